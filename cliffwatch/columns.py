@@ -155,6 +155,18 @@ class BootsOfColumns(Sequence[Boot]):
         outcomes = tuple(_renamed_outcomes(each, renamed) for each in self.outcomes)
         return BootsOfColumns(self.columns._replace(keys=keys), self._order, outcomes)
 
+    def followed_by_boots(self, count: int, outcomes: Sequence[tuple[CaseOutcome, ...]]) -> "BootsOfColumns":
+        """These boots and `count` more that measured nothing, with the outcomes of all."""
+        table = self.columns.boots
+        more = np.arange(1, count + 1)
+        boots = BootTable(
+            index=np.concatenate([table.index, table.index.max(initial=0) + more]),
+            block=np.concatenate([table.block, table.block.max(initial=0) + more]),
+            confirms=np.concatenate([table.confirms, np.zeros(count, dtype=bool)]),
+            layouts=(*table.layouts, *(None,) * count) if table.layouts else (),
+        )
+        return BootsOfColumns(self.columns._replace(boots=boots), self._order, outcomes)
+
     def __len__(self) -> int:
         return len(self.columns.boots.index)
 

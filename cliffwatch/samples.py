@@ -31,7 +31,13 @@ Stage = Literal["screen", "confirm"]
 CaseStatus = Literal["ok", "failed", "refused", "panic", "timeout", "unsupported", "not-run", "unchanged-build"]
 
 
-COMPARED = ("config", "compiler", "bench", "guest", "processor", "microcode", "go")
+MACHINE = (
+    *("cpu", "goos", "goarch", "goamd64", "goarm", "goarm64", "go386", "gomaxprocs", "go", "toolchain"),
+    *("host", "hostname", "machine", "os", "cpus", "cores", "memory", "processor", "microcode"),
+)
+"""What outputs of any program say of the machine and of what built them, by the names that they use."""
+
+COMPARED = ("config", "compiler", "bench", "guest", "modules", *MACHINE)
 """What of an environment must be equal on both sides for a difference to be the kernel's."""
 
 
@@ -49,6 +55,10 @@ GUEST_CPUS = "guest-cpus"
 
 HOST_FAULTS = "host-faults"
 """The setting of a file that has the faults of an arm's host."""
+
+
+REFUSED_BY_VERIFIER = "the verifier refuses it"
+"""Why a program was not taken, where no more is known than that."""
 
 
 OF_OBJECT = "program"
@@ -170,6 +180,20 @@ class Arm:
     declared: Mapping[tuple[str, str, str], MetricTraits] = field(default_factory=dict)
     unchanged: tuple[CaseOutcome, ...] = ()
     host_faults: tuple[str, ...] = ()
+    lost: Mapping[tuple[CaseKey, str], tuple[str, ...]] = field(default_factory=dict)
+    """By case and metric: why values that a file should have are not there, one reason a value."""
+    recorded: Mapping[str, str] = field(default_factory=dict)
+    """All else that is known of how it was measured, by dotted names: it decides only where somebody says what may differ."""
+    warnings: tuple[str, ...] = ()
+    """Sentences without which nothing of this side should be read."""
+
+    @property
+    def told(self) -> tuple[str, ...]:
+        """The warnings, and what is lost in sentences: for formats that have no place for it."""
+        lost = (
+            f"{case} {metric}: {reason}" for (case, metric), why in self.lost.items() for reason in dict.fromkeys(why)
+        )
+        return (*self.warnings, *lost)
 
     @property
     def guest_cpus(self) -> int:

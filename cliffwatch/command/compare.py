@@ -169,6 +169,7 @@ def report_of_run(folder: Path, report: ReportOptions, loop: Arm | None = None) 
 def _report(sides: Sides, context: ReportContext, report: ReportOptions) -> Exit:
     if report.notable is not None:
         sides = replace(sides, notable=report.notable)
+    sides = replace(sides, varying=report.varying)
     compared = compare_all(sides)
     if isinstance(compared, Failure):
         return echo_failure(compared)

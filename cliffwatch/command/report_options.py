@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 ReportFormat = Literal["text", "commit", "markdown", "mail", "json", "html", "benchstat", "go-bench"]
 FORMATS: tuple[ReportFormat, ...] = ("text", "commit", "markdown", "mail", "json", "html", "benchstat", "go-bench")
-FAIL_ON = ("regression", "changed", "failed", "inconclusive")
+FAIL_ON = ("regression", "changed", "failed", "missing", "inconclusive")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +36,8 @@ class ReportOptions:
     explain: str | None
     colour: Literal["auto", "always", "never"]
     reply: "Reply | None" = None
+    varying: tuple[str, ...] = ()
+    """What alone may differ between the sides; empty: what differs of their environments is not compared."""
 
 
 def terminal_of(report: ReportOptions) -> tuple[bool, int]:
@@ -120,6 +122,12 @@ def report_options(command: Callable[..., Any]) -> Callable[..., Any]:
         metavar="PERCENT",
         help=f"Threshold: smallest change that is reported; default {100 * COUNTED:g} in icount, {100 * NOISY:g} in walltime.",
     )
+    @click.option(
+        "--varying",
+        multiple=True,
+        metavar="NAME[,NAME]",
+        help="What alone may differ between the sides, such as kernel or cpu: any other difference that is known refuses the comparison.",
+    )
     @click.option("--all-metrics", is_flag=True, help="Secondary metrics of each case too.")
     @click.option(
         "--in-reply-to",
@@ -143,6 +151,7 @@ def report_options(command: Callable[..., Any]) -> Callable[..., Any]:
         report_out: Path | None,
         fail_on: tuple[str, ...],
         notable: float | None,
+        varying: tuple[str, ...],
         all_metrics: bool,
         explain: str | None,
         in_reply_to: str | None,
@@ -161,6 +170,7 @@ def report_options(command: Callable[..., Any]) -> Callable[..., Any]:
             explain=explain,
             colour=colour,
             reply=reply,
+            varying=tuple(name.strip() for names in varying for name in names.split(",") if name.strip()),
         )
         return command(report=report, **rest)
 

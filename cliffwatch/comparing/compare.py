@@ -18,6 +18,7 @@ from cliffwatch.comparing.validity import (
     note_drift,
     odd_values,
     too_many_failed,
+    too_many_lost,
     warnings_of_host,
     without_failed_boots,
 )
@@ -26,8 +27,9 @@ from cliffwatch.comparing.verdicts.apart import Apart
 from cliffwatch.comparing.verdicts.exact import judge_exact
 from cliffwatch.comparing.verdicts.names import warnings_of_processors
 from cliffwatch.comparing.verdicts.noisy import FamilyError, judge_family
+from cliffwatch.comparing.verdicts.zeros import as_positive, judge_exact_without_ratio, judge_without_ratio
 from cliffwatch.failure import Failure
-from cliffwatch.formats.verdicts import Control, Sweep
+from cliffwatch.formats.verdicts import Control, Sweep, Verdict
 from cliffwatch.samples import Arm, Boot, CaseKey, Mode
 from cliffwatch.stats.stages import Stages
 
@@ -53,6 +55,9 @@ def compare_arms(
     judged = _judged(pairs, mode, method)
     itself = None if control is None else _against_itself(base, control, traits, method)
     return tuple(_set_of(pair, each, itself, mode, method) for pair, each in zip(pairs, judged, strict=True))
+
+
+_Unfair = tuple[Verdict, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +122,12 @@ def _set_of(
         sweeps=_sweeps(reported),
         waiting=judged.waiting,
         next_look=_next_look(rows, judged.waiting, method.stages),
-        warnings=(*warnings_of_host(base, head), *warnings_of_processors(base, head), *order),
+        warnings=(
+            *dict.fromkeys((*base.warnings, *head.warnings)),
+            *warnings_of_host(base, head),
+            *warnings_of_processors(base, head),
+            *order,
+        ),
         took_turns=took_turns(order),
     )
 
@@ -146,9 +156,12 @@ def _screened(boots: Sequence[Boot]) -> int:
 def _judged(pairs: Sequence[_Pair], mode: Mode | None, method: Method) -> tuple[_Judged, ...]:
     """Of each pair; noisy rows of all pairs are one family of primary rows and one of the others."""
     paired = [(pair, row) for pair in pairs for row in pair.rows]
-    judged = [each for pair in pairs for each in _alone_in(pair, mode, method)]
+    fits = [fit_for_ratios(pair.rows) for pair in pairs]
+    judged = [each for pair, fit in zip(pairs, fits, strict=True) for each in _alone_in(pair, fit, mode, method)]
+    with_ratios = [each for fit in fits for each in fit]
     waiting: dict[int, list[CaseKey]] = {id(pair): [] for pair in pairs}
-    turns = _turns(pairs, paired, judged, method)
+    in_families = [each is None and fit for each, fit in zip(judged, with_ratios, strict=True)]
+    turns = _turns(pairs, paired, in_families, method)
     families = {
         primary: [
             index
@@ -161,7 +174,10 @@ def _judged(pairs: Sequence[_Pair], mode: Mode | None, method: Method) -> tuple[
         share = SECONDARY_SHARE if not primary else 1 - SECONDARY_SHARE
         if not family:
             continue
-        noisy = in_one_table([paired[index][1] for index in family])
+        rows = [paired[index][1] for index in family]
+        noisy = in_one_table(
+            [row if with_ratios[index] else as_positive(row) for index, row in zip(family, rows, strict=True)]
+        )
         decided, open_rows = judge_family(
             [draft_of(row, pair.platform, mode, method) for pair, row in (paired[index] for index in family)],
             noisy,
@@ -169,12 +185,19 @@ def _judged(pairs: Sequence[_Pair], mode: Mode | None, method: Method) -> tuple[
             threshold=method.threshold("nothing"),
             error=FamilyError(of_report=method.alpha, share=share if all(families.values()) else 1.0),
             stages=method.stages if primary else None,
-            apart=[Apart.of(turns[id(paired[index][0])], row) for index, row in zip(family, noisy, strict=True)],
+            # What reads zero on a side has no share of itself by which it could drift.
+            apart=[
+                Apart.of(turns[id(paired[index][0])], row) if with_ratios[index] else None
+                for index, row in zip(family, noisy, strict=True)
+            ],
         )
         drifts = drifts_of_rows(noisy) if method.one_run else [None] * len(noisy)
         for index, row, each, drift in zip(family, noisy, decided, drifts, strict=True):
             seen = drift if turns[id(paired[index][0])].taken else None
-            judged[index] = judge_layout(note_drift(each, seen, method.threshold("nothing")), row)
+            if with_ratios[index]:
+                judged[index] = judge_layout(note_drift(each, seen, method.threshold("nothing")), row)
+            else:
+                judged[index] = judge_without_ratio(each, paired[index][1], method.alpha)
         for index in open_rows:
             pair, row = paired[family[index]]
             waiting[id(pair)].append(row.case)
@@ -188,48 +211,54 @@ def _judged(pairs: Sequence[_Pair], mode: Mode | None, method: Method) -> tuple[
 def _turns(
     pairs: Sequence[_Pair],
     paired: Sequence[tuple[_Pair, Row]],
-    judged: Sequence[Comparison | None],
+    in_families: Sequence[bool],
     method: Method,
 ) -> dict[int, Turns]:
-    """Of each pair, by the noisy rows that are judged with their family."""
+    """Of each pair, by the noisy rows with ratios, which are judged with their family."""
     noisy: dict[int, list[Row]] = {id(pair): [] for pair in pairs}
-    for (pair, row), each in zip(paired, judged, strict=True):
-        if each is None:
+    for (pair, row), chosen in zip(paired, in_families, strict=True):
+        if chosen:
             noisy[id(pair)].append(row)
     notable = method.threshold("nothing")
     return {pair: turns_of(rows, one_run=method.one_run, notable=notable) for pair, rows in noisy.items()}
 
 
-def _alone_in(pair: _Pair, mode: Mode | None, method: Method) -> list[Comparison | None]:
+def _alone_in(pair: _Pair, fits: Sequence[bool], mode: Mode | None, method: Method) -> list[Comparison | None]:
     """What can be said of each row without its family."""
     base, head, rows = pair.base, pair.head, pair.rows
     differing, selected = different_environments(base, head), too_many_failed(base, head)
-    return [
-        _alone(row, base, head, mode, method, differing or selected.get(row.case), fit=fit)
-        for row, fit in zip(rows, fit_for_ratios(rows), strict=True)
-    ]
+
+    def unfair(row: Row) -> _Unfair | None:
+        if differing is not None:
+            return "invalid", differing
+        reason = selected.get(row.case) or too_many_lost(row, base, head)
+        return None if reason is None else ("failed", reason)
+
+    return [_alone(row, base, head, mode, method, unfair(row), fit=fit) for row, fit in zip(rows, fits, strict=True)]
 
 
 def _alone(
-    row: Row, base: Arm, head: Arm, mode: Mode | None, method: Method, unfair: str | None, *, fit: bool
+    row: Row, base: Arm, head: Arm, mode: Mode | None, method: Method, unfair: _Unfair | None, *, fit: bool
 ) -> Comparison | None:
     """What can be said of a row without its family; None of a noisy row, which is judged with it.
 
-    `unfair` says why its sides cannot be compared, `fit` that ratios of its values can be taken.
+    `unfair` is the verdict and the reason where its sides cannot be compared; `fit` says that ratios of its values can be taken.
     """
-    if fit and unfair is None and row.traits.assume == "nothing" and _screens(row.base) and _screens(row.head):
+    noisy = row.traits.assume == "nothing"
+    screened = _screens(row.base) and _screens(row.head)
+    if fit and unfair is None and noisy and screened:
         return None
     draft = blank(row, base.platform or head.platform, mode, method)
     if not row.base.boots or not row.head.boots:
         return one_sided(draft, base, head, row.other_unit)
     if unfair is not None:
-        return replace(draft, verdict="invalid", reason=unfair)
+        return replace(draft, verdict=unfair[0], reason=unfair[1])
     odd = odd_values(draft, row)
-    if odd is not None:
-        return odd
-    if not _screens(row.base) or not _screens(row.head):
+    if odd is None and not screened:
         return replace(draft, verdict="inconclusive", reason="no boot of the screen has it on both sides")
-    return judge_exact(draft, row, draft.threshold)
+    if odd is not None or noisy:
+        return odd
+    return judge_exact(draft, row, draft.threshold) if fit else judge_exact_without_ratio(draft, row)
 
 
 def _screens(side: Side) -> bool:

@@ -14,6 +14,7 @@ from cliffwatch.comparing.environment_differences import assumed_traits, case_tr
 from cliffwatch.comparing.loops.overhead import compare_less
 from cliffwatch.comparing.rows import Traits
 from cliffwatch.comparing.thresholds import ALPHA, Method
+from cliffwatch.comparing.varying import refuse_undeclared
 from cliffwatch.failure import Failure, wrong_usage
 from cliffwatch.samples import CONTROL, Arm, Boot, compared_arms
 from cliffwatch.stats.stages import ADAPTIVE, Look, Stages
@@ -39,6 +40,8 @@ class Sides:
     stages: Stages | None = None
     notable: float | None = None
     one_run: bool = False
+    varying: tuple[str, ...] = ()
+    """What alone may differ between the sides; empty: whatever is compared, rows of different environments are not judged."""
 
     def method(self) -> Method:
         return Method(notable=self.notable, stages=self.stages, one_run=self.one_run)
@@ -74,6 +77,11 @@ def compare_run(sides: Sides) -> ComparisonSet | Failure:
 
 def compare_all(sides: Sides) -> tuple[ComparisonSet, ...] | Failure:
     """Head and each further arm against base."""
+    if sides.varying:
+        refused = refuse_undeclared(sides.base, (sides.head, *sides.further), sides.varying)
+        if refused is not None:
+            return refused
+        sides = _as_declared(sides)
     traits, method = sides.traits(), sides.method()
 
     def compared(base: Arm, head: Arm) -> ComparisonSet | Failure:
@@ -86,6 +94,18 @@ def compare_all(sides: Sides) -> tuple[ComparisonSet, ...] | Failure:
     traits = _without_loops(traits)
     less = compare_less(sides.base, sides.head, sides.loop, compared)
     return less if isinstance(less, Failure) else (less,)
+
+
+def _as_declared(sides: Sides) -> Sides:
+    """The sides where all that differs was said to: of their environments nothing is held against them."""
+    further = tuple(_declared(arm, sides) for arm in sides.further)
+    return replace(sides, head=_declared(sides.head, sides), further=further)
+
+
+def _declared(arm: Arm, sides: Sides) -> Arm:
+    """A mode is never compared with another one, whatever anybody says."""
+    platform = sides.base.platform if "platform" in sides.varying else arm.platform
+    return replace(arm, meant=arm.meant | sides.base.environment.keys(), platform=platform)
 
 
 def _without_loops(traits: Traits) -> Traits:

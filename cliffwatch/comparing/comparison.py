@@ -1,7 +1,9 @@
 """One comparison, and the set of them that a report is written from."""
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from cliffwatch.formats.verdicts import Control, Mean, Sweep, Verdict
 from cliffwatch.samples import Assume, Better, CaseKey, CaseOutcome, Mode
@@ -109,6 +111,22 @@ class Comparison:
         return self.explained()
 
 
+class Sized(Protocol):
+    """A row with its verdict and its change."""
+
+    @property
+    def verdict(self) -> Verdict: ...
+    @property
+    def change(self) -> float | None: ...
+
+
+def size_of(row: Sized) -> float:
+    """How large a change is: infinite where it is one and has no percentage; 0 where there is none."""
+    if row.change is None:
+        return math.inf if row.verdict in CHANGES else 0.0
+    return abs(row.change)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SideFacts:
     """What a report says of one side: its label and facts such as the commit and the compiler; `name` is the arm's, empty where it is
@@ -164,9 +182,9 @@ class ComparisonSet:
     def headline(self) -> Comparison | None:
         """The row to name first: the largest regression, else the largest improvement, else the largest change that is neither."""
         for verdict in CHANGES:
-            rows = [row for row in self.changed_rows() if row.verdict == verdict and row.change is not None]
+            rows = [row for row in self.changed_rows() if row.verdict == verdict]
             if rows:
-                return max(rows, key=lambda row: abs(row.change or 0.0))
+                return max(rows, key=size_of)
         return None
 
     def unchanged_builds(self) -> frozenset[CaseKey]:

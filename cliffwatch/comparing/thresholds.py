@@ -100,7 +100,7 @@ PLAIN = Method()
 def is_real(*, verdict: str, q: float | None, ci_low: float | None, ci_high: float | None, counted: bool) -> bool:
     """Whether a difference is there, notable or not, by what decided its verdict: the family's error, or a counted value's band."""
     if ci_low is None or ci_high is None:
-        return False
+        return verdict in CHANGES
     if counted:
         return ci_low > 0 or ci_high < 0
     return verdict in CHANGES or (verdict == "unchanged" and q is not None and q <= ALPHA)

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from cliffwatch.catalogue.directions import is_timed
 from cliffwatch.columns import bad_outcomes_of, outcomes_of
 from cliffwatch.comparing.comparison import Comparison
 from cliffwatch.comparing.rows import Row, Side, blocks_of
@@ -21,7 +22,7 @@ from cliffwatch.samples import Arm, CaseKey
 from cliffwatch.stats.noise.drifts import Drift, drifts_of
 from cliffwatch.stats.noise.layouts import layout_spread
 
-_SHARED = ("failed", "panic", "timeout")
+_SHARED = ("failed", "panic", "timeout", "refused")
 
 
 def different_environments(base: Arm, head: Arm) -> str | None:
@@ -37,13 +38,23 @@ def different_environments(base: Arm, head: Arm) -> str | None:
 def too_many_failed(base: Arm, head: Arm) -> dict[CaseKey, str]:
     """Cases that failed in so many boots that the others are no fair sample of them, and the words for it."""
     reasons: dict[CaseKey, str] = {}
-    for arm in (base, head):
+    for name, arm in (("base", base), ("head", head)):
         failed = _failures(arm)
         ended = Counter(outcome.case for outcome in outcomes_of(arm.boots) if outcome.case in failed) if failed else {}
-        for case, count in failed.items():
-            if count > MOST_FAILED * ended[case]:
-                reasons.setdefault(case, f"{arm.name} failed in {count} of {counted(ended[case], 'boot')}")
+        for case, why in failed.items():
+            if len(why) > MOST_FAILED * ended[case]:
+                words = f"{name} failed in {len(why)} of {counted(ended[case], 'boot')}"
+                reasons.setdefault(case, f"{words}: {why[0]}" if why[0] else words)
     return reasons
+
+
+def too_many_lost(row: Row, base: Arm, head: Arm) -> str | None:
+    """Why what is left of a metric is no fair sample, where values of it could not be read; None where it is."""
+    for name, arm, side in (("base", base, row.base), ("head", head, row.head)):
+        lost = arm.lost.get((row.case, row.metric), ())
+        if len(lost) > MOST_FAILED * (side.boots + len(lost)):
+            return f"{len(lost)} of {counted(side.boots + len(lost), 'value')} of {name} cannot be read: {lost[0]}"
+    return None
 
 
 def without_failed_boots(rows: Sequence[Row], base: Arm, head: Arm) -> Sequence[Row]:
@@ -63,8 +74,13 @@ def without_failed_boots(rows: Sequence[Row], base: Arm, head: Arm) -> Sequence[
     ]
 
 
-def _failures(arm: Arm) -> Counter[CaseKey]:
-    return Counter(each.case for each in bad_outcomes_of(arm.boots) if each.status in _SHARED)
+def _failures(arm: Arm) -> dict[CaseKey, list[str]]:
+    """By case the reason of each boot in which it failed."""
+    failures: dict[CaseKey, list[str]] = {}
+    for each in bad_outcomes_of(arm.boots):
+        if each.status in _SHARED:
+            failures.setdefault(each.case, []).append(each.reason)
+    return failures
 
 
 def _fair(
@@ -75,19 +91,34 @@ def _fair(
         return sides, {}
     columns = sides[0].columns
     odd = ~np.isfinite(columns.values) | (columns.values == 0)
-    if not odd.any():
+    failures = _failures(arm)
+    if not odd.any() and not failures and not arm.lost:
         return sides, {}
-    chosen, failures, notes = np.ones(len(odd), dtype=bool), _failures(arm), dict[int, tuple[str, ...]]()
+    chosen, notes = np.ones(len(odd), dtype=bool), dict[int, tuple[str, ...]]()
     for number, (row, side) in enumerate(zip(rows, sides, strict=True)):
-        here, failed = odd[side.first : side.last], failures[row.case]
+        here, failed = odd[side.first : side.last], len(failures.get(row.case, ()))
         count = int(here.sum())
+        missing = _missing_boots(name, failures.get(row.case, ()), arm.lost.get((row.case, row.metric), ()))
+        if missing and side.boots:
+            notes[number] = missing
         if count and count + failed <= MOST_FAILED * (side.boots + failed):
             what = "0" if (side.values[here] == 0).all() else "no number"
             are = "is" if count == 1 else "are"
-            notes[number] = (f"{count} of {counted(side.boots, 'boot')} of {name} read {what} and {are} left out",)
+            notes[number] = (
+                *notes.get(number, ()),
+                f"{count} of {counted(side.boots, 'boot')} of {name} read {what} and {are} left out",
+            )
             chosen[side.first : side.last] = ~here
     kept, before = columns.kept(chosen), np.concatenate([[0], np.cumsum(chosen)]).tolist()
     return [Side(kept, before[side.first], before[side.last]) for side in sides], notes
+
+
+def _missing_boots(name: str, failed: Sequence[str], lost: Sequence[str]) -> tuple[str, ...]:
+    """What a reader should know of boots that have no value: how many, and why the first of them has none."""
+    groups = ((failed, "boot", "failed"), (lost, "value", "could not be read"))
+    return tuple(
+        f"{counted(len(reasons), what)} of {name} {how}: {reasons[0]}" for reasons, what, how in groups if reasons
+    )
 
 
 def fit_for_ratios(rows: Sequence[Row]) -> list[bool]:
@@ -104,20 +135,18 @@ def fit_for_ratios(rows: Sequence[Row]) -> list[bool]:
 
 
 def odd_values(draft: Comparison, row: Row) -> Comparison | None:
-    """The verdict on values of which no ratio can be taken; None where one can."""
+    """The verdict on values that are no measurement of one thing, and on zeros alone; None of all others."""
     values = [*row.base.values.tolist(), *row.head.values.tolist()]
     if not all(map(math.isfinite, values)) or draft.base is None or draft.head is None:
         return replace(draft, base=None, head=None, verdict="invalid", reason="a value that is no finite number")
-    if draft.base == 0 and draft.head == 0:
+    if not any(values):
         return replace(draft, change=0.0, ci_low=0.0, ci_high=0.0, verdict="unchanged", reason="zero on both sides")
-    for name, centre, side in (("base", draft.base, row.base), ("head", draft.head, row.head)):
+    for name, side in (("base", row.base), ("head", row.head)):
         zeros = int((side.values == 0).sum())
-        if centre and zeros:
+        if is_timed(row.unit) and 0 < zeros < side.boots:
             reason = f"{name} read 0 in {zeros} of {counted(side.boots, 'boot')}: the others are a selection"
             return replace(draft, verdict="invalid", reason=reason)
-    if min(values) <= 0:
-        return replace(draft, verdict="inconclusive", reason="a zero or negative value has no relative change")
-    if max(values) > LARGEST_RATIO * min(values):
+    if min(values) > 0 and max(values) > LARGEST_RATIO * min(values):
         reason = f"values {min(values):.3g} and {max(values):.3g} are not of one thing measured"
         return replace(draft, verdict="invalid", reason=reason)
     return None

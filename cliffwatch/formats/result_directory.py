@@ -5,13 +5,15 @@ Reading is total: a directory of a newer format, a file that is missing or damag
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
 from cliffwatch.failure import Failure
-from cliffwatch.formats.boot_record import BootRecord, Measured, SamplesRecord
-from cliffwatch.formats.declared_metrics import declared_of
+from cliffwatch.formats.arms.declared_metrics import declared_of
+from cliffwatch.formats.arms.imported import ImportedRecord
+from cliffwatch.formats.arms.recorded import recorded_of, recorded_of_guest
+from cliffwatch.formats.boot_record import BootRecord, EnvironmentRecord, Measured, SamplesRecord
 from cliffwatch.formats.reading import Wrong, read_as
 from cliffwatch.formats.run_reading import read_run_record
 from cliffwatch.formats.run_record import ArmRecord, ProgramRecord, RunRecord
@@ -48,13 +50,30 @@ def read_run(path: Path) -> Run | Failure:
         return _not_a_run(path, record)
     order = plan_order(record)
     boots: dict[str, list[Boot]] = {}
+    guests: dict[str, dict[str, str]] = {}
     for about in sorted((path / "boots").glob("*/boot.json")):
         boot = _read_boot(about.parent, order)
         if isinstance(boot, Failure):
             return boot
         boots.setdefault(boot[0], []).append(boot[1])
-    arms = {arm.name: arm_of_record(record, arm, tuple(boots.get(arm.name, ()))) for arm in record.arms}
+        if boot[0] not in guests:
+            guests[boot[0]] = _read_guest(about.parent)
+    arms = {
+        arm.name: _with_guest(arm_of_record(record, arm, tuple(boots.get(arm.name, ()))), guests.get(arm.name, {}))
+        for arm in record.arms
+    }
     return Run(path=path, record=record, arms=arms, stages=record.stages)
+
+
+def _read_guest(folder: Path) -> dict[str, str]:
+    """What the guest of a boot said of itself; nothing where that cannot be read."""
+    content = _content(folder / "environment.json")
+    environment = None if isinstance(content, Failure) else read_as(content, EnvironmentRecord)
+    return recorded_of_guest(environment) if isinstance(environment, EnvironmentRecord) else {}
+
+
+def _with_guest(arm: Arm, guest: Mapping[str, str]) -> Arm:
+    return replace(arm, recorded={**arm.recorded, **guest})
 
 
 def _not_a_run(path: Path, wrong: Wrong) -> Failure:
@@ -75,6 +94,7 @@ def _not_a_run(path: Path, wrong: Wrong) -> Failure:
 
 def arm_of_record(record: RunRecord, about: ArmRecord, boots: Sequence[Boot]) -> Arm:
     """An arm of run.json with its boots."""
+    imported = record.imported or ImportedRecord()
     return Arm(
         name=about.name,
         label=about.label,
@@ -83,11 +103,15 @@ def arm_of_record(record: RunRecord, about: ArmRecord, boots: Sequence[Boot]) ->
         boots=boots,
         facts=about.facts.texts(),
         failure=None if about.failure is None else about.failure.message,
-        environment=comparable_environment(record, about),
+        environment={**comparable_environment(record, about), **imported.environment},
         meant=meant_to_differ(about),
         declared=declared_of(record.declared),
         host_faults=record.host_faults,
         unchanged=tuple(row.outcome for row in record.left_out if row.status == "unchanged-build"),
+        assumed=imported.assumed_by_metric,
+        lost=imported.lost_values,
+        recorded=recorded_of(record, about) if record.imported is None else imported.recorded,
+        warnings=imported.warnings,
     )
 
 

@@ -6,7 +6,8 @@ from typing import Annotated, Final, Literal
 import msgspec
 from msgspec import Meta
 
-from cliffwatch.formats.declared_metrics import DeclaredMetricRecord
+from cliffwatch.formats.arms.declared_metrics import DeclaredMetricRecord
+from cliffwatch.formats.arms.imported import ImportedRecord
 from cliffwatch.formats.reading import convert
 from cliffwatch.formats.values import (
     LARGEST_PLAN,
@@ -252,6 +253,8 @@ class RunRecord(Part, frozen=True, kw_only=True):
     host: FreeJson | None = None
     host_faults: Annotated[tuple[Text, ...], Meta(max_length=100)] = ()
     notes: Annotated[tuple[LongText, ...], Meta(max_length=1000)] = ()
+    imported: ImportedRecord | None = None
+    """Of a file that was imported; null of what a host measured."""
 
     @property
     def arm_by_name(self) -> Mapping[str, ArmRecord]:

@@ -8,7 +8,9 @@ from cliffwatch.parsers.readings import Parsed, problem_at
 from cliffwatch.parsers.received.text import MOST_LINES, as_printed, has_too_many_lines
 from cliffwatch.parsers.table.header import looks_like_table
 
-_GO = re.compile(r"(?m)^[>\s]*(?:Benchmark[^\sa-z]\S*\s+\d+\s+\S+\s+\S+|Unit\s+\S+\s+\w+=|goos: |pkg: )")
+_GO = re.compile(
+    r"(?m)^[>\s]*(?:Benchmark[^\sa-z]\S*\s+\d+\s+\S+\s+\S+|Unit\s+\S+\s+\w+=|goos: |pkg: |--- (?:FAIL|SKIP): Benchmark)"
+)
 _ONLY_ERRORS = re.compile(r"(?m)^[>\s]*libbpf: ")
 _WORDS = ("Setting up benchmark", "Iter", "Summary:", "SUMMARY ")
 _OF_BENCH = re.compile(r"(?m)^[>\s]*(?:Setting up benchmark|Iter\s+\d|Summary:|SUMMARY )")

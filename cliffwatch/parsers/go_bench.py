@@ -1,4 +1,4 @@
-"""Reads the Go benchmark format; `go_bench_writing` writes it.
+"""Reads the Go benchmark format; `go.writing` writes it.
 
 Source: golang.org/design/14313-benchmark-format, and golang.org/x/perf/benchfmt for `Unit` lines. A name of ours is
 `BenchmarkBPF/bench=NAME/PARAM=VALUE-1`: benchstat groups by its parts, and the suffix, always 1, keeps a parameter that
@@ -10,35 +10,25 @@ of the value before them besides its number. Other readers skip them.
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
-from urllib.parse import unquote
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cliffwatch.parsers.bench.kinds import KIND_METRICS
 from cliffwatch.parsers.cleaning import Line, clean_lines
+from cliffwatch.parsers.go.context import BESIDE, BOOT, GoContext, renamed
+from cliffwatch.parsers.go.names import OURS, case_of, metric_of, unit_of
+from cliffwatch.parsers.go.result_lines import ResultLines, numbered, result_lines
 from cliffwatch.parsers.printed_digits import finest_steps, step_of, steps_of, with_finest_steps
-from cliffwatch.parsers.readings import ArmDescription, BootOrigin, Found, Parsed, Problem, problem_at
+from cliffwatch.parsers.readings import Found, Lost, Parsed, Problem, in_order, problem_at
 from cliffwatch.parsers.received.wrapped_results import is_piece_of_result, unwrapped_results
-from cliffwatch.parsers.result_lines import ResultLines, numbered, result_lines
 from cliffwatch.parsers.sample_table import SampleRow, SampleTable
-from cliffwatch.samples import Assumed, CaseKey, Sample, Stage
+from cliffwatch.samples import Assumed, Sample
 
 _CONFIG = re.compile(r"(?P<key>[a-z][^\s:A-Z]*):\s*(?P<value>.*)")
 _CHATTER = re.compile(r"^(?:PASS|FAIL|ok\s|---|===|\?\s|exit status|Unit\s|testing:|\s|#|$)")
-_PROCS = re.compile(r"-(\d+)$")
 _PREFIX = "Benchmark"
-OURS = "BPF/bench="
-_FACT = re.compile(r"# (?P<arm>[\w.+-]+) (?P<key>[a-z][\w.-]*): (?P<value>.+)")
-_BOOT = re.compile(
-    r"# boot (?P<boot>\d{1,6}) of block (?P<block>\d{1,6}), (?P<stage>screen|confirm)(?:, layout (?P<layout>\S+))?"
-)
-_BESIDE = re.compile(r"#   (?P<unit>\S+) step (?P<step>\S+)(?: readings (?P<readings>.+))?")
 _NANOSECONDS = re.compile(r"(?<![^-])ns(?=$|[-/])")
 _MEGABYTES = re.compile(r"(?<![^-])MB(?=$|[-/])")
-_ARM_COMMIT = "-commit"
-_COMPACT = {shape.unit.replace(" ", ""): shape.unit for shapes in KIND_METRICS.values() for shape in shapes.values()}
 
 
 def parse_go_bench(text: str) -> Parsed:
@@ -50,7 +40,7 @@ def parse_go_lines(lines: Sequence[Line]) -> Parsed:
     """The same of lines that are clean already, those that were wrapped joined again."""
     found: list[Found] = []
     problems: list[Problem] = []
-    beside = _Beside()
+    beside = GoContext()
     assumed: dict[str, Assumed] = {}
     for line in unwrapped_results(lines):
         words = line.text.split()
@@ -60,21 +50,25 @@ def parse_go_lines(lines: Sequence[Line]) -> Parsed:
             _read_result(words, beside, found, problems, line)
         else:
             _read_other(words, line, beside, assumed, problems)
-    return Parsed(
+    problems += beside.failures.problems(dict.fromkeys(each.sample.case for each in found))
+    parsed = Parsed(
         found=with_finest_steps(found),
-        problems=tuple(problems),
+        problems=in_order(problems),
         assumed=_of_values(assumed, dict.fromkeys((each.sample.metric, each.sample.unit) for each in found)),
         arms=beside.arms(),
     )
+    return renamed(parsed, beside.names())
 
 
 def _read_other(
-    words: list[str], line: Line, beside: "_Beside", assumed: dict[str, Assumed], problems: list[Problem]
+    words: list[str], line: Line, beside: GoContext, assumed: dict[str, Assumed], problems: list[Problem]
 ) -> None:
     """A line that is neither a result nor a comment."""
     if len(words) >= 3 and words[0] == "Unit":
         unit = _tidied(words[1])
         assumed[unit] = _assumed(words[2:], assumed.get(unit))
+    elif beside.failures.read(line, beside.of_results):
+        return
     elif setting := _CONFIG.fullmatch(line.text):
         beside.set(setting["key"], setting["value"].strip())
     elif not _CHATTER.match(line.text):
@@ -87,12 +81,12 @@ def _parse_at_once(text: str) -> Parsed | None:
     if (
         lines is None
         or not lines.names
-        or any(_BOOT.fullmatch(each.text) or _BESIDE.fullmatch(each.text) for each in lines.others)
+        or any(BOOT.fullmatch(each.text) or BESIDE.fullmatch(each.text) for each in lines.others)
         or any(is_piece_of_result(each.text) for each in lines.others)
     ):
         return None
     problems: list[Problem] = []
-    beside, assumed = _Beside(), dict[str, Assumed]()
+    beside, assumed = GoContext(), dict[str, Assumed]()
     origins: list[tuple[str, str]] = []
     following = np.searchsorted([each.number - 1 for each in lines.others], lines.numbers)
     with_results = frozenset(np.flatnonzero(np.bincount(following)).tolist())
@@ -101,18 +95,20 @@ def _parse_at_once(text: str) -> Parsed | None:
             beside.read(line.text, [])
         elif line is not None:
             _read_other(line.text.split(), line, beside, assumed, problems)
-        origins.append(beside.of_results)
+        origins.append(beside.of_results() if place in with_results else ("", ""))
         if place in with_results:
-            beside.result(())
+            beside.result((), origins[-1][0])
     table = _table(lines, origins, following)
     if table is None:
         return None
-    return Parsed(
+    problems += beside.failures.problems(dict.fromkeys(row.case for row in table.rows))
+    parsed = Parsed(
         found=table,
-        problems=tuple(problems),
+        problems=in_order(problems),
         assumed=_of_values(assumed, dict.fromkeys((row.metric, row.unit) for row in table.rows)),
         arms=beside.arms(),
     )
+    return renamed(parsed, beside.names())
 
 
 def _table(lines: ResultLines, origins: Sequence[tuple[str, str]], following: NDArray[np.intp]) -> SampleTable | None:
@@ -145,78 +141,7 @@ def _row(code: int, origins: Sequence[tuple[str, str]], names: Sequence[str], un
     rest, unit = divmod(code, len(units))
     origin, name = divmod(rest, len(names))
     arm, suite = origins[origin]
-    return SampleRow(arm, _case(suite, names[name].removeprefix(_PREFIX)), *metric_of(units[unit]))
-
-
-class _Beside:
-    """What stands beside the results: settings, which hold until they are set again, and comments of ours."""
-
-    def __init__(self) -> None:
-        self.config: dict[str, str] = {}
-        self.origin: BootOrigin | None = None
-        self._settings: dict[str, dict[str, str]] = {}
-        self._facts: dict[str, dict[str, str]] = {}
-        self._last = 0
-
-    @property
-    def arm(self) -> str:
-        return self.config.get("arm", "")
-
-    @property
-    def of_results(self) -> tuple[str, str]:
-        """Arm and suite of the results that follow."""
-        return self.arm, self.config.get("suite") or self.config.get("pkg", "")
-
-    def set(self, key: str, value: str) -> None:
-        """A setting without a value takes it back, as the format says."""
-        if key == "arm":
-            self.origin = None
-        if value:
-            self.config[key] = value
-        else:
-            self.config.pop(key, None)
-
-    def result(self, found: Sequence[Found]) -> None:
-        """Called before the samples of a result are added."""
-        arm = self.arm
-        if arm not in self._settings:
-            self._settings[arm] = dict(self.config)
-        self._last = len(found)
-
-    def read(self, comment: str, found: list[Found]) -> None:
-        if match := _BOOT.fullmatch(comment):
-            stage: Stage = "confirm" if match["stage"] == "confirm" else "screen"
-            self.origin = BootOrigin(
-                int(match["boot"]), int(match["block"]), stage, unquote(match["layout"] or "") or None
-            )
-        elif match := _BESIDE.fullmatch(comment):
-            for index in range(self._last, len(found)):
-                sample, arm, origin = found[index]
-                if metric_of(match["unit"]) == (sample.metric, sample.unit):
-                    read = _with_readings(sample, match["step"], match["readings"])
-                    found[index] = Found(read, arm, origin)
-        elif match := _FACT.fullmatch(comment):
-            self._facts.setdefault(match["arm"], {})[match["key"]] = match["value"]
-
-    def arms(self) -> dict[str, ArmDescription]:
-        """Of the arms that have results."""
-        descriptions = {}
-        for arm, settings in self._settings.items():
-            commit = settings.get(f"{arm}{_ARM_COMMIT}") if arm else None
-            facts = self._facts.get(arm, {}) | ({"commit": commit} if commit else {})
-            descriptions[arm] = ArmDescription(settings=settings, facts=facts)
-        return descriptions
-
-
-def _with_readings(sample: Sample, step: str, readings: str | None) -> Sample:
-    """The sample as the comment under it says; as it is where the comment makes no sense."""
-    try:
-        numbers = [float(each) for each in (step, *(readings or "").split())]
-    except ValueError:
-        return sample
-    if numbers[0] < 0 or not all(map(math.isfinite, numbers)):
-        return sample
-    return sample._replace(resolution=numbers[0], readings=tuple(numbers[1:]))
+    return SampleRow(arm, case_of(suite, names[name].removeprefix(_PREFIX)), *metric_of(units[unit]))
 
 
 def _assumed(words: list[str], before: Assumed | None) -> Assumed:
@@ -244,12 +169,12 @@ def _tidied(unit: str) -> str:
     return _NANOSECONDS.sub("sec", _MEGABYTES.sub("B", unit))
 
 
-def _read_result(words: list[str], beside: _Beside, found: list[Found], problems: list[Problem], line: Line) -> None:
+def _read_result(words: list[str], beside: GoContext, found: list[Found], problems: list[Problem], line: Line) -> None:
     """`words` are the name, the iterations, and then a number and a unit each."""
     name = words[0].removeprefix(_PREFIX)
-    arm, suite = beside.of_results
-    ours, case, origin = name.startswith(OURS), _case(suite, name), beside.origin
-    beside.result(found)
+    arm, suite = beside.of_results()
+    ours, case, origin = name.startswith(OURS), case_of(suite, name), beside.origin
+    beside.result(found, arm)
     for place in range(2, len(words), 2):
         amount, unit = words[place], words[place + 1]
         try:
@@ -258,37 +183,10 @@ def _read_result(words: list[str], beside: _Beside, found: list[Found], problems
             value = math.nan
         if not math.isfinite(value):
             reason = f"'{amount[:40]}' is no number"
-            problems.append(problem_at(line.number, line.text, reason))
+            metric, _ = metric_of(unit)
+            problems.append(problem_at(line.number, line.text, reason, Lost(case, metric=metric, arm=arm)))
             continue
         metric, shown = metric_of(unit)
         step = 0.0 if ours else step_of(amount, unit)
         sample = Sample(case, metric, shown, value, (), step)
         found.append(Found(sample, arm, origin))
-
-
-@lru_cache(maxsize=1 << 16)
-def _case(suite: str, name: str) -> CaseKey:
-    """Equal results have the same object."""
-    procs = _PROCS.search(name)
-    bare = name[: procs.start()] if procs else name
-    if bare.startswith(OURS):
-        benchmark, *parts = bare.removeprefix(OURS).split("/")
-        pairs = (part.partition("=") for part in parts)
-        params = {unquote(key): unquote(value) for key, _, value in pairs}
-        return CaseKey(suite, unquote(benchmark), tuple(params.items()))
-    return CaseKey(suite, bare, (("procs", procs[1]),) if procs else ())
-
-
-@lru_cache(maxsize=4096)
-def metric_of(unit: str) -> tuple[str, str]:
-    """Metric and unit from a unit of the format: ours carry the metric before the last dash."""
-    for compact, shown in _COMPACT.items():
-        if unit.endswith(f"-{compact}"):
-            return unit[: -len(compact) - 1], shown
-    base = unit.rpartition("_")[2]
-    return unit, base if base in _COMPACT else unit
-
-
-def unit_of(metric: str, unit: str) -> str:
-    """The inverse of `metric_of`."""
-    return metric if metric == unit or metric.endswith(f"_{unit}") else f"{metric}-{unit.replace(' ', '')}"

@@ -1,10 +1,10 @@
 """The content of one raw output: samples, and the lines that could not be read."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from cliffwatch.samples import Assumed, Sample, Stage
+from cliffwatch.samples import Assumed, CaseKey, CaseStatus, Sample, Stage
 
 _LONGEST = 400
 """Characters of a problem's text or reason."""
@@ -29,6 +29,8 @@ class Found(NamedTuple):
     sample: Sample
     arm: str = ""
     origin: BootOrigin | None = None
+    doubted: bool = False
+    """A problem says that it must not be believed: it is shown and never compared."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,11 +43,30 @@ class Problem:
     line: int
     text: str
     reason: str
+    lost: "Lost | None" = None
+    """The result that is lost by it; None of a line that belongs to no case."""
 
 
-def problem_at(line: int, text: str, reason: str) -> Problem:
+class Lost(NamedTuple):
+    """A result that an output should have and has not."""
+
+    case: CaseKey
+    status: CaseStatus = "failed"
+    metric: str = ""
+    """The only metric that is lost; empty: all of the case."""
+    why: str = ""
+    """What a verdict says of it; empty: what the problem says."""
+    arm: str = ""
+
+
+def problem_at(line: int, text: str, reason: str, lost: Lost | None = None) -> Problem:
     """A problem with text and reason cut to the length of one."""
-    return Problem(line=line, text=text[:_LONGEST], reason=reason[:_LONGEST])
+    return Problem(line=line, text=text[:_LONGEST], reason=reason[:_LONGEST], lost=lost)
+
+
+def in_order(problems: Iterable[Problem]) -> tuple[Problem, ...]:
+    """By the lines of the output."""
+    return tuple(sorted(problems, key=lambda problem: problem.line))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +75,8 @@ class ArmDescription:
 
     settings: Mapping[str, str]
     facts: Mapping[str, str]
+    warnings: tuple[str, ...] = ()
+    """Sentences without which nothing of the arm should be read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

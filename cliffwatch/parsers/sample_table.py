@@ -1,6 +1,6 @@
 """The samples of an output in columns, without an object for each."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple, overload
 
@@ -34,6 +34,11 @@ class SampleTable(Sequence[Found]):
         order: NDArray[np.intp],
     ) -> None:
         self.rows, self.starts, self.values, self.resolutions, self.order = rows, starts, values, resolutions, order
+
+    def with_arms(self, names: Mapping[str, str]) -> "SampleTable":
+        """The same samples of arms of other names."""
+        rows = [row._replace(arm=names.get(row.arm, row.arm)) for row in self.rows]
+        return SampleTable(rows, self.starts, self.values, self.resolutions, self.order)
 
     @cached_property
     def _found(self) -> tuple[Found, ...]:

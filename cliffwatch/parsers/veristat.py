@@ -7,9 +7,9 @@ import math
 from dataclasses import replace
 
 from cliffwatch.parsers.cleaning import name_of
-from cliffwatch.parsers.readings import Found, Parsed, Problem, problem_at
+from cliffwatch.parsers.readings import Found, Lost, Parsed, Problem, problem_at
 from cliffwatch.parsers.table.veristat_rows import arms_of, read_rows
-from cliffwatch.samples import Assumed, CaseKey, Sample
+from cliffwatch.samples import REFUSED_BY_VERIFIER, Assumed, CaseKey, Sample
 
 _COUNTED = Assumed(better="lower", assume="exact")
 """The verifier counts alike whenever it loads a program again, but for the time it takes."""
@@ -30,9 +30,8 @@ _UNITS = {
 
 
 def parse_veristat(text: str) -> Parsed:
-    """One benchmark a program (`FILE/PROG`), one metric a numeric column; a program that fails is a problem.
-
-    Of veristat's own comparison (`-C`) each side is an arm. Total.
+    """One benchmark a program (`FILE/PROG`), one metric a numeric column. Of a program that the verifier refuses they say how far it came,
+    and are doubted. Of veristat's own comparison (`-C`) each side is an arm. Total.
     """
     problems: list[Problem] = []
     found: list[Found] = []
@@ -48,21 +47,34 @@ def parse_veristat(text: str) -> Parsed:
 
 
 def _of_arm(problem: Problem, arm: str) -> Problem:
-    return replace(problem, reason=f"{arm}: {problem.reason}") if arm else problem
+    if not arm:
+        return problem
+    lost = None if problem.lost is None else problem.lost._replace(arm=arm)
+    return replace(problem, reason=f"{arm}: {problem.reason}", lost=lost)
 
 
 def _row(row: dict[str, str], found: list[Found], problems: list[Problem], number: int, text: str) -> None:
     benchmark = f"{row.get('file_name', '')}/{row.get('prog_name', '')}"
-    if row.get("verdict", "success") not in ("success", ""):
-        problems.append(problem_at(number, text, f"failed: the verifier refuses {benchmark}"))
     case = CaseKey("veristat", name_of(benchmark))
+    refused = row.get("verdict", "").strip() not in ("success", "")
+    if refused:
+        reason = f"failed: the verifier refuses {benchmark}"
+        problems.append(problem_at(number, text, reason, Lost(case, "refused", why=REFUSED_BY_VERIFIER)))
     for name, cell in row.items():
         if name in _NAMES or name == "verdict":
             continue
-        try:
-            value = float(cell)
-        except ValueError:
-            continue
-        if math.isfinite(value):
+        value = _number(cell)
+        if value is not None:
             unit = _UNITS.get(name, name)
-            found.append(Found(Sample(case=case, metric=name, unit=unit, value=value)))
+            found.append(Found(Sample(case=case, metric=name, unit=unit, value=value), doubted=refused))
+        elif name in _UNITS and cell.strip() and not refused:
+            reason = f"'{cell[:40]}' of {name} is no number"
+            problems.append(problem_at(number, text, reason, Lost(case, metric=name)))
+
+
+def _number(cell: str) -> float | None:
+    try:
+        value = float(cell)
+    except ValueError:
+        return None
+    return value if math.isfinite(value) else None

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from cliffwatch.comparing.comparison import CHANGES, TROUBLED
+from cliffwatch.comparing.comparison import CHANGES, TROUBLED, size_of
 from cliffwatch.comparing.ordering import CHANGED, ORDER
 from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.pull_request.state import Measured, PullRequestState, RowKey, TargetState
@@ -48,10 +48,10 @@ class News:
                 (cell, self.targets[index])
                 for row in self.rows
                 for index in _with(row, verdict)
-                if (cell := row.cells[index]) is not None and cell.change is not None
+                if (cell := row.cells[index]) is not None
             ]
             if found:
-                return max(found, key=lambda each: abs(each[0].change or 0.0))
+                return max(found, key=lambda each: size_of(each[0]))
         return None
 
     def _of_failed_arm(self, row: Across) -> bool:

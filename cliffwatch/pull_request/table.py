@@ -96,6 +96,8 @@ def _cell(cells: Sequence[ComparisonRow | None]) -> str:
     if verdict not in CHANGES:
         return "~" if verdict == "unchanged" else figures.marked(verdict)
     changes = [cell.change for cell in known if cell.change is not None]
+    if len(changes) < len(known):
+        return figures.marked(verdict)
     low, high = min(changes), max(changes)
     return f"{figures.SIGNS[verdict]} {100 * low:+.1f} to {100 * high:+.1f} %"
 
@@ -106,8 +108,10 @@ def cell_text(cell: ComparisonRow | None) -> str:
         return "-"
     if cell.verdict == "unchanged":
         return figures.percent(cell.change) if beyond_noise(cell) else figures.NOT_SIGNIFICANT
-    if cell.verdict not in CHANGES or cell.change is None:
+    if cell.verdict not in CHANGES:
         return figures.marked(cell.verdict)
+    if cell.change is None:
+        return f"{figures.SIGNS[cell.verdict]} {figures.step(cell)}"
     low, high = cell.ci_low, cell.ci_high
     # A digit more than the interval is wide says nothing.
     digits = 2 if low is None or high is None or high - low < 0.002 else 1

@@ -128,7 +128,9 @@ def whereabouts(news: News) -> Sequence[str]:
     if largest is not None:
         row, target = largest
         where = f" on {word(target.name)}" if len(news.targets) > 1 else ""
-        sentences.append(f"Largest {_what(row.verdict)}: {figures.percent(row.change)}{where}.")
+        sentences.append(
+            f"Largest {_what(row.verdict)}: {figures.step(row) if row.change is None else figures.percent(row.change)}{where}."
+        )
     elif shown := _detectable(news):
         sentences.append(f"These boots would have shown changes from {shown} on.")
     _, *alone = sentence_across(news.rows, [replace(each, name=word(each.name)) for each in news.targets]).split("; ")

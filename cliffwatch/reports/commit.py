@@ -66,15 +66,20 @@ def _group(rows: list[Comparison], usual: float) -> Iterator[str]:
 def _row(row: Comparison, usual: float) -> Iterator[str]:
     """A line, and further ones for what must not be read as a change and for a threshold that is not the usual one."""
     if row.base is None or row.head is None:
-        yield cut(f"|   +- {_short(row.metric or 'case', 24)} {figures.undecided(row)}")
+        yield cut(f"|   +- {_short(row.metric or 'case', 24)} {figures.marked(row.verdict)}")
+        yield from _below(row.reason)
         return
     change = figures.marked_change(row).replace(" ", "")
     values = f"{_fits(row.base)} {_fits(row.head)} {_short(row.unit, 7):<7}"
     yield cut(f"|   +- {_short(row.metric, 25):<25}{values} ({change:^8})")
     below = [figures.undecided(row)] if row.verdict not in DECIDED else []
     for text in (*below, own_terms(row, usual)):
-        for line in textwrap.wrap(text or "", WIDTH - 9, break_long_words=True):
-            yield cut(f"|        {line}")
+        yield from _below(text or "")
+
+
+def _below(text: str) -> Iterator[str]:
+    for line in textwrap.wrap(text, WIDTH - 9, break_long_words=True):
+        yield cut(f"|        {line}")
 
 
 def _fits(number: float) -> str:

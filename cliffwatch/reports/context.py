@@ -151,7 +151,7 @@ def profiles(compared: ComparisonSet, context: ReportContext) -> tuple[str, ...]
 
 
 def sentence(compared: ComparisonSet) -> str:
-    """The whole comparison in one sentence: `1 regression, 2 improvements, 9 unchanged of 12 cases`."""
+    """The whole comparison in one sentence: `1 regression, 2 improvements, 9 unchanged of 12 cases`; of rows where cases have several."""
     noisy = Counter(
         row.verdict for row in compared.changed_rows() if row.assume == "nothing" and not compared.took_turns
     )
@@ -165,7 +165,13 @@ def sentence(compared: ComparisonSet) -> str:
     unchanged = len(compared.unchanged_builds())
     parts += [f"{unchanged} unchanged build"] if unchanged else []
     total = len(compared.primary_rows()) + unchanged
-    return f"{', '.join(parts) or 'nothing compared'} of {total} {'case' if total == 1 else 'cases'}"
+    cases = len({row.case for row in compared.primary_rows()}) + unchanged
+    of = (
+        counted(str(total), "case")
+        if cases == total
+        else f"{counted(str(total), 'row')} in {counted(str(cases), 'case')}"
+    )
+    return f"{', '.join(parts) or 'nothing compared'} of {of}"
 
 
 def shared_warnings(compared: Sequence[ComparisonSet]) -> tuple[str, ...]:

@@ -1,9 +1,11 @@
 """How numbers are written in every report."""
 
 import math
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Protocol
 
-from cliffwatch.comparing.comparison import DECIDED, LESS_LOOP, Comparison
+from cliffwatch.comparing.comparison import CHANGES, DECIDED, LESS_LOOP, Comparison
 from cliffwatch.comparing.ordering import beyond_noise, likely
 from cliffwatch.counting import counted
 from cliffwatch.formats.verdicts import Control, Mean, Verdict
@@ -25,6 +27,15 @@ SIGNS: Mapping[Verdict, str] = {
     "invalid": "x",
 }
 """Worse and better by shape as well: colours alone do not reach everybody."""
+
+
+class Valued(Protocol):
+    """A row with the values of both sides: a comparison, or a row of a document."""
+
+    @property
+    def base(self) -> float | None: ...
+    @property
+    def head(self) -> float | None: ...
 
 
 def case_name(case: CaseKey, metric: str) -> str:
@@ -64,10 +75,15 @@ def percent(fraction: float | None) -> str:
 
 
 def change(row: Comparison) -> str:
-    """The change, or `~` where it lies within the noise."""
+    """The change, or `~` where it lies within the noise; both values of one that has no percentage."""
     if row.change is None:
-        return "-"
+        return step(row) if row.verdict in CHANGES else "-"
     return percent(row.change) if beyond_noise(row) else NOT_SIGNIFICANT
+
+
+def step(row: Valued) -> str:
+    """`0 -> 2`: a change from or to zero, which has no percentage."""
+    return " -> ".join("-" if number is None else f"{number:.4g}" for number in (row.base, row.head))
 
 
 def marked_change(row: Comparison) -> str:
@@ -88,6 +104,20 @@ def verdict_word(row: Comparison) -> str:
 def undecided(row: Comparison) -> str:
     """Why a row has no change to be read: `? inconclusive: about 40 boots per kernel would decide (22 to 73)`."""
     return f"{marked(row.verdict)}: {row.reason}" if row.reason else marked(row.verdict)
+
+
+def undecided_cases(rows: Sequence[Comparison]) -> Iterator[tuple[str, Comparison]]:
+    """Rows whose change may not be read as it is, those of one case and reason together: the case, with metrics where it has several rows,
+    and the first of the rows.
+    """
+    alike: dict[tuple[CaseKey, str, str], list[Comparison]] = {}
+    of_case = Counter(row.case for row in rows)
+    for row in rows:
+        if row.verdict not in DECIDED:
+            alike.setdefault((row.case, row.verdict, row.reason), []).append(row)
+    for (case, _, _), group in alike.items():
+        alone = len(group) == of_case[case]
+        yield str(case) if alone else f"{case} {', '.join(row.metric for row in group)}", group[0]
 
 
 def size(fraction: float) -> str:

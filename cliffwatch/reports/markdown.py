@@ -44,7 +44,7 @@ def markdown_report(compared: ComparisonSet, context: ReportContext) -> str:
     changed = compared.changed_rows()
     if changed:
         lines += [*_table(changed, thresholds=thresholds_differ(rows)), ""]
-    lines += [f"- {code(str(row.case))}: {escaped(figures.undecided(row))}" for row in compared.open_rows()]
+    lines += [f"- {code(case)}: {escaped(figures.undecided(row))}" for case, row in figures.undecided_cases(rows)]
     lines += [f"- {code(line.name)}: {escaped(line.words)}" for line in sweep_lines(compared.sweeps)]
     lines += ["", *_functions(compared, context), *_profiles(compared, context), *_footer(compared, context)]
     return inert(_folded("\n".join(lines), compared.table_rows()))
@@ -138,7 +138,7 @@ def _folded(text: str, rows: Sequence[Comparison]) -> str:
         body = "\n".join(_table(of_suite, thresholds=differ))
         part = f"\n<details><summary><code>{escape(suite)}</code>: {counted(len({row.case for row in of_suite}), 'case')}</summary>\n\n{body}\n\n</details>"
         if length(part) > room:
-            left += len(of_suite)
+            left += len({row.case for row in of_suite})
             continue
         room -= length(part)
         parts.append(part)

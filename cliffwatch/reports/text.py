@@ -6,7 +6,7 @@ from itertools import groupby
 
 from cliffwatch.comparing.attribution.blocks import TITLE, function_blocks, more_cases, text_lines
 from cliffwatch.comparing.attribution.profiles import PROFILE_TITLE
-from cliffwatch.comparing.comparison import DECIDED, LESS_LOOP, Comparison, ComparisonSet
+from cliffwatch.comparing.comparison import LESS_LOOP, Comparison, ComparisonSet
 from cliffwatch.comparing.ordering import Listed, beyond_noise, likely, listed
 from cliffwatch.comparing.sweeps.choice import sweep_lines
 from cliffwatch.counting import counted
@@ -177,11 +177,9 @@ def _name(row: Comparison, metric: str) -> str:
 
 
 def _explanations(rows: Sequence[Comparison]) -> list[str]:
-    undecided = sorted(
-        (row for row in rows if row.verdict not in DECIDED and row.reason), key=lambda row: not likely(row)
-    )
-    lines = [f"  {plain(f'{row.case}: {row.verdict}: {row.reason}')}" for row in undecided]
-    lines += [f"  {plain(f'{row.case}: {note}')}" for row in rows for note in row.notes]
+    undecided = sorted(figures.undecided_cases(rows), key=lambda each: not likely(each[1]))
+    lines = [f"  {plain(f'{case}: {row.verdict}: {row.reason}')}" for case, row in undecided if row.reason]
+    lines += dict.fromkeys(f"  {plain(f'{row.case}: {note}')}" for row in rows for note in row.notes)
     return ["", *lines] if lines else []
 
 

@@ -143,7 +143,7 @@ def test_a_case_that_failed_says_why() -> None:
     )
 
     assert isinstance(compared, ComparisonSet)
-    assert (compared.rows[1].verdict, compared.rows[1].reason) == ("failed", "head: the kernel panicked in it")
+    assert (compared.rows[0].verdict, compared.rows[0].reason) == ("failed", "head: the kernel panicked in it")
 
 
 def test_a_kernel_that_does_not_build_fails_every_row() -> None:

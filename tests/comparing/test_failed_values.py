@@ -72,9 +72,11 @@ def test_boots_that_failed_outright_count_with_those_that_read_zero() -> None:
     assert both.rows[0].reason == "head read 0 in 4 of 21 boots: the others are a selection"
 
 
-def test_a_metric_that_is_zero_mostly_has_no_relative_change() -> None:
-    assert first([0.0] * 21, boots(2, 39)).verdict == "inconclusive"
-    assert first([0.0] * 21, [0.0] * 20 + [3.0]).reason == "zero on both sides"
+def test_a_metric_that_is_zero_has_a_change_without_a_percentage() -> None:
+    row = first([0.0] * 21, boots(2, 39))
+    assert (row.verdict, row.change, row.ci_low, row.mde) == ("regression", None, None, None)
+    assert first([0.0] * 21, [0.0] * 21).reason == "zero on both sides"
+    assert first([0.0] * 21, [0.0] * 20 + [3.0]).verdict == "invalid"
 
 
 def test_the_mean_has_the_row_again() -> None:

@@ -33,7 +33,7 @@ def test_a_case_may_fail_in_one_boot_of_five_and_in_no_more() -> None:
 
     assert too_many_failed(failing(1, 5), steady) == {}
     assert too_many_failed(failing(2, 9), steady) == {SEQ_GET: "base failed in 2 of 9 boots"}
-    assert too_many_failed(steady, failing(1, 4)) == {SEQ_GET: "base failed in 1 of 4 boots"}
+    assert too_many_failed(steady, failing(1, 4)) == {SEQ_GET: "head failed in 1 of 4 boots"}
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cliffwatch.importing import arms_from_parsed
+from cliffwatch.importing.arms import arms_from_parsed
 from cliffwatch.parsers.go_bench import parse_go_bench
 from cliffwatch.parsers.readings import Parsed
 from cliffwatch.parsers.sample_table import SampleTable

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from cliffwatch.formats.values import LINE
 from cliffwatch.parsers.detect import parse_any
 from cliffwatch.parsers.documents.bencher import parse_bencher
-from cliffwatch.parsers.go_bench import metric_of, parse_go_bench, unit_of
-from cliffwatch.parsers.go_bench_writing import ExportedUnit, format_go_bench
+from cliffwatch.parsers.go.names import metric_of, unit_of
+from cliffwatch.parsers.go.writing import ExportedUnit, format_go_bench
+from cliffwatch.parsers.go_bench import parse_go_bench
 from cliffwatch.parsers.veristat import parse_veristat
 from cliffwatch.samples import Arm, Assumed, Boot, CaseKey, MetricTraits, Sample
 

@@ -8,7 +8,7 @@ from cliffwatch.comparing.comparison import Comparison
 from cliffwatch.comparing.rows import Row, Side, blank
 from cliffwatch.comparing.thresholds import Method
 from cliffwatch.formats.verdicts import Verdict
-from cliffwatch.samples import Arm, CaseKey, CaseOutcome, MetricTraits, Mode
+from cliffwatch.samples import REFUSED_BY_VERIFIER, Arm, CaseKey, CaseOutcome, MetricTraits, Mode
 
 _FAILED = ("failed", "panic", "timeout")
 _REFUSED = "refused"
@@ -24,6 +24,9 @@ def one_sided(draft: Comparison, base: Arm, head: Arm, other_unit: str | None) -
         )
     if lacking.failure is not None:
         return replace(draft, verdict="failed", reason=f"{name}: {lacking.failure}")
+    unread = lacking.lost.get((draft.case, draft.metric))
+    if unread is not None:
+        return replace(draft, verdict="failed", reason=f"{name}: {unread[0]}")
     verdict, reason = _why_missing(draft.case, lacking, name)
     return replace(draft, verdict=verdict, reason=reason)
 
@@ -36,16 +39,31 @@ def _why_missing(case: CaseKey, lacking: Arm, name: str) -> tuple[Verdict, str]:
     if outcome is None:
         return "missing", f"{name} did not measure it"
     if outcome.status == _REFUSED and name == "base":
-        return "missing", f"fixed: head takes it, and base refused it: {outcome.reason}"
+        return "missing", f"fixed: head takes it, and base refused it{_because(outcome)}"
     if outcome.status == _REFUSED:
-        return "failed", f"head refuses it: {outcome.reason}"
+        return "failed", f"head refuses it{_because(outcome)}" if _because(outcome) else f"head: {REFUSED_BY_VERIFIER}"
     return "failed" if outcome.status in _FAILED else "missing", f"{name}: {outcome.reason or outcome.status}"
+
+
+def _because(outcome: CaseOutcome) -> str:
+    """The kernel's own words, where there are any."""
+    return f": {outcome.reason}" if outcome.reason not in ("", REFUSED_BY_VERIFIER) else ""
 
 
 def _worst(arm: Arm, case: CaseKey) -> CaseOutcome | None:
     """The first outcome of a case that is not ok; of an object's program also that of the object."""
-    bad = (each for each in (*bad_outcomes_of(arm.boots), *arm.unchanged) if each.case in (case, case.planned))
-    return next(bad, None)
+    outcomes = [*bad_outcomes_of(arm.boots), *arm.unchanged]
+    bad = (each for each in outcomes if each.case in (case, case.planned))
+    return next(bad, None) or next((each for each in outcomes if _covers(each.case, case)), None)
+
+
+def _covers(whole: CaseKey, case: CaseKey) -> bool:
+    """Whether a file tells of a case under another name: without the number of processors, by the benchmark that runs it, or by its package."""
+    if whole.suite != case.suite:
+        return False
+    if whole.benchmark == whole.suite:
+        return True
+    return not whole.params and (case.benchmark == whole.benchmark or case.benchmark.startswith(f"{whole.benchmark}/"))
 
 
 def failed_everywhere(
@@ -53,10 +71,13 @@ def failed_everywhere(
 ) -> list[Comparison]:
     """Cases that failed on both sides have no sample at all, and are reported all the same."""
     failed: dict[CaseKey, str] = {}
-    for arm in (base, head):
+    for arm, name in ((base, "base"), (head, "head")):
+        own = {key.case for key in columns_of(arm.boots).keys}
         for outcome in bad_outcomes_of(arm.boots):
-            if outcome.status in _FAILED and outcome.case not in measured:
-                failed.setdefault(outcome.case, f"{arm.name}: {outcome.reason}")
+            if outcome.status not in _FAILED or outcome.case in measured:
+                continue
+            if not any(_covers(outcome.case, case) for case in measured - own):
+                failed.setdefault(outcome.case, f"{name}: {outcome.reason}")
     traits, nothing = MetricTraits(better=None, assume="nothing"), Side(columns_of(()), 0, 0)
     platform = base.platform or head.platform
     return [
@@ -77,15 +98,20 @@ def left_out(base: Arm, head: Arm, measured: set[CaseKey]) -> tuple[CaseOutcome,
 
 
 def lost_first(rows: Sequence[Comparison]) -> tuple[Comparison, ...]:
-    """Rows of programs that one side alone has: one a program, and of their suite those first that head refuses and base took."""
-    of_programs = [row for row in rows if row.case.planned != row.case and row.verdict in ("failed", "missing")]
-    firsts: dict[CaseKey, Comparison] = {}
-    for row in sorted(of_programs, key=lambda row: not row.primary):
-        firsts.setdefault(row.case, row)
-    kept = [row for row in rows if firsts.get(row.case, row) is row or row.verdict not in ("failed", "missing")]
+    """Rows of cases that one side alone has, one a case that is lost for one reason; of each suite those that failed come first."""
+    lost: dict[CaseKey, list[Comparison]] = {}
+    for row in rows:
+        lost.setdefault(row.case, []).append(row)
+    firsts = {case: _first(of_case) for case, of_case in lost.items() if _is_lost_whole(of_case)}
+    kept = [row for row in rows if firsts.get(row.case, row) is row]
     suites = {suite: place for place, suite in enumerate(dict.fromkeys(row.case.suite for row in rows))}
+    failed = {row.case for row in kept if row.verdict == "failed" and row.primary}
+    return tuple(sorted(kept, key=lambda row: (suites[row.case.suite], row.case not in failed)))
 
-    def place(row: Comparison) -> tuple[int, bool]:
-        return suites[row.case.suite], not (row.case in firsts and row.verdict == "failed")
 
-    return tuple(sorted(kept, key=place)) if firsts else tuple(rows)
+def _is_lost_whole(rows: Sequence[Comparison]) -> bool:
+    return rows[0].verdict in ("failed", "missing") and len({(row.verdict, row.reason) for row in rows}) == 1
+
+
+def _first(rows: Sequence[Comparison]) -> Comparison:
+    return min(rows, key=lambda row: not row.primary)

@@ -1,6 +1,7 @@
 """Verdicts on noisy values: the boot is the unit, ranks are the test, the family shares the error."""
 
 import math
+import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -28,6 +29,7 @@ from cliffwatch.stats.power.detectable import (
 )
 from cliffwatch.stats.power.detection import least_boots
 from cliffwatch.stats.published_size import LEVEL, PublishedSize, published_size
+from cliffwatch.stats.rank_tables import Values
 from cliffwatch.stats.stages import Stages
 from cliffwatch.stats.summaries import Summary, summarised
 
@@ -146,8 +148,8 @@ def _judged(
         **draft,
         "n_base": len(used.base),
         "n_head": len(used.head),
-        "base": math.exp(summary.base),
-        "head": math.exp(summary.head),
+        "base": _centre(row.base, used.base, summary.base),
+        "head": _centre(row.head, used.head, summary.head),
         "change": math.expm1(summary.shift if size is None else size.shift),
         "ci_low": _bound(low),
         "ci_high": _bound(high),
@@ -166,6 +168,14 @@ def _judged(
 def _row_error(setting: _Setting) -> float:
     """What a row may err in the test that decides it."""
     return setting.row_alpha if setting.stages is None else setting.error.of_family
+
+
+def _centre(side: Side, used: Values, log: float) -> float:
+    """The median of the boots that decided: of their values, where all of the side's did, as a logarithm does not give back every digit."""
+    if len(used) < side.boots:
+        return float(f"{math.exp(log):.12g}")
+    median = float(statistics.median(side.values.tolist()))
+    return median if side.boots % 2 else float(f"{median:.15g}")
 
 
 def _size(decision: Decision, q: float, setting: _Setting) -> PublishedSize | None:

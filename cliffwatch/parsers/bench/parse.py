@@ -1,16 +1,17 @@
 """Parses what the kernel's `bench` prints. Total: whatever the text, samples and problems come back."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
-from cliffwatch.parsers.bench.kind import BenchOutput, Kind, MetricValue
+from cliffwatch.parsers.bench.kind import BenchOutput, Kind, MetricValue, Reading
 from cliffwatch.parsers.bench.lines import LIBBPF
 from cliffwatch.parsers.bench.outputs import split
 from cliffwatch.parsers.bench.same_name import tell_apart
 from cliffwatch.parsers.bench.summaries import disagreement, warm
 from cliffwatch.parsers.cleaning import Line, clean_lines
 from cliffwatch.parsers.printed_digits import step_of
-from cliffwatch.parsers.readings import Found, Parsed, Problem, problem_at
+from cliffwatch.parsers.readings import Found, Lost, Parsed, Problem, problem_at
 from cliffwatch.samples import CaseKey, Sample
 
 
@@ -64,24 +65,35 @@ def _read(
     name = output.name or "unknown"
     kept = warm(output, warmup) if output.readings else []
     rows = list(output.kind.values(output, kept)) if output.kind else []
+    whole = CaseKey(suite, name, tuple(params.items()))
     failure = _failure(output, rows, complaints if output is outputs[-1] else ())
     if failure is not None:
-        problems.append(failure)
+        lost = Lost(whole, why=failure.reason.removeprefix("failed: ")) if output.name else None
+        problems.append(replace(failure, lost=lost))
     if failure is not None or output.kind is None:
         return []
-    problems += [problem_at(number, name, f"doubtful: {text}") for number, text in output.doubts]
-    if output.readings and not output.summary:
-        problems.append(problem_at(output.line, name, "the output ends before the Summary: it was cut off"))
-    elif (doubt := disagreement(output, kept)) is not None:
-        problems.append(problem_at(output.summary_line, name, doubt))
     good = [row for row in rows if math.isfinite(row.value) and all(map(math.isfinite, row.samples))]
+    samples = [_sample(row, output.kind, suite, name, params) for row in good]
+    doubts = list(_doubts(output, kept, name))
+    problems += doubts[1:]
+    for case in dict.fromkeys([sample.case for sample in samples] or [whole]) if doubts else ():
+        problems.append(replace(doubts[0], lost=Lost(case)))
     for row in rows:
         if row not in good:
-            problems.append(problem_at(output.summary_line or output.line, name, f"{row.metric} is no number"))
-    samples = [_sample(row, output.kind, suite, name, params) for row in good]
+            lost = Lost(whole._replace(params=(*whole.params, *row.params.items())), metric=row.metric)
+            problems.append(problem_at(output.summary_line or output.line, name, f"{row.metric} is no number", lost))
     if output.slab is not None and samples and "memory" not in output.kind.metrics:
         samples.append(_of_slab(output.slab, samples[0].case))
-    return [Found(sample) for sample in samples]
+    return [Found(sample, doubted=bool(doubts)) for sample in samples]
+
+
+def _doubts(output: BenchOutput, kept: Sequence[Reading], name: str) -> Iterator[Problem]:
+    """Why what a run measured must not be believed."""
+    yield from (problem_at(number, name, f"doubtful: {text}") for number, text in output.doubts)
+    if output.readings and not output.summary:
+        yield problem_at(output.line, name, "the output ends before the Summary: it was cut off")
+    elif (doubt := disagreement(output, kept)) is not None:
+        yield problem_at(output.summary_line, name, doubt)
 
 
 def _of_slab(mib: str, case: CaseKey) -> Sample:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from urllib.parse import unquote
 
 from cliffwatch.parsers.cleaning import name_of
-from cliffwatch.parsers.readings import Found, Parsed, Problem, problem_at
+from cliffwatch.parsers.readings import Found, Lost, Parsed, Problem, problem_at
 from cliffwatch.samples import CaseKey, Sample
 
 OURS = "BPF/suite="
@@ -37,7 +37,9 @@ def parse_bencher(text: str) -> Parsed:
         for measure, metric in measures.items():
             value = _number(metric.get("value")) if isinstance(metric, dict) else None
             if value is None:
-                problems.append(problem_at(0, f"{benchmark}: {measure}", "it has no finite value"))
+                lost = _sample(str(benchmark), str(measure), 0.0, ())
+                where, reason = f"{benchmark}: {measure}", "it has no finite value"
+                problems.append(problem_at(0, where, reason, Lost(lost.case, metric=lost.metric)))
                 continue
             bounds = [_number(metric.get(name)) for name in ("lower_value", "upper_value")]
             known = tuple(bound for bound in bounds if bound is not None)

@@ -18,7 +18,20 @@ from cliffwatch.parsers.table.cells import (
     whole_of,
 )
 from cliffwatch.parsers.table.columns import FORMAT_VERSION
-from cliffwatch.samples import COMPARED, Arm, Boot, CaseKey, CaseOutcome, CaseStatus, Mode, Sample, mode_named
+from cliffwatch.samples import (
+    COMPARED,
+    Arm,
+    Assume,
+    Assumed,
+    Better,
+    Boot,
+    CaseKey,
+    CaseOutcome,
+    CaseStatus,
+    Mode,
+    Sample,
+    mode_named,
+)
 
 MOST_PROBLEMS = 1000
 """Lines that are named; of further ones the number is said."""
@@ -173,7 +186,7 @@ def _arm(name: str, rows: _ArmRows) -> Arm:
     facts = texts_of(rows.about.get("facts"))
     if rows.commit is not None and "commit" not in facts:
         facts = {"commit": rows.commit, **facts}
-    environment = texts_of(rows.about.get("environment"))
+    environment, warnings = texts_of(rows.about.get("environment")), rows.about.get("warnings")
     return Arm(
         name=name,
         label=label if isinstance(label, str) else "",
@@ -183,7 +196,27 @@ def _arm(name: str, rows: _ArmRows) -> Arm:
         facts=facts,
         failure=failure if isinstance(failure, str) else None,
         environment={key: value for key, value in environment.items() if key in _COMPARED},
+        assumed=_assumed(rows.about.get("assumed")),
+        warnings=tuple(each for each in warnings if isinstance(each, str)) if isinstance(warnings, list) else (),
+        recorded={key: value for key, value in environment.items() if key not in _COMPARED},
     )
+
+
+def _assumed(content: object) -> dict[tuple[str, str], Assumed]:
+    """What the arm's file said of metrics: of each a metric, a unit, which way is better, and what may be assumed."""
+    found: dict[tuple[str, str], Assumed] = {}
+    for each in content if isinstance(content, list) else ():
+        match each:
+            case [
+                str(metric),
+                str(unit),
+                ("higher" | "lower" | None) as better,
+                ("exact" | "nothing" | None) as assume,
+            ]:
+                found[metric, unit] = Assumed(cast("Better | None", better), cast("Assume | None", assume))
+            case _:
+                continue
+    return found
 
 
 def _boot(index: int, rows: _BootRows) -> Boot:

@@ -40,6 +40,8 @@ def about_arm(arm: Arm, settings: Mapping[str, str]) -> str:
         "facts": dict(arm.facts),
         "environment": dict(arm.environment),
         "settings": dict(settings),
+        **({"warnings": list(arm.told)} if arm.told else {}),
+        **({"assumed": [[*key, *assumed] for key, assumed in arm.assumed.items()]} if arm.assumed else {}),
     }
     return json.dumps(known, ensure_ascii=False, separators=(",", ":"))
 

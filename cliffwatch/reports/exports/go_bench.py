@@ -3,11 +3,11 @@
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from cliffwatch.formats.declared_metrics import declared_setting
+from cliffwatch.formats.arms.declared_metrics import declared_setting
 from cliffwatch.formats.reading import as_json
 from cliffwatch.formats.run_record import stages_record
-from cliffwatch.parsers.go_bench import unit_of
-from cliffwatch.parsers.go_bench_writing import ExportedUnit, format_go_bench
+from cliffwatch.parsers.go.names import unit_of
+from cliffwatch.parsers.go.writing import ExportedUnit, format_go_bench
 from cliffwatch.reports.styles import visible
 from cliffwatch.samples import HOST_FAULTS, Arm, CaseKey, MetricTraits, Mode
 from cliffwatch.stats.stages import Stages

@@ -9,7 +9,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from cliffwatch.comparing.comparison import BETWEEN_MEASUREMENTS, DECIDED, Comparison, ComparisonSet
+from cliffwatch.comparing.comparison import BETWEEN_MEASUREMENTS, CHANGES, DECIDED, Comparison, ComparisonSet
 from cliffwatch.comparing.ordering import beyond_noise
 from cliffwatch.comparing.sweeps.choice import sweep_lines
 from cliffwatch.reports import figures
@@ -54,8 +54,10 @@ def _where(row: Comparison, compared: ComparisonSet) -> str:
 
 def _size(row: Comparison) -> str:
     """`4.9% regression`; a change that nobody judged has its direction instead: `+4.9% change`."""
-    change = row.change or 0.0
-    return f"{change:+.1%} change" if row.verdict == "changed" else f"{abs(change):.1%} {row.verdict}"
+    what = "change" if row.verdict == "changed" else row.verdict
+    if row.change is None:
+        return f"{figures.step(row)} {row.unit} {what}"
+    return f"{row.change:+.1%} change" if row.verdict == "changed" else f"{abs(row.change):.1%} {row.verdict}"
 
 
 def mail_opening(compared: ComparisonSet) -> Iterator[str]:
@@ -106,10 +108,11 @@ def _table(suite: str, rows: Sequence[Comparison], compared: ComparisonSet) -> I
 
 def _row(row: Comparison) -> str:
     name = f"{row.case} {row.metric}.{row.unit.replace(' ', '')}"
-    if row.base is None or row.head is None or row.change is None:
+    if row.base is None or row.head is None or (row.change is None and row.verdict not in CHANGES):
         return f"{_value(row.base)}{'':6} {row.verdict:>12}  {_value(row.head)}{'':6}  {name}"
     ours, theirs = _deviation(row.base_spread), _deviation(row.head_spread)
-    change = f"{row.change * 100:+10.1f}%" if beyond_noise(row) else f"{'~':>11}"
+    percent = figures.step(row) if row.change is None else f"{row.change * 100:+10.1f}%"
+    change = f"{percent:>11}" if beyond_noise(row) else f"{'~':>11}"
     if row.verdict not in DECIDED:
         change = f"{figures.SIGNS[row.verdict]:>11}"
     return f"{_value(row.base)}{ours} {change}  {_value(row.head)}{theirs}  {name}"
@@ -137,14 +140,14 @@ def _remarks(rows: Sequence[Comparison], compared: ComparisonSet, context: Repor
         yield f"{what} with their intervals:"
         yield ""
         for row in changed:
-            yield f"  {row.case}: {figures.change(row)} ({figures.interval(row)}), {row.verdict}"
+            interval = "" if row.change is None else f" ({figures.interval(row)})"
+            yield f"  {row.case}: {figures.change(row)}{interval}, {row.verdict}"
         yield ""
     quiet = [row.mde for row in rows if row.verdict == "unchanged" and row.mde is not None]
     if quiet:
         yield f"Unchanged: {len(quiet)} {'row' if len(quiet) == 1 else 'rows'}; median detectable change {statistics.median(quiet):.2%}."
-    for row in rows:
-        if row.verdict not in DECIDED:
-            yield f"  {row.case}: {figures.undecided(row)}"
+    for case, row in figures.undecided_cases(rows):
+        yield f"  {case}: {figures.undecided(row)}"
         if terms := own_terms(row, compared.notable):
             yield f"  {row.case}: {terms}"
     for line in sweep_lines(compared.sweeps):

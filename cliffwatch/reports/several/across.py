@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from cliffwatch.comparing.comparison import CHANGES
+from cliffwatch.comparing.comparison import CHANGES, size_of
 from cliffwatch.comparing.ordering import CHANGED, ORDER, likely
 from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.reports.context import differing
@@ -50,12 +50,9 @@ class Across:
     @property
     def size(self) -> float:
         """The largest change that is reported; without one the largest difference at all."""
-        changes = [
-            abs(cell.change) for cell in self.cells if cell and cell.verdict in CHANGES and cell.change is not None
-        ]
-        return max(
-            changes or [abs(cell.change) for cell in self.cells if cell and cell.change is not None], default=0.0
-        )
+        known = [cell for cell in self.cells if cell]
+        changed = [size_of(cell) for cell in known if cell.verdict in CHANGES]
+        return max(changed or map(size_of, known), default=0.0)
 
     @property
     def sure(self) -> float:
@@ -151,6 +148,8 @@ def sentence_across(rows: Sequence[Across], targets: Sequence[Target], *, in_tur
     """
     verdicts = Counter(row.verdict for row in rows)
     parts = [_counted(verdicts[verdict], verdict) for verdict in ORDER if verdicts[verdict]]
+    if len({(row.suite, row.benchmark, tuple(row.params.items())) for row in rows}) < len(rows):
+        parts = [part.replace("case", "row") for part in parts]
     changed = [verdict for verdict in ORDER if verdict in CHANGED and verdicts[verdict]]
     if changed and not in_turns:
         differ = differing(sum(verdicts[each] for each in changed), parts[: len(changed)])

@@ -41,8 +41,16 @@ def benchstat_of_arms(compared: Sequence[ComparisonSet], context: ReportContext)
             means = [_mean(each, metric, unit) for each in compared]
             lines += [*_table(metric, unit, names, chosen, means), ""]
         lines.pop()
-    lines += ["", *legend([row for each in compared for row in each.primary_rows()])]
+    lines += ["", *_undecided(compared), *legend([row for each in compared for row in each.primary_rows()])]
     return visible("\n".join(line.rstrip() for line in map(plain, lines)) + "\n")
+
+
+def _undecided(compared: Sequence[ComparisonSet]) -> Iterator[str]:
+    """Why rows have a sign instead of a change."""
+    for each in compared:
+        arm = f"{each.head.name}: " if len(compared) > 1 else ""
+        for case, row in figures.undecided_cases(each.primary_rows()):
+            yield f"{arm}{case}: {figures.undecided(row)}"
 
 
 def _table(metric: str, unit: str, names: list[str], rows: list[MatrixRow], means: list[str]) -> Iterator[str]:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from cliffwatch.comparing.comparison import Comparison, ComparisonSet
+from cliffwatch.comparing.comparison import CHANGES, Comparison, ComparisonSet
 from cliffwatch.reports import figures
 from cliffwatch.reports.styles import plain
 from cliffwatch.samples import CaseKey
@@ -41,7 +41,7 @@ def cell(row: Comparison | None) -> str:
     """A change with the mark of its verdict: `▲ +4.79 %`; `~` within the noise, the verdict where nothing was compared."""
     if row is None:
         return "-"
-    if row.change is None:
+    if row.change is None and row.verdict not in CHANGES:
         return f"{figures.SIGNS[row.verdict]} {row.verdict}".strip()
     return f"{figures.SIGNS[row.verdict]} {figures.change(row)}".strip()
 

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from cliffwatch.catalogue.suite import PlannedCase, Program
 from cliffwatch.parsers.bench.parse import parse_bench
-from cliffwatch.parsers.go_bench import parse_go_bench, unit_of
+from cliffwatch.parsers.go.names import unit_of
+from cliffwatch.parsers.go_bench import parse_go_bench
 from cliffwatch.parsers.readings import Found, Parsed, Problem, problem_at
 from cliffwatch.samples import Sample
 

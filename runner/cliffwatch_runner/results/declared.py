@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from cliffwatch.catalogue.load import Catalogue
 from cliffwatch.catalogue.suite import Suite
-from cliffwatch.formats.declared_metrics import DeclaredMetricRecord
+from cliffwatch.formats.arms.declared_metrics import DeclaredMetricRecord
 from cliffwatch.samples import CaseKey, Mode
 
 

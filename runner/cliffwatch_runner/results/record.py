@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import cliffwatch
 from cliffwatch.failure import Failure, wrong_usage
-from cliffwatch.formats.declared_metrics import DeclaredMetricRecord
+from cliffwatch.formats.arms.declared_metrics import DeclaredMetricRecord
 from cliffwatch.formats.reading import Wrong, as_json, written
 from cliffwatch.formats.run_reading import read_run_record
 from cliffwatch.formats.run_record import (

@@ -29,7 +29,11 @@ def take_changes(connection: Connection[Any], comparison_id: int, now: datetime)
     comparison = comparisons.comparison_by_id(connection, comparison_id)
     assert comparison is not None
     base, head = comparison.base_revision_id, comparison.head_revision_id
-    published = [row for row in comparisons.verdicts_of(connection, comparison_id) if row.verdict in CHANGES]
+    published = [
+        row
+        for row in comparisons.verdicts_of(connection, comparison_id)
+        if row.verdict in CHANGES and row.change is not None
+    ]
     if base == head or not ancestry.is_ancestor(connection, base, head):
         return 0
     digests = {change_digest(row.series_id, base, head) for row in published}

@@ -1,12 +1,16 @@
 """Takes in a file of an import format as a run of one arm: its n-th value of a metric is its n-th boot's sample."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, TypedDict
+from typing import Any, TypedDict, TypeVar
 
 from psycopg import Connection
 
 import cliffwatch
+from cliffwatch.failure import Failure
+from cliffwatch.formats.arms.declared_metrics import DeclaredMetricRecord
+from cliffwatch.formats.arms.imported import imported_record
 from cliffwatch.formats.boot_record import BootRecord, sample_record
 from cliffwatch.formats.reading import as_json
 from cliffwatch.formats.run_record import (
@@ -19,21 +23,27 @@ from cliffwatch.formats.run_record import (
     PlanRecord,
     RunRecord,
 )
-from cliffwatch.formats.uploads import BootUpload, RunUpload
+from cliffwatch.formats.uploads import BootUpload
+from cliffwatch.formats.values import FreeJson, outcome_record
 from cliffwatch.identities import digest_of, run_digest
-from cliffwatch.importing import arms_from_parsed
+from cliffwatch.importing import import_text as read_imported
 from cliffwatch.parsers.detect import parse_any
+from cliffwatch.parsers.readings import Problem
 from cliffwatch.samples import Arm, Boot, CaseKey, Mode
 from cliffwatch_service.access.authorisation import IMPORTS
 from cliffwatch_service.access.tokens import Caller
 from cliffwatch_service.ingest.columns import ColumnsKnown
 from cliffwatch_service.ingest.ingest import content_digest, put_boot, put_run
-from cliffwatch_service.ingest.uploads import boot_upload
+from cliffwatch_service.ingest.uploads import boot_upload, run_upload
 from cliffwatch_service.refusal import Refusal
 from cliffwatch_service.store import runs
 from cliffwatch_service.store.work import hosts
 
 ARM = "head"
+_SOUGHT = 60
+"""Characters of a name that a line is found by."""
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,14 +79,11 @@ def import_file(
     connection: Connection[Any], known: ColumnsKnown, text: str, about: ImportedAs, *, by: Caller, now: datetime
 ) -> ImportResult:
     """Raises Refusal where nothing in it can be read."""
-    parsed = parse_any(text)
-    problems = tuple(
-        ImportProblem(line=each.line, text=each.text[:400], reason=each.reason) for each in parsed.problems[:200]
-    )
-    if not parsed.found:
-        reason = problems[0]["reason"] if problems else "the file is empty"
-        raise Refusal(422, "nothing to import", f"no result can be read: {reason}", problems=problems[:20])
-    arms = arms_from_parsed(parsed, about.name)
+    imported = read_imported(text, about.name)
+    if isinstance(imported, Failure):
+        problems = _problems(parse_any(text).problems)
+        raise Refusal(422, "nothing to import", f"no result can be read: {imported.message}", problems=problems[:20])
+    problems, arms = _problems(imported.problems), imported.arms
     if len(arms) > 1:
         raise Refusal(
             422,
@@ -93,16 +100,79 @@ def import_file(
         return ImportResult(run=stored.digest, boots=len(arm.boots), samples=samples, problems=problems, fresh=False)
     record = _record(arm, about, identity, now)
     digest = run_digest(record.identity, record.created, host_name)
-    upload = RunUpload(host=host_name, record=record)
-    put_run(connection, digest, upload, as_json(record), by=by, now=now, any_case=True)
+    raw_record = as_json(record)
+    upload = _taken(run_upload, {"host": host_name, "record": raw_record}, text)
+    put_run(connection, digest, upload, raw_record, by=by, now=now, any_case=True)
     for boot in arm.boots:
         raw = as_json(_boot(boot, now))
-        put_boot(connection, known, digest, boot.index, boot_upload(raw), raw, by=by, now=now)
+        taken = _taken(boot_upload, raw, text)
+        put_boot(connection, known, digest, boot.index, taken, raw, by=by, now=now, any_unit=True)
     return ImportResult(run=digest, boots=len(arm.boots), samples=samples, problems=problems, fresh=True)
 
 
+def _problems(problems: Sequence[Problem]) -> tuple[ImportProblem, ...]:
+    return tuple(ImportProblem(line=each.line, text=each.text[:400], reason=each.reason) for each in problems[:200])
+
+
+def _taken(take: Callable[[FreeJson], T], raw: FreeJson, text: str) -> T:
+    """What the service takes of the file. Raises Refusal with the line of the file that has what is refused."""
+    try:
+        return take(raw)
+    except Refusal as refusal:
+        where = refusal.errors[0][0] if refusal.errors else ""
+        line = _line_with(text, _member(raw, where))
+        if line is None:
+            raise
+        detail = f"line {line} of the file: {refusal.detail}"
+        raise Refusal(refusal.status, refusal.title, detail, errors=refusal.errors, line=line) from None
+
+
+def _member(raw: object, where: str) -> object:
+    """What stands at a place such as samples.3.unit; the last thing on the way that is there."""
+    for name in where.split("."):
+        if isinstance(raw, dict) and name in raw:
+            raw = raw[name]
+        elif isinstance(raw, list | tuple) and name.isdecimal() and int(name) < len(raw):
+            raw = raw[int(name)]
+    return raw
+
+
+def _line_with(text: str, content: object) -> int | None:
+    """The first line that has a name, or the benchmark of a sample."""
+    name = content.get("benchmark", "") if isinstance(content, dict) else content
+    if not isinstance(name, str) or not name:
+        return None
+    part = name.split("/")[-1][:_SOUGHT] or name[:_SOUGHT]
+    return next((number for number, line in enumerate(text.splitlines(), start=1) if part in line), None)
+
+
+def _declared(arm: Arm) -> tuple[DeclaredMetricRecord, ...]:
+    """What suites of the user's own say of the metrics that the file has."""
+    units = {
+        (each.case.suite, each.case.benchmark, each.metric): each.unit for boot in arm.boots for each in boot.samples
+    }
+    return tuple(
+        DeclaredMetricRecord(
+            suite=key[0],
+            benchmark=key[1],
+            metric=key[2],
+            unit=units[key],
+            better=traits.better,
+            primary=traits.primary,
+            assume=traits.assume,
+            repeatability=traits.repeatability,
+            empty_loop=traits.empty_loop,
+        )
+        for key, traits in arm.declared.items()
+        if key in units
+    )
+
+
 def _record(arm: Arm, about: ImportedAs, identity: str, now: datetime) -> RunRecord:
-    cases: dict[CaseKey, None] = dict.fromkeys(sample.case for boot in arm.boots for sample in boot.samples)
+    cases: dict[CaseKey, None] = {}
+    for boot in arm.boots:
+        cases.update(dict.fromkeys(sample.case for sample in boot.samples))
+        cases.update(dict.fromkeys(outcome.case for outcome in boot.outcomes))
     return RunRecord(
         format=FORMAT,
         format_version=FORMAT_VERSION,
@@ -125,7 +195,9 @@ def _record(arm: Arm, about: ImportedAs, identity: str, now: datetime) -> RunRec
                 PlannedBootRecord(index=boot.index, block=boot.block, arm=ARM, stage=boot.stage) for boot in arm.boots
             ),
         ),
+        declared=_declared(arm),
         notes=(f"imported from {about.name}",),
+        imported=imported_record(arm),
     )
 
 
@@ -139,4 +211,6 @@ def _boot(boot: Boot, now: datetime) -> BootUpload:
         ended=now.isoformat(),
         status="complete",
     )
-    return BootUpload(boot=about, samples=tuple(map(sample_record, boot.samples)), outcomes=())
+    return BootUpload(
+        boot=about, samples=tuple(map(sample_record, boot.samples)), outcomes=tuple(map(outcome_record, boot.outcomes))
+    )

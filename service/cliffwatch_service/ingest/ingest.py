@@ -226,10 +226,10 @@ def put_boot(
     *,
     by: Caller,
     now: datetime,
+    any_unit: bool = False,
 ) -> Stored:
-    """Stores a boot with all its samples, and asks for the analysis where it was the last one. `raw` is the boot as it came.
-
-    Raises Refusal.
+    """Stores a boot with all its samples, and asks for the analysis where it was the last one. `raw` is the boot as it came; `any_unit`
+    takes units of any program. Raises Refusal.
     """
     run = own_run(connection, digest, by)
     about = upload.boot
@@ -240,7 +240,8 @@ def put_boot(
         raise Refusal(
             422, "no such arm", f"run {digest} has no arm {about.arm!r}", errors=[("boot.arm", "not in the run")]
         )
-    refuse_unknown_units(upload.samples, lambda: _with_programs(stored_record(run)))
+    if not any_unit:
+        refuse_unknown_units(upload.samples, lambda: _with_programs(stored_record(run)))
     own = content_digest(orjson.dumps(raw, option=orjson.OPT_SORT_KEYS))
     stored = boots.boot_digest(connection, run.id, number)
     if stored is None:

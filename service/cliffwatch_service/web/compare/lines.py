@@ -96,7 +96,8 @@ def _cell_text(row: ComparisonRow, interval: str) -> tuple[str, str, str]:
     verdict, change = row.verdict, row.change
     n = row.n_base if row.n_base == row.n_head else f"{row.n_base}/{row.n_head}"
     if verdict in CHANGES:
-        text = f"{MARKS[verdict]} {figures.percent(change)} {_WORDS[verdict]}"
+        shown = figures.step(row) if change is None else figures.percent(change)
+        text = f"{MARKS[verdict]} {shown} {_WORDS[verdict]}"
         return tone(verdict), text, f"{_values(row)}; {interval}; n {n}"
     if verdict == "unchanged":
         detectable = f"detectable {_plain(row.mde)}; n {n}"

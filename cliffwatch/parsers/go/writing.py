@@ -4,10 +4,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import quote
 
-from cliffwatch.parsers.go_bench import OURS, unit_of
-from cliffwatch.samples import Arm, Boot, MetricTraits, Sample
+from cliffwatch.parsers.go.names import OURS, unit_of
+from cliffwatch.samples import Arm, Boot, CaseKey, CaseOutcome, MetricTraits, Sample
 
 _SAFE = "._:+,()"
+_SKIPPED = ("unsupported", "not-run", "unchanged-build")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +52,8 @@ def _settings(arm: Arm, known: Iterable[str]) -> Iterator[str]:
     for key, value in {"label": arm.label, **arm.facts}.items():
         if key != "commit":
             yield f"# {arm.name} {key}: {_one_line(value)}"
+    for warning in arm.told:
+        yield f"# {arm.name} warning: {_one_line(warning)}"
     environment = {key: arm.environment.get(key, "") for key in known}
     for key, setting in {"mode": arm.mode, "platform": arm.platform, **environment, "arm": arm.name}.items():
         yield f"{key}: {_one_line(setting or '')}".rstrip()
@@ -72,10 +75,27 @@ def _results(arm: Arm) -> Iterator[str]:
             if case.suite != suite:
                 suite = case.suite
                 yield f"suite: {suite}"
-            params = "".join(f"/{_encoded(name)}={_encoded(value)}" for name, value in case.params)
             measured = " ".join(f"{each.value!r} {unit_of(each.metric, each.unit)}" for each in samples)
-            yield f"Benchmark{OURS}{_encoded(case.benchmark)}{params}-1 1 {measured}"
+            yield f"{_name(case)} 1 {measured}"
             yield from _beside(samples)
+        for outcome in boot.outcomes:
+            if outcome.status == "ok":
+                continue
+            if outcome.case.suite != suite:
+                suite = outcome.case.suite
+                yield f"suite: {suite}"
+            yield from _outcome(outcome)
+
+
+def _outcome(outcome: CaseOutcome) -> Iterator[str]:
+    """As Go tells of a benchmark without a result, with the status in the line below."""
+    yield f"--- {'SKIP' if outcome.status in _SKIPPED else 'FAIL'}: {_name(outcome.case)}"
+    yield f"    {outcome.status}: {_one_line(outcome.reason)}"
+
+
+def _name(case: CaseKey) -> str:
+    params = "".join(f"/{_encoded(name)}={_encoded(value)}" for name, value in case.params)
+    return f"Benchmark{OURS}{_encoded(case.benchmark)}{params}-1"
 
 
 def _boot(boot: Boot) -> str:

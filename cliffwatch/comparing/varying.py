@@ -1,0 +1,89 @@
+"""What a person says may differ between the sides of a comparison: anything else that differs refuses it, by name."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+
+from cliffwatch.failure import Failure, wrong_usage
+from cliffwatch.samples import Arm
+
+KERNEL = "kernel"
+_OF_KERNEL = ("commit", "tree", "kernel", "release")
+"""Facts of an arm that tell its kernel from another."""
+
+_ALSO: Mapping[str, tuple[str, ...]] = {
+    "cpu": ("processor", "microcode", "host.cpu", "booted.cpu_model", "booted.microcode"),
+    "processor": ("cpu", "microcode", "host.cpu", "booted.cpu_model", "booted.microcode"),
+    "microcode": ("host.cpu.microcode", "booted.microcode"),
+    "compiler": ("toolchain",),
+    "toolchain": ("compiler",),
+    "guest": ("booted",),
+}
+"""Names under which a run records the same thing again."""
+
+_MOST_NAMED = 30
+_LONGEST = 80
+
+
+def refuse_undeclared(base: Arm, heads: Iterable[Arm], varying: Iterable[str]) -> Failure | None:
+    """Why the sides may not be compared where only `varying` may differ; None where they may."""
+    declared = set(varying)
+    declared |= {also for name in declared for also in _ALSO.get(name, ())}
+    found: dict[str, str] = {}
+    for head in heads:
+        for name, words in _differences(base, head):
+            if not _is_declared(name, declared):
+                found.setdefault(name, words)
+    if not found:
+        return None
+    shown = "; ".join(f"{name}: {words}" for name, words in list(found.items())[:_MOST_NAMED])
+    more = f"; and {len(found) - _MOST_NAMED} more" if len(found) > _MOST_NAMED else ""
+    allowed = ", ".join(varying)
+    return wrong_usage(
+        f"the sides differ in more than {allowed}: {shown}{more}",
+        f"measure both sides with the same, or say that it may differ: --varying {','.join([*varying, *list(found)[:3]])}",
+    )
+
+
+def _is_declared(name: str, declared: Iterable[str]) -> bool:
+    return any(name == each or name.startswith(f"{each}.") for each in declared)
+
+
+def _differences(base: Arm, head: Arm) -> Iterator[tuple[str, str]]:
+    ours, theirs = dict(_known(base)), dict(_known(head))
+    for name in dict.fromkeys([*ours, *theirs]):
+        one, other = _of(ours, theirs, name), _of(theirs, ours, name)
+        if one is not None and other is not None and one != other:
+            yield name, f"{one[:_LONGEST]} and {other[:_LONGEST]}"
+
+
+def _of(own: Mapping[str, str], other: Mapping[str, str], name: str) -> str | None:
+    """What a side says; `none` where it says nothing of one member of a group of which it says others."""
+    if name in own or name not in other:
+        return own.get(name)
+    group, dot, _ = name.rpartition(".")
+    return "none" if dot and any(each.startswith(f"{group}.") or each == group for each in own) else None
+
+
+def _known(arm: Arm) -> Iterator[tuple[str, str]]:
+    for name, value in (("mode", arm.mode), ("platform", arm.platform)):
+        if value is not None:
+            yield name, value
+    kernel = [f"{name} {arm.facts[name]}" for name in _OF_KERNEL if name in arm.facts]
+    if kernel:
+        yield KERNEL, kernel[0]
+    for name, text in {**arm.environment, **arm.recorded}.items():
+        if name == "guest" and any(each.startswith("guest.") for each in arm.recorded):
+            continue
+        yield from _parts(name, text)
+
+
+def _parts(name: str, text: str) -> Iterator[tuple[str, str]]:
+    """A text, or the members of the JSON that it is."""
+    try:
+        content = json.loads(text) if text.startswith("{") else None
+    except (ValueError, RecursionError):
+        content = None
+    if isinstance(content, dict):
+        yield from ((f"{name}.{key}", json.dumps(value)) for key, value in content.items())
+    else:
+        yield name, text

@@ -1,0 +1,1 @@
+"""What is known of an arm besides what its boots measured."""

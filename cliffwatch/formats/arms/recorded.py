@@ -1,0 +1,70 @@
+"""Everything that a run recorded of how an arm was measured, as texts by dotted names: what may differ only where somebody says so."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from cliffwatch.formats.boot_record import EnvironmentRecord
+from cliffwatch.formats.reading import as_json
+from cliffwatch.formats.run_record import ArmRecord, RunRecord
+
+_OF_THE_MOMENT = frozenset(
+    {"load_average", "available_kib", "swap_kib", "throttle", "steal_seconds", "parts", "tainted"}
+)
+"""What changes from one minute to the next."""
+
+_OF_THE_KERNEL = frozenset({"kernel", "config_sha256", "config_from", "memory_kib", "vulnerabilities"})
+"""Of what a guest says of itself: what its kernel decides."""
+
+_DEEPEST = 6
+_LONGEST = 200
+
+
+def recorded_of(record: RunRecord, arm: ArmRecord) -> dict[str, str]:
+    """Of run.json: the arm's own settings, and what all arms of its run share."""
+    settings = arm.settings
+    lengths = {f"{each.warmup}+{each.duration} s" for each in record.plan.cases if each.duration is not None}
+    shared: dict[str, object] = {
+        "settings": {
+            "boot": [] if settings is None else list(settings.boot),
+            "writes": {} if settings is None else dict(settings.writes),
+            "config": [] if settings is None else list(settings.config),
+        },
+        "toolchain": arm.toolchain or record.toolchain,
+        "guest": record.guest,
+        "host": record.host,
+        "profile": record.profile,
+        "isolation": record.isolation,
+        "bench": None
+        if record.bench is None
+        else {"fixed_seed": record.bench.fixed_seed, "source": record.bench.source_digest},
+        "data": None if record.data is None else record.data.sha256,
+        "cliffwatch": record.cliffwatch_version,
+        "durations": sorted(lengths),
+        "programs": {each.suite: each.source_digest for each in record.programs if each.ran_on(arm.name)},
+        "modules": {
+            name: version for each in record.programs if each.ran_on(arm.name) for name, version in each.modules.items()
+        },
+    }
+    return dict(_texts("", {key: value for key, value in shared.items() if value is not None}, 0))
+
+
+def recorded_of_guest(environment: EnvironmentRecord) -> dict[str, str]:
+    """Of what a guest said of itself, but for what its kernel alone decides."""
+    known = {
+        name: value for name, value in as_json(environment).items() if name not in _OF_THE_KERNEL and value is not None
+    }
+    known.pop("format_version", None)
+    return dict(_texts("booted.", known, 0))
+
+
+def _texts(prefix: str, content: Mapping[str, Any], depth: int) -> Iterator[tuple[str, str]]:
+    for key, value in content.items():
+        name = f"{prefix}{key}"
+        if key in _OF_THE_MOMENT:
+            continue
+        if isinstance(value, dict) and value and depth < _DEEPEST:
+            yield from _texts(f"{name}.", value, depth + 1)
+        elif isinstance(value, list | tuple | dict):
+            yield name, (", ".join(map(str, value)) or "none")[:_LONGEST]
+        else:
+            yield name, ("none" if value is None else str(value))[:_LONGEST]

@@ -1,0 +1,111 @@
+"""What becomes of the problems of an output: outcomes of cases, values that are missing, and warnings of the file."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from cliffwatch.catalogue.installed import suite_of
+from cliffwatch.columns import BootsOfColumns, columns_of
+from cliffwatch.counting import counted
+from cliffwatch.parsers.readings import Lost, Problem
+from cliffwatch.samples import Arm, Boot, CaseKey, CaseOutcome
+
+_MOST_WARNINGS = 5
+_LONGEST_TEXT = 80
+_LONGEST_REASON = 300
+
+
+def in_suite(case: CaseKey) -> CaseKey:
+    """The case with its suite, where the output does not say it."""
+    suite = case.suite or suite_of(case.benchmark) or "unknown"
+    return case if suite == case.suite else case._replace(suite=suite)
+
+
+def with_problems(arms: Mapping[str, Arm], problems: Sequence[Problem], label: str) -> dict[str, Arm]:
+    """The arms with what the problems of their output say of them; `label` is what people call the file."""
+    if not problems:
+        return dict(arms)
+    warnings = warnings_of(problems, label)
+    return {name: _with_problems(arm, [*_lost(problems, name)], warnings) for name, arm in arms.items()}
+
+
+def _lost(problems: Iterable[Problem], arm: str) -> Iterable[Lost]:
+    for each in problems:
+        if each.lost is not None and each.lost.arm == arm:
+            why = each.lost.why or each.reason
+            yield each.lost._replace(case=in_suite(each.lost.case), why=_one_line(why, _LONGEST_REASON))
+
+
+def _with_problems(arm: Arm, lost: Sequence[Lost], warnings: tuple[str, ...]) -> Arm:
+    own = _boots_by_case(arm.boots)
+    # Of a case that has no other value the whole is lost.
+    lost = [each if own[each.case] else each._replace(metric="") for each in lost]
+    values: dict[tuple[CaseKey, str], tuple[str, ...]] = {}
+    for each in lost:
+        if each.metric:
+            values[each.case, each.metric] = (*values.get((each.case, each.metric), ()), each.why)
+    outcomes = [CaseOutcome(case=each.case, status=each.status, reason=each.why) for each in lost if not each.metric]
+    boots = _with_outcomes(arm.boots, outcomes) if outcomes else arm.boots
+    return replace(arm, boots=boots, lost=values, warnings=(*arm.warnings, *warnings))
+
+
+def _with_outcomes(boots: Sequence[Boot], outcomes: Sequence[CaseOutcome]) -> Sequence[Boot]:
+    """The boots, and after those that measured a case as many as lost it; of a case that lost any the others are ok."""
+    measured = _boots_by_case(boots)
+    failures = Counter(outcome.case for outcome in outcomes)
+    count = max(len(boots), *(measured[case] + failures[case] for case in failures))
+    ended: list[list[CaseOutcome]] = [[] for _ in range(count)]
+    for case in failures:
+        for place in range(measured[case]):
+            ended[place].append(CaseOutcome(case=case, status="ok"))
+    for outcome in outcomes:
+        ended[measured[outcome.case]].append(outcome)
+        measured[outcome.case] += 1
+    if isinstance(boots, BootsOfColumns) and not boots.outcomes:
+        return boots.followed_by_boots(count - len(boots), [tuple(each) for each in ended])
+    last = max((boot.index for boot in boots), default=0)
+    block = max((boot.block for boot in boots), default=0)
+    more = [Boot(index=last + more, block=block + more, samples=()) for more in range(1, count - len(boots) + 1)]
+    return tuple(
+        replace(boot, outcomes=(*boot.outcomes, *of_boot)) for boot, of_boot in zip([*boots, *more], ended, strict=True)
+    )
+
+
+def _boots_by_case(boots: Sequence[Boot]) -> Counter[CaseKey]:
+    """How many boots each case has: the first ones, as the n-th value is the n-th boot's."""
+    columns, found = columns_of(boots), Counter[CaseKey]()
+    for key, values in zip(columns.keys, np.diff(columns.starts).tolist(), strict=True):
+        found[key.case] = max(found[key.case], values)
+    return found
+
+
+def warnings_of(problems: Iterable[Problem], label: str) -> tuple[str, ...]:
+    """A sentence for each kind of line that belongs to no case, with the first such line."""
+    kinds: dict[str, list[Problem]] = {}
+    for each in problems:
+        if each.lost is None:
+            kinds.setdefault(each.reason, []).append(each)
+    sentences = [_sentence(each, label) for each in kinds.values()]
+    left = len(sentences) - _MOST_WARNINGS
+    if left > 0:
+        more = f"{label}: {counted(left, 'more kind')} of lines could not be read: cliffwatch parse shows them all."
+        return (*sentences[:_MOST_WARNINGS], _one_line(more, 400))
+    return tuple(sentences)
+
+
+def _sentence(problems: Sequence[Problem], label: str) -> str:
+    first = problems[0]
+    text = _one_line(first.text, _LONGEST_TEXT)
+    where = f"line {first.line}" if first.line else "the whole"
+    if len(problems) > 1:
+        where = f"{counted(len(problems), 'line')}, the first of them {first.line}"
+    shown = f" ({text})" if text else ""
+    return f"{_one_line(label, 200)}: {where}: {_one_line(first.reason, _LONGEST_REASON)}{shown}"
+
+
+def _one_line(text: str, longest: int) -> str:
+    """Foreign text in a sentence of ours."""
+    line = " ".join("".join(each if each.isprintable() else " " for each in text).split())
+    return line if len(line) <= longest else f"{line[: longest - 1]}…"

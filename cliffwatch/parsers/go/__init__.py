@@ -1,0 +1,1 @@
+"""Parts of the Go benchmark format: failures, result lines, writing."""

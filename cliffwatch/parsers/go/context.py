@@ -1,0 +1,144 @@
+"""What stands beside the results of a Go output: settings, comments of ours, failures, and the machine that each result is of."""
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from urllib.parse import unquote
+
+from cliffwatch.parsers.go.failures import GoFailures
+from cliffwatch.parsers.go.names import case_of, metric_of
+from cliffwatch.parsers.readings import ArmDescription, BootOrigin, Found, Parsed
+from cliffwatch.parsers.sample_table import SampleTable
+from cliffwatch.samples import MACHINE, Sample, Stage
+
+BOOT = re.compile(
+    r"# boot (?P<boot>\d{1,6}) of block (?P<block>\d{1,6}), (?P<stage>screen|confirm)(?:, layout (?P<layout>\S+))?"
+)
+BESIDE = re.compile(r"#   (?P<unit>\S+) step (?P<step>\S+)(?: readings (?P<readings>.+))?")
+_FACT = re.compile(r"# (?P<arm>[\w.+-]+) (?P<key>[a-z][\w.-]*): (?P<value>.+)")
+_ARM_COMMIT = "-commit"
+_WARNING = "warning"
+_NO_NAME = re.compile(r"[^a-z0-9]+")
+
+
+class GoContext:
+    """What stands beside the results: settings, which hold until they are set again, and comments of ours."""
+
+    def __init__(self) -> None:
+        self.config: dict[str, str] = {}
+        self._machines: dict[str, list[dict[str, str]]] = {}
+        self.origin: BootOrigin | None = None
+        self.failures = GoFailures(case_of)
+        self._settings: dict[str, dict[str, str]] = {}
+        self._facts: dict[str, dict[str, str]] = {}
+        self._warnings: dict[str, list[str]] = {}
+        self._last = 0
+
+    def of_results(self) -> tuple[str, str]:
+        """Arm and suite of the results that follow. Results of another machine are of another arm, see `names`."""
+        named = self.config.get("arm", "")
+        machine = {key: self.config[key] for key in MACHINE if key in self.config}
+        known = self._machines.setdefault(named, [])
+        for number, each in enumerate(known):
+            if all(each.get(key, text) == text for key, text in machine.items()):
+                each.update(machine)
+                return _numbered(named, number), self.suite
+        known.append(machine)
+        return _numbered(named, len(known) - 1), self.suite
+
+    @property
+    def suite(self) -> str:
+        return self.config.get("suite") or self.config.get("pkg", "")
+
+    def names(self) -> Mapping[str, str]:
+        """By the arms of `of_results` what they are called where an arm has results of several machines: the machine, after the arm's own name."""
+        names: dict[str, str] = {}
+        for named, machines in self._machines.items():
+            if len(machines) < 2:
+                continue
+            telling = [key for key in MACHINE if len({each.get(key) for each in machines}) > 1]
+            for number, machine in enumerate(machines):
+                words = "-".join(machine[key] for key in telling[:1] if key in machine) or "unknown"
+                shown = "-".join(filter(None, (named, _NO_NAME.sub("-", words.lower()).strip("-"))))
+                names[_numbered(named, number)] = f"{shown}-{number + 1}" if shown in names.values() else shown
+        return names
+
+    def set(self, key: str, value: str) -> None:
+        """A setting without a value takes it back, as the format says."""
+        if key == "arm":
+            self.origin = None
+        if value:
+            self.config[key] = value
+        else:
+            self.config.pop(key, None)
+
+    def result(self, found: Sequence[Found], arm: str) -> None:
+        """Called before the samples of a result of this arm are added."""
+        self.failures.result()
+        if arm not in self._settings:
+            self._settings[arm] = dict(self.config)
+        self._last = len(found)
+
+    def read(self, comment: str, found: list[Found]) -> None:
+        if match := BOOT.fullmatch(comment):
+            stage: Stage = "confirm" if match["stage"] == "confirm" else "screen"
+            self.origin = BootOrigin(
+                int(match["boot"]), int(match["block"]), stage, unquote(match["layout"] or "") or None
+            )
+        elif match := BESIDE.fullmatch(comment):
+            for index in range(self._last, len(found)):
+                sample, arm, origin, _ = found[index]
+                if metric_of(match["unit"]) == (sample.metric, sample.unit):
+                    read = _with_readings(sample, match["step"], match["readings"])
+                    found[index] = Found(read, arm, origin)
+        elif (match := _FACT.fullmatch(comment)) and match["key"] == _WARNING:
+            self._warnings.setdefault(match["arm"], []).append(match["value"])
+        elif match:
+            self._facts.setdefault(match["arm"], {})[match["key"]] = match["value"]
+
+    def arms(self) -> dict[str, ArmDescription]:
+        """Of the arms that have results."""
+        descriptions = {}
+        for arm, settings in self._settings.items():
+            named = settings.get("arm", "")
+            commit = settings.get(f"{named}{_ARM_COMMIT}") if named else None
+            facts = self._facts.get(named, {}) | ({"commit": commit} if commit else {})
+            descriptions[arm] = ArmDescription(
+                settings=settings, facts=facts, warnings=tuple(self._warnings.get(named, ()))
+            )
+        return descriptions
+
+
+def _numbered(arm: str, machine: int) -> str:
+    return f"{arm}\n{machine}" if machine else arm
+
+
+def renamed(parsed: Parsed, names: Mapping[str, str]) -> Parsed:
+    """The output with other names of its arms."""
+    if not names:
+        return parsed
+    found = parsed.found
+    if isinstance(found, SampleTable):
+        found = found.with_arms(names)
+    else:
+        found = tuple(each._replace(arm=names.get(each.arm, each.arm)) for each in found)
+    problems = (
+        each
+        if each.lost is None
+        else replace(each, lost=each.lost._replace(arm=names.get(each.lost.arm, each.lost.arm)))
+        for each in parsed.problems
+    )
+    arms = {names.get(arm, arm): about for arm, about in parsed.arms.items()}
+    return replace(parsed, found=found, problems=tuple(problems), arms=arms)
+
+
+def _with_readings(sample: Sample, step: str, readings: str | None) -> Sample:
+    """The sample as the comment under it says; as it is where the comment makes no sense."""
+    try:
+        numbers = [float(each) for each in (step, *(readings or "").split())]
+    except ValueError:
+        return sample
+    if numbers[0] < 0 or not all(map(math.isfinite, numbers)):
+        return sample
+    return sample._replace(resolution=numbers[0], readings=tuple(numbers[1:]))

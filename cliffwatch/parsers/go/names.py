@@ -1,0 +1,41 @@
+"""Names and units of the Go benchmark format: as others have them, and as ours hold a case and a metric."""
+
+import re
+from functools import lru_cache
+from urllib.parse import unquote
+
+from cliffwatch.parsers.bench.kinds import KIND_METRICS
+from cliffwatch.parsers.go.failures import PROCS
+from cliffwatch.samples import CaseKey
+
+OURS = "BPF/bench="
+_PROCS = re.compile(r"-(\d+)$")
+_COMPACT = {shape.unit.replace(" ", ""): shape.unit for shapes in KIND_METRICS.values() for shape in shapes.values()}
+
+
+@lru_cache(maxsize=1 << 16)
+def case_of(suite: str, name: str) -> CaseKey:
+    """Equal results have the same object."""
+    procs = _PROCS.search(name)
+    bare = name[: procs.start()] if procs else name
+    if bare.startswith(OURS):
+        benchmark, *parts = bare.removeprefix(OURS).split("/")
+        pairs = (part.partition("=") for part in parts)
+        params = {unquote(key): unquote(value) for key, _, value in pairs}
+        return CaseKey(suite, unquote(benchmark), tuple(params.items()))
+    return CaseKey(suite, bare, ((PROCS, procs[1]),) if procs else ())
+
+
+@lru_cache(maxsize=4096)
+def metric_of(unit: str) -> tuple[str, str]:
+    """Metric and unit from a unit of the format: ours carry the metric before the last dash."""
+    for compact, shown in _COMPACT.items():
+        if unit.endswith(f"-{compact}"):
+            return unit[: -len(compact) - 1], shown
+    base = unit.rpartition("_")[2]
+    return unit, base if base in _COMPACT else unit
+
+
+def unit_of(metric: str, unit: str) -> str:
+    """The inverse of `metric_of`."""
+    return metric if metric == unit or metric.endswith(f"_{unit}") else f"{metric}-{unit.replace(' ', '')}"
