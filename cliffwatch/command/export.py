@@ -14,7 +14,7 @@ import rich_click as click
 from cliffwatch.catalogue.load import load_catalogue
 from cliffwatch.command.report_options import refuse_unwritable
 from cliffwatch.command.terminal import echo_failure
-from cliffwatch.comparing.environment_differences import assumed_traits
+from cliffwatch.comparing.environments.differences import assumed_traits
 from cliffwatch.counting import counted
 from cliffwatch.failure import Exit, Failure, wrong_usage
 from cliffwatch.formats.result_directory import read_run

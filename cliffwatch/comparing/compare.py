@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from cliffwatch.columns import BootsOfColumns, columns_of
-from cliffwatch.comparing.comparison import CHANGES, Comparison, ComparisonSet, SideFacts, took_turns
+from cliffwatch.comparing.comparison import Comparison, ComparisonSet, SideFacts, took_turns
 from cliffwatch.comparing.geomean import means_of
 from cliffwatch.comparing.loops.empty_loop import with_rows_less_loops
 from cliffwatch.comparing.rows import Row, Side, Traits, blank, draft_of, in_one_table, rows_of
@@ -24,12 +24,13 @@ from cliffwatch.comparing.validity import (
 )
 from cliffwatch.comparing.verdicts.absent import failed_everywhere, left_out, lost_first, one_sided
 from cliffwatch.comparing.verdicts.apart import Apart
+from cliffwatch.comparing.verdicts.control import checked_by_control, control_of
 from cliffwatch.comparing.verdicts.exact import judge_exact
 from cliffwatch.comparing.verdicts.names import warnings_of_processors
 from cliffwatch.comparing.verdicts.noisy import FamilyError, judge_family
 from cliffwatch.comparing.verdicts.zeros import as_positive, judge_exact_without_ratio, judge_without_ratio
 from cliffwatch.failure import Failure
-from cliffwatch.formats.verdicts import Control, Sweep, Verdict
+from cliffwatch.formats.verdicts import Sweep, Verdict
 from cliffwatch.samples import Arm, Boot, CaseKey, Mode
 from cliffwatch.stats.stages import Stages
 
@@ -104,7 +105,7 @@ def _set_of(
     base, head, rows = pair.base, pair.head, pair.rows
     measured = {case for row in rows for case in (row.case, row.case.planned)}
     comparisons = [*judged.comparisons, *failed_everywhere(base, head, measured, mode, method)]
-    reported = comparisons if itself is None else _checked_by_control(comparisons, itself)
+    reported = comparisons if itself is None else checked_by_control(comparisons, itself)
     order = tuple(warnings_of_order(_noisy(rows, reported), judged.turns))
     return ComparisonSet(
         base=_side(base),
@@ -118,7 +119,7 @@ def _set_of(
         means=tuple(
             means_of([row for row, each in zip(rows, reported, strict=False) if each.change is not None], judged.turns)
         ),
-        control=None if itself is None else _control(itself),
+        control=None if itself is None else control_of(itself),
         sweeps=_sweeps(reported),
         waiting=judged.waiting,
         next_look=_next_look(rows, judged.waiting, method.stages),
@@ -269,26 +270,6 @@ def _screens(side: Side) -> bool:
 def _against_itself(base: Arm, control: Arm, traits: Traits, method: Method) -> ComparisonSet | None:
     itself = compare(base, control, traits, replace(method, stages=None))
     return None if isinstance(itself, Failure) else itself
-
-
-def _checked_by_control(judged: list[Comparison], itself: ComparisonSet) -> list[Comparison]:
-    """Rows in which base differs from itself are invalid: whatever moved them was not the patch."""
-    moved = {(row.case, row.metric) for row in itself.rows if row.verdict in CHANGES}
-    return [
-        replace(row, verdict="invalid", reason="base differs from itself by as much: the host is not quiet")
-        if (row.case, row.metric) in moved and row.verdict in CHANGES
-        else row
-        for row in judged
-    ]
-
-
-def _control(itself: ComparisonSet) -> Control:
-    primary = itself.primary_rows()
-    return Control(
-        rows=len(primary),
-        published=sum(row.verdict in CHANGES for row in primary),
-        largest=max((abs(row.change) for row in primary if row.change is not None), default=0.0),
-    )
 
 
 def _sweeps(rows: Sequence[Comparison]) -> tuple[Sweep, ...]:

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 from cliffwatch.catalogue import installed
 from cliffwatch.comparing.compare import compare, compare_arms
 from cliffwatch.comparing.comparison import ComparisonSet
-from cliffwatch.comparing.environment_differences import assumed_traits, case_traits
+from cliffwatch.comparing.environments.differences import assumed_traits, case_traits
+from cliffwatch.comparing.environments.varying import refuse_undeclared
 from cliffwatch.comparing.loops.overhead import compare_less
 from cliffwatch.comparing.rows import Traits
 from cliffwatch.comparing.thresholds import ALPHA, Method
-from cliffwatch.comparing.varying import refuse_undeclared
 from cliffwatch.failure import Failure, wrong_usage
 from cliffwatch.samples import CONTROL, Arm, Boot, compared_arms
 from cliffwatch.stats.stages import ADAPTIVE, Look, Stages

@@ -4,7 +4,7 @@ import pytest
 from arms import SEQ_GET, arm
 from made_documents import made_arm, made_record
 
-from cliffwatch.comparing.environment_differences import case_traits
+from cliffwatch.comparing.environments.differences import case_traits
 from cliffwatch.comparing.validity import too_many_failed
 from cliffwatch.formats.result_directory import comparable_environment
 from cliffwatch.formats.run_record import BenchRecord

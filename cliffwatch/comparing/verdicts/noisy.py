@@ -10,16 +10,16 @@ import numpy as np
 
 from cliffwatch.comparing.comparison import CHANGES, Comparison
 from cliffwatch.comparing.rows import Draft, Row, Side, largest_steps
-from cliffwatch.comparing.thresholds import CLOSE, LARGEST_DETECTABLE, LIKELY, WORTH_A_WORD, direction
+from cliffwatch.comparing.thresholds import CLOSE, LARGEST_DETECTABLE, LIKELY, direction
 from cliffwatch.comparing.verdicts.apart import Apart, BetweenSides, between_sides
-from cliffwatch.comparing.verdicts.digits import TWO_MODES, Judged, judge_digits
+from cliffwatch.comparing.verdicts.digits import Judged, judge_digits
+from cliffwatch.comparing.verdicts.notes import notes_of
 from cliffwatch.counting import counted
 from cliffwatch.formats.verdicts import Verdict
 from cliffwatch.samples import Better, Stage
 from cliffwatch.stats.boot_values import ArmLogs, BootTable, BootValues
 from cliffwatch.stats.deciding import Decision, Staged, decide_fixed, decide_staged
 from cliffwatch.stats.noise.components import components
-from cliffwatch.stats.noise.shapes import TwoModes
 from cliffwatch.stats.power.detectable import (
     boots_needed,
     detectable,
@@ -160,7 +160,7 @@ def _judged(
         "verdict": verdict,
         "reason": reason,
         "needs": needs,
-        "notes": (*row.notes, *_notes(summary, size)),
+        "notes": (*row.notes, *notes_of(summary, size)),
     }
     return judge_digits(fields, step, partial(_steps, fields, row, decision, summary.spread, drift, setting))
 
@@ -243,34 +243,6 @@ def _settling(needs: int, decision: Decision, what: str, least: int = 0) -> str:
     if high <= CLOSE * low:
         return f"{counted(needs, 'boot')} per kernel would {what}"
     return f"about {counted(needs, 'boot')} per kernel would {what} ({max(low, least, min(n, m) + 1)} to {high})"
-
-
-def _notes(summary: Summary, size: PublishedSize | None) -> tuple[str, ...]:
-    notes = [] if size is None or not _shrunk(size) else [_selected(size)]
-    if summary.modes is not None:
-        notes.append(_two_modes(summary.modes))
-    elif summary.noisier is not None:
-        notes.append(_noisier(summary.noisier))
-    return tuple(notes)
-
-
-def _shrunk(size: PublishedSize) -> bool:
-    return abs(size.measured) > (1 + WORTH_A_WORD) * abs(size.shift)
-
-
-def _selected(size: PublishedSize) -> str:
-    return f"measured {math.expm1(size.measured):+.2%}: what just passes a test is less in truth, as change and interval allow for"
-
-
-def _noisier(ratio: float) -> str:
-    more, less = ("head", "base") if ratio > 1 else ("base", "head")
-    return f"{more} is {max(ratio, 1 / ratio):.1f} times as noisy as {less}"
-
-
-def _two_modes(modes: TwoModes) -> str:
-    apart = math.expm1(modes.slow - modes.fast)
-    shares = f"{modes.base_share:.0%} of base's boots are slow, {modes.head_share:.0%} of head's"
-    return f"{TWO_MODES}, {apart:.1%} apart: {shares} (p = {modes.p:.2g})"
 
 
 def _steps(
