@@ -97,11 +97,12 @@ def import_content(content: bytes, name: str) -> ImportedFile | Failure:
 
         table = read_parquet_table(content, name)
         return table if isinstance(table, Failure) else _of_table(table, name)
-    return import_text(as_printed(decode(content)), name)
+    return import_text(decode(content), name)
 
 
 def import_text(text: str, name: str) -> ImportedFile | Failure:
     """Everything that the text of a file holds; `name` is what people call it. Files, pipes and what a service is sent come here."""
+    text = as_printed(text)
     if looks_like_table(text):
         from cliffwatch.parsers.table.comma_separated import read_csv_table  # noqa: PLC0415 - as above
 

@@ -46,7 +46,7 @@ def test_changes_to_both_sides_disagree_whether_somebody_judged_them_or_not() ->
     (found,) = across([[row("changed")], [row("changed", change=-0.05)]])
     assert (found.verdict, whereabouts(found, BOTH)) == ("disagree", "disagree")
     (alike,) = across([[row("changed")], [row("changed", change=0.01)]])
-    assert sentence_across([found, alike], BOTH) == "1 case where targets disagree, 1 changed case"
+    assert sentence_across([found, alike], BOTH) == "1 row where targets disagree, 1 changed row"
 
 
 def test_the_sentence_counts_cases_and_names_what_one_target_alone_shows() -> None:

@@ -148,6 +148,7 @@ def _remarks(rows: Sequence[Comparison], compared: ComparisonSet, context: Repor
         yield f"Unchanged: {len(quiet)} {'row' if len(quiet) == 1 else 'rows'}; median detectable change {statistics.median(quiet):.2%}."
     for case, row in figures.undecided_cases(rows):
         yield f"  {case}: {figures.undecided(row)}"
+    for row in rows:
         if terms := own_terms(row, compared.notable):
             yield f"  {row.case}: {terms}"
     for line in sweep_lines(compared.sweeps):
