@@ -166,3 +166,31 @@ def allowed(address: TreeAddress, prefixes: Iterable[str]) -> bool:
     """Whether an administrator's list names this address or what it lies below."""
     known = (read_address(prefix) for prefix in prefixes)
     return any(isinstance(prefix, TreeAddress) and address.below(prefix) for prefix in known)
+
+
+LONGEST_BRANCH = 200
+"""Characters of the name of a branch."""
+
+_FORBIDDEN = frozenset(" ~^:?*[\\\x7f")
+
+
+def wrong_branch(name: str) -> str | None:
+    """Why a name is none of a branch or a tag, as the end of a sentence that begins with the name; None where it may be one."""
+    if not 0 < len(name) <= LONGEST_BRANCH:
+        return f"has not 1 to {LONGEST_BRANCH} characters"
+    odd = next((each for each in name if each in _FORBIDDEN or not _is_shown(each)), None)
+    if odd is not None:
+        return f"has {'a blank' if odd == ' ' else ascii(odd)}, which git allows in no branch"
+    if name.startswith("-") or name == "@":
+        return "could be taken for something else by git"
+    parts = name.split("/")
+    if ".." in name or "@{" in name or "" in parts:
+        return "has .., @{ or an empty part between slashes, which git allows in no branch"
+    if name.endswith(".") or any(part.startswith(".") or part.endswith(".lock") for part in parts):
+        return "ends with a dot, or has a part that begins with one or ends with .lock, which git allows in no branch"
+    return None
+
+
+def _is_shown(character: str) -> bool:
+    """What a reader sees, and what joins the parts of an emoji."""
+    return character.isprintable() or character == "\N{ZERO WIDTH JOINER}"

@@ -2,7 +2,7 @@
 
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +15,46 @@ T = TypeVar("T")
 _AT = re.compile(r"(?P<message>.*?) - at `\$?(?P<path>.*)`", re.DOTALL)
 _INDEX = re.compile(r"\[(\d+)\]")
 _ODD = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+
+_WORDS: Mapping[str, str] = {
+    r"^[^\x00-\x1f\x7f-\x9f]+": "one line without control characters",
+    r"^(?:https?|git|ssh)://[^\s]+": "an address that begins with https, http, git or ssh and ://, without blanks",
+    r"^(https?|git|ssh)://[^\s]+": "an address that begins with https, http, git or ssh and ://, without blanks",
+    r"^(?:auto|staged|careful|[1-9][0-9]{0,2})": "auto, staged, careful or a number from 1 to 999",
+    r"^[a-z][a-z-]{0,40}": "a word of small letters and hyphens",
+    r"^[0-9a-f]{40}(?:[0-9a-f]{24})?": "a whole commit: 40 or 64 digits, 0-9 and a-f",
+    r"^[0-9a-f]{40}([0-9a-f]{24})?": "a whole commit: 40 or 64 digits, 0-9 and a-f",
+    r"^\d{4}-\d\d-\d\d[T ]\d\d:\d\d": "a time such as 2026-01-31T12:00:00Z",
+    r"^[A-Za-z0-9_][A-Za-z0-9_.+-]*(?:/[A-Za-z0-9_][A-Za-z0-9_.+-]*){0,7}": "a path of at most 8 parts, of letters, digits, _ . + and -",
+    r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}": "a name of letters, digits, _ . and -, which begins with a letter or digit",
+    r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}": "a name of letters, digits, _ . and -",
+    r"^[A-Za-z0-9][A-Za-z0-9._-]{0,39}": "a name of at most 40 letters, digits, . _ and -",
+    r"^[A-Za-z0-9][A-Za-z0-9_.:+=-]{0,99}": "a word of letters, digits and _ . : + = -",
+    r"^[\x21-\x7e]+": "ASCII characters without blanks",
+    r"^[\x20-\x7e]+": "ASCII characters",
+    r"^(?:gcc|clang)(?:-[0-9]{1,2}(?:\.[0-9]{1,2})?)?": "a compiler such as gcc, gcc-14 or clang-19",
+    r"^[a-z0-9][A-Za-z0-9_./:@-]*": "the name of an image, such as ghcr.io/owner/name:tag",
+    r"^[A-Za-z0-9][A-Za-z0-9._~/-]*": "the path of a Go module",
+    r"^[A-Za-z0-9][A-Za-z0-9._~/-]{0,199}": "the path of a Go module",
+    r"^(?:v[0-9][0-9A-Za-z.+-]{0,80}|[0-9a-f]{7,40})": "a version such as v1.2.3, or a commit",
+    r"^[A-Za-z0-9.-]{1,253}(:[0-9]{1,5})?": "a host, and a port where it needs one, such as mail.example.org:25",
+    r"^[a-z0-9_]+": "small letters, digits and _",
+    r"^[a-z0-9_]{1,100}": "small letters, digits and _",
+    r"^[a-z0-9-]+": "small letters, digits and hyphens",
+    r"^-*[A-Za-z0-9][A-Za-z0-9-]*": "letters, digits and hyphens",
+    r"^[^\x00-\x20\x7f]{1,300}": "a name without blanks and control characters",
+    r"^[^-]": "a name that does not begin with a hyphen",
+    r"^[A-Za-z0-9][A-Za-z0-9-]{0,99}/[A-Za-z0-9_.-]{1,100}": "a repository as OWNER/NAME",
+    r"^[0-9]+\.[0-9]+": "a release of Linux such as 6.12",
+    r'^CONFIG_\w+=([yn]|-?[0-9]+|0x[0-9a-fA-F]+|"[^"\n]*")': "an option of the kernel's configuration, such as CONFIG_BPF=y",
+    r"^[!-~µ]+( [!-~µ]+)*": "a unit, such as ns/op",
+}
+_ENDS = ("(?![\\s\\S])", "$")
+_DIGITS = re.compile(r"\^\[0-9a-(?:f|fA-F)\]\{(?P<least>[0-9]+)(?:,(?P<most>[0-9]+))?\}")
+_CHOICE = re.compile(r"\^\((?:\?:)?(?P<words>[a-z|-]+)\)")
+_OF_MSGSPEC = re.compile(r"matching regex '(?P<pattern>[^\n]*)'")
+_OF_PYDANTIC = "String should match pattern '"
+_UNKNOWN = "of the form that the documentation gives"
 
 _prepared: set[Any] = set()
 _preparing = threading.Lock()
@@ -114,9 +154,39 @@ def wrong(error: Exception) -> Wrong:
     """Msgspec writes the place behind the message: `Expected `int`, got `str` - at `$.plan.boots[0].index``."""
     match = _AT.fullmatch(str(error))
     if match is None:
-        return Wrong("", str(error).replace("`", ""))
+        return Wrong("", message_in_words(str(error)).replace("`", ""))
     path = _INDEX.sub(r".\1", match["path"]).replace("[...]", "").strip(".")
-    return Wrong(path, match["message"].replace("`", ""))
+    return Wrong(path, message_in_words(match["message"]).replace("`", ""))
+
+
+def words_of(pattern: str) -> str | None:
+    """What a text of this pattern is, in words; None of a pattern that nobody has put into words."""
+    for end in _ENDS:
+        pattern = pattern.removesuffix(end)
+    if pattern in _WORDS:
+        return _WORDS[pattern]
+    if digits := _DIGITS.fullmatch(pattern):
+        return f"{digits['least']}{' to ' + digits['most'] if digits['most'] else ''} digits, 0-9 and a-f"
+    if choice := _CHOICE.fullmatch(pattern):
+        return f"one of {', '.join(filter(None, choice['words'].split('|')))}"
+    return None
+
+
+def message_in_words(message: str) -> str:
+    """A message of msgspec or pydantic with its pattern in words."""
+    if message.startswith(_OF_PYDANTIC):
+        return f"it must be {words_of(message[len(_OF_PYDANTIC) : -1]) or _UNKNOWN}"
+    match = _OF_MSGSPEC.search(message)
+    if match is None:
+        return message.removeprefix("Value error, ")
+    return (
+        f"{message[: match.start()]}that is {words_of(_unquoted(match['pattern'])) or _UNKNOWN}{message[match.end() :]}"
+    )
+
+
+def _unquoted(shown: str) -> str:
+    """The pattern that msgspec shows as Python's source."""
+    return re.sub(r"\\(.)", r"\1", shown)
 
 
 def written(document: msgspec.Struct) -> bytes:

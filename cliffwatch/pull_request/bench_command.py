@@ -1,11 +1,12 @@
 """What people ask for in comments: `/bench`, `/bench again case=…`, `/bench cancel`, `/bench help`, `/bench bisect`."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, cast
 
 from cliffwatch.samples import MODES, Mode
+from cliffwatch.tree_addresses import wrong_branch
 
 Verb = Literal["run", "again", "cancel", "help", "bisect"]
 
@@ -27,7 +28,6 @@ _COMMAND = re.compile(r" {0,3}/bench(?:\s|$)", re.IGNORECASE)
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
 _CASE = re.compile(r"[A-Za-z0-9*][A-Za-z0-9._/=*:+-]{0,199}", re.ASCII)
-_REVISION = re.compile(r"(?!.*(?:\.\.|//|\.lock$|[./]$))[A-Za-z0-9][A-Za-z0-9._/-]{0,199}", re.ASCII)
 
 _KEYS: Mapping[Verb, tuple[str, ...]] = {
     "run": ("suite", "platform", "mode", "boots", "base"),
@@ -36,13 +36,13 @@ _KEYS: Mapping[Verb, tuple[str, ...]] = {
     "cancel": (),
     "help": (),
 }
-_FORMS: Mapping[str, re.Pattern[str]] = {
-    "suite": _NAME,
-    "platform": _NAME,
-    "mode": re.compile("|".join(MODES)),
-    "boots": re.compile(rf"[1-9][0-9]{{0,2}}|{'|'.join(_BOOTS)}"),
-    "base": _REVISION,
-    "case": _CASE,
+_FORMS: Mapping[str, Callable[[str], object]] = {
+    "suite": _NAME.fullmatch,
+    "platform": _NAME.fullmatch,
+    "mode": re.compile("|".join(MODES)).fullmatch,
+    "boots": re.compile(rf"[1-9][0-9]{{0,2}}|{'|'.join(_BOOTS)}").fullmatch,
+    "base": lambda name: wrong_branch(name) is None,
+    "case": _CASE.fullmatch,
 }
 _EXPECTED: Mapping[str, str] = {
     "suite": "names of suites, separated by commas",
@@ -139,7 +139,7 @@ def _values(verb: Verb, words: list[str]) -> dict[str, tuple[str, ...]] | str:
         if key in values:
             return f"`{key}=` may stand once"
         given = tuple(dict.fromkeys(text.split(",")))
-        fits = all(_FORMS[key].fullmatch(each) for each in given)
+        fits = all(_FORMS[key](each) for each in given)
         if not fits or len(given) > (1 if key in _SINGLE else _MOST_VALUES) or _too_many_boots(key, text):
             return f"`{key}=` takes {_EXPECTED[key]}"
         values[key] = given

@@ -2,23 +2,27 @@
 
 import difflib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from cliffwatch.catalogue.toml_lines import line_of
 from cliffwatch.counting import counted
+from cliffwatch.tree_addresses import wrong_branch
 
 _SUITE = re.compile(r"[a-z0-9][a-z0-9-]{0,99}")
 _LABEL = re.compile(r"[A-Za-z0-9][\w.-]{0,99}", re.ASCII)
 _LOGIN = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,38})(?:\[bot\])?")
-_BRANCH = re.compile(r"[\w*][\w*./=>+-]{0,199}", re.ASCII)
 
-_FORMS: Mapping[str, tuple[re.Pattern[str], str, int]] = {
-    "suites": (_SUITE, "name of a suite, such as local-storage", 50),
-    "follow": (_BRANCH, "name or pattern of a branch, such as for-next/*", 50),
-    "runs-on": (_LABEL, "label of a runner, such as self-hosted", 10),
-    "authors": (_LOGIN, "login", 1000),
+_FORMS: Mapping[str, tuple[Callable[[str], object], str, int]] = {
+    "suites": (_SUITE.fullmatch, "name of a suite, such as local-storage", 50),
+    "follow": (
+        lambda name: wrong_branch(name.replace("*", "x")) is None,
+        "name or pattern of a branch, such as for-next/*",
+        50,
+    ),
+    "runs-on": (_LABEL.fullmatch, "label of a runner, such as self-hosted", 10),
+    "authors": (_LOGIN.fullmatch, "login", 1000),
 }
 """By list: what an entry looks like, in words too, and how many there may be."""
 
@@ -64,7 +68,7 @@ class PolicyReader:
             return None
         form, words, most = _FORMS[str(path[-1])]
         for value in values:
-            if not isinstance(value, str) or not form.fullmatch(value):
+            if not isinstance(value, str) or not form(value):
                 self.refuse(path, f"{shown(value)} in '{path[-1]}' is no {words}")
         if len(values) > most:
             self.refuse(path, f"'{path[-1]}' has {counted(len(values), 'entry', 'entries')}; at most {most} will do")

@@ -7,6 +7,7 @@ from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from cliffwatch.samples import DEFAULT_MODE, Mode
+from cliffwatch.tree_addresses import LONGEST_BRANCH
 from cliffwatch_service.api.answers import answer
 from cliffwatch_service.api.models.lists import Page
 from cliffwatch_service.api.models.work import Backfilled, Followed, FollowEnded
@@ -39,7 +40,7 @@ class FollowBody(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     tree: Annotated[str, StringConstraints(min_length=1, max_length=2000, pattern=r"^(https?|git|ssh)://[^\s]+$")]
-    branch: Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[A-Za-z0-9_][A-Za-z0-9_./-]*$")]
+    branch: Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_BRANCH)]
     policy: Policy
     targets: Annotated[list[TargetBody], Field(min_length=1, max_length=20)]
     suites: Annotated[list[Name], Field(min_length=1, max_length=50)]

@@ -12,11 +12,12 @@ from psycopg import Connection
 from cliffwatch.formats.setup import Setup
 from cliffwatch.formats.work import Priority
 from cliffwatch.identities import digest_of
+from cliffwatch.tree_addresses import LONGEST_BRANCH, wrong_branch
 from cliffwatch_service.history.backlog import put_off, take_from_backlog
 from cliffwatch_service.history.git import GitProblem, branch_head, fetch_commits, first_parents, tags_of
 from cliffwatch_service.history.watching.anchors import NONE, parts_of, refuse_anchor, settle_anchor
 from cliffwatch_service.jobs.requests import Asked, ask
-from cliffwatch_service.refusal import not_found
+from cliffwatch_service.refusal import Refusal, not_found
 from cliffwatch_service.store import follows, tokens, trees
 from cliffwatch_service.store.follows import ASKER, FollowFacts, FollowRow, Policy
 
@@ -55,6 +56,13 @@ def wishes(
 
 def follow_branch(connection: Connection[Any], entry: FollowFacts, *, who: str, now: datetime) -> int:
     """Follows a branch from now on, or changes how; answers the entry's number. Raises Refusal where it cannot have the anchor that is named."""
+    wrong = wrong_branch(entry.branch)
+    if wrong is not None:
+        raise Refusal(
+            422,
+            "no branch",
+            f"the branch {entry.branch[:LONGEST_BRANCH]!a} {wrong}: name one of the tree, such as master",
+        )
     refuse_anchor(entry)
     tree = trees.keep_tree(connection, entry.tree, now)
     number = follows.keep_follow(connection, trees.keep_branch(connection, tree, entry.branch), entry)

@@ -14,6 +14,7 @@ from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
+from cliffwatch.formats.reading import message_in_words
 from cliffwatch.formats.values import FreeJson
 from cliffwatch_service.refusal import Refusal
 
@@ -80,7 +81,7 @@ def install(app: FastAPI, answer: Answering) -> None:
 
 def invalid(errors: Any) -> Refusal:
     """Of pydantic's errors: the first ones, each with its path; what was sent is not sent back."""
-    faults = [(".".join(map(str, each["loc"]))[:200], str(each["msg"])[:300]) for each in errors]
+    faults = [(".".join(map(str, each["loc"]))[:200], message_in_words(str(each["msg"]))[:300]) for each in errors]
     where, message = faults[0]
     detail = f"{where}: {message}" + (f" (and {len(faults) - 1} more)" if len(faults) > 1 else "")
     return Refusal(422, "invalid request", detail, errors=faults[:20])

@@ -24,6 +24,7 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
+from cliffwatch.formats.reading import message_in_words
 from cliffwatch.tree_addresses import read_address, without_credentials
 from cliffwatch_service.refusal import Refusal
 from cliffwatch_service.runtime.destinations import is_mail, mail_addresses, repositories, webhook_addresses
@@ -201,7 +202,7 @@ def read_settings(**given: Any) -> Settings:
         first = error.errors(include_url=False)[0]
         where = ".".join(map(str, first["loc"]))
         given_as = without_credentials(repr(first.get("input")))
-        raise _invalid(f"setting {where}: {first['msg']} (it is {given_as})") from None
+        raise _invalid(f"setting {where}: {message_in_words(first['msg'])} (it is {given_as})") from None
     except ValueError as error:
         raise _invalid(f"{named}: {error}") from None
 

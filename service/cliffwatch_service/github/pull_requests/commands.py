@@ -9,6 +9,7 @@ import structlog
 
 from cliffwatch.pull_request.bench_command import HELP, BenchCommand, WrongCommand, parse_bench_command
 from cliffwatch.pull_request.policy import Policy
+from cliffwatch.tree_addresses import wrong_branch
 from cliffwatch_service.github.calling import GitHubProblem
 from cliffwatch_service.github.parts import GitHubParts, raise_if_later
 from cliffwatch_service.github.pull_requests.opened import may_write
@@ -30,7 +31,6 @@ NO_BISECTION = "This service does not bisect yet: `/bench base=REV` measures aga
 NO_SUCH_BASE = "There is no such commit in this repository: `base=` takes a commit, a tag or a branch of it."
 NOTHING_TO_CANCEL = "There was nothing left to cancel."
 
-_REVISION = re.compile(r"[A-Za-z0-9][\w./-]{0,199}", re.ASCII)
 _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _log = structlog.get_logger("cliffwatch.github")
 
@@ -153,7 +153,7 @@ def _measured(parts: GitHubParts, pull: PullRequestNow, command: BenchCommand, c
 
 
 def _resolved(pull: PullRequestNow, revision: str) -> str | None:
-    if not _REVISION.fullmatch(revision) or ".." in revision:
+    if wrong_branch(revision) is not None:
         return None
     reply = pull.installed.get(f"/repos/{pull.name}/commits/{quote(revision, safe='')}")
     if isinstance(reply, GitHubProblem):

@@ -13,7 +13,6 @@ from cliffwatch_service.history.backlog import backfill
 from cliffwatch_service.history.follow import follow_branch, unfollow
 from cliffwatch_service.history.presets import DEFAULT_TARGET, PRESETS, Preset, entries_of
 from cliffwatch_service.http.context import ServiceHere
-from cliffwatch_service.ingest.free_form import plain_text
 from cliffwatch_service.jobs.targets import offered
 from cliffwatch_service.jobs.trees_allowed import refuse_address
 from cliffwatch_service.refusal import Refusal
@@ -81,8 +80,8 @@ def _branch(tree: str, branch: str) -> Preset:
     if preset is not None:
         return Preset(preset.tree, branch or preset.branch)
     refuse_address(tree)
-    if not branch or len(branch) > 200 or len(tree) > 2000 or plain_text(branch) != branch or branch.startswith("-"):
-        raise Refusal(422, "no branch", "name a branch of the tree, such as master")
+    if len(tree) > 2000:
+        raise Refusal(422, "no tree", "the address of the tree has more than 2000 characters")
     return Preset(tree, branch)
 
 

@@ -1,0 +1,77 @@
+"""Branches may be called whatever git lets them be called, wherever one is named."""
+
+import shutil
+import subprocess
+
+import pytest
+
+from cliffwatch.pull_request.bench_command import BenchCommand, parse_bench_command
+from cliffwatch.pull_request.policy import Policy, read_policy
+from cliffwatch.tree_addresses import wrong_branch
+
+NAMES = [
+    "series/1234=>bpf-next",
+    "it's",
+    'say"so"',
+    "$HOME",
+    "🐝/schnell",
+    "für-next",
+    "a{b}",
+    "a#1",
+    "a&b;c",
+    "v6.12",
+    "a|b",
+    "@x",
+]
+WRONG = [
+    "",
+    "-x",
+    "a b",
+    "a..b",
+    "a~1",
+    "a^",
+    "a:b",
+    "a?",
+    "a[b",
+    "a\\b",
+    "a.lock",
+    "a/.b",
+    "a/",
+    "/a",
+    "a//b",
+    "a@{b",
+    "a.",
+    "a\nb",
+    "@",
+]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_names_that_git_allows_are_allowed(name: str) -> None:
+    assert wrong_branch(name) is None
+    assert parse_bench_command(f"/bench base={name}") == BenchCommand(verb="run", base=name)
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_names_that_git_does_not_allow_are_refused_in_words(name: str) -> None:
+    words = wrong_branch(name)
+
+    assert words
+    assert "git allows" in words or "characters" in words or "by git" in words
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="needs git to ask")
+@pytest.mark.parametrize("name", [*NAMES, *WRONG[:-2]])
+def test_git_says_the_same(name: str) -> None:
+    asked = subprocess.run(["git", "check-ref-format", "--branch", name], capture_output=True, check=False)
+
+    assert (asked.returncode == 0) is (wrong_branch(name) is None)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_policy_follows_branches_of_any_name(name: str) -> None:
+    escaped = name.replace("\\", "\\\\").replace('"', '\\"')
+    policy = read_policy(f'follow = ["{escaped}", "for-next/*"]\n', "cliffwatch.toml")
+
+    assert isinstance(policy, Policy), policy
+    assert policy.follows(name, otherwise=False)
