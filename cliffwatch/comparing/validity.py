@@ -9,7 +9,7 @@ import numpy as np
 
 from cliffwatch.catalogue.directions import is_timed
 from cliffwatch.columns import bad_outcomes_of, outcomes_of
-from cliffwatch.comparing.comparison import Comparison
+from cliffwatch.comparing.comparison import LESS_LOOP, Comparison
 from cliffwatch.comparing.rows import Row, Side, blocks_of
 from cliffwatch.comparing.thresholds import (
     DRIFT_P,
@@ -146,6 +146,9 @@ def odd_values(draft: Comparison, row: Row) -> Comparison | None:
         if is_timed(row.unit) and 0 < zeros < side.boots:
             reason = f"{name} read 0 in {zeros} of {counted(side.boots, 'boot')}: the others are a selection"
             return replace(draft, verdict="invalid", reason=reason)
+    if row.metric.endswith(LESS_LOOP) and min(values) < 0:
+        reason = f"{row.metric} has a negative value: the empty loop takes longer than the case"
+        return replace(draft, verdict="inconclusive", reason=reason)
     if min(values) > 0 and max(values) > LARGEST_RATIO * min(values):
         reason = f"values {min(values):.3g} and {max(values):.3g} are not of one thing measured"
         return replace(draft, verdict="invalid", reason=reason)

@@ -41,11 +41,14 @@ _NOT_OF_THE_MACHINE = frozenset(
         "time",
         "note",
         "subject",
-        "base-commit",
-        "head-commit",
     }
 )
-"""Settings that are the environment's, the run's, or those of what is compared."""
+"""Settings of the environment, of the run, and of what is compared, beside the commit of each arm."""
+
+
+def _is_of_the_machine(setting: str) -> bool:
+    return setting not in _NOT_OF_THE_MACHINE and not setting.endswith("-commit")
+
 
 NO_DESCRIPTION = ArmDescription(settings={}, facts={})
 
@@ -98,7 +101,7 @@ def _arm(name: str, boots: Sequence[Boot], parsed: Parsed, label: str) -> Arm:
         warnings=description.warnings,
         host_faults=tuple(fault for fault in settings.get(HOST_FAULTS, "").split("; ") if fault),
         environment={key: settings[key] for key in (COMPARED if mode else MACHINE) if key in settings},
-        recorded={key: text for key, text in settings.items() if key not in _NOT_OF_THE_MACHINE},
+        recorded={key: text for key, text in settings.items() if _is_of_the_machine(key)},
         # What benchstat may assume of a unit holds for all cases that have it; of a run of ours each case is known better.
         assumed={} if mode else parsed.assumed,
         declared=declared_in(settings),

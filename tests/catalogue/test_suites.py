@@ -122,7 +122,7 @@ def test_a_sweep_is_every_combination_as_options_of_bench(tmp_path: Path) -> Non
         ('title = "A suite"', "titel = 1", 1, "unknown key 'titel'; did you mean 'title'?"),
         ('since = "5.16"', 'since = "v5"', 15, "it must be a kernel release"),
         ("deadline = 30", 'deadline = "30"', 17, "'deadline' must be a int, not str"),
-        ('kind = "false-hits"', 'kind = "hits"', 14, "it must be one of: false-hits, hashmap-full-update"),
+        ('kind = "false-hits"', 'kind = "hits"', 14, "it must be one of: attach, false-hits, hashmap-full-update"),
         ('profiles = ["full"]', 'profiles = ["ful"]', 24, "it must be one of: smoke, standard, full"),
         ('unit = "%", ', 'unit = "M", ', 10, "is in '%' and better when lower"),
         ("repeatability = 0.001", "repeatabilty = 0.001", 18, "unknown key 'repeatabilty'"),

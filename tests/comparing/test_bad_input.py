@@ -49,8 +49,8 @@ def told(base: list[float], head: list[float], method: Method = APART) -> Compar
         ([1.0, math.nan, 1.0], [1.0] * 3, "invalid", "no finite number"),
         ([1.0, math.inf, 1.0], [1.0] * 3, "invalid", "no finite number"),
         ([0.0] * 5, [0.0] * 5, "unchanged", "zero on both sides"),
-        ([0.0] * 5, [1.0] * 5, "inconclusive", "zero or negative"),
-        ([-1.0] * 5, [1.0] * 5, "inconclusive", "zero or negative"),
+        ([0.0] * 5, [1.0] * 5, "regression", "0 -> 1 ns/op: a change from or to zero has no percentage"),
+        ([-1.0] * 5, [1.0] * 5, "regression", "-1 -> 1 ns/op: a change across zero has no percentage"),
         ([1e-300] * 8, [1e300] * 8, "invalid", "not of one thing measured"),
     ],
 )

@@ -144,6 +144,14 @@ def _measure(group: Alike, found: _Rows) -> None:
     found.error[at] = noise * math.sqrt(1 / n + 1 / m)
 
 
+def median_along(values: Values, axis: int) -> Values:
+    """Medians along an axis of finite values. numpy's own loads its masked arrays (20 ms)."""
+    ordered = np.sort(values, axis=axis)
+    count = values.shape[axis]
+    middle = np.take(ordered, [(count - 1) // 2, count // 2], axis=axis)
+    return np.asarray(middle.mean(axis=axis))
+
+
 def _in_time(values: Values, blocks: NDArray[np.int_]) -> Values:
     return np.take_along_axis(values, np.argsort(blocks, axis=1, kind="stable"), axis=1)
 
@@ -156,7 +164,7 @@ def _robust_noise(base: Values, head: Values) -> Values:
     """Standard deviation between neighbours, by the median of their distances; of values in few places no less than a quarter of the plain one."""
     steps = np.abs(_steps(base, head))
     plain = np.sqrt((steps**2).mean(axis=1))
-    return np.asarray(np.maximum(np.median(steps, axis=1) / 0.6745, plain / 4) / math.sqrt(2))
+    return np.asarray(np.maximum(median_along(steps, 1) / 0.6745, plain / 4) / math.sqrt(2))
 
 
 def _clipped_noise(base: Values, head: Values, rough: Values) -> Values:
@@ -167,7 +175,7 @@ def _clipped_noise(base: Values, head: Values, rough: Values) -> Values:
 def _without_outliers(values: Values, noise: Values) -> Values:
     """Isolated values become the median of themselves and their neighbours."""
     around = np.concatenate([values[:, 1:2], values, values[:, -2:-1]], axis=1)
-    middle = np.median(np.stack([around[:, :-2], around[:, 1:-1], around[:, 2:]]), axis=0)
+    middle = median_along(np.stack([around[:, :-2], around[:, 1:-1], around[:, 2:]]), 0)
     return np.asarray(np.where(np.abs(values - middle) > _OUTLIER * noise[:, None], middle, values))
 
 
