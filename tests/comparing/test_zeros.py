@@ -136,3 +136,15 @@ def test_the_first_line_counts_cases() -> None:
     assert first.endswith(" of 9 rows in 3 cases")
     assert CaseKey("unknown", "A", (("procs", "4"),)).benchmark in text
     assert "0 -> 2" in text
+
+
+@pytest.mark.parametrize("noise", [0.001, 0.01, 0.03])
+def test_drops_that_begin_and_vary_are_a_regression_though_the_sides_did_not_take_turns(
+    tmp_path: Path, noise: float
+) -> None:
+    for side, drops in (("base", [0.0] * 8), ("head", [0.3 + noise * number for number in range(8)])):
+        lines = (f"BenchmarkRing-4 100 10.0 ns/op {each:.3f} drops/op\n" for each in drops)
+        (tmp_path / side).write_text("Unit drops/op better=lower\n" + "".join(lines))
+    _, found = run(str(tmp_path / "base"), str(tmp_path / "head"))
+    (row,) = (row for row in found["comparisons"] if row["metric"] == "drops/op")
+    assert (row["verdict"], row["base"], row["change"]) == ("regression", 0.0, None)

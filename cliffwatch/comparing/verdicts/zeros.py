@@ -11,6 +11,9 @@ from cliffwatch.comparing.thresholds import direction
 from cliffwatch.comparing.verdicts.digits import ONE_STEP
 from cliffwatch.counting import counted
 
+_OCTAVES = 60.0
+"""Most that values without a ratio are spread over: far more than any threshold, and small enough to be counted with."""
+
 
 def is_negative(row: Row) -> bool:
     """Whether all values are below zero: their sizes have ratios."""
@@ -20,14 +23,17 @@ def is_negative(row: Row) -> bool:
 def as_positive(row: Row) -> Row:
     """The row with positive values in the same order, which rank tests judge alike; of negative ones their sizes, in the opposite order.
 
-    Values that have zero among them are replaced by powers of two of their ranks: a difference of one rank is then never below a threshold.
+    Values that have zero among them are replaced by powers of two, an octave for the smallest difference, so that none is below a threshold.
+    Their logarithms keep the values' distances: what drifts by little beside zero still drifts by little.
     """
     if is_negative(row):
         ours, theirs = -row.base.values, -row.head.values
     else:
         together = np.concatenate([row.base.values, row.head.values])
-        _, ranks = np.unique(together, return_inverse=True)
-        sizes = np.exp2(ranks.astype(float) * min(1.0, 1000.0 / max(1, int(ranks.max(initial=1)))))
+        distances = together - together.min()
+        steps = np.diff(np.unique(distances))
+        octaves = min(float(steps.sum() / steps.min()), _OCTAVES) if len(steps) else 0.0
+        sizes = np.exp2(distances / max(float(distances.max()), np.finfo(float).tiny) * octaves)
         ours, theirs = sizes[: row.base.boots], sizes[row.base.boots :]
     return row._replace(base=_with_values(row.base, ours), head=_with_values(row.head, theirs))
 
