@@ -37,7 +37,9 @@ def parse_case(case: PlannedCase, stdout: str, stderr: str) -> Parsed:
     problems = list(parsed.problems[:_MOST_PROBLEMS])
     samples = _as_declared(case, _summarised(_of_case(case, case.program, parsed.samples, problems)))
     problems += _undeclared(case, case.program, samples)
-    return replace(parsed, found=tuple(map(Found, samples)), problems=tuple(problems))
+    doubted = any(each.doubted for each in parsed.found)
+    found = tuple(Found(sample, doubted=doubted) for sample in samples)
+    return replace(parsed, found=found, problems=tuple(problems))
 
 
 def _of_bench(case: PlannedCase, stdout: str, stderr: str, warmup: int | None) -> Parsed:

@@ -62,7 +62,7 @@ def read_case(index: int, case: PlannedCase, folder: Path, end: BootEnd) -> Case
     reason = _ended(status, case, splat) or (
         _failure(status, parsed, stderr)
         if case.program is None
-        else program_failure(status, case, parsed, (stdout, stderr))
+        else program_failure(status, case, parsed, (stdout, stderr)) or _doubt(parsed)
     )
     if reason is not None:
         kind: CaseStatus = "timeout" if status in _TIMEOUT_STATUSES else "failed"
@@ -130,7 +130,14 @@ def _failure(status: int, parsed: Parsed, stderr: str) -> str | None:
         return _reason(parsed, stderr) or f"bench ended with status {status} and printed nothing"
     if not parsed.found:
         return _reason(parsed, stderr) or "bench printed nothing that can be read"
-    return None
+    return _doubt(parsed)
+
+
+def _doubt(parsed: Parsed) -> str | None:
+    """Why what bench printed must not be believed, as for a file that is imported; None where it can."""
+    if not any(each.doubted for each in parsed.found):
+        return None
+    return next((each.reason for each in parsed.problems if each.lost is not None), "its result is doubtful")
 
 
 def _reason(parsed: Parsed, stderr: str) -> str:
