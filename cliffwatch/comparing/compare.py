@@ -253,7 +253,9 @@ def _alone(
     if not row.base.boots or not row.head.boots:
         return one_sided(draft, base, head, row.other_unit)
     if unfair is not None:
-        return replace(draft, verdict=unfair[0], reason=unfair[1])
+        verdict, reason = unfair
+        notes = tuple(note for note in draft.notes if note.partition(": ")[2] not in reason)
+        return replace(draft, verdict=verdict, reason=reason, notes=notes)
     odd = odd_values(draft, row)
     if odd is None and not screened:
         return replace(draft, verdict="inconclusive", reason="no boot of the screen has it on both sides")

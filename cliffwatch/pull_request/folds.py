@@ -116,7 +116,8 @@ def _failed_rows(progress: Measured) -> list[str]:
         reasons.setdefault((row.verdict, row.reason), []).append(row)
     lines = []
     for (verdict, reason), group in list(reasons.items())[:_LISTED]:
-        which = code(str(group[0].case)) if len(group) == 1 else counted(len(group), "case")
+        cases = {row.case for row in group}
+        which = code(str(group[0].case)) if len(cases) == 1 else counted(len(cases), "case")
         lines.append(wrapped(f"{which}: {verdict}{', ' + code(reason, 300) if reason else ''}", first="- ", then="  "))
     return [*lines, *_more(len(reasons) - _LISTED, "reason")]
 
@@ -151,9 +152,11 @@ def unseen(state: PullRequestState) -> Fold | None:
     lines: list[str] = []
     for each, progress in state.measured():
         lines.append(wrapped(f"{word(each.platform)} {each.mode}: {_sight(progress)}", first="- ", then="  "))
-        still_open = [row for row in progress.compared.open_rows() if row.verdict == "inconclusive"]
-        lines += [wrapped(_still_open(row), first="  - ", then="    ") for row in still_open[:_LISTED]]
-        lines += [f"  {line}" for line in _more(len(still_open) - _LISTED, "inconclusive case")]
+        undecided = figures.undecided_cases(progress.compared.primary_rows())
+        still_open = [(name, row) for name, row in undecided if row.verdict == "inconclusive"]
+        lines += [wrapped(_still_open(*each), first="  - ", then="    ") for each in still_open[:_LISTED]]
+        left = len({row.case for _, row in still_open[_LISTED:]} - {row.case for _, row in still_open[:_LISTED]})
+        lines += [f"  {line}" for line in _more(left, "inconclusive case")]
         left_out = sorted(progress.compared.left_out, key=_why_left_out)
         for (why, reason), cases in groupby(left_out, key=_why_left_out):
             lines.append(
@@ -166,8 +169,8 @@ def _why_left_out(outcome: CaseOutcome) -> tuple[str, str]:
     return "unchanged build" if outcome.status == "unchanged-build" else "not run", outcome.reason
 
 
-def _still_open(row: Comparison) -> str:
-    return f"{code(str(row.case))}: {figures.marked(row.verdict)}{', ' + code(row.reason) if row.reason else ''}"
+def _still_open(name: str, row: Comparison) -> str:
+    return f"{code(name)}: {figures.marked(row.verdict)}{', ' + code(row.reason) if row.reason else ''}"
 
 
 def _sight(progress: Measured) -> str:
@@ -193,7 +196,7 @@ def everything(progress: Measured, name: str, room: int) -> Fold | None:
         changed = [row for row in rows if row.verdict in CHANGES]
         others = [row for row in rows if row.verdict not in CHANGES]
         text = text_report(replace(compared, rows=(*changed, *others)), NO_CONTEXT, colour=False, width=WIDTH)
-    title = f"Everything on {name}: {counted(len(rows), 'case')}"
+    title = f"Everything on {name}: {counted(len({row.case for row in rows}), 'case')}"
     return Fold(title=title, lines=tuple(block(text, lines=_fitting(text, room))))
 
 

@@ -1,6 +1,6 @@
 """What a pull request is shown of its comparisons: rows over all targets, and which of them are news."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from cliffwatch.comparing.comparison import CHANGES, TROUBLED, size_of
@@ -67,6 +67,11 @@ def _with(row: Across, verdict: str) -> list[int]:
 
 def row_key(row: Across) -> RowKey:
     return CaseKey(row.suite, row.benchmark, tuple(row.params.items())), row.metric
+
+
+def count_cases(rows: Iterable[Across]) -> int:
+    """How many cases these rows are of: a case has a row for each primary metric."""
+    return len({row_key(row)[0] for row in rows})
 
 
 def news_of(state: PullRequestState) -> News:

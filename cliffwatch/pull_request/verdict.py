@@ -7,7 +7,7 @@ from dataclasses import replace
 from cliffwatch.comparing.comparison import CHANGES
 from cliffwatch.comparing.ordering import CHANGED, ORDER, detectable
 from cliffwatch.counting import counted, duration
-from cliffwatch.pull_request.news import News, names_of
+from cliffwatch.pull_request.news import News, count_cases, names_of
 from cliffwatch.pull_request.state import (
     Booting,
     Building,
@@ -135,7 +135,7 @@ def whereabouts(news: News) -> Sequence[str]:
         sentences.append(f"These boots would have shown changes from {shown} on.")
     _, *alone = sentence_across(news.rows, [replace(each, name=word(each.name)) for each in news.targets]).split("; ")
     sentences += [f"{each[0].upper()}{each[1:]}." for each in alone]
-    worse, confirmed = len(news.regressions()), len(news.confirmed())
+    worse, confirmed = count_cases(news.regressions()), count_cases(news.confirmed())
     if worse and confirmed == worse:
         sentences.append("What got worse is confirmed on fresh boots.")
     elif worse:

@@ -91,7 +91,7 @@ def _means(compared: ComparisonSet) -> Iterator[str]:
     """A geometric mean per primary metric and unit, over the rows that both sides have; then the sweeps."""
     for mean in compared.means:
         yield cut(f"geomean of {mean.metric}: {figures.mean(mean)} over {counted(mean.rows, 'row')}")
-    left = sum(not (row.base and row.head) for row in compared.primary_rows())
+    left = sum(row.base is None or row.head is None for row in compared.primary_rows())
     if left:
         yield cut(f"{counted(left, 'row is', 'rows are')} missing or failed on a side and in no mean")
     for line in sweep_lines(compared.sweeps):

@@ -120,6 +120,14 @@ def undecided_cases(rows: Sequence[Comparison]) -> Iterator[tuple[str, Compariso
         yield str(case) if alone else f"{case} {', '.join(row.metric for row in group)}", group[0]
 
 
+def rows_named(rows: Sequence[Comparison]) -> Mapping[tuple[CaseKey, str], str]:
+    """Each row's case, with its metric where the case has several rows."""
+    of_case = Counter(row.case for row in rows)
+    return {
+        (row.case, row.metric): str(row.case) if of_case[row.case] == 1 else f"{row.case} {row.metric}" for row in rows
+    }
+
+
 def size(fraction: float) -> str:
     """A change without its direction, with the digits that it has: `0.2 %`, `1 %`."""
     return f"{100 * fraction:.4g} %"

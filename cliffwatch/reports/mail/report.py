@@ -135,13 +135,14 @@ def _value(number: float | None) -> str:
 
 def _remarks(rows: Sequence[Comparison], compared: ComparisonSet, context: ReportContext) -> Iterator[str]:
     changed = compared.changed_rows()
+    named = figures.rows_named(rows)
     if changed:
         what = "Changes" if compared.took_turns else f"Differences {BETWEEN_MEASUREMENTS}"
         yield f"{what} with their intervals:"
         yield ""
         for row in changed:
             interval = "" if row.change is None else f" ({figures.interval(row)})"
-            yield f"  {row.case}: {figures.change(row)}{interval}, {row.verdict}"
+            yield f"  {named[row.case, row.metric]}: {figures.change(row)}{interval}, {row.verdict}"
         yield ""
     quiet = [row.mde for row in rows if row.verdict == "unchanged" and row.mde is not None]
     if quiet:
@@ -150,7 +151,7 @@ def _remarks(rows: Sequence[Comparison], compared: ComparisonSet, context: Repor
         yield f"  {case}: {figures.undecided(row)}"
     for row in rows:
         if terms := own_terms(row, compared.notable):
-            yield f"  {row.case}: {terms}"
+            yield f"  {named[row.case, row.metric]}: {terms}"
     for line in sweep_lines(compared.sweeps):
         yield f"  {line.name}: {line.words}"
     yield ""

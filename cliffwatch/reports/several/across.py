@@ -106,8 +106,13 @@ def _verdict(cells: Sequence[ComparisonRow | None]) -> tuple[str, tuple[int, ...
 
 def _opposite(cells: Sequence[ComparisonRow | None]) -> bool:
     """Whether targets report changes of one metric to both sides."""
-    changes = [cell.change for cell in cells if cell and cell.verdict in CHANGES and cell.change is not None]
+    changes = [_difference(cell) for cell in cells if cell and cell.verdict in CHANGES]
     return min(changes, default=0.0) < 0 < max(changes, default=0.0)
+
+
+def _difference(cell: ComparisonRow) -> float:
+    """The change or, of one that has no percentage, head less base."""
+    return (cell.head or 0.0) - (cell.base or 0.0) if cell.change is None else cell.change
 
 
 def whereabouts(row: Across, targets: Sequence[Target]) -> str:
