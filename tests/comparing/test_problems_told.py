@@ -1,18 +1,21 @@
 """What a parser knows is wrong reaches every report: as the outcome of its case, or as a warning of its file."""
 
-import html
 import json
-import re
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from known_problems import BOTH, PROBLEMS, said
 
 from cliffwatch.command.compare import compare
 from cliffwatch.command.export import export
-from cliffwatch.importing import parse_file
+from cliffwatch.comparing.compare_run import Sides, compare_run
+from cliffwatch.comparing.comparison import ComparisonSet
+from cliffwatch.importing import ImportedFile, import_text, parse_file
 from cliffwatch.parsers.readings import Parsed
+from cliffwatch.pull_request.comment import check_run, sticky_comment
+from cliffwatch.pull_request.state import Measured, PullRequestState, TargetState
 
 DATA = Path(__file__).parents[1] / "data"
 OUTSIDE = DATA / "outside"
@@ -21,103 +24,6 @@ FORMATS = ("text", "commit", "markdown", "mail", "html", "json", "benchstat", "g
 
 def run(command: object, *arguments: object) -> Result:
     return CliRunner().invoke(command, [str(each) for each in arguments])  # type: ignore[arg-type]  # any click command
-
-
-def go(text: str) -> str:
-    return f"goos: linux\npkg: m\n{text}"
-
-
-GOOD = "BenchmarkA-8 100 10 ns/op\n" * 6
-BOTH = go(GOOD + "BenchmarkB-8 100 50 ns/op\n" * 6)
-BENCH = (
-    "Setting up benchmark 'bloom-lookup'...\nBenchmark 'bloom-lookup' started.\n"
-    + "".join(
-        f"Iter   {number} (  1.000us): hits   10.000M/s ( 10.000M/prod), drops    0.000M/s, total operations   10.000M/s\n"
-        for number in range(4)
-    )
-    + "Summary: hits   10.000 ± 0.000M/s ( 10.000M/prod), drops    0.000 ± 0.000M/s, total operations   10.000 ± 0.000M/s\n"
-)
-CSV = "arm,boot,suite,benchmark,params,metric,unit,value\nhead,1,s,b,{},m,ns,3\n"
-VERISTAT = "file_name,prog_name,verdict,total_insns\n"
-KCIDB = {
-    "version": {"major": 5, "minor": 3},
-    "tests": [{"id": "a:1", "path": "x", "number": {"value": 3, "unit": "ns"}}],
-}
-
-
-def kcidb(status: str) -> str:
-    """A second test beside one that is well."""
-    test = {"id": "a:2", "path": "y", "status": status, "log_excerpt": "it hung", "number": {"value": 5, "unit": "ns"}}
-    return json.dumps({**KCIDB, "tests": [*KCIDB["tests"], test]})  # type: ignore[misc]  # a list
-
-
-# Base, head, and what every report must say of it.
-PROBLEMS: dict[str, tuple[str, str, str]] = {
-    "go: failed": (BOTH, go(GOOD + "--- FAIL: BenchmarkB\n    b_test.go:9: no such file\nFAIL\n"), "no such file"),
-    "go: failed late": (
-        BOTH,
-        go(GOOD + "BenchmarkB-8 \t--- FAIL: BenchmarkB-8\n    b_test.go:9: no such file\nFAIL\n"),
-        "no such file",
-    ),
-    "go: one part failed": (
-        go(GOOD + "BenchmarkB/x=1-8 100 5 ns/op\n" * 6),
-        go(GOOD + "    --- FAIL: BenchmarkB/x=1\n        b_test.go:9: boo hoo\n--- FAIL: BenchmarkB\nFAIL\n"),
-        "boo hoo",
-    ),
-    "go: failed before its parts": (
-        go(GOOD + "BenchmarkB/x=1-8 100 5 ns/op\n" * 6),
-        go(GOOD + "--- FAIL: BenchmarkB\n    b_test.go:9: boo hoo\nFAIL\n"),
-        "boo hoo",
-    ),
-    "go: failed in some boots": (
-        BOTH,
-        go(GOOD + "BenchmarkB-8 100 50 ns/op\n" * 3 + "--- FAIL: BenchmarkB-8\n    b_test.go:9: flaky\n" * 3),
-        "head failed in 3 of 6 boots",
-    ),
-    "go: panic": (
-        BOTH,
-        go(GOOD + "BenchmarkB-8 \tpanic: boom\n\ngoroutine 7 [running]:\nm.f()\nexit status 2\n"),
-        "boom",
-    ),
-    "go: timed out": (
-        BOTH,
-        go(GOOD + "BenchmarkB-8 \t*** Test killed with quit: ran too long (11m0s).\n"),
-        "ran too long",
-    ),
-    "go: skipped": (BOTH, go(GOOD + "--- SKIP: BenchmarkB\n    b_test.go:3: needs root\n"), "needs root"),
-    "go: build failed": (BOTH, "FAIL\tm [build failed]\npkg: n\n" + GOOD, "build failed"),
-    "go: cut off": (BOTH, go(GOOD + "BenchmarkB-8 \t"), "it was cut off"),
-    "go: cut line": (BOTH, go(GOOD + "BenchmarkB-8 100 5"), "its line is cut off"),
-    "go: no number": (BOTH, go(GOOD + "BenchmarkB-8 100 NaN ns/op\n" * 6), "'NaN' is no number"),
-    "go: no result": (BOTH, BOTH + "some words of somebody\n", "neither a result nor a setting"),
-    "veristat: refused": (
-        VERISTAT + "a.o,p,success,1000\na.o,q,success,5\n",
-        VERISTAT + "a.o,p,failure,20\na.o,q,success,5\n",
-        "the verifier refuses it",
-    ),
-    "veristat: too few columns": (
-        VERISTAT + "a.o,p,success,1\n",
-        VERISTAT + "a.o,p,success,1\na.o,q\n",
-        "2 columns where",
-    ),
-    "veristat: no number": (VERISTAT + "a.o,p,success,1\n", VERISTAT + "a.o,p,success,many\n", "'many' of total_insns"),
-    "bench: cut off": (BENCH, BENCH.partition("Summary")[0], "it was cut off"),
-    "bench: failed": (
-        BENCH,
-        "Setting up benchmark 'bloom-lookup'...\nlibbpf: failed to load object 'bloom'\n",
-        "failed to load object",
-    ),
-    "bench: summary says another": (BENCH, BENCH.replace("hits   10.000 ±", "hits   25.000 ±"), "the Summary says"),
-    "bench: unknown line": (BENCH, BENCH + "Hi all, here are numbers\n", "not a line that bench is known to print"),
-    "bencher: no value": ('{"a": {"latency": {"value": 3}}}', '{"a": {"latency": {"value": null}}}', "no finite value"),
-    "kcidb: failed": (kcidb("DONE"), kcidb("FAIL"), "it hung"),
-    "kcidb: missed": (kcidb("DONE"), kcidb("MISS"), "it hung"),
-    "csv: no row": (
-        CSV,
-        CSV + "head,2,s,b,{},m,ns,few\n",
-        "no finite number",
-    ),
-}
 
 
 @pytest.fixture
@@ -130,12 +36,6 @@ def files(tmp_path: Path) -> Callable[[str, str], tuple[Path, Path]]:
     return written
 
 
-def said(text: str) -> str:
-    """A report without the marks of its format and where its lines break."""
-    plain = html.unescape(text).replace("\\", "").replace("\N{ZERO WIDTH SPACE}", "")
-    return re.sub(r"[\s|]+", " ", plain)
-
-
 @pytest.mark.parametrize("format_", FORMATS)
 @pytest.mark.parametrize("kind", PROBLEMS)
 def test_every_report_says_it(files: Callable[[str, str], tuple[Path, Path]], kind: str, format_: str) -> None:
@@ -145,6 +45,27 @@ def test_every_report_says_it(files: Callable[[str, str], tuple[Path, Path]], ki
     # An export has the boots that failed, and not what a comparison says of their number.
     wanted = "flaky" if format_ == "go-bench" and "some boots" in kind else wanted
     assert wanted in said(ended.stdout), ended.stdout
+
+
+def pull_request(base: str, head: str) -> PullRequestState:
+    arms = []
+    for text, name in ((base, "base"), (head, "head")):
+        imported = import_text(text, name)
+        assert isinstance(imported, ImportedFile)
+        arms += imported.arms.values()
+    compared = compare_run(Sides(base=arms[0], head=arms[1]))
+    assert isinstance(compared, ComparisonSet)
+    target = TargetState(platform="amd-rome", mode="walltime", progress=Measured(compared=compared))
+    commits = {"base": "a" * 40, "head": "b" * 40}
+    return PullRequestState(sequence=1, title="x", targets=(target,), repeat="cliffwatch run", links=(), **commits)
+
+
+@pytest.mark.parametrize("kind", PROBLEMS)
+def test_the_comment_and_the_check_run_say_it(kind: str) -> None:
+    base, head, wanted = PROBLEMS[kind]
+    state = pull_request(base, head)
+    for text in (sticky_comment(state), check_run(state).summary):
+        assert wanted in said(text).replace("`", ""), text
 
 
 @pytest.mark.parametrize("kind", PROBLEMS)

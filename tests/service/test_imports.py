@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from known_problems import PROBLEMS, said
 
 from cliffwatch.comparing.compare_run import Sides, compare_run
 from cliffwatch.comparing.comparison import ComparisonSet
@@ -110,3 +111,15 @@ def test_a_file_of_failures_alone_is_a_result(running: Any) -> None:
         made = posted(http, "pkg: m\n--- FAIL: BenchmarkA\n    a_test.go:1: broken\nFAIL\tm\t0.1s\n", "failed.txt")
     assert made.status_code == 201
     assert made.json()["problems"][0]["line"] == 2
+
+
+@pytest.mark.parametrize("kind", PROBLEMS)
+def test_the_api_and_the_compare_page_say_every_problem(running: Any, kind: str) -> None:
+    base, head, wanted = PROBLEMS[kind]
+    seed = f"d{list(PROBLEMS).index(kind):02x}"
+    answer = compared_by_service(running, base, head, seed=seed)
+    pair = "...".join((seed + letter).ljust(40, letter) for letter in "ab")
+    with running.http("upload") as http:
+        page = http.get(f"/compare/{pair}", headers={"Accept": "text/html"}).raise_for_status().text
+    assert wanted in str(answer)
+    assert wanted in said(page), page
