@@ -75,6 +75,21 @@ def database(databases: Any) -> Iterator[str]:
     databases.give_back()
 
 
+@pytest.fixture(scope="session")
+def kept_demonstration(cluster: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """The demonstration, to be copied; filled once for all processes of xdist, whose own folders lie in one."""
+    from demonstration_kept import kept_demonstration  # noqa: PLC0415
+
+    own = tmp_path_factory.getbasetemp()
+    yield from kept_demonstration(cluster, own.parent if "PYTEST_XDIST_WORKER" in os.environ else own)
+
+
+@pytest.fixture(scope="session")
+def demonstration(kept_demonstration: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """The demonstration, served. Tests that write to it use a service of their own."""
+    yield from kept_demonstration.served(tmp_path_factory.mktemp("demonstration"))
+
+
 class SlowStartsOnce(LoadScopeScheduling):
     """Each test goes to the process that is free, but for those that belong together: builds of kernels wait for each other, so that two
     of them would keep two processes from everything else, and one bomb at a time is what a host is promised to bear, with nobody else

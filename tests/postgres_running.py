@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import psycopg
 from psycopg import sql
@@ -70,12 +71,41 @@ _SCHEMA_STATE = " UNION ALL ".join(
 """Differs after every change to tables, functions, privileges and settings of the database."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Content:
+    """All that a database stores: rows by table, and the last value of each sequence that has one."""
+
+    rows: dict[str, bytes]
+    sequences: dict[str, int]
+
+
+def content_of(connection: psycopg.Connection[Any]) -> Content:
+    rows = {}
+    for (name,) in connection.execute(f"SELECT oid::regclass::text FROM ({_OWN_TABLES}) AS own").fetchall():
+        with connection.cursor().copy(sql.SQL(f"COPY {name} TO STDOUT")) as copied:
+            stored = b"".join(bytes(part) for part in copied)
+        if stored:
+            rows[name] = stored
+    last = connection.execute("SELECT seqrelid::regclass::text, pg_sequence_last_value(seqrelid) FROM pg_sequence")
+    return Content(rows=rows, sequences={name: value for name, value in last.fetchall() if value is not None})
+
+
+def put_content(connection: psycopg.Connection[Any], content: Content) -> None:
+    """In place of all that is there."""
+    connection.execute(_EMPTY_ALL)
+    for name, stored in content.rows.items():
+        with connection.cursor().copy(sql.SQL(f"COPY {name} FROM STDIN")) as copied:
+            copied.write(stored)
+    for name, value in content.sequences.items():
+        connection.execute("SELECT setval(%s::regclass, %s)", [name, value])
+
+
 @dataclass
 class EmptyDatabase:
-    """A database as the migrations leave it. `rows` are what they store, by table; `schema` is the state of its catalogue."""
+    """A database as the migrations leave it. `schema` is the state of its catalogue."""
 
     url: str
-    rows: dict[str, bytes]
+    content: Content
     schema: list[tuple[int, int]]
 
 
@@ -105,13 +135,7 @@ class Databases:
 
 def _look_at(url: str) -> EmptyDatabase:
     with psycopg.connect(url) as connection:
-        rows = {}
-        for (name,) in connection.execute(f"SELECT oid::regclass::text FROM ({_OWN_TABLES}) AS own").fetchall():
-            with connection.cursor().copy(sql.SQL(f"COPY {name} TO STDOUT")) as copied:
-                content = b"".join(bytes(part) for part in copied)
-            if content:
-                rows[name] = content
-        return EmptyDatabase(url, rows, connection.execute(_SCHEMA_STATE).fetchall())
+        return EmptyDatabase(url, content_of(connection), connection.execute(_SCHEMA_STATE).fetchall())
 
 
 def _made_empty(database: EmptyDatabase) -> bool:
@@ -119,9 +143,6 @@ def _made_empty(database: EmptyDatabase) -> bool:
     with suppress(psycopg.errors.ProgramLimitExceeded), psycopg.connect(database.url) as connection:
         if connection.execute(_SCHEMA_STATE).fetchall() != database.schema:
             return False
-        connection.execute(_EMPTY_ALL)
-        for name, content in database.rows.items():
-            with connection.cursor().copy(sql.SQL(f"COPY {name} FROM STDIN")) as copied:
-                copied.write(content)
+        put_content(connection, database.content)
         return True
     return False

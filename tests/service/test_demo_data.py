@@ -17,19 +17,20 @@ def demo_data(url: str, tmp_path: Path) -> "subprocess.CompletedProcess[str]":
     return subprocess.run([COMMAND, "demo-data"], env=env, capture_output=True, text=True, check=False)
 
 
-def test_it_fills_an_empty_database_once(database: str, tmp_path: Path) -> None:
-    first = demo_data(database, tmp_path)
-    assert first.returncode == 0, first.stderr
-    assert "real runs, measured in icount: 7 runs" in first.stderr
-    assert "cliffwatch serve" in first.stderr
-    with psycopg.connect(database) as connection:
-        (made_up,) = connection.execute("SELECT count(*) FROM run WHERE mode = 'walltime'").fetchone()
-        (measured,) = connection.execute("SELECT count(*) FROM run WHERE mode = 'icount'").fetchone()
-        assert (made_up, measured) == (88, 7)
-        assert connection.execute("SELECT count(*) FROM demonstration").fetchone() == (1,)
-    again = demo_data(database, tmp_path)
-    assert again.returncode == 2
-    assert "holds the demonstration already" in again.stderr
+def test_it_fills_an_empty_database_once(kept_demonstration: Any, tmp_path: Path) -> None:
+    """The command that filled it was started once for all tests (demonstration_kept.py)."""
+    assert kept_demonstration.filled.exit_code == 0
+    assert "real runs, measured in icount: 7 runs" in kept_demonstration.filled.said
+    assert "cliffwatch serve" in kept_demonstration.filled.said
+    for database in kept_demonstration.copied():
+        with psycopg.connect(database) as connection:
+            (made_up,) = connection.execute("SELECT count(*) FROM run WHERE mode = 'walltime'").fetchone()
+            (measured,) = connection.execute("SELECT count(*) FROM run WHERE mode = 'icount'").fetchone()
+            assert (made_up, measured) == (88, 7)
+            assert connection.execute("SELECT count(*) FROM demonstration").fetchone() == (1,)
+        again = demo_data(database, tmp_path)
+        assert again.returncode == 2
+        assert "holds the demonstration already" in again.stderr
 
 
 def test_it_never_mixes_with_results(running: Any, tmp_path: Path) -> None:

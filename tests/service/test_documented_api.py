@@ -11,25 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from service_running import Clock, serving
-
-from cliffwatch_service.command.demonstration.filling import fill
-from cliffwatch_service.postgres.pool import open_pool
-from cliffwatch_service.runtime.settings import Settings
 
 PAGE = Path(__file__).parents[2] / "docs/api.md"
 
 
 @pytest.fixture
-def demonstration(database: str, settings: Settings) -> Iterator[Any]:
+def demonstration(kept_demonstration: Any, tmp_path: Path) -> Iterator[Any]:
     """One of its own, as the page writes too."""
-    clock = Clock()
-    pool = open_pool(database, connections=2, statement_seconds=60)
-    with pool.connection() as connection:
-        fill(connection, clock.now(), lambda _: None)
-    pool.close()
-    with serving(database, settings, clock) as running:
-        yield running
+    yield from kept_demonstration.served(tmp_path)
 
 
 def snippets(language: str) -> list[tuple[str, str | None]]:
@@ -44,7 +33,6 @@ def snippets(language: str) -> list[tuple[str, str | None]]:
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="the page's commands are curl's, and there is none here")
 def test_what_the_page_shows_is_what_is_answered(demonstration: Any) -> None:
-    """One test, as filling the demonstration takes longer than all of it."""
     commands, programs = snippets("sh"), snippets("python")
     assert len(commands) > 5
     assert len(programs) > 0

@@ -2,36 +2,14 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 from browsing import launch
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
-from service_running import Clock, Running, fresh_database, serving
-
-from cliffwatch_service.command.demonstration.filling import fill
-from cliffwatch_service.postgres.pool import open_pool
-from cliffwatch_service.runtime.settings import Settings
-
-NOW = datetime(2026, 11, 22, 9, tzinfo=UTC)
+from service_running import Running
 
 WIDTHS = {"desk": 1280, "hand": 390}
-
-
-@pytest.fixture(scope="session")
-def demonstration(cluster: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    """The demonstration, served. Tests that write use a service of their own."""
-    for url in fresh_database(cluster, "cliffwatch"):
-        pool = open_pool(url, connections=2, statement_seconds=60)
-        with pool.connection() as connection:
-            fill(connection, NOW, lambda _: None)
-        pool.close()
-        clock = Clock()
-        clock.moment = NOW
-        settings = Settings(data_dir=tmp_path_factory.mktemp("demonstration"), requests_per_minute=1_000_000)
-        with serving(url, settings, clock) as running:
-            yield running
 
 
 @pytest.fixture(scope="module")
