@@ -120,6 +120,25 @@ def test_both_sides_of_google_benchmark_compare_in_one_unit(tmp_path: Path) -> N
     assert row["change"] == pytest.approx(0.2, abs=0.001)
 
 
+def test_a_benchmark_that_failed_on_one_side_is_failed_and_not_compared(tmp_path: Path) -> None:
+    good = {"name": "BM_X", "real_time": 1.0, "time_unit": "ns"}
+    failed = {"name": "BM_X", "error_occurred": True, "error_message": "no device"}
+    run = {"command": "x", "mean": 1, "times": [1.0, 2.0], "exit_codes": [0, 0]}
+    all_failed = {**run, "exit_codes": [1, 1]}
+    sides = {
+        "no device": (google(good), google(failed)),
+        "2 of its runs ended with an error": tuple(json.dumps({"results": [each]}) for each in (run, all_failed)),
+    }
+    for why, texts in sides.items():
+        files = [tmp_path / "base.json", tmp_path / "head.json"]
+        for file, text in zip(files, texts, strict=True):
+            file.write_text(text)
+        rows = compared(*files)["comparisons"]
+
+        assert {row["verdict"] for row in rows} == {"failed"}
+        assert all(why in row["reason"] for row in rows)
+
+
 def test_hyperfine_is_read() -> None:
     found = read(CASE / "hyperfine.json")
     assert found.values == [("./bench trig-nop", "time", each, "s") for each in (1.2, 1.23, 1.26)]

@@ -1,5 +1,7 @@
 """veristat's output as people have it: with what it says before its header, its comparison of two, its tables."""
 
+from pathlib import Path
+
 import pytest
 from reading import CASES, compared, read
 
@@ -50,6 +52,17 @@ def test_a_comparison_of_veristat_is_two_arms_with_its_mismatch() -> None:
     assert any(
         "comp" in each and "the verifier refuses file-b/b" in each for each in read(CASE / "comparison.csv").problems
     )
+
+
+def test_a_program_that_one_side_refuses_is_no_improvement(tmp_path: Path) -> None:
+    file = tmp_path / "comparison.csv"
+    file.write_text(
+        "file_name,prog_name,verdict_base,verdict_comp,total_insns_base,total_insns_comp\n"
+        "f,a,success,failure,1000,10\nf,b,success,success,100,100\nf,c,failure,success,10,1000\n"
+    )
+    verdicts = {row["benchmark"]: row["verdict"] for row in compared(file)["comparisons"]}
+
+    assert verdicts == {"f/a": "failed", "f/b": "unchanged", "f/c": "missing"}
 
 
 def test_so_is_its_table(tmp_path: object) -> None:

@@ -7,8 +7,8 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from cliffwatch.parsers.cleaning import name_of
-from cliffwatch.parsers.readings import ArmDescription, Found, Parsed, Problem, problem_at
-from cliffwatch.samples import Assumed, CaseKey, Sample
+from cliffwatch.parsers.readings import ArmDescription, Found, Lost, Parsed, Problem, problem_at
+from cliffwatch.samples import Assumed, CaseKey, CaseStatus, Sample
 
 _SUITE = "google-benchmark"
 _NANOSECONDS = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
@@ -55,7 +55,9 @@ def parse_google(content: Mapping[str, object]) -> Parsed:
     for entry in entries:
         error = _error(entry)
         if error is not None:
-            problems.append(problem_at(0, _name(entry), f"failed: {error}"))
+            status: CaseStatus = "not-run" if entry.get("skipped") else "failed"
+            lost = Lost(CaseKey(_SUITE, _name(entry)), status, why=error)
+            problems.append(problem_at(0, _name(entry), f"failed: {error}", lost))
         elif entry.get("run_type") != "aggregate" or id(entry) in only:
             found += [Found(sample) for sample in _samples(entry, problems)]
     if only:
@@ -103,7 +105,8 @@ def _samples(entry: Mapping[str, object], problems: list[Problem]) -> Iterator[S
             continue
         value = _finite(content, factor)
         if value is None:
-            problems.append(problem_at(0, _name(entry), f"{metric} is no finite number"))
+            lost = Lost(case, metric=name_of(metric))
+            problems.append(problem_at(0, _name(entry), f"{metric} is no finite number", lost))
         else:
             yield Sample(case=case, metric=name_of(metric), unit=name_of(unit), value=value)
 

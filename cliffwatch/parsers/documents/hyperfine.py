@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator, Mapping
 
 from cliffwatch.parsers.cleaning import name_of
-from cliffwatch.parsers.readings import Found, Parsed, Problem, problem_at
+from cliffwatch.parsers.readings import Found, Lost, Parsed, Problem, problem_at
 from cliffwatch.samples import Assumed, CaseKey, Sample
 
 _SUITE = "hyperfine"
@@ -44,7 +44,8 @@ def _samples(result: Mapping[str, object], problems: list[Problem]) -> Iterator[
     codes = result.get("exit_codes")
     failed = {place for place, code in enumerate(codes) if code != 0} if isinstance(codes, list) else set()
     if failed:
-        problems.append(problem_at(0, command, f"failed: {len(failed)} of its runs ended with an error"))
+        why = f"{len(failed)} of its runs ended with an error"
+        problems.append(problem_at(0, command, f"failed: {why}", Lost(case, why=why)))
     times = result.get("times")
     if not isinstance(times, list) or not times:
         yield from _of_mean(case, result, problems)
@@ -54,7 +55,8 @@ def _samples(result: Mapping[str, object], problems: list[Problem]) -> Iterator[
         for place, content in enumerate(values if isinstance(values, list) else ()):
             value = _finite(content)
             if value is None:
-                problems.append(problem_at(0, command, f"{metric} of run {place + 1} is no finite number"))
+                reason = f"{metric} of run {place + 1} is no finite number"
+                problems.append(problem_at(0, command, reason, Lost(case, metric=metric)))
             elif place not in failed:
                 yield Sample(case=case, metric=metric, unit=unit, value=value * factor)
 
@@ -62,7 +64,8 @@ def _samples(result: Mapping[str, object], problems: list[Problem]) -> Iterator[
 def _of_mean(case: CaseKey, result: Mapping[str, object], problems: list[Problem]) -> Iterator[Sample]:
     value = _finite(result.get("median", result.get("mean")))
     if value is None:
-        problems.append(problem_at(0, case.benchmark, "failed: it has neither times nor a mean"))
+        why = "it has neither times nor a mean"
+        problems.append(problem_at(0, case.benchmark, f"failed: {why}", Lost(case, why=why)))
         return
     problems.append(problem_at(0, case.benchmark, "it has no times of single runs: one value a command"))
     yield Sample(case=case, metric="time", unit="s", value=value)
