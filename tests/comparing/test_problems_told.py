@@ -129,6 +129,12 @@ def test_a_benchmark_that_failed_stands_first_and_once() -> None:
     assert rows[0]["reason"] == "head: it failed: monster_test.go:125: open x: no such file"
 
 
+def test_a_mail_says_first_that_a_benchmark_failed() -> None:
+    folder = OUTSIDE / "failed-go-benchmark"
+    ended = run(compare, folder / "base.txt", folder / "head.txt", "--format", "mail")
+    assert "cliffwatch noticed 1 failed case and no change on:" in ended.stdout
+
+
 def test_a_program_that_head_refuses_stands_first_without_its_sizes() -> None:
     folder = OUTSIDE / "veristat-refused-by-head"
     ended = run(compare, folder / "base.csv", folder / "head.csv", "--fail-on", "failed", "--format", "json")

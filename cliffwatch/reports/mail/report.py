@@ -12,6 +12,7 @@ from itertools import groupby
 from cliffwatch.comparing.comparison import BETWEEN_MEASUREMENTS, CHANGES, DECIDED, Comparison, ComparisonSet
 from cliffwatch.comparing.ordering import beyond_noise
 from cliffwatch.comparing.sweeps.choice import sweep_lines
+from cliffwatch.counting import counted
 from cliffwatch.reports import figures
 from cliffwatch.reports.context import SIGHT, ReportContext, sentence, trials
 from cliffwatch.reports.legend import legend, own_terms
@@ -68,8 +69,10 @@ def mail_opening(compared: ComparisonSet) -> Iterator[str]:
     for warning in compared.warnings:
         yield warning
         yield ""
-    what = "no change" if worst is None else f"a {_size(worst)} of {worst.case}{_where(worst, compared)}"
-    yield f"cliffwatch noticed {what} on:"
+    failed = {row.case for row in compared.rows if row.verdict == "failed"}
+    found = [counted(len(failed), "failed case")] if failed else []
+    found.append("no change" if worst is None else f"a {_size(worst)} of {worst.case}{_where(worst, compared)}")
+    yield f"cliffwatch noticed {' and '.join(found)} on:"
     yield ""
     yield f"commit: {compared.head.label}"
     yield f"parent: {compared.base.label}"
