@@ -99,8 +99,9 @@ def _sentence(problems: Sequence[Problem], label: str) -> str:
     first = problems[0]
     text = _one_line(first.text, _LONGEST_TEXT)
     where = f"line {first.line}" if first.line else "the whole"
-    if len(problems) > 1:
-        where = f"{counted(len(problems), 'line')}, the first of them {first.line}"
+    lines = sum(each.lines for each in problems)
+    if lines > 1:
+        where = f"{counted(lines, 'line')}, the first of them {first.line}"
     shown = f" ({text})" if text else ""
     return f"{_one_line(label, 200)}: {where}: {_one_line(first.reason, _LONGEST_REASON)}{shown}"
 

@@ -8,12 +8,15 @@ from cliffwatch.parsers.readings import Parsed, problem_at
 from cliffwatch.parsers.received.text import MOST_LINES, as_printed, has_too_many_lines
 from cliffwatch.parsers.table.header import looks_like_table
 
+_BEGINS = r"(?m)^(?:>|[^\S\n])*"
+"""A line, quoted or not. It stays within the line: across blank ones it would take quadratic time."""
+
 _GO = re.compile(
-    r"(?m)^[>\s]*(?:Benchmark[^\sa-z]\S*\s+\d+\s+\S+\s+\S+|Unit\s+\S+\s+\w+=|goos: |pkg: |--- (?:FAIL|SKIP): Benchmark)"
+    _BEGINS + r"(?:Benchmark[^\sa-z]\S*\s+\d+\s+\S+\s+\S+|Unit\s+\S+\s+\w+=|goos: |pkg: |--- (?:FAIL|SKIP): Benchmark)"
 )
-_ONLY_ERRORS = re.compile(r"(?m)^[>\s]*libbpf: ")
+_ONLY_ERRORS = re.compile(_BEGINS + "libbpf: ")
 _WORDS = ("Setting up benchmark", "Iter", "Summary:", "SUMMARY ")
-_OF_BENCH = re.compile(r"(?m)^[>\s]*(?:Setting up benchmark|Iter\s+\d|Summary:|SUMMARY )")
+_OF_BENCH = re.compile(_BEGINS + r"(?:Setting up benchmark|Iter\s+\d|Summary:|SUMMARY )")
 _JSON = re.compile(r"\s*(?:\{|\[\s*[{\]])")
 _JSON_AFTER_WORDS = re.compile(r"\n\{\s*\"(?P<first>context|benchmarks|results|Action|Time)\"")
 _BEGIN = 1 << 16

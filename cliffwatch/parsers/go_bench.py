@@ -19,7 +19,7 @@ from cliffwatch.parsers.go.context import BESIDE, BOOT, GoContext, renamed
 from cliffwatch.parsers.go.names import OURS, case_of, metric_of, unit_of
 from cliffwatch.parsers.go.result_lines import ResultLines, numbered, result_lines
 from cliffwatch.parsers.printed_digits import finest_steps, step_of, steps_of, with_finest_steps
-from cliffwatch.parsers.readings import Found, Lost, Parsed, Problem, in_order, problem_at
+from cliffwatch.parsers.readings import Found, Lost, Parsed, Problem, ProblemList, problem_at
 from cliffwatch.parsers.received.wrapped_results import is_piece_of_result, unwrapped_results
 from cliffwatch.parsers.sample_table import SampleRow, SampleTable
 from cliffwatch.samples import Assumed, Sample
@@ -39,7 +39,7 @@ def parse_go_bench(text: str) -> Parsed:
 def parse_go_lines(lines: Sequence[Line]) -> Parsed:
     """The same of lines that are clean already, those that were wrapped joined again."""
     found: list[Found] = []
-    problems: list[Problem] = []
+    problems = ProblemList()
     beside = GoContext()
     assumed: dict[str, Assumed] = {}
     for line in unwrapped_results(lines):
@@ -53,7 +53,7 @@ def parse_go_lines(lines: Sequence[Line]) -> Parsed:
     problems += beside.failures.problems(dict.fromkeys(each.sample.case for each in found))
     parsed = Parsed(
         found=with_finest_steps(found),
-        problems=in_order(problems),
+        problems=problems.in_order(),
         assumed=_of_values(assumed, dict.fromkeys((each.sample.metric, each.sample.unit) for each in found)),
         arms=beside.arms(),
     )
@@ -85,7 +85,7 @@ def _parse_at_once(text: str) -> Parsed | None:
         or any(is_piece_of_result(each.text) for each in lines.others)
     ):
         return None
-    problems: list[Problem] = []
+    problems = ProblemList()
     beside, assumed = GoContext(), dict[str, Assumed]()
     origins: list[tuple[str, str]] = []
     following = np.searchsorted([each.number - 1 for each in lines.others], lines.numbers)
@@ -104,7 +104,7 @@ def _parse_at_once(text: str) -> Parsed | None:
     problems += beside.failures.problems(dict.fromkeys(row.case for row in table.rows))
     parsed = Parsed(
         found=table,
-        problems=in_order(problems),
+        problems=problems.in_order(),
         assumed=_of_values(assumed, dict.fromkeys((row.metric, row.unit) for row in table.rows)),
         arms=beside.arms(),
     )

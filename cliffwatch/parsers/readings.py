@@ -1,13 +1,20 @@
 """The content of one raw output: samples, and the lines that could not be read."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+from cliffwatch.counting import counted
 from cliffwatch.samples import Assumed, CaseKey, CaseStatus, Sample, Stage
 
 _LONGEST = 400
 """Characters of a problem's text or reason."""
+
+MOST_ALIKE = 100
+"""Problems of one kind, and kinds."""
+
+_OTHER_KIND = "it could not be read"
 
 
 class BootOrigin(NamedTuple):
@@ -46,6 +53,9 @@ class Problem:
     lost: "Lost | None" = None
     """The result that is lost by it; None of a line that belongs to no case."""
 
+    lines: int = 1
+    """How many lines it stands for: more than a hundred of one kind are not told one by one."""
+
 
 class Lost(NamedTuple):
     """A result that an output should have and has not."""
@@ -62,6 +72,50 @@ class Lost(NamedTuple):
 def problem_at(line: int, text: str, reason: str, lost: Lost | None = None) -> Problem:
     """A problem with text and reason cut to the length of one."""
     return Problem(line=line, text=text[:_LONGEST], reason=reason[:_LONGEST], lost=lost)
+
+
+class ProblemList(list[Problem]):
+    """The problems of an output. Of lines of one kind that belong to no case, the first hundred are kept and the others counted."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._counts: Counter[str] = Counter()
+        self._more: dict[str, Problem] = {}
+
+    def append(self, problem: Problem) -> None:
+        if problem.lost is not None:
+            super().append(problem)
+            return
+        kind = problem.reason if problem.reason in self._counts or len(self._counts) < MOST_ALIKE else _OTHER_KIND
+        self._counts[kind] += 1
+        if self._counts[kind] <= MOST_ALIKE:
+            super().append(problem)
+        else:
+            self._more.setdefault(kind, problem)
+
+    def skip(self, line: int, text: str, reason: str) -> None:
+        """Adds a line that is not read, by the million if need be."""
+        if reason in self._more:
+            self._counts[reason] += 1
+        else:
+            self.append(problem_at(line, text, reason))
+
+    def take_back(self, reason: str) -> None:
+        """Forgets the line that was added last, by its reason."""
+        self._counts[reason] -= 1
+        if self._counts[reason] < MOST_ALIKE:
+            del self[-1]
+
+    def in_order(self) -> tuple[Problem, ...]:
+        """By the lines of the output; after those of a kind, how many more there are."""
+        return in_order([*self, *self._rest()])
+
+    def _rest(self) -> Iterator[Problem]:
+        for kind, first in self._more.items():
+            count = self._counts[kind] - MOST_ALIKE
+            if count > 0:
+                text = f"and {counted(count, 'more line')} that {'is' if count == 1 else 'are'} not read"
+                yield replace(first, text=text, reason=kind, lines=count)
 
 
 def in_order(problems: Iterable[Problem]) -> tuple[Problem, ...]:

@@ -7,7 +7,7 @@ import math
 from dataclasses import replace
 
 from cliffwatch.parsers.cleaning import name_of
-from cliffwatch.parsers.readings import Found, Lost, Parsed, Problem, problem_at
+from cliffwatch.parsers.readings import Found, Lost, Parsed, Problem, ProblemList, problem_at
 from cliffwatch.parsers.table.veristat_rows import arms_of, read_rows
 from cliffwatch.samples import REFUSED_BY_VERIFIER, Assumed, CaseKey, Sample
 
@@ -33,7 +33,7 @@ def parse_veristat(text: str) -> Parsed:
     """One benchmark a program (`FILE/PROG`), one metric a numeric column. Of a program that the verifier refuses they say how far it came,
     and are doubted. Of veristat's own comparison (`-C`) each side is an arm. Total.
     """
-    problems: list[Problem] = []
+    problems = ProblemList()
     found: list[Found] = []
     for row in read_rows(text, problems):
         for arm, cells in arms_of(row.cells):
@@ -43,7 +43,7 @@ def parse_veristat(text: str) -> Parsed:
             problems[told:] = [_of_arm(each, arm) for each in problems[told:]]
     samples = [each.sample for each in found]
     counted = {(each.metric, each.unit): _COUNTED for each in samples if each.metric != "duration"}
-    return Parsed(found=tuple(found), problems=tuple(problems), assumed=counted)
+    return Parsed(found=tuple(found), problems=problems.in_order(), assumed=counted)
 
 
 def _of_arm(problem: Problem, arm: str) -> Problem:

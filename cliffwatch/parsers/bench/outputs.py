@@ -2,24 +2,26 @@
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 
 from cliffwatch.parsers.bench.around import Command, command_of, labels_of
 from cliffwatch.parsers.bench.collecting import take
 from cliffwatch.parsers.bench.kind import BenchOutput
 from cliffwatch.parsers.bench.lines import LIBBPF, SET_UP, SLAB, STARTED, KnownLine, is_chatter, recognise
 from cliffwatch.parsers.cleaning import Line, begins_output
-from cliffwatch.parsers.readings import Problem, problem_at
+from cliffwatch.parsers.readings import ProblemList, problem_at
 
 _MOST_PIECES = 4
 """Of a line that mail wrapped."""
 
 _SKIPPED = "not a line that bench is known to print; it was skipped"
 _LONGEST_TITLE = 80
+_SHORT = 80
 _UNDERLINE = re.compile(r"=+")
 
 
 def split(
-    lines: Sequence[Line], benchmark: str | None, problems: list[Problem], *, bare: bool = True
+    lines: Sequence[Line], benchmark: str | None, problems: ProblemList, *, bare: bool = True
 ) -> list[BenchOutput]:
     """The outputs in a text: a banner begins one, and so does a result of another kind or after a Summary.
 
@@ -35,18 +37,36 @@ def split(
     return outputs if len(outputs) > 1 or any(each.framed or each.kind or each.failures for each in outputs) else []
 
 
+@lru_cache(maxsize=1 << 14)
+def _says_nothing(text: str) -> bool:
+    """Whether a line says nothing, whatever stands around it. Foreign texts repeat their short lines, often by the million."""
+    return not (
+        is_chatter(text)
+        or begins_output(text)
+        or recognise(text)
+        or any(form.fullmatch(text) for form in (SET_UP, STARTED, LIBBPF, SLAB, _UNDERLINE))
+        or command_of(text)
+        or labels_of(text)
+    )
+
+
 class _Splitting:
-    def __init__(self, benchmark: str | None, problems: list[Problem], *, bare: bool) -> None:
+    def __init__(self, benchmark: str | None, problems: ProblemList, *, bare: bool) -> None:
         self.outputs: list[BenchOutput] = []
         self._benchmark, self._problems, self._bare = benchmark, problems, bare
         self._command: Command | None = None
         self._labels: dict[str, str] = {}
-        self._previous = 0
+        self._previous: Line | None = None
 
     def read(self, lines: Sequence[Line], place: int) -> int:
         """How many lines were read from this place on."""
         line = lines[place]
         stripped = line.text.strip()
+        if not stripped:
+            return 1
+        if len(stripped) <= _SHORT and _says_nothing(stripped):
+            self._skip(line)
+            return 1
         if banner := SET_UP.fullmatch(stripped):
             self._begin(banner["name"], line).framed = True
         elif started := STARTED.fullmatch(stripped):
@@ -94,9 +114,14 @@ class _Splitting:
         elif libbpf:
             self._problems.append(problem_at(line.number, line.text, f"failed: {libbpf['text']}"))
         elif not is_chatter(text) and not (self._bare and self._told_around(text, output)):
-            self._problems.append(problem_at(line.number, line.text, _SKIPPED))
+            self._skip(line)
+            return
         if text:
-            self._previous = line.number
+            self._previous = None
+
+    def _skip(self, line: Line) -> None:
+        self._previous = line
+        self._problems.skip(line.number, line.text, _SKIPPED)
 
     def _told_around(self, text: str, output: BenchOutput | None) -> bool:
         """Whether the line is a command, a label, or the underline of a script's title, after which labels begin anew."""
@@ -115,10 +140,10 @@ class _Splitting:
 
     def _title(self) -> dict[str, str]:
         """What an underline makes of the line above it: the section of the outputs below, which are other ones in each."""
-        last = self._problems[-1] if self._problems else None
-        if last is None or last.reason != _SKIPPED or last.line != self._previous:
+        last = self._previous
+        if last is None:
             return {}
-        del self._problems[-1]
+        self._problems.take_back(_SKIPPED)
         return {"section": " ".join(last.text.split())[:_LONGEST_TITLE]}
 
 

@@ -11,7 +11,7 @@ from cliffwatch.parsers.bench.same_name import tell_apart
 from cliffwatch.parsers.bench.summaries import disagreement, warm
 from cliffwatch.parsers.cleaning import Line, clean_lines
 from cliffwatch.parsers.printed_digits import step_of
-from cliffwatch.parsers.readings import Found, Lost, Parsed, Problem, problem_at
+from cliffwatch.parsers.readings import Found, Lost, Parsed, Problem, ProblemList, problem_at
 from cliffwatch.samples import CaseKey, Sample
 
 
@@ -30,7 +30,7 @@ def parse_bench(
     run; None takes the one that fits the Summary. `benchmark` names the only run of the text where its banner is missing;
     `params` are those that it was started with.
     """
-    problems: list[Problem] = []
+    problems = ProblemList()
     bare = benchmark is None and params is None
     outputs = split(clean_lines(text), benchmark, problems, bare=bare)
     if bare:
@@ -42,8 +42,7 @@ def parse_bench(
         found += _read(output, outputs, complaints, problems, warmup, suite, of_output)
     if not outputs and complaints:
         problems.append(problem_at(0, complaints[0], f"failed: {complaints[0]}"))
-    problems.sort(key=lambda problem: problem.line)
-    return Parsed(found=tuple(found), problems=tuple(problems))
+    return Parsed(found=tuple(found), problems=problems.in_order())
 
 
 def _complaints(lines: Sequence[Line]) -> list[str]:

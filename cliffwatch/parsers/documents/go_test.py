@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from cliffwatch.parsers.cleaning import Line
 from cliffwatch.parsers.go_bench import parse_go_lines
-from cliffwatch.parsers.readings import Parsed, Problem, problem_at
+from cliffwatch.parsers.readings import Parsed, ProblemList, in_order, problem_at
 
 _ACTIONS = "start|run|pause|cont|pass|bench|fail|output|skip|build-output|build-fail|attr|artifacts"
 _EVENT = re.compile(rf'(?m)^[ \t]{{0,8}}\{{[^\n]{{0,400}}?"Action"\s*:\s*"(?:{_ACTIONS})"')
@@ -26,7 +26,7 @@ def parse_go_test(text: str) -> Parsed:
     """As the text that `go test` prints, package by package. What is no event is a problem. Total."""
     packages: dict[str, list[Line]] = {}
     unfinished: dict[tuple[str, str], _Unfinished] = {}
-    problems: list[Problem] = []
+    problems = ProblemList()
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
             continue
@@ -40,7 +40,7 @@ def parse_go_test(text: str) -> Parsed:
     for (package, _), rest in unfinished.items():
         packages[package] += rest.with_output("\n", rest.number)
     parsed = parse_go_lines([line for lines in packages.values() for line in lines])
-    return replace(parsed, problems=tuple(sorted((*problems, *parsed.problems), key=lambda problem: problem.line)))
+    return replace(parsed, problems=in_order([*problems.in_order(), *parsed.problems]))
 
 
 @dataclass(slots=True)
