@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from cliffwatch.failure import Failure
 from cliffwatch.importing.arms import NO_DESCRIPTION, are_of_boots, arms_from_parsed, declared_in, holds_nothing
 from cliffwatch.importing.problems import with_problems
-from cliffwatch.parsers.detect import parse_any
+from cliffwatch.parsers.detect import parse_any, parse_printed
 from cliffwatch.parsers.readings import Parsed, Problem
 from cliffwatch.parsers.received.decoding import decode
 from cliffwatch.parsers.received.opening import STANDARD_INPUT, read_content
@@ -102,12 +102,15 @@ def import_content(content: bytes, name: str) -> ImportedFile | Failure:
 
 def import_text(text: str, name: str) -> ImportedFile | Failure:
     """Everything that the text of a file holds; `name` is what people call it. Files, pipes and what a service is sent come here."""
-    text = as_printed(text)
+    printed = as_printed(text)
+    if isinstance(printed, Problem):
+        return _no_result(name, [printed])
+    text = printed
     if looks_like_table(text):
         from cliffwatch.parsers.table.comma_separated import read_csv_table  # noqa: PLC0415 - as above
 
         return _of_table(read_csv_table(text), name)
-    parsed = parse_any(text)
+    parsed = parse_printed(text)
     if holds_nothing(parsed):
         return _no_result(name, parsed.problems)
     arms = arms_from_parsed(parsed, name)

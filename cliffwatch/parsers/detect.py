@@ -4,8 +4,8 @@ import re
 
 from cliffwatch.parsers.cleaning import is_plain
 from cliffwatch.parsers.go_bench import parse_go_bench
-from cliffwatch.parsers.readings import Parsed, problem_at
-from cliffwatch.parsers.received.text import MOST_LINES, as_printed, has_too_many_lines
+from cliffwatch.parsers.readings import Parsed, Problem, problem_at
+from cliffwatch.parsers.received.text import as_printed
 from cliffwatch.parsers.table.header import looks_like_table
 
 _BEGINS = r"(?m)^(?:>|[^\S\n])*"
@@ -24,12 +24,14 @@ _BEGIN = 1 << 16
 
 def parse_any(text: str, *, stderr: str = "") -> Parsed:
     """Parses a text of any format that can be imported; what is none of the others is taken for bench's. Total."""
-    if has_too_many_lines(text):
-        reason = (
-            f"it has more than {MOST_LINES // 1_000_000} million lines: split it by benchmark and compare the parts"
-        )
-        return Parsed(found=(), problems=(problem_at(0, "", reason),))
-    text = as_printed(text)
+    printed = as_printed(text)
+    if isinstance(printed, Problem):
+        return Parsed(found=(), problems=(printed,))
+    return parse_printed(printed, stderr=stderr)
+
+
+def parse_printed(text: str, *, stderr: str = "") -> Parsed:
+    """The same of a text as its program printed it."""
     document = _document(text)
     if document is not None:
         from cliffwatch.parsers.documents.read import parse_json  # noqa: PLC0415 - each format loads its own reader

@@ -2,6 +2,8 @@
 
 import pytest
 
+from cliffwatch.failure import Failure
+from cliffwatch.importing import ImportedFile, import_content
 from cliffwatch.importing.problems import warnings_of
 from cliffwatch.parsers.detect import parse_any
 
@@ -53,3 +55,26 @@ def test_a_title_is_taken_back_beyond_the_hundredth_line() -> None:
     problems = list(parse_any(f"Setting up benchmark 'x'...\n{noise}A title\n=======\n").problems)
 
     assert sum(each.lines for each in problems if "not a line" in each.reason) == 500
+
+
+def test_a_mail_of_too_many_parts_is_refused_by_name_and_none_is_dropped() -> None:
+    header = 'Content-Type: multipart/mixed; boundary="b"\n\n'
+    whole = import_content((header + f"--b\n\n{LINE}" * 1000).encode(), "mail")
+    refused = import_content((header + f"--b\n\n{LINE}" * 1001).encode(), "mail")
+
+    assert isinstance(whole, ImportedFile)
+    assert sum(len(arm.boots) for arm in whole.arms.values()) == 1000
+    assert isinstance(refused, Failure)
+    assert refused.message == (
+        "mail holds no result: the mail has more than 1,000 parts: save the part that is meant, and give that"
+    )
+
+
+def test_a_mail_of_too_much_text_is_refused_by_name() -> None:
+    text = "From: a@b\nSubject: c\n\n" + ("x" * 1023 + "\n") * (17 << 10)
+
+    problems = parse_any(text).problems
+
+    assert [each.reason for each in problems] == [
+        "the mail has more than 16 MiB of text: save the part that is meant, and give that"
+    ]

@@ -25,6 +25,15 @@ _ENCODED = ("=C2=B1", "=3D", "=E2=80")
 _MOST_HEADERS = 1000
 _LONGEST_VALUE = 2000
 _DEEPEST = 6
+MOST_PARTS = 1000
+"""Of one part of a mail."""
+
+MOST_CHARACTERS = 16 << 20
+"""Of the text in a mail or a mailbox."""
+
+
+class MailTooLarge(Exception):
+    """Why a mail is not read, and what to do."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +79,12 @@ def looks_like_mail(text: str) -> bool:
 def _placed(lines: Iterator[Line]) -> str:
     """The lines at their numbers, or after the one before where that is not possible."""
     placed: list[str] = []
+    size = 0
     for line in lines:
+        size += len(line.text)
+        if size > MOST_CHARACTERS:
+            reason = f"the mail has more than {MOST_CHARACTERS >> 20} MiB of text: save the part that is meant, and give that"
+            raise MailTooLarge(reason)
         placed += [""] * (line.number - 1 - len(placed))
         placed.append(line.text)
     return "\n".join(placed) + "\n"
@@ -134,9 +148,14 @@ def _texts(part: _Part, depth: int) -> Iterator[Line]:
 def _parts(part: _Part) -> Iterator[_Part]:
     boundary = f"--{part.parameter('boundary')}"
     begun: int | None = None
+    count = 0
     for place, line in enumerate(part.lines):
         if not line.text.startswith(boundary) or line.text.rstrip() not in (boundary, f"{boundary}--"):
             continue
+        count += 1
+        if count > MOST_PARTS:
+            reason = f"the mail has more than {MOST_PARTS:,} parts: save the part that is meant, and give that"
+            raise MailTooLarge(reason)
         if begun is not None:
             yield _part_in(part.lines[begun:place])
         begun = place + 1

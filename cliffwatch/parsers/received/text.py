@@ -1,7 +1,8 @@
 """A text as the program printed it. Lines keep their numbers, so that a problem names the line of the file."""
 
+from cliffwatch.parsers.readings import Problem, problem_at
 from cliffwatch.parsers.received.log_stamps import without_stamps
-from cliffwatch.parsers.received.mail import body_of_mail
+from cliffwatch.parsers.received.mail import MailTooLarge, body_of_mail
 
 MOST_LINES = 4_000_000
 """Of a text: each becomes an object or two."""
@@ -9,12 +10,18 @@ MOST_LINES = 4_000_000
 _BOM = "\ufeff"
 
 
-def as_printed(text: str) -> str:
-    """The text without mail headers, encodings of mail, and time stamps before its lines. Total."""
-    if has_too_many_lines(text):
-        return text
-    return without_stamps(body_of_mail(text.removeprefix(_BOM)))
+def as_printed(text: str) -> str | Problem:
+    """The text without mail headers, encodings of mail, and time stamps before its lines; a Problem where it is too large. Total."""
+    if _has_too_many_lines(text):
+        reason = (
+            f"it has more than {MOST_LINES // 1_000_000} million lines: split it by benchmark and compare the parts"
+        )
+        return problem_at(0, "", reason)
+    try:
+        return without_stamps(body_of_mail(text.removeprefix(_BOM)))
+    except MailTooLarge as error:
+        return problem_at(0, "", str(error))
 
 
-def has_too_many_lines(text: str) -> bool:
+def _has_too_many_lines(text: str) -> bool:
     return text.count("\n") + text.count("\r") > 2 * MOST_LINES or text.count("\n") > MOST_LINES
