@@ -30,9 +30,13 @@ def as_positive(row: Row) -> Row:
         ours, theirs = -row.base.values, -row.head.values
     else:
         together = np.concatenate([row.base.values, row.head.values])
+        together = together / max(
+            float(np.abs(together).max()), np.finfo(float).tiny
+        )  # the largest floats have no differences
         distances = together - together.min()
         steps = np.diff(np.unique(distances))
-        octaves = min(float(steps.sum() / steps.min()), _OCTAVES) if len(steps) else 0.0
+        widest, narrowest = float(steps.sum()), float(steps.min(initial=np.inf))
+        octaves = 0.0 if not len(steps) else _OCTAVES if narrowest * _OCTAVES <= widest else widest / narrowest
         sizes = np.exp2(distances / max(float(distances.max()), np.finfo(float).tiny) * octaves)
         ours, theirs = sizes[: row.base.boots], sizes[row.base.boots :]
     return row._replace(base=_with_values(row.base, ours), head=_with_values(row.head, theirs))
