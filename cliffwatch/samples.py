@@ -37,7 +37,7 @@ MACHINE = (
 )
 """What outputs of any program say of the machine and of what built them, by the names that they use."""
 
-COMPARED = ("config", "compiler", "bench", "guest", "modules", *MACHINE)
+COMPARED = ("config", "compiler", "bench", "guest", *MACHINE)
 """What of an environment must be equal on both sides for a difference to be the kernel's."""
 
 

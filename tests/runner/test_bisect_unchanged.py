@@ -33,7 +33,7 @@ def by_behaviour(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             return Limited(facts=facts, known=None)
         left_out = tuple(CaseOutcome(case=case.key, status="unchanged-build", reason="x") for case in facts.plan.cases)
         selection = Selection(cases=(), left_out=left_out)
-        plan = plan_boots(asked, facts.mode, selection, tuple(facts.arms))
+        plan = plan_boots(asked, selection, tuple(facts.arms))
         return Limited(facts=replace(facts, plan=plan, left_out=left_out), known=None)
 
     monkeypatch.setattr(prepared_run, "leave_out_unchanged", leaving_out)
