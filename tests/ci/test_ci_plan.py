@@ -260,9 +260,9 @@ PUSH = {
         ("push", {"ref": "refs/tags/v1"}, "missing required field before"),
         ("push", {**PUSH, "ref": "refs/tags/v1"}, "not to a branch"),
         ("push", {**PUSH, "after": "0" * 40}, "the branch was deleted"),
-        ("push", {**PUSH, "before": "$(id)"}, "before: Expected str matching"),
+        ("push", {**PUSH, "before": "$(id)"}, "before: Expected str that is"),
         ("pull_request", {"pull_request": {"head": {}, "base": {}}}, "pull_request.head: Object missing"),
-        ("pull_request", pull_request("1" * 40, "--upload-pack=x"), "head.sha: Expected str matching"),
+        ("pull_request", pull_request("1" * 40, "--upload-pack=x"), "head.sha: Expected str that is"),
         ("pull_request", pull_request("1" * 40, "2" * 40), "does not have 111111111111"),
     ],
 )

@@ -283,10 +283,10 @@ def test_a_push_is_published_as_a_check_run_alone(
     ("more", "words"),
     [
         ({"event": "pull_request_target"}, "nothing is published for the event"),
-        ({"head_sha": "main"}, "workflow_run.head_sha: Expected str matching"),
+        ({"head_sha": "main"}, "workflow_run.head_sha: Expected str that is"),
         ({"head_repository": None}, "workflow_run.head_repository: Expected"),
-        ({"head_repository": {"full_name": "../x"}}, "head_repository.full_name: Expected str matching"),
-        ({"head_branch": "a b\n::set-output::"}, "workflow_run.head_branch: Expected str matching"),
+        ({"head_repository": {"full_name": "../x"}}, "head_repository.full_name: Expected str that is"),
+        ({"head_branch": "a b\n::set-output::"}, "workflow_run.head_branch: Expected str that is"),
         ({"id": "1"}, "workflow_run.id: Expected int"),
     ],
 )
