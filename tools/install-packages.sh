@@ -12,7 +12,7 @@ group() {
     perf) perf ;;
     lint) echo shellcheck ;;
     proxy) echo nginx openssl ;;
-    units) echo systemd ;;
+    units) echo systemd locales ;;
     browser) browser ;;
     *) echo "install-packages: no group '$1'; there are: python kernel guest source perf lint browser proxy units" >&2; exit 2 ;;
   esac

@@ -31,7 +31,7 @@ def cliffwatch(
 def german(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """The environment of a real 8-bit locale."""
     if shutil.which("localedef") is None or not Path("/usr/share/i18n/locales/de_DE").exists():
-        pytest.skip("needs localedef and the sources of locales (Debian: locales)")
+        pytest.skip("localedef and the sources of locales are not installed: make test-programs")
     folder = tmp_path_factory.mktemp("locales")
     subprocess.run(["localedef", "-i", "de_DE", "-f", "ISO-8859-1", str(folder / "de_DE")], check=True)
     return {"LOCPATH": str(folder), "LC_ALL": "de_DE"}
