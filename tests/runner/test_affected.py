@@ -27,7 +27,7 @@ from cliffwatch_runner.run.unchanged_builds.affected import (
     only_affected,
 )
 from cliffwatch_runner.run.unchanged_builds.case_code import CodeOfArm
-from cliffwatch_runner.run.unchanged_builds.executed import Executed, ProcessInput, read_executed
+from cliffwatch_runner.run.unchanged_builds.executed import Executed, ExecutionContext, read_executed
 
 LOOKUP = CaseKey("local-storage", "local-storage-cache-seq-get", (("nr_maps", "16"),))
 CONTROL = CaseKey("local-storage", "local-storage-cache-hashmap-control", (("hashmap_nr_keys_used", "10"),))
@@ -140,7 +140,7 @@ def test_without_counts_the_command_says_what_to_do(tmp_path: Path, monkeypatch:
 def test_cases_are_unaffected_where_digests_of_their_code_are_the_same(differs: set[str]) -> None:
     """Two ways to the same answer: functions that differ, and the digests that reports and services have of both."""
     functions = dict.fromkeys(("lookup", "tick", "hash", "boot", "mount", "never"), "1")
-    around = ProcessInput(boot=(), files={}, bench=("b",), programs=(), data=None, guest={})
+    around = ExecutionContext(boot=(), files={}, bench=("b",), programs=(), data=None, guest={})
     code = {
         "base": CodeOfArm(functions=functions, surroundings=around),
         "head": CodeOfArm(functions=functions | dict.fromkeys(differs, "2"), surroundings=around),
