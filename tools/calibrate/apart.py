@@ -29,49 +29,49 @@ _DRIFTING = (1.0, 0.1, 0.01)
 _STRENGTHS = (1.0, 30.0)
 """How far drift moves sides apart, in standard errors of their difference by noise; log-uniform, one a family."""
 
-Drift = Callable[[np.random.Generator, Values], Values]
-"""Of rows that drift, at places of boots 0, 1, …: (rows, boots), or (1, boots) where all rows share it."""
+Drift = Callable[[np.random.Generator, Values, int], Values]
+"""Drift at the places of boots 0, 1, … of so many rows: (rows, boots)."""
 
 
-def _walk(generator: np.random.Generator, places: Values, rows: int = ROWS) -> Values:
+def _walk(generator: np.random.Generator, places: Values, rows: int) -> Values:
     return np.cumsum(generator.normal(size=(rows, len(places))), axis=1)
 
 
-def _correlated(generator: np.random.Generator, places: Values) -> Values:
+def _correlated(generator: np.random.Generator, places: Values, rows: int) -> Values:
     """Correlated over about twenty boots."""
-    drift, keep = generator.normal(size=(ROWS, len(places))), 0.95
+    drift, keep = generator.normal(size=(rows, len(places))), 0.95
     for boot in range(1, len(places)):
         drift[:, boot] = keep * drift[:, boot - 1] + math.sqrt(1 - keep**2) * drift[:, boot]
     return drift
 
 
-def _ramp(generator: np.random.Generator, places: Values) -> Values:
-    return np.asarray(generator.normal(size=(ROWS, 1)) * places)
+def _ramp(generator: np.random.Generator, places: Values, rows: int) -> Values:
+    return np.asarray(generator.normal(size=(rows, 1)) * places)
 
 
-def _step(generator: np.random.Generator, places: Values, rows: int = ROWS) -> Values:
+def _step(generator: np.random.Generator, places: Values, rows: int) -> Values:
     """One step at any boot."""
     return np.asarray(generator.normal(size=(rows, 1)) * (places >= generator.integers(1, len(places), (rows, 1))))
 
 
-def _regimes(generator: np.random.Generator, places: Values) -> Values:
+def _regimes(generator: np.random.Generator, places: Values, rows: int) -> Values:
     """Two levels, each kept for fifteen boots on average."""
-    changes = generator.random((ROWS, len(places))) < 1 / 15
-    return np.asarray(np.cumsum(changes, axis=1) % 2 * generator.normal(size=(ROWS, 1)))
+    changes = generator.random((rows, len(places))) < 1 / 15
+    return np.asarray(np.cumsum(changes, axis=1) % 2 * generator.normal(size=(rows, 1)))
 
 
-def _wave(generator: np.random.Generator, places: Values) -> Values:
+def _wave(generator: np.random.Generator, places: Values, rows: int) -> Values:
     """A cycle of 20 to 200 boots, one for all rows; each row has its own phase."""
     period = math.exp(generator.uniform(math.log(20), math.log(200)))
-    return np.sin(2 * np.pi * (places / period + generator.random((ROWS, 1))))
+    return np.sin(2 * np.pi * (places / period + generator.random((rows, 1))))
 
 
-def _common_walk(generator: np.random.Generator, places: Values) -> Values:
-    return generator.uniform(0.5, 1.5, (ROWS, 1)) * _walk(generator, places, 1)
+def _common_walk(generator: np.random.Generator, places: Values, rows: int) -> Values:
+    return generator.uniform(0.5, 1.5, (rows, 1)) * _walk(generator, places, 1)
 
 
-def _common_step(generator: np.random.Generator, places: Values) -> Values:
-    return generator.uniform(0.5, 1.5, (ROWS, 1)) * _step(generator, places, 1)
+def _common_step(generator: np.random.Generator, places: Values, rows: int) -> Values:
+    return generator.uniform(0.5, 1.5, (rows, 1)) * _step(generator, places, 1)
 
 
 SHAPES: dict[str, Drift | None] = {
@@ -87,19 +87,19 @@ SHAPES: dict[str, Drift | None] = {
 }
 
 
-def _family(generator: np.random.Generator, shape: Drift | None) -> Values:
-    """Logs of an unchanged program, (rows, boots) in the order of time; the first half becomes base."""
-    places = np.arange(2.0 * BOOTS)
-    spreads = _SPREAD * np.exp(generator.normal(0, _UNLIKE, (ROWS, 1)))
-    noise = generator.normal(size=(ROWS, len(places)))
+def _family(generator: np.random.Generator, shape: Drift | None, rows: int, boots: int) -> Values:
+    """Logs of an unchanged program, (rows, twice `boots`) in the order of time; the first half becomes base."""
+    places = np.arange(2.0 * boots)
+    spreads = _SPREAD * np.exp(generator.normal(0, _UNLIKE, (rows, 1)))
+    noise = generator.normal(size=(rows, len(places)))
     if shape is None:
         return np.asarray(spreads * noise)
-    drift = shape(generator, places)
-    halves = drift[:, BOOTS:].mean(axis=1) - drift[:, :BOOTS].mean(axis=1)
-    typical = max(float(np.sqrt((halves**2).mean())), 0.1 * float(drift.std())) / math.sqrt(2 / BOOTS)
+    drift = shape(generator, places, rows)
+    halves = drift[:, boots:].mean(axis=1) - drift[:, :boots].mean(axis=1)
+    typical = max(float(np.sqrt((halves**2).mean())), 0.1 * float(drift.std())) / math.sqrt(2 / boots)
     strength = math.exp(generator.uniform(*np.log(_STRENGTHS)))
     common = shape in (_common_walk, _common_step)
-    drifting = common | (generator.random((ROWS, 1)) < generator.choice(_DRIFTING))
+    drifting = common | (generator.random((rows, 1)) < generator.choice(_DRIFTING))
     units = np.median(spreads) if common else spreads
     return np.asarray(spreads * noise + units * drift * drifting * strength / typical)
 
@@ -157,7 +157,7 @@ def _noise_alone(base: Values, head: Values) -> list[bool]:
 
 def _outcome(seed: int, shape: str) -> _Outcome:
     generator = np.random.default_rng((38, list(SHAPES).index(shape), seed))
-    logs = _family(generator, SHAPES[shape])
+    logs = _family(generator, SHAPES[shape], ROWS, BOOTS)
     base, head = logs[:, :BOOTS], logs[:, BOOTS:]
     rows = generator.choice(ROWS, len(PLANTED), replace=False)
     head[rows] += np.log1p(np.array(PLANTED))[:, None]
