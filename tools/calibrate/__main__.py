@@ -91,6 +91,7 @@ def _figures(pool: ProcessPoolExecutor, nights: Path, seed: int, *, scale: int, 
         yield from part(repeats, seed)
     yield from cliffs.cliff_figures(draws(500), pool)
     yield from apart.apart_figures(draws(200), pool)
+    yield from apart.few_figures(draws(400), pool)
     if not once:
         return
     yield from families.rival_figures(draws(500), pool)

@@ -20,7 +20,7 @@ from cliffwatch.stats.rank_tables import Values
 SEPARATION = 2.0
 """Variance of the drift between sides, relative to sides that follow each other without a gap: the real gap is not known."""
 
-UNSEEN_ROWS = 0.3
+UNSEEN_ROWS = 0.5
 """Weight of drift that no row shows, in rows: what a report of few rows assumes of drift."""
 
 HIDDEN = 0.12
@@ -87,21 +87,21 @@ class SideDrift:
         freedom, count = rows.freedom[:, None], rows.contrasts.shape[1]
         logs = -0.5 * np.log(rows.variances).sum(axis=2) - 0.5 * (freedom + count) * np.log1p(squares / freedom)
         likelihoods = np.exp(logs - logs.max(axis=1, keepdims=True))
-        posterior = _posterior(likelihoods[rows.drifts], likelihoods)
-        seen = posterior[rows.drifts].mean(axis=0) if rows.drifts.any() else posterior.mean(axis=0)
+        family = _drift_of_family(likelihoods[rows.drifts])
+        of_row = _normalised(likelihoods * family)
         scales = np.sqrt((1 + SEPARATION * _GRID) * (freedom + squares) / (freedom + count))
-        return (1 - HIDDEN) * posterior + HIDDEN * seen, scales
+        return (1 - HIDDEN) * of_row + HIDDEN * family, scales
 
 
-def _posterior(family: Values, likelihoods: Values) -> Values:
-    """Probabilities of the drift variances of each row, with the distribution that the family's likelihoods give."""
+def _drift_of_family(likelihoods: Values) -> Values:
+    """How common each drift variance of the grid is, by the likelihoods of rows, (rows, grid), and what no row shows."""
     unseen = np.full(len(_GRID), UNSEEN_ROWS / (len(_GRID) - 1))
     unseen[0] = 0.0
-    prior = np.full(len(_GRID), 1 / len(_GRID))
+    family = np.full(len(_GRID), 1 / len(_GRID))
     for _ in range(_ROUNDS):
-        counts = _normalised(family * prior).sum(axis=0) + unseen
-        prior = counts / counts.sum()
-    return _normalised(likelihoods * prior)
+        counts = _normalised(likelihoods * family).sum(axis=0) + unseen
+        family = counts / counts.sum()
+    return family
 
 
 def _normalised(weights: Values) -> Values:
