@@ -7,13 +7,17 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from test_worker import request
+from demonstration_tree import write_demonstration_tree
+from test_jobs import ask
+from test_worker import TARGET, request
 
 from cliffwatch.command.main import main
 from cliffwatch_runner.sandbox.unprivileged_user import User, out_of_reach
@@ -84,20 +88,20 @@ def started(unit: Path, folder: Path, shown: Sequence[Path]) -> "subprocess.Pope
     return subprocess.Popen([*own, *launcher], stderr=subprocess.PIPE, text=True, cwd="/")
 
 
-@pytest.mark.namespaces
-def test_an_installed_worker_does_a_job_within_what_its_unit_allows(
-    running: Any, served: Any, program: Path, open_folder: Path
-) -> None:
-    programs = (Path(sys.prefix), Path(sys.base_prefix), TESTS.parent)
-    if os.geteuid() == 0 and any(out_of_reach(NOBODY, path) is not None for path in programs):
-        pytest.skip("root keeps Cliffwatch where the worker's user does not get to")
-    made = request(running, served)
-    token = open_folder / "token"
+@dataclass(frozen=True)
+class EndedWorker:
+    """A worker that was asked to end after its first job: what it said, its status line by line while it worked, and its exit code."""
+
+    said: str
+    about: dict[str, str]
+    code: int
+
+
+def do_a_job(program: Path, running: Any, folder: Path, shown: Sequence[Path]) -> EndedWorker:
+    token = folder / "token"
     token.write_text(running.token("emulator-1", "work", host="emulator-1"))
     token.chmod(0o600)
-    unit = installed(program, running.url, token, open_folder / "root")
-
-    with started(unit, open_folder, programs) as worker:
+    with started(installed(program, running.url, token, folder / "root"), folder, shown) as worker:
         assert worker.stderr is not None
         said, status = [], ""
         for line in worker.stderr:
@@ -108,14 +112,60 @@ def test_an_installed_worker_does_a_job_within_what_its_unit_allows(
                 worker.send_signal(signal.SIGTERM)
                 break
         said += worker.stderr.readlines()
-
     about = dict(line.split(":\t", 1) for line in status.splitlines())
-    assert worker.returncode == 0, "".join(said)
+    return EndedWorker("".join(said), about, worker.wait())
+
+
+def shown_programs() -> tuple[Path, ...]:
+    """What the worker's user reads of this Cliffwatch."""
+    programs = (Path(sys.prefix), Path(sys.base_prefix), TESTS.parent)
+    if os.geteuid() == 0 and any(out_of_reach(NOBODY, path) is not None for path in programs):
+        pytest.skip("root keeps Cliffwatch where the worker's user does not get to")
+    return programs
+
+
+def is_confined(worker: EndedWorker) -> None:
+    about = worker.about
     assert about["Uid"].split()[1] == str(os.geteuid() or NOBODY.uid)
     assert (int(about["CapEff"], 16), int(about["CapBnd"], 16), about["NoNewPrivs"]) == (0, 0, "1")
     assert about["Seccomp"] == ("2" if HAS_FILTER else "0")
+
+
+@pytest.mark.namespaces
+def test_an_installed_worker_does_a_job_within_what_its_unit_allows(
+    running: Any, served: Any, program: Path, open_folder: Path
+) -> None:
+    programs = shown_programs()
+    made = request(running, served)
+
+    worker = do_a_job(program, running, open_folder, programs)
+
+    assert worker.code == 0, worker.said
+    is_confined(worker)
     (job,) = running.get(f"/requests/{made['request']}")["jobs"]
-    assert (job["state"], job["reason"]) == ("done", None), "".join(said)
+    assert (job["state"], job["reason"]) == ("done", None), worker.said
     assert len(running.rows("SELECT number FROM boot")) == 4
     record = running.get(f"/runs/{job['run']}")["record"]
     assert record["isolation"] == "built without network and without your home (bubblewrap)"
+
+
+@pytest.mark.namespaces
+@pytest.mark.kernel
+@pytest.mark.long
+@pytest.mark.timeout(4 * 3600)
+def test_an_installed_worker_does_a_job_of_a_real_kernel(running: Any, served: Any, open_folder: Path) -> None:
+    """The demonstration's two kernels, built from nothing as a stranger's are: twenty minutes."""
+    programs = shown_programs()
+    url, repository = served
+    shutil.rmtree(repository)
+    base, head = write_demonstration_tree(repository)
+    made = ask(running, tree=url, base=base, head=head, targets=TARGET, profile="smoke", boots="1")
+
+    worker = do_a_job(Path(sys.executable).parent / "cliffwatch", running, open_folder, programs)
+
+    assert worker.code == 0, worker.said
+    is_confined(worker)
+    (job,) = running.get(f"/requests/{made['request']}")["jobs"]
+    assert (job["state"], job["reason"]) == ("done", None), worker.said
+    rows = running.get(f"/runs/{job['run']}/comparison")["comparisons"]
+    assert Counter(row["verdict"] for row in rows if row["primary"]) == {"regression": 5, "unchanged": 2}
