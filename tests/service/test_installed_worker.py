@@ -161,7 +161,10 @@ def test_an_installed_worker_does_a_job_of_a_real_kernel(running: Any, served: A
     base, head = write_demonstration_tree(repository)
     made = ask(running, tree=url, base=base, head=head, targets=TARGET, profile="smoke", boots="1")
 
-    worker = do_a_job(Path(sys.executable).parent / "cliffwatch", running, open_folder, programs)
+    text = f"#!{sys.executable}\nfrom cliffwatch.command.main import main\nmain()\n"
+    outside_home = write_program(open_folder / "bin" / "cliffwatch", text)
+
+    worker = do_a_job(outside_home, running, open_folder, programs)
 
     assert worker.code == 0, worker.said
     is_confined(worker)
