@@ -86,12 +86,11 @@ def _exchanged(service: str, identity: str, *, fork: bool) -> str | Failure:
 def _not_given(service: str, reply: Reply) -> Failure:
     if isinstance(reply, Refused) and reply.status == 404:
         return _failure("the service gives jobs no tokens: it is older than this command", _STORE, "usage")
-    if isinstance(reply, Refused) and reply.status not in (408, 429):
+    if isinstance(reply, Refused):
         return _failure(f"the service gives this job no token: {reply.detail}", _STORE, "usage")
     if isinstance(reply, Answered):
         return _failure(f"{service} answers without a token", "look at the service's address", "usage")
-    why = reply.detail if isinstance(reply, Refused) else reply.reason
-    return _failure(f"the service cannot be asked for a token: {why}", "start the job again later", "host")
+    return _failure(f"the service cannot be asked for a token: {reply.reason}", "start the job again later", "host")
 
 
 _STORE = "docs/github.md says what the service's operator sets; a stored secret service-token goes without"

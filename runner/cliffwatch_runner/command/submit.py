@@ -190,8 +190,7 @@ def _answered(reply: Reply, kind: type[P]) -> P:
             return answer
         raise SystemExit(_failed("host", f"the service answers with something else: {answer}", "look at its address"))
     if isinstance(reply, Refused):
-        whose: Party = "usage" if reply.status < 500 else "host"
-        raise SystemExit(_failed(whose, f"the service refuses: {reply.detail}", "change the request and ask again"))
+        raise SystemExit(_failed("usage", f"the service refuses: {reply.detail}", "change the request and ask again"))
     raise SystemExit(_failed("host", reply.reason, "ask again when the service answers"))
 
 

@@ -1,7 +1,7 @@
 """Speaks to the service over HTTP: the only module of the runner that knows how."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
@@ -14,14 +14,19 @@ from cliffwatch.formats.values import Part
 
 PREFIX = "/api/v1"
 _TIMEOUT = httpx2.Timeout(60.0, connect=10.0)
-_AGAIN = frozenset({408, 429, 500, 502, 503, 504})
+_LONGEST_WAIT = 900.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unreached:
-    """No answer, after all tries: the network, or the service, is away. `reason` is of the last try."""
+    """The service took nothing: it is away, or too busy to answer.
+
+    `reason`: why the last try failed.
+    `wait`: seconds that the service asks to wait (Retry-After, at most a quarter of an hour); 0 if it asks for none.
+    """
 
     reason: str
+    wait: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +56,10 @@ Reply = Answered | Refused | Unreached
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Patience:
-    """How often a request is tried, and how long is waited before each further try, in seconds."""
+    """How often a request is tried, and the pauses between tries, in seconds.
+
+    A service that asks for a pause above `longest` is not tried again: the caller decides when to come back.
+    """
 
     tries: int = 5
     first: float = 0.5
@@ -95,24 +103,33 @@ class Client:
     def _send(self, method: str, path: str, **more: Any) -> Reply:
         reply: Reply = Unreached(reason="not tried")
         for attempt in range(1, self._patience.tries + 1):
-            if attempt > 1:
-                self._sleep(self._patience.before(attempt - 1))
-            try:
-                reply = _reply(self._http.request(method, PREFIX + quote(path, safe="/.?=&"), **more))
-            except (httpx2.TransportError, httpx2.InvalidURL) as error:
-                reply = Unreached(reason=f"{self.url}: {error or type(error).__name__}")
-                continue
-            if not isinstance(reply, Refused) or reply.status not in _AGAIN:
-                return reply
-        if isinstance(reply, Refused) and reply.status >= 500:
-            return Unreached(reason=f"{self.url}: {reply.title}: {reply.detail}")
+            if isinstance(reply, Unreached) and attempt > 1:
+                self._sleep(max(self._patience.before(attempt - 1), reply.wait))
+            reply = self._try(method, path, more)
+            if not isinstance(reply, Unreached) or reply.wait > self._patience.longest:
+                break
+        return reply
+
+    def _try(self, method: str, path: str, more: Mapping[str, Any]) -> Reply:
+        try:
+            response = self._http.request(method, PREFIX + quote(path, safe="/.?=&"), **more)
+        except (httpx2.RequestError, httpx2.InvalidURL) as error:
+            return Unreached(reason=f"{self.url}: {error or type(error).__name__}")
+        reply = _reply(response)
+        if reply is None:
+            return Unreached(reason=f"{self.url} answers {response.status_code} without JSON: something else listens")
+        if isinstance(reply, Refused) and (reply.status in (408, 429) or reply.status >= 500):
+            return Unreached(reason=f"{self.url}: {reply.title}: {reply.detail}", wait=_wait(response))
         return reply
 
 
-def _reply(response: httpx2.Response) -> Reply:
+def _reply(response: httpx2.Response) -> Answered | Refused | None:
+    """What a response says; None for a success whose body is not JSON."""
     try:
         body = response.json() if response.content else None
     except ValueError:
+        if response.is_success:
+            return None
         body = None
     if response.is_success:
         return Answered(status=response.status_code, body=body)
@@ -120,3 +137,11 @@ def _reply(response: httpx2.Response) -> Reply:
     if isinstance(problem, Wrong):
         problem = _Problem(title=response.reason_phrase, detail=response.text[:300])
     return Refused(status=response.status_code, title=problem.title, detail=problem.detail)
+
+
+def _wait(response: httpx2.Response) -> float:
+    """Seconds of Retry-After. Its other form, a date, is not read: the clocks of two machines differ."""
+    text = response.headers.get("Retry-After", "")
+    if not text.isascii() or not text.isdecimal():
+        return 0.0
+    return min(_LONGEST_WAIT, float(text[:9]))

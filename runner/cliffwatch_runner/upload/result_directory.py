@@ -29,6 +29,9 @@ _LARGEST_DOCUMENT = 64 << 20
 DAMAGED = 0
 """The status of a refusal that is not the service's: what is on the disk cannot be read."""
 
+NEVER_STORED = frozenset({DAMAGED, 400, 409, 413, 422})
+"""Refusals of the content: the same would be refused again. Others concern the service, its address or the token."""
+
 P = TypeVar("P", bound=Part)
 
 
@@ -73,7 +76,7 @@ def upload_run(
 ) -> Uploaded | Refused | Unreached:
     """Sends what `folder` holds by now. Called again, it goes on: boots that the service has are not sent.
 
-    A file that a crash has damaged is reported among what was refused; the others are sent all the same.
+    A damaged file, and a boot that the service refuses, is reported among what was refused; the others are sent all the same.
     """
     try:
         record = _content(folder, "run.json")
@@ -93,23 +96,25 @@ def upload_run(
     return _send_results(client, run, folder, {boot.number: boot for boot in stored.boots})
 
 
-def _send_results(client: Client, run: str, folder: Path, here: Mapping[int, StoredBoot]) -> Uploaded | Unreached:
+def _send_results(
+    client: Client, run: str, folder: Path, here: Mapping[int, StoredBoot]
+) -> Uploaded | Refused | Unreached:
     """Boots that are not `here`, and code.json."""
     sent = 0
     refused: list[str] = []
     for boot in sorted((folder / "boots").glob("*/boot.json")):
         outcome = _boot(client, run, boot.parent, here)
-        if isinstance(outcome, Unreached):
-            return outcome
-        if isinstance(outcome, Refused):
+        if isinstance(outcome, Refused) and outcome.status in NEVER_STORED:
             refused.append(f"{boot.parent.name}: {outcome.detail}")
-            continue
-        sent += outcome
+        elif not isinstance(outcome, bool):
+            return outcome
+        else:
+            sent += outcome
     code = _send_code(client, run, folder)
-    if isinstance(code, Unreached):
-        return code
-    if isinstance(code, Refused):
+    if isinstance(code, Refused) and code.status in NEVER_STORED:
         refused.append(f"{_CODE}: {code.detail}")
+    elif code is not None:
+        return code
     return Uploaded(run=run, sent=sent, refused=tuple(refused))
 
 

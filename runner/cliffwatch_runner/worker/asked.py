@@ -11,7 +11,7 @@ from cliffwatch.formats.reading import Wrong, as_json, converted
 from cliffwatch.formats.setup import SetupFile
 from cliffwatch.formats.work import AskedFiles, Work
 from cliffwatch_runner.sandbox.untrusted_files import remove_tree
-from cliffwatch_runner.upload.client import Answered, Client, Refused
+from cliffwatch_runner.upload.client import Client, Refused, Unreached
 
 _ARMS = ".arms.json"
 """No file of a request can have this name."""
@@ -22,14 +22,14 @@ def suite_names(offer: Work) -> str:
     return ",".join(offer.suites).replace("/", "_")
 
 
-def take_files(client: Client, offer: Work, folder: Path) -> Failure | None:
+def take_files(client: Client, offer: Work, folder: Path) -> Failure | Unreached | None:
     """Brings the files of a job's request into an empty `folder`, where builds may read them, and its arms as a file. Raises OSError."""
     remove_tree(folder)
     if not offer.setup.files and not offer.setup.arms:
         return None
     folder.mkdir(parents=True)
     contents = _contents(client, offer) if offer.setup.files else {}
-    if isinstance(contents, Failure):
+    if isinstance(contents, Failure | Unreached):
         return contents
     for file in offer.setup.files:
         content = contents.get(file.name)
@@ -43,11 +43,12 @@ def take_files(client: Client, offer: Work, folder: Path) -> Failure | None:
     return None
 
 
-def _contents(client: Client, offer: Work) -> Mapping[str, bytes] | Failure:
+def _contents(client: Client, offer: Work) -> Mapping[str, bytes] | Failure | Unreached:
     reply = client.get(f"/leases/{offer.lease}/files")
-    if not isinstance(reply, Answered):
-        why = reply.detail if isinstance(reply, Refused) else reply.reason
-        return _host(f"the service does not give the files of the job: {why}", "look at the service's log")
+    if isinstance(reply, Unreached):
+        return reply
+    if isinstance(reply, Refused):
+        return _host(f"the service does not give the files of the job: {reply.detail}", "look at the service's log")
     files = converted(reply.body, AskedFiles)
     if isinstance(files, Wrong):
         return _host(f"the service answers with something else than files: {files}", "update this host or the service")

@@ -5,9 +5,9 @@ from collections.abc import Iterable
 
 from cliffwatch.counting import counted
 from cliffwatch.formats.reading import as_json
-from cliffwatch.formats.work import JobEnd, Leased
+from cliffwatch.formats.work import JobEnd, JobOutcome, Leased
 from cliffwatch_runner.upload.client import Answered, Refused, Unreached
-from cliffwatch_runner.upload.result_directory import DAMAGED, Uploaded, upload_run
+from cliffwatch_runner.upload.result_directory import NEVER_STORED, Uploaded, upload_run
 from cliffwatch_runner.worker.host import Ending, LeasedJob, Worker, printable
 from cliffwatch_runner.worker.progress import NEVER_TAKEN
 from cliffwatch_runner.worker.spool import Spooled
@@ -20,43 +20,75 @@ class Undeliverable(Exception):
 
 
 def deliver(job: LeasedJob, outcome: Ending, reason: str | None) -> bool:
-    """Uploads what lies in the spool and ends the lease, however long the service is away; False where `stop` came first."""
+    """Uploads the spooled results and ends the lease, however long the service is away.
+
+    False if `stop` came first. Raises Undeliverable.
+    """
     wait = 1.0
     while True:
         undelivered = _undelivered(job, outcome, reason)
         if undelivered is None:
-            job.spooled.deliver()
             return True
-        job.say(f" waits in the spool: {undelivered}")
-        if job.stop.wait(wait):
+        job.say(f" waits in the spool: {undelivered.reason}")
+        if job.stop.wait(max(wait, undelivered.wait)):
             return False
         wait = min(60.0, wait * 2)
 
 
-def _undelivered(job: LeasedJob, outcome: Ending, reason: str | None) -> str | None:
-    """None once the service has it all; else why it has not."""
-    client, run = job.worker.client, None
-    if (job.spooled.results / "run.json").exists():
-        uploaded = upload_run(client, job.spooled.results, job.worker.host.name, job=job.name)
-        if isinstance(uploaded, Unreached):
-            return uploaded.reason
-        if isinstance(uploaded, Refused):
-            outcome, reason = "host-failed", f"the service refuses the results: {uploaded.detail}"
-        else:
-            run = uploaded.run
-            if uploaded.refused:
-                outcome, reason = "host-failed", "the service refuses " + "; ".join(uploaded.refused[:5])
-    elif outcome == "done":
+def _undelivered(job: LeasedJob, outcome: Ending, reason: str | None) -> Unreached | None:
+    """None once the service has everything; else what keeps it from that."""
+    uploaded = _uploaded(job.worker, job.spooled, job.name)
+    if isinstance(uploaded, Unreached):
+        return uploaded
+    if isinstance(uploaded, Uploaded) and uploaded.refused:
+        outcome, reason = "host-failed", f"the service refuses {_listed(uploaded)}"
+    elif uploaded is None and outcome == "done":
         outcome, reason = "host-failed", "`cliffwatch run` was done and left no results"
-    if outcome == "lost":
-        return None
-    reply = client.post(f"{job.path}/complete", as_json(JobEnd(outcome=outcome, reason=reason, run=run)))
+    unended = None if outcome == "lost" else _end(job, outcome, reason, uploaded.run if uploaded else None)
+    if unended is None:
+        _settle(job.worker, job.spooled, uploaded)
+    return unended
+
+
+def _end(job: LeasedJob, outcome: JobOutcome, reason: str | None, run: str | None) -> Unreached | None:
+    """Ends the lease. Raises Undeliverable."""
+    reply = job.worker.client.post(f"{job.path}/complete", as_json(JobEnd(outcome=outcome, reason=reason, run=run)))
     if isinstance(reply, Unreached):
-        return reply.reason
+        return reply
     if isinstance(reply, Refused) and reply.status in NEVER_TAKEN:
         raise Undeliverable(reply.detail)
     # A lease that ended without us: the job is another's now, the results are here all the same.
-    return None if isinstance(reply, Answered) or reply.status in (404, 409) else reply.detail
+    return None if isinstance(reply, Answered) or reply.status in (404, 409) else Unreached(reason=reply.detail)
+
+
+def _uploaded(worker: Worker, spooled: Spooled, job: str | None) -> Uploaded | Unreached | None:
+    """Uploads spooled results; None if there are none. Raises Undeliverable."""
+    if not (spooled.results / "run.json").exists():
+        return None
+    uploaded = upload_run(worker.client, spooled.results, worker.host.name, job=job)
+    if job is not None and isinstance(uploaded, Refused) and uploaded.status in (403, 404, 409):
+        # The service knows nothing of the job any more, or not that this host took it: a result all the same.
+        uploaded = upload_run(worker.client, spooled.results, worker.host.name)
+    if not isinstance(uploaded, Refused):
+        return uploaded
+    if uploaded.status in NEVER_STORED:
+        raise Undeliverable(f"the service refuses the results: {uploaded.detail}")
+    return Unreached(reason=uploaded.detail)
+
+
+def _settle(worker: Worker, spooled: Spooled, uploaded: Uploaded | None) -> None:
+    """Marks as delivered what the service took whole; what it refused a part of is kept aside."""
+    if uploaded is None or not uploaded.refused:
+        spooled.deliver()
+    else:
+        aside = spooled.put_aside("\n".join(uploaded.refused))
+        worker.say(
+            f"job {spooled.folder.name}: the service refuses {_listed(uploaded)}; its results are kept in {aside}"
+        )
+
+
+def _listed(uploaded: Uploaded) -> str:
+    return "; ".join(uploaded.refused[:5])
 
 
 def give_up(worker: Worker, leased: Leased, spooled: Spooled | None, error: Exception) -> None:
@@ -101,17 +133,10 @@ def redeliver(worker: Worker, waiting: Iterable[Spooled]) -> None:
 
 
 def _redeliver(worker: Worker, spooled: Spooled) -> None:
-    client, name = worker.client, worker.host.name
     offer = spooled.job()
-    uploaded = upload_run(client, spooled.results, name, job=None if offer is None else offer.job)
-    if isinstance(uploaded, Refused) and uploaded.status in (403, 404, 409):
-        # The service knows nothing of the job any more, or not that this host took it: a result all the same.
-        uploaded = upload_run(client, spooled.results, name)
+    uploaded = _uploaded(worker, spooled, None if offer is None else offer.job)
     if isinstance(uploaded, Uploaded):
         worker.say(f"sent what job {spooled.folder.name} left: {counted(uploaded.sent, 'boot')}")
-        spooled.deliver()
-    elif isinstance(uploaded, Refused) and uploaded.status in (DAMAGED, *NEVER_TAKEN):
-        raise Undeliverable(uploaded.detail)
-    else:
-        why = uploaded.detail if isinstance(uploaded, Refused) else uploaded.reason
-        worker.say(f"the service has not what job {spooled.folder.name} left: {why}")
+        _settle(worker, spooled, uploaded)
+    elif uploaded is not None:
+        worker.say(f"the service has not what job {spooled.folder.name} left: {uploaded.reason}")

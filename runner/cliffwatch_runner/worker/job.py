@@ -9,7 +9,7 @@ from cliffwatch.failure import Exit
 from cliffwatch.formats.reading import converted
 from cliffwatch.formats.work import Heartbeat
 from cliffwatch_runner import clock, process
-from cliffwatch_runner.upload.client import Answered, Refused
+from cliffwatch_runner.upload.client import Answered, Refused, Unreached
 from cliffwatch_runner.upload.result_directory import Uploaded, upload_run
 from cliffwatch_runner.worker.delivery import deliver
 from cliffwatch_runner.worker.host import Ending, LeasedJob, printable
@@ -114,10 +114,11 @@ class _Uploads:
         self._job = job
         self._sent: frozenset[tuple[str, int]] = frozenset()
         self._possible = True
+        self._not_before = 0.0
 
     def send_news(self) -> None:
         """Results that cannot be handled are left: the job goes on all the same, and its end has what is wrong with them."""
-        if not self._possible:
+        if not self._possible or clock.monotonic() < self._not_before:
             return
         try:
             collect_results(self._job)
@@ -127,10 +128,13 @@ class _Uploads:
                 for pattern in ("run.json", "boots/*/boot.json")
                 for path in results.glob(pattern)
             )
-            if there - self._sent and isinstance(
-                upload_run(self._job.worker.client, results, self._job.worker.host.name, job=self._job.name), Uploaded
-            ):
-                self._sent = there
+            if there - self._sent:
+                worker = self._job.worker
+                uploaded = upload_run(worker.client, results, worker.host.name, job=self._job.name)
+                if isinstance(uploaded, Uploaded):
+                    self._sent = there
+                elif isinstance(uploaded, Unreached):
+                    self._not_before = clock.monotonic() + uploaded.wait
         except Exception:  # noqa: BLE001 - met again, and recorded, when the job is delivered
             self._possible = False
 

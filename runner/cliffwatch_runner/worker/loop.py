@@ -8,7 +8,7 @@ from cliffwatch.formats.reading import Wrong, as_json, converted
 from cliffwatch.formats.work import HostOffer, JobEnd, Leased, Work
 from cliffwatch.samples import Mode
 from cliffwatch.tree_addresses import without_credentials
-from cliffwatch_runner.upload.client import Answered, Client, Refused, Reply
+from cliffwatch_runner.upload.client import Answered, Client, Refused, Reply, Unreached
 from cliffwatch_runner.worker.delivery import LONGEST_REASON, end_failed, give_up, redeliver
 from cliffwatch_runner.worker.host import LeasedJob, Worker, WorkerHost
 from cliffwatch_runner.worker.job import do_job
@@ -47,7 +47,7 @@ def work(
         offer = _work(worker, reply)
         if offer is None:
             _idle(worker, spool, reply)
-            drain.wait(idle)
+            drain.wait(max(idle, reply.wait) if isinstance(reply, Unreached) else idle)
             continue
         unfit = host.unfit(offer.mode)
         if unfit is not None:

@@ -7,6 +7,7 @@ from cliffwatch.failure import Failure
 from cliffwatch.formats.work import Work
 from cliffwatch_runner import process
 from cliffwatch_runner.source.access import TreeAccess, Trust
+from cliffwatch_runner.upload.client import Unreached
 from cliffwatch_runner.worker.asked import measured_words, take_files
 from cliffwatch_runner.worker.builder.asking import Builders, builder_job, failed_before, run_in_builder
 from cliffwatch_runner.worker.builder.collecting import collect
@@ -47,7 +48,7 @@ def run_job(job: LeasedJob, on_output: Callable[[str], None], should_stop: Calla
     deadline = host.limits.seconds + _SLACK_SECONDS
     # Builders read what is beside the trees that are fetched for them.
     folder = job.spooled.folder / "asked" if host.builders is None else host.builders.trees / "asked"
-    failed = take_files(job.worker.client, job.offer, folder)
+    failed = _take_files(job, folder, should_stop)
     measured = failed or measured_words(job.offer, folder, host.build_images)
     if isinstance(measured, Failure):
         return failed_before(measured)
@@ -61,6 +62,17 @@ def run_job(job: LeasedJob, on_output: Callable[[str], None], should_stop: Calla
         on_output=on_output,
         should_stop=should_stop,
     )
+
+
+def _take_files(job: LeasedJob, folder: Path, should_stop: Callable[[], bool]) -> Failure | None:
+    """Waits for the files of the job's request, however long the service is away. Raises OSError."""
+    wait = 1.0
+    while isinstance(taken := take_files(job.worker.client, job.offer, folder), Unreached):
+        job.say(f" waits for the files of its request: {taken.reason}")
+        if job.stop.wait(max(wait, taken.wait)) or should_stop():
+            return Failure(whose="host", message=taken.reason, next_step="ask again when the service answers")
+        wait = min(60.0, wait * 2)
+    return taken
 
 
 def _run_in_builder(
