@@ -10,10 +10,11 @@ import pytest
 from service_running import database_url, fresh_database
 from service_runs import put_all, run_of
 
-from cliffwatch_service.postgres.backup import backup, restore
+from cliffwatch_service.postgres.backup import backup
 from cliffwatch_service.postgres.embedded import EmbeddedPostgres
 from cliffwatch_service.postgres.migrate import migrate
 from cliffwatch_service.postgres.pool import open_pool
+from cliffwatch_service.postgres.restoring import restore
 from cliffwatch_service.postgres.roles import APPLICATION, READER
 from cliffwatch_service.postgres.server import Postgres
 from cliffwatch_service.refusal import Refusal

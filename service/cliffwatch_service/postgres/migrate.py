@@ -44,10 +44,9 @@ def _migrated(connection: psycopg.Connection, to: str) -> str:
         connection.execute(f"SET ROLE {OWNER}")
     connection.execute("SET statement_timeout = '10min'; SET lock_timeout = '10s'")
     connection.commit()
-    known = sorted(path.name.partition("_")[0] for path in (migrations_folder() / "versions").glob("[0-9]*.py"))
     version = _version(connection)
-    _refuse_newer(known, version)
-    if version != (known[-1] if to == _NEWEST else to):
+    refuse_newer(version)
+    if version != (_known()[-1] if to == _NEWEST else to):
         # Alembic and SQLAlchemy take 20 MiB, which a service that finds its schema as it should be does without.
         from cliffwatch_service.postgres.schema_steps import upgrade  # noqa: PLC0415
 
@@ -91,10 +90,16 @@ def _refuse_unusable(connection: psycopg.Connection) -> None:
         )
 
 
-def _refuse_newer(known: list[str], current: str | None) -> None:
-    if current is not None and current not in known:
+def _known() -> list[str]:
+    """Versions of the schema, the oldest first."""
+    return sorted(path.name.partition("_")[0] for path in (migrations_folder() / "versions").glob("[0-9]*.py"))
+
+
+def refuse_newer(version: str | None) -> None:
+    """Raises Refusal for a version of the schema that only a newer Cliffwatch knows."""
+    if version is not None and version not in _known():
         raise Refusal(
             503,
             "database not usable",
-            f"the database is of version {current}, which this Cliffwatch does not know; update Cliffwatch",
+            f"the database is of version {version}, which this Cliffwatch does not know; update Cliffwatch",
         )
