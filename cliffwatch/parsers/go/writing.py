@@ -30,14 +30,26 @@ def format_go_bench(
 
     `settings` are of the run as a whole; `of_run` are all of its arms, so that exports of single ones say the same of it.
     """
+    return "\n".join(go_bench_lines(arms, units, settings=settings, of_run=of_run)) + "\n"
+
+
+def go_bench_lines(
+    arms: Iterable[Arm],
+    units: Iterable[ExportedUnit],
+    *,
+    settings: Mapping[str, str] | None = None,
+    of_run: Sequence[Arm] = (),
+) -> Iterator[str]:
+    """The lines of `format_go_bench`; goes over the boots once."""
     arms = tuple(arms)
-    lines = [_unit(each) for each in units]
+    yield from map(_unit, units)
     commits = {f"{arm.name}-commit": arm.facts.get("commit", "") for arm in of_run or arms}
-    lines += [f"{key}: {value}" for key, value in {**commits, **(settings or {})}.items() if value]
+    yield from (f"{key}: {value}" for key, value in {**commits, **(settings or {})}.items() if value)
     known = dict.fromkeys(key for arm in arms for key in arm.environment)
     for arm in arms:
-        lines += ["", *_settings(arm, known), *_results(arm)]
-    return "\n".join(lines) + "\n"
+        yield ""
+        yield from _settings(arm, known)
+        yield from _results(arm)
 
 
 def _unit(each: ExportedUnit) -> str:

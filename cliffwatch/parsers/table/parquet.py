@@ -22,7 +22,9 @@ MOST_BYTES = 1 << 29
 MOST_READINGS = 20_000_000
 MOST_COLUMNS = 256
 _GROUP = 1 << 16
-"""Rows of a row group, as a rule: boots are gathered until there are so many."""
+"""Rows of a row group, as a rule: boots are gathered until there are so many, or so many readings in them."""
+
+_GROUP_READINGS = 1 << 18
 
 _BATCH = 1 << 14
 
@@ -38,7 +40,7 @@ def no_parquet() -> Failure:
 
 
 def write_parquet(file: IO[bytes] | Path, pieces: Iterable[list[TableRow]]) -> int:
-    """Writes the rows; how many. Never more than some 65,000 of them, and a boot's, are in memory. Needs pyarrow."""
+    """Writes the rows; how many. Never more than some 65,000 of them (260,000 readings), and a boot's, are in memory. Needs pyarrow."""
     import pyarrow as pa  # noqa: PLC0415 - a second to load, and only for this
     from pyarrow import parquet  # noqa: PLC0415
 
@@ -64,11 +66,13 @@ def _array(pa: Any, column: Iterable[Any], type_: Any) -> Any:
 
 def _gathered(pieces: Iterable[list[TableRow]]) -> Iterator[list[TableRow]]:
     waiting: list[TableRow] = []
+    readings = 0
     for rows in pieces:
         waiting += rows
-        if len(waiting) >= _GROUP:
+        readings += sum(len(row.readings or ()) for row in rows)
+        if len(waiting) >= _GROUP or readings >= _GROUP_READINGS:
             yield waiting
-            waiting = []
+            waiting, readings = [], 0
     if waiting:
         yield waiting
 

@@ -1,13 +1,13 @@
 """Arms in the Go benchmark format, for benchstat."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from cliffwatch.formats.arms.declared_metrics import declared_setting
 from cliffwatch.formats.reading import as_json
 from cliffwatch.formats.run_record import stages_record
 from cliffwatch.parsers.go.names import unit_of
-from cliffwatch.parsers.go.writing import ExportedUnit, format_go_bench
+from cliffwatch.parsers.go.writing import ExportedUnit, go_bench_lines
 from cliffwatch.reports.styles import visible
 from cliffwatch.samples import HOST_FAULTS, Arm, CaseKey, MetricTraits, Mode
 from cliffwatch.stats.stages import Stages
@@ -22,16 +22,30 @@ def go_bench_report(
 
     `settings` are those of the run (`run_settings`), `of_run` all of its arms where these are not.
     """
-    arms = tuple(arms)
+    return visible("\n".join(_lines(tuple(arms), traits, settings, of_run)) + "\n")
+
+
+def go_bench_pieces(arms: Iterable[Arm], traits: Traits, settings: Mapping[str, str]) -> Iterator[str]:
+    """The same line by line; goes over the boots twice."""
+    for line in _lines(tuple(arms), traits, settings, ()):
+        yield visible(line) + "\n"
+
+
+def _lines(
+    arms: Sequence[Arm], traits: Traits, settings: Mapping[str, str] | None, of_run: Sequence[Arm]
+) -> Iterator[str]:
     units: dict[str, MetricTraits] = {}
     for arm in arms:
+        known: set[tuple[CaseKey, str, str]] = set()
         for sample in (sample for boot in arm.boots for sample in boot.samples):
-            unit = unit_of(sample.metric, sample.unit)
-            known = traits(sample.case, sample.metric, sample.unit, arm.mode)
-            if unit not in units or known.assume == "nothing":
-                units[unit] = known
-    exported = [ExportedUnit(unit, known) for unit, known in units.items()]
-    return visible(format_go_bench(arms, exported, settings=settings, of_run=of_run))
+            key = (sample.case, sample.metric, sample.unit)
+            if key not in known:
+                known.add(key)
+                unit, found = unit_of(sample.metric, sample.unit), traits(*key, arm.mode)
+                if unit not in units or found.assume == "nothing":
+                    units[unit] = found
+    exported = [ExportedUnit(unit, of_unit) for unit, of_unit in units.items()]
+    return go_bench_lines(arms, exported, settings=settings, of_run=of_run)
 
 
 def run_settings(

@@ -8,8 +8,11 @@ of each boot stand in `misc`, which KCIDB keeps and does not read.
 import json
 import re
 import statistics
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from textwrap import indent
+from typing import NamedTuple
 
 from cliffwatch.formats.reading import as_json
 from cliffwatch.formats.run_record import RunRecord
@@ -52,6 +55,16 @@ _WORST = ("FAIL", "ERROR", "MISS", "DONE", "SKIP")
 _BUILD_STATUS = {"kernel": "FAIL", "usage": "ERROR", "host": "MISS"}
 
 
+class _Ended(NamedTuple):
+    """How a case ended in all boots together, and why; no status if no boot has an outcome of it."""
+
+    status: str | None
+    reason: str
+
+
+_UNTOLD = _Ended(None, "")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reported:
     """Who reports what. `whose` says of arms that could not be measured whose fault that was, `evidence` shows it; `created` is
@@ -81,19 +94,31 @@ def reported_of_record(record: RunRecord, run: str, origin: str) -> Reported:
 
 def format_kcidb(arms: Iterable[Arm], reported: Reported, primary: Primary) -> str:
     """One report of all arms. Equal arms of equal runs have equal ids, so that reporting twice changes nothing."""
-    checkouts: dict[str, Checkout] = {}
-    builds: dict[str, Build] = {}
-    tests: list[Test] = []
-    for arm in arms:
-        checkout = _checkout(arm, reported)
-        build = _build(arm, reported, checkout.id)
-        checkouts.setdefault(checkout.id, checkout)
-        builds.setdefault(build.id, build)
-        tests += _tests(arm, reported, build.id, primary)
+    return "".join(kcidb_pieces(arms, reported, primary))
+
+
+def kcidb_pieces(arms: Iterable[Arm], reported: Reported, primary: Primary) -> Iterator[str]:
+    """The same test by test; goes over the boots of an arm once, and keeps eight bytes of each value."""
+    arms = tuple(arms)
+    checkouts = {arm.name: _checkout(arm, reported) for arm in arms}
+    builds = {arm.name: _build(arm, reported, checkouts[arm.name].id) for arm in arms}
     report = Report(
-        version=VERSION, checkouts=tuple(checkouts.values()), builds=tuple(builds.values()), tests=tuple(tests)
+        version=VERSION,
+        checkouts=tuple({each.id: each for each in reversed(checkouts.values())}.values())[::-1],
+        builds=tuple({each.id: each for each in reversed(builds.values())}.values())[::-1],
+        tests=(),
     )
-    return json.dumps(as_json(report), indent=1, allow_nan=False) + "\n"
+    before, _, after = _json(report).rpartition("[]")
+    between = before + "["
+    for arm in arms:
+        for test in _tests(arm, reported, builds[arm.name].id, primary):
+            yield between + "\n" + indent(_json(test), "  ")
+            between = ","
+    yield ("\n ]" if between == "," else between + "]") + after + "\n"
+
+
+def _json(part: Report | Test) -> str:
+    return json.dumps(as_json(part), indent=1, allow_nan=False)
 
 
 def _identity(reported: Reported, *content: object) -> str:
@@ -141,16 +166,16 @@ def _architecture(arm: Arm) -> str:
     return "x86_64" if machine in _X86 else ""
 
 
-def _tests(arm: Arm, reported: Reported, build: str, primary: Primary) -> list[Test]:
+def _tests(arm: Arm, reported: Reported, build: str, primary: Primary) -> Iterator[Test]:
     """One for each case, in the order in which the boots have them."""
-    outcomes: dict[CaseKey, list[CaseOutcome]] = {}
-    values: dict[CaseKey, dict[tuple[str, str], list[float]]] = {}
+    worst: dict[CaseKey, _Ended] = {}
+    values: dict[CaseKey, dict[tuple[str, str], array[float]]] = {}
     for boot in arm.boots:
         for sample in boot.samples:
-            outcomes.setdefault(sample.case, [])
-            values.setdefault(sample.case, {}).setdefault((sample.metric, sample.unit), []).append(sample.value)
+            worst.setdefault(sample.case, _UNTOLD)
+            values.setdefault(sample.case, {}).setdefault((sample.metric, sample.unit), array("d")).append(sample.value)
         for outcome in boot.outcomes:
-            outcomes.setdefault(outcome.case, []).append(outcome)
+            worst[outcome.case] = _worse(worst.get(outcome.case, _UNTOLD), outcome)
     named = _Named(
         build=build,
         origin=reported.origin,
@@ -159,18 +184,9 @@ def _tests(arm: Arm, reported: Reported, build: str, primary: Primary) -> list[T
             misc=_said({**arm.environment, "platform": arm.platform or "", "mode": arm.mode or ""}),
         ),
     )
-    return [
-        _test(
-            named,
-            _identity(reported, "test", reported.run, arm.name, case),
-            arm,
-            case,
-            ended,
-            values.get(case, {}),
-            primary,
-        )
-        for case, ended in outcomes.items()
-    ]
+    for case, ended in worst.items():
+        identity = _identity(reported, "test", reported.run, arm.name, case)
+        yield _test(named, identity, arm, case, ended, values.get(case, {}), primary)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,11 +203,10 @@ def _test(
     identity: str,
     arm: Arm,
     case: CaseKey,
-    ended: Sequence[CaseOutcome],
-    values: Mapping[tuple[str, str], list[float]],
+    ended: _Ended,
+    values: Mapping[tuple[str, str], Sequence[float]],
     primary: Primary,
 ) -> Test:
-    status, reason = _worst(ended)
     measured = next((key for key in values if primary(case, *key, arm.mode)), next(iter(values), None))
     metrics = [
         Metric(metric=_text(metric), unit=_text(unit), median=statistics.median(boots), boots=tuple(boots))
@@ -204,8 +219,8 @@ def _test(
         environment=named.environment,
         path=".".join(_part(part) for part in ("bpf", case.suite, *str(case).split("/"))),
         comment=_text(str(case)),
-        status=status,
-        log_excerpt=_excerpt(reason, ""),
+        status=ended.status or "DONE",
+        log_excerpt=_excerpt(ended.reason, ""),
         number=None if measured is None else Value(value=statistics.median(values[measured]), unit=_text(measured[1])),
         misc=Measured(
             arm=arm.name,
@@ -218,11 +233,12 @@ def _test(
     )
 
 
-def _worst(ended: Sequence[CaseOutcome]) -> tuple[str, str]:
-    """The status of all boots together, and why; of what was measured and says no outcome, that it was measured."""
-    by_status = {_STATUS[outcome.status]: outcome.reason for outcome in reversed(ended)}
-    status = next((each for each in _WORST if each in by_status), "DONE")
-    return status, by_status.get(status, "")
+def _worse(ended: _Ended, outcome: CaseOutcome) -> _Ended:
+    """The worst so far with one more boot; of equal ones the first. What was measured and has no outcome was measured."""
+    status = _STATUS[outcome.status]
+    if ended.status is not None and _WORST.index(ended.status) <= _WORST.index(status):
+        return ended
+    return _Ended(status, outcome.reason)
 
 
 def _part(text: str) -> str:

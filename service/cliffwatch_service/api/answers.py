@@ -12,6 +12,7 @@ from pydantic import BaseModel
 from cliffwatch.formats.values import FreeJson
 from cliffwatch.tree_addresses import without_credentials
 from cliffwatch_service.api.models.lists import Page
+from cliffwatch_service.http.streaming import EndingStream
 from cliffwatch_service.ingest.ingest import content_digest
 
 JSON = "application/json"
@@ -47,16 +48,28 @@ def answer_bytes(
     return StreamingResponse(_cut(body), status, headers=headers, media_type=media_type)
 
 
+def answer_known(request: Request, tag: str) -> Response | None:
+    """304 if the client has the content of this tag."""
+    headers, known = _tagged(request, tag)
+    return Response(status_code=304, headers=headers) if known else None
+
+
 def answer_pieces(
-    request: Request, pieces: Iterator[bytes], media_type: str, *, tag: str, size: int | None = None
+    request: Request,
+    pieces: Iterator[bytes],
+    media_type: str,
+    *,
+    tag: str,
+    size: int,
+    ended: Callable[[], None] = lambda: None,
 ) -> Response:
-    """An answer that is never whole in memory; `tag` is another one for another content."""
+    """An answer that is never whole in memory; `tag` is another one for another content. `ended` is called after it, however it ends."""
     headers, known = _tagged(request, tag)
     if known:
+        ended()
         return Response(status_code=304, headers=headers)
-    if size is not None:
-        headers["Content-Length"] = str(size)
-    return StreamingResponse(pieces, headers=headers, media_type=media_type)
+    headers["Content-Length"] = str(size)
+    return EndingStream(pieces, headers=headers, media_type=media_type, ended=ended)
 
 
 def _tagged(request: Request, tag: str) -> tuple[dict[str, str], bool]:

@@ -1,21 +1,25 @@
 """Import and export."""
 
+import os
 from dataclasses import asdict
 from functools import partial
-from typing import Annotated
+from pathlib import Path
+from typing import IO, Annotated
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
+from starlette.concurrency import run_in_threadpool
 
 from cliffwatch.formats.values import FreeJson
 from cliffwatch.parsers.received.decoding import decode
 from cliffwatch.samples import Mode
 from cliffwatch_service.access.quotas import refuse_run_over_quota, within_quota
 from cliffwatch_service.access.tokens import Caller
-from cliffwatch_service.api.answers import answer, answer_pieces
+from cliffwatch_service.api.answers import answer, answer_known, answer_pieces
 from cliffwatch_service.api.models.work import Imported
 from cliffwatch_service.api.runs import RunId
-from cliffwatch_service.compare.export import MEDIA_TYPES, Wanted, export_run
+from cliffwatch_service.compare.export import MEDIA_TYPES, Wanted, export_file, exportable
+from cliffwatch_service.http.addresses import address_of
 from cliffwatch_service.http.bodies import body_content
 from cliffwatch_service.http.context import PREFIX, Allowed, Service, ServiceHere
 from cliffwatch_service.http.large import LargeHere
@@ -27,6 +31,7 @@ router = APIRouter(prefix=PREFIX, tags=["exchange"])
 Form = Annotated[str, Query(alias="format", pattern="^(json|csv|go-bench|parquet|bmf|kcidb)$")]
 ArmName = Annotated[str | None, Query(max_length=100, description="One arm alone; without it all, of bmf the head")]
 Origin = Annotated[str, Query(max_length=100, pattern="^[a-z0-9_]+$", description="The CI system, of kcidb")]
+_PIECE = 1 << 16
 _CONTENT: FreeJson = {kind.partition(";")[0]: {} for kind in MEDIA_TYPES.values()}
 
 
@@ -36,17 +41,53 @@ _CONTENT: FreeJson = {kind.partition(";")[0]: {} for kind in MEDIA_TYPES.values(
     responses={200: {"content": _CONTENT}},
     response_class=Response,
 )
-def read_export(
+async def read_export(
     run: RunId,
     request: Request,
     service: ServiceHere,
+    large: LargeHere,
     _: Allowed,
     form: Form = "json",
     arm: ArmName = None,
     origin: Origin = "cliffwatch",
 ) -> Response:
-    exported = export_run(service.transaction, service.settings.data_dir, run, Wanted(form, arm, origin))
-    return answer_pieces(request, exported.pieces, MEDIA_TYPES[form], tag=exported.tag)
+    wanted = Wanted(form, arm, origin)
+    known = await run_in_threadpool(exportable, service.transaction, run, wanted)
+    has = answer_known(request, known.tag)
+    if has is not None:
+        return has
+    who = address_of(request.scope)
+    service.exports.take(who, 1)
+    try:
+        path = await large.export(service, known.size, _export, run, wanted)
+        file = await run_in_threadpool(_opened, path)
+    except BaseException:
+        service.exports.give_back(who, 1)
+        raise
+    return answer_pieces(
+        request,
+        iter(partial(file.read, _PIECE), b""),
+        MEDIA_TYPES[form],
+        tag=known.tag,
+        size=os.fstat(file.fileno()).st_size,
+        ended=partial(_end, service, who, file),
+    )
+
+
+def _export(service: Service, run: str, wanted: Wanted) -> Path:
+    return export_file(service.transaction, service.settings.data_dir, run, wanted)
+
+
+def _opened(path: Path) -> IO[bytes]:
+    """The file, which has no name any more: it goes with its reader."""
+    file = path.open("rb")
+    path.unlink()
+    return file
+
+
+def _end(service: Service, who: str, file: IO[bytes]) -> None:
+    file.close()
+    service.exports.give_back(who, 1)
 
 
 @router.post(

@@ -1,17 +1,18 @@
 """A run's samples in the formats that other tools read, boot by boot, so that no run is ever whole in memory."""
 
+import errno
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, overload
 
 import orjson
 from psycopg import Connection
 
 from cliffwatch.catalogue.load import load_catalogue
+from cliffwatch.counting import size_text
 from cliffwatch.formats.result_directory import arm_of_record, plan_order
 from cliffwatch.formats.run_record import RunRecord
 from cliffwatch.formats.values import FreeJson
@@ -20,12 +21,11 @@ from cliffwatch.parsers.table.columns import FORMAT, FORMAT_VERSION, NAMES, Tabl
 from cliffwatch.parsers.table.comma_separated import csv_lines
 from cliffwatch.parsers.table.parquet import has_parquet, write_parquet
 from cliffwatch.parsers.table.rows import rows_of_arm
-from cliffwatch.reports.exports.bencher import format_bencher
-from cliffwatch.reports.exports.go_bench import go_bench_report, run_settings
-from cliffwatch.reports.exports.kcidb import format_kcidb, reported_of_record
+from cliffwatch.reports.exports.bencher import bencher_pieces
+from cliffwatch.reports.exports.go_bench import go_bench_pieces, run_settings
+from cliffwatch.reports.exports.kcidb import kcidb_pieces, reported_of_record
 from cliffwatch.samples import CONTROL, Arm, Boot, CaseKey, Mode
 from cliffwatch.tree_addresses import without_credentials
-from cliffwatch_service.compare.analysis import load_arms
 from cliffwatch_service.ingest.boot_document import Columns, boot_of, columns_of
 from cliffwatch_service.ingest.columns import keys_of
 from cliffwatch_service.ingest.stored_records import stored_record
@@ -44,7 +44,9 @@ MEDIA_TYPES = {
 
 
 Transaction = Callable[[], AbstractContextManager[Connection[Any]]]
-_PIECE = 1 << 16
+LARGEST_FILE = 512 << 20
+_BYTES_A_SAMPLE = 200
+"""About, in JSON."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,31 +59,64 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Exported:
-    """`tag` is another one for another content; `pieces` can be read once."""
+class Exportable:
+    """What an export will be: `tag` is another one for another content; `size` is about its bytes."""
 
     tag: str
-    pieces: Iterator[bytes]
+    size: int
 
 
-def export_run(transaction: Transaction, folder: Path, digest: str, wanted: Wanted) -> Exported:
-    """The samples of a run. What has to be a file first lies in `folder`. Raises Refusal."""
+def exportable(transaction: Transaction, digest: str, wanted: Wanted) -> Exportable:
+    """Raises Refusal."""
     if wanted.form == "parquet" and not has_parquet():
         detail = "this service was installed without Parquet: ask for csv or json (its operator: cliffwatch-service[parquet])"
         raise Refusal(501, "no Parquet here", detail)
     with transaction() as connection:
-        run = runs.run_row(connection, digest)
-        if run is None:
-            raise not_found("run", digest)
+        run = _run(connection, digest)
         stored_boots = boots.boots_of(connection, run.id)
-        names = [row.name for row in run_arms.arms_of(connection, run.id)]
+        chosen = _arms_for(wanted, [row.name for row in run_arms.arms_of(connection, run.id)])
     known = [(boot.number, boot.digest) for boot in stored_boots]
+    samples = sum(boot.samples for boot in stored_boots if boot.arm in chosen)
     tag = digest_of(["export", NAMES, wanted.form, wanted.arm, wanted.origin, run.record_digest, known])
-    chosen = _arms_for(wanted, names)
-    if wanted.form in _WHOLE:
-        return Exported(tag, _whole(transaction, run, chosen, wanted))
-    pieces = run_table(transaction, run, chosen)
-    return Exported(tag, _parquet(pieces, folder) if wanted.form == "parquet" else _TEXTS[wanted.form](pieces))
+    return Exportable(tag, samples * _BYTES_A_SAMPLE)
+
+
+def write_export(transaction: Transaction, file: IO[bytes], digest: str, wanted: Wanted) -> None:
+    """Writes the samples of a run, one boot in memory at a time. Raises Refusal."""
+    with transaction() as connection:
+        run = _run(connection, digest)
+        chosen = _arms_for(wanted, [row.name for row in run_arms.arms_of(connection, run.id)])
+        numbers = [(boot.number, boot.arm) for boot in boots.boots_of(connection, run.id)]
+    if wanted.form == "parquet":
+        write_parquet(file, run_table(transaction, run, chosen))
+        _refuse_large(file.tell())
+        return
+    pieces: Iterator[bytes]
+    if wanted.form in _SUMMED:
+        texts = _summed(transaction, run, chosen, numbers, wanted)
+        pieces = (without_credentials(text).encode(errors="replace") for text in texts)
+    else:
+        pieces = _TABLES[wanted.form](run_table(transaction, run, chosen))
+    written = 0
+    for piece in pieces:
+        written += file.write(piece)
+        _refuse_large(written)
+
+
+def _refuse_large(size: int) -> None:
+    if size > LARGEST_FILE:
+        raise Refusal(
+            413,
+            "export too large",
+            f"the export has more than {size_text(LARGEST_FILE)}: ask for one arm (`arm`)",
+        )
+
+
+def _run(connection: Connection[Any], digest: str) -> RunRow:
+    run = runs.run_row(connection, digest)
+    if run is None:
+        raise not_found("run", digest)
+    return run
 
 
 def _arms_for(wanted: Wanted, names: Sequence[str]) -> list[str]:
@@ -99,26 +134,47 @@ def _arms_for(wanted: Wanted, names: Sequence[str]) -> list[str]:
     return [name for name in names if wanted.form != "kcidb" or name != CONTROL]
 
 
-def _whole(transaction: Transaction, run: RunRow, names: Sequence[str], wanted: Wanted) -> Iterator[bytes]:
-    """Formats in which what is said first rests on all samples, so that all are read before the first is written."""
-    with transaction() as connection:
-        rows = [row for row in run_arms.arms_of(connection, run.id) if row.name in names]
-        arms = [stored.arm for stored in load_arms(connection, [(run, row) for row in rows])]
-    text = without_credentials(_WHOLE[wanted.form](arms, run, wanted)).encode(errors="replace")
-    for start in range(0, len(text), _PIECE):
-        yield text[start : start + _PIECE]
+def _summed(
+    transaction: Transaction, run: RunRow, names: Sequence[str], numbers: Sequence[tuple[int, str]], wanted: Wanted
+) -> Iterator[str]:
+    """Formats in which what is said first rests on all samples: boots are read once more for each pass over them."""
+    record = stored_record(run)
+    read = _Boots(transaction, run, record)
+    arms = [
+        arm_of_record(record, record.arm_by_name[name], _ReadWhenNeeded(read, [n for n, arm in numbers if arm == name]))
+        for name in names
+    ]
+    return _SUMMED[wanted.form](arms, run, wanted)
 
 
-def _go_bench(arms: Sequence[Arm], run: RunRow, _: Wanted) -> str:
-    return go_bench_report(arms, load_catalogue().traits, settings=_settings(stored_record(run)))
+class _ReadWhenNeeded(Sequence[Boot]):
+    """The boots of an arm, none of which is kept."""
+
+    def __init__(self, read: Callable[[int], Boot], numbers: Sequence[int]) -> None:
+        self._read, self._numbers = read, numbers
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    @overload
+    def __getitem__(self, index: int) -> Boot: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Boot]: ...
+    def __getitem__(self, index: int | slice) -> Boot | Sequence[Boot]:
+        chosen = self._numbers[index]
+        return self._read(chosen) if isinstance(chosen, int) else _ReadWhenNeeded(self._read, chosen)
 
 
-def _bencher(arms: Sequence[Arm], _: RunRow, __: Wanted) -> str:
-    return format_bencher(arms[0])
+def _go_bench(arms: Sequence[Arm], run: RunRow, _: Wanted) -> Iterator[str]:
+    return go_bench_pieces(arms, load_catalogue().traits, _settings(stored_record(run)))
 
 
-def _kcidb(arms: Sequence[Arm], run: RunRow, wanted: Wanted) -> str:
-    return format_kcidb(arms, reported_of_record(stored_record(run), run.digest, wanted.origin), _decides)
+def _bencher(arms: Sequence[Arm], _: RunRow, __: Wanted) -> Iterator[str]:
+    return bencher_pieces(arms[0])
+
+
+def _kcidb(arms: Sequence[Arm], run: RunRow, wanted: Wanted) -> Iterator[str]:
+    return kcidb_pieces(arms, reported_of_record(stored_record(run), run.digest, wanted.origin), _decides)
 
 
 def _decides(case: CaseKey, metric: str, unit: str, mode: Mode | None) -> bool:
@@ -190,17 +246,23 @@ def _object(row: TableRow, params: dict[str | None, Any]) -> FreeJson:
     return known
 
 
-def _parquet(pieces: Iterator[list[TableRow]], folder: Path) -> Iterator[bytes]:
-    """The file is complete only with its last bytes, so that it lies on disk until then."""
-    with tempfile.TemporaryFile(dir=folder) as file:
-        write_parquet(file, pieces)
-        file.seek(0)
-        yield from iter(partial(file.read, _PIECE), b"")
-
-
-_TEXTS: Mapping[str, Callable[[Iterator[list[TableRow]]], Iterator[bytes]]] = {"json": _json, "csv": csv_lines}
-_WHOLE: Mapping[str, Callable[[Sequence[Arm], RunRow, Wanted], str]] = {
+_TABLES: Mapping[str, Callable[[Iterator[list[TableRow]]], Iterator[bytes]]] = {"json": _json, "csv": csv_lines}
+_SUMMED: Mapping[str, Callable[[Sequence[Arm], RunRow, Wanted], Iterator[str]]] = {
     "go-bench": _go_bench,
     "bmf": _bencher,
     "kcidb": _kcidb,
 }
+
+
+def export_file(transaction: Transaction, folder: Path, digest: str, wanted: Wanted) -> Path:
+    """A file of its own in `folder`, which the caller removes. Raises Refusal."""
+    with tempfile.NamedTemporaryFile(dir=folder, prefix="export-", delete=False) as file:
+        path = Path(file.name)
+        try:
+            write_export(transaction, file, digest, wanted)
+        except BaseException as error:
+            path.unlink()
+            if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+                raise Refusal(507, "no room", "the service has no room for an export: ask again later") from None
+            raise
+    return path

@@ -74,6 +74,7 @@ class Service:
     arms: MeasuredArms = field(default_factory=MeasuredArms)
     signing_keys: SigningKeys = field(default_factory=SigningKeys)
     streams: Room = field(default_factory=lambda: Room("event streams", whole=100, each=16))
+    exports: Room = field(default_factory=lambda: Room("exports", whole=8, each=4))
     _demonstration: _Looked = field(default_factory=_Looked)
 
     def demonstration(self) -> bool:

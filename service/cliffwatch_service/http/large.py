@@ -8,12 +8,14 @@ import asyncio
 import ctypes
 import multiprocessing
 import os
+import resource
 import signal
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from typing import Annotated, Any, TypeVar, cast
 
 import structlog
@@ -37,6 +39,12 @@ _MOST_WAITING = 20
 _MOST_READERS = 8
 """Of those who wait: there is still room for uploads then."""
 
+_MOST_EXPORTS = 4
+"""That wait, the one that is written among them."""
+
+EXPORT_MEMORY = 512 << 20
+"""Bytes that the process for exports may have of its own."""
+
 _RENEWED_AFTER = 128
 """Documents after which the process is a fresh one, with the memory of one."""
 
@@ -50,24 +58,38 @@ _here: list[Service] = []
 
 
 class LargeWork:
-    """The process beside, which is started when it is needed and ends when it has been idle for a while."""
+    """The processes beside: one for documents, one for exports, which take longer and hold up each other alone."""
 
     def __init__(self, settings: Settings, url: str) -> None:
-        self._settings, self._url = settings, url
+        self._documents = _Beside(partial(_started, settings, url, None))
+        self._exports = _Beside(partial(_started, settings, url, EXPORT_MEMORY))
+
+    def close(self) -> None:
+        self._documents.close()
+        self._exports.close()
+
+    async def do(self, service: Service, size: int, work: Callable[..., T], *given: Any, reads: bool = False) -> T:
+        """`work(service, *given)`, in a thread of this process for a document of a small size. Raises what it raises."""
+        if size < LARGE:
+            return await run_in_threadpool(work, service, *given)
+        return await self._documents.do(service, work, given, most=_MOST_READERS if reads else _MOST_WAITING)
+
+    async def export(self, service: Service, size: int, work: Callable[..., T], *given: Any) -> T:
+        """As `do`, in the process for exports."""
+        if size < LARGE:
+            return await run_in_threadpool(work, service, *given)
+        return await self._exports.do(service, work, given, most=_MOST_EXPORTS)
+
+
+class _Beside:
+    """A process that does one thing at a time. It is started when it is needed and ends when it has been idle for a while."""
+
+    def __init__(self, start: Callable[[], ProcessPoolExecutor]) -> None:
+        self._start_process = start
         self._process: ProcessPoolExecutor | None = None
         self._turn: asyncio.Lock | None = None
         self._waiting = 0
         self._rest: asyncio.TimerHandle | None = None
-
-    def _start(self) -> ProcessPoolExecutor:
-        self._process = ProcessPoolExecutor(
-            1,
-            mp_context=multiprocessing.get_context("spawn"),
-            initializer=_begin,
-            initargs=(self._settings, self._url, os.getpid()),
-            max_tasks_per_child=_RENEWED_AFTER,
-        )
-        return self._process
 
     def close(self) -> None:
         if self._process is not None:
@@ -83,32 +105,42 @@ class LargeWork:
             self._process.shutdown(wait=False)
             self._process = None
 
-    async def do(self, service: Service, size: int, work: Callable[..., T], *given: Any, reads: bool = False) -> T:
-        """`work(service, *given)`, in a thread of this process for a document of a small size. Raises what it raises."""
-        if size < LARGE:
-            return await run_in_threadpool(work, service, *given)
-        if self._waiting >= (_MOST_READERS if reads else _MOST_WAITING):
+    async def do(self, service: Service, work: Callable[..., T], given: tuple[Any, ...], *, most: int) -> T:
+        """Waits for its turn unless `most` others do. Raises Refusal, and what `work` raises."""
+        if self._waiting >= most:
             raise Refusal(503, "too many large documents", "too many are waiting already: send it again later")
         self._turn = self._turn or asyncio.Lock()
         self._waiting += 1
         try:
             async with self._turn:
-                return await self._beside(service.now(), work, given)
+                return await self._run(service.now(), work, given)
         finally:
             self._waiting -= 1
             self._rest_later()
 
-    async def _beside(self, now: datetime, work: Callable[..., T], given: tuple[Any, ...]) -> T:
-        process = self._process or self._start()
+    async def _run(self, now: datetime, work: Callable[..., T], given: tuple[Any, ...]) -> T:
+        process = self._process = self._process or self._start_process()
         try:
             return await asyncio.get_running_loop().run_in_executor(process, _do, now, work, given)
-        except BrokenProcessPool:
-            _log.error("the process for large documents died; the next one starts it anew")
+        except (BrokenProcessPool, MemoryError):
+            _log.error("the process for large documents ran out of memory; the next one starts it anew")
             process.shutdown(wait=False)
             self._process = None
             raise Refusal(
-                503, "gave up", "the service ran out of memory for a document of this size: send less at once"
+                503,
+                "gave up",
+                "the service ran out of memory for a document of this size: send, or ask for, less at once",
             ) from None
+
+
+def _started(settings: Settings, url: str, memory: int | None) -> ProcessPoolExecutor:
+    return ProcessPoolExecutor(
+        1,
+        mp_context=multiprocessing.get_context("spawn"),
+        initializer=_begin,
+        initargs=(settings, url, os.getpid(), memory),
+        max_tasks_per_child=_RENEWED_AFTER,
+    )
 
 
 def _large(request: Request) -> LargeWork:
@@ -118,11 +150,13 @@ def _large(request: Request) -> LargeWork:
 LargeHere = Annotated[LargeWork, Depends(_large)]
 
 
-def _begin(settings: Settings, url: str, parent: int) -> None:
+def _begin(settings: Settings, url: str, parent: int, memory: int | None) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # ^C is for the parent, which ends us in its turn
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         os._exit(1)
+    if memory is not None:
+        resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
     few_pools()
     set_up_logs(json=True)
     pool = open_pool(url, connections=2, statement_seconds=settings.statement_seconds)

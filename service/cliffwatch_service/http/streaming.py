@@ -64,12 +64,12 @@ async def event_stream(request: Request, service: Service, job: UUID, last: str 
     who = address_of(request.scope)
     service.streams.take(who, 1)
     headers = {"Cache-Control": "no-cache"}
-    return _EventStream(
+    return EndingStream(
         stream(), media_type="text/event-stream", headers=headers, ended=lambda: service.streams.give_back(who, 1)
     )
 
 
-class _EventStream(StreamingResponse):
+class EndingStream(StreamingResponse):
     """An answer that says when it has ended, however it did."""
 
     def __init__(self, *given: Any, ended: Callable[[], None], **named: Any) -> None:
