@@ -6,7 +6,7 @@ from contextlib import suppress
 from cliffwatch.counting import counted, size_text
 from cliffwatch.failure import Failure
 from cliffwatch_runner import clock
-from cliffwatch_runner.build.cache.pruning import prune_built
+from cliffwatch_runner.build.cache.pruning import prune_built, prune_mirror
 from cliffwatch_runner.build.cache.uses import cache_uses
 from cliffwatch_runner.plan.request import RunRequest
 from cliffwatch_runner.plan.run_plan import PlannedRun
@@ -25,6 +25,8 @@ def run(
     unwritable = _unwritable_folder(request)
     if unwritable is not None:
         return (unwritable,)
+    with suppress(OSError):
+        prune_mirror(request.cache)
     with cache_uses() as uses:
         uses.take(request.cache / "mirror.git", make=True)
         prepared = prepare_run(request, progress, stop, uses)

@@ -10,7 +10,7 @@ from cliffwatch_runner.source.git import git, git_argv
 from cliffwatch_runner.source.git_writing import write_git
 
 _DECOMPRESSORS = {".xz": "xz", ".gz": "gzip", ".zst": "zstd", ".bz2": "bzip2", ".tar": "cat"}
-_PIPELINE = 'set -o pipefail; decompressor=$1; archive=$2; python=$3; ref=$4; shift 4\n"$decompressor" {flags}-- "$archive" | "$python" -m cliffwatch_runner.source.archive_stream "$ref" | "$@"'
+_PIPELINE = 'set -o pipefail; decompressor=$1; archive=$2; python=$3; ref=$4; packed=$5; shift 5\n"$decompressor" {flags}-- "$archive" | "$python" -m cliffwatch_runner.source.archive_stream "$ref" "$packed" | "$@"'
 _SECONDS = 4 * 3600.0
 _FAST = ("-c", "core.compression=0", "-c", "pack.compression=0")
 """What is read again minutes later is not worth compressing."""
@@ -22,7 +22,7 @@ def import_archive(path: Path, mirror: Path) -> str | Failure:
     ref = f"refs/importing/{secrets.token_hex(8)}"
     flags = "" if decompressor == "cat" else "-dc "
     importer = git_argv([*_FAST, "fast-import", "--quiet", "--done", "--depth=0"], mirror)
-    words = [decompressor, str(path), sys.executable, ref, *importer]
+    words = [decompressor, str(path), sys.executable, ref, str(path.stat().st_size), *importer]
     try:
         ended = process.run(["bash", "-c", _PIPELINE.format(flags=flags), "import", *words], deadline=_SECONDS)
         tree = git(["rev-parse", "--verify", "--quiet", f"{ref}^{{tree}}"], git_dir=mirror)

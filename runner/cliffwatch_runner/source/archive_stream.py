@@ -1,29 +1,69 @@
 """Turns a source archive into a stream for `git fast-import`: one commit with the archive's files, its top folder left out.
 
-Run as a program between a decompressor and git: `xz -dc A.tar.xz | python -m cliffwatch_runner.source.archive_stream REF | git fast-import`.
+Run as a program between a decompressor and git: `xz -dc A.tar.xz | python -m cliffwatch_runner.source.archive_stream REF BYTES | git fast-import`.
 The format of the stream is that of git-fast-import(1). An archive is someone else's: names that leave its top folder, and what is
 neither file, link nor folder, end the import.
 """
 
 import os
+import resource
 import sys
 import tarfile
-from typing import IO
+from typing import IO, Any
+
+from cliffwatch_runner.source.tree_size import LIMITS
 
 _WHO = b"Cliffwatch <cliffwatch@localhost> 0 +0000"
 _PIECE = 1 << 20
+_MEMORY = 512 << 20
+"""Bytes that this program may take: headers of an archive are read whole, and may say any length."""
+
+_MOST_MEMBERS = 300_000
+_MOST_BYTES = 4 << 30
+_MOST_TIMES = 60
+"""What an archive may unpack to, in times of its own size; sources of Linux do to ten."""
+
+_SMALL = 64 << 20
+"""Bytes to which any archive may unpack."""
 
 
 class BadArchive(ValueError):
     """Why an archive is not imported, for whoever gave it."""
 
 
-def write_stream(archive: IO[bytes], ref: str, stream: IO[bytes]) -> None:
-    """Reads an uncompressed tar archive and writes it as a commit to `ref`. Raises BadArchive, tarfile.TarError, OSError."""
+class _Pieces:
+    """The archive as it comes out of the decompressor. Raises BadArchive where that is more than `most` bytes."""
+
+    def __init__(self, archive: IO[bytes], most: int) -> None:
+        self._archive, self._left = archive, most
+
+    def read(self, size: int) -> bytes:
+        content = self._archive.read(size)
+        self._left -= len(content)
+        if self._left < 0:
+            raise BadArchive("it unpacks to far more than sources do")
+        return content
+
+
+def most_bytes(packed: int) -> int:
+    """To how many bytes an archive of this size may unpack."""
+    return min(_MOST_BYTES, max(_SMALL, packed * _MOST_TIMES))
+
+
+def write_stream(archive: IO[bytes], ref: str, stream: IO[bytes], *, packed: int) -> None:
+    """Reads an uncompressed tar archive and writes it as a commit to `ref`. `packed` are the bytes of its file.
+
+    Raises BadArchive, tarfile.TarError, OSError.
+    """
     stream.write(b"feature done\ncommit %s\ncommitter %s\ndata 0\n\n" % (ref.encode(), _WHO))
     top: str | None = None
-    with tarfile.open(fileobj=archive, mode="r|", errorlevel=2) as members:
-        for member in members:
+    pieces: Any = _Pieces(archive, most_bytes(packed))
+    with tarfile.open(fileobj=pieces, mode="r|", errorlevel=2) as members:
+        remembered: Any = members
+        for number, member in enumerate(members, start=1):
+            if number > _MOST_MEMBERS:
+                raise BadArchive(f"it has more than {_MOST_MEMBERS} files and folders")
+            remembered.members = []  # else all of them
             parts = _parts(member.name)
             top = top or parts[0]
             if parts[0] != top:
@@ -55,6 +95,8 @@ def _write_member(members: tarfile.TarFile, member: tarfile.TarInfo, path: str, 
 
 def _parts(name: str) -> list[str]:
     parts = [part for part in name.split("/") if part not in ("", ".")]
+    if len(name) > LIMITS.path_bytes or len(parts) > LIMITS.levels:
+        raise BadArchive(f"the name {name[:100]!r} is too long, or too deep")
     if not parts or name.startswith("/") or any(part == ".." or part.lower() == ".git" for part in parts):
         raise BadArchive(f"the name {name!r} leaves its folder, or is git's own")
     return parts
@@ -66,11 +108,15 @@ def _quoted(path: str) -> bytes:
     return b'"' + plain + b'"'
 
 
-def main(ref: str) -> int:
+def main(ref: str, packed: str) -> int:
     """Reads standard input; 1 with the reason on standard error where the archive is not to be imported."""
+    resource.setrlimit(resource.RLIMIT_DATA, (_MEMORY, _MEMORY))
     try:
-        write_stream(sys.stdin.buffer, ref, sys.stdout.buffer)
+        write_stream(sys.stdin.buffer, ref, sys.stdout.buffer, packed=int(packed))
         sys.stdout.buffer.flush()
+    except MemoryError:
+        print("the archive cannot be read: a header of it is too large", file=sys.stderr)  # noqa: T201
+        return 1
     except (BadArchive, tarfile.TarError) as error:
         print(f"the archive cannot be read: {error}", file=sys.stderr)  # noqa: T201 - a program of its own
         return 1
@@ -78,4 +124,4 @@ def main(ref: str) -> int:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main(sys.argv[1]))
+    raise SystemExit(main(*sys.argv[1:]))

@@ -1,7 +1,7 @@
 """Calls git so that a hostile repository has nothing to run: no hooks, no helpers, no submodules, no user's settings."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,6 +19,9 @@ _SETTINGS = (
     "safe.directory=*",
     "advice.detachedHead=false",
 )
+_FETCHED = ("core.looseCompression=1",)
+"""What comes from elsewhere may be zeros without end."""
+
 _FIXED = {
     "GIT_TERMINAL_PROMPT": "0",
     "GIT_AUTHOR_NAME": "Cliffwatch",
@@ -44,20 +47,24 @@ def git(
     fetching: Fetching | None = None,
     readable: bool = False,
     holding: int | None = None,
+    on_output: Callable[[str], None] | None = None,
+    should_stop: Callable[[], bool] | None = None,
 ) -> process.Finished:
-    """Runs git and returns how it ended. Only a call with a `fetching` reaches out.
+    """Runs git and returns how it ended. Only a call with a `fetching` reaches out. `on_output` and `should_stop` are those of `process.run`.
 
     `readable`: all users may read what it writes, whatever our own umask is. `holding`: descriptor of a lock that stays taken until git has
     ended, even where this process ends before.
     """
     clean = {"PATH": os.environ.get("PATH", os.defpath)}
     clean |= {"HOME": "/nonexistent", "GIT_CONFIG_NOSYSTEM": "1"} if fetching is None else fetching.env
-    called = git_argv(arguments, git_dir, fetching.settings if fetching is not None else ())
+    called = git_argv(arguments, git_dir, (*fetching.settings, *_FETCHED) if fetching is not None else ())
     ended = process.run(
         [*(_HOLDING if holding is not None else ()), *(_READABLE if readable else ()), *called],
         stdin=holding,
         cwd=cwd,
         env=clean | _FIXED | dict(env or {}),
+        on_output=on_output,
+        should_stop=should_stop,
         deadline=2 * _HOURS,
         keep=8 << 20,
     )

@@ -6,6 +6,7 @@ from cliffwatch.failure import Failure, wrong_usage
 from cliffwatch_runner.source.access import TreeAccess
 from cliffwatch_runner.source.git import git
 from cliffwatch_runner.source.tree import Tree, is_url, open_mirror
+from cliffwatch_runner.source.tree_size import refuse_large
 
 
 def open_library(spec: str, home: Path, access: TreeAccess) -> Tree | Failure:
@@ -26,6 +27,9 @@ def check_out_library(library: Tree, commit: str, folder: Path) -> Failure | Non
     fetched = library.fetch(commit)
     if isinstance(fetched, Failure):
         return fetched
+    large = refuse_large(library.mirror, commit)
+    if large is not None:
+        return large
     folder.mkdir(parents=True)
     env = {"GIT_INDEX_FILE": f"{folder}.index", "GIT_WORK_TREE": str(folder)}
     words = ["-c", "core.symlinks=false", "read-tree", "--reset", "-u", commit]

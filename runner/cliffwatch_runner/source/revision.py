@@ -10,6 +10,7 @@ from cliffwatch.catalogue.suite import Release
 from cliffwatch.failure import Failure
 from cliffwatch_runner.source.git import git
 from cliffwatch_runner.source.git_writing import write_git
+from cliffwatch_runner.source.tree_size import refuse_large
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +76,9 @@ def check_out(mirror: Path, revision: Revision, source: Path, index: Path, *, ke
             message=f"the tree has a {keep_free} of its own, where the build's output goes",
             next_step="give it another name",
         )
+    large = refuse_large(mirror, revision.commit)
+    if large is not None:
+        return large
     source.mkdir(parents=True, exist_ok=True)
     env = {"GIT_INDEX_FILE": str(index), "GIT_WORK_TREE": str(source)}
     lock = index.with_name(f"{index.name}.writing")

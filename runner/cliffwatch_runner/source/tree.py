@@ -13,6 +13,7 @@ from cliffwatch_runner.source.archive_import import import_archive
 from cliffwatch_runner.source.git import git
 from cliffwatch_runner.source.git_writing import write_git
 from cliffwatch_runner.source.revision import Revision, commit_tree, describe
+from cliffwatch_runner.source.tree_size import refuse_large
 
 _URL = re.compile(r"^(?:https?|ssh|git|file)://|^[\w.-]+@[\w.-]+:")
 _ARCHIVE = re.compile(r"\.tar(?:\.(?:xz|gz|zst|bz2))?$")
@@ -99,7 +100,10 @@ class Tree:
             fetching=reach,
         )
         if fetched.ok:
-            return commit
+            large = refuse_large(self.mirror, commit)
+            if large is not None:  # without a ref it counts as not fetched
+                write_git(["update-ref", "-d", f"refs/cliffwatch/{commit}"], git_dir=self.mirror)
+            return large or commit
         if "not our ref" in fetched.output:
             return _unknown(
                 commit, self.spec, "it may have been replaced by a forced push: push it again, or name another"

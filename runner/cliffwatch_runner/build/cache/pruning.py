@@ -15,6 +15,9 @@ KEEP_BYTES = 20 << 30
 KEEP_BUILT_BYTES = 5 << 30
 """What the end of a run leaves of kernels, benches, programs and guest roots: some four hundred kernels, or five roots."""
 
+KEEP_MIRROR_BYTES = 10 << 30
+"""To what the mirror of fetched trees may grow: six kernels, each packed on its own."""
+
 _LEFTOVER_AGE = timedelta(days=1)
 """No build takes so long: what it had begun to store is nobody's by then."""
 
@@ -80,3 +83,12 @@ def prune_built(cache: Path, keep: int, now: datetime) -> Pruned:
     """What the end of a run does: kernels, benches, programs and guest roots beyond `keep` bytes go. Those of runs under way, its own too, stay."""
     listed = list_cache(cache, ("kernel", "bench", "program", "root"))
     return remove(to_remove(listed.entries, keep=keep, unused_since=None, now=now))
+
+
+def prune_mirror(cache: Path, keep: int = KEEP_MIRROR_BYTES) -> bool:
+    """What the begin of a run does: a mirror of more than `keep` bytes goes, unless another run uses it.
+
+    Strangers' objects lie in it among the others, and nothing but their use tells them apart; all of it can be fetched again.
+    """
+    (mirror, *_) = list_cache(cache, ("mirror",)).entries or (None,)
+    return mirror is not None and mirror.bytes > keep and _removed(mirror)

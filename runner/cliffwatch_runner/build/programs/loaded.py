@@ -2,7 +2,7 @@
 
 import hashlib
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 _HEADER = struct.Struct("<16xHHIQQQIHHHHHH")
 _SECTION = struct.Struct("<IIQQQQIIQQ")
@@ -12,22 +12,31 @@ _LITTLE_ENDIAN_64 = b"\x7fELF\x02\x01"
 
 
 def loaded_digest(program: bytes) -> str:
-    """Of the sections of an ELF file that are loaded, notes aside; of the whole file where it is none, or its sections lie outside it."""
-    digest = hashlib.sha256()
+    """Of the sections of an ELF file that are loaded, notes aside.
+
+    Of the whole file if it is none, or if its sections lie outside it or over each other.
+    """
+    whole = memoryview(program)
     try:
-        parts = list(_loaded(program))
+        return _digest(_loaded(whole))
     except (struct.error, ValueError):
-        parts = [program]
-    for part in parts or [program]:
-        digest.update(struct.pack("<Q", len(part)) + part)
+        return _digest([whole])
+
+
+def _digest(parts: Iterable[bytes | memoryview]) -> str:
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(struct.pack("<Q", len(part)))
+        digest.update(part)
     return digest.hexdigest()
 
 
-def _loaded(program: bytes) -> Iterator[bytes]:
-    if not program.startswith(_LITTLE_ENDIAN_64):
+def _loaded(program: memoryview) -> Iterator[bytes | memoryview]:
+    if program[: len(_LITTLE_ENDIAN_64)] != _LITTLE_ENDIAN_64:
         raise ValueError("no ELF file of 64 bits")
     _, machine, _, entry, _, sections, _, _, _, _, size, count, _ = _HEADER.unpack_from(program)
     yield struct.pack("<HQ", machine, entry)
+    left = len(program)
     for place in range(count):
         _, kind, flags, address, offset, length, *_ = _SECTION.unpack_from(program, sections + place * size)
         if not flags & _ALLOCATED or kind == _NOTE:
@@ -35,6 +44,7 @@ def _loaded(program: bytes) -> Iterator[bytes]:
         yield struct.pack("<IQQQ", kind, flags, address, length)
         if kind == _NO_BITS:
             continue
-        if offset + length > len(program):
-            raise ValueError("a section lies outside the file")
+        left -= length
+        if offset + length > len(program) or left < 0:
+            raise ValueError("a section lies outside the file, or over another one")
         yield program[offset : offset + length]

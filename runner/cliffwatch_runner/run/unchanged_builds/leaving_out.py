@@ -78,8 +78,11 @@ def _known(request: RunRequest, facts: RunFacts) -> Executed | Failure | None:
 
 
 def _kept_of(request: RunRequest, facts: RunFacts, arm: str) -> Executed | None:
-    key, kernel = kept_key(facts, arm), facts.arms[arm].kernel
-    if key is None or not isinstance(kernel, Kernel) or request.trust == "outside":
+    kernel = facts.arms[arm].kernel
+    if request.trust == "outside" or not isinstance(kernel, Kernel):
+        return None  # of anybody's code nothing is kept, and none of it is read
+    key = kept_key(facts, arm)
+    if key is None:
         return None
     return read_kept(request.cache, request.trust, key, kernel.digest)
 

@@ -1,0 +1,89 @@
+"""How large a commit's files would be on the disk, before anything is checked out: a few kilobytes of git name a million files."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from cliffwatch.counting import counted, size_text
+from cliffwatch.failure import Failure
+from cliffwatch_runner import clock
+from cliffwatch_runner.source.git import git
+
+_SECONDS = 600.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TreeLimits:
+    """What a commit may have: entries are files and folders, `path_bytes` are of a path. Linux has 95,000, 1.6 GB, 13 levels and 120 bytes."""
+
+    entries: int = 300_000
+    total_bytes: int = 4 << 30
+    levels: int = 64
+    path_bytes: int = 1024
+
+
+LIMITS = TreeLimits()
+
+
+def refuse_large(mirror: Path, commit: str, limits: TreeLimits = LIMITS) -> Failure | None:
+    """Walks the tree of a commit, and stops at the first limit. Missing objects fail it too."""
+    walk = _Walk(limits)
+    words = ["ls-tree", "-r", "-t", "-l", "-z", "--full-tree", commit]
+    until = clock.monotonic() + _SECONDS
+    ended = git(
+        words,
+        git_dir=mirror,
+        on_output=walk.take,
+        should_stop=lambda: walk.passed is not None or clock.monotonic() > until,
+    )
+    why = walk.passed or ("more than can be looked through" if ended.stopped else None)
+    if why is not None:
+        return Failure(
+            whose="kernel",
+            message=f"revision {commit[:12]} is not checked out: it has {why}",
+            next_step="name a revision of an ordinary tree",
+        )
+    if ended.ok:
+        return None
+    return Failure(
+        whose="kernel",
+        message=f"the files of revision {commit[:12]} cannot be listed",
+        next_step="look at the repository with `git fsck`",
+        evidence=ended.output[-2000:],
+    )
+
+
+@dataclass(slots=True)
+class _Walk:
+    """Counts what `git ls-tree -l -z` prints, in pieces of any length; `passed` is the limit that was passed, in words."""
+
+    limits: TreeLimits
+    passed: str | None = None
+    entries: int = 0
+    bytes: int = 0
+    _rest: str = field(default="")
+
+    def take(self, piece: str) -> None:
+        *whole, self._rest = (self._rest + piece).split("\0")
+        for line in whole:
+            if self.passed is None:
+                self._count(line)
+        if len(self._rest) > self.limits.path_bytes + 200:
+            self.passed = self.passed or self._long_path()
+
+    def _count(self, line: str) -> None:
+        about, _, path = line.partition("\t")
+        size = about.rpartition(" ")[2]
+        self.entries += 1
+        self.bytes += int(size) if size.isascii() and size.isdecimal() else 0
+        limits = self.limits
+        if self.entries > limits.entries:
+            self.passed = f"more than {counted(limits.entries, 'file')} and folders"
+        elif self.bytes > limits.total_bytes:
+            self.passed = f"more than {size_text(limits.total_bytes)} of files"
+        elif path.count("/") >= limits.levels:
+            self.passed = f"folders more than {limits.levels} levels deep"
+        elif len(path.encode(errors="replace")) > limits.path_bytes:
+            self.passed = self._long_path()
+
+    def _long_path(self) -> str:
+        return f"paths of more than {self.limits.path_bytes} bytes"
