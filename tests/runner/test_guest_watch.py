@@ -147,3 +147,64 @@ def test_a_guest_whose_clock_cannot_be_read_is_judged_by_its_work(guest: Guest) 
 
     assert guest.pass_(500, work=230) is None
     assert guest.pass_(10, work=15) == "hang"
+
+
+def test_a_name_that_nobody_planned_is_no_sign_of_life(guest: Guest) -> None:
+    """A guest that writes new ones for ever is ended as one that writes none, and no progress tells of them."""
+    guest.pass_(2, guest=1, work=2)
+    ended = None
+    for number in range(100):
+        guest.begin_case(f"made-up-{number}")
+        ended = ended or guest.pass_(30, guest=30, work=30)
+
+    assert ended == "hang"
+    assert guest.cases == []
+
+
+def test_a_case_that_begins_again_and_again_counts_once(guest: Guest) -> None:
+    guest.pass_(2, guest=1, work=2)
+    ended = None
+    for number in range(100):
+        guest.begin_case("000-trig-tp" if number % 2 else "other")
+        ended = ended or guest.pass_(30, guest=30, work=30)
+
+    assert ended == "hang"
+    assert guest.cases == ["000-trig-tp"]
+
+
+def test_a_case_that_is_taken_back_and_named_again_counts_once(guest: Guest) -> None:
+    guest.pass_(2, guest=1, work=2)
+    ended = None
+    for number in range(100):
+        guest.begin_case("000-trig-tp") if number % 2 else (guest.folder / "current").unlink(missing_ok=True)
+        ended = ended or guest.pass_(30, guest=30, work=30)
+
+    assert ended == "hang"
+
+
+def test_a_guest_that_sleeps_and_prints_for_ever_is_ended(guest: Guest) -> None:
+    guest.begin_case("000-trig-tp")
+    guest.pass_(2, guest=1, work=2)
+    ended = None
+    for _ in range(100):
+        guest.watch.heard("still here")
+        ended = ended or guest.pass_(30, guest=30, idle=30)
+
+    assert ended == "hang"
+
+
+def test_half_a_day_that_a_guest_worked_through_is_no_fault_of_its_host(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each of its cases is drawn out to the last."""
+    names = [f"case-{number}" for number in range(1000)]
+    monkeypatch.setitem(
+        globals(), "LIMITS", GuestLimits(quiet=60.0, cases=dict.fromkeys(names, 30.0), host=12 * 3600.0)
+    )
+    guest = Guest(tmp_path, monkeypatch)
+    ended = None
+    for name in names:
+        guest.begin_case(name)
+        ended = ended or guest.pass_(50, guest=50, work=50)
+
+    assert ended == "hang"

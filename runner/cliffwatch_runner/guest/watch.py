@@ -19,7 +19,10 @@ _QUIET_WORK = 4.0
 """Seconds of work that pass for a second of a quiet guest. An emulator takes two to four; for a loop of `pause` hundreds."""
 
 _MOST_WORK = 20.0
-"""Seconds of work for each second of a case's budget, after which it is ended although its guest still prints."""
+"""Seconds of work, or of idling, for each second of a case's budget, after which it is ended although its guest still prints."""
+
+_GUESTS_SHARE = 0.5
+"""Of the host's seconds: a guest that worked and idled for more had its host, and took its time itself."""
 
 EndReason = Literal["stopped", "hang", "too-much-output", "starved"]
 
@@ -29,7 +32,8 @@ class GuestLimits:
     """When a guest is ended for its own doing, and when for its host's.
 
     `quiet` are seconds of the guest's clock without a sign of life; a case may in addition be quiet for as long as it may take,
-    which `cases` has by its name. `host` are seconds of the host's wall clock after which its host is given up.
+    which `cases` has by its name: no other name is one, and each counts once. `host` are seconds of the host's wall clock after which its
+    host is given up.
     """
 
     quiet: float
@@ -50,6 +54,7 @@ class GuestWatch:
         self._meter: Meter | None = None
         self._began = self._last_look = clock.monotonic()
         self._case: str | None = None
+        self._begun: set[str] = set()
         self._heard = False
         self._case_began = self._last_sign = GuestProgress(work=0.0, idle=0.0)
         self._suspected_at: float | None = None
@@ -81,13 +86,16 @@ class GuestWatch:
         self.too_much = beyond_limits(self._results)
         if self.too_much is not None:
             return "too-much-output"
-        return "starved" if now - self._began > self._limits.host else None
+        if now - self._began > self._limits.host:
+            return "hang" if progress.work + progress.idle > _GUESTS_SHARE * (now - self._began) else "starved"
+        return None
 
     def _hangs(self, progress: GuestProgress, guest_clock: Callable[[], float | None]) -> bool:
         quiet = self._limits.quiet + self._limits.cases.get(self._case or "", 0.0)
         worked = progress.work - self._last_sign.work
         if (
             progress.idle - self._last_sign.idle > self._limits.quiet
+            or progress.idle - self._case_began.idle > _MOST_WORK * quiet
             or progress.work - self._case_began.work > _MOST_WORK * quiet
             or worked > _QUIET_WORK * quiet
         ):
@@ -102,9 +110,14 @@ class GuestWatch:
     def _take_signs(self, progress: GuestProgress) -> None:
         """A case that begins and a line on the console are signs of life."""
         case = (read_guest_file(self._results, "current", limit=200) or "").strip() or None
-        if case != self._case:
+        if case != self._case and (case is None or self._begins(case)):
             self._case, self._case_began, self._heard = case, progress, True
             if case is not None:
+                self._begun.add(case)
                 self._on_case(case)
         if self._heard:
             self._last_sign, self._suspected_at, self._heard = progress, None, False
+
+    def _begins(self, name: str) -> bool:
+        """Whether the name is that of a planned case which has not begun before: a guest may write any, for ever."""
+        return name in self._limits.cases and name not in self._begun

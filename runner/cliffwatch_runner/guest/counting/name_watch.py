@@ -20,6 +20,9 @@ BEFORE = ""
 """In the place of a case, where the guest is in none yet: objects of the processes that prepare it."""
 
 _EVERY_SECONDS = 1.0
+_MOST_CASES = 10_000
+"""By name, of which a guest may make up any."""
+
 _MOST_PIECES = 100_000
 _MOST_OF_CASE = 2000
 """Memory that grows is another piece at every look: a long case must not take the room of those after it."""
@@ -95,7 +98,7 @@ class NameWatch:
 
 
 def _take(case: str, pieces: Sequence[P], seen: dict[str, Counter[P]]) -> None:
-    if sum(map(len, seen.values())) < _MOST_PIECES:
+    if sum(map(len, seen.values())) < _MOST_PIECES and (case in seen or len(seen) < _MOST_CASES):
         of_case = seen.setdefault(case, Counter())
         of_case.update([each for each in pieces if each in of_case or len(of_case) < _MOST_OF_CASE])
 
