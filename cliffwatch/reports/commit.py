@@ -78,7 +78,7 @@ def _row(row: Comparison, usual: float) -> Iterator[str]:
 
 
 def _below(text: str) -> Iterator[str]:
-    for line in textwrap.wrap(text, WIDTH - 9, break_long_words=True):
+    for line in textwrap.wrap(text, WIDTH - 9, break_on_hyphens=False):
         yield cut(f"|        {line}")
 
 
@@ -113,7 +113,7 @@ def _functions(compared: ComparisonSet, context: ReportContext) -> Iterator[str]
 
 
 def _wrapped(text: str) -> list[str]:
-    return textwrap.wrap(text, WIDTH, break_long_words=True) or [""]
+    return textwrap.wrap(text, WIDTH, break_on_hyphens=False) or [""]
 
 
 def _short(text: str, width: int) -> str:

@@ -55,7 +55,7 @@ def text_report(
     lines = [*_failures(context, styles)]
     lines.append(styles("strong", _sentence(compared)))
     for warning in compared.warnings:
-        lines += [styles("doubt", plain(line)) for line in textwrap.wrap(warning, width)]
+        lines += [styles("doubt", plain(line)) for line in textwrap.wrap(warning, width, break_on_hyphens=False)]
     lines += _about(compared, context, names)
     columns = tuple(column for column in range(len(_HEADS)) if column != _THRESHOLD or thresholds_differ(rows))
     for suite, group in groupby(rows, key=lambda row: row.case.suite):

@@ -80,7 +80,7 @@ def mail_opening(compared: ComparisonSet) -> Iterator[str]:
 
 def _opening(compared: ComparisonSet) -> Iterator[str]:
     for line in mail_opening(compared):
-        yield from textwrap.wrap(line, _WIDTH) if line in compared.warnings else [line]
+        yield from textwrap.wrap(line, _WIDTH, break_on_hyphens=False) if line in compared.warnings else [line]
 
 
 def _facts(compared: ComparisonSet, context: ReportContext) -> Iterator[str]:

@@ -24,7 +24,7 @@ def text_of_arms(
     room = max(map(len, names))
     lines = [styles("strong", f"{len(names)} arms, each against {names[0]}")]
     for warning in shared_warnings(compared):
-        lines += [styles("doubt", plain(line)) for line in textwrap.wrap(warning, width)]
+        lines += [styles("doubt", plain(line)) for line in textwrap.wrap(warning, width, break_on_hyphens=False)]
     lines.append(f"  {names[0]:<{room}}  {plain(compared[0].base.label)}")
     for name, each in zip(names[1:], compared, strict=True):
         lines += [f"  {name:<{room}}  {plain(each.head.label)}", f"  {'':<{room}}  {sentence(each)}"]
@@ -66,7 +66,9 @@ def commit_of_arms(compared: Sequence[ComparisonSet], context: ReportContext) ->
     room = max(map(len, names))
     labels = (compared[0].base.label, *(each.head.label for each in compared))
     lines = [f"{len(names)} arms, each against {names[0]}:"]
-    lines += [line for warning in shared_warnings(compared) for line in textwrap.wrap(warning, WIDTH)]
+    lines += [
+        line for warning in shared_warnings(compared) for line in textwrap.wrap(warning, WIDTH, break_on_hyphens=False)
+    ]
     lines += [f"  {name:<{room}}  {plain(label)}" for name, label in zip(names, labels, strict=True)]
     blocks = ["\n".join(cut(line) for line in (*lines, *_narrow_matrix(compared))) + "\n"]
     for index, each in enumerate(without_shared_warnings(compared)):
