@@ -50,8 +50,10 @@ def parse_release(text: str) -> Release | None:
     return (int(match[1]), int(match[2])) if match else None
 
 
-def support(benchmark: Benchmark, offered: frozenset[str], release: Release) -> Supported | Unsupported | Missing:
-    """Whether a tree of `release` that offers `offered` can run a benchmark.
+def support(
+    benchmark: Benchmark, offered: frozenset[str], release: Release, other_names: frozenset[str] = frozenset()
+) -> Supported | Unsupported | Missing:
+    """Whether a tree of `release` that offers `offered` can run a benchmark, which other trees call by `other_names`.
 
     Missing is allowed only below the release that brought the benchmark: otherwise a branch that drops one by accident
     would pass as an old tree.
@@ -60,6 +62,14 @@ def support(benchmark: Benchmark, offered: frozenset[str], release: Release) -> 
         return Unsupported(f"until {_shown(benchmark.until)}: {benchmark.until_reason}")
     if benchmark.offered_as in offered:
         return Supported()
+    other = next(iter(sorted(other_names & offered)), None)
+    if other is not None:
+        return Unsupported(f"bench of this tree calls it {other}")
+    return _lacking(benchmark, release)
+
+
+def _lacking(benchmark: Benchmark, release: Release) -> Unsupported | Missing:
+    """Of a tree that does not offer it under any name."""
     if benchmark.loop_of:
         return Unsupported(f"the lookups of {benchmark.loop_of} cannot be taken out in this tree")
     since = f"{'about ' if benchmark.since_uncertain else ''}{_shown(benchmark.since)}"

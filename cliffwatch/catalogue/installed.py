@@ -16,6 +16,16 @@ def suite_of(benchmark: str) -> str | None:
     return load_catalogue().suite_of(benchmark)
 
 
+def renamed(case: CaseKey) -> CaseKey:
+    """The case under the name that its benchmark has now."""
+    if not may_have(case.benchmark):
+        return case
+    from cliffwatch.catalogue.load import load_catalogue  # noqa: PLC0415 - as above
+
+    name = load_catalogue().renamed(case.suite, case.benchmark)
+    return case if name is None else case._replace(benchmark=name)
+
+
 def traits(case: CaseKey, metric: str, unit: str, mode: Mode | None) -> MetricTraits:
     """See `Catalogue.traits`."""
     if not may_have(case.benchmark):

@@ -27,9 +27,18 @@ class Catalogue:
     def _by_benchmark(self) -> Mapping[str, tuple[Suite, Benchmark]]:
         return {benchmark.name: (suite, benchmark) for suite in self.suites for benchmark in suite.benchmarks}
 
+    @cached_property
+    def _by_former_name(self) -> Mapping[str, tuple[Suite, Benchmark]]:
+        return {former: entry for entry in self._by_benchmark.values() for former in entry[1].formerly}
+
     def suite_of(self, benchmark: str) -> str | None:
-        entry = self._by_benchmark.get(benchmark)
+        entry = self._by_benchmark.get(benchmark) or self._by_former_name.get(benchmark)
         return entry[0].name if entry else None
+
+    def renamed(self, suite: str, benchmark: str) -> str | None:
+        """The name that a benchmark of this suite has now; None where it was not renamed."""
+        entry = self._by_former_name.get(benchmark)
+        return entry[1].name if entry and entry[0].name == suite else None
 
     def benchmark(self, name: str) -> Benchmark | None:
         entry = self._by_benchmark.get(name)
@@ -37,7 +46,8 @@ class Catalogue:
 
     def traits(self, case: CaseKey, metric: str, unit: str, mode: Mode | None) -> MetricTraits:
         """What a comparison must know of a metric; a benchmark that is not in the catalogue is judged by its unit."""
-        suite, benchmark = self._by_benchmark.get(case.benchmark, (None, None))
+        known = self._by_benchmark.get(case.benchmark) or self._by_former_name.get(case.benchmark)
+        suite, benchmark = known or (None, None)
         shape = None if suite is None or benchmark is None else suite.shapes(benchmark).get(metric)
         if suite is None or benchmark is None or shape is None:
             unknown = traits_of_unknown(metric, unit)

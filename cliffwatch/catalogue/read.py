@@ -69,6 +69,7 @@ def _contradictions(document: SuiteFile | ProgramSuiteFile) -> Iterator[Fault]:
         place = ("benchmark", index)
         yield from _of_kind(benchmark, place)
         yield from _twice(benchmark.name, benchmark.sweep, place)
+    yield from _of_former_names(document.benchmark)
     yield from _of_metrics(document)
 
 
@@ -90,6 +91,18 @@ def _of_program(document: ProgramSuiteFile) -> Iterator[Fault]:
         yield Fault(
             ("metrics",), "a suite with a program says which metrics it prints: at least one, with unit and better"
         )
+
+
+def _of_former_names(benchmarks: Sequence[BenchmarkTable]) -> Iterator[Fault]:
+    """A name became one other name."""
+    known: dict[str, str] = {}
+    for index, benchmark in enumerate(benchmarks):
+        for name in benchmark.formerly:
+            place = ("benchmark", index, "formerly")
+            if name == benchmark.name:
+                yield Fault(place, f"'formerly' has {name!r}, the name that the benchmark has now")
+            elif known.setdefault(name, benchmark.name) != benchmark.name:
+                yield Fault(place, f"'formerly' has {name!r}, which was the name of '{known[name]}' already")
 
 
 def _of_loops(document: SuiteFile | ProgramSuiteFile) -> Iterator[Fault]:

@@ -118,6 +118,7 @@ class Benchmark:
     `kind` is None where the catalogue does not know it and the lines will tell. `since` is the release that brought it,
     `until` the first one in which it cannot work any more. `primary` names the metric that decides.
 
+    `formerly` are its names in trees from before it was renamed, each of which its suite may have as a benchmark too.
     `empty_loop` names the benchmark of this suite that runs the loop alone, whose times are subtracted. `loop_of` names the one of bench
     that this is the loop of: bench is built a second time for it, with the lookups taken out of the BPF program.
     """
@@ -135,6 +136,7 @@ class Benchmark:
     cases: tuple[CaseSpec, ...]
     empty_loop: str = ""
     loop_of: str = ""
+    formerly: tuple[str, ...] = ()
 
     @property
     def offered_as(self) -> str:
@@ -204,6 +206,11 @@ class Suite:
             for case in benchmark.cases
             if profile in case.profiles
         )
+
+    def other_names(self, benchmark: Benchmark) -> frozenset[str]:
+        """What other trees call a benchmark, before it was renamed and since."""
+        later = (each.name for each in self.benchmarks if benchmark.name in each.formerly)
+        return frozenset((*benchmark.formerly, *later))
 
     def shapes(self, benchmark: Benchmark) -> Mapping[str, MetricShape]:
         """The metrics of a benchmark, by name: those of its kind; of a suite with a program of its own those that the suite declares, of which

@@ -120,6 +120,7 @@ class BenchmarkTable(Table, frozen=True, kw_only=True):
     """A benchmark; `args` and `min_cpus` are of all its cases. Seconds in `deadline`."""
 
     name: str
+    formerly: list[str] = []
     kind: str
     about: str
     since: Release
@@ -139,6 +140,7 @@ class BenchmarkTable(Table, frozen=True, kw_only=True):
     def benchmark(self) -> Benchmark:
         return Benchmark(
             name=self.name,
+            formerly=tuple(self.formerly),
             kind=self.kind,
             about=self.about,
             since=_release(self.since),

@@ -95,8 +95,9 @@ def show(name: str) -> None:
 def _show_benchmark(console: Console, benchmark: Benchmark, *, of_bench: bool) -> None:
     about = "about " if benchmark.since_uncertain else ""
     since = f"since linux {about}{benchmark.since[0]}.{benchmark.since[1]}, " if of_bench else ""
+    formerly = f"formerly {', '.join(benchmark.formerly)}, " if benchmark.formerly else ""
     repeats = f"repeats within {benchmark.icount.repeatability:.2%}" if benchmark.icount.assume == "exact" else "noisy"
-    console.print(f"[bold]{benchmark.name}[/]  {since}icount: {repeats}\n  {benchmark.about}", soft_wrap=True)
+    console.print(f"[bold]{benchmark.name}[/]  {since}{formerly}icount: {repeats}\n  {benchmark.about}", soft_wrap=True)
     for case in benchmark.cases:
         params = " ".join(f"{name}={value}" for name, value in case.params) or "defaults"
         console.print(f"    {params:<40} {', '.join(case.profiles)}")

@@ -5,6 +5,7 @@ a comparison are put together.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from cliffwatch.catalogue import installed
@@ -15,6 +16,7 @@ from cliffwatch.comparing.environments.varying import refuse_undeclared
 from cliffwatch.comparing.loops.overhead import compare_less
 from cliffwatch.comparing.rows import Traits
 from cliffwatch.comparing.thresholds import ALPHA, Method
+from cliffwatch.comparing.verdicts.former_names import under_present_names
 from cliffwatch.failure import Failure, wrong_usage
 from cliffwatch.samples import CONTROL, Arm, Boot, compared_arms
 from cliffwatch.stats.stages import ADAPTIVE, Look, Stages
@@ -77,6 +79,7 @@ def compare_run(sides: Sides) -> ComparisonSet | Failure:
 
 def compare_all(sides: Sides) -> tuple[ComparisonSet, ...] | Failure:
     """Head and each further arm against base."""
+    sides = _under_present_names(sides)
     if sides.varying:
         refused = refuse_undeclared(sides.base, (sides.head, *sides.further), sides.varying)
         if refused is not None:
@@ -94,6 +97,19 @@ def compare_all(sides: Sides) -> tuple[ComparisonSet, ...] | Failure:
     traits = _without_loops(traits)
     less = compare_less(sides.base, sides.head, sides.loop, compared)
     return less if isinstance(less, Failure) else (less,)
+
+
+def _under_present_names(sides: Sides) -> Sides:
+    """The sides with one name for each benchmark that was renamed between them."""
+    arms = [(each.name, each) for each in (sides.base, sides.head, *sides.further)]
+    if not sides.further:
+        arms = [("base", sides.base), ("head", sides.head)]
+    others = [(each.name, each) for each in (sides.control, sides.loop) if each is not None]
+    linked = iter(under_present_names([*arms, *others], installed.renamed))
+    base, head, *further = islice(linked, len(arms))
+    control = None if sides.control is None else next(linked)
+    loop = None if sides.loop is None else next(linked)
+    return replace(sides, base=base, head=head, further=tuple(further), control=control, loop=loop)
 
 
 def _as_declared(sides: Sides) -> Sides:

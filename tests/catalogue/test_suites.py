@@ -93,8 +93,15 @@ def test_local_storage_has_upstreams_whole_sweep(catalogue: Catalogue) -> None:
 
 
 def test_the_profiles_take_the_time_that_they_promise(catalogue: Catalogue) -> None:
+    former = {name for suite in catalogue.suites for each in suite.benchmarks for name in each.formerly}
     minutes = {
-        profile: sum(case.guest_seconds for suite in of_bench(catalogue) for case in suite.cases(profile)) / 60
+        profile: sum(
+            case.guest_seconds
+            for suite in of_bench(catalogue)
+            for case in suite.cases(profile)
+            if case.key.benchmark not in former  # a tree has a benchmark under one of its names
+        )
+        / 60
         for profile in ("smoke", "standard")
     }
 
@@ -138,6 +145,13 @@ def test_a_sweep_is_every_combination_as_options_of_bench(tmp_path: Path) -> Non
         ),
         ("deadline = 30", 'deadline = 30\nempty_loop = "x"', 18, "must be another benchmark of this suite"),
         ("deadline = 30", 'deadline = 30\nempty_loop = "bloom-false-positive"', 18, "must be another benchmark"),
+        ("deadline = 30", 'deadline = 30\nformerly = "x"', 18, "'formerly' must be a list, not str"),
+        (
+            "deadline = 30",
+            'deadline = 30\nformerly = ["bloom-false-positive"]',
+            18,
+            "the name that the benchmark has now",
+        ),
         ("[profiles]", "[profiles", 4, "no TOML"),
     ],
 )
@@ -242,6 +256,41 @@ def test_a_benchmark_may_be_missing_only_below_its_release(catalogue: Catalogue)
     assert isinstance(support(htab_mem, frozenset({"htab-mem"}), (6, 12)), Supported)
     assert isinstance(support(htab_mem, frozenset(), (6, 5)), Unsupported)
     assert isinstance(support(htab_mem, frozenset(), (6, 6)), Missing)
+
+
+def test_a_former_name_is_of_one_benchmark(tmp_path: Path) -> None:
+    table = GOOD[GOOD.index("[[benchmark]]") :].replace("deadline = 30", 'deadline = 30\nformerly = ["old"]')
+    another = table.replace("bloom-false-positive", "bloom-lookup")
+    errors = read_suite(suite_file(tmp_path, GOOD[: GOOD.index("[[benchmark]]")] + table + another))
+
+    assert not isinstance(errors, Suite)
+    assert [error.message for error in errors] == [
+        "'formerly' has 'old', which was the name of 'bloom-false-positive' already"
+    ]
+
+
+def test_a_tree_that_has_a_benchmark_under_its_other_name_does_not_lack_it(catalogue: Catalogue) -> None:
+    uprobes = next(suite for suite in catalogue.suites if suite.name == "uprobes")
+    former, present = (catalogue.benchmark(f"trig-uprobe-{name}") for name in ("nop5", "nop10"))
+    assert former is not None
+    assert present is not None
+
+    for benchmark, offered in ((former, present), (present, former)):
+        names = uprobes.other_names(benchmark)
+        answer = support(benchmark, frozenset({offered.name}), (8, 0), names)
+        assert answer == Unsupported(f"bench of this tree calls it {offered.name}")
+        assert isinstance(support(benchmark, frozenset(), (8, 0), names), Missing)
+
+
+def test_a_name_that_only_other_trees_have_keeps_its_suite(tmp_path: Path) -> None:
+    suite_file(tmp_path, GOOD.replace("deadline = 30", 'deadline = 30\nformerly = ["bloom-wrong"]'))
+    read, errors = read_catalogue(tmp_path)
+
+    assert not errors
+    assert read.suite_of("bloom-wrong") == "bloom"
+    assert read.benchmark("bloom-wrong") is None
+    case = CaseKey("bloom", "bloom-wrong", ())
+    assert read.traits(case, "false-positive-rate", "%", "icount").better == "lower"
 
 
 def test_a_benchmark_that_cannot_work_any_more_is_unsupported_although_it_is_listed(catalogue: Catalogue) -> None:

@@ -1,6 +1,6 @@
 """Cases that differ in the number of processors alone: Go writes GOMAXPROCS behind a benchmark's name (`BenchmarkAdd-8`)."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from cliffwatch.columns import columns_of, with_cases
@@ -31,7 +31,17 @@ def without_processors(arm: Arm) -> Arm | Failure:
             f"{arm.label} has benchmarks on several numbers of processors ({several[0]}), which --ignore-procs would make one",
             "leave --ignore-procs out, or give each side the results of one number",
         )
-    return replace(arm, boots=with_cases(arm.boots, _bare))
+    return with_names(arm, _bare)
+
+
+def with_names(arm: Arm, renamed: Callable[[CaseKey], CaseKey]) -> Arm:
+    """The arm with other names of its cases."""
+    return replace(
+        arm,
+        boots=with_cases(arm.boots, renamed),
+        unchanged=tuple(replace(each, case=renamed(each.case)) for each in arm.unchanged),
+        lost={(renamed(case), metric): why for (case, metric), why in arm.lost.items()},
+    )
 
 
 def _procs_by_case(arm: Arm) -> dict[CaseKey, list[str]]:

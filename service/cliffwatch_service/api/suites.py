@@ -27,7 +27,9 @@ def read_suite(name: Annotated[str, Path(max_length=200)], request: Request, _: 
     if suite is None:
         raise not_found("suite", name)
     benchmarks = [
-        BenchmarkAbout(benchmark=each.name, about=each.about, kind=each.kind, primary=each.primary)
+        BenchmarkAbout(
+            benchmark=each.name, formerly=list(each.formerly), about=each.about, kind=each.kind, primary=each.primary
+        )
         for each in suite.benchmarks
     ]
     whole = SuiteWhole(suite=suite.name, title=suite.title, about=suite.about, benchmarks=benchmarks)

@@ -90,6 +90,7 @@ class SuiteListed(BaseModel):
 
 class BenchmarkAbout(BaseModel):
     benchmark: str
+    formerly: list[str]
     about: str
     kind: str | None
     primary: str | None
