@@ -88,7 +88,7 @@ ORDER BY branch_id = 0, followed DESC, name""".strip()
 def _changes() -> object:
     query = f"""
 SELECT at AS time, '<a href="' || url || '/series/' || series || '">' || state || ' ' || kind || '</a> '
-       || round((100 * size)::numeric, 2) || ' %, ' || left(base, 12) || '..' || left(head, 12)
+       || coalesce(round((100 * size)::numeric, 2) || ' %', base_value || ' to ' || head_value || ' ' || unit) || ', ' || left(base, 12) || '..' || left(head, 12)
        || coalesce(' <a href="' || url || '/regressions/' || report || '">report</a>', '') AS text,
        state || ',' || kind AS tags
 FROM dashboard.change, dashboard.site WHERE {_SERIES} AND state NOT IN ('refuted', 'superseded') AND $__timeFilter(at) ORDER BY at""".strip()
@@ -150,11 +150,11 @@ FROM {_POINTS} WHERE $__timeFilter(at) ORDER BY ordinal DESC NULLS LAST, at DESC
 
 def _list_of_changes() -> object:
     query = f"""
-SELECT at, kind, state, size, ci_low, ci_high, left(base, 12) AS base, left(head, 12) AS head, subject, report
+SELECT at, kind, state, size, ci_low, ci_high, base_value, head_value, left(base, 12) AS base, left(head, 12) AS head, subject, report
 FROM dashboard.change WHERE {_SERIES} ORDER BY at DESC LIMIT 100"""
     return table(
         "Changes",
-        "Steps of this series, refuted ones too. Sizes are fractions of base.",
+        "Steps of this series, refuted ones too. Sizes are fractions of base; a change from or to zero has the values of both sides instead.",
         query,
         links={"head": ("Compare", "${site}/compare/${__data.fields.base}...${__data.fields.head}")},
         units={"size": "percentunit", "ci_low": "percentunit", "ci_high": "percentunit"},

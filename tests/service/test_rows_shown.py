@@ -115,6 +115,8 @@ def change(metric: str, size: float, kind: ChangeKind, state: ChangeState = "con
         size=size,
         ci_low=None,
         ci_high=None,
+        base_value=None,
+        head_value=None,
         found=datetime(2026, 11, 21, tzinfo=UTC),
         series="2" * 32,
         suite="local-storage",

@@ -213,7 +213,15 @@ def _indexed_rows(connection: Connection[Any], compared: ComparisonSet, run: Run
     digests = [series_digest(row.case, row.metric, row.unit, run.platform, run.mode) for row in rows]
     ids = series.series_ids(connection, digests)
     by_series = {
-        ids[digest]: VerdictRow(ids[digest], row.verdict, row.change, row.ci_low, row.ci_high)
+        ids[digest]: VerdictRow(
+            ids[digest],
+            row.verdict,
+            row.change,
+            row.ci_low,
+            row.ci_high,
+            base_value=row.base if row.change is None else None,
+            head_value=row.head if row.change is None else None,
+        )
         for digest, row in zip(digests, rows, strict=True)
         if digest in ids
     }

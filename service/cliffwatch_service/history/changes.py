@@ -32,7 +32,7 @@ def take_changes(connection: Connection[Any], comparison_id: int, now: datetime)
     published = [
         row
         for row in comparisons.verdicts_of(connection, comparison_id)
-        if row.verdict in CHANGES and row.change is not None
+        if row.verdict in CHANGES and (row.change is not None or None not in (row.base_value, row.head_value))
     ]
     if base == head or not ancestry.is_ancestor(connection, base, head):
         return 0
@@ -75,6 +75,8 @@ def keep_confirmed(
         size=row.change,
         ci_low=row.ci_low,
         ci_high=row.ci_high,
+        base_value=None,
+        head_value=None,
         comparison_id=comparison,
         report_id=report,
     )
@@ -103,7 +105,6 @@ KINDS: Mapping[Verdict, ChangeKind] = {
 
 
 def _confirmed(comparison: StoredComparison, row: VerdictRow, report_id: int | None) -> ChangeFacts:
-    assert row.change is not None
     base, head = comparison.base_revision_id, comparison.head_revision_id
     return ChangeFacts(
         digest=change_digest(row.series_id, base, head),
@@ -115,6 +116,8 @@ def _confirmed(comparison: StoredComparison, row: VerdictRow, report_id: int | N
         size=row.change,
         ci_low=row.ci_low,
         ci_high=row.ci_high,
+        base_value=row.base_value,
+        head_value=row.head_value,
         comparison_id=comparison.id,
         report_id=report_id,
     )

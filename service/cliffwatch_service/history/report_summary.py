@@ -5,19 +5,23 @@ from dataclasses import dataclass
 
 from cliffwatch.catalogue.load import load_catalogue
 from cliffwatch.samples import CaseKey, MetricTraits
+from cliffwatch_service.history.change_words import step_words
 from cliffwatch_service.store.history.changes import ChangeRow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tally:
-    """How many series got worse and better, and by how much at most, as fractions; metrics that follow from others are counted
-    in `derived` alone, and those of which nobody said which way is better in `changed`.
+    """How many series got worse and better, and by how much at most, as fractions, None where no such change has a percentage; the first
+    that has none is in words (`0 to 2 B/op`), None where all have one. Metrics that follow from others are counted in `derived` alone, and
+    those of which nobody said which way is better in `changed`.
     """
 
     worse: int
-    worst: float
+    worst: float | None
+    worse_step: str | None
     better: int
-    best: float
+    best: float | None
+    better_step: str | None
     derived: int
     changed: int = 0
 
@@ -36,16 +40,26 @@ def tally(changes: Sequence[ChangeRow]) -> Tally:
     """Of the standing changes of a report. Where none is of a metric that decides, all of them count."""
     standing = standing_changes(changes)
     counted = primary_changes(standing)
-    worse = [abs(change.size) for change in counted if change.kind == "regression"]
-    better = [abs(change.size) for change in counted if change.kind == "improvement"]
+    worse = [change for change in counted if change.kind == "regression"]
+    better = [change for change in counted if change.kind == "improvement"]
     return Tally(
         worse=len(worse),
-        worst=max(worse, default=0.0),
+        worst=_largest(worse),
+        worse_step=_first_step(worse),
         better=len(better),
-        best=max(better, default=0.0),
+        best=_largest(better),
+        better_step=_first_step(better),
         derived=len(standing) - len(counted),
         changed=sum(change.kind == "changed" for change in counted),
     )
+
+
+def _largest(changes: Sequence[ChangeRow]) -> float | None:
+    return max((abs(change.size) for change in changes if change.size is not None), default=None)
+
+
+def _first_step(changes: Sequence[ChangeRow]) -> str | None:
+    return next((step_words(change) for change in changes if change.size is None), None)
 
 
 def largest_changes(changes: Sequence[ChangeRow], most: int) -> list[ChangeRow]:

@@ -15,13 +15,17 @@ from cliffwatch_service.postgres.rows import many, the_one, typed, values
 
 
 class VerdictRow(NamedTuple):
-    """A row of a comparison that is not unchanged, which thousands may be; `change` and its bounds are fractions."""
+    """A row of a comparison that is not unchanged, which thousands may be; `change` and its bounds are fractions. A row without a change
+    has the values of both sides, as far as they were measured.
+    """
 
     series_id: int
     verdict: Verdict
     change: float | None
     ci_low: float | None
     ci_high: float | None
+    base_value: float | None
+    head_value: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,7 +126,8 @@ def keep_comparison(connection: Connection[Any], row: NewComparison, now: dateti
     connection.execute("DELETE FROM verdict WHERE comparison_id = %s", [comparison])
     with connection.cursor() as cursor:
         cursor.executemany(
-            "INSERT INTO verdict (comparison_id, series_id, verdict, change, ci_low, ci_high) VALUES (%s, %s, %s, %s, %s, %s)",
+            "INSERT INTO verdict (comparison_id, series_id, verdict, change, ci_low, ci_high, base_value, head_value)"
+            " VALUES (%s, %s, %s, %s, %s, %s, %s, %s)",
             [(comparison, *each) for each in row.indexed],
         )
     return comparison
@@ -187,7 +192,8 @@ def list_comparisons(
 
 def verdicts_of(connection: Connection[Any], identity: int) -> list[VerdictRow]:
     query = (
-        "SELECT series_id, verdict, change, ci_low, ci_high FROM verdict WHERE comparison_id = %s ORDER BY series_id"
+        "SELECT series_id, verdict, change, ci_low, ci_high, base_value, head_value FROM verdict"
+        " WHERE comparison_id = %s ORDER BY series_id"
     )
     return many(connection, VerdictRow._make).execute(query, [identity]).fetchall()
 

@@ -24,6 +24,7 @@ TOLD = NewsFacts(
     state="new",
     cases=3,
     worst=0.1,
+    step=None,
     base="a" * 40,
     head="b" * 40,
     named=True,
@@ -130,6 +131,8 @@ def later(worse: float, better: float | None, *, series: int = 1, at: int = 20, 
         worse=worse,
         worse_low=worse - half,
         worse_high=worse + half,
+        worse_base=None,
+        worse_head=None,
         culprit_id=10,
         later_base_id=None if better is None else at - 1,
         later_head_id=None if better is None else at,
@@ -137,7 +140,25 @@ def later(worse: float, better: float | None, *, series: int = 1, at: int = 20, 
         later=better,
         later_low=None if better is None else better - half,
         later_high=None if better is None else better + half,
+        later_base_value=None,
+        later_head_value=None,
     )
+
+
+def from_zero(worse: float, *ends: float | None) -> list[LaterChangeRow]:
+    """A regression from 0 to `worse`, and changes after it: what they end at, None of one that has a percentage."""
+    own = replace(later(1.0, -0.5), worse=None, worse_low=None, worse_high=None, worse_base=0.0, worse_head=worse)
+    return [
+        own
+        if end is None
+        else replace(own, later=None, later_low=None, later_high=None, later_base_value=worse, later_head_value=end)
+        for end in ends
+    ]
+
+
+def to_zero(worse: float, base: float) -> list[LaterChangeRow]:
+    """A regression with a percentage, and a change from `base` to zero."""
+    return [replace(later(worse, -1.0), later=None, later_base_value=base, later_head_value=0.0)]
 
 
 FOLLOWS: Callable[[int, int], bool] = lambda culprit, base: base >= culprit  # noqa: E731
@@ -158,6 +179,12 @@ FOLLOWS: Callable[[int, int], bool] = lambda culprit, base: base >= culprit  # n
         ([later(0.1, 1 / 1.1 - 1), later(0.1, None, series=2)], None),
         ([later(0.1, 1 / 1.1 - 1), later(0.05, 1 / 1.05 - 1, series=2)], 20),
         ([later(-0.1, 1 / 0.9 - 1)], 20),
+        (from_zero(2.0, 0.0), 20),
+        (from_zero(2.0, 1.0), None),
+        (from_zero(2.0, None), None),
+        (from_zero(2.0, 0.0, 2.5), None),
+        (to_zero(0.1, 5.5), 20),
+        (to_zero(-0.1, 5.5), None),
     ],
 )
 def test_a_report_is_fixed_when_every_series_is_back(rows: list[LaterChangeRow], fix: int | None) -> None:

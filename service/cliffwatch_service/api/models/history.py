@@ -109,7 +109,8 @@ class RevisionWhole(BaseModel):
 
 
 class Change(Series):
-    """A step of a series, as fractions. `fresh_change`, its bounds and the change that could have been detected are of the comparison that
+    """A step of a series, as fractions. Of a change that has no percentage (from or to zero) `size` is null, and the values are what both
+    sides read. `fresh_change`, its bounds and the change that could have been detected are of the comparison that
     did not bear a candidate out; `waits_for` is the state of the comparison that a candidate waits for. `located_in` is the mode in which a bisection
     located its commit, where that is another than its own.
     """
@@ -117,9 +118,11 @@ class Change(Series):
     change: str
     state: Literal["candidate", "confirmed", "refuted", "superseded"]
     kind: Literal["regression", "improvement", "changed", "step"]
-    size: float
+    size: float | None
     ci_low: float | None
     ci_high: float | None
+    base_value: float | None
+    head_value: float | None
     found: datetime
     base: str
     head: str
@@ -174,12 +177,15 @@ class ReportFix(BaseModel):
 
 
 class ReportNews(BaseModel):
-    """What was said of a report when: `worst` is a fraction."""
+    """What was said of a report when: `worst` is a fraction, null where no regression had a percentage; `step` is the first that had none, in
+    words.
+    """
 
     kind: Literal["new", "more cases", "culprit", "fixed", "closed", "reopened"]
     at: datetime
     cases: int
-    worst: float
+    worst: float | None
+    step: str | None
 
 
 class ReportWhole(ReportFacts):

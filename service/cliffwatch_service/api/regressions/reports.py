@@ -69,6 +69,8 @@ def _change(row: ChangeRow) -> Change:
         size=row.size,
         ci_low=row.ci_low,
         ci_high=row.ci_high,
+        base_value=row.base_value,
+        head_value=row.head_value,
         found=row.found,
         series=row.series,
         suite=row.suite,
@@ -178,7 +180,9 @@ def read_report(report: ReportId, request: Request, service: ServiceHere, _: All
         "changes": [_change(each) for each in changes],
         "triage": entries,
         "fix": fix,
-        "news": [ReportNews(kind=each.kind, at=each.at, cases=each.cases, worst=each.worst) for each in news],
+        "news": [
+            ReportNews(kind=each.kind, at=each.at, cases=each.cases, worst=each.worst, step=each.step) for each in news
+        ],
     }
     return answer(request, whole)
 

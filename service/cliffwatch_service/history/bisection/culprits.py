@@ -2,7 +2,7 @@
 
 from collections.abc import Container, Iterator, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from psycopg import Connection
 
@@ -69,7 +69,7 @@ def _facts(
         if digest in seen:
             continue
         seen.add(digest)
-        size, low, high = _size(judge, step, was)
+        read = _read(judge, step, was)
         yield ChangeFacts(
             digest=digest,
             series_id=was.series_id,
@@ -77,9 +77,11 @@ def _facts(
             head_revision_id=head,
             state="confirmed",
             kind=_kind(was, step),
-            size=size,
-            ci_low=low,
-            ci_high=high,
+            size=read.size,
+            ci_low=read.low,
+            ci_high=read.high,
+            base_value=read.base,
+            head_value=read.head,
             comparison_id=None,
             report_id=None,
         )
@@ -89,16 +91,30 @@ def _kind(was: WideChangeRow, step: Step) -> ChangeKind:
     return "changed" if was.kind == "changed" else step.way
 
 
-def _size(judge: Judge, step: Step, was: WideChangeRow) -> tuple[float, float | None, float | None]:
+class _Read(NamedTuple):
+    """What was read of a change: its size with bounds, or the values of both sides where it has no percentage."""
+
+    size: float | None
+    low: float | None = None
+    high: float | None = None
+    base: float | None = None
+    head: float | None = None
+
+
+def _read(judge: Judge, step: Step, was: WideChangeRow) -> _Read:
     """The change at the culprit with its bounds as far as they were measured; that of the whole range where they were not."""
     row = judge.measured.get(step.pair, {}).get(step.row)
     if step.own is None and row is not None and row.change is not None:
-        return row.change, row.ci_low, row.ci_high
+        return _Read(row.change, row.ci_low, row.ci_high)
     judged = judge.judged(step.pair)
     values = None if judged is None else judged.row(step.row)
-    if values is None or not values.base:
-        return was.size, was.ci_low, was.ci_high
-    return (values.difference if step.own is None else step.own) / values.base, None, None
+    if values is None or values.base is None:
+        return _Read(was.size, was.ci_low, was.ci_high, was.base_value, was.head_value)
+    difference = values.difference if step.own is None else step.own
+    head = values.base + difference
+    if values.base > 0 and head > 0:
+        return _Read(difference / values.base)
+    return _Read(None, base=values.base, head=head)
 
 
 def _keep_reports(

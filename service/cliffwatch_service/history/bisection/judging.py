@@ -17,13 +17,15 @@ ERROR = 0.01
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judge:
     """Answers pairs from the rows of `measured` pairs; `skipped` ones say nothing. `sizes` are the changes of the series that are searched over the whole range, as
-    fractions, all of them exact or none: a noisy row counts as changed from half of that on. `unchanged` are series of measured pairs whose case executes
+    fractions, all of them exact or none: a noisy row counts as changed from half of that on. `differences` are those of the changes that have
+    no percentage, whose size is None, in their unit. `unchanged` are series of measured pairs whose case executes
     nothing that differs, so that it was not measured.
     """
 
     exact: bool
-    sizes: Mapping[str, float]
+    sizes: Mapping[str, float | None]
     measured: Mapping[Pair, Rows]
+    differences: Mapping[str, float] = field(default_factory=dict)
     skipped: frozenset[Pair] = field(default_factory=frozenset)
     unchanged: Mapping[Pair, frozenset[str]] = field(default_factory=dict)
 
@@ -39,18 +41,26 @@ class Judge:
         return self._from_values(pair) if self.exact else None
 
     def _step(self, series: str, row: ComparisonRow) -> RowStep:
-        if row.base is None or row.head is None or row.change is None or row.verdict in TROUBLED:
+        if row.base is None or row.head is None or row.verdict in TROUBLED:
             return RowStep("open")
-        return RowStep(self._way(series, row), row.base, row.head, row.threshold * abs(row.base))
+        way = self._way(series, row, row.head - row.base)
+        return RowStep(way, row.base, row.head, row.threshold * abs(row.base))
 
-    def _way(self, series: str, row: ComparisonRow) -> Way:
-        assert row.change is not None
-        if self.exact:
-            if row.verdict not in DECIDED:
-                return "open"
-            return direction(row, row.change) if row.verdict in CHANGES else "none"
+    def _way(self, series: str, row: ComparisonRow, difference: float) -> Way:
+        change = difference if row.change is None else row.change
+        share = None if self.exact else self._share(series, row, difference)
+        if share is not None:
+            return direction(row, change) if share >= 0.5 else "none"
+        if row.verdict not in DECIDED:
+            return "open"
+        return direction(row, change) if row.verdict in CHANGES else "none"
+
+    def _share(self, series: str, row: ComparisonRow, difference: float) -> float | None:
+        """How much of the whole range's change a row shows; None where both cannot be set against each other."""
         size = self.sizes[series]
-        return direction(row, row.change) if row.change / size >= 0.5 else "none"
+        if size is None:
+            return difference / self.differences[series]
+        return None if row.change is None else row.change / size
 
     def _from_values(self, pair: Pair) -> Judged | None:
         before, after = self._values(pair.base), self._values(pair.head)
@@ -82,9 +92,10 @@ class Judge:
 
 
 def _between(row: ComparisonRow, before: float, after: float) -> RowStep:
-    change = after / before - 1 if before else 0.0
-    way: Way = direction(row, change) if abs(change) >= row.threshold else "none"
-    return RowStep(way, before, after, row.threshold * abs(before))
+    smallest = row.threshold * abs(before)
+    difference = after - before
+    way: Way = direction(row, difference) if difference and abs(difference) >= smallest else "none"
+    return RowStep(way, before, after, smallest)
 
 
 def direction(row: ComparisonRow, change: float) -> Way:

@@ -88,7 +88,7 @@ def course_of(
 
 
 def named_pairs(
-    counted: Iterable[CountedChangeRow], sizes: Mapping[str, float], graph: Graph, row: BisectionRow
+    counted: Iterable[CountedChangeRow], sizes: Mapping[str, float | None], graph: Graph, row: BisectionRow
 ) -> dict[str, Pair]:
     """Of each series the commit within the range whose change in icount shows that in walltime, with the one before: that of the largest such
     change. A range of several commits only where a bisection could not narrow it. Pure.
@@ -120,9 +120,11 @@ def located_end(course: Course, judge: Judge, graph: Graph) -> Found:
     return Found(rows=tuple(course.located), steps=tuple(steps), marks=())
 
 
-def shows(counted: float, timed: float) -> bool:
-    """Whether a change in icount shows one in walltime of the same case and metric; both are fractions."""
-    return bool(timed) and counted / timed >= SHOWS_FROM
+def shows(counted: float | None, timed: float | None) -> bool:
+    """Whether a change in icount shows one in walltime of the same case and metric. Both are fractions; a change that has no percentage
+    is not set against another one.
+    """
+    return counted is not None and timed is not None and timed != 0 and counted / timed >= SHOWS_FROM
 
 
 def _borne_out(judge: Judge, named: Mapping[str, Pair], pairs: Sequence[Pair]) -> dict[str, Pair]:
@@ -206,16 +208,17 @@ def _platform(connection: Connection[Any], row: BisectionRow, now: datetime) -> 
     return min(seen, key=lambda name: (name not in followed, name != DEFAULT_TARGET[0], name), default=None)
 
 
-def _shown(rows: Rows, sizes: Mapping[str, float], about: Sequence[SeriesRow], platform: str) -> str | None:
+def _shown(rows: Rows, sizes: Mapping[str, float | None], about: Sequence[SeriesRow], platform: str) -> str | None:
     """The largest change in walltime that icount shows, with what it reads there; None where it shows none."""
     read = []
     for each in about:
         case = CaseKey(each.suite, each.benchmark, tuple((name, value) for name, value in each.params))
         counted = rows.get(series_digest(case, each.metric, each.unit, platform, "icount"))
+        timed = sizes[each.digest]
         if counted is None or counted.change is None or counted.verdict not in CHANGES:
             continue
-        if shows(counted.change, sizes[each.digest]):
-            read.append((sizes[each.digest], counted.change))
+        if timed is not None and shows(counted.change, timed):
+            read.append((timed, counted.change))
     if not read:
         return None
     timed, change = max(read, key=lambda pair: abs(pair[0]))

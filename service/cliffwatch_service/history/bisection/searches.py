@@ -69,6 +69,7 @@ def judges_of(
         Judge(
             exact=counts,
             sizes={each.series: each.size for each in changes if (each.series in exact) == counts},
+            differences={each.series: _difference(each) for each in changes if each.size is None},
             measured=measured,
             skipped=skipped,
             unchanged=unchanged,
@@ -87,6 +88,13 @@ def searches_of(row: BisectionRow, graph: Graph, judges: Iterable[Judge]) -> lis
         if judge.sizes
         for way in ways
     ]
+
+
+def _difference(change: WideChangeRow) -> float:
+    """Of a change that has no percentage, in its unit."""
+    assert change.base_value is not None
+    assert change.head_value is not None
+    return change.head_value - change.base_value
 
 
 def _exact(rows: Iterable[SeriesRow]) -> set[str]:

@@ -57,7 +57,7 @@ def fix_of(rows: Sequence[LaterChangeRow], follows: Callable[[int, int], bool]) 
         later = [
             each for each in own if each.later_base_id is not None and follows(each.culprit_id, each.later_base_id)
         ]
-        better = [each for each in later if each.later_head is not None and _size(each.later) * _size(each.worse) < 0]
+        better = [each for each in later if each.later_head is not None and _later(each) * _worse(each) < 0]
         if not better or not _is_back(own[0], later):
             return None
         newest = better[-1]
@@ -68,11 +68,36 @@ def fix_of(rows: Sequence[LaterChangeRow], follows: Callable[[int, int], bool]) 
 
 
 def _is_back(own: LaterChangeRow, later: Sequence[LaterChangeRow]) -> bool:
-    worse = _size(own.worse)
-    left = (worse + sum(_size(each.later) for each in later)) * math.copysign(1, worse)
+    if own.worse_base is not None and own.worse_head is not None:
+        return _is_back_at(own.worse_base, own.worse_head, later[-1])
+    worse = _worse(own)
+    left = (worse + sum(_later(each) for each in later)) * math.copysign(1, worse)
     widths = [_width(own.worse_low, own.worse_high), *(_width(each.later_low, each.later_high) for each in later)]
     allowed = max(_REMAINDER * abs(worse), math.hypot(*widths))
     return left <= min(allowed, _MOST_REMAINDER * abs(worse))
+
+
+def _is_back_at(level: float, worse: float, newest: LaterChangeRow) -> bool:
+    """Where a regression has no percentage, values alone tell; what the newest change read has none either where the level is zero."""
+    if newest.later_head_value is None:
+        return False
+    left = (newest.later_head_value - level) * math.copysign(1, worse - level)
+    return left <= _REMAINDER * abs(worse - level)
+
+
+def _worse(own: LaterChangeRow) -> float:
+    return _moved(own.worse, own.worse_base, own.worse_head)
+
+
+def _later(each: LaterChangeRow) -> float:
+    return _moved(each.later, each.later_base_value, each.later_head_value)
+
+
+def _moved(change: float | None, base: float | None, head: float | None) -> float:
+    """A change on the scale on which changes add up. From or to zero is beyond every other change."""
+    if base is not None and head is not None:
+        return math.copysign(math.inf, head - base)
+    return _size(change)
 
 
 def _size(change: float | None) -> float:

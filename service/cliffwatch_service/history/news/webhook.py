@@ -44,6 +44,7 @@ def body_of(whole: NewsWhole) -> bytes:
                 "fix": news.fix,
                 "cases": news.cases,
                 "worst": news.worst,
+                "step": news.step,
                 "platforms": news.platforms,
                 "suites": news.suites,
             },
@@ -57,6 +58,8 @@ def body_of(whole: NewsWhole) -> bytes:
                     "change": each.size,
                     "ci_low": each.ci_low,
                     "ci_high": each.ci_high,
+                    "base_value": each.base_value,
+                    "head_value": each.head_value,
                 }
                 for each in whole.changes[:_MOST_CHANGES]
             ],

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from cliffwatch.counting import counted
 from cliffwatch.reports import figures
 from cliffwatch.reports.styles import plain
+from cliffwatch_service.history.change_words import change_words
 from cliffwatch_service.store.history.changes import ChangeRow
 from cliffwatch_service.store.history.news.outbox import NewsKind, NewsRow
 
@@ -37,12 +38,17 @@ class NewsWhole:
 
 
 def headline(news: NewsRow) -> str:
-    """`bpf: Take the lookup out of line: 4.9 % worse in 15 cases`; of a culprit that is a range, its ends."""
+    """`bpf: Take the lookup out of line: up to 4.9 % worse in 15 cases`, or `worse in 1 case, from 0 to 2 B/op`; of a culprit that is a range,
+    its ends.
+    """
     what = plain(news.subject)[:200] if news.subject else _range(news)
     if not news.cases:
         return f"{what}: no case stands"
     up_to = "up to " if news.cases > 1 else ""
-    return f"{what}: {up_to}{figures.size(round(news.worst, 4))} worse in {counted(news.cases, 'case')}"
+    size = "" if news.worst is None else f"{up_to}{figures.size(round(news.worst, 4))} "
+    one = "one " if news.cases > 1 else ""
+    step = "" if news.step is None else f", {one}from {plain(news.step)}"
+    return f"{what}: {size}worse in {counted(news.cases, 'case')}{step}"
 
 
 def sentence(news: NewsRow) -> str:
@@ -108,7 +114,7 @@ def _cases(whole: NewsWhole) -> Iterator[str]:
     shown = whole.changes[:_MOST_SHOWN]
     for change in shown:
         yield from textwrap.wrap(
-            f"{figures.percent(change.size):>10}  {case_name(change)}",
+            f"{plain(change_words(change)):>10}  {case_name(change)}",
             WIDTH,
             subsequent_indent=" " * 12,
             break_on_hyphens=False,

@@ -64,6 +64,7 @@ def _news(connection: Connection[Any], digest: str, now: datetime) -> NewsFacts 
         state=report.state,
         cases=of_report.worse,
         worst=of_report.worst,
+        step=of_report.worse_step,
         base=report.base,
         head=report.head,
         named=named,

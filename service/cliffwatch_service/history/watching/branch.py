@@ -213,6 +213,8 @@ def _facts(candidate: Candidate) -> ChangeFacts:
         size=candidate.size,
         ci_low=None,
         ci_high=None,
+        base_value=None,
+        head_value=None,
         comparison_id=None,
         report_id=None,
     )

@@ -163,7 +163,7 @@ def _left_open(candidates_left: Sequence[CandidateRow], boots: int) -> str:
 
 
 def _says(row: ComparisonRow | None) -> bool:
-    return row is not None and row.verdict not in TROUBLED and row.change is not None
+    return row is not None and row.verdict not in TROUBLED and (row.change is not None or row.verdict in CHANGES)
 
 
 def _move(connection: Connection[Any], candidate: CandidateRow, row: ConfirmationRow) -> bool:

@@ -19,7 +19,9 @@ ChangeKind = Literal["regression", "improvement", "changed", "step"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeFacts:
-    """A step of a series between two revisions."""
+    """A step of a series between two revisions. `size` is a fraction; of a change that has no percentage it is None, and the values say
+    what both sides read.
+    """
 
     digest: str
     series_id: int
@@ -27,9 +29,11 @@ class ChangeFacts:
     head_revision_id: int
     state: ChangeState
     kind: ChangeKind
-    size: float
+    size: float | None
     ci_low: float | None
     ci_high: float | None
+    base_value: float | None
+    head_value: float | None
     comparison_id: int | None
     report_id: int | None
 
@@ -46,9 +50,11 @@ class ChangeRow:
     digest: str
     state: ChangeState
     kind: ChangeKind
-    size: float
+    size: float | None
     ci_low: float | None
     ci_high: float | None
+    base_value: float | None
+    head_value: float | None
     found: datetime
     series: str
     suite: str
@@ -87,9 +93,11 @@ class WideChangeRow:
     series_id: int
     series: str
     kind: ChangeKind
-    size: float
+    size: float | None
     ci_low: float | None
     ci_high: float | None
+    base_value: float | None
+    head_value: float | None
     comparison_id: int | None
     report_id: int | None
 
@@ -103,12 +111,13 @@ class SpanRow(NamedTuple):
 
 
 _CHANGE = """
-INSERT INTO change (digest, series_id, base_revision_id, head_revision_id, state, kind, size, ci_low, ci_high, comparison_id,
-                    report_id, found)
+INSERT INTO change (digest, series_id, base_revision_id, head_revision_id, state, kind, size, ci_low, ci_high, base_value, head_value,
+                    comparison_id, report_id, found)
 VALUES (%(digest)s, %(series_id)s, %(base_revision_id)s, %(head_revision_id)s, %(state)s, %(kind)s, %(size)s, %(ci_low)s, %(ci_high)s,
-        %(comparison_id)s, %(report_id)s, %(now)s)
+        %(base_value)s, %(head_value)s, %(comparison_id)s, %(report_id)s, %(now)s)
 ON CONFLICT (digest) DO UPDATE SET state = excluded.state, kind = excluded.kind, size = excluded.size,
-    ci_low = excluded.ci_low, ci_high = excluded.ci_high, comparison_id = excluded.comparison_id,
+    ci_low = excluded.ci_low, ci_high = excluded.ci_high, base_value = excluded.base_value, head_value = excluded.head_value,
+    comparison_id = excluded.comparison_id,
     report_id = coalesce(excluded.report_id, change.report_id)
 WHERE change.state <> 'superseded' OR change.kind = 'step'
 """
@@ -133,17 +142,18 @@ def supersede_changes(connection: Connection[Any], ids: Sequence[int]) -> None:
 
 
 _WIDE = """
-SELECT change.id, change.digest, series_id, series.digest AS series, kind, size, ci_low, ci_high, comparison_id, report_id
+SELECT change.id, change.digest, series_id, series.digest AS series, kind, size, ci_low, ci_high, base_value, head_value,
+       comparison_id, report_id
 FROM change JOIN series ON series.id = series_id
 WHERE state = 'confirmed' AND base_revision_id = %(base)s AND head_revision_id = %(head)s AND platform = %(platform)s AND mode = %(mode)s
-ORDER BY abs(size) DESC, change.id
+ORDER BY abs(size) DESC NULLS FIRST, change.id
 """
 
 
 def confirmed_between(
     connection: Connection[Any], base: int, head: int, platform: str, mode: str
 ) -> list[WideChangeRow]:
-    """Confirmed changes on one platform in one mode between two revisions, the largest first."""
+    """Confirmed changes on one platform in one mode between two revisions, the largest first; before them those without a percentage."""
     wanted = {"base": base, "head": head, "platform": platform, "mode": mode}
     return typed(connection, WideChangeRow).execute(_WIDE, wanted).fetchall()
 
@@ -183,8 +193,8 @@ def refute_changes(connection: Connection[Any], ids: Sequence[int]) -> None:
 
 
 _CHANGES = """
-SELECT change.id, change.digest, change.state, kind, size, ci_low, ci_high, found, series.digest AS series, suite, benchmark,
-       params, metric, unit, series.platform, series.mode, base.commit AS base, head.commit AS head, head.subject AS head_subject,
+SELECT change.id, change.digest, change.state, kind, size, ci_low, ci_high, base_value, head_value, found, series.digest AS series,
+       suite, benchmark, params, metric, unit, series.platform, series.mode, base.commit AS base, head.commit AS head, head.subject AS head_subject,
        regression_report.digest AS report, fresh_change, fresh_low, fresh_high, fresh_mde,
        CASE change.state WHEN 'candidate' THEN confirmation.state END AS waits_for, located_in
 FROM change
@@ -221,14 +231,14 @@ def list_changes(
 
 
 def changes_of_report(connection: Connection[Any], report_id: int) -> list[ChangeRow]:
-    """The largest first."""
-    query = _CHANGES + " WHERE report_id = %s ORDER BY abs(size) DESC, change.id"
+    """Those without a percentage, then the largest first."""
+    query = _CHANGES + " WHERE report_id = %s ORDER BY abs(size) DESC NULLS FIRST, change.id"
     return typed(connection, ChangeRow).execute(query, [report_id]).fetchall()
 
 
 def changes_of_reports(connection: Connection[Any], digests: Sequence[str]) -> dict[str, list[ChangeRow]]:
-    """By the digest of their report, the largest first."""
-    query = _CHANGES + " WHERE regression_report.digest = ANY(%s) ORDER BY abs(size) DESC, change.id"
+    """By the digest of their report, in the order of `changes_of_report`."""
+    query = _CHANGES + " WHERE regression_report.digest = ANY(%s) ORDER BY abs(size) DESC NULLS FIRST, change.id"
     by_report: dict[str, list[ChangeRow]] = {digest: [] for digest in digests}
     for row in typed(connection, ChangeRow).execute(query, [list(digests)]).fetchall():
         assert row.report is not None

@@ -17,7 +17,7 @@ class CountedChangeRow(NamedTuple):
     """
 
     series: str
-    size: float
+    size: float | None
     base: str
     head: str
     by_bisection: bool
@@ -30,7 +30,7 @@ JOIN series AS counted ON counted.case_id = timed.case_id AND counted.metric = t
 JOIN change ON series_id = counted.id
 JOIN revision AS base ON base.id = base_revision_id JOIN revision AS head ON head.id = head_revision_id
 WHERE timed.digest = ANY(%s) AND counted.mode = 'icount' AND state = 'confirmed'
-ORDER BY timed.digest, abs(size) DESC, change.id
+ORDER BY timed.digest, abs(size) DESC NULLS LAST, change.id
 """
 
 

@@ -11,6 +11,7 @@ from fastapi.responses import Response
 from psycopg import Connection
 
 from cliffwatch_service.compare.naming import revision_named
+from cliffwatch_service.history.change_words import change_words
 from cliffwatch_service.history.published_results import Reference, references
 from cliffwatch_service.history.report_summary import is_confirmed, standing_changes
 from cliffwatch_service.history.watching.relative import FEWEST
@@ -233,7 +234,7 @@ def _data(
             {
                 "at": positions[each.head],
                 "kind": each.kind if is_confirmed(each) else "step",
-                "size": each.size,
+                "words": change_words(each),
             }
             for each in standing_changes(changes)
             if each.head in positions

@@ -15,6 +15,7 @@ from cliffwatch.reports import figures
 from cliffwatch.reports.styles import visible
 from cliffwatch.stats.published_size import LEVEL
 from cliffwatch.tree_addresses import without_credentials
+from cliffwatch_service.history.change_words import change_words
 from cliffwatch_service.history.report_summary import is_confirmed, is_counted
 from cliffwatch_service.http.context import Service
 from cliffwatch_service.web.layout.assets import asset
@@ -65,6 +66,7 @@ def _templates() -> Environment:
     }
     environment.filters |= {
         "percent": figures.percent,
+        "change_words": change_words,
         "size": figures.size,
         "value": figures.value,
         "ago": ago,

@@ -38,7 +38,7 @@
     for (const change of data.changes) {
       const sign = change.kind === "regression" ? "▲" : change.kind === "improvement" ? "▼" : change.kind === "changed" ? "≠" : "◇";
       const colour = change.kind === "regression" ? style("--worse") : change.kind === "improvement" ? style("--better") : style("--quiet");
-      across(plot, change.at, colour, [], `${sign} ${change.size > 0 ? "+" : ""}${(100 * change.size).toFixed(2)} %`);
+      across(plot, change.at, colour, [], `${sign} ${change.words}`);
     }
     const { ctx, bbox } = plot;
     ctx.save();

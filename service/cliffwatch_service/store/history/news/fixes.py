@@ -22,7 +22,8 @@ class FixRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaterChangeRow:
-    """A regression of a report, and a confirmed change of its series elsewhere; None where the series has no other. `declined` is the
+    """A regression of a report, and a confirmed change of its series elsewhere; None where the series has no other. Changes without a
+    percentage have the values of both sides in place of their sizes. `declined` is the
     commit of which somebody said that it does not fix the report, or fixes it whatever measurements show.
     """
 
@@ -32,9 +33,11 @@ class LaterChangeRow:
     owner: str | None
     declined: str | None
     series_id: int
-    worse: float
+    worse: float | None
     worse_low: float | None
     worse_high: float | None
+    worse_base: float | None
+    worse_head: float | None
     culprit_id: int
     later_base_id: int | None
     later_head_id: int | None
@@ -42,6 +45,8 @@ class LaterChangeRow:
     later: float | None
     later_low: float | None
     later_high: float | None
+    later_base_value: float | None
+    later_head_value: float | None
 
 
 def fix_of(connection: Connection[Any], report_id: int) -> FixRow | None:
@@ -68,8 +73,10 @@ _LATER = """
 SELECT report.id AS report_id, report.digest AS report, report.state, report.owner,
        (SELECT commit FROM report_fix WHERE report_id = report.id AND NOT verified) AS declined, own.series_id,
        own.size AS worse, own.ci_low AS worse_low, own.ci_high AS worse_high,
+       own.base_value AS worse_base, own.head_value AS worse_head,
        own.head_revision_id AS culprit_id, later.base_revision_id AS later_base_id, later.head_revision_id AS later_head_id,
-       head.commit AS later_head, later.size AS later, later.ci_low AS later_low, later.ci_high AS later_high
+       head.commit AS later_head, later.size AS later, later.ci_low AS later_low, later.ci_high AS later_high,
+       later.base_value AS later_base_value, later.head_value AS later_head_value
 FROM regression_report AS report
 JOIN change AS own ON own.report_id = report.id AND own.kind = 'regression' AND own.state = 'confirmed'
 LEFT JOIN change AS later ON later.series_id = own.series_id AND later.state = 'confirmed' AND later.id <> own.id

@@ -17,7 +17,9 @@ DeliveryState = Literal["waiting", "delivered", "given up"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewsFacts:
-    """News of a report, with what stood in the report then: `worst` is a fraction, `named` whether head is the culprit itself."""
+    """News of a report, with what stood in the report then: `worst` is the largest regression, a fraction, None where none has a
+    percentage; `step` the first that has none, in words; `named` whether head is the culprit itself.
+    """
 
     digest: str
     report_id: int
@@ -26,7 +28,8 @@ class NewsFacts:
     written: datetime
     state: ReportState
     cases: int
-    worst: float
+    worst: float | None
+    step: str | None
     base: str
     head: str
     named: bool
@@ -145,8 +148,8 @@ def newest(connection: Connection[Any], *, suite: str | None, branch: int | None
 def insert_news(connection: Connection[Any], facts: NewsFacts) -> int:
     """Their id."""
     inserted = values(connection, int).execute(
-        "INSERT INTO news (digest, report_id, kind, at, written, state, cases, worst, base, head, named, subject, author, platforms,"
-        " suites, fix) VALUES (%(digest)s, %(report_id)s, %(kind)s, %(at)s, %(written)s, %(state)s, %(cases)s, %(worst)s, %(base)s, %(head)s,"
+        "INSERT INTO news (digest, report_id, kind, at, written, state, cases, worst, step, base, head, named, subject, author, platforms,"
+        " suites, fix) VALUES (%(digest)s, %(report_id)s, %(kind)s, %(at)s, %(written)s, %(state)s, %(cases)s, %(worst)s, %(step)s, %(base)s, %(head)s,"
         " %(named)s, %(subject)s, %(author)s, %(platforms)s, %(suites)s, %(fix)s) RETURNING id",
         asdict(facts),
     )
