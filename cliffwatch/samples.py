@@ -57,6 +57,16 @@ HOST_FAULTS = "host-faults"
 """The setting of a file that has the faults of an arm's host."""
 
 
+def written_faults(faults: Iterable[str]) -> str:
+    """The faults of a host as the text of that setting."""
+    return "; ".join(dict.fromkeys(faults))
+
+
+def read_faults(settings: Mapping[str, str]) -> tuple[str, ...]:
+    """What the setting says; nothing where there is none."""
+    return tuple(fault for fault in settings.get(HOST_FAULTS, "").split("; ") if fault)
+
+
 REFUSED_BY_VERIFIER = "the verifier refuses it"
 """Why a program was not taken, where no more is known than that."""
 

@@ -15,6 +15,7 @@ from cliffwatch.catalogue.load import load_catalogue
 from cliffwatch.command.report_options import refuse_unwritable
 from cliffwatch.command.terminal import echo_failure
 from cliffwatch.comparing.environments.differences import assumed_traits
+from cliffwatch.comparing.validity import host_warning
 from cliffwatch.counting import counted
 from cliffwatch.failure import Exit, Failure, wrong_usage
 from cliffwatch.formats.result_directory import read_run
@@ -225,7 +226,8 @@ def _text(source: _Source, arms: Sequence[Arm], form: _Form) -> str:
             format_matrix(arm, form.layout, lambda case, metric, unit: traits(case, metric, unit, None).primary)
             for arm in arms
         )
-        return "\n".join(filter(None, tables))
+        text = "\n".join(filter(None, tables))
+        return text and "\n\n".join((*_host_warning(arms), text))
     if form.name == "kcidb":
         record = source.record
         reported = (
@@ -235,10 +237,15 @@ def _text(source: _Source, arms: Sequence[Arm], form: _Form) -> str:
         )
         return format_kcidb(arms, reported, lambda case, metric, unit, mode: traits(case, metric, unit, mode).primary)
     if form.name == "bmf":
-        click.echo(f"cliffwatch: {_lost_in_bencher(arms[0])}", err=True)
+        for line in (_lost_in_bencher(arms[0]), *_host_warning(arms)):
+            click.echo(f"cliffwatch: {line}", err=True)
         return format_bencher(arms[0])
     of_run = tuple(source.arms.values())
     return go_bench_report(arms, traits, settings=source.settings, of_run=of_run)
+
+
+def _host_warning(arms: Sequence[Arm]) -> tuple[str, ...]:
+    return host_warning(fault for arm in arms for fault in arm.host_faults)
 
 
 def _lost_in_bencher(arm: Arm) -> str:

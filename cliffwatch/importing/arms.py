@@ -10,7 +10,7 @@ from cliffwatch.columns import BootsOfColumns, BootTable, Columns, RowKey
 from cliffwatch.importing.problems import in_suite, with_problems
 from cliffwatch.parsers.readings import ArmDescription, BootOrigin, Found, Parsed
 from cliffwatch.parsers.sample_table import SampleTable
-from cliffwatch.samples import COMPARED, HOST_FAULTS, MACHINE, Arm, Boot, CaseKey, Sample, mode_named
+from cliffwatch.samples import COMPARED, HOST_FAULTS, MACHINE, Arm, Boot, CaseKey, Sample, mode_named, read_faults
 
 if TYPE_CHECKING:
     from cliffwatch.formats.arms.declared_metrics import Declared
@@ -99,7 +99,7 @@ def _arm(name: str, boots: Sequence[Boot], parsed: Parsed, label: str) -> Arm:
         boots=boots,
         facts=facts,
         warnings=description.warnings,
-        host_faults=tuple(fault for fault in settings.get(HOST_FAULTS, "").split("; ") if fault),
+        host_faults=read_faults(settings),
         environment={key: settings[key] for key in (COMPARED if mode else MACHINE) if key in settings},
         recorded={key: text for key, text in settings.items() if _is_of_the_machine(key)},
         # What benchstat may assume of a unit holds for all cases that have it; of a run of ours each case is known better.

@@ -46,13 +46,21 @@ from cliffwatch.samples import Arm, Boot, CaseKey, CaseOutcome, Sample
 
 DATA = Path(__file__).parents[1] / "data"
 OURS = ("csv", "parquet", "go-bench")
+FAULTS = ("smt: on", "boost: on")
 
 
 def cliffwatch(*arguments: object) -> Result:
     return CliRunner().invoke(main, [str(argument) for argument in arguments], catch_exceptions=False)
 
 
-def written(folder: Path, arms: Sequence[Arm], *, notable: float | None = None, staged: bool = False) -> Path:
+def written(
+    folder: Path,
+    arms: Sequence[Arm],
+    *,
+    notable: float | None = None,
+    staged: bool = False,
+    host_faults: tuple[str, ...] = (),
+) -> Path:
     """A result directory of these arms, as the runner writes one."""
     like = read_run_record((DATA / "runs/uninlined/run.json").read_bytes())
     assert isinstance(like, RunRecord)
@@ -68,7 +76,9 @@ def written(folder: Path, arms: Sequence[Arm], *, notable: float | None = None, 
         boots=(),
     )
     measured_by = {"mode": arms[0].mode, "platform": arms[0].platform}
-    record = msgspec.structs.replace(like, arms=tuple(map(arm_record, arms)), plan=plan, **measured_by)
+    record = msgspec.structs.replace(
+        like, arms=tuple(map(arm_record, arms)), plan=plan, host_faults=host_faults, **measured_by
+    )
     for each in arms:
         for boot in each.boots:
             place = folder / "boots" / f"{boot.index:03d}-{each.name}"
@@ -130,7 +140,7 @@ def runs(folder: Path) -> Iterator[tuple[Path, bool]]:
         measured("head", "walltime", 10, 1.05),
         measured("control", "walltime", 20),
     ]
-    yield written(folder / "walltime", walltime, notable=0.03, staged=True), True
+    yield written(folder / "walltime", walltime, notable=0.03, staged=True, host_faults=FAULTS), True
     panics = dies(head, SEQ_GET, range(12), "panic", "=HYPERLINK: kernel BUG at 'mm'")
     yield written(folder / "panics", [base, panics, control]), False
     some = dies(
@@ -272,6 +282,58 @@ def test_any_text_comes_back_from_parquet(tmp_path: Path) -> None:
     assert isinstance(table, Table)
     assert table.arms["base"].label == odd.label
     assert table.arms["base"].boots == odd.boots
+
+
+NO_BENCH_HOST = "no bench host (smt: on; boost: on)"
+
+
+@pytest.fixture
+def on_no_bench_host(tmp_path: Path) -> Path:
+    arms = [measured("base", "walltime", 1), measured("head", "walltime", 10)]
+    return written(tmp_path / "faulty", arms, host_faults=FAULTS)
+
+
+@pytest.mark.parametrize("form", [*OURS, "kcidb"])
+def test_what_is_amiss_with_the_host_comes_back(form: str, tmp_path: Path, on_no_bench_host: Path) -> None:
+    out = tmp_path / f"export.{form}"
+    assert cliffwatch("export", on_no_bench_host, "--format", form, "--out", out).exit_code == 0
+
+    back = import_file(out)
+
+    assert isinstance(back, ImportedFile)
+    assert {arm.host_faults for arm in back.arms.values()} == {FAULTS}
+    assert NO_BENCH_HOST in " ".join(cliffwatch("compare", out).stdout.split())
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_each_of_several_runs_keeps_what_is_amiss_with_its_host(
+    form: str, tmp_path: Path, on_no_bench_host: Path
+) -> None:
+    fine = replace(measured("base", "walltime", 1), label="fine")
+    rows_ = [*rows_of_arm("a" * 32, fine, fine.boots, {})]
+    read = read_run(on_no_bench_host)
+    assert isinstance(read, Run)
+    head = read.arms["head"]
+    rows_ += rows_of_arm("b" * 32, head, head.boots, {"host-faults": "; ".join(FAULTS)})
+    out = tmp_path / f"two.{form}"
+    with out.open("wb") as file:
+        if form == "parquet":
+            write_parquet(file, rows_)
+        else:
+            file.writelines(csv_lines(rows_))
+
+    back = import_file(out)
+
+    assert isinstance(back, ImportedFile)
+    assert [arm.host_faults for arm in back.arms.values()] == [(), FAULTS]
+
+
+def test_a_matrix_and_the_standard_error_of_bencher_say_what_is_amiss(on_no_bench_host: Path, tmp_path: Path) -> None:
+    bencher = cliffwatch("export", on_no_bench_host, "--format", "bmf", "--out", tmp_path / "out.json")
+    assert NO_BENCH_HOST in bencher.stderr
+    run = written(tmp_path / "run", [published_string_maps()], host_faults=FAULTS)
+    words = ("--format", "matrix", "--down", "threads", "--across", "map", "--metric", "total")
+    assert NO_BENCH_HOST in cliffwatch("export", run, *words).stdout.splitlines()[0]
 
 
 def test_spreadsheets_run_nothing_of_an_export(tmp_path: Path) -> None:

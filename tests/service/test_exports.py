@@ -85,6 +85,18 @@ def test_what_a_host_has_on_its_disk_comes_back_from_the_service(
             assert set(boot.outcomes) == set(of_run.outcomes)
 
 
+@pytest.mark.parametrize("form", ["csv", "parquet", "go-bench", "kcidb"])
+def test_what_is_amiss_with_the_host_is_exported(running: Any, tmp_path: Path, form: str) -> None:
+    run = run_of(boots=3, cases=1)
+    run.record["host_faults"] = ["smt: on", "boost: on"]
+    with running.http("upload") as http:
+        put_all(http, run)
+
+    back = imported(exported(running, run.digest, tmp_path / "export", format=form))
+
+    assert {arm.host_faults for arm in back.arms.values()} == {("smt: on", "boost: on")}
+
+
 def test_json_has_the_columns_of_the_table(running: Any) -> None:
     run = run_of(boots=1, cases=2)
     with running.http("upload") as http:

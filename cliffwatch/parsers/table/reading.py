@@ -31,6 +31,7 @@ from cliffwatch.samples import (
     Mode,
     Sample,
     mode_named,
+    read_faults,
 )
 
 MOST_PROBLEMS = 1000
@@ -197,6 +198,7 @@ def _arm(name: str, rows: _ArmRows) -> Arm:
         failure=failure if isinstance(failure, str) else None,
         environment={key: value for key, value in environment.items() if key in _COMPARED},
         assumed=_assumed(rows.about.get("assumed")),
+        host_faults=read_faults(texts_of(rows.about.get("settings"))),
         warnings=tuple(each for each in warnings if isinstance(each, str)) if isinstance(warnings, list) else (),
         recorded={key: value for key, value in environment.items() if key not in _COMPARED},
     )

@@ -28,7 +28,7 @@ from cliffwatch.reports.exports.kcidb_form import (
     Value,
     Version,
 )
-from cliffwatch.samples import Arm, CaseKey, CaseOutcome, CaseStatus, Mode
+from cliffwatch.samples import HOST_FAULTS, Arm, CaseKey, CaseOutcome, CaseStatus, Mode, written_faults
 from cliffwatch.tree_addresses import TreeAddress, read_address
 
 VERSION = Version(major=5, minor=3)
@@ -181,7 +181,14 @@ def _tests(arm: Arm, reported: Reported, build: str, primary: Primary) -> Iterat
         origin=reported.origin,
         environment=Environment(
             comment=_text(", ".join(filter(None, (arm.platform, arm.mode)))),
-            misc=_said({**arm.environment, "platform": arm.platform or "", "mode": arm.mode or ""}),
+            misc=_said(
+                {
+                    **arm.environment,
+                    "platform": arm.platform or "",
+                    "mode": arm.mode or "",
+                    HOST_FAULTS: written_faults(arm.host_faults),
+                }
+            ),
         ),
     )
     for case, ended in worst.items():

@@ -182,7 +182,8 @@ def _decides(case: CaseKey, metric: str, unit: str, mode: Mode | None) -> bool:
 
 
 def _settings(record: RunRecord) -> dict[str, str]:
-    return run_settings(record.plan.notable, record.stages)
+    arms = [arm_of_record(record, arm, ()) for arm in record.arms]
+    return run_settings(record.plan.notable, record.stages, arms=arms)
 
 
 def run_table(
