@@ -9,15 +9,16 @@ from cliffwatch.formats.verdicts import Control, Mean, Sweep, Verdict
 from cliffwatch.samples import Assume, Better, CaseKey, CaseOutcome, Mode
 
 VERDICTS: tuple[Verdict, ...] = (
+    "failed",
     "regression",
     "improvement",
     "changed",
     "unchanged",
     "inconclusive",
     "missing",
-    "failed",
     "invalid",
 )
+"""In the order in which a headline counts them: what failed comes first, as it does in tables."""
 
 CHANGES: tuple[Verdict, ...] = ("regression", "improvement", "changed")
 """Verdicts that report a change; `changed` where nobody said which way is better."""

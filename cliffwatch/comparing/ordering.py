@@ -17,6 +17,9 @@ from cliffwatch.formats.verdicts import Verdict
 ORDER = ("disagree", *CHANGES, *TROUBLED, "inconclusive", "unchanged")
 """Verdicts of a case over all targets, from what a reader must see to what he may skip."""
 
+COUNTED = ("failed", *(verdict for verdict in ORDER if verdict != "failed"))
+"""The same in the order in which a headline counts them."""
+
 CHANGED = frozenset((*CHANGES, "disagree"))
 FILTERS = ("changed", *(verdict for verdict in ORDER if verdict != "changed"))
 """What rows may be chosen by: a verdict, or `changed` for all that changed, which has those in it that nobody judged."""

@@ -151,17 +151,17 @@ def profiles(compared: ComparisonSet, context: ReportContext) -> tuple[str, ...]
 
 
 def sentence(compared: ComparisonSet) -> str:
-    """The whole comparison in one sentence: `1 regression, 2 improvements, 9 unchanged of 12 cases`; of rows where cases have several."""
+    """The whole comparison in one sentence: `1 failed, 1 regression, 9 unchanged of 11 cases`; of rows where cases have several."""
     noisy = Counter(
         row.verdict for row in compared.changed_rows() if row.assume == "nothing" and not compared.took_turns
     )
+    counts = compared.counts()
     parts = [
-        _counted(count - noisy[verdict], verdict)
-        for verdict, count in compared.counts().items()
-        if count > noisy[verdict]
+        _counted(counts[verdict] - noisy[verdict], verdict) for verdict in counts if counts[verdict] > noisy[verdict]
     ]
     if noisy:
-        parts.insert(0, differing(noisy.total(), [_counted(noisy[each], each) for each in CHANGES if noisy[each]]))
+        differ = differing(noisy.total(), [_counted(noisy[each], each) for each in CHANGES if noisy[each]])
+        parts.insert(1 if counts["failed"] else 0, differ)
     unchanged = len(compared.unchanged_builds())
     parts += [f"{unchanged} unchanged build"] if unchanged else []
     total = len(compared.primary_rows()) + unchanged

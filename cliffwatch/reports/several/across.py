@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from cliffwatch.comparing.comparison import CHANGES, size_of
-from cliffwatch.comparing.ordering import CHANGED, ORDER, likely
+from cliffwatch.comparing.ordering import CHANGED, COUNTED, ORDER, likely
 from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.reports.context import differing
 from cliffwatch.samples import Mode
@@ -152,14 +152,14 @@ def sentence_across(rows: Sequence[Across], targets: Sequence[Target], *, in_tur
     on every target.
     """
     verdicts = Counter(row.verdict for row in rows)
-    parts = [_counted(verdicts[verdict], verdict) for verdict in ORDER if verdicts[verdict]]
+    parts = {verdict: _counted(verdicts[verdict], verdict) for verdict in COUNTED if verdicts[verdict]}
     if len({(row.suite, row.benchmark, tuple(row.params.items())) for row in rows}) < len(rows):
-        parts = [part.replace("case", "row") for part in parts]
-    changed = [verdict for verdict in ORDER if verdict in CHANGED and verdicts[verdict]]
+        parts = {verdict: part.replace("case", "row") for verdict, part in parts.items()}
+    changed = [verdict for verdict in parts if verdict in CHANGED]
     if changed and not in_turns:
-        differ = differing(sum(verdicts[each] for each in changed), parts[: len(changed)])
-        parts = [differ, *parts[len(changed) :]]
-    text = ", ".join(parts) or "nothing compared"
+        parts[changed[0]] = differing(sum(verdicts[each] for each in changed), [parts[each] for each in changed])
+        parts = {verdict: part for verdict, part in parts.items() if verdict not in changed[1:]}
+    text = ", ".join(parts.values()) or "nothing compared"
     for index, counts in _on_one(rows, targets):
         text += f"; on {targets[index].name} only: {counts}"
     return text

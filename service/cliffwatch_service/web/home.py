@@ -10,6 +10,7 @@ from fastapi import APIRouter, Path, Request
 from fastapi.responses import Response
 from psycopg import Connection
 
+from cliffwatch.comparing.comparison import VERDICTS
 from cliffwatch.comparing.ordering import Standing, standing
 from cliffwatch_service.compare.naming import revision_named
 from cliffwatch_service.history.report_summary import tally
@@ -124,7 +125,9 @@ def _cell(revision: StripRow, compared: StripRow | None) -> StripCell:
         return StripCell(commit, None, "none", "", f"{commit[:12]} {subject}: not compared")
     counts = compared.counts
     kind, sign = _STANDINGS[standing(counts)]
-    words = ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count) or "nothing compared"
+    words = (
+        ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts.get(verdict)) or "nothing compared"
+    )
     return StripCell(commit, compared.base, kind, sign, f"{commit[:12]} {subject}: {words}")
 
 

@@ -38,12 +38,12 @@ def shortly(commit: str | None) -> str:
 
 
 MARKS: Mapping[str, str] = {
+    "failed": "✕",
     "regression": "▲",
     "improvement": "▼",
     "changed": "≠",
     "inconclusive": "?",
     "missing": "–",
-    "failed": "✕",
     "invalid": "✕",
 }
 """Worse and better by shape as well: colours alone do not reach everybody."""

@@ -106,6 +106,7 @@ def show_run(run: RunId, request: Request, service: ServiceHere, visitor: Reader
         conditions=flat_conditions(record),
         job=job,
         compared=compared,
+        verdict_words=verdict_words,
         other_arms=has_other_arms(arms),
         programs={each.suite: each.name for each in record.programs},
     )
