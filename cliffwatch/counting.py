@@ -1,6 +1,7 @@
 """Numbers of things, lengths of time and sizes as people write and read them: one boot is not several, 200 seconds are minutes."""
 
 import re
+from collections.abc import Sequence
 
 _UNITS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", re.IGNORECASE)
@@ -10,6 +11,14 @@ def counted(count: float | str, one: str, several: str | None = None) -> str:
     """`1 boot`, `12,000 boots`, `auto boots`; `several` is the plural where it is not made with an s."""
     number = count if isinstance(count, str) else f"{count:,}"
     return f"{number} {one if number == '1' else several or f'{one}s'}"
+
+
+def range_words(values: Sequence[float], form: str = ".2g") -> str:
+    """`5`, or `5 to 22`: the least and the largest; empty where there are none."""
+    if not values:
+        return ""
+    least, largest = f"{min(values):{form}}", f"{max(values):{form}}"
+    return least if least == largest else f"{least} to {largest}"
 
 
 def duration(seconds: float) -> str:

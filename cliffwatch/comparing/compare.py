@@ -12,10 +12,10 @@ from cliffwatch.comparing.thresholds import PLAIN, SECONDARY_SHARE, Method
 from cliffwatch.comparing.turns import Turns, turns_of, warnings_of_order
 from cliffwatch.comparing.validity import (
     different_environments,
+    drift_notes,
     drifts_of_rows,
     fit_for_ratios,
     judge_layout,
-    note_drift,
     odd_values,
     too_many_failed,
     too_many_lost,
@@ -193,10 +193,13 @@ def _judged(pairs: Sequence[_Pair], mode: Mode | None, method: Method) -> tuple[
             ],
         )
         drifts = drifts_of_rows(noisy) if method.one_run else [None] * len(noisy)
-        for index, row, each, drift in zip(family, noisy, decided, drifts, strict=True):
-            seen = drift if turns[id(paired[index][0])].taken else None
+        in_turns = [with_ratios[index] and turns[id(paired[index][0])].taken for index in family]
+        drifts = [each if taken else None for each, taken in zip(drifts, in_turns, strict=True)]
+        notes = drift_notes(drifts, method.threshold("nothing"))
+        for index, row, each, note in zip(family, noisy, decided, notes, strict=True):
             if with_ratios[index]:
-                judged[index] = judge_layout(note_drift(each, seen, method.threshold("nothing")), row)
+                noted = each if note is None else replace(each, notes=(*each.notes, note))
+                judged[index] = judge_layout(noted, row)
             else:
                 judged[index] = judge_without_ratio(each, paired[index][1], method.alpha)
         for index in open_rows:

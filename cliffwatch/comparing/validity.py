@@ -17,7 +17,7 @@ from cliffwatch.comparing.thresholds import (
     LAYOUT_P,
     MOST_FAILED,
 )
-from cliffwatch.counting import counted
+from cliffwatch.counting import counted, range_words
 from cliffwatch.samples import Arm, CaseKey
 from cliffwatch.stats.noise.drifts import Drift, drifts_of
 from cliffwatch.stats.noise.layouts import layout_spread
@@ -155,12 +155,17 @@ def odd_values(draft: Comparison, row: Row) -> Comparison | None:
     return None
 
 
-def note_drift(draft: Comparison, seen: Drift | None, threshold: float) -> Comparison:
-    """Says where a host drifted while arms that took turns were measured."""
-    if seen is None or abs(math.expm1(seen.total)) < threshold:
-        return draft
-    words = f"the host drifted by {math.expm1(seen.total):+.1%} over the run (p = {seen.p:.1g})"
-    return replace(draft, notes=(*draft.notes, f"{words}; the arms took turns, so it adds noise and no bias"))
+def drift_notes(drifts: Sequence[Drift | None], threshold: float) -> list[str | None]:
+    """Where a host drifted while arms that took turns were measured: one sentence for all rows that show it, None of others."""
+    seen = [each if each is not None and abs(math.expm1(each.total)) >= threshold else None for each in drifts]
+    shown = [each for each in seen if each is not None]
+    if not shown:
+        return [None] * len(drifts)
+    size = range_words([100 * math.expm1(each.total) for each in shown], form="+.1f")
+    at_most = "=" if len(shown) == 1 else "at most"
+    words = f"the host drifted by {size} % over the run (p {at_most} {max(each.p for each in shown):.1g})"
+    note = f"{words}; the arms took turns, so it adds noise and no bias"
+    return [None if each is None else note for each in seen]
 
 
 def warnings_of_host(base: Arm, head: Arm) -> Iterator[str]:

@@ -152,11 +152,12 @@ def unseen(state: PullRequestState) -> Fold | None:
     lines: list[str] = []
     for each, progress in state.measured():
         lines.append(wrapped(f"{word(each.platform)} {each.mode}: {_sight(progress)}", first="- ", then="  "))
-        undecided = figures.undecided_cases(progress.compared.primary_rows())
-        still_open = [(name, row) for name, row in undecided if row.verdict == "inconclusive"]
+        shared = figures.shared_reasons(progress.compared.primary_rows())
+        still_open = [(names, row) for names, row in shared if row.verdict == "inconclusive"]
         lines += [wrapped(_still_open(*each), first="  - ", then="    ") for each in still_open[:_LISTED]]
-        left = len({row.case for _, row in still_open[_LISTED:]} - {row.case for _, row in still_open[:_LISTED]})
-        lines += [f"  {line}" for line in _more(left, "inconclusive case")]
+        lines += [
+            f"  {line}" for line in _more(sum(len(names) for names, _ in still_open[_LISTED:]), "inconclusive case")
+        ]
         left_out = sorted(progress.compared.left_out, key=_why_left_out)
         for (why, reason), cases in groupby(left_out, key=_why_left_out):
             lines.append(
@@ -169,8 +170,8 @@ def _why_left_out(outcome: CaseOutcome) -> tuple[str, str]:
     return "unchanged build" if outcome.status == "unchanged-build" else "not run", outcome.reason
 
 
-def _still_open(name: str, row: Comparison) -> str:
-    return f"{code(name)}: {figures.marked(row.verdict)}{', ' + code(row.reason) if row.reason else ''}"
+def _still_open(names: Sequence[str], row: Comparison) -> str:
+    return f"{figures.shortened(names, code)}: {figures.marked(row.verdict)}{', ' + code(row.reason) if row.reason else ''}"
 
 
 def _sight(progress: Measured) -> str:

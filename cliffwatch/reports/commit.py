@@ -13,6 +13,7 @@ from cliffwatch.comparing.comparison import DECIDED, Comparison, ComparisonSet
 from cliffwatch.comparing.ordering import listed
 from cliffwatch.comparing.sweeps.choice import sweep_lines
 from cliffwatch.counting import counted
+from cliffwatch.formats.verdicts import Verdict
 from cliffwatch.reports import figures
 from cliffwatch.reports.context import ReportContext, code_sentences, trials
 from cliffwatch.reports.legend import legend, own_terms
@@ -35,12 +36,18 @@ def commit_report(compared: ComparisonSet, context: ReportContext) -> str:
     for failure in context.failures:
         lines += ["", *_wrapped(f"{failure.arm}: {failure.message}")]
     rows = sorted(compared.rows, key=lambda row: (row.case.suite, row.case.params == ()))
+    shared = [(cases, row) for cases, row in figures.shared_reasons(compared.rows) if len(cases) > 1 and row.reason]
+    below = {(row.verdict, row.reason) for _, row in shared}
     for suite, of_suite in groupby(rows, key=lambda row: row.case.suite):
         lines += ["", cut(f"+---- {suite} ".ljust(WIDTH, "-"))]
         shown = listed(list(of_suite))
         for params, group in _by_params(list(shown.rows)):
-            lines += [cut(f"| + {params}"), *_group(group, compared.notable)]
+            lines += [cut(f"| + {params}"), *_group(group, compared.notable, below)]
         lines += [cut(f"| {shown.others}")] if shown.others else []
+    if shared:
+        lines.append("")
+    for cases, row in shared:
+        lines += _wrapped(f"{figures.shortened(cases)}: {figures.undecided(row)}")
     lines += ["", *_means(compared), *_functions(compared, context)]
     lines += [""] if context.functions else []
     for sentence in (*code_sentences(compared, context), *legend(compared.rows, compared.means)):
@@ -56,23 +63,27 @@ def _by_params(rows: list[Comparison]) -> Iterator[tuple[str, list[Comparison]]]
     yield from groups.items()
 
 
-def _group(rows: list[Comparison], usual: float) -> Iterator[str]:
+_Reasons = set[tuple[Verdict, str]]
+"""Verdicts with reasons that several cases share: they stand below all tables, once."""
+
+
+def _group(rows: list[Comparison], usual: float, below: _Reasons) -> Iterator[str]:
     for benchmark, group in groupby(rows, key=lambda row: row.case.benchmark):
         yield cut(f"| +-+ {_short(benchmark, 36):<36} {'<before> <after>':>20}")
         for row in group:
-            yield from _row(row, usual)
+            yield from _row(row, usual, shares_reason=(row.verdict, row.reason) in below)
 
 
-def _row(row: Comparison, usual: float) -> Iterator[str]:
+def _row(row: Comparison, usual: float, *, shares_reason: bool) -> Iterator[str]:
     """A line, and further ones for what must not be read as a change and for a threshold that is not the usual one."""
     if row.base is None or row.head is None:
         yield cut(f"|   +- {_short(row.metric or 'case', 24)} {figures.marked(row.verdict)}")
-        yield from _below(row.reason)
+        yield from _below("" if shares_reason else row.reason)
         return
     change = figures.marked_change(row).replace(" ", "")
     values = f"{_fits(row.base)} {_fits(row.head)} {_short(row.unit, 7):<7}"
     yield cut(f"|   +- {_short(row.metric, 25):<25}{values} ({change:^8})")
-    below = [figures.undecided(row)] if row.verdict not in DECIDED else []
+    below = [figures.undecided(row)] if row.verdict not in DECIDED and not shares_reason else []
     for text in (*below, own_terms(row, usual)):
         yield from _below(text or "")
 

@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from cliffwatch.comparing.comparison import CHANGES, DECIDED, LESS_LOOP, Comparison
@@ -12,6 +12,9 @@ from cliffwatch.formats.verdicts import Control, Mean, Verdict
 from cliffwatch.samples import CaseKey
 
 NOT_SIGNIFICANT = "~"
+
+_MOST_NAMED = 4
+"""Cases of one reason; the others are counted."""
 
 _SMALL = 0.0001
 """Below it a number is written with a power of ten."""
@@ -118,6 +121,20 @@ def undecided_cases(rows: Sequence[Comparison]) -> Iterator[tuple[str, Compariso
     for (case, _, _), group in alike.items():
         alone = len(group) == of_case[case]
         yield str(case) if alone else f"{case} {', '.join(row.metric for row in group)}", group[0]
+
+
+def shared_reasons(rows: Sequence[Comparison]) -> list[tuple[list[str], Comparison]]:
+    """The undecided cases of each reason together, and the first of their rows."""
+    alike: dict[tuple[str, str], tuple[list[str], Comparison]] = {}
+    for name, row in undecided_cases(rows):
+        alike.setdefault((row.verdict, row.reason), ([], row))[0].append(name)
+    return list(alike.values())
+
+
+def shortened(cases: Sequence[str], marked: Callable[[str], str] = str) -> str:
+    """The first four names, each as `marked` writes it, and how many more there are."""
+    more = len(cases) - _MOST_NAMED
+    return ", ".join(map(marked, cases[:_MOST_NAMED])) + (f" and {more} more" if more > 0 else "")
 
 
 def rows_named(rows: Sequence[Comparison]) -> Mapping[tuple[CaseKey, str], str]:

@@ -69,10 +69,13 @@ def html_of_arms(compared: Sequence[ComparisonSet], context: ReportContext) -> s
 
 def _part(compared: ComparisonSet, context: ReportContext) -> dict[str, object]:
     rows = compared.table_rows()
+    shared = [(cases, row) for cases, row in figures.shared_reasons(rows) if len(cases) > 1 and row.reason]
     image = context.images.get(compared.head.name)
     return {
         "compared": compared,
         "suites": [(suite, list(group)) for suite, group in groupby(rows, key=lambda row: row.case.suite)],
+        "shared": [f"{', '.join(cases)}: {figures.undecided(row)}" for cases, row in shared],
+        "below": {(row.verdict, row.reason) for _, row in shared},
         "sweep_lines": list(sweep_lines(compared.sweeps)),
         "sentence": sentence(compared),
         "trials": trials(compared),

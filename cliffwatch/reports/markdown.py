@@ -44,7 +44,10 @@ def markdown_report(compared: ComparisonSet, context: ReportContext) -> str:
     changed = compared.changed_rows()
     if changed:
         lines += [*_table(changed, thresholds=thresholds_differ(rows)), ""]
-    lines += [f"- {code(case)}: {escaped(figures.undecided(row))}" for case, row in figures.undecided_cases(rows)]
+    lines += [
+        f"- {figures.shortened(cases, code)}: {escaped(figures.undecided(row))}"
+        for cases, row in figures.shared_reasons(rows)
+    ]
     lines += [f"- {code(line.name)}: {escaped(line.words)}" for line in sweep_lines(compared.sweeps)]
     lines += ["", *_functions(compared, context), *_profiles(compared, context), *_footer(compared, context)]
     return inert(_folded("\n".join(lines), compared.table_rows()))

@@ -177,18 +177,15 @@ def _name(row: Comparison, metric: str) -> str:
 
 
 def _explanations(rows: Sequence[Comparison]) -> list[str]:
-    reasons: dict[str, list[str]] = {}
-    for case, row in sorted(figures.undecided_cases(rows), key=lambda each: not likely(each[1])):
-        if row.reason:
-            reasons.setdefault(f"{row.verdict}: {row.reason}", []).append(case)
-    lines = [f"  {plain(f'{_shortened(cases)}: {reason}')}" for reason, cases in reasons.items()]
-    lines += dict.fromkeys(f"  {plain(f'{row.case}: {note}')}" for row in rows for note in row.notes)
+    shared = sorted(figures.shared_reasons(rows), key=lambda each: not likely(each[1]))
+    told = [(cases, f"{row.verdict}: {row.reason}") for cases, row in shared if row.reason]
+    notes: dict[str, dict[str, None]] = {}
+    for row in rows:
+        for note in row.notes:
+            notes.setdefault(note, {})[str(row.case)] = None
+    told += [(list(cases), note) for note, cases in notes.items()]
+    lines = [f"  {plain(f'{figures.shortened(cases)}: {text}')}" for cases, text in told]
     return ["", *lines] if lines else []
-
-
-def _shortened(cases: Sequence[str]) -> str:
-    """The first four names, and how many more there are."""
-    return ", ".join(cases[:4]) + (f" and {len(cases) - 4} more" if len(cases) > 4 else "")
 
 
 def _sweeps(compared: ComparisonSet) -> list[str]:
@@ -233,7 +230,7 @@ def _left_out(compared: ComparisonSet, styles: Styles) -> Iterator[str]:
     if refused := dict.fromkeys(str(each.case) for each in compared.left_out if each.status == "refused"):
         reasons["neither side takes it"] = list(refused)
     for reason, cases in reasons.items():
-        yield f"  {styles('quiet', plain(f'{_shortened(list(dict.fromkeys(cases)))}: {reason}'))}"
+        yield f"  {styles('quiet', plain(f'{figures.shortened(list(dict.fromkeys(cases)))}: {reason}'))}"
 
 
 def _footer(

@@ -10,6 +10,7 @@ from cliffwatch.catalogue.directions import is_timed
 from cliffwatch.comparing.rows import Row
 from cliffwatch.comparing.thresholds import BEYOND_COMMON
 from cliffwatch.comparing.turns import CommonMovement, Turns
+from cliffwatch.counting import range_words
 from cliffwatch.stats.boot_values import BootValues
 from cliffwatch.stats.deciding import Decision
 from cliffwatch.stats.noise.between_sides import SideDrift
@@ -45,12 +46,6 @@ class BetweenSides(NamedTuple):
     detectable: float
     common: CommonMovement | None
 
-    def reason(self) -> str:
-        if self.common is not None:
-            return f"{DRIFT}: nearly all times and rates moved by about {self.common.words}, and this one by no more than twice as much"
-        size = f"{100 * math.expm1(self.detectable):.2g} %"
-        return f"{DRIFT}: sides that did not take turns may differ by {size} more than by noise; measure them in turns"
-
     def words(self) -> str:
         """The step of an explanation."""
         if not self.detectable:
@@ -80,6 +75,26 @@ class BetweenSides(NamedTuple):
         if published is None:
             return low, high
         return (max(low, 0.0), high) if published > 0 else (low, min(high, 0.0))
+
+
+def reasons_of(drifts: Sequence[BetweenSides | None], hidden: Sequence[bool]) -> list[str | None]:
+    """Of the rows that drift hides why: one sentence for all of them, with the range of what drift can do to each; None of others."""
+    chosen = [each for each, is_hidden in zip(drifts, hidden, strict=True) if is_hidden and each is not None]
+    alone = [each.detectable for each in chosen if each.common is None]
+    size = range_words([100 * math.expm1(each) for each in alone])
+    of_noise = (
+        f"{DRIFT}: sides that did not take turns may differ by {size} % more than by noise; measure them in turns"
+    )
+    return [
+        (of_noise if each.common is None else _in_common(each.common)) if is_hidden and each is not None else None
+        for each, is_hidden in zip(drifts, hidden, strict=True)
+    ]
+
+
+def _in_common(moved: CommonMovement) -> str:
+    return (
+        f"{DRIFT}: nearly all times and rates moved by about {moved.words}, and this one by no more than twice as much"
+    )
 
 
 def between_sides(

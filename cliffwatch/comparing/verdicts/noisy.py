@@ -11,7 +11,7 @@ import numpy as np
 from cliffwatch.comparing.comparison import CHANGES, Comparison
 from cliffwatch.comparing.rows import Draft, Row, Side, largest_steps
 from cliffwatch.comparing.thresholds import CLOSE, LARGEST_DETECTABLE, LIKELY, direction
-from cliffwatch.comparing.verdicts.apart import Apart, BetweenSides, between_sides
+from cliffwatch.comparing.verdicts.apart import Apart, BetweenSides, between_sides, reasons_of
 from cliffwatch.comparing.verdicts.digits import Judged, judge_digits
 from cliffwatch.comparing.verdicts.notes import notes_of
 from cliffwatch.counting import counted
@@ -80,9 +80,14 @@ def judge_family(
     setting = _Setting(threshold=threshold, error=error, family=len(rows), candidates=candidates, stages=stages)
     drifts = between_sides(family, apart, decisions, summaries, level=1 - error.of_report, row_error=setting.row_alpha)
     steps = largest_steps(rows)
+    least = least_boots(_row_error(setting))
+    hidden = [
+        drift is not None and drift.hides(decision, summary, threshold, least)
+        for drift, decision, summary in zip(drifts, decisions, summaries, strict=True)
+    ]
     judged = [
-        _judged(drafts[row], rows[row], decisions[row], summaries[row], steps[row], drift, setting)
-        for row, drift in enumerate(drifts)
+        _judged(drafts[row], rows[row], decisions[row], summaries[row], steps[row], drifts[row], why, setting)
+        for row, why in enumerate(reasons_of(drifts, hidden))
     ]
     return judged, [index for index, decision in enumerate(decisions) if decision.waiting]
 
@@ -129,17 +134,20 @@ def _judged(
     summary: Summary,
     step: float,
     drift: BetweenSides | None,
+    hidden: str | None,
     setting: _Setting,
 ) -> Comparison:
-    """`step` is that of the printed digits, as a fraction: it is in the interval and in the detectable change, as drift between the sides is."""
+    """`step` is that of the printed digits, as a fraction: it is in the interval and in the detectable change, as drift between the sides is.
+    `hidden` says why drift keeps the row from being decided; None where it does not.
+    """
     used, own_q = decision.used, min(1.0, decision.q / setting.error.share)
     p, q, mde = decision.p, own_q, _detectable(summary.spread, decision, setting)
     if drift is not None:
         p, q = max(p, drift.p), max(q, min(1.0, drift.p * setting.family / setting.error.share))
         mde = None if mde is None else (1 + mde) * math.exp(drift.detectable) - 1
     verdict, reason, needs = _verdict(decision._replace(p=p), q, summary, row.traits.better, setting)
-    if drift is not None and drift.hides(decision, summary, setting.threshold, least_boots(_row_error(setting))):
-        verdict, reason, needs = "inconclusive", drift.reason(), None
+    if hidden is not None:
+        verdict, reason, needs = "inconclusive", hidden, None
     size = _size(decision, own_q, setting) if verdict in CHANGES else None
     low, high = (summary.low, summary.high) if size is None else (size.low, size.high)
     if drift is not None:

@@ -150,8 +150,8 @@ def _remarks(rows: Sequence[Comparison], compared: ComparisonSet, context: Repor
     quiet = [row.mde for row in rows if row.verdict == "unchanged" and row.mde is not None]
     if quiet:
         yield f"Unchanged: {len(quiet)} {'row' if len(quiet) == 1 else 'rows'}; median detectable change {statistics.median(quiet):.2%}."
-    for case, row in figures.undecided_cases(rows):
-        yield f"  {case}: {figures.undecided(row)}"
+    for cases, row in figures.shared_reasons(rows):
+        yield f"  {figures.shortened(cases)}: {figures.undecided(row)}"
     for row in rows:
         if terms := own_terms(row, compared.notable):
             yield f"  {named[row.case, row.metric]}: {terms}"

@@ -49,8 +49,8 @@ def _undecided(compared: Sequence[ComparisonSet]) -> Iterator[str]:
     """Why rows have a sign instead of a change."""
     for each in compared:
         arm = f"{each.head.name}: " if len(compared) > 1 else ""
-        for case, row in figures.undecided_cases(each.primary_rows()):
-            yield f"{arm}{case}: {figures.undecided(row)}"
+        for cases, row in figures.shared_reasons(each.primary_rows()):
+            yield f"{arm}{figures.shortened(cases)}: {figures.undecided(row)}"
 
 
 def _table(metric: str, unit: str, names: list[str], rows: list[MatrixRow], means: list[str]) -> Iterator[str]:
