@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from cliffwatch.comparing.comparison import BETWEEN_MEASUREMENTS
 from cliffwatch.counting import counted
 from cliffwatch.pull_request import folds
 from cliffwatch.pull_request.changed_curves import changed_curves
@@ -71,6 +72,8 @@ def regression_comment(state: PullRequestState) -> str | None:
         return None
     table = news_table(news, rows, most=_TABLE_LINES)
     count = f"{len(rows):,} {'regression' if len(rows) == 1 else 'regressions'}"
+    if not news.in_turns():
+        count += f" {BETWEEN_MEASUREMENTS}"
     parts = [
         f"{Marker(kind=f'regression:{_short(state.head)}', sequence=state.sequence)}",
         f"### Cliffwatch: {count} confirmed on fresh boots",

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from cliffwatch.comparing.comparison import CHANGES, TROUBLED, size_of
+from cliffwatch.comparing.comparison import CHANGES, TROUBLED, ComparisonSet, size_of
 from cliffwatch.comparing.ordering import CHANGED, ORDER
 from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.pull_request.state import Measured, PullRequestState, RowKey, TargetState
@@ -19,6 +19,10 @@ class News:
     targets: tuple[Target, ...]
     measured: tuple[Measured, ...]
     rows: tuple[Across, ...]
+
+    def in_turns(self) -> bool:
+        """Whether what changed can only be the kernel's on every target."""
+        return all(is_in_turns(each.compared) for each in self.measured)
 
     def changed(self) -> list[Across]:
         """What the table shows: regressions first, the largest first; then what could not be compared."""
@@ -59,6 +63,11 @@ class News:
         return row.verdict in ("failed", "missing") and any(
             self.measured[index].context.failures for index in row.where
         )
+
+
+def is_in_turns(compared: ComparisonSet) -> bool:
+    """Whether base and head took turns; counted values do not drift."""
+    return compared.took_turns or compared.mode == "icount"
 
 
 def _with(row: Across, verdict: str) -> list[int]:

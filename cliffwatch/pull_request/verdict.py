@@ -4,10 +4,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from cliffwatch.comparing.comparison import CHANGES
-from cliffwatch.comparing.ordering import CHANGED, ORDER, detectable
+from cliffwatch.comparing.comparison import BETWEEN_MEASUREMENTS, CHANGES
+from cliffwatch.comparing.ordering import CHANGED, COUNTED, detectable
 from cliffwatch.counting import counted, duration
-from cliffwatch.pull_request.news import News, count_cases, names_of
+from cliffwatch.pull_request.news import News, count_cases, is_in_turns, names_of
 from cliffwatch.pull_request.state import (
     Booting,
     Building,
@@ -21,6 +21,7 @@ from cliffwatch.pull_request.state import (
     Waiting,
 )
 from cliffwatch.reports import figures
+from cliffwatch.reports.context import differing
 from cliffwatch.reports.markdown import word
 from cliffwatch.reports.several.across import sentence_across
 
@@ -50,8 +51,13 @@ def _of_rows(news: News) -> str:
     if not news.rows:
         return "nothing comparable"
     decided = sum(verdicts[each] for each in (*CHANGED, "unchanged", "inconclusive"))
-    order = (*CHANGES, "disagree", *(each for each in ORDER if each not in CHANGED))
-    counts = ", ".join(_counted(verdicts[each], each) for each in order if verdicts[each])
+    order = ("failed", *CHANGES, *(each for each in COUNTED if each not in ("failed", *CHANGES)))
+    parts = {each: _counted(verdicts[each], each) for each in order if verdicts[each]}
+    changed = [each for each in parts if each in CHANGED]
+    if changed and not news.in_turns():
+        parts[changed[0]] = differing(sum(verdicts[each] for each in changed), [parts[each] for each in changed])
+        parts = {each: part for each, part in parts.items() if each not in changed[1:]}
+    counts = ", ".join(parts.values())
     if not decided:
         return f"nothing comparable: {counts}"
     if any(verdicts[each] for each in CHANGED):
@@ -127,9 +133,10 @@ def whereabouts(news: News) -> Sequence[str]:
     largest = news.largest()
     if largest is not None:
         row, target = largest
+        apart = "" if is_in_turns(news.measured[news.targets.index(target)].compared) else f" {BETWEEN_MEASUREMENTS}"
         where = f" on {word(target.name)}" if len(news.targets) > 1 else ""
         sentences.append(
-            f"Largest {_what(row.verdict)}: {figures.step(row) if row.change is None else figures.percent(row.change)}{where}."
+            f"Largest {_what(row.verdict)}{apart}: {figures.step(row) if row.change is None else figures.percent(row.change)}{where}."
         )
     elif shown := _detectable(news):
         sentences.append(f"These boots would have shown changes from {shown} on.")
