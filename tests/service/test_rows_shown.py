@@ -117,6 +117,7 @@ def change(metric: str, size: float, kind: ChangeKind, state: ChangeState = "con
         ci_high=None,
         base_value=None,
         head_value=None,
+        apart=False,
         found=datetime(2026, 11, 21, tzinfo=UTC),
         series="2" * 32,
         suite="local-storage",

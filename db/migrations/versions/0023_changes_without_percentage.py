@@ -1,4 +1,6 @@
-"""Changes from and to zero, and of negative values: they have the values of both sides in place of a percentage."""
+"""Changes from and to zero, and of negative values: they have the values of both sides in place of a percentage. And changes of sides
+that did not take turns.
+"""
 
 from alembic import op
 
@@ -19,6 +21,11 @@ ALTER TABLE change ADD CONSTRAINT change_candidate_size CHECK (state <> 'candida
 COMMENT ON COLUMN change.size IS
     'a fraction of base; null of a change that has no percentage, which has base_value and head_value';
 
+ALTER TABLE change ADD COLUMN apart boolean NOT NULL DEFAULT false;
+COMMENT ON COLUMN change.apart IS 'its sides did not take turns, so that it is a difference between two measurements';
+
+ALTER TABLE news ADD COLUMN apart boolean NOT NULL DEFAULT false;
+COMMENT ON COLUMN news.apart IS 'some of the regressions are differences between two measurements';
 ALTER TABLE news ALTER COLUMN worst DROP NOT NULL;
 ALTER TABLE news ADD COLUMN step text;
 COMMENT ON COLUMN news.step IS

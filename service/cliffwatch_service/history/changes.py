@@ -6,10 +6,11 @@ from typing import Any
 
 from psycopg import Connection
 
-from cliffwatch.comparing.comparison import CHANGES
+from cliffwatch.comparing.comparison import CHANGES, took_turns
 from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.formats.verdicts import Verdict
 from cliffwatch.identities import digest_of
+from cliffwatch_service.compare.stored import stored_summary
 from cliffwatch_service.store import comparisons, run_arms, runs, trees
 from cliffwatch_service.store.comparisons import StoredComparison, VerdictRow
 from cliffwatch_service.store.history import ancestry, confirmations, reports
@@ -77,12 +78,24 @@ def keep_confirmed(
         ci_high=row.ci_high,
         base_value=None,
         head_value=None,
+        apart=_is_apart(connection, comparison),
         comparison_id=comparison,
         report_id=report,
     )
     stored_changes.keep_changes(connection, [facts], now)
     if report is not None:
         stored_changes.gather_changes(connection, *pair, report)
+
+
+def _is_apart(connection: Connection[Any], comparison_id: int) -> bool:
+    comparison = comparisons.comparison_by_id(connection, comparison_id)
+    return comparison is not None and _are_apart(comparison)
+
+
+def _are_apart(comparison: StoredComparison) -> bool:
+    """Whether the sides did not take turns, of values that can drift."""
+    warnings = stored_summary(comparison.summary).warnings
+    return comparison.mode != "icount" and not took_turns(each.text for each in warnings)
 
 
 def _kind_of(row: ComparisonRow, change: float) -> ChangeKind:
@@ -118,6 +131,7 @@ def _confirmed(comparison: StoredComparison, row: VerdictRow, report_id: int | N
         ci_high=row.ci_high,
         base_value=row.base_value,
         head_value=row.head_value,
+        apart=_are_apart(comparison),
         comparison_id=comparison.id,
         report_id=report_id,
     )

@@ -25,6 +25,7 @@ TOLD = NewsFacts(
     cases=3,
     worst=0.1,
     step=None,
+    apart=False,
     base="a" * 40,
     head="b" * 40,
     named=True,

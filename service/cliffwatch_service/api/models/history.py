@@ -110,7 +110,7 @@ class RevisionWhole(BaseModel):
 
 class Change(Series):
     """A step of a series, as fractions. Of a change that has no percentage (from or to zero) `size` is null, and the values are what both
-    sides read. `fresh_change`, its bounds and the change that could have been detected are of the comparison that
+    sides read. `apart`: the sides did not take turns, so that it is a difference between two measurements. `fresh_change`, its bounds and the change that could have been detected are of the comparison that
     did not bear a candidate out; `waits_for` is the state of the comparison that a candidate waits for. `located_in` is the mode in which a bisection
     located its commit, where that is another than its own.
     """
@@ -123,6 +123,7 @@ class Change(Series):
     ci_high: float | None
     base_value: float | None
     head_value: float | None
+    apart: bool
     found: datetime
     base: str
     head: str

@@ -71,6 +71,7 @@ def _change(row: ChangeRow) -> Change:
         ci_high=row.ci_high,
         base_value=row.base_value,
         head_value=row.head_value,
+        apart=row.apart,
         found=row.found,
         series=row.series,
         suite=row.suite,

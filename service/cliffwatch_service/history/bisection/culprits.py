@@ -82,6 +82,7 @@ def _facts(
             ci_high=read.high,
             base_value=read.base,
             head_value=read.head,
+            apart=False,
             comparison_id=None,
             report_id=None,
         )

@@ -45,6 +45,7 @@ def body_of(whole: NewsWhole) -> bytes:
                 "cases": news.cases,
                 "worst": news.worst,
                 "step": news.step,
+                "apart": news.apart,
                 "platforms": news.platforms,
                 "suites": news.suites,
             },
@@ -60,6 +61,7 @@ def body_of(whole: NewsWhole) -> bytes:
                     "ci_high": each.ci_high,
                     "base_value": each.base_value,
                     "head_value": each.head_value,
+                    "apart": each.apart,
                 }
                 for each in whole.changes[:_MOST_CHANGES]
             ],

@@ -4,6 +4,7 @@ import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from cliffwatch.comparing.comparison import BETWEEN_MEASUREMENTS
 from cliffwatch.counting import counted
 from cliffwatch.reports import figures
 from cliffwatch.reports.styles import plain
@@ -13,6 +14,9 @@ from cliffwatch_service.store.history.news.outbox import NewsKind, NewsRow
 
 WIDTH = 72
 """Columns of a mail to a kernel list (cliffwatch.reports.commit)."""
+
+BETWEEN = f" {BETWEEN_MEASUREMENTS}"
+"""After what was measured of sides that did not take turns."""
 
 _MOST_SHOWN = 10
 _WHAT: Mapping[NewsKind, str] = {
@@ -48,7 +52,7 @@ def headline(news: NewsRow) -> str:
     size = "" if news.worst is None else f"{up_to}{figures.size(round(news.worst, 4))} "
     one = "one " if news.cases > 1 else ""
     step = "" if news.step is None else f", {one}from {plain(news.step)}"
-    return f"{what}: {size}worse in {counted(news.cases, 'case')}{step}"
+    return f"{what}: {size}worse in {counted(news.cases, 'case')}{step}{BETWEEN if news.apart else ''}"
 
 
 def sentence(news: NewsRow) -> str:
@@ -123,7 +127,7 @@ def _cases(whole: NewsWhole) -> Iterator[str]:
             "" if change.ci_low is None else f" ({figures.percent(change.ci_low)} .. {figures.percent(change.ci_high)})"
         )
         yield from textwrap.wrap(
-            f"{plain(change.metric)} in {plain(change.unit)}, {change.platform} {change.mode}{bounds}",
+            f"{plain(change.metric)} in {plain(change.unit)}, {change.platform} {change.mode}{bounds}{BETWEEN if change.apart else ''}",
             WIDTH,
             initial_indent=" " * 12,
             subsequent_indent=" " * 12,

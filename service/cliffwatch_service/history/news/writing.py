@@ -65,6 +65,7 @@ def _news(connection: Connection[Any], digest: str, now: datetime) -> NewsFacts 
         cases=of_report.worse,
         worst=of_report.worst,
         step=of_report.worse_step,
+        apart=any(each.apart for each in changes if each.kind == "regression"),
         base=report.base,
         head=report.head,
         named=named,

@@ -215,6 +215,7 @@ def _facts(candidate: Candidate) -> ChangeFacts:
         ci_high=None,
         base_value=None,
         head_value=None,
+        apart=False,
         comparison_id=None,
         report_id=None,
     )

@@ -19,7 +19,7 @@ ChangeKind = Literal["regression", "improvement", "changed", "step"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeFacts:
-    """A step of a series between two revisions. `size` is a fraction; of a change that has no percentage it is None, and the values say
+    """A step of a series between two revisions. `apart` says that the sides of its comparison did not take turns. `size` is a fraction; of a change that has no percentage it is None, and the values say
     what both sides read.
     """
 
@@ -34,6 +34,7 @@ class ChangeFacts:
     ci_high: float | None
     base_value: float | None
     head_value: float | None
+    apart: bool
     comparison_id: int | None
     report_id: int | None
 
@@ -55,6 +56,7 @@ class ChangeRow:
     ci_high: float | None
     base_value: float | None
     head_value: float | None
+    apart: bool
     found: datetime
     series: str
     suite: str
@@ -112,12 +114,12 @@ class SpanRow(NamedTuple):
 
 _CHANGE = """
 INSERT INTO change (digest, series_id, base_revision_id, head_revision_id, state, kind, size, ci_low, ci_high, base_value, head_value,
-                    comparison_id, report_id, found)
+                    apart, comparison_id, report_id, found)
 VALUES (%(digest)s, %(series_id)s, %(base_revision_id)s, %(head_revision_id)s, %(state)s, %(kind)s, %(size)s, %(ci_low)s, %(ci_high)s,
-        %(base_value)s, %(head_value)s, %(comparison_id)s, %(report_id)s, %(now)s)
+        %(base_value)s, %(head_value)s, %(apart)s, %(comparison_id)s, %(report_id)s, %(now)s)
 ON CONFLICT (digest) DO UPDATE SET state = excluded.state, kind = excluded.kind, size = excluded.size,
     ci_low = excluded.ci_low, ci_high = excluded.ci_high, base_value = excluded.base_value, head_value = excluded.head_value,
-    comparison_id = excluded.comparison_id,
+    apart = excluded.apart, comparison_id = excluded.comparison_id,
     report_id = coalesce(excluded.report_id, change.report_id)
 WHERE change.state <> 'superseded' OR change.kind = 'step'
 """
@@ -193,7 +195,7 @@ def refute_changes(connection: Connection[Any], ids: Sequence[int]) -> None:
 
 
 _CHANGES = """
-SELECT change.id, change.digest, change.state, kind, size, ci_low, ci_high, base_value, head_value, found, series.digest AS series,
+SELECT change.id, change.digest, change.state, kind, size, ci_low, ci_high, base_value, head_value, apart, found, series.digest AS series,
        suite, benchmark, params, metric, unit, series.platform, series.mode, base.commit AS base, head.commit AS head, head.subject AS head_subject,
        regression_report.digest AS report, fresh_change, fresh_low, fresh_high, fresh_mde,
        CASE change.state WHEN 'candidate' THEN confirmation.state END AS waits_for, located_in

@@ -9,6 +9,7 @@ from fastapi import Request
 from fastapi.responses import Response
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from cliffwatch.comparing.comparison import BETWEEN_MEASUREMENTS
 from cliffwatch.comparing.thresholds import MEAN_LEVEL
 from cliffwatch.counting import counted, size_text
 from cliffwatch.reports import figures
@@ -61,6 +62,7 @@ def _templates() -> Environment:
         "is_confirmed": is_confirmed,
         "query": query,
         "mark": mark,
+        "between_measurements": BETWEEN_MEASUREMENTS,
         "tone": tone,
         "mean_interval": interval_words(MEAN_LEVEL),
     }

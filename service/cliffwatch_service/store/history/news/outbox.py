@@ -18,7 +18,7 @@ DeliveryState = Literal["waiting", "delivered", "given up"]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewsFacts:
     """News of a report, with what stood in the report then: `worst` is the largest regression, a fraction, None where none has a
-    percentage; `step` the first that has none, in words; `named` whether head is the culprit itself.
+    percentage; `step` the first that has none, in words; `apart` whether regressions are differences between two measurements; `named` whether head is the culprit itself.
     """
 
     digest: str
@@ -30,6 +30,7 @@ class NewsFacts:
     cases: int
     worst: float | None
     step: str | None
+    apart: bool
     base: str
     head: str
     named: bool
@@ -148,8 +149,8 @@ def newest(connection: Connection[Any], *, suite: str | None, branch: int | None
 def insert_news(connection: Connection[Any], facts: NewsFacts) -> int:
     """Their id."""
     inserted = values(connection, int).execute(
-        "INSERT INTO news (digest, report_id, kind, at, written, state, cases, worst, step, base, head, named, subject, author, platforms,"
-        " suites, fix) VALUES (%(digest)s, %(report_id)s, %(kind)s, %(at)s, %(written)s, %(state)s, %(cases)s, %(worst)s, %(step)s, %(base)s, %(head)s,"
+        "INSERT INTO news (digest, report_id, kind, at, written, state, cases, worst, step, apart, base, head, named, subject, author, platforms,"
+        " suites, fix) VALUES (%(digest)s, %(report_id)s, %(kind)s, %(at)s, %(written)s, %(state)s, %(cases)s, %(worst)s, %(step)s, %(apart)s, %(base)s, %(head)s,"
         " %(named)s, %(subject)s, %(author)s, %(platforms)s, %(suites)s, %(fix)s) RETURNING id",
         asdict(facts),
     )
