@@ -17,7 +17,7 @@ from cliffwatch_runner.sandbox.isolation import isolation_sentence
 from cliffwatch_runner.sandbox.namespaces import bubblewrap_refusal
 from cliffwatch_runner.sandbox.sandbox import Mount, Sandbox
 from cliffwatch_runner.source.revision import Revision
-from cliffwatch_runner.source.tree import Tree, open_tree
+from cliffwatch_runner.source.tree import Tree, open_mirror, open_tree
 
 pytestmark = pytest.mark.usefixtures("stand_in")
 
@@ -228,8 +228,8 @@ def test_an_import_of_the_same_content_is_the_same_commit(tmp_path: Path) -> Non
 
 def test_a_url_is_fetched_by_branch_tag_or_whole_hash(repository: Path, tmp_path: Path) -> None:
     commit = git(repository, "rev-parse", "HEAD")
-    tree = open_tree(f"file://{repository}", tmp_path / "cache", "own")
-    assert isinstance(tree, Tree)
+    url = f"file://{repository}"
+    tree = Tree(spec=url, kind="url", location=url, mirror=open_mirror(tmp_path / "mirror.git"), access="own")
 
     for name in ("master", "v6.12"):
         revision = tree.resolve(name)

@@ -21,7 +21,7 @@ from cliffwatch_runner.run.bisection.pairs import Halted
 from cliffwatch_runner.run.bisection.step import compared_rows, way_of
 from cliffwatch_runner.run.progress import Progress
 from cliffwatch_runner.run.run import run as carry_out
-from cliffwatch_runner.source.git import git
+from cliffwatch_runner.source.named_repository import read_repository
 
 FORMAT: Final = "cliffwatch-watched-branch"
 FORMAT_VERSION: Final = 1
@@ -185,5 +185,5 @@ def _commit(repository: Path, name: str) -> str | None:
 
 
 def _git(repository: Path, *words: str) -> str | None:
-    asked = git(words, cwd=repository, env={"GIT_NO_LAZY_FETCH": "1"})
+    asked = read_repository(repository, words)
     return asked.output.strip() if asked.ok else None

@@ -17,8 +17,8 @@ from cliffwatch.pull_request.policy import DEFAULT, FILE_NAME, LIBRARY_DEFAULT, 
 from cliffwatch_runner.ci.event import Event, PullRequest, Push
 from cliffwatch_runner.ci.job_plan import JobPlan, LibraryPlan, Subject, planned
 from cliffwatch_runner.source.access import Trust
-from cliffwatch_runner.source.git import git
 from cliffwatch_runner.source.go_modules import declared_module, is_module_path
+from cliffwatch_runner.source.named_repository import read_repository
 
 _LOOKED_AT = 300
 """Commits of a branch of which the files are looked at; what lies further down counts."""
@@ -218,19 +218,19 @@ def policy_at(tree: Path, commit: str, default: Policy = DEFAULT) -> Policy | Fa
 
 def _text_at(tree: Path, commit: str, name: str) -> str | Failure | None:
     """The text of a file at the top of a commit; None where there is none."""
-    listed = git(["ls-tree", "-z", commit, "--", name], cwd=tree)
+    listed = read_repository(tree, ["ls-tree", "-z", commit, "--", name])
     if not listed.ok:
         return _no_commit(commit[:12])
     if not listed.output:
         return None
     if not listed.output.startswith(("100644 blob", "100755 blob")):
         return wrong_usage(f"{name} of {commit[:12]} is no regular file", "make it one")
-    shown = git(["cat-file", "blob", f"{commit}:{name}"], cwd=tree)
+    shown = read_repository(tree, ["cat-file", "blob", f"{commit}:{name}"])
     return shown.output if shown.ok else _no_commit(f"{name} of {commit[:12]}")
 
 
 def commit_of(tree: Path, name: str) -> str | None:
-    parsed = git(["rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}"], cwd=tree)
+    parsed = read_repository(tree, ["rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}"])
     return parsed.output.split()[-1] if parsed.ok and parsed.output.strip() else None
 
 
@@ -238,7 +238,7 @@ def _merge_base(tree: Path, one: str, other: str) -> str | Failure:
     for commit in (one, other):
         if commit_of(tree, commit) is None:
             return _no_commit(commit[:12])
-    found = git(["merge-base", one, other], cwd=tree)
+    found = read_repository(tree, ["merge-base", one, other])
     if found.ok and found.output.strip():
         return found.output.split()[0]
     return wrong_usage(
@@ -255,7 +255,7 @@ def _commits(tree: Path, merge_base: str, head: str) -> dict[str, BranchCommit]:
     """The newest commits along head's first parents, and a few from the merge base down, with the files that they touch."""
     found = {}
     for limit, revisions in ((_LOOKED_AT, [head, f"^{merge_base}"]), (_BELOW, [merge_base])):
-        listed = git(["rev-list", "--first-parent", "--parents", f"--max-count={limit}", *revisions], cwd=tree)
+        listed = read_repository(tree, ["rev-list", "--first-parent", "--parents", f"--max-count={limit}", *revisions])
         for line in listed.output.splitlines() if listed.ok else ():
             commit, *parents = line.split()
             found[commit] = BranchCommit(commit=commit, parents=tuple(parents), paths=_paths(tree, commit))
@@ -265,5 +265,5 @@ def _commits(tree: Path, merge_base: str, head: str) -> dict[str, BranchCommit]:
 
 
 def _paths(tree: Path, commit: str) -> tuple[str, ...]:
-    touched = git(["diff-tree", "--no-commit-id", "--name-only", "-r", "-z", "--root", commit], cwd=tree)
+    touched = read_repository(tree, ["diff-tree", "--no-commit-id", "--name-only", "-r", "-z", "--root", commit])
     return tuple(filter(None, touched.output.split("\0"))) if touched.ok else ()

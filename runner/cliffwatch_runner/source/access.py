@@ -10,9 +10,11 @@ import socket
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Literal, get_args
 
 from cliffwatch.failure import Failure
+from cliffwatch.git_command import git_argv, nobodys_environment, strict_settings, users_environment
 from cliffwatch.tree_addresses import PORTS, TreeAddress, closed, has_credentials, read_address
 from cliffwatch_runner import process
 
@@ -27,23 +29,6 @@ ACCESSES: tuple[TreeAccess, ...] = get_args(TreeAccess)
 _OWN = ("HOME", "SSH_AUTH_SOCK", "GIT_SSH_COMMAND", "GIT_SSL_CAINFO", "http_proxy", "https_proxy", "no_proxy")
 _ALLOWED = ("GIT_SSL_CAINFO", "http_proxy", "https_proxy", "no_proxy")
 _PUBLIC = ("GIT_SSL_CAINFO",)
-_NOBODYS = {
-    "HOME": "/nonexistent",
-    "GIT_CONFIG_NOSYSTEM": "1",
-    "GIT_CONFIG_GLOBAL": "/dev/null",
-    "GIT_SSH_COMMAND": "false",
-    "GIT_ASKPASS": "false",
-}
-_STRICT = (
-    "protocol.allow=never",
-    "credential.helper=",
-    "http.followRedirects=false",
-    "http.cookieFile=",
-    "http.lowSpeedLimit=1000",
-    "http.lowSpeedTime=120",
-    "transfer.bundleURI=false",
-    "fetch.uriProtocols=",
-)
 _PINNING = (2, 37)
 """The git that takes http.curloptResolve; an older one would look the name up again."""
 
@@ -65,17 +50,22 @@ def fetching(url: str, access: TreeAccess) -> Fetching | Failure:
             "leave them out, for others can read what programs are called with: `git config credential.helper` keeps them",
         )
     if access == "own":
-        return Fetching(url=url, settings=(), env=_taken(_OWN))
+        return Fetching(url=url, settings=("protocol.ext.allow=never",), env={**_taken(_OWN), **users_environment()})
     address = read_address(url)
     if isinstance(address, str):
         return _refused(f"the tree cannot be fetched for a job: {address}", "ask for it by another address")
     if access == "allowed":
         return Fetching(
             url=address.url,
-            settings=(*_STRICT, *(f"protocol.{scheme}.allow=always" for scheme in ("https", "http", "git"))),
-            env={**_taken(_ALLOWED), **_NOBODYS},
+            settings=strict_settings(),
+            env={**_taken(_ALLOWED), **nobodys_environment(PORTS)},
         )
     return _public(address)
+
+
+def reading_of(git_dir: Path) -> Fetching:
+    """How to fetch from a repository of our own on this host."""
+    return Fetching(url=str(git_dir), settings=(), env=nobodys_environment(("file",)))
 
 
 def _taken(names: tuple[str, ...]) -> dict[str, str]:
@@ -108,8 +98,8 @@ def _public(address: TreeAddress) -> Fetching | Failure:
         pinned = [f"http.curloptResolve={address.host}:{address.port}:{where}"]
     return Fetching(
         url=address.url,
-        settings=(*_STRICT, "http.proxy=", f"protocol.{address.scheme}.allow=always", *pinned),
-        env={**_taken(_PUBLIC), **_NOBODYS},
+        settings=strict_settings("http.proxy=", *pinned),
+        env={**_taken(_PUBLIC), **nobodys_environment((address.scheme,))},
     )
 
 
@@ -144,7 +134,7 @@ def _is_ours(address: str) -> bool:
 
 @cache
 def _git_version() -> tuple[int, ...]:
-    ended = process.run(["git", "--version"], deadline=60)
+    ended = process.run(git_argv(["--version"], None), deadline=60)
     version = re.search(r"(\d+)\.(\d+)", ended.output)
     return (int(version[1]), int(version[2])) if version else (0, 0)
 

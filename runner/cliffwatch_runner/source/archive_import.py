@@ -5,8 +5,9 @@ import sys
 from pathlib import Path
 
 from cliffwatch.failure import Failure
+from cliffwatch.git_command import git_argv
 from cliffwatch_runner import process
-from cliffwatch_runner.source.git import git, git_argv
+from cliffwatch_runner.source.git import git, git_environment
 from cliffwatch_runner.source.git_writing import write_git
 
 _DECOMPRESSORS = {".xz": "xz", ".gz": "gzip", ".zst": "zstd", ".bz2": "bzip2", ".tar": "cat"}
@@ -24,7 +25,8 @@ def import_archive(path: Path, mirror: Path) -> str | Failure:
     importer = git_argv([*_FAST, "fast-import", "--quiet", "--done", "--depth=0"], mirror)
     words = [decompressor, str(path), sys.executable, ref, str(path.stat().st_size), *importer]
     try:
-        ended = process.run(["bash", "-c", _PIPELINE.format(flags=flags), "import", *words], deadline=_SECONDS)
+        pipeline = ["bash", "-c", _PIPELINE.format(flags=flags), "import", *words]
+        ended = process.run(pipeline, env=git_environment(), deadline=_SECONDS)
         tree = git(["rev-parse", "--verify", "--quiet", f"{ref}^{{tree}}"], git_dir=mirror)
     finally:
         write_git(["update-ref", "-d", ref], git_dir=mirror)

@@ -39,6 +39,7 @@ def write_git(
     env: Mapping[str, str] | None = None,
     fetching: Fetching | None = None,
     readable: bool = False,
+    reading: Path = Path("/dev/null"),
 ) -> process.Finished:
     """Runs git as `git` does, while no other run has the lock: that of the repository's refs, or of an index. Raises OSError where it
     cannot be had.
@@ -56,6 +57,7 @@ def write_git(
                 fetching=fetching,
                 readable=readable,
                 holding=descriptor,
+                reading=reading,
             )
             left = None if ended.ok else _lock_in_the_way(ended.output, git_dir)
             if left is None:

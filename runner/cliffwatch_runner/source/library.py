@@ -5,6 +5,7 @@ from pathlib import Path
 from cliffwatch.failure import Failure, wrong_usage
 from cliffwatch_runner.source.access import TreeAccess
 from cliffwatch_runner.source.git import git
+from cliffwatch_runner.source.named_repository import find_repository
 from cliffwatch_runner.source.tree import Tree, is_url, open_mirror
 from cliffwatch_runner.source.tree_size import refuse_large
 
@@ -12,12 +13,12 @@ from cliffwatch_runner.source.tree_size import refuse_large
 def open_library(spec: str, home: Path, access: TreeAccess) -> Tree | Failure:
     """The repository that a path or URL names, with a mirror of its own below `home`: kernels' objects lie elsewhere."""
     if not is_url(spec):
-        top = git(["rev-parse", "--absolute-git-dir"], cwd=Path(spec)) if Path(spec).is_dir() else None
-        if access != "own" or top is None or not top.ok:
+        found = find_repository(Path(spec)) if Path(spec).is_dir() else None
+        if access != "own" or found is None:
             return wrong_usage(
                 f"there is no repository '{spec[:200]}'", "name a git repository of the library, or its URL"
             )
-        spec = top.output.strip()
+        spec = str(found.top or found.own)
     mirror = open_mirror(home / "library.git")
     return Tree(spec=spec, kind="url" if is_url(spec) else "repository", location=spec, mirror=mirror, access=access)
 

@@ -6,16 +6,26 @@ import re
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import unquote
 
 from cliffwatch.failure import Failure
-from cliffwatch_runner.source.access import TreeAccess, fetching
+from cliffwatch_runner import process
+from cliffwatch_runner.source.access import Fetching, TreeAccess, fetching, reading_of
 from cliffwatch_runner.source.archive_import import import_archive
+from cliffwatch_runner.source.folder_import import import_folder
 from cliffwatch_runner.source.git import git
 from cliffwatch_runner.source.git_writing import write_git
+from cliffwatch_runner.source.named_repository import (
+    NamedRepository,
+    find_repository,
+    read_repository,
+    repository_view,
+)
 from cliffwatch_runner.source.revision import Revision, commit_tree, describe
 from cliffwatch_runner.source.tree_size import refuse_large
 
 _URL = re.compile(r"^(?:https?|ssh|git|file)://|^[\w.-]+@[\w.-]+:")
+_LOCAL = "file://"
 _ARCHIVE = re.compile(r"\.tar(?:\.(?:xz|gz|zst|bz2))?$")
 _HASH = re.compile(r"[0-9a-f]{40}")
 _RANGE = re.compile(r"\.\.")
@@ -49,7 +59,8 @@ class Tree:
         if self.kind == "url":
             return self._fetch_named(name)
         repository = Path(self.location)
-        parsed = git(["rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}"], cwd=repository)
+        words = ["rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}"]
+        parsed = read_repository(repository, words)
         if not parsed.ok:
             return _unknown(name, self.spec, _near(repository, name))
         return self.fetch(parsed.output.strip().splitlines()[-1])
@@ -80,25 +91,9 @@ class Tree:
         """The commit, by its whole hash, with its files in the mirror and nothing of what lies below it."""
         if git(["cat-file", "-e", f"{commit}^{{tree}}"], git_dir=self.mirror).ok and _complete(self.mirror, commit):
             return commit
-        upload = "git -c uploadpack.allowAnySHA1InWant=true -c safe.directory=* upload-pack"
-        local = [f"--upload-pack={upload}"] if self.kind == "repository" else []
-        reach = fetching(self.location, self.access)
-        if isinstance(reach, Failure):
-            return reach
-        fetched = write_git(
-            [
-                "fetch",
-                "--quiet",
-                "--no-tags",
-                "--depth=1",
-                *local,
-                "--",
-                reach.url,
-                f"{commit}:refs/cliffwatch/{commit}",
-            ],
-            git_dir=self.mirror,
-            fetching=reach,
-        )
+        fetched = self._fetched(commit)
+        if isinstance(fetched, Failure):
+            return fetched
         if fetched.ok:
             large = refuse_large(self.mirror, commit)
             if large is not None:  # without a ref it counts as not fetched
@@ -108,7 +103,17 @@ class Tree:
             return _unknown(
                 commit, self.spec, "it may have been replaced by a forced push: push it again, or name another"
             )
-        return _not_fetched(commit, self.location, fetched.output[-2000:])
+        return _not_fetched(commit, self, fetched.output[-2000:])
+
+    def _fetched(self, commit: str) -> process.Finished | Failure:
+        if self.kind != "repository":
+            reach = fetching(self.location, self.access)
+            return reach if isinstance(reach, Failure) else _fetched_from(reach, commit, self.mirror)
+        repository = find_repository(Path(self.location))
+        if repository is None:
+            return _no_tree(self.spec, Path(self.location))
+        with repository_view(repository) as view:
+            return _fetched_from(reading_of(view), commit, self.mirror)
 
     def with_patch(self, base: Revision, patch: Path) -> Revision | Failure:
         """A revision that is `base` with a patch applied; the same patch gives the same commit."""
@@ -133,18 +138,24 @@ class Tree:
         return describe(self.mirror, commit_tree(self.mirror, tree, _subject(text, patch.name), parent=base.commit))
 
 
-def _not_fetched(commit: str, location: str, evidence: str) -> Failure:
-    held = "File exists" in evidence
-    return Failure(
-        whose="host",
-        message="another process writes to the cache's mirror and does not end"
-        if held
-        else f"revision {commit[:12]} cannot be fetched from {location}",
-        next_step="end it, or wait, and repeat the command"
-        if held
-        else "check the address, the network and the space on the disk",
-        evidence=evidence,
-    )
+def _fetched_from(reach: Fetching, commit: str, mirror: Path) -> process.Finished:
+    words = ["fetch", "--quiet", "--no-tags", "--depth=1", "--", reach.url, f"{commit}:refs/cliffwatch/{commit}"]
+    return write_git(words, git_dir=mirror, fetching=reach)
+
+
+def _not_fetched(commit: str, tree: Tree, evidence: str) -> Failure:
+    message = f"revision {commit[:12]} cannot be fetched from {tree.location}"
+    next_step = "check the address, the network and the space on the disk"
+    repository = find_repository(Path(tree.location)) if tree.kind == "repository" else None
+    if "File exists" in evidence:
+        message = "another process writes to the cache's mirror and does not end"
+        next_step = "end it, or wait, and repeat the command"
+    elif repository is not None and repository.is_partial:
+        message = f"{tree.spec} is a partial clone that lacks files of revision {commit[:12]}"
+        next_step = (
+            f"fetch them there: git -C {tree.location} fetch --refetch --no-filter; or name the URL of its remote"
+        )
+    return Failure(whose="host", message=message, next_step=next_step, evidence=evidence)
 
 
 def open_tree(spec: str, cache: Path, access: TreeAccess) -> Tree | Failure:
@@ -156,15 +167,15 @@ def open_tree(spec: str, cache: Path, access: TreeAccess) -> Tree | Failure:
     if refused is not None:
         return refused
     mirror = open_mirror(cache / "mirror.git")
-    if is_url(spec):
+    if is_url(spec) and not spec.startswith(_LOCAL):
         return Tree(spec=spec, kind="url", location=spec, mirror=mirror, access=access)
-    path = Path(spec).expanduser()
+    path = Path(unquote(spec.removeprefix(_LOCAL)) if is_url(spec) else spec).expanduser()
     if not os.access(path, os.R_OK):
         return _no_tree(spec, path)
     if path.is_file() and _ARCHIVE.search(path.name):
         return _archive(path.resolve(), spec, mirror)
-    top = git(["rev-parse", "--absolute-git-dir"], cwd=path if path.is_dir() else path.parent)
-    if top.ok and path.is_dir() and _is_repository_of(path, top.output.strip()):
+    repository = find_repository(path) if path.is_dir() else None
+    if repository is not None and _is_in(path.resolve(), repository):
         return Tree(spec=spec, kind="repository", location=str(path.resolve()), mirror=mirror, access="own")
     return _folder(path.resolve(), spec, mirror)
 
@@ -200,14 +211,13 @@ def _no_tree(spec: str, path: Path) -> Failure:
     )
 
 
-def _is_repository_of(path: Path, git_dir: str) -> bool:
+def _is_in(path: Path, repository: NamedRepository) -> bool:
     """Whether the path belongs to that repository, rather than being an unpacked source below somebody's checkout."""
-    if Path(git_dir) == path.resolve():
-        return True
-    return (
-        git(["ls-files", "--error-unmatch", "--", "Makefile", "MAINTAINERS", "kernel"], cwd=path).ok
-        or git(["rev-parse", "--verify", "--quiet", "HEAD:./Makefile"], cwd=path).ok
-    )
+    if repository.top is None:
+        return repository.own == path
+    makefile = path.relative_to(repository.top) / "Makefile"
+    with repository_view(repository) as view:
+        return git(["rev-parse", "--verify", "--quiet", f"HEAD:{makefile}"], git_dir=view).ok
 
 
 def _archive(path: Path, spec: str, mirror: Path) -> Tree | Failure:
@@ -230,7 +240,7 @@ def _archive(path: Path, spec: str, mirror: Path) -> Tree | Failure:
 
 
 def _folder(path: Path, spec: str, mirror: Path) -> Tree | Failure:
-    """Imports a source folder as one commit. An index is kept per folder, so only changed files are read again."""
+    """Imports a source folder as one commit."""
     if not (path / "Makefile").is_file() or "PATCHLEVEL" not in (path / "Makefile").read_text(errors="replace"):
         return _no_kernel_tree(spec)
     if (path / ".config").exists() or (path / "vmlinux").exists():
@@ -239,20 +249,9 @@ def _folder(path: Path, spec: str, mirror: Path) -> Tree | Failure:
             message=f"{spec} has been built in",
             next_step="run `make mrproper` there, or name a git repository",
         )
-    index = mirror / "imports" / hashlib.sha256(str(path).encode()).hexdigest()[:24]
-    index.parent.mkdir(exist_ok=True)
-    env = {"GIT_INDEX_FILE": str(index), "GIT_WORK_TREE": str(path)}
-    # Forced, because distributions ship .gitignore files that ignore the kernel itself.
-    lock = index.with_name(f"{index.name}.writing")
-    added = write_git(["add", "--all", "--force", "."], git_dir=mirror, lock=lock, cwd=path, env=env)
-    if not added.ok:
-        return Failure(
-            whose="host",
-            message=f"{spec} cannot be imported",
-            next_step="look at the free space of the cache's disk",
-            evidence=added.output[-2000:],
-        )
-    tree = git(["write-tree"], git_dir=mirror, env={"GIT_INDEX_FILE": str(index)}).output.strip()
+    tree = import_folder(path, mirror)
+    if isinstance(tree, Failure):
+        return tree
     commit = commit_tree(mirror, tree, f"Import of {path.name}")
     return Tree(spec=spec, kind="imported", location=commit, mirror=mirror, access="own")
 
@@ -288,9 +287,8 @@ def _unknown(name: str, spec: str, hint: str) -> Failure:
 
 def _near(repository: Path, name: str) -> str:
     """Branches and tags that look like the name that was not found."""
-    listed = git(
-        ["for-each-ref", "--format=%(refname:short)", "refs/heads", "refs/tags", "refs/remotes"], cwd=repository
-    )
+    words = ["for-each-ref", "--format=%(refname:short)", "refs/heads", "refs/tags", "refs/remotes"]
+    listed = read_repository(repository, words)
     names = listed.output.split()
     stem = name.split("~", maxsplit=1)[0].split("^", maxsplit=1)[0].lower()
     near = [each for each in names if stem and (stem in each.lower() or each.lower() in stem)][:5]

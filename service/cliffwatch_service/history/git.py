@@ -2,11 +2,12 @@
 
 import os
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
+from cliffwatch.git_command import git_argv, nobodys_environment, strict_settings
 from cliffwatch.tree_addresses import PORTS, read_address, without_credentials
 from cliffwatch_service.ingest.free_form import plain_text, storable
 from cliffwatch_service.store.trees import RevisionFacts
@@ -15,21 +16,6 @@ DEPTH = 500
 """Commits of a branch that are looked at when it is followed first."""
 
 _SECONDS = 600.0
-_SETTINGS = (
-    "core.hooksPath=/dev/null",
-    "protocol.allow=never",
-    *(f"protocol.{scheme}.allow=always" for scheme in PORTS),
-    "credential.helper=",
-    "http.followRedirects=false",
-    "http.cookieFile=",
-    "http.lowSpeedLimit=1000",
-    "http.lowSpeedTime=120",
-    "transfer.bundleURI=false",
-    "fetch.uriProtocols=",
-    "fetch.recurseSubmodules=false",
-    "gc.auto=0",
-    "safe.directory=*",
-)
 _FORMAT = "%H%x00%T%x00%P%x00%an%x00%aI%x00%cI%x00%s"
 
 
@@ -180,24 +166,14 @@ def _asked(url: str, how: Sequence[str], *what: str, mirror: Path | None = None)
     address = read_address(url)
     if isinstance(address, str):
         return GitProblem(f"the tree cannot be followed: {address}; follow it by another address")
-    return _git([*how, "--", address.url, *what], mirror=mirror)
+    return _git([*how, "--", address.url, *what], mirror=mirror, protocols=PORTS)
 
 
-def _git(arguments: Sequence[str], *, mirror: Path | None = None) -> str | GitProblem:
-    argv = ["git", *(word for setting in _SETTINGS for word in ("-c", setting))]
-    argv += [f"--git-dir={mirror}"] if mirror is not None else []
-    env = {
-        "PATH": os.environ.get("PATH", os.defpath),
-        "HOME": "/nonexistent",
-        "GIT_CONFIG_NOSYSTEM": "1",
-        "GIT_CONFIG_GLOBAL": "/dev/null",
-        "GIT_SSH_COMMAND": "false",
-        "GIT_ASKPASS": "false",
-        "GIT_TERMINAL_PROMPT": "0",
-        "LC_ALL": "C.UTF-8",
-    }
+def _git(arguments: Sequence[str], *, mirror: Path | None = None, protocols: Collection[str] = ()) -> str | GitProblem:
+    argv = git_argv(arguments, mirror, strict_settings())
+    env = {"PATH": os.environ.get("PATH", os.defpath), **nobodys_environment(protocols)}
     try:
-        done = subprocess.run([*argv, *arguments], capture_output=True, env=env, timeout=_SECONDS, check=False)
+        done = subprocess.run(argv, capture_output=True, env=env, timeout=_SECONDS, check=False)
     except subprocess.TimeoutExpired:
         return GitProblem(f"git {arguments[0]} took longer than {_SECONDS:.0f} s")
     except OSError as error:

@@ -23,7 +23,7 @@ from cliffwatch_runner.run.bisection.commits import History, read_history
 from cliffwatch_runner.run.bisection.document import BisectionDocument
 from cliffwatch_runner.run.bisection.pairs import Halted
 from cliffwatch_runner.run.progress import progress_display
-from cliffwatch_runner.source.git import git
+from cliffwatch_runner.source.named_repository import find_repository
 from cliffwatch_runner.source.tree import is_url
 
 
@@ -89,7 +89,7 @@ def bisect(tree: str, good: str, bad: str, sought: Sought, **options: Any) -> No
 def _repository(tree: str) -> Path | Failure:
     """The repository, whose history is read in place."""
     path = Path(tree).expanduser()
-    if is_url(tree) or not path.is_dir() or not git(["rev-parse", "--git-dir"], cwd=path).ok:
+    if is_url(tree) or not path.is_dir() or find_repository(path) is None:
         return wrong_usage(f"{tree} is no git repository on this machine", "clone the tree, and name the clone")
     return path.resolve()
 

@@ -24,7 +24,7 @@ from cliffwatch_runner.plan.request import RunRequest
 from cliffwatch_runner.run.bisection.step import JudgedCommit, Step, judge_failures, judge_run
 from cliffwatch_runner.run.progress import Progress, progress_display
 from cliffwatch_runner.run.run import run as carry_out
-from cliffwatch_runner.source.git import git
+from cliffwatch_runner.source.named_repository import read_repository
 
 
 @click.command(name="bisect-run")
@@ -56,8 +56,8 @@ def bisect_run(tree: str, good: str, sought: Sought, **options: Any) -> NoReturn
 
 def _checked_out(tree: str) -> str:
     """The commit under test: git says it itself where it bisects without a worktree."""
-    asked = git(["rev-parse", "--verify", "--quiet", "BISECT_HEAD"], cwd=Path(tree)) if Path(tree).is_dir() else None
-    return "BISECT_HEAD" if asked is not None and asked.ok else "HEAD"
+    asked = read_repository(Path(tree), ["rev-parse", "--verify", "--quiet", "BISECT_HEAD"])
+    return "BISECT_HEAD" if asked.ok else "HEAD"
 
 
 def _judged(request: RunRequest, sought: Sought, progress: Progress, stop: threading.Event) -> JudgedCommit:

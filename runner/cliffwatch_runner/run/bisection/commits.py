@@ -8,8 +8,7 @@ from pathlib import Path
 from cliffwatch.counting import counted
 from cliffwatch.failure import Failure, wrong_usage
 from cliffwatch.stats.history.culprits.graph import Graph
-from cliffwatch_runner import process
-from cliffwatch_runner.source.git import git
+from cliffwatch_runner.source.named_repository import read_repository
 
 MOST_COMMITS = 60_000
 """Of a history that is read: about four releases of linux."""
@@ -67,25 +66,20 @@ def _ends(repository: Path, good: str, bad: str) -> tuple[str, str] | Failure:
         return last
     if first == last:
         return wrong_usage(f"{good} and {bad} are the same commit", "name a good commit before the bad one")
-    if not _git(["merge-base", "--is-ancestor", first, last], repository=repository).ok:
+    if not read_repository(repository, ["merge-base", "--is-ancestor", first, last]).ok:
         return wrong_usage(f"{good} is not in the history of {bad}", _other_end(repository, first, last, bad))
     return first, last
 
 
-def _git(words: Sequence[str], *, repository: Path) -> process.Finished:
-    """Reads a repository in place: of a partial clone nothing is fetched, for a remote's settings name programs."""
-    return git(words, cwd=repository, env={"GIT_NO_LAZY_FETCH": "1"})
-
-
 def _commit(repository: Path, name: str) -> str | Failure:
-    asked = _git(["rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}"], repository=repository)
+    asked = read_repository(repository, ["rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}"])
     if asked.ok:
         return asked.output.strip()
     return wrong_usage(f"{repository} has no revision '{name}'", "fetch it into that repository, or check the spelling")
 
 
 def _other_end(repository: Path, good: str, bad: str, name: str) -> str:
-    base = _git(["merge-base", good, bad], repository=repository)
+    base = read_repository(repository, ["merge-base", good, bad])
     if not base.ok:
         return "name a good commit before it; of a shallow clone fetch the rest: git fetch --unshallow"
     return f"try --good {base.output.strip()[:12]}, where their histories meet, or a commit that was merged into {name}"
@@ -93,13 +87,13 @@ def _other_end(repository: Path, good: str, bad: str, name: str) -> str:
 
 def _listed(repository: Path, revisions: Sequence[str]) -> dict[str, tuple[str, ...]] | Failure:
     """The parents of each commit, newest first."""
-    count = _git(["rev-list", "--count", *revisions, "--"], repository=repository)
+    count = read_repository(repository, ["rev-list", "--count", *revisions, "--"])
     if count.ok and int(count.output) > MOST_COMMITS:
         return wrong_usage(
             f"there are {counted(int(count.output), 'commit')} to look through, and at most {MOST_COMMITS:,} are",
             "name a good commit that is nearer to the bad one, such as the last release",
         )
-    listed = _git(["rev-list", "--parents", "--topo-order", *revisions, "--"], repository=repository)
+    listed = read_repository(repository, ["rev-list", "--parents", "--topo-order", *revisions, "--"])
     if not listed.ok:
         return Failure(
             whose="host",
@@ -113,19 +107,19 @@ def _listed(repository: Path, revisions: Sequence[str]) -> dict[str, tuple[str, 
 
 def _below(repository: Path, edge: Sequence[str]) -> list[str]:
     """What all branches of the range have in common, excluded with its history but for itself."""
-    base = _git(["merge-base", "--octopus", *edge], repository=repository)
+    base = read_repository(repository, ["merge-base", "--octopus", *edge])
     return [f"{base.output.strip()}^@"] if base.ok and base.output.strip() else []
 
 
 def describe_commit(repository: Path, commit: str) -> CommitFacts:
     """Who made a commit and what it changed; of a merge, what it changed itself."""
-    shown = _git(
-        ["show", "-s", "--no-show-signature", "--format=%an <%ae>%n%aI%n%s", commit], repository=repository
+    shown = read_repository(
+        repository, ["show", "-s", "--no-show-signature", "--format=%an <%ae>%n%aI%n%s", commit]
     ).output
     author, date, subject = (shown.split("\n", 2) + [""] * 3)[:3]
-    changed = _git(
+    changed = read_repository(
+        repository,
         ["diff-tree", "--root", "-r", "-z", "--cc", "--name-only", "--no-commit-id", "--no-ext-diff", commit],
-        repository=repository,
     )
     paths = tuple(path for path in changed.output.split("\0") if path) if changed.ok else ()
     return CommitFacts(

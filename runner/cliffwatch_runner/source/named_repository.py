@@ -1,0 +1,119 @@
+"""Repositories that somebody names on this host, read through a view: their objects and refs in a git directory of our own.
+
+A repository's settings name programs: an ssh, a hook, a filter, a file system monitor, what signs and what shows differences. So git never
+reads them: it is told of a folder that has links to objects and refs and no settings, hooks or attributes but ours. Nothing that the
+repository lacks is fetched into it, since its settings say from where and how.
+"""
+
+import os
+import re
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from cliffwatch_runner import process
+from cliffwatch_runner.sandbox.untrusted_files import UnfitFile, UntrustedFolder
+from cliffwatch_runner.source.git import git
+
+_SETTINGS = """[core]
+\trepositoryformatversion = {version}
+\tbare = true
+[uploadpack]
+\tallowAnySHA1InWant = true
+"""
+_REFTABLE = "[extensions]\n\trefStorage = reftable\n"
+_LARGEST_BYTES = 1 << 20
+_MOST_NAMES = 1000
+_LONGEST_PATH = 5000
+_HEAD = re.compile(r"[A-Z][A-Z_]{0,40}HEAD|HEAD")
+_GIT_DIR = "gitdir:"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamedRepository:
+    """Where git keeps what is a worktree's `own`, such as HEAD, and what is `shared`. `top` is the worktree, None of a bare repository."""
+
+    own: Path
+    shared: Path
+    top: Path | None
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether it may lack objects, which git would fetch when it needs them."""
+        return next((self.shared / "objects" / "pack").glob("*.promisor"), None) is not None
+
+
+def find_repository(path: Path) -> NamedRepository | None:
+    """The repository that a folder is, or lies in. One above the folder counts if the folder's owner or this user owns it: others could
+    have put it there.
+    """
+    path = path.expanduser().resolve()
+    for folder in (path, *path.parents):
+        found = _repository(folder / ".git", top=folder) or _repository(folder, top=None)
+        if found is not None and (folder == path or _is_owned_alike(found.own, path)):
+            return found
+    return None
+
+
+def read_repository(path: Path, arguments: Sequence[str]) -> process.Finished:
+    """A call of git that reads the repository at a path."""
+    found = find_repository(path)
+    if found is None:
+        return git(arguments)
+    with repository_view(found) as view:
+        return git(arguments, git_dir=view)
+
+
+@contextmanager
+def repository_view(repository: NamedRepository) -> Iterator[Path]:
+    """The git directory through which a repository is read while the block lasts."""
+    with tempfile.TemporaryDirectory(prefix="cliffwatch-view-") as temporary:
+        view = Path(temporary)
+        own, shared = repository.own, repository.shared
+        for name in UntrustedFolder(own).names("", limit=_MOST_NAMES):
+            if _HEAD.fullmatch(name) and (text := _text(own, name, limit=_LARGEST_BYTES)) is not None:
+                (view / name).write_text(text, encoding="utf-8", errors="surrogateescape")
+        for name in ("objects", "packed-refs", "shallow", "reftable"):
+            if (shared / name).exists():
+                (view / name).symlink_to(shared / name)
+        _link_folder(view / "refs", shared / "refs", own / "refs")
+        _link_folder(view / "logs", shared / "logs", own / "logs")
+        is_reftable = (shared / "reftable").is_dir()
+        settings = _SETTINGS.format(version=int(is_reftable)) + _REFTABLE * is_reftable
+        (view / "config").write_text(settings)
+        yield view
+
+
+def _repository(folder: Path, *, top: Path | None) -> NamedRepository | None:
+    """The repository whose git directory is a folder, or is named by a file."""
+    own = folder
+    with suppress(OSError):
+        if top is not None and folder.is_file():
+            text = _text(folder.parent, folder.name, limit=_LONGEST_PATH) or ""
+            if not text.startswith(_GIT_DIR):
+                return None
+            own = folder.parent / text.removeprefix(_GIT_DIR).strip()
+        shared = own / (_text(own, "commondir", limit=_LONGEST_PATH) or "").strip()
+        if (own / "HEAD").is_file() and (shared / "objects").is_dir() and (shared / "refs").is_dir():
+            return NamedRepository(own=own.resolve(), shared=shared.resolve(), top=top)
+    return None
+
+
+def _is_owned_alike(found: Path, path: Path) -> bool:
+    return found.stat().st_uid in (path.stat().st_uid, os.geteuid())
+
+
+def _text(folder: Path, name: str, *, limit: int) -> str | None:
+    content = UntrustedFolder(folder).read(name, limit=limit)
+    return None if isinstance(content, UnfitFile) else content.decode(errors="surrogateescape")
+
+
+def _link_folder(folder: Path, *sources: Path) -> None:
+    """Makes a folder with links to all that several have; the first one that has a name gives it."""
+    folder.mkdir()
+    for source in sources:
+        for name in UntrustedFolder(source).names("", limit=_MOST_NAMES):
+            with suppress(FileExistsError):
+                (folder / name).symlink_to(source / name)
