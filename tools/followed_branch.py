@@ -132,6 +132,7 @@ def _built(wanted: RunRequest) -> dict[str, float]:
     with cache_uses() as uses:
         settings = BuildSettings(
             cache=wanted.cache,
+            built=wanted.cache,
             sandbox=tools.sandbox,
             limits=tools.limits,
             trust=wanted.trust,

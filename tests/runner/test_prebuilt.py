@@ -51,6 +51,7 @@ def take(open_folder: Path) -> Iterator[Take]:
     with cache_uses() as uses:
         settings = BuildSettings(
             cache=open_folder / "cache",
+            built=open_folder / "cache",
             sandbox=sandbox,
             limits=host_limits(600.0),
             trust="local",

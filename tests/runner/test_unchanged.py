@@ -183,4 +183,4 @@ def test_beside_a_kernel_that_does_not_build_all_cases_are_measured(asked: Any, 
     request: Any = SimpleNamespace(only_affected=asked, cache=tmp_path, trust="local")
     sandbox: Any = None
 
-    assert leave_out_unchanged(request, made, sandbox, lambda: False) == Limited(facts=made, known=None)
+    assert leave_out_unchanged(request, made, tmp_path, sandbox, lambda: False) == Limited(facts=made, known=None)

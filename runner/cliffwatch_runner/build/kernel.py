@@ -93,7 +93,8 @@ def kernel_digest(revision: Revision, fragments: Fragments, toolchain: Toolchain
 
     Not across trust: what was built among trees that anybody brings is nothing for the history of a followed branch.
     """
-    parts = (_RECIPE, revision.tree, fragments.digest, toolchain.kernel_identity, *trust_names(trust))
+    tools = (toolchain.kernel_identity, toolchain.image or "")
+    parts = (_RECIPE, revision.tree, fragments.digest, *tools, *trust_names(trust))
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
 
 
@@ -115,7 +116,7 @@ def build_kernel(
     Raises Stopped where the user asked to stop; OSError where the cache cannot be written.
     """
     digest = kernel_digest(revision, fragments, toolchain, settings.trust)
-    folder = settings.cache / "kernels" / digest
+    folder = settings.built / "kernels" / digest
     kernel = cached_kernel(folder, settings)
     if kernel is not None:
         return kernel
@@ -123,7 +124,7 @@ def build_kernel(
     def waiting() -> None:
         settings.report_progress(None, "waiting for another process that builds the same kernel")
 
-    with locked(settings.cache / "locks" / digest, waiting=waiting, should_stop=settings.should_stop):
+    with locked(settings.built / "locks" / digest, waiting=waiting, should_stop=settings.should_stop):
         return cached_kernel(folder, settings) or _build(tree, revision, fragments, toolchain, settings, folder)
 
 

@@ -86,7 +86,7 @@ def _is_package(path: Path) -> bool:
 
 def _kernel(path: Path, found: FoundKernel | None, settings: BuildSettings) -> Kernel:
     digest = _digest(path, found, settings)
-    folder = settings.cache / "kernels" / digest
+    folder = settings.built / "kernels" / digest
     kernel = cached_kernel(folder, settings)
     if kernel is not None:
         return kernel
@@ -94,7 +94,7 @@ def _kernel(path: Path, found: FoundKernel | None, settings: BuildSettings) -> K
     def waiting() -> None:
         settings.report_progress(None, "waiting for another process that takes the same kernel")
 
-    with locked(settings.cache / "locks" / digest, waiting=waiting, should_stop=settings.should_stop):
+    with locked(settings.built / "locks" / digest, waiting=waiting, should_stop=settings.should_stop):
         kernel = cached_kernel(folder, settings)
         if kernel is not None:
             return kernel

@@ -42,9 +42,11 @@ class BuildSettings:
     """What all builds of a run have in common.
 
     `report_progress` gets a share between 0 and 1 (or None) and what is being made; `uses` holds what the run takes from the cache.
+    `built` is the folder that has what was built: the cache, or one of the run's own.
     """
 
     cache: Path
+    built: Path
     sandbox: Sandbox
     limits: SandboxLimits
     trust: Trust

@@ -10,7 +10,7 @@ worktrees/NAME/
 
 import hashlib
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from cliffwatch_runner.build.cache.entries import locked
 from cliffwatch_runner.build.cache.uses import MARK, remove_unused
 from cliffwatch_runner.build.worktree import DISTRUSTED, BuildSettings, Worktree
 from cliffwatch_runner.sandbox.untrusted_files import remove_tree
+from cliffwatch_runner.source.access import Trust
 
 _FOR_ONE_BUILD = "outside-"
 
@@ -68,17 +69,37 @@ def _shared_folders(name: str, settings: BuildSettings) -> Iterator[tuple[Path, 
 
 
 @contextmanager
+def place_of_builds(cache: Path, trust: Trust, should_stop: Callable[[], bool]) -> Iterator[Path]:
+    """The folder that has what a run builds: the cache; for trees from outside one that goes with the run, so that nobody else finds it.
+    Raises Stopped.
+    """
+    if trust != "outside":
+        yield cache
+        return
+    with _single_use_folder(cache, should_stop) as folder:
+        folder.chmod(0o755)
+        yield folder
+
+
+@contextmanager
 def _single_use_folders(settings: BuildSettings) -> Iterator[tuple[Path, Path]]:
-    """The folders of a worktree for one build, and of its ccache. Those of processes that were killed go first: they hold their locks no longer."""
-    worktrees = settings.cache / "worktrees"
+    """The folders of a worktree for one build, and of its ccache."""
+    with _single_use_folder(settings.cache, settings.should_stop) as folder:
+        yield folder, folder / "ccache"
+
+
+@contextmanager
+def _single_use_folder(cache: Path, should_stop: Callable[[], bool]) -> Iterator[Path]:
+    """A folder that goes with the block. Those of processes that were killed go first: they hold their locks no longer."""
+    worktrees = cache / "worktrees"
     worktrees.mkdir(parents=True, exist_ok=True)
     for left in worktrees.glob(f"{_FOR_ONE_BUILD}*"):
         with suppress(OSError):
             remove_unused(left, "lock")
     folder = Path(tempfile.mkdtemp(prefix=_FOR_ONE_BUILD, dir=worktrees))
-    with locked(folder / "lock", waiting=lambda: None, should_stop=settings.should_stop):
+    with locked(folder / "lock", waiting=lambda: None, should_stop=should_stop):
         (folder / MARK).touch()
         try:
-            yield folder, folder / "ccache"
+            yield folder
         finally:
             remove_tree(folder)

@@ -15,6 +15,7 @@ from cliffwatch.formats.reading import written
 from cliffwatch.reports.styles import plain
 from cliffwatch_runner.build.cache.entries import Stopped
 from cliffwatch_runner.build.cache.uses import cache_uses
+from cliffwatch_runner.build.worktree_pool import place_of_builds
 from cliffwatch_runner.command.failures import host_failure, print_failures
 from cliffwatch_runner.command.options.arms import arm_options, take_arms
 from cliffwatch_runner.command.options.cache import cache_option
@@ -92,17 +93,17 @@ def _answer(
     executed = read_executed(folder)
     if unwritable is not None or isinstance(executed, Failure):
         return tuple(each for each in (unwritable, executed) if isinstance(each, Failure))
-    with cache_uses() as uses:
+    with cache_uses() as uses, place_of_builds(request.cache, request.trust, stop.is_set) as built:
         uses.take(request.cache / "mirror.git", make=True)
-        prepared = prepare_run(request, progress, stop, uses)
+        prepared = prepare_run(request, progress, stop, uses, built)
         if isinstance(prepared, tuple):
             return prepared
         progress.begin("functions", "of both kernels")
         facts = prepared.facts
-        changed = differences(facts.arms, facts.programs, request.cache, prepared.guest.sandbox, stop.is_set)
+        changed = differences(facts.arms, facts.programs, built, prepared.guest.sandbox, stop.is_set)
         if isinstance(changed, Failure):
             return (changed,)
-        code = code_of_arms(facts, request.cache, prepared.guest.sandbox, stop.is_set)
+        code = code_of_arms(facts, built, prepared.guest.sandbox, stop.is_set)
         progress.end(f"{counted(len(changed.functions), 'function differs', 'functions differ')}")
     return affected_cases(facts.arms, facts.plan.cases, changed, executed, code)
 

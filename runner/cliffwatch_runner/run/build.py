@@ -76,7 +76,7 @@ def _in_cache(arm: Subject, order: BuildOrder) -> bool:
         return True  # it takes no build
     tools = order.tools.of_arms[arm.arm]
     digest = kernel_digest(arm.revision, tools.fragments, tools.toolchain, order.settings.trust)
-    return (order.settings.cache / "kernels" / digest / "kernel.json").exists()
+    return (order.settings.built / "kernels" / digest / "kernel.json").exists()
 
 
 def _kernel(arm: Subject, order: BuildOrder) -> Kernel | Failure:

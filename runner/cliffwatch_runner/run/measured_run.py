@@ -88,7 +88,7 @@ def _measured_in_folder(run: PreparedRun) -> FinishedRun | tuple[Failure, ...]:
     if status == "complete":
         images = {name: kernel.folder for name, kernel in run.kernels.items()}
         cases = _code_of_cases(run, measured, folder.path)
-        write_code(folder.path, images, cases, run.guest.sandbox, run.cache, run.stop.is_set)
+        write_code(folder.path, images, cases, run.guest.sandbox, run.built, run.stop.is_set)
     if run.counts is not None and status == "complete":
         run.counts.keep(folder.path, measured)
     written.write(measured, status, arm_failures(folder.path, measured.arms))
@@ -101,7 +101,7 @@ def _code_of_cases(run: PreparedRun, measured: RunFacts, folder: Path) -> Sequen
     known = [each for each in (counted_here, run.executed) if isinstance(each, Executed)]
     if not known:
         return ()
-    code = code_of_arms(measured, run.cache, run.guest.sandbox, run.stop.is_set)
+    code = code_of_arms(measured, run.built, run.guest.sandbox, run.stop.is_set)
     cases = [*(case.key for case in measured.plan.cases), *(each.case for each in measured.left_out)]
     return digests_of_cases(code, joined(*known), dict.fromkeys(cases))
 

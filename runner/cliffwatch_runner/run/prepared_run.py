@@ -54,7 +54,7 @@ class PreparedRun:
     """
 
     out: Path | None
-    cache: Path
+    built: Path
     facts: RunFacts
     guest: GuestSettings
     progress: Progress
@@ -117,9 +117,9 @@ def _on_this_host(planned: PlannedRun, request: RunRequest, progress: Progress) 
 
 
 def prepare_run(
-    request: RunRequest, progress: Progress, stop: threading.Event, uses: Uses
+    request: RunRequest, progress: Progress, stop: threading.Event, uses: Uses, built: Path
 ) -> PreparedRun | tuple[Failure, ...]:
-    """Checks everything, then builds. Raises Stopped and OSError as builds do."""
+    """Checks everything, then builds into the folder `built`. Raises Stopped and OSError as builds do."""
     planned = plan_with_progress(request, progress)
     if isinstance(planned, tuple):
         return planned
@@ -131,6 +131,7 @@ def prepare_run(
         return (rooted,)
     settings = BuildSettings(
         cache=request.cache,
+        built=built,
         sandbox=tools.sandbox,
         limits=tools.limits,
         trust=request.trust,
@@ -139,12 +140,12 @@ def prepare_run(
         should_stop=stop.is_set,
         uses=uses,
     )
-    built = build(BuildOrder(planned.resolved, tools, settings, progress))
-    if isinstance(built, tuple):
-        return built
-    facts = _facts(rooted, planned, built, tools)
+    made = build(BuildOrder(planned.resolved, tools, settings, progress))
+    if isinstance(made, tuple):
+        return made
+    facts = _facts(rooted, planned, made, tools)
     limited = (
-        leave_out_unchanged(rooted, facts, tools.guest_sandbox, stop.is_set)
+        leave_out_unchanged(rooted, facts, built, tools.guest_sandbox, stop.is_set)
         if facts.plan.cases
         else _nothing_to_run(facts)
     )
@@ -155,7 +156,7 @@ def prepare_run(
     counting, uncounted = _counting(request, facts, stop)
     return PreparedRun(
         out=request.out,
-        cache=request.cache,
+        built=built,
         facts=replace(facts, notes=(*facts.notes, *uncounted)),
         guest=guest,
         progress=progress,

@@ -8,6 +8,7 @@ from cliffwatch.failure import Failure
 from cliffwatch_runner import clock
 from cliffwatch_runner.build.cache.pruning import prune_built, prune_mirror
 from cliffwatch_runner.build.cache.uses import cache_uses
+from cliffwatch_runner.build.worktree_pool import place_of_builds
 from cliffwatch_runner.plan.request import RunRequest
 from cliffwatch_runner.plan.run_plan import PlannedRun
 from cliffwatch_runner.plan.writable_folders import RESULTS_HOME, check_programs_run, check_results, open_cache
@@ -27,9 +28,9 @@ def run(
         return (unwritable,)
     with suppress(OSError):
         prune_mirror(request.cache)
-    with cache_uses() as uses:
+    with cache_uses() as uses, place_of_builds(request.cache, request.trust, stop.is_set) as built:
         uses.take(request.cache / "mirror.git", make=True)
-        prepared = prepare_run(request, progress, stop, uses)
+        prepared = prepare_run(request, progress, stop, uses, built)
         unbuilt = prepared.unbuilt(needed) if isinstance(prepared, PreparedRun) and needed is not None else None
         if unbuilt is not None:
             prepared = (unbuilt,)

@@ -113,7 +113,7 @@ def _reached(failure: Failure) -> str:
 @contextmanager
 def workshop(settings: BuildSettings) -> Iterator[Workshop]:
     """A workshop that leaves nothing. What one that was killed left is listed with the cache's leftovers."""
-    kernels = settings.cache / "kernels"
+    kernels = settings.built / "kernels"
     kernels.mkdir(parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(prefix=".prebuilt-", dir=kernels))
     try:

@@ -102,9 +102,9 @@ def build_objects(
     sources = sources_of(tree, revision, toolchain)
     wanted = sorted(names)
     btf = hashlib.sha256(kernel.btf.read_bytes()).hexdigest()
-    parts = ["objects", _RECIPE, sources.digest, btf, *trust_names(settings.trust), *wanted]
+    parts = ["objects", _RECIPE, sources.made_from, btf, *trust_names(settings.trust), *wanted]
     digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
-    folder = settings.cache / "programs" / digest
+    folder = settings.built / "programs" / digest
     objects = _cached(folder, settings)
     if objects is not None:
         return objects
@@ -112,7 +112,7 @@ def build_objects(
     def waiting() -> None:
         settings.report_progress(None, "waiting for another process that builds the same objects")
 
-    with locked(settings.cache / "locks" / digest, waiting=waiting, should_stop=settings.should_stop):
+    with locked(settings.built / "locks" / digest, waiting=waiting, should_stop=settings.should_stop):
         objects = _cached(folder, settings)
         if objects is not None:
             return objects

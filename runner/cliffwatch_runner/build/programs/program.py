@@ -104,7 +104,7 @@ def build_program(
     # Not across trust: Go compiles what it needs of other packages once for all trees of a trust, and a tree's build could write there.
     names = (digest_of(source.with_modules), *trust_names(settings.trust))
     digest = hashlib.sha256("\0".join(names).encode()).hexdigest()[:32]
-    entry = _Entry(source, digest_of(source.folder), settings.cache / "programs" / digest, go)
+    entry = _Entry(source, digest_of(source.folder), settings.built / "programs" / digest, go)
     built = _cached(entry, settings)
     if built is not None:
         return built
@@ -112,7 +112,7 @@ def build_program(
     def waiting() -> None:
         settings.report_progress(None, "waiting for another process that builds the same program")
 
-    with locked(settings.cache / "locks" / digest, waiting=waiting, should_stop=settings.should_stop):
+    with locked(settings.built / "locks" / digest, waiting=waiting, should_stop=settings.should_stop):
         built = _cached(entry, settings)
         if built is not None:
             return built

@@ -85,9 +85,10 @@ def build_bench(
     """The bench of a revision, with vmlinux.h made from a kernel's types. Raises Stopped, OSError."""
     sources = sources_of(tree, revision, toolchain)
     btf = hashlib.sha256(kernel.btf.read_bytes()).hexdigest()
-    parts = [_RECIPE, sources.digest, btf, fixed_seed_source(), empty_loop_source(), *trust_names(settings.trust)]
+    ours = (fixed_seed_source(), empty_loop_source())
+    parts = [_RECIPE, sources.made_from, btf, *ours, *trust_names(settings.trust)]
     digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
-    folder = settings.cache / "benches" / digest
+    folder = settings.built / "benches" / digest
     bench = _cached(folder, sources.digest, settings)
     if bench is not None:
         return bench
@@ -95,7 +96,7 @@ def build_bench(
     def waiting() -> None:
         settings.report_progress(None, "waiting for another process that builds the same bench")
 
-    with locked(settings.cache / "locks" / digest, waiting=waiting, should_stop=settings.should_stop):
+    with locked(settings.built / "locks" / digest, waiting=waiting, should_stop=settings.should_stop):
         bench = _cached(folder, sources.digest, settings)
         if bench is not None:
             return bench

@@ -19,22 +19,40 @@ BTF = "btf"
 """A kernel's types, among what the host hands over."""
 
 _SOURCES = (FOLDER, "tools/lib", "tools/bpf", "tools/include", "tools/build", "include/uapi")
+_STEERING = (
+    *("Makefile", "scripts", "arch/x86/Makefile", "arch/x86/entry/syscalls", "arch/x86/include/uapi"),
+    *("tools/scripts", "tools/testing/selftests/lib.mk", "kernel/bpf/disasm.c", "kernel/bpf/disasm.h"),
+)
+"""What Makefiles of theirs usually run and read besides."""
 
 
 @dataclass(frozen=True, slots=True)
 class SelftestSources:
-    """The sources of selftests with their compilers. `digest` is of all that they are made from but the kernel's types."""
+    """The sources of selftests with their compilers. `digest` is of the sources that make up a benchmark: its identity, which most commits leave
+    as it is. `made_from` is of all that a Makefile can run or read: the name of what was built.
+    """
 
     tree: Tree
     revision: Revision
     toolchain: Toolchain
     digest: str
 
+    @property
+    def made_from(self) -> str:
+        return _digest(self.revision.tree, self.toolchain.bench_identity, self.toolchain.image or "")
+
 
 def sources_of(tree: Tree, revision: Revision, toolchain: Toolchain) -> SelftestSources:
-    names = [object_name(tree.mirror, revision, path) or "-" for path in _SOURCES]
-    digest = hashlib.sha256("\0".join([*names, toolchain.bench_identity]).encode()).hexdigest()[:32]
-    return SelftestSources(tree, revision, toolchain, digest)
+    names = _names(tree, revision, _SOURCES)
+    return SelftestSources(tree, revision, toolchain, _digest(*names, toolchain.bench_identity))
+
+
+def _names(tree: Tree, revision: Revision, paths: Sequence[str]) -> list[str]:
+    return [object_name(tree.mirror, revision, path) or "-" for path in paths]
+
+
+def _digest(*parts: str) -> str:
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
 
 
 def prepared(worktree: Worktree, sources: SelftestSources, log: Path, progress: str) -> Failure | None:
@@ -47,7 +65,7 @@ def prepared(worktree: Worktree, sources: SelftestSources, log: Path, progress: 
         return failure
     output = f"{worktree.build}/{OUTPUT}"
     mark = _mark(worktree)
-    stale = [["rm", "-rf", "--", output]] if not mark.exists() or mark.read_text() != sources.digest else []
+    stale = [["rm", "-rf", "--", output]] if not mark.exists() or mark.read_text() != _steered(sources) else []
     mark.unlink(missing_ok=True)
     headers = ["make", "-s", "-C", str(worktree.source), f"O={BUILD}", "ARCH=x86_64", "headers"]
     for step in [*stale, ["mkdir", "-p", output], headers]:
@@ -72,9 +90,13 @@ def make_command(worktree: Worktree, toolchain: Toolchain, clang: str, targets: 
 
 def finished(worktree: Worktree, sources: SelftestSources) -> None:
     """Lets the next build of the same sources begin with what lies there now."""
-    _mark(worktree).write_text(sources.digest)
+    _mark(worktree).write_text(_steered(sources))
+
+
+def _steered(sources: SelftestSources) -> str:
+    return _digest(sources.digest, *_names(sources.tree, sources.revision, _STEERING))
 
 
 def _mark(worktree: Worktree) -> Path:
-    """The digest of the source that the output's selftests are of; removed while one is made."""
+    """The digest of the sources that the output's selftests are of; removed while one is made."""
     return worktree.folder / "bench-source"

@@ -42,7 +42,7 @@ class Limited:
 
 
 def leave_out_unchanged(
-    request: RunRequest, facts: RunFacts, sandbox: Sandbox, should_stop: Callable[[], bool]
+    request: RunRequest, facts: RunFacts, built_in: Path, sandbox: Sandbox, should_stop: Callable[[], bool]
 ) -> Limited | Failure:
     """As the request asks for it, where two kernels were built at least. Raises Stopped, OSError."""
     built = {name: arm for name, arm in facts.arms.items() if name != CONTROL and isinstance(arm.kernel, Kernel)}
@@ -55,7 +55,7 @@ def leave_out_unchanged(
     if known is None:
         note = NOTHING_KEPT.format(first=facts.arms[first].subject.short)
         return Limited(facts=replace(facts, notes=(*facts.notes, note)), known=None)
-    changed = differences(built, facts.programs, request.cache, sandbox, should_stop)
+    changed = differences(built, facts.programs, built_in, sandbox, should_stop)
     if isinstance(changed, Failure):
         return changed
     everything = Selection(cases=facts.plan.cases, left_out=facts.left_out)
