@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, cast
 
 from cliffwatch.samples import MODES, Mode
-from cliffwatch.tree_addresses import wrong_branch
+from cliffwatch.trees.addresses import wrong_branch
 
 Verb = Literal["run", "again", "cancel", "help", "bisect"]
 

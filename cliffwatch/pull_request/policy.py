@@ -41,7 +41,7 @@ from cliffwatch.catalogue.suite import PROFILES, Profile
 from cliffwatch.failure import Failure, wrong_usage
 from cliffwatch.pull_request.policy_reader import PolicyReader, shown
 from cliffwatch.samples import MODES, Mode
-from cliffwatch.tree_addresses import read_address
+from cliffwatch.trees.addresses import read_address
 
 FILE_NAME = ".cliffwatch.toml"
 LARGEST = 64 << 10

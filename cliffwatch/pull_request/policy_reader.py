@@ -8,7 +8,7 @@ from typing import Any
 
 from cliffwatch.catalogue.toml_lines import line_of
 from cliffwatch.counting import counted
-from cliffwatch.tree_addresses import wrong_branch
+from cliffwatch.trees.addresses import wrong_branch
 
 _SUITE = re.compile(r"[a-z0-9][a-z0-9-]{0,99}")
 _LABEL = re.compile(r"[A-Za-z0-9][\w.-]{0,99}", re.ASCII)

@@ -7,7 +7,7 @@ import pytest
 
 from cliffwatch.pull_request.bench_command import BenchCommand, parse_bench_command
 from cliffwatch.pull_request.policy import Policy, read_policy
-from cliffwatch.tree_addresses import wrong_branch
+from cliffwatch.trees.addresses import wrong_branch
 
 NAMES = [
     "series/1234=>bpf-next",

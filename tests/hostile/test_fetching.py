@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "runner"))
 import toy
 
 from cliffwatch.failure import Failure
-from cliffwatch.tree_addresses import TreeAddress, allowed, closed, has_credentials, read_address, without_credentials
+from cliffwatch.trees.addresses import TreeAddress, allowed, closed, has_credentials, read_address, without_credentials
 from cliffwatch_runner.source import access as tree_access
 from cliffwatch_runner.source.access import Fetching, fetching
 from cliffwatch_runner.source.git import git

@@ -353,4 +353,4 @@ def test_one_place_makes_a_git_command_line() -> None:
         if (lines := _git_lists(source))
     }
 
-    assert list(found) == ["cliffwatch/git_command.py"]
+    assert list(found) == ["cliffwatch/trees/git_command.py"]

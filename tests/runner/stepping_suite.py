@@ -52,7 +52,9 @@ def write_suite(home: Path, values: str, metrics: str) -> Path:
     home.mkdir(parents=True)
     (home / "go.mod").write_text(f"module example.org/stepping\n\ngo 1.20\n\nrequire {MODULE} v1.0.0\n")
     # Without fmt, which takes Go as long to compile as all the rest.
-    printed = f"BenchmarkSteps 1 {values}\\n".replace("%[1]d", "%d").replace("%d", '" + strconv.Itoa(steps.Count()) + "')
+    printed = f"BenchmarkSteps 1 {values}\\n".replace("%[1]d", "%d").replace(
+        "%d", '" + strconv.Itoa(steps.Count()) + "'
+    )
     (home / "main.go").write_text(
         f'package main\n\nimport (\n\t"strconv"\n\t"syscall"\n\n\t"{MODULE}"\n)\n\n'
         f'func main() {{ _, _ = syscall.Write(1, []byte("{printed}")) }}\n'

@@ -12,8 +12,8 @@ from service_running import Clock, serving
 from cliffwatch.formats.comparison import RevisionComparison, RunComparison
 from cliffwatch.formats.run_record import RunRecord
 from cliffwatch.formats.schemas import schema_of
-from cliffwatch_service.postgres.restoring import restore
 from cliffwatch_service.postgres.embedded import EmbeddedPostgres
+from cliffwatch_service.postgres.restoring import restore
 from cliffwatch_service.postgres.server import Postgres
 from cliffwatch_service.runtime.settings import Settings
 

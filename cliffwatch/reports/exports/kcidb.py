@@ -29,7 +29,7 @@ from cliffwatch.reports.exports.kcidb_form import (
     Version,
 )
 from cliffwatch.samples import HOST_FAULTS, Arm, CaseKey, CaseOutcome, CaseStatus, Mode, written_faults
-from cliffwatch.tree_addresses import TreeAddress, read_address
+from cliffwatch.trees.addresses import TreeAddress, read_address
 
 VERSION = Version(major=5, minor=3)
 ORIGIN = re.compile(r"[a-z0-9_]+")

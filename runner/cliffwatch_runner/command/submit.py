@@ -26,7 +26,7 @@ from cliffwatch.reports.json_reading import arm_sets_of
 from cliffwatch.reports.several.arms import text_of_arms
 from cliffwatch.reports.styles import plain
 from cliffwatch.samples import DEFAULT_MODE, target_named
-from cliffwatch.tree_addresses import has_credentials
+from cliffwatch.trees.addresses import has_credentials
 from cliffwatch_runner.command.options.arms import arm_options, take_arms, two_arms
 from cliffwatch_runner.command.options.suites import suite_options, take_suites
 from cliffwatch_runner.source.access import fetching

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from cliffwatch.failure import Failure
 from cliffwatch.samples import CONTROL
-from cliffwatch.tree_addresses import without_credentials
+from cliffwatch.trees.addresses import without_credentials
 from cliffwatch_runner.build.cache.uses import Uses
 from cliffwatch_runner.build.image_root import image_root
 from cliffwatch_runner.build.images.config import forbidden_in_prebuilt

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from cliffwatch.failure import Failure
-from cliffwatch.git_command import git_argv, nobodys_environment, strict_settings, users_environment
-from cliffwatch.tree_addresses import PORTS, TreeAddress, closed, has_credentials, read_address
+from cliffwatch.trees.addresses import PORTS, TreeAddress, closed, has_credentials, read_address
+from cliffwatch.trees.git_command import git_argv, nobodys_environment, strict_settings, users_environment
 from cliffwatch_runner import process
 
 TreeAccess = Literal["own", "allowed", "public"]

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from cliffwatch.failure import Failure
-from cliffwatch.git_command import git_argv
+from cliffwatch.trees.git_command import git_argv
 from cliffwatch_runner import process
 from cliffwatch_runner.source.git import git, git_environment
 from cliffwatch_runner.source.git_writing import write_git

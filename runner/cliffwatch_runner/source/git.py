@@ -6,8 +6,8 @@ from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
-from cliffwatch.git_command import git_argv, nobodys_environment
-from cliffwatch.tree_addresses import without_credentials
+from cliffwatch.trees.addresses import without_credentials
+from cliffwatch.trees.git_command import git_argv, nobodys_environment
 from cliffwatch_runner import process
 from cliffwatch_runner.source.access import Fetching
 

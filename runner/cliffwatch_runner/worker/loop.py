@@ -7,7 +7,7 @@ from cliffwatch.failure import Failure
 from cliffwatch.formats.reading import Wrong, as_json, converted
 from cliffwatch.formats.work import HostOffer, JobEnd, Leased, Work
 from cliffwatch.samples import Mode
-from cliffwatch.tree_addresses import without_credentials
+from cliffwatch.trees.addresses import without_credentials
 from cliffwatch_runner.upload.client import Answered, Client, Refused, Reply, Unreached
 from cliffwatch_runner.worker.delivery import LONGEST_REASON, end_failed, give_up, redeliver
 from cliffwatch_runner.worker.host import LeasedJob, Worker, WorkerHost

@@ -10,7 +10,7 @@ from fastapi.responses import Response, StreamingResponse
 from pydantic import BaseModel
 
 from cliffwatch.formats.values import FreeJson
-from cliffwatch.tree_addresses import without_credentials
+from cliffwatch.trees.addresses import without_credentials
 from cliffwatch_service.api.models.lists import Page
 from cliffwatch_service.http.streaming import EndingStream
 from cliffwatch_service.ingest.ingest import content_digest

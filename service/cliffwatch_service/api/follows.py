@@ -7,7 +7,7 @@ from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from cliffwatch.samples import DEFAULT_MODE, Mode
-from cliffwatch.tree_addresses import LONGEST_BRANCH
+from cliffwatch.trees.addresses import LONGEST_BRANCH
 from cliffwatch_service.api.answers import answer
 from cliffwatch_service.api.models.lists import Page
 from cliffwatch_service.api.models.work import Backfilled, Followed, FollowEnded

@@ -25,7 +25,7 @@ from cliffwatch.reports.exports.bencher import bencher_pieces
 from cliffwatch.reports.exports.go_bench import go_bench_pieces, run_settings
 from cliffwatch.reports.exports.kcidb import kcidb_pieces, reported_of_record
 from cliffwatch.samples import CONTROL, Arm, Boot, CaseKey, Mode
-from cliffwatch.tree_addresses import without_credentials
+from cliffwatch.trees.addresses import without_credentials
 from cliffwatch_service.ingest.boot_document import Columns, boot_of, columns_of
 from cliffwatch_service.ingest.columns import keys_of
 from cliffwatch_service.ingest.stored_records import stored_record

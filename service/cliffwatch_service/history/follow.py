@@ -12,7 +12,7 @@ from psycopg import Connection
 from cliffwatch.formats.setup import Setup
 from cliffwatch.formats.work import Priority
 from cliffwatch.identities import digest_of
-from cliffwatch.tree_addresses import LONGEST_BRANCH, wrong_branch
+from cliffwatch.trees.addresses import LONGEST_BRANCH, wrong_branch
 from cliffwatch_service.history.backlog import put_off, take_from_backlog
 from cliffwatch_service.history.git import GitProblem, branch_head, fetch_commits, first_parents, tags_of
 from cliffwatch_service.history.watching.anchors import NONE, parts_of, refuse_anchor, settle_anchor

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from cliffwatch.git_command import git_argv, nobodys_environment, strict_settings
-from cliffwatch.tree_addresses import PORTS, read_address, without_credentials
+from cliffwatch.trees.addresses import PORTS, read_address, without_credentials
+from cliffwatch.trees.git_command import git_argv, nobodys_environment, strict_settings
 from cliffwatch_service.ingest.free_form import plain_text, storable
 from cliffwatch_service.store.trees import RevisionFacts
 

@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from psycopg import Connection
 
-from cliffwatch.tree_addresses import TreeAddress, allowed, closed, read_address
+from cliffwatch.trees.addresses import TreeAddress, allowed, closed, read_address
 from cliffwatch_service.refusal import Refusal
 from cliffwatch_service.store import follows
 

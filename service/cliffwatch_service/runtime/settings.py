@@ -25,7 +25,7 @@ from pydantic_settings import (
 )
 
 from cliffwatch.formats.reading import message_in_words
-from cliffwatch.tree_addresses import read_address, without_credentials
+from cliffwatch.trees.addresses import read_address, without_credentials
 from cliffwatch_service.refusal import Refusal
 from cliffwatch_service.runtime.destinations import is_mail, mail_addresses, repositories, webhook_addresses
 

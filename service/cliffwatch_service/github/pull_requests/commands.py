@@ -9,7 +9,7 @@ import structlog
 
 from cliffwatch.pull_request.bench_command import HELP, BenchCommand, WrongCommand, parse_bench_command
 from cliffwatch.pull_request.policy import Policy
-from cliffwatch.tree_addresses import wrong_branch
+from cliffwatch.trees.addresses import wrong_branch
 from cliffwatch_service.github.calling import GitHubProblem
 from cliffwatch_service.github.parts import GitHubParts, raise_if_later
 from cliffwatch_service.github.pull_requests.opened import may_write

@@ -9,7 +9,7 @@ from psycopg import Connection
 
 from cliffwatch.formats.work import Priority
 from cliffwatch.identities import digest_of
-from cliffwatch.tree_addresses import read_address
+from cliffwatch.trees.addresses import read_address
 from cliffwatch_service.access.tokens import Caller
 from cliffwatch_service.github.parts import ASKER
 from cliffwatch_service.github.pull_requests.selections import Selection

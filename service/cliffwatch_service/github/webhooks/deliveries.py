@@ -7,7 +7,7 @@ from uuid import UUID
 
 from psycopg import Connection
 
-from cliffwatch.tree_addresses import read_address
+from cliffwatch.trees.addresses import read_address
 from cliffwatch_service.github.webhooks.looks import (
     CommandLook,
     InstallationLook,

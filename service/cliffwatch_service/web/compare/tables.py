@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import zstandard
 from markupsafe import Markup, escape
 
-from cliffwatch.tree_addresses import without_credentials
+from cliffwatch.trees.addresses import without_credentials
 from cliffwatch_service.web.compare.columns import Column
 from cliffwatch_service.web.compare.lines import Cell, TableRow
 from cliffwatch_service.web.layout.render import query

@@ -15,7 +15,7 @@ from cliffwatch.counting import counted, size_text
 from cliffwatch.reports import figures
 from cliffwatch.reports.styles import visible
 from cliffwatch.stats.published_size import LEVEL
-from cliffwatch.tree_addresses import without_credentials
+from cliffwatch.trees.addresses import without_credentials
 from cliffwatch_service.history.change_words import change_words
 from cliffwatch_service.history.report_summary import is_confirmed, is_counted
 from cliffwatch_service.http.context import Service
