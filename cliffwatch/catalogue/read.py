@@ -15,6 +15,7 @@ from cliffwatch.catalogue.toml_lines import line_of
 from cliffwatch.formats.reading import Fault, Place, Wrong, converted
 from cliffwatch.parsers.bench.kinds import KIND_METRICS
 
+_LINE = re.compile(r"line (\d+)")
 F = TypeVar("F", SuiteFile, ProgramSuiteFile)
 
 
@@ -39,7 +40,7 @@ def read_suite(path: Path) -> Suite | tuple[CatalogueError, ...]:
     try:
         content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        position = re.search(r"line (\d+)", str(error))
+        position = _LINE.search(str(error))
         return (CatalogueError(file=path, line=int(position[1]) if position else 0, message=f"no TOML: {error}"),)
     read = _document(content, ProgramSuiteFile) if "program" in content else _document(content, SuiteFile)
     document: SuiteFile | ProgramSuiteFile = read[0]

@@ -7,8 +7,8 @@ inline table has the line where that table begins.
 import re
 from collections.abc import Sequence
 
-_TABLE = re.compile(r"^\s*\[(?P<array>\[)?\s*(?P<path>[^\]]+?)\s*\]")
-_KEY = re.compile(r"^\s*(?P<key>\"[^\"]+\"|'[^']+'|[A-Za-z0-9_.-]+)\s*=")
+_TABLE = re.compile(r"\s*+\[(?P<array>\[)?+(?P<path>[^\]]++)\]")
+_KEY = re.compile(r"\s*+(?P<key>\"[^\"]++\"|'[^']++'|[A-Za-z0-9_.-]++)\s*+=")
 
 Path = tuple[str | int, ...]
 

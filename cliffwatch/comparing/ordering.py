@@ -14,6 +14,7 @@ from cliffwatch.comparing.thresholds import LIKELY, is_real
 from cliffwatch.counting import counted
 from cliffwatch.formats.verdicts import Verdict
 
+_DIGITS = re.compile(r"(\d+)")
 ORDER = ("disagree", *CHANGES, *TROUBLED, "inconclusive", "unchanged")
 """Verdicts of a case over all targets, from what a reader must see to what he may skip."""
 
@@ -125,8 +126,8 @@ def _name(row: Sortable) -> tuple[Any, ...]:
 
 def natural_key(text: str) -> tuple[tuple[float, str], ...]:
     """A key that sorts as people count: nr_maps=2 before nr_maps=16."""
-    parts = re.split(r"(\d+)", text)
-    return tuple((float(part), "") if part.isdigit() else (-1.0, part) for part in parts)
+    parts = _DIGITS.split(text)
+    return tuple((float(part), "") if part.isdecimal() else (-1.0, part) for part in parts)
 
 
 def likely(row: Judged) -> bool:

@@ -12,7 +12,9 @@ import msgspec
 
 T = TypeVar("T")
 
-_AT = re.compile(r"(?P<message>.*?) - at `\$?(?P<path>.*)`", re.DOTALL)
+_AT = " - at `"
+"""What msgspec puts between what is wrong and where it stands."""
+
 _INDEX = re.compile(r"\[(\d+)\]")
 _ODD = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
@@ -53,6 +55,7 @@ _ENDS = ("(?![\\s\\S])", "$")
 _DIGITS = re.compile(r"\^\[0-9a-(?:f|fA-F)\]\{(?P<least>[0-9]+)(?:,(?P<most>[0-9]+))?\}")
 _CHOICE = re.compile(r"\^\((?:\?:)?(?P<words>[a-z|-]+)\)")
 _OF_MSGSPEC = re.compile(r"matching regex '(?P<pattern>[^\n]*)'")
+_ESCAPED = re.compile(r"\\(.)")
 _OF_PYDANTIC = "String should match pattern '"
 _UNKNOWN = "of the form that the documentation gives"
 
@@ -152,11 +155,9 @@ def _path(kind: type[Any], content: object) -> Any:
 
 def wrong(error: Exception) -> Wrong:
     """Msgspec writes the place behind the message: `Expected `int`, got `str` - at `$.plan.boots[0].index``."""
-    match = _AT.fullmatch(str(error))
-    if match is None:
-        return Wrong("", message_in_words(str(error)).replace("`", ""))
-    path = _INDEX.sub(r".\1", match["path"]).replace("[...]", "").strip(".")
-    return Wrong(path, message_in_words(match["message"]).replace("`", ""))
+    message, _, path = str(error).partition(_AT)
+    path = _INDEX.sub(r".\1", path.rstrip("`").removeprefix("$")).replace("[...]", "").strip(".")
+    return Wrong(path, message_in_words(message).replace("`", ""))
 
 
 def words_of(pattern: str) -> str | None:
@@ -186,7 +187,7 @@ def message_in_words(message: str) -> str:
 
 def _unquoted(shown: str) -> str:
     """The pattern that msgspec shows as Python's source."""
-    return re.sub(r"\\(.)", r"\1", shown)
+    return _ESCAPED.sub(r"\1", shown)
 
 
 def written(document: msgspec.Struct) -> bytes:

@@ -19,7 +19,7 @@ _PROCESSING = re.compile(
     r"PROCESSING (?P<file>.*)/(?P<program>[^/]+), DURATION US: -?\d+, VERDICT: (?P<verdict>\w+), VERIFIER LOG:"
 )
 _HEADER = "file_name,prog_name,"
-_NOT_OPENED = re.compile(r"Failed to open '.*': -?(?P<error>\d+)")
+_NOT_OPENED = re.compile(r"Failed to open '[^'\n]*+': -?(?P<error>\d+)")
 _NO_REASON = re.compile(
     r"processed \d+ insns|verification time|stack depth|(old|cur) state:|from \d+ to \d+|\d+: |; |libbpf: |cliffwatch: "
 )

@@ -40,6 +40,7 @@ _MORE_LINES = 300
 _CASES = 50
 """Of a library, in one table."""
 
+_COMMIT = re.compile(r"[0-9a-f]{7,64}")
 _URL = re.compile(r"https?://[A-Za-z0-9.:\[\]-]+(/[A-Za-z0-9._~%/?=&+,:;-]*)?")
 
 
@@ -208,7 +209,7 @@ def _commits(state: PullRequestState) -> str:
 
 
 def _short(commit: str) -> str:
-    return commit[:SHORT] if re.fullmatch(r"[0-9a-f]{7,64}", commit) else "unknown"
+    return commit[:SHORT] if _COMMIT.fullmatch(commit) else "unknown"
 
 
 def _folds(state: PullRequestState, news: News, *, more: bool, beside: folds.Fold | None) -> list[folds.Fold]:

@@ -14,10 +14,12 @@ CI_FOLDERS = (".github/", "ci/")
 """What the daemon adds to upstream; commits of nothing else are no part of a series."""
 
 _BRANCH = re.compile(r"series/(?P<id>[0-9]{1,12})=>(?P<target>[A-Za-z0-9][\w./-]{0,99})", re.ASCII)
-_LINE = re.compile(r"(?P<key>subject|version|url|series|(?:Upstream|Master) branch): *(?P<value>.{1,1000})")
+_LINE = re.compile(r"(?P<key>subject|version|url|series|(?:Upstream|Master) branch): *+(?P<value>.{1,1000})")
 _BRACKETS = re.compile(r"\[(?P<words>[^\]]{1,200})\]")
 _VERSION = re.compile(r"(?:^|[\s,])[vV](?P<number>[0-9]{1,3})(?:$|[\s,])")
 _COMMIT = re.compile(r"[0-9a-f]{40}")
+_VERSION_NUMBER = re.compile(r"[0-9]{1,3}")
+_SERIES_NUMBER = re.compile(r"[0-9]{1,12}")
 _LONGEST = 20_000
 
 
@@ -84,7 +86,7 @@ def read_series_record(text: str) -> SeriesRecord:
     version = found.get("version", "")
     return SeriesRecord(
         subject=found.get("subject"),
-        version=int(version) if re.fullmatch(r"[0-9]{1,3}", version) else None,
+        version=int(version) if _VERSION_NUMBER.fullmatch(version) else None,
         url=url,
         series=_series_number(url),
         upstream=upstream if _COMMIT.fullmatch(upstream) else None,
@@ -104,7 +106,7 @@ def _series_number(url: str | None) -> int | None:
         query = parse_qs(urlsplit(url or "").query)
     except ValueError:
         return None
-    numbers = [value for value in query.get("series", ()) if re.fullmatch(r"[0-9]{1,12}", value)]
+    numbers = [value for value in query.get("series", ()) if _SERIES_NUMBER.fullmatch(value)]
     return int(numbers[0]) if numbers else None
 
 

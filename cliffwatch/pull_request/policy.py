@@ -60,6 +60,7 @@ _FAIL_ON: tuple[FailOn, ...] = get_args(FailOn)
 _NAMED_BOOTS = ("auto", "staged", "careful")
 _BENCH_FROM = ("head", "base")
 
+_LINE = re.compile(r"line (\d+)")
 _PLATFORM = re.compile(r"[A-Za-z0-9][\w.+-]{0,99}", re.ASCII)
 _REVISION = re.compile(r"(?!.*\.\.)[A-Za-z0-9][\w./+-]{0,199}", re.ASCII)
 
@@ -133,7 +134,7 @@ def read_policy(text: str, name: str, default: Policy = DEFAULT) -> Policy | Fai
     try:
         content = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        position = re.search(r"line (\d+)", str(error))
+        position = _LINE.search(str(error))
         return _failure([f"{name}:{position[1] if position else 1}: no TOML: {error}"])
     reader = PolicyReader(text)
     policy = _policy(reader, content, default)

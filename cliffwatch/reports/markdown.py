@@ -25,7 +25,8 @@ WIDTH = 72
 _WORD = re.compile(r"(?!.*\bGH-)[A-Za-z][A-Za-z0-9 /%-]{0,39}", re.IGNORECASE)
 _HEXADECIMAL = re.compile(r"[0-9a-f]{7}", re.IGNORECASE)
 _WHOLE = re.compile(r"`[^`\n]*`|(?<=\d) %")
-_COMMAND = re.compile(r"^(\s*):(?=:)|##(?=\[)", re.MULTILINE)
+_COMMAND = re.compile(r"^([^\S\n]*+):(?=:)|##(?=\[)", re.MULTILINE)
+_BACKTICKS = re.compile(r"`+")
 _BETWEEN = "\N{ZERO WIDTH SPACE}"
 _HELD = "\x01"
 _ESCAPED = str.maketrans({character: f"\\{character}" for character in "\\`*_{}[]#|~"} | {"<": "&lt;", ">": "&gt;"})
@@ -183,7 +184,7 @@ def block(text: str, *, lines: int, columns: int = 400, language: str = "") -> l
     shown = [_seen(line.expandtabs())[:columns].rstrip() for line in text.splitlines()]
     left = len(shown) - lines
     shown = shown[:lines] + ([f"… {left:,} more lines"] if left > 0 else [])
-    longest = max((len(run) for run in re.findall(r"`+", "\n".join(shown))), default=0)
+    longest = max((len(run) for run in _BACKTICKS.findall("\n".join(shown))), default=0)
     fence = "`" * max(3, longest + 1)
     return [f"{fence}{language}", *shown, fence]
 

@@ -20,7 +20,7 @@ _TIME = re.compile(r"(ns|us|ms|s)/\S+")
 _RATE = re.compile(r"([kMG]?) ?\S*/(?:s|sec)")
 _NANOSECONDS = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
 _SCALES = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9}
-_COMPILERS = re.compile(r"(?:\.(?:isra|part|constprop|cold|llvm)(?:\.\d+)*|@\d+)+$")
+_COMPILERS = re.compile(r"(?:\.(?:isra|part|constprop|cold|llvm)(?:\.\d+)*|@\d+)++")
 
 
 class Function(NamedTuple):
@@ -64,7 +64,7 @@ def instructions(
 
 def plain_name(name: str) -> str:
     """A function's name without what compilers and we add to it."""
-    return _COMPILERS.sub("", name) or name
+    return _COMPILERS.sub(lambda found: "" if found.end() == len(name) else found[0], name) or name
 
 
 def mean_of(boots: Iterable[Mapping[Function, float]]) -> dict[Function, float]:

@@ -19,8 +19,7 @@ SLAB = re.compile(r"Slab:\s*(?P<mib>\d{1,12}(?:\.\d{1,6})?)\s*MiB")
 LIBBPF = re.compile(r"libbpf: (?P<text>.*)")
 _NAMED_GROUP = re.compile(r"\(\?P<\w+>")
 _CHATTER = re.compile(
-    r"(?:Spun up \d+ procs .*|create socket fd .*|Available benchmarks:|- \S+|Calibrat.*|"
-    r"\s*\S+ scenarios?:.*)\s*$"
+    r"Spun up \d+ procs .*|create socket fd .*|Available benchmarks:|- \S+|Calibrat.*|\S+ scenarios?:.*"
 )
 
 
@@ -68,4 +67,5 @@ def recognise(text: str) -> KnownLine | None:
 
 def is_chatter(text: str) -> bool:
     """Whether a line is one that bench prints besides its results."""
-    return not text.strip() or bool(_CHATTER.match(text.strip()))
+    stripped = text.strip()
+    return not stripped or bool(_CHATTER.fullmatch(stripped))

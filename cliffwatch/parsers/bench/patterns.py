@@ -2,6 +2,8 @@
 
 import re
 
+_PLAIN_GROUP = re.compile(r"\((?!\?)")
+
 NUMBER = r"(-?(?:\d+(?:\.\d*)?|inf|nan))"
 ITER = r"Iter\s+(?P<iter>\d+)\s+\(\s*(?P<jitter>-?\d+(?:\.\d*)?)us\):\s*"
 PLUS_MINUS = rf"\s*(?:±|\+/-|\+-|Â±|┬▒|ñ|\?|\ufffd{{1,2}})\s*{NUMBER}\s*"
@@ -16,4 +18,4 @@ def named(pattern: str, *names: str) -> str:
         name = next(rest)
         return "(?:" if name == "_" else f"(?P<{name}>"
 
-    return re.sub(r"\((?!\?)", group, pattern.replace(r"\(", "\0")).replace("\0", r"\(") + r"\s*$"
+    return _PLAIN_GROUP.sub(group, pattern.replace(r"\(", "\0")).replace("\0", r"\(") + r"\s*$"

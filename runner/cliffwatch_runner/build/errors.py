@@ -6,11 +6,11 @@ from cliffwatch.failure import Failure
 
 _ERROR = re.compile(
     r"(?::\s*(?:fatal )?error:|: undefined reference to|^ld(?:\.lld)?: (?:error|cannot)|^FAILED: |^BTFIDS? .*FAILED|"
-    r"Error: .*(?:kconfig|Kconfig)|Kconfig:\d+:|syntax error|^Error: )",
+    r"Error: .{0,200}kconfig|Kconfig:\d+:|syntax error|^Error: )",
     re.IGNORECASE,
 )
 _INCLUDED = re.compile(r"^\s*(?:In file included from|from) .*[:,]$")
-_CONTEXT = re.compile(r"^(?!\s+[A-Z]{2,}\w*\s+\S)\s+")
+_CONTEXT = re.compile(r"^(?!\s++[A-Z]{2}\w*+\s++\S)\s")
 _MAKE_ERROR = re.compile(r"^make(?:\[\d+\])?: \*\*\* ")
 _DISK_FULL = re.compile(r"No space left on device|Disk quota exceeded")
 _KILLED = re.compile(r"\bKilled\b|signal terminated program cc1|internal compiler error: Killed|Out of memory")

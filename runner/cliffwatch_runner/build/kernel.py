@@ -23,7 +23,7 @@ from cliffwatch_runner.source.revision import Revision
 from cliffwatch_runner.source.tree import Tree
 
 _STEP = re.compile(
-    r"(?m)^\s+(?:CC|AS|LD|AR|HOSTCC|HOSTLD|OBJCOPY|BTF\w*|VDSO\w*|GEN|UPD|SYSMAP|BUILD)\s+(?:\[M\]\s+)?(\S+)"
+    r"(?m)^[^\S\n]++(?:CC|AS|LD|AR|HOSTCC|HOSTLD|OBJCOPY|BTF\w*|VDSO\w*|GEN|UPD|SYSMAP|BUILD)[^\S\n]++(?:\[M\][^\S\n]++)?(\S+)"
 )
 _FIRST_BUILD_STEPS = 1780
 _RECIPE = "1"

@@ -12,6 +12,9 @@ from cliffwatch_runner import process
 from cliffwatch_runner.host.programs import Version, container_engine, installed_llvms, parse_version, version_in
 from cliffwatch_runner.source.revision import Revision, blob
 
+_CLANG = re.compile(r"clang(-\d+)?")
+_CLANG_AT_END = re.compile(r"clang(-\d+)$")
+_ECHOED = re.compile(r"echo (\d[\d.]*)")
 _PACKAGES = {
     "gcc": "gcc",
     "clang": "clang-19 (Debian 12 and later); newer ones in Debian testing or the LLVM project's own archive",
@@ -114,7 +117,7 @@ def find_toolchain(choice: ToolChoice) -> Toolchain | tuple[Failure, ...]:
 
 def _llvm_suffix(choice: ToolChoice) -> str:
     if choice.clang is not None:
-        match = re.search(r"clang(-\d+)$", choice.clang)
+        match = _CLANG_AT_END.search(choice.clang)
         return match[1] if match else ""
     if choice.build_image is not None:
         return _newest_llvm(_programs_of(choice.build_image))
@@ -124,7 +127,7 @@ def _llvm_suffix(choice: ToolChoice) -> str:
 
 def _newest_llvm(programs: Collection[str]) -> str:
     """The suffix of the newest clang that has llc and llvm-strip beside it; none where only the plain one does, or no clang."""
-    suffixes = {match[1] or "" for program in programs if (match := re.fullmatch(r"clang(-\d+)?", program))}
+    suffixes = {match[1] or "" for program in programs if (match := _CLANG.fullmatch(program))}
     whole = [suffix for suffix in suffixes if {f"llc{suffix}", f"llvm-strip{suffix}"} <= set(programs)]
     return max(whole, key=lambda suffix: int(suffix.removeprefix("-") or 0), default="")
 
@@ -188,9 +191,9 @@ def needs_of(mirror: Path, revision: Revision) -> Needs:
     script = blob(mirror, revision, "scripts/min-tool-version.sh") or ""
     versions = [("pahole", _BTF_PAHOLE, "CONFIG_DEBUG_INFO_BTF")]
     for tool, names in (("gcc", "gcc"), ("clang", "llvm")):
-        block = re.search(rf"(?ms)^{names}\)\n(.*?);;", script)
+        _, _, after = f"\n{script}".partition(f"\n{names})\n")
         # The last branch is that of the common architectures.
-        named = re.findall(r"echo (\d[\d.]*)", block[1]) if block else []
+        named = _ECHOED.findall(after.partition(";;")[0])
         if named:
             versions.append((tool, parse_version(named[-1]), "scripts/min-tool-version.sh"))
     if revision.major_minor >= (7, 0):

@@ -8,6 +8,9 @@ from typing import Literal
 from cliffwatch.formats.boot_record import EnvironmentRecord
 
 _HEADING = re.compile(r"==> (/\S+) <==")
+_PROCESSOR = re.compile(r"(?m)^processor")
+_MEMORY = re.compile(r"MemTotal:[ \t]+(\d{1,18})")
+_STOLEN = re.compile(r"(?m)^cpu +(?:\d{1,20} +){7}(\d{1,18})")
 _CLOCK_TICKS_PER_SECOND = 100
 
 
@@ -41,8 +44,8 @@ def guest_environment(
         cpu_model=cpu.get("model name"),
         cpu_flags_hypervisor="hypervisor" in cpu.get("flags", "").split(),
         microcode=cpu.get("microcode"),
-        cpus=len(re.findall(r"^processor", facts.get("/proc/cpuinfo", ""), re.MULTILINE)) or None,
-        memory_kib=_number(facts.get("/proc/meminfo", ""), r"MemTotal:\s+(\d+)"),
+        cpus=len(_PROCESSOR.findall(facts.get("/proc/cpuinfo", ""))) or None,
+        memory_kib=_number(facts.get("/proc/meminfo", ""), _MEMORY),
         clocksource=facts.get("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
         root_file_system=_root_file_system(facts.get("/proc/mounts", "")),
         host_bridge=facts.get("/sys/bus/pci/devices/0000:00:00.0/device"),
@@ -85,14 +88,14 @@ def _vulnerabilities(facts: Mapping[str, str]) -> dict[str, str]:
     return {path.removeprefix(folder): text for path, text in sorted(facts.items()) if path.startswith(folder)}
 
 
-def _number(text: str, pattern: str) -> int | None:
-    match = re.search(pattern, text)
+def _number(text: str, pattern: re.Pattern[str]) -> int | None:
+    match = pattern.search(text)
     return int(match[1]) if match else None
 
 
 def _steal(before: str, after: str) -> float | None:
     """Seconds that the host took from the guest between two /proc/stat (eighth number of the `cpu` line)."""
-    ticks = [_number(text, r"(?m)^cpu\s+(?:\d+\s+){7}(\d+)") for text in (before, after)]
+    ticks = [_number(text, _STOLEN) for text in (before, after)]
     if ticks[0] is None or ticks[1] is None:
         return None
     return (ticks[1] - ticks[0]) / _CLOCK_TICKS_PER_SECOND

@@ -6,6 +6,9 @@ from pathlib import Path
 
 from cliffwatch.samples import Mode
 
+_CHOSEN = re.compile(r"(?:\S+ )*\[(\S+)\](?: \S+)*")
+_KIB = re.compile(r"(?m)^(\w+):[^\S\n]+(\d{1,18}) kB")
+_NO_NAME = re.compile(r"[^a-z0-9]+")
 _CPUS = "sys/devices/system/cpu"
 _ONE_LINE = 4096
 
@@ -85,12 +88,12 @@ def read_line(path: Path) -> str | None:
 def read_word(path: Path) -> str | None:
     """As `read_line`, but of a choice such as `always [madvise] never` the chosen word."""
     line = read_line(path)
-    chosen = re.fullmatch(r"(?:\S+ )*\[(\S+)\](?: \S+)*", line or "")
+    chosen = _CHOSEN.fullmatch(line or "")
     return chosen[1] if chosen else line
 
 
 def _slug(text: str) -> str:
-    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
+    return _NO_NAME.sub("-", text.lower()).strip("-")
 
 
 def _text(path: Path) -> str:
@@ -195,8 +198,7 @@ def _memory(root: Path) -> dict[str, object]:
     meminfo = _text(root / "proc/meminfo")
 
     def kib(name: str) -> int | None:
-        match = re.search(rf"^{name}:\s+(\d+) kB", meminfo, re.MULTILINE)
-        return int(match[1]) if match else None
+        return next((int(value) for key, value in _KIB.findall(meminfo) if key == name), None)
 
     return {
         "total_kib": kib("MemTotal"),

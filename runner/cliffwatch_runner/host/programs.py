@@ -15,6 +15,7 @@ Version = tuple[int, ...]
 _DEADLINE_SECONDS = 120.0
 """For an answer that takes milliseconds: a program of a busy host is not missing."""
 
+_DIGITS = re.compile(r"\d{1,18}")
 _NUMBERS = re.compile(r"(?<![\w.-])v?(\d+(?:\.\d+)+|\d+(?=\s|$))")
 _NEWEST_LLVM, _OLDEST_LLVM = 30, 13
 _ASKED = {
@@ -77,7 +78,7 @@ def installed_llvms() -> tuple[Llvm, ...]:
 
 def parse_version(text: str | None) -> Version:
     """Numbers of a version, for comparing; empty where there is none, which is older than any."""
-    return tuple(int(part) for part in re.findall(r"\d+", text or "")[:3])
+    return tuple(int(part) for part in _DIGITS.findall(text or "")[:3])
 
 
 def version_in(output: str) -> str:

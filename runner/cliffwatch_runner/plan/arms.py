@@ -19,6 +19,8 @@ from cliffwatch.samples import CONTROL
 from cliffwatch_runner.plan.arm_words.sweep import KEY, swept
 from cliffwatch_runner.source.go_modules import is_module_path
 
+_KEY = re.compile(r"(rev|kernel|patch|series|boot|sysctl|param|config|cc|module|sweep)[=:]")
+_MODULE = re.compile(r"([^@=]+)([@=])(.+)")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}", re.ASCII)
 _SYSCTL = re.compile(r"[a-z0-9_]+(?:[./][A-Za-z0-9_-]+)+", re.ASCII)
 _PARAMETER = re.compile(r"[A-Za-z0-9_]+\.[A-Za-z0-9_]+", re.ASCII)
@@ -143,7 +145,7 @@ def parse_arms(text: str) -> tuple[ArmRequest, ...] | Failure:
 
 def _take(content: dict[str, object], word: str) -> str | None:
     """Puts a word to what is known of an arm; what is wrong with it."""
-    match = re.match(r"(rev|kernel|patch|series|boot|sysctl|param|config|cc|module|sweep)[=:]", word)
+    match = _KEY.match(word)
     if match is None and "=" in word:
         return f"{word!r} is none of {_WORDS}"
     key, value = (match[1], word[match.end() :]) if match else ("rev", word)
@@ -164,7 +166,7 @@ def _take(content: dict[str, object], word: str) -> str | None:
 
 
 def _take_module(content: dict[str, object], word: str, value: str) -> str | None:
-    match = re.fullmatch(r"([^@=]+)([@=])(.+)", value)
+    match = _MODULE.fullmatch(value)
     if match is None:
         return f"{word!r} says no version: give module=PATH@VERSION, or module=PATH=FOLDER"
     path, how, chosen = match.groups()

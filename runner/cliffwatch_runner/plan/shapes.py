@@ -7,6 +7,7 @@ from dataclasses import replace
 from cliffwatch.catalogue.suite import Benchmark, CaseSpec, GuestNeeds, Suite
 from cliffwatch.samples import GUEST_CPUS
 
+_NUMBER = re.compile(r"[0-9]{1,4}")
 _MEMBERS = {GUEST_CPUS.removeprefix("guest-"): "cpus", "possible-cpus": "possible_cpus", "numa-nodes": "numa_nodes"}
 _MOST = {"cpus": 255, "possible-cpus": 255, "numa-nodes": 16}
 _NODES_CONFIG = ("CONFIG_NUMA=y", "CONFIG_X86_64_ACPI_NUMA=y")
@@ -18,7 +19,7 @@ def parse_shape(text: str) -> GuestNeeds | str:
     values: dict[str, int] = {}
     for word in text.split():
         name, _, value = word.partition("=")
-        if name not in _MEMBERS or not re.fullmatch(r"[0-9]{1,4}", value, re.ASCII):
+        if name not in _MEMBERS or not _NUMBER.fullmatch(value):
             return f"{word!r} is none of {', '.join(f'{each}=N' for each in _MEMBERS)}"
         if not 1 <= int(value) <= _MOST[name]:
             return f"{word!r}: {name} is from 1 to {_MOST[name]}"

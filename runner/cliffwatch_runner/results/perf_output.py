@@ -9,6 +9,8 @@ from cliffwatch.samples import CaseKey
 from cliffwatch_runner.guest.files import read_guest_file
 
 _NOT_A_LETTER = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+_SAMPLES = re.compile(r"[0-9]{1,15}")
+_NUMBER = re.compile(r"[0-9]{1,16}(?:\.[0-9]{1,9})?")
 _PROGRAM = re.compile(r"^bpf_prog_[0-9a-f]{16}_?")
 _NO_VALUE = ("<not supported>", "<not counted>")
 _LONGEST = 200
@@ -38,7 +40,7 @@ def read_report(text: str) -> tuple[ProfiledFunction, ...]:
 
 def _whole(lines: list[list[str]]) -> Iterator[list[str]]:
     for fields in lines:
-        if len(fields) == 4 and re.fullmatch(r"\s*[0-9]{1,15}\s*", fields[1]):
+        if len(fields) == 4 and _SAMPLES.fullmatch(fields[1].strip()):
             yield fields
 
 
@@ -79,7 +81,7 @@ def _counter(fields: list[str]) -> CounterRecord | None:
 
 
 def _number(text: str) -> float | None:
-    if not re.fullmatch(r"[0-9]{1,16}(?:\.[0-9]{1,9})?", text.strip()):
+    if not _NUMBER.fullmatch(text.strip()):
         return None
     value = float(text)
     return value if value <= _LARGEST else None

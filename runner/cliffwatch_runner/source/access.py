@@ -18,6 +18,7 @@ from cliffwatch.trees.addresses import PORTS, TreeAddress, closed, has_credentia
 from cliffwatch.trees.git_command import git_argv, nobodys_environment, strict_settings, users_environment
 from cliffwatch_runner import process
 
+_VERSION = re.compile(r"(\d{1,9})\.(\d{1,9})")
 TreeAccess = Literal["own", "allowed", "public"]
 """Who vouches for the tree's address: this user; an administrator, so that it may be anywhere; nobody, so that it must be public."""
 
@@ -135,7 +136,7 @@ def _is_ours(address: str) -> bool:
 @cache
 def _git_version() -> tuple[int, ...]:
     ended = process.run(git_argv(["--version"], None), deadline=60)
-    version = re.search(r"(\d+)\.(\d+)", ended.output)
+    version = _VERSION.search(ended.output)
     return (int(version[1]), int(version[2])) if version else (0, 0)
 
 

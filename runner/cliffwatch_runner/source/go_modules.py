@@ -3,8 +3,11 @@
 import re
 from pathlib import Path
 
-_MODULE = re.compile(r"^\s*module\s+(\S+)", re.MULTILINE)
-_REQUIRED = re.compile(r"^\s*(?:require\s+)?([^\s()/][^\s()]*)\s+(v\S+)", re.MULTILINE)
+_MODULE = re.compile(r"^[^\S\n]*+module[^\S\n]++(\S+)", re.MULTILINE)
+_REQUIRED = re.compile(r"^[^\S\n]*+(?:require[^\S\n]++)?([^\s()/][^\s()]*+)[^\S\n]++(v\S+)", re.MULTILINE)
+_NO_REQUIREMENT = re.compile(r"^[^\S\n]*+(?:replace|exclude|retract)\s*+(?:\([^)]*+\)?|[^\n(]*+)", re.MULTILINE)
+"""A parenthesis that is never closed reaches to the end."""
+
 _PATH = re.compile(r"[A-Za-z0-9][A-Za-z0-9._~/-]{0,199}", re.ASCII)
 _LARGEST_BYTES = 1 << 20
 
@@ -36,4 +39,4 @@ def required_modules(text: str) -> dict[str, str]:
 
 def _without_replacements(text: str) -> str:
     """Without the directives that look like requirements."""
-    return re.sub(r"^\s*(?:replace|exclude|retract)\s*(?:\([^)]*\)|[^\n(]*)", "", text, flags=re.MULTILINE)
+    return _NO_REQUIREMENT.sub("", text)

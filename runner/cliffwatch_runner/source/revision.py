@@ -12,6 +12,8 @@ from cliffwatch_runner.source.git import git
 from cliffwatch_runner.source.git_writing import write_git
 from cliffwatch_runner.source.tree_size import refuse_large
 
+_RELEASE_PART = re.compile(r"(?m)^(VERSION|PATCHLEVEL|SUBLEVEL)[^\S\n]*+=[^\S\n]*+(\d{1,6})[^\S\n]*+$")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Revision:
@@ -127,9 +129,7 @@ def commit_tree(mirror: Path, tree: str, subject: str, *, parent: str | None = N
 
 
 def _release(makefile: str) -> str | None:
-    parts = {
-        match[1]: match[2] for match in re.finditer(r"(?m)^(VERSION|PATCHLEVEL|SUBLEVEL)\s*=\s*(\d{1,6})\s*$", makefile)
-    }
+    parts = {match[1]: match[2] for match in _RELEASE_PART.finditer(makefile)}
     if "VERSION" not in parts or "PATCHLEVEL" not in parts:
         return None
     return ".".join(parts[name] for name in ("VERSION", "PATCHLEVEL", "SUBLEVEL") if name in parts)

@@ -29,6 +29,7 @@ _LOCAL = "file://"
 _ARCHIVE = re.compile(r"\.tar(?:\.(?:xz|gz|zst|bz2))?$")
 _HASH = re.compile(r"[0-9a-f]{40}")
 _RANGE = re.compile(r"\.\.")
+_SUBJECT = re.compile(r"(?m)^Subject:[^\S\n]*+(?:\[[^\]\n]*+\][^\S\n]*+)*+(.+)$")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -296,5 +297,5 @@ def _near(repository: Path, name: str) -> str:
 
 
 def _subject(text: str, fallback: str) -> str:
-    match = re.search(r"(?m)^Subject:\s*(?:\[[^\]]*\]\s*)*(.+)$", text)
+    match = _SUBJECT.search(text)
     return match[1].strip() if match else fallback

@@ -18,6 +18,7 @@ from cliffwatch.formats.reading import message_in_words
 from cliffwatch.formats.values import FreeJson
 from cliffwatch_service.refusal import Refusal
 
+_NO_NAME = re.compile(r"[^a-z0-9]+")
 MEDIA_TYPE = "application/problem+json"
 _log = structlog.get_logger("cliffwatch")
 
@@ -41,7 +42,7 @@ class ProblemDocument(BaseModel):
 
 def problem_response(refusal: Refusal) -> Response:
     content: FreeJson = {
-        "type": "urn:cliffwatch:problem:" + re.sub(r"[^a-z0-9]+", "-", refusal.title.lower()).strip("-"),
+        "type": "urn:cliffwatch:problem:" + _NO_NAME.sub("-", refusal.title.lower()).strip("-"),
         "title": refusal.title,
         "status": refusal.status,
         "detail": refusal.detail,

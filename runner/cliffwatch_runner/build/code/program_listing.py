@@ -24,6 +24,7 @@ _RELATIVE = re.compile(r"\brip (?P<sign>[+-]) (?P<distance>0x[0-9a-f]+|\d+)")
 _OF_CPU = re.compile(r"\bgs:\[0x(?P<digits>[0-9a-f]{1,8})\]")
 _LOADS_NUMBER = re.compile(r"^(?:movabs|mov) (?P<register>\w+), (?P<number>0x[0-9a-f]+)$")
 _ADDS_CPU = re.compile(r"^add (?P<register>\w+), qword ptr gs:")
+_HALF = re.compile(r"r\d+d")
 _DIRECT = re.compile(r"^0x[0-9a-f]+$")
 _LONGEST_DISTANCE = 64 << 10
 """Behind the last variable of CPUs come no further ones, but other symbols much later."""
@@ -141,4 +142,4 @@ def _whole(register: str) -> str:
     """The register of 64 bits of which a register is a part."""
     if register.startswith("e"):
         return f"r{register[1:]}"
-    return register.rstrip("d") if re.fullmatch(r"r\d+d", register) else register
+    return register.rstrip("d") if _HALF.fullmatch(register) else register

@@ -10,7 +10,7 @@ _MODULES = re.compile(
     r"module lookup disabled by GOPROXY=off|no required module provides package|cannot find module providing package"
     r"|missing go\.sum entry|updates to go\.mod needed|inconsistent vendoring"
 )
-_NEWER_GO = re.compile(r"go\.mod requires go >= (?P<wanted>[\d.]+)[^\n]*running go (?P<have>[\d.]+)")
+_NEWER_GO = re.compile(r"go\.mod requires go >= (?P<wanted>[\d.]++)[^\n]{0,200}?running go (?P<have>[\d.]++)")
 _NO_TOOL = re.compile(
     r"^sh: \d+: (?P<tool>[\w.+-]+): not found$|^make: (?P<other>[\w.+-]+): No such file", re.MULTILINE
 )

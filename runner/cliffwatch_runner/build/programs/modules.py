@@ -31,7 +31,7 @@ _ABSENT = re.compile(
 _UNREACHABLE = re.compile(
     r"dial tcp|no such host|i/o timeout|connection (?:refused|reset)|proxyconnect|TLS handshake|deadline exceeded|x509:|GOPROXY=off"
 )
-_NEWER_GO = re.compile(r"requires go >= (?P<wanted>[\d.]+\d)[^\n]*running go (?P<have>[\d.]+\d)")
+_NEWER_GO = re.compile(r"requires go >= (?P<wanted>\d[\d.]{0,30})[^\n]{0,200}?running go (?P<have>\d[\d.]{0,30}\d)")
 _LACKING = re.compile(r"does not contain package (?P<package>\S+)|no required module provides package (?P<other>\S+?);")
 _FALSE = re.compile(r"checksum mismatch|SECURITY ERROR|missing go\.sum entry")
 
@@ -130,7 +130,7 @@ def _strangers_environment(home: Path) -> dict[str, str]:
             ["go", "env", "GOPROXY"], deadline=60, env={**kept, **_fixed(), "GOENV": "off", "HOME": str(home)}
         )
         named = asked.output.strip() if asked.ok else ""
-    proxies = [each.strip() for each in re.split("[,|]", named) if each.strip() not in ("", "direct")]
+    proxies = [each.strip() for each in named.replace("|", ",").split(",") if each.strip() not in ("", "direct")]
     return {
         **kept,
         **_fixed(),

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from cliffwatch_runner.build.code.symbols import read_names
 
+_SYMBOL = re.compile(rb"(?m)^([0-9a-f]{16}) [TtWwDdBbRr] (\S+)$")
 MARK = "timerslack_ns_write"
 """The kernel's function behind /proc/PID/timerslack_ns, into which the agent alone writes. Benchmarks of renaming write into comm beside it, and udev into oom_score_adj."""
 
@@ -38,7 +39,7 @@ def kernel_functions(system_map: bytes) -> tuple[KernelFunction, ...]:
 
 def address_of(system_map: bytes, name: str) -> int | None:
     """The address of a symbol that a kernel has once; None of others."""
-    found = re.findall(rb"(?m)^([0-9a-f]{16}) [TtWwDdBbRr] " + re.escape(name.encode()) + rb"$", system_map)
+    found = [address for address, symbol in _SYMBOL.findall(system_map) if symbol == name.encode()]
     return int(found[0], 16) if len(found) == 1 else None
 
 

@@ -20,6 +20,7 @@ SOCKET = "names"
 _LONGEST_LINE = 1 << 20
 _PIECE = 1 << 16
 _ANSWER_SECONDS = 2.0
+_ADDRESS = re.compile(r"(?m)^\S+:")
 _WORD = re.compile(r"0x([0-9a-f]{16})")
 _RANGE = re.compile(r"(?m)^([0-9a-f]{16})-([0-9a-f]{16}) [0-9a-f]{16} u")
 _MOST_RANGES = 4096
@@ -60,7 +61,7 @@ class Monitor:
 
     def _words(self, command: str, address: int, count: int) -> list[int]:
         shown = self._shown(f"{command} /{count}gx {address:#x}")
-        words = [int(word, 16) for word in _WORD.findall(re.sub(r"(?m)^\S+:", "", shown))]
+        words = [int(word, 16) for word in _WORD.findall(_ADDRESS.sub("", shown))]
         if len(words) != count:
             raise ValueError(shown[:200])
         return words

@@ -1,7 +1,6 @@
 """The plugin that counts: built once for this host's emulator, and tried on it before a guest is started with it."""
 
 import hashlib
-import re
 import shutil
 import tempfile
 from collections.abc import Callable
@@ -115,4 +114,4 @@ def _tried(plugin: Path) -> str | None:
 
 def _first_line(text: str) -> str:
     lines = [line for line in text.splitlines() if not line.startswith('{"QMP"')]
-    return re.sub(r"\s+", " ", lines[0])[:300] if lines else "it said nothing"
+    return " ".join(lines[0].split())[:300] if lines else "it said nothing"

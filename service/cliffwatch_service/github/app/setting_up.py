@@ -12,6 +12,7 @@ from cliffwatch_service.github.calling import Answer, GitHub, GitHubProblem
 OVERLAP = timedelta(hours=1)
 """For which the webhook secret before is still taken: deliveries under way and redeliveries carry it."""
 
+_IN_ADDRESS = re.compile(r"[?&]code=([^&\s]+)")
 _CODE = re.compile(r"[A-Za-z0-9]{1,100}")
 
 
@@ -26,7 +27,7 @@ class Manifested:
 
 def code_of(pasted: str) -> str | Failure:
     """The code in what somebody pasted: the code itself, or the address at which his browser ended."""
-    found = re.search(r"[?&]code=([^&\s]+)", pasted)
+    found = _IN_ADDRESS.search(pasted)
     code = found[1] if found else pasted.strip()
     if _CODE.fullmatch(code):
         return code

@@ -10,7 +10,7 @@ from cliffwatch_service.store.history.reports import ReportState
 
 _OPEN: tuple[ReportState, ...] = ("new", "acknowledged")
 _TAGS = re.compile(r"^\s*(?:\[[^\]]*\]\s*)*(?:Revert\s+[\"“])?", re.IGNORECASE)
-_AUTHOR = re.compile(r"\s*(?P<name>[^<]*?)\s*<(?P<address>[^>]*)>\s*")
+_AUTHOR = re.compile(r"(?P<name>[^<]*+)<(?P<address>[^>]*+)>\s*+")
 
 
 def kind_of_news(
@@ -55,7 +55,10 @@ def _is_by(author: str | None, wanted: Sequence[str]) -> bool:
     if author is None:
         return False
     match = _AUTHOR.fullmatch(author)
-    known = {author.strip().lower(), *([] if match is None else [match["name"].lower(), match["address"].lower()])}
+    known = {
+        author.strip().lower(),
+        *([] if match is None else [match["name"].strip().lower(), match["address"].lower()]),
+    }
     return any(each.strip().lower() in known for each in wanted)
 
 

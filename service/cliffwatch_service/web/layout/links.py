@@ -2,6 +2,7 @@
 
 import re
 
+_COMMIT = re.compile(r"[0-9a-f]{7,64}")
 _COMMIT_PAGES = (
     (
         re.compile(r"(?:https?|git|ssh)://(?:git@)?github\.com/([\w.-]+/[\w.-]+?)(?:\.git)?/?"),
@@ -18,6 +19,6 @@ def commit_page(tree: str | None, commit: str) -> str | None:
     """Where people read this commit; None where the tree's host is not known to show any."""
     for pattern, address in _COMMIT_PAGES:
         match = pattern.fullmatch(tree or "")
-        if match and re.fullmatch(r"[0-9a-f]{7,64}", commit):
+        if match and _COMMIT.fullmatch(commit):
             return address.format(match.group(1), commit)
     return None

@@ -30,7 +30,7 @@ _EVENTS = 1000
 _FIRST_EVENTS = 200
 """Of a long job the last events are shown; its first ones name the phases that are done."""
 
-_LINE = re.compile(r"\[\s*(?P<elapsed>[^\]]+?)\s*\]\s*(?P<phase>[a-z][a-z ]*?)(?:: (?P<detail>.*))?")
+_LINE = re.compile(r"\[(?P<elapsed>[^\]]++)\]\s*+(?P<phase>[a-z][a-z ]*+)(?:: (?P<detail>.*+))?")
 _SHARE = re.compile(r"\b(\d{1,3})\s?%")
 
 
@@ -135,7 +135,7 @@ def phases(events: Sequence[EventRow]) -> list[Phase]:
         detail = line["detail"] or ""
         share = _SHARE.search(detail)
         by_name[line["phase"]] = Phase(
-            line["phase"], detail, line["elapsed"], min(100, int(share[1])) if share else None
+            line["phase"], detail, line["elapsed"].strip(), min(100, int(share[1])) if share else None
         )
     return list(by_name.values())
 

@@ -36,6 +36,7 @@ Text = Annotated[str, Query(max_length=2000)]
 _WHOLE = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 _TREE = re.compile(r"(https?|git|ssh)://[^\s]{1,2000}")
 _BOOTS = re.compile(r"(auto|staged|careful|[1-9][0-9]{0,2})")
+_PROFILE = re.compile("|".join(PROFILES))
 _KEY = re.compile(r"[\w.+-]{1,200}")
 _MAILBOX = re.compile(r"From [0-9a-f]{40} ")
 _PATCH = "pasted.patch"
@@ -167,7 +168,7 @@ def _asked(connection: Connection[Any], form: Mapping[str, str]) -> Asked:
         head=head,
         targets=targets,
         suites=[_field(form, "suite", _KEY, "choose a suite")],
-        profile=_field(form, "profile", re.compile("|".join(PROFILES)), "choose a profile"),
+        profile=_field(form, "profile", _PROFILE, "choose a profile"),
         boots=_field(form, "boots", _BOOTS, "give auto, staged, careful or a number below 1,000"),
         priority="person",
         note="asked from the page of first measurements",

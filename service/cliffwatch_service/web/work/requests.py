@@ -23,6 +23,17 @@ _TREE = re.compile(r"(https?|git|ssh)://[^\s]{1,2000}")
 _COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 _NAME = re.compile(r"[\w.+-]{1,200}")
 _BOOTS = re.compile(r"(auto|staged|careful|[1-9][0-9]{0,2})")
+_FIELDS = {
+    "tree": _TREE,
+    "base": _COMMIT,
+    "head": _COMMIT,
+    "platform": _NAME,
+    "suite": _NAME,
+    "boots": _BOOTS,
+    "key": _NAME,
+    "mode": re.compile("|".join(MODES)),
+    "profile": re.compile("(smoke|standard|full)"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,18 +75,7 @@ def make_request(
     visitor: Annotated[Visitor, signed_form()],
 ) -> Response:
     """Makes the request of a page's form; the same form sent twice asks once."""
-    patterns = {
-        "tree": _TREE,
-        "base": _COMMIT,
-        "head": _COMMIT,
-        "platform": _NAME,
-        "suite": _NAME,
-        "boots": _BOOTS,
-        "key": _NAME,
-        "mode": re.compile("|".join(MODES)),
-        "profile": re.compile("(smoke|standard|full)"),
-    }
-    wrong = [name for name, pattern in patterns.items() if not pattern.fullmatch(form.get(name, ""))]
+    wrong = [name for name, pattern in _FIELDS.items() if not pattern.fullmatch(form.get(name, ""))]
     if wrong:
         raise Refusal(422, "no request", f"the form's field {wrong[0]!r} is missing or none of ours: use the page here")
     asked = Asked(
