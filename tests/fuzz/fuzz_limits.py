@@ -66,6 +66,9 @@ WORST: Mapping[str, Callable[[], bytes]] = {
     "a mail in base64": lambda: (
         b"Content-Type: text/plain\nContent-Transfer-Encoding: base64\n\n" + filled("AAAA\n")[:-100]
     ),
+    "line ends in base64": lambda: (
+        b"Content-Type: text/plain\nContent-Transfer-Encoding: base64\n\n" + filled("CgoKCgoK\n")[:-100]
+    ),
     "soft line breaks": lambda: b"=C2=B1\n" + filled("x=\n")[:-100],
     "flowed lines": lambda: b"Content-Type: text/plain; format=flowed\n\n" + filled("x " * 20 + "\n")[:-100],
     "headers": lambda: b"Content-Type: a\n" + filled(" b;" * 10 + "\n")[:-100],

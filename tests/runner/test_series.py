@@ -1,6 +1,11 @@
 """`cliffwatch run --series`: a patch series from a mailbox, as b4 and lore give it, on its base."""
 
 import gzip
+import lzma
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -237,10 +242,47 @@ def test_hostile_mails_change_nothing_but_their_own_text(repository: Path, tmp_p
 
 
 def test_a_bomb_is_not_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cliffwatch_runner.source.series_mailbox.LARGEST", 1000)
+    monkeypatch.setattr("cliffwatch.parsers.received.unpacking.LARGEST_BYTES", 1000)
     (tmp_path / "bomb.gz").write_bytes(gzip.compress(b"\0" * 100_000))
 
     failure = read_series(tmp_path / "bomb.gz")
 
     assert isinstance(failure, Failure)
-    assert "too large" in failure.message
+    assert "unpacks to more than" in failure.message
+
+
+@contextmanager
+def piped(content: bytes) -> Iterator[str]:
+    """The name of a pipe that gives this once, as the shell's <(…) makes it."""
+    reading, writing = os.pipe()
+    thread = threading.Thread(target=write_all, args=(writing, content))
+    thread.start()
+    yield f"/dev/fd/{reading}"
+    os.close(reading)
+    thread.join()
+
+
+def write_all(descriptor: int, content: bytes) -> None:
+    with suppress(BrokenPipeError), open(descriptor, "wb") as file:
+        file.write(content)
+
+
+@pytest.mark.parametrize("packed", [bytes, gzip.compress, lzma.compress], ids=["plain", "gz", "xz"])
+def test_a_series_from_a_pipe_is_read_once(repository: Path, packed: Callable[[bytes], bytes]) -> None:
+    base = git(repository, "rev-parse", "v6.12")
+    with piped(packed(two_patches(base=base).encode())) as name:
+        ended = run(repository, Path(name), "--dry-run")
+
+    assert ended.exit_code == 0, ended.stderr
+    planned_base, planned_head = [line.split()[1] for line in ended.stdout.splitlines()[:2]]
+    assert base.startswith(planned_base) and planned_head != planned_base
+
+
+def test_a_patch_from_standard_input_is_read_once(repository: Path) -> None:
+    words = ["run", "--tree", repository, "--base", "v6.12", "--head", "v6.12", "--patch", "-", "--dry-run"]
+    words += ["--mode", "icount", "--cache", repository.parent / "cache", "--isolation", ISOLATION]
+    plan = CliRunner().invoke(main, [str(word) for word in words], input=SLOW, catch_exceptions=False)
+
+    assert plan.exit_code == 0, plan.stderr
+    base, head = [line.split()[1] for line in plan.stdout.splitlines()[:2]]
+    assert base != head

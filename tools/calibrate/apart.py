@@ -20,7 +20,7 @@ from cliffwatch.stats.ranks import two_samples
 
 ROWS, BOOTS = 200, 21
 PLANTED = (0.02, 0.05, 0.10)
-FEW_ROWS, FEW_BOOTS = (1, 5), 10
+FEW_ROWS, FEW_BOOTS = (1, 5, 20), 10
 _SPREAD, _UNLIKE = 0.006, 1.0
 """The median spread of a row, and the standard deviation of its log: nine in ten rows have 0.2 to 2.2 %, as on real hosts."""
 

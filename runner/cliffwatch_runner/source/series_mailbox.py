@@ -4,22 +4,17 @@ Everything in it is somebody's mail: replies, other versions, notices of bots, t
 what is left out; where a series cannot be told from what is there, that is said instead.
 """
 
-import gzip
 import re
-import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from cliffwatch.counting import counted
 from cliffwatch.failure import Failure, wrong_usage
+from cliffwatch.parsers.received.opening import read_content
 from cliffwatch.reports.styles import plain
 from cliffwatch_runner.source.patch_mails import PatchMail, diff_of, has_diff, read_mails
 
-LARGEST = 64 << 20
-"""Bytes of a mailbox that are read, unpacked; the longest series are a tenth of it."""
-
-_GZIP = b"\x1f\x8b"
 _BASE = re.compile(r"^base-commit:\s*(?P<commit>[0-9a-f]{40})\s*$", re.MULTILINE)
 _MOST_PATCHES = 1000
 _ONE_SERIES = "name a mailbox with one series: b4 am -o . MESSAGE-ID writes one"
@@ -44,7 +39,7 @@ class Series:
 
 
 def read_series(file: Path) -> Series | Failure:
-    """The newest series in a mailbox file, which may be packed by gzip as lore gives it."""
+    """The newest series in a mailbox file, which may be packed, as lore gives it."""
     content = _content(file)
     if isinstance(content, Failure):
         return content
@@ -61,17 +56,8 @@ def read_series(file: Path) -> Series | Failure:
 
 
 def _content(file: Path) -> bytes | Failure:
-    try:
-        with file.open("rb") as plain:
-            raw = plain.read(LARGEST + 1)
-        if raw.startswith(_GZIP):
-            with gzip.open(file) as packed:
-                raw = packed.read(LARGEST + 1)
-    except (OSError, EOFError, zlib.error) as error:
-        return wrong_usage(f"the mailbox {file} cannot be read: {error}", "check the path")
-    if len(raw) > LARGEST:
-        return wrong_usage(f"{file} is too large for a series", "name a mailbox with one series")
-    return raw.replace(b"\r\n", b"\n")
+    content = read_content(file)
+    return content if isinstance(content, Failure) else content.replace(b"\r\n", b"\n")
 
 
 def _may_be_patch(mail: PatchMail) -> bool:

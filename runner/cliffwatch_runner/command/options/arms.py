@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 import rich_click as click
 
 from cliffwatch.failure import Failure, wrong_usage
+from cliffwatch_runner.command.options.given_file import GivenFile
 from cliffwatch_runner.plan.arms import ArmRequest, parse_arms, read_arms
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -27,7 +28,7 @@ _OPTIONS = (
     click.option("--head", help="Revision with the change."),
     click.option(
         "--series",
-        type=click.Path(path_type=Path, exists=True, dir_okay=False),
+        type=GivenFile(),
         help="Mailbox with a patch series, as b4 and lore give it; head is the series on base.",
     ),
     click.option(
@@ -49,10 +50,10 @@ _OPTIONS = (
     click.option(
         "--arms",
         "arms_file",
-        type=click.Path(path_type=Path, exists=True, dir_okay=False),
+        type=GivenFile(),
         help="TOML file of arms, a table [[arm]] each.",
     ),
-    click.option("--patch", type=click.Path(path_type=Path, exists=True, dir_okay=False), help="Patch on top of head."),
+    click.option("--patch", type=GivenFile(), help="Patch on top of head."),
 )
 
 

@@ -1,0 +1,37 @@
+"""The type of options that name a patch, a series or a list of arms: a file, or what gives its bytes once."""
+
+import atexit
+import shutil
+import tempfile
+from functools import cache
+from pathlib import Path
+
+import rich_click as click
+
+from cliffwatch.failure import Failure
+from cliffwatch.parsers.received.opening import STANDARD_INPUT, read_content
+
+
+class GivenFile(click.Path):
+    """A regular file, or a pipe or `-`, whose unpacked content is kept in a file until the program ends: it is read more than once."""
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path, exists=True, dir_okay=False, allow_dash=True)
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        path = Path(super().convert(value, param, ctx))  # type: ignore[arg-type]
+        if str(path) != STANDARD_INPUT and path.is_file():
+            return path
+        content = read_content(path)
+        if isinstance(content, Failure):
+            self.fail(f"{content.message}; {content.next_step}", param, ctx)
+        kept = Path(tempfile.mkdtemp(dir=_folder())) / ("stdin" if str(path) == STANDARD_INPUT else path.name)
+        kept.write_bytes(content)
+        return kept
+
+
+@cache
+def _folder() -> Path:
+    folder = Path(tempfile.mkdtemp(prefix="cliffwatch-given-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
