@@ -275,7 +275,8 @@ def test_a_series_from_a_pipe_is_read_once(repository: Path, packed: Callable[[b
 
     assert ended.exit_code == 0, ended.stderr
     planned_base, planned_head = [line.split()[1] for line in ended.stdout.splitlines()[:2]]
-    assert base.startswith(planned_base) and planned_head != planned_base
+    assert base.startswith(planned_base)
+    assert planned_head != planned_base
 
 
 def test_a_patch_from_standard_input_is_read_once(repository: Path) -> None:
