@@ -3,7 +3,8 @@
 import shutil
 from typing import Any
 
-_NAMES = ("chromium", "google-chrome", "chromium-browser")
+_NAMES = ("chromium-headless-shell", "google-chrome", "chromium", "chromium-browser")
+"""The first starts in half the time of a whole browser, with the same engine."""
 
 
 def launch(playwright: Any) -> Any:

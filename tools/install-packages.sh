@@ -34,7 +34,7 @@ perf() { offered linux-perf && echo linux-perf || echo linux-tools-generic; }
 
 # Ubuntu's chromium is a snap and cannot be driven; whoever has another one of its family is left alone.
 browser() {
-  if command -v google-chrome > /dev/null; then echo fonts-dejavu-core; else echo chromium fonts-dejavu-core; fi
+  if command -v google-chrome > /dev/null; then echo fonts-dejavu-core; else echo chromium-headless-shell fonts-dejavu-core; fi
 }
 
 installed() { dpkg-query -W -f '${db:Status-Abbrev}' "$1" 2> /dev/null | grep -q '^ii'; }

@@ -7,9 +7,8 @@ import io
 import json
 from collections import Counter
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow.parquet as pq
 import pytest
@@ -20,10 +19,8 @@ from service_runs import boots_of, commit_of, put_all, record_of, run_of
 from cliffwatch.importing import ImportedFile, import_file
 from cliffwatch.parsers.table.columns import NAMES, table_schema
 from cliffwatch_service.command.dataset import dataset
-from cliffwatch_service.command.demonstration.filling import fill
 from cliffwatch_service.compare import dataset as writing
 from cliffwatch_service.compare.dataset import Wanted, write_dataset
-from cliffwatch_service.postgres.pool import open_pool
 
 PARQUET = Wanted(form="parquet", licence="CC-BY-4.0")
 
@@ -79,31 +76,29 @@ def key(row: Any, params: Any) -> tuple[Any, ...]:
     )
 
 
-def test_every_sample_of_the_demonstration_is_in_it(database: str, tmp_path: Path) -> None:
-    """In both formats in one test, as filling the demonstration takes longer than all of it."""
-    now = datetime(2026, 11, 21, 12, tzinfo=UTC)
-    pool = open_pool(database, connections=2, statement_seconds=60)
-    with pool.connection() as connection:
-        fill(connection, now, lambda _: None)
+@pytest.mark.parametrize("form", ["parquet", "csv"])
+def test_every_sample_of_the_demonstration_is_in_it(
+    form: Literal["parquet", "csv"], demonstration: Any, tmp_path: Path
+) -> None:
+    transaction = demonstration.service.transaction
+    with transaction() as connection:
         read = connection.cursor(row_factory=dict_row)
         stored = Counter(key(row, json.dumps(dict(row["params"]))) for row in read.execute(STORED))
         commits = read.execute("SELECT commit FROM arm JOIN revision ON revision.id = revision_id").fetchall()
         hosts = read.execute("SELECT name FROM host WHERE name NOT IN (SELECT name FROM platform)").fetchall()
         (verdicts,) = read.execute("SELECT count(*) AS n FROM verdict").fetchall()
-    for form in ("parquet", "csv"):
-        folder = tmp_path / form
-        done = write_dataset(pool.connection, folder, Wanted(form=form, licence="CC0-1.0"), now)
-        read = list(samples(folder))
-        measured = (row for row in read if row["value"] not in (None, ""))
-        assert Counter(key(row, json.dumps(json.loads(row["params"]))) for row in measured) == stored
-        assert (done.runs, done.rows) == (95, len(read))
-        assert len(table(folder, "runs.csv")) == 95
-        assert {row["commit"] for row in table(folder, "revisions.csv")} == {row["commit"] for row in commits}
-        assert len(table(folder, "verdicts.csv")) == verdicts["n"]
-        everything = json.dumps(read) + "".join(path.read_text() for path in folder.glob("*.csv"))
-        assert not [row["name"] for row in hosts if f'"{row["name"]}"' in everything]
-        assert package(folder)["cliffwatch"]["demonstration"] is True
-    pool.close()
+    folder = tmp_path / form
+    done = write_dataset(transaction, folder, Wanted(form=form, licence="CC0-1.0"), demonstration.clock.now())
+    read = list(samples(folder))
+    measured = (row for row in read if row["value"] not in (None, ""))
+    assert Counter(key(row, json.dumps(json.loads(row["params"]))) for row in measured) == stored
+    assert (done.runs, done.rows) == (95, len(read))
+    assert len(table(folder, "runs.csv")) == 95
+    assert {row["commit"] for row in table(folder, "revisions.csv")} == {row["commit"] for row in commits}
+    assert len(table(folder, "verdicts.csv")) == verdicts["n"]
+    everything = json.dumps(read) + "".join(path.read_text() for path in folder.glob("*.csv"))
+    assert not [row["name"] for row in hosts if f'"{row["name"]}"' in everything]
+    assert package(folder)["cliffwatch"]["demonstration"] is True
 
 
 def test_it_says_what_is_in_it(running: Any, tmp_path: Path) -> None:
