@@ -1,11 +1,16 @@
 """A change from zero on a followed branch: it is kept, reported and told by the values of both sides, in place of a percentage."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import toy
+from following_a_branch import EMULATED, follow, look, walltime
+from history_with_culprits import PlantedHistory
 from service_runs import MadeRun, commit_of, run_of
+from stand_in_host import StandInHost
 
 from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.stats.history.culprits.question import Pair, RowStep
@@ -199,3 +204,27 @@ def test_the_series_page_draws_the_values(running: Any) -> None:
     with running.http(None) as http:
         text = http.get(f"/series/{series}").raise_for_status().text
     assert json.dumps({"words": WORDS})[1:-1].replace(": ", ":") in text
+
+
+@pytest.mark.parametrize("mode", ["icount", "walltime"])
+def test_a_change_from_zero_is_bisected_to_its_commit(running: Any, served: Any, tmp_path: Path, mode: str) -> None:
+    url, repository = served
+    history = PlantedHistory(repository)
+    number = follow(running, url, tmp_path, EMULATED if mode == "icount" else walltime("amd-rome"))
+    history.commits(3)
+    culprit = history.commit("bpf: Allocate twice an operation")
+    history.commits(3)
+    look(running, number, tmp_path)
+    after = set(toy.git(repository, "rev-list", f"{culprit}^..HEAD").split())
+
+    def levels(commit: str) -> dict[int, float]:
+        return {0: -0.98 if commit in after else -1.0}
+
+    platform = "emulated-x86-64" if mode == "icount" else "amd-rome"
+    with np.errstate(divide="ignore"):
+        StandInHost(running, levels, platform=platform, modes=(mode,), cases=2).work_off(60)
+
+    (change,) = running.get("/changes", state="confirmed")["items"]
+    assert (change["head"], change["size"], change["base_value"], change["head_value"]) == (culprit, None, 0, 2)
+    (report,) = running.get("/reports")["items"]
+    assert report["head"] == culprit
