@@ -35,6 +35,13 @@ class Catalogue:
         entry = self._by_benchmark.get(benchmark) or self._by_former_name.get(benchmark)
         return entry[0].name if entry else None
 
+    def other_names(self, suite: str, benchmark: str) -> tuple[str, ...]:
+        """What the benchmark was called before it was renamed, and since; none of one that the suite does not have."""
+        owner, present = self._by_benchmark.get(benchmark) or self._by_former_name.get(benchmark) or (None, None)
+        if owner is None or present is None or owner.name != suite:
+            return ()
+        return tuple(sorted({present.name, *owner.other_names(present)} - {benchmark}))
+
     def renamed(self, suite: str, benchmark: str) -> str | None:
         """The name that a benchmark of this suite has now; None where it was not renamed."""
         entry = self._by_former_name.get(benchmark)

@@ -9,6 +9,9 @@ from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import Response
 from psycopg import Connection
 
+from cliffwatch.catalogue.load import load_catalogue
+from cliffwatch.identities import series_digest
+from cliffwatch.samples import CaseKey
 from cliffwatch_service.compare.naming import revision_named
 from cliffwatch_service.history.change_words import change_words
 from cliffwatch_service.history.published_results import Reference, references
@@ -90,6 +93,7 @@ def show_series(
         chosen = next((each for each in branches if branch in (None, each.id)), None)
         points = list(reversed(newest_points(connection, service.arms, row.id, chosen.id if chosen else None, last)))
         changes = stored_changes.list_changes(connection, series=row.id, state=None, at=None, number=None, limit=100)
+        others = _under_other_names(connection, row)
         known_anchors = anchors.anchors_of(connection, row.id)
         if scale == "anchor":
             points = [point for point in points if point.anchor]
@@ -102,6 +106,7 @@ def show_series(
         visitor,
         "history/series.html",
         series=row,
+        others=others,
         branches=branches,
         chosen=chosen,
         points=points,
@@ -123,6 +128,17 @@ def show_series(
         references=listed,
         data=_data(row, points, values, changes, own, fitting, scale),
     )
+
+
+def _under_other_names(connection: Connection[Any], row: SeriesRow) -> list[tuple[str, str]]:
+    """Names that the benchmark had before or has now, each with the digest of its series where there is one."""
+    params = tuple((name, value) for name, value in row.params)
+    names = load_catalogue().other_names(row.suite, row.benchmark)
+    digests = [
+        series_digest(CaseKey(row.suite, name, params), row.metric, row.unit, row.platform, row.mode) for name in names
+    ]
+    known = series.series_ids(connection, digests)
+    return [(name, digest) for name, digest in zip(names, digests, strict=True) if digest in known]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
