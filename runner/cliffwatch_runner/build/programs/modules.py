@@ -14,14 +14,17 @@ from pathlib import Path
 
 from cliffwatch.failure import Failure
 from cliffwatch_runner import process
+from cliffwatch_runner.build.programs.walled_go import FIXED, run_go_within
 from cliffwatch_runner.host.programs import find_go_root
+from cliffwatch_runner.sandbox.limits import SandboxLimits
+from cliffwatch_runner.sandbox.sandbox import Sandbox
+from cliffwatch_runner.sandbox.untrusted_files import UnfitFile, UntrustedFolder
 from cliffwatch_runner.source.go_modules import go_mod, required_modules
 from cliffwatch_runner.source.suite_folder import PackedFolder, pack_folder
 
 _FETCH_SECONDS = 900.0
 _EVIDENCE = 4000
-_KEPT = ("GOSUMDB", "GONOSUMDB", "SSL_CERT_FILE", "http_proxy", "https_proxy", "no_proxy")
-"""Of this host's environment: how the proxy is reached, and who vouches for what it gives."""
+_LARGEST_LIST = 1 << 20
 
 _VENDORED = re.compile(r"^# (?P<path>\S+)(?: (?P<version>v\S+))?(?P<replaced> => \S.*)?$", re.MULTILINE)
 
@@ -52,33 +55,52 @@ def needs_modules(folder: Path, chosen: Mapping[str, Path | str]) -> bool:
     return bool(chosen) or (bool(required_modules(text)) and not (folder / "vendor").is_dir())
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchWalls:
+    """What holds go in where anybody chose the modules: a sandbox whose only way out leads to the module proxies, and limits."""
+
+    sandbox: Sandbox
+    limits: SandboxLimits
+
+
 def fetch_modules(
     suite: str,
     packed: PackedFolder,
     chosen: Mapping[str, Path | str],
     should_stop: Callable[[], bool],
-    *,
-    strangers: bool = False,
+    walls: FetchWalls | None,
 ) -> FetchedModules | Failure:
     """The folder of a suite with the modules of its go.mod in vendor/, of those in `chosen` this version (or branch, or commit) or folder.
 
-    `strangers` says that a folder's go.mod may be of anybody: what it names comes from a module proxy alone. Raises OSError where the host
-    cannot write them.
+    Without `walls` go has the user's own settings and credentials. Raises Stopped, and OSError where the host cannot write them.
     """
     with _unpacked(packed) as home:
-        folder = home / "suite"
         try:
-            environment = _strangers_environment(home) if strangers else _environment()
-            for argv in _commands(home, chosen):
-                ended = process.run(argv, deadline=_FETCH_SECONDS, cwd=folder, env=environment, should_stop=should_stop)
+            for argv in _commands(home, chosen, in_view=walls is not None and walls.sandbox.fixed_paths):
+                ended = _run_go(argv, home, chosen, should_stop, walls)
+                if isinstance(ended, Failure):
+                    return ended
                 if not ended.ok:
                     return _failure(suite, chosen, ended)
         except FileNotFoundError:
             return _no_go(suite)
-        fetched = pack_folder(folder, made=())
+        fetched = pack_folder(home / "suite", made=())
         if isinstance(fetched, Failure):
             return fetched
-        return FetchedModules(packed=fetched, versions=_versions(folder))
+        return FetchedModules(packed=fetched, versions=_versions(UntrustedFolder(home / "suite")))
+
+
+def _run_go(
+    argv: Sequence[str],
+    home: Path,
+    chosen: Mapping[str, Path | str],
+    should_stop: Callable[[], bool],
+    walls: FetchWalls | None,
+) -> process.Finished | Failure:
+    if walls is not None:
+        folders = [how for _, how in sorted(chosen.items()) if isinstance(how, Path)]
+        return run_go_within(argv, home, folders, walls.sandbox, walls.limits, should_stop)
+    return process.run(argv, deadline=_FETCH_SECONDS, cwd=home / "suite", env=_environment(), should_stop=should_stop)
 
 
 @contextmanager
@@ -92,13 +114,16 @@ def _unpacked(packed: PackedFolder) -> Iterator[Path]:
         yield home
 
 
-def _commands(home: Path, chosen: Mapping[str, Path | str]) -> Iterator[Sequence[str]]:
-    """Folders stand beside the suite's under names that are the same everywhere, so that equal modules give equal bytes."""
-    for number, (name, how) in enumerate(sorted(chosen.items())):
-        if isinstance(how, Path):
+def _commands(home: Path, chosen: Mapping[str, Path | str], *, in_view: bool) -> Iterator[Sequence[str]]:
+    """Folders stand beside the suite's under names that are the same everywhere, so that equal modules give equal bytes: as links, or
+    `in_view` as mounts.
+    """
+    folders = ((name, how) for name, how in sorted(chosen.items()) if isinstance(how, Path))
+    for number, (name, how) in enumerate(folders):
+        if not in_view:
             (home / f"module-{number}").symlink_to(how.absolute())
-            yield "go", "mod", "edit", f"-replace={name}=../module-{number}"
-            yield "go", "get", "-t", "./..."
+        yield "go", "mod", "edit", f"-replace={name}=../module-{number}"
+        yield "go", "get", "-t", "./..."
     versions = [f"{name}@{how}" for name, how in sorted(chosen.items()) if isinstance(how, str)]
     if versions:
         yield "go", "get", *versions
@@ -110,46 +135,17 @@ def _environment() -> dict[str, str]:
 
     No other version of go is fetched, as that would be run.
     """
-    return {**os.environ, **_fixed()}
-
-
-def _fixed() -> dict[str, str]:
     root, path = find_go_root(), os.environ.get("PATH", os.defpath)
     path = path if root is None else f"{root}/bin:{path}"
-    return {"PATH": path, "GOFLAGS": "", "GOTOOLCHAIN": "local", "GOWORK": "off", "GO111MODULE": "on"}
+    return {**os.environ, **FIXED, "PATH": path, "GOFLAGS": ""}
 
 
-def _strangers_environment(home: Path) -> dict[str, str]:
-    """For a go.mod that anybody wrote: its modules are asked of the proxy of GOPROXY, else of Go's own, and of no address that it names,
-    without this user's credentials and settings, and nothing of them stays here. Raises FileNotFoundError where there is no go.
-    """
-    kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
-    named = os.environ.get("GOPROXY")
-    if not named:
-        asked = process.run(
-            ["go", "env", "GOPROXY"], deadline=60, env={**kept, **_fixed(), "GOENV": "off", "HOME": str(home)}
-        )
-        named = asked.output.strip() if asked.ok else ""
-    proxies = [each.strip() for each in named.replace("|", ",").split(",") if each.strip() not in ("", "direct")]
-    return {
-        **kept,
-        **_fixed(),
-        "GOFLAGS": "-modcacherw",
-        "GOPROXY": ",".join(proxies) or "off",
-        "GOENV": "off",
-        "GOVCS": "*:off",
-        "GOAUTH": "off",
-        "HOME": str(home),
-        "GOMODCACHE": str(home / "modcache"),
-        "GOCACHE": str(home / "gocache"),
-    }
-
-
-def _versions(folder: Path) -> dict[str, str]:
-    listed = (folder / "vendor" / "modules.txt").read_text(errors="replace")
+def _versions(folder: UntrustedFolder) -> dict[str, str]:
+    listed = folder.read("vendor/modules.txt", limit=_LARGEST_LIST)
+    text = "" if isinstance(listed, UnfitFile) else listed.decode(errors="replace")
     return {
         each["path"]: "a folder" if each["replaced"] else each["version"]
-        for each in _VENDORED.finditer(listed)
+        for each in _VENDORED.finditer(text)
         if each["version"]
     }
 

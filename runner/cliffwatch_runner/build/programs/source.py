@@ -6,7 +6,7 @@ from pathlib import Path
 
 from cliffwatch.catalogue.suite import Program, Suite
 from cliffwatch.failure import Failure
-from cliffwatch_runner.build.programs.modules import fetch_modules, needs_modules
+from cliffwatch_runner.build.programs.modules import FetchWalls, fetch_modules, needs_modules
 from cliffwatch_runner.source.suite_folder import PackedFolder, pack_folder
 
 
@@ -25,12 +25,12 @@ class ProgramSource:
 
 
 def program_source(
-    suite: Suite, chosen: Mapping[str, Path | str], should_stop: Callable[[], bool], *, strangers: bool = False
+    suite: Suite, chosen: Mapping[str, Path | str], should_stop: Callable[[], bool], walls: FetchWalls | None = None
 ) -> ProgramSource | Failure:
-    """The source of a suite's program with these modules in place of those of its go.mod: for each a version or a folder, which may be of
-    anybody where `strangers` says so.
+    """The source of a suite's program with these modules in place of those of its go.mod: for each a version or a folder. With `walls`
+    anybody may have chosen them.
 
-    Raises OSError where the host cannot keep them.
+    Raises Stopped, and OSError where the host cannot keep them.
     """
     assert suite.program is not None
     assert suite.source_file is not None
@@ -41,7 +41,7 @@ def program_source(
     of_go = (folder / "go.mod").is_file()
     if not needs_modules(folder, chosen):
         return ProgramSource(suite=suite, program=program, folder=packed, with_modules=packed, modules={}, of_go=of_go)
-    fetched = fetch_modules(suite.name, packed, chosen, should_stop, strangers=strangers)
+    fetched = fetch_modules(suite.name, packed, chosen, should_stop, walls)
     if isinstance(fetched, Failure):
         return fetched
     return ProgramSource(
