@@ -1,18 +1,23 @@
 """What GitHub sends to a service, and what the service said there."""
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any
 
+import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 from github_stand_in.kept import Comment, Repository
-from github_stand_in.server import StandIn
+from github_stand_in.server import StandIn, stand_in
 from github_stand_in.webhooks import Delivery, delivery, payload
-from service_running import Running
+from service_running import Clock, Running, serving
 
+from cliffwatch_service.github.app.files import AppIdentity, WebhookSecret, app_files
 from cliffwatch_service.github.calling import PostingApi
+from cliffwatch_service.runtime.settings import Settings
 
 SECRET = "a secret of webhooks"
 NAME = "bpf/linux"
@@ -129,3 +134,50 @@ def do_all(world: World, rounds: int = 100) -> int:
 
 def body_of(content: Any) -> bytes:
     return json.dumps(content).encode()
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def hub(clock: Clock) -> Iterator[StandIn]:
+    """The stand-in, whose time is the service's."""
+    with stand_in(lambda: clock.now().timestamp()) as running:
+        running.kept.app.public_key = app_key()[1]
+        yield running
+
+
+@pytest.fixture
+def settings(tmp_path: Path, hub: StandIn) -> Settings:
+    return Settings(
+        data_dir=tmp_path,
+        requests_per_minute=100_000,
+        github_api=hub.url,
+        pages_url="https://cliffwatch.example.org",
+    )
+
+
+@pytest.fixture
+def world(database: str, settings: Settings, clock: Clock, hub: StandIn) -> Iterator[World]:
+    files = app_files(settings)
+    app = hub.kept.app
+    files.keep_identity(
+        AppIdentity(
+            id=app.identity, slug=app.slug, name=app.slug, owner="bpf", page="https://github.com/apps/cliffwatch"
+        )
+    )
+    files.keep_private_key(app_key()[0])
+    files.keep_webhook_secrets((WebhookSecret(secret=SECRET, until=None),))
+    hub.kept.repository("bpf/linux", permissions={"alice": "write", "mallory": "read"})
+    installation = hub.kept.install("bpf/linux")
+    with serving(database, settings, clock) as running:
+        running.enrol("emulated-x86-64", "icount")
+        yield World(running, hub, installation.identity)
+
+
+@pytest.fixture
+def pull(world: World) -> Any:
+    """A pull request from a branch of the repository itself."""
+    return world.hub.kept.pull("bpf/linux")

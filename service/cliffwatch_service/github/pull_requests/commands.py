@@ -27,6 +27,10 @@ DECLINED = (
     " with `/bench`."
 )
 MOVED = "The pull request moved after this comment was written: look at its head, then say `/bench` again."
+UNSEEN = (
+    "This pull request was not known here when the comment was written, which may not mean its head of now: look at it, then"
+    " say `/bench` again."
+)
 NO_BISECTION = "This service does not bisect yet: `/bench base=REV` measures against any commit."
 NO_SUCH_BASE = "There is no such commit in this repository: `base=` takes a commit, a tag or a branch of it."
 NOTHING_TO_CANCEL = "There was nothing left to cancel."
@@ -41,7 +45,9 @@ def carry_out(parts: GitHubParts, installation: int, repository: int, number: in
     if pull is None:
         return
     with parts.transaction() as connection:
-        deliveries.keep_command(connection, comment=comment, repository=repository, number=number, now=parts.now())
+        deliveries.keep_command(
+            connection, comment=comment, repository=repository, number=number, now=parts.now(), came_now=False
+        )
         row = deliveries.command_row(connection, comment)
     if row is None or row.outcome is not None or row.number != number:
         return
@@ -75,9 +81,9 @@ def _done(parts: GitHubParts, pull: PullRequestNow, comment: int, head_known: st
 
 
 def _written(body: Any, pull: PullRequestNow) -> tuple[str | None, str]:
-    """By whom a comment of this pull request is, and what it says now."""
+    """Which person a comment of this pull request is by, and what it says now. What bots write may be what others told them."""
     of_this = isinstance(body, Mapping) and str(body.get("issue_url", "")).endswith(f"/issues/{pull.opened.number}")
-    if not of_this or not isinstance(body.get("user"), Mapping):
+    if not of_this or not isinstance(body.get("user"), Mapping) or body["user"].get("type") == "Bot":
         return None, ""
     return str(body["user"].get("login")), str(body.get("body") or "")
 
@@ -118,8 +124,11 @@ def _carried_out(
         return "done"
     if command.verb == "cancel":
         return _cancelled(parts, pull, conversation, comment)
-    if head_known is not None and head_known != pull.opened.head and not _own(pull):
-        conversation.answer(MOVED, to=str(comment))
+    if head_known != pull.opened.head and not _own(pull):
+        with parts.transaction() as connection:
+            row = pull.repository
+            background.ask_pull_request(connection, row.installation_id, row.id, pull.opened.number)
+        conversation.answer(UNSEEN if head_known is None else MOVED, to=str(comment))
         return "done"
     problem = _measured(parts, pull, command, comment)
     if problem is None:

@@ -23,7 +23,9 @@ class DeliveryRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandRow:
-    """A comment that begins like a command, to the pull request of this number, whose head was `head_known` when it came."""
+    """A comment that begins like a command, to the pull request of this number, whose head was `head_known` when it came; None if
+    that was not known.
+    """
 
     number: int
     head_known: str | None
@@ -56,15 +58,18 @@ def last_delivery(connection: Connection[Any]) -> DeliveryRow | None:
     return typed(connection, DeliveryRow).execute(query).fetchone()
 
 
-def keep_command(connection: Connection[Any], *, comment: int, repository: int, number: int, now: datetime) -> bool:
-    """Whether a comment is new here, where its repository is known. Keeps which head its pull request had by then."""
+def keep_command(
+    connection: Connection[Any], *, comment: int, repository: int, number: int, now: datetime, came_now: bool = True
+) -> bool:
+    """Whether a comment is new here, where its repository is known. Keeps which head its pull request had, if the comment `came_now`."""
     inserted = connection.execute(
         "INSERT INTO github_command (comment_id, repository_id, number, head_known, received)"
         " SELECT %(comment)s, %(repository)s, %(number)s,"
-        " (SELECT head FROM github_pull_request WHERE repository_id = %(repository)s AND number = %(number)s), %(now)s"
+        " (SELECT head FROM github_pull_request"
+        "  WHERE repository_id = %(repository)s AND number = %(number)s AND %(came_now)s), %(now)s"
         " WHERE EXISTS (SELECT FROM github_repository WHERE id = %(repository)s)"
         " ON CONFLICT DO NOTHING RETURNING comment_id",
-        {"comment": comment, "repository": repository, "number": number, "now": now},
+        {"comment": comment, "repository": repository, "number": number, "now": now, "came_now": came_now},
     ).fetchone()
     return inserted is not None
 
