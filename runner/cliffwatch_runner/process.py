@@ -256,21 +256,24 @@ class Conversation:
         assert self._child.stdin is not None
         self._child.stdin.close()
 
+    def has_ended(self) -> bool:
+        return self._child.poll() is not None
+
     def receive(self, seconds: float, longest: int = 1 << 20) -> str | None:
-        """The next line; None where the program ends before it, does not write it in time or writes too much."""
+        """The next line; None where the program ends before it, does not write it in time or writes too much. Of 0 seconds: if it is there."""
         assert self._child.stdout is not None
         until = clock.monotonic() + seconds
         with selectors.DefaultSelector() as selector:
             selector.register(self._child.stdout, selectors.EVENT_READ)
+            left = seconds
             while b"\n" not in self._received:
-                left = until - clock.monotonic()
-                if left <= 0 or len(self._received) > longest:
+                if left < 0 or len(self._received) > longest or not selector.select(timeout=left):
                     return None
-                if selector.select(timeout=left):
-                    piece = os.read(self._child.stdout.fileno(), _READ_SIZE)
-                    if not piece:
-                        return None
-                    self._received += piece
+                piece = os.read(self._child.stdout.fileno(), _READ_SIZE)
+                if not piece:
+                    return None
+                self._received += piece
+                left = until - clock.monotonic()
         line, _, rest = bytes(self._received).partition(b"\n")
         self._received = bytearray(rest)
         return line.decode(errors="replace")

@@ -2,6 +2,7 @@
 
 import math
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -18,9 +19,12 @@ from bare_sandbox import compiled, needs_groups, needs_namespaces, sandboxed, us
 
 from cliffwatch.failure import Failure
 from cliffwatch_runner import process
-from cliffwatch_runner.sandbox.guard import Guard, guarded
-from cliffwatch_runner.sandbox.limits import Reason, SandboxLimits, changed, host_limits, refusal
-from cliffwatch_runner.sandbox.process_tree import threads_of, threads_of_others
+from cliffwatch_runner.host.capacity import threads_running
+from cliffwatch_runner.sandbox.guard import guarded
+from cliffwatch_runner.sandbox.limits import SandboxLimits, changed, host_limits, refusal
+from cliffwatch_runner.sandbox.process_tree import process_of, threads_of, threads_of_others
+from cliffwatch_runner.sandbox.seccomp_filter import filter_program, filtered
+from cliffwatch_runner.sandbox.watching import Watch, Watched
 
 MIB = 1 << 20
 ANSWERS_WITHIN = 2.0
@@ -187,6 +191,20 @@ def ended(
     return failure
 
 
+def watched_from_here(limits: SandboxLimits) -> Watched:
+    """A sandbox that is this process, on a host as it is."""
+    return Watched(
+        limits=limits,
+        disks={},
+        user=user,
+        group=None,
+        root=process_of(os.getpid()),
+        threads=threads_running(),
+        threads_of_others=threads_of_others(user),
+        shared=0,
+    )
+
+
 def blamed(failure: Failure | None, *words: str) -> None:
     assert failure is not None
     assert failure.whose == "kernel"
@@ -219,6 +237,111 @@ def test_files_in_memory_are_memory(folder: Path, file_system: str, by_group: bo
     command = ["sh", "-c", FILLER.format(path=file_system), str(folder)]
 
     blamed(ended(folder, command, LIMITS, by_group=by_group), "400 MiB of memory")
+
+
+SHARED = """
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+int main(int count, char **words)
+{
+	int zero = open("/dev/zero", O_RDWR);
+
+	if (strcmp(words[1], "hidden") == 0)
+		prctl(PR_SET_DUMPABLE, 0);
+	for (int taken = 0; taken < 1000; taken += 20) {
+		char *some = mmap(0, 20 << 20, PROT_READ | PROT_WRITE, MAP_SHARED, zero, 0);
+		memset(some, 1, 20 << 20);
+		madvise(some, 20 << 20, MADV_DONTNEED);
+		usleep(20000);
+	}
+	pause();
+}
+"""
+"""Memory that is resident in no process."""
+
+
+@needs_namespaces
+@pytest.mark.parametrize("how", ["seen", "hidden"])
+def test_memory_that_is_resident_in_no_process_is_counted(folder: Path, how: str, by_group: bool) -> None:
+    compiled(folder, "shared", SHARED)
+
+    blamed(ended(folder, ["./shared", how, str(folder)], LIMITS, by_group=by_group), "400 MiB of memory")
+
+
+NOBODYS_MEMORY = r"""
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <sys/ipc.h>
+#include <sys/mman.h>
+#include <sys/shm.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+int main(void)
+{
+	printf("%d %ld %d\n", memfd_create("x", 0), syscall(SYS_memfd_secret, 0), shmget(IPC_PRIVATE, 4096, 0600));
+	return 0;
+}
+"""
+
+
+@needs_namespaces
+@pytest.mark.skipif(filter_program() is None, reason="the filter is for x86-64 alone")
+def test_memory_of_a_descriptor_or_of_nobody_is_not_to_be_had(folder: Path) -> None:
+    """Of a memfd that nobody maps, and of a segment that nobody has attached, no process shows anything."""
+    compiled(folder, "nobodys", NOBODYS_MEMORY)
+    argv = filtered(sandboxed(folder, ["./nobodys"]))
+
+    said = subprocess.run(argv, input=filter_program(), stdout=subprocess.PIPE, check=True)
+
+    assert said.stdout.split() == [b"-1", b"-1", b"-1"]
+
+
+HOLDS_THE_INTERPRETER = re.compile(r"(?:a|aa|aaa)*b")
+
+
+@needs_namespaces
+def test_limits_hold_while_the_interpreter_is_held(folder: Path, by_group: bool) -> None:
+    """Whatever reads the output of a build, and however long that takes."""
+    compiled(folder, "eater", EATER)
+    took: list[float] = []
+
+    def hold(_: str) -> None:
+        """Until the sandbox has ended: a pattern gives no other thread of its process a turn."""
+        began = time.monotonic()
+        while alive(str(folder)) and time.monotonic() - began < 60:
+            HOLDS_THE_INTERPRETER.match("a" * 30)
+        took.append(time.monotonic() - began)
+
+    with nothing_left(str(folder)), guarded(LIMITS, [folder], user=user, control_groups=by_group) as guard:
+        process.run(
+            guard.argv(sandboxed(folder, ["sh", "-c", 'echo begun; exec ./eater "$0"', str(folder)])),
+            deadline=120.0,
+            on_start=guard.begin,
+            on_output=hold,
+            should_stop=guard.should_stop,
+        )
+        blamed(guard.failure("the build"), "400 MiB of memory")
+    assert max(took) < 40  # a thread of this process would take a hundred seconds
+
+
+def test_a_sandbox_whose_watcher_ends_is_ended(folder: Path) -> None:
+    with guarded(LIMITS, [folder], user=user, control_groups=False) as guard:
+
+        def begin(number: int) -> None:
+            guard.begin(number)
+            guard._watcher._child.kill()
+
+        done = process.run(["sleep", "1000"], deadline=60.0, on_start=begin, should_stop=guard.should_stop)
+        failure = guard.failure("the build")
+
+    assert done.stopped
+    assert failure is not None
+    assert failure.whose == "host"
+    assert "watches its limits" in failure.message
 
 
 @needs_namespaces
@@ -300,56 +423,40 @@ int main(void)
 
 @needs_namespaces
 @pytest.mark.skipif(os.geteuid() != 0, reason="an ordinary user starts nothing as another one")
-def test_many_processes_of_another_user_do_not_end_a_build(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_processes_of_another_user_do_not_end_a_build(folder: Path) -> None:
     program = compiled(folder.parent, "many", MANY)
     for above in (folder.parent, *folder.parent.parents[:-2]):
         above.chmod(0o755)
-    others: list[subprocess.Popen[bytes]] = []
-    glances = []
-    glance = Guard._glance
-
-    def counted(guard: Guard) -> Reason | None:
-        glances.append(glance(guard) if others else None)
-        if len(glances) == 10:
-            (folder / "enough").touch()
-        return glances[-1]
-
-    def begin(number: int) -> None:
-        argv = ["setpriv", "--reuid", str(user - 1), "--clear-groups", "--", str(program)]
-        others.append(subprocess.Popen(argv, stdout=subprocess.PIPE))
-        assert others[0].stdout is not None
-        assert others[0].stdout.read(4) == b"many"
-        guard.begin(number)
-
-    monkeypatch.setattr(Guard, "_glance", counted)
-    waits = ["sh", "-c", "until [ -e enough ]; do sleep 0.05; done", str(folder)]
-    with ExitStack() as stack:
-        guard = stack.enter_context(guarded(FEW, [folder], user=user, control_groups=False))
+    watch = Watch(watched_from_here(FEW))
+    argv = ["setpriv", "--reuid", str(user - 1), "--clear-groups", "--", str(program)]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE) as others:
         try:
-            done = process.run(
-                guard.argv(sandboxed(folder, waits)), deadline=60.0, on_start=begin, should_stop=guard.should_stop
-            )
-            failure = guard.failure("the build")
+            assert others.stdout is not None
+            assert others.stdout.read(4) == b"many"
+            glances = [watch.glance() for _ in range(10)]
         finally:
             alive(str(program), signal.SIGKILL)
 
-    assert failure is None
-    assert done.ok
-    others[0].communicate()
+    assert glances == [None] * 10
 
 
 IN_A_CONTAINER = """
 import subprocess, sys
 from dataclasses import replace
-from cliffwatch_runner.sandbox.guard import Guard
+from cliffwatch_runner.host.capacity import threads_running
 from cliffwatch_runner.sandbox.limits import host_limits
+from cliffwatch_runner.sandbox.process_tree import threads_of_others
+from cliffwatch_runner.sandbox.watching import Watch, Watched
 
-guard = Guard(replace(host_limits(60.0), processes=400), [], 0, 0, None)
+limits, running, others = replace(host_limits(60.0), processes=400), threads_running(), threads_of_others(0)
+watch = Watch(
+    Watched(limits=limits, disks={}, user=0, group=None, root=None, threads=running, threads_of_others=others, shared=0)
+)
 print("begun", flush=True)
 inside = sys.stdin.readline().strip()
 if inside:
     assert subprocess.Popen([inside], stdout=subprocess.PIPE).stdout.read(4) == b"many"
-print(guard._glance(), flush=True)
+print(watch.glance(), flush=True)
 """
 
 

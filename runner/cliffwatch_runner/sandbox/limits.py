@@ -11,7 +11,9 @@ from cliffwatch.failure import Failure
 from cliffwatch_runner.host.capacity import meminfo_bytes
 from cliffwatch_runner.sandbox.control_groups import make_group
 
-Reason = Literal["memory", "processes", "disk", "spare disk", "time", "host memory", "host processes", "host disk"]
+Reason = Literal[
+    "memory", "processes", "disk", "spare disk", "time", "host memory", "host processes", "host disk", "host watcher"
+]
 
 _GIB = 1 << 30
 
@@ -100,6 +102,12 @@ def limit_failure(reason: Reason, limits: SandboxLimits, what: str) -> Failure:
             whose="host",
             message=f"{what} was ended, as this host {spare[reason]}, which others use",
             next_step="end some of them, or wait until they are done",
+        )
+    if reason == "host watcher":
+        return Failure(
+            whose="host",
+            message=f"{what} was ended, as the process that watches its limits had ended",
+            next_step="run it again; where that happens again, see whether this host is short of memory",
         )
     passed = {
         "memory": f"used more than {size_text(limits.memory_bytes)} of memory",

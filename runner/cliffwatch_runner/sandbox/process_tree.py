@@ -110,6 +110,31 @@ def in_memory_files(tree: Iterable[SandboxProcess], proc: Path = _PROC) -> int:
     return 0
 
 
+def shared_memory(tree: Iterable[SandboxProcess], most: int, proc: Path = _PROC) -> int:
+    """Bytes of memory that these processes share without a file, beyond what is resident in each: at most `most`, and as much where one
+    of them hides its mappings.
+
+    Such memory (MAP_SHARED of /dev/zero, or of nothing) stays when a process gives its pages back (MADV_DONTNEED), and is then resident in none.
+    """
+    objects: dict[bytes, int] = {}
+    resident = 0
+    for member in tree:
+        folder = proc / str(member.number)
+        resident += int(_status(folder).get(b"RssShmem", b"0 kB").split()[0]) << 10
+        try:
+            lines = (folder / "maps").read_bytes().splitlines()
+        except PermissionError:
+            return most
+        except OSError:
+            continue
+        for line in lines:
+            if b" /dev/zero (deleted)" in line:
+                span, _, _, _, inode = line.split()[:5]
+                start, end = (int(bound, 16) for bound in span.split(b"-"))
+                objects[inode] = objects.get(inode, 0) + end - start
+    return min(most, max(0, sum(objects.values()) - resident))
+
+
 def threads_of(user: int, proc: Path = _PROC) -> int:
     """How many processes and threads a user has, as RLIMIT_NPROC counts them."""
     count = 0

@@ -33,10 +33,13 @@ _REFUSED: Mapping[int, Mapping[str, int]] = {
         "settimeofday": 164, "clock_settime": 227, "adjtimex": 159, "clock_adjtime": 305, "modify_ldt": 154,
         # Of many sessions the scheduler gives each as much as all others of the host together get (sched_autogroup).
         "setsid": 112,
+        # Memory that belongs to no process and no file system of the sandbox: nobody could count it.
+        "shmget": 29,
     },
     errno.ENOSYS: {
         # QEMU then waits with epoll, glibc makes threads with clone, whose flags a filter can look at.
         "io_uring_setup": 425, "io_uring_enter": 426, "io_uring_register": 427, "clone3": 435,
+        "memfd_create": 319, "memfd_secret": 447,
         "uselib": 134, "_sysctl": 156, "create_module": 174, "get_kernel_syms": 177, "query_module": 178,
         "nfsservctl": 180, "lookup_dcookie": 212,
     },
