@@ -14,7 +14,9 @@ from cliffwatch.catalogue.suite_file import BenchmarkTable, SuiteFile, SweepTabl
 from cliffwatch.catalogue.toml_lines import line_of
 from cliffwatch.formats.reading import Fault, Place, Wrong, converted
 from cliffwatch.parsers.bench.kinds import KIND_METRICS
+from cliffwatch.parsers.received.opening import read_regular
 
+_LARGEST_BYTES = 256 << 10
 _LINE = re.compile(r"line (\d+)")
 F = TypeVar("F", SuiteFile, ProgramSuiteFile)
 
@@ -34,15 +36,20 @@ class CatalogueError:
 def read_suite(path: Path) -> Suite | tuple[CatalogueError, ...]:
     """The suite of one file; its name is that of its folder. Errors come back instead, never half a suite."""
     try:
-        text = path.read_text()
-    except (OSError, UnicodeDecodeError) as error:
+        content = read_regular(path, _LARGEST_BYTES + 1)
+    except OSError as error:
         return (CatalogueError(file=path, line=0, message=f"cannot be read: {error}"),)
+    if len(content) > _LARGEST_BYTES:
+        return (CatalogueError(file=path, line=0, message=f"is larger than {_LARGEST_BYTES >> 10} KiB"),)
     try:
-        content = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+        text = content.decode()
+        table = tomllib.loads(text)
+    except RecursionError:
+        return (CatalogueError(file=path, line=0, message="no TOML that anybody writes: it is nested too deeply"),)
+    except ValueError as error:  # of tomllib, of a text that is no UTF-8, and of a number of thousands of digits
         position = _LINE.search(str(error))
         return (CatalogueError(file=path, line=int(position[1]) if position else 0, message=f"no TOML: {error}"),)
-    read = _document(content, ProgramSuiteFile) if "program" in content else _document(content, SuiteFile)
+    read = _document(table, ProgramSuiteFile) if "program" in table else _document(table, SuiteFile)
     document: SuiteFile | ProgramSuiteFile = read[0]
     faults = (*read[1], *_contradictions(document))
     if not faults:

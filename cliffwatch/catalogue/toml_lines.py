@@ -6,6 +6,7 @@ inline table has the line where that table begins.
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 
 _TABLE = re.compile(r"\s*+\[(?P<array>\[)?+(?P<path>[^\]]++)\]")
 _KEY = re.compile(r"\s*+(?P<key>\"[^\"]++\"|'[^']++'|[A-Za-z0-9_.-]++)\s*+=")
@@ -27,7 +28,9 @@ def line_of(text: str, path: Sequence[str | int]) -> int:
     return 1
 
 
+@lru_cache(maxsize=1)
 def _line_numbers(text: str) -> dict[Path, int]:
+    """Kept for the next fault of the same file, of which there may be thousands."""
     numbers: dict[Path, int] = {}
     counts: dict[Path, int] = {}
     table: Path = ()

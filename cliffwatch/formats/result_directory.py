@@ -18,6 +18,7 @@ from cliffwatch.formats.reading import Wrong, read_as
 from cliffwatch.formats.run_reading import read_run_record
 from cliffwatch.formats.run_record import ArmRecord, ProgramRecord, RunRecord
 from cliffwatch.formats.values import OfCase, Part
+from cliffwatch.parsers.received.opening import read_regular
 from cliffwatch.samples import Arm, Boot, CaseKey
 from cliffwatch.stats.stages import Stages
 
@@ -222,8 +223,7 @@ def _read(path: Path, kind: type[D]) -> D | Failure:
 
 def _content(path: Path) -> bytes | Failure:
     try:
-        with path.open("rb") as file:
-            return file.read(_LARGEST_JSON_BYTES)
+        return read_regular(path, _LARGEST_JSON_BYTES)
     except FileNotFoundError:
         return Failure(
             whose="usage",
@@ -231,7 +231,7 @@ def _content(path: Path) -> bytes | Failure:
             next_step="name a folder that `cliffwatch run` made",
         )
     except OSError as error:
-        return _damaged(path, str(error))
+        return _damaged(path, error.strerror or str(error))
 
 
 def _damaged(path: Path, why: str) -> Failure:

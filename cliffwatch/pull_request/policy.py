@@ -133,7 +133,7 @@ def read_policy(text: str, name: str, default: Policy = DEFAULT) -> Policy | Fai
         return _failure([f"{name}: {len(text)} characters are too many for a policy"])
     try:
         content = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         position = _LINE.search(str(error))
         return _failure([f"{name}:{position[1] if position else 1}: no TOML: {error}"])
     reader = PolicyReader(text)

@@ -88,8 +88,7 @@ def run(  # noqa: PLR0913 - what a process can be given
     with _group(argv, cwd=cwd, env=env, stdin=stdin, own_session=own_session) as child, _opened(log) as sink:
         if on_start is not None:
             on_start(child.pid)
-        tail = bytearray()
-        logged = 0
+        tail, logged = bytearray(), 0
         timed_out = stopped = False
         for piece in _pieces(child):
             if piece:
@@ -252,7 +251,6 @@ class Conversation:
         self._child.stdin.flush()
 
     def end_input(self) -> None:
-        """Ends the program's input."""
         assert self._child.stdin is not None
         self._child.stdin.close()
 
@@ -260,20 +258,19 @@ class Conversation:
         return self._child.poll() is not None
 
     def receive(self, seconds: float, longest: int = 1 << 20) -> str | None:
-        """The next line; None where the program ends before it, does not write it in time or writes too much. Of 0 seconds: if it is there."""
+        """The next line; None where the program ends before it, writes too much or takes longer than `seconds`, which may be 0."""
         assert self._child.stdout is not None
         until = clock.monotonic() + seconds
         with selectors.DefaultSelector() as selector:
             selector.register(self._child.stdout, selectors.EVENT_READ)
-            left = seconds
             while b"\n" not in self._received:
-                if left < 0 or len(self._received) > longest or not selector.select(timeout=left):
+                left = max(0.0, until - clock.monotonic())
+                if len(self._received) > longest or not selector.select(timeout=left):
                     return None
                 piece = os.read(self._child.stdout.fileno(), _READ_SIZE)
                 if not piece:
                     return None
                 self._received += piece
-                left = until - clock.monotonic()
         line, _, rest = bytes(self._received).partition(b"\n")
         self._received = bytearray(rest)
         return line.decode(errors="replace")

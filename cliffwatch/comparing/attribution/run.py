@@ -15,6 +15,7 @@ from cliffwatch.formats.code.function_counts import CaseCounts, FunctionCountsRe
 from cliffwatch.formats.code.profile import ProfileRecord
 from cliffwatch.formats.reading import Wrong, read_as
 from cliffwatch.formats.values import Part
+from cliffwatch.parsers.received.opening import read_regular
 from cliffwatch.samples import CaseKey
 
 RowKey = tuple[CaseKey, str]
@@ -88,8 +89,7 @@ def _read_boot(home: Path) -> _CountedBoot | None:
 
 def _read(path: Path, kind: type[D]) -> D | None:
     try:
-        with path.open("rb") as file:
-            document = read_as(file.read(_LARGEST_BYTES), kind)
+        document = read_as(read_regular(path, _LARGEST_BYTES), kind)
     except OSError:
         return None
     return None if isinstance(document, Wrong) else document

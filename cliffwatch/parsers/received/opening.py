@@ -1,5 +1,6 @@
 """Reads what a person names, once: a pipe gives its bytes a single time, so everything is decided from what was read."""
 
+import errno
 import os
 import stat
 import sys
@@ -31,6 +32,15 @@ def read_text(name: str | Path) -> str | Failure:
     """The text of a file, a pipe or `-`, whatever it is packed and encoded in."""
     content = read_content(name)
     return content if isinstance(content, Failure) else decode(content)
+
+
+def read_regular(path: Path, most: int) -> bytes:
+    """At most so many bytes of a file. Raises OSError where there is none, and of a pipe or a device, which might never end."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    with os.fdopen(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EINVAL, "it is no file that can be read, but a pipe, a device or a folder")
+        return file.read(most)
 
 
 def _read(name: str) -> bytes:

@@ -73,7 +73,7 @@ def object_of(cells: Cells, name: str) -> Mapping[str, object]:
 def _json(text: str, name: str) -> Any:
     try:
         return json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise Unreadable(f"{name} is no JSON: {error}") from None
 
 

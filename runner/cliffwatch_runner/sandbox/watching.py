@@ -16,14 +16,12 @@ from cliffwatch_runner import clock
 from cliffwatch_runner.host.capacity import few_inodes, free_disk, meminfo_bytes, size_below, threads_running
 from cliffwatch_runner.sandbox.control_groups import ControlGroup
 from cliffwatch_runner.sandbox.limits import Reason, SandboxLimits
+from cliffwatch_runner.sandbox.memory import in_memory_files, memory_used, shared_memory
 from cliffwatch_runner.sandbox.process_tree import (
     SandboxProcess,
     end_tree,
-    in_memory_files,
     latest_are_ours,
     members,
-    memory_used,
-    shared_memory,
     threads_of_others,
 )
 

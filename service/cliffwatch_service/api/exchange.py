@@ -22,7 +22,7 @@ from cliffwatch_service.compare.export import MEDIA_TYPES, Wanted, export_file, 
 from cliffwatch_service.http.addresses import address_of
 from cliffwatch_service.http.bodies import body_content
 from cliffwatch_service.http.context import PREFIX, Allowed, Service, ServiceHere
-from cliffwatch_service.http.large import LargeHere
+from cliffwatch_service.http.large import LARGE_TEXT, LargeHere
 from cliffwatch_service.ingest.import_files import ImportedAs, ImportResult, import_file
 from cliffwatch_service.ingest.request_fields import LINE
 
@@ -109,7 +109,7 @@ async def upload_file(
 ) -> Response:
     about = ImportedAs(name=name, platform=platform, mode=mode, commit=revision)
     body = await body_content(request)
-    imported = await large.do(service, len(body), _import, caller, body, about)
+    imported = await large.do(service, len(body), _import, caller, body, about, large=LARGE_TEXT)
     return answer(request, asdict(imported), status=201 if imported.fresh else 200)
 
 

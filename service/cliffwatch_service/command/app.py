@@ -15,6 +15,7 @@ from cliffwatch_service.http import problems
 from cliffwatch_service.http.admission import JOB_TOKENS, WEBHOOKS, Admission
 from cliffwatch_service.http.bodies import BodyLimits
 from cliffwatch_service.http.context import PREFIX, Service
+from cliffwatch_service.http.heads import Heads
 from cliffwatch_service.http.large import LargeWork
 from cliffwatch_service.http.logging import RequestLog
 from cliffwatch_service.http.problems import MEDIA_TYPE, ProblemDocument
@@ -71,6 +72,7 @@ def create_app(service: Service, large: LargeWork) -> FastAPI:
         signed_in=lambda request: signed_in(request, service),
         refused=_refused,
     )
+    app.add_middleware(Heads, refused=_refused)
     app.add_middleware(RequestLog, now=service.now)
     described = app.openapi
 

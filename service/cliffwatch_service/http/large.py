@@ -35,6 +35,9 @@ T = TypeVar("T")
 LARGE = 1 << 20
 """Bytes from which a document is."""
 
+LARGE_TEXT = 1 << 15
+"""The same of a text that somebody else's program wrote: its content decides how long it takes."""
+
 _MOST_WAITING = 20
 _MOST_READERS = 8
 """Of those who wait: there is still room for uploads then."""
@@ -68,9 +71,11 @@ class LargeWork:
         self._documents.close()
         self._exports.close()
 
-    async def do(self, service: Service, size: int, work: Callable[..., T], *given: Any, reads: bool = False) -> T:
-        """`work(service, *given)`, in a thread of this process for a document of a small size. Raises what it raises."""
-        if size < LARGE:
+    async def do(
+        self, service: Service, size: int, work: Callable[..., T], *given: Any, reads: bool = False, large: int = LARGE
+    ) -> T:
+        """`work(service, *given)`, in a thread of this process for a document of less than `large` bytes. Raises what it raises."""
+        if size < large:
             return await run_in_threadpool(work, service, *given)
         return await self._documents.do(service, work, given, most=_MOST_READERS if reads else _MOST_WAITING)
 

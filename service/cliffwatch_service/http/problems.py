@@ -9,6 +9,7 @@ import psycopg
 import structlog
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
+from procrastinate.exceptions import ConnectorException
 from psycopg_pool import PoolTimeout, TooManyRequests
 from pydantic import BaseModel
 from starlette.exceptions import HTTPException
@@ -76,6 +77,7 @@ def install(app: FastAPI, answer: Answering) -> None:
     app.add_exception_handler(psycopg.DataError, answering(_unstorable))
     for kind in (psycopg.OperationalError, psycopg.InterfaceError, PoolTimeout, TooManyRequests):
         app.add_exception_handler(kind, answering(_database_away))
+    app.add_exception_handler(ConnectorException, answering(_of_tasks))
     app.add_exception_handler(psycopg.errors.QueryCanceled, answering(_too_long))
     app.add_exception_handler(Exception, answering(_unforeseen))
 
@@ -101,6 +103,16 @@ def _unstorable(_: Request, error: Exception) -> Refusal:
 def _database_away(_: Request, error: Exception) -> Refusal:
     _log.error("database away", reason=str(error)[:500])
     return Refusal(503, "database away", "the database is not reachable; nothing was stored: send it again later")
+
+
+def _of_tasks(request: Request, error: Exception) -> Refusal:
+    """Procrastinate wraps what the database's driver raised."""
+    cause = error.__cause__
+    if isinstance(cause, psycopg.errors.QueryCanceled):
+        return _too_long(request, cause)
+    if isinstance(cause, psycopg.OperationalError | psycopg.InterfaceError):
+        return _database_away(request, cause)
+    return _unforeseen(request, error)
 
 
 def _too_long(_: Request, error: Exception) -> Refusal:

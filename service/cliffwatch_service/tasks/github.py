@@ -5,6 +5,7 @@ from datetime import timedelta
 import psycopg
 import structlog
 from procrastinate import App, BaseRetryStrategy, RetryDecision
+from procrastinate.exceptions import ConnectorException
 from procrastinate.jobs import Job
 
 from cliffwatch_service.github.installations import look_at_installation
@@ -27,7 +28,7 @@ class _WhenItSays(BaseRetryStrategy):
     """After as long as GitHub asked for, and longer each time: two seconds, four, … up to half an hour."""
 
     def get_retry_decision(self, *, exception: BaseException, job: Job) -> RetryDecision | None:
-        if job.attempts >= _MOST_TRIES or not isinstance(exception, (NotNow, psycopg.Error)):
+        if job.attempts >= _MOST_TRIES or not isinstance(exception, (NotNow, psycopg.Error, ConnectorException)):
             return None
         asked = exception.wait if isinstance(exception, NotNow) else 0.0
         return RetryDecision(retry_in={"seconds": int(max(asked, min(2 ** (job.attempts + 1), _LONGEST_WAIT)))})

@@ -12,6 +12,7 @@ from typing import Any
 import psycopg
 import structlog
 from procrastinate import App, PsycopgConnector, RetryStrategy
+from procrastinate.exceptions import ConnectorException
 from psycopg import Connection
 from psycopg_pool import ConnectionPool
 
@@ -37,7 +38,7 @@ from cliffwatch_service.tasks.news import add_news, ask_for_deliveries
 from cliffwatch_service.tasks.retention import apply_retention, forget_deliveries
 
 RETRY = RetryStrategy(max_attempts=5, exponential_wait=3)
-RETRY_DATABASE = RetryStrategy(max_attempts=5, exponential_wait=3, retry_exceptions={psycopg.Error})
+RETRY_DATABASE = RetryStrategy(max_attempts=5, exponential_wait=3, retry_exceptions={psycopg.Error, ConnectorException})
 _STALLED_SECONDS = 30
 _log = structlog.get_logger("cliffwatch.tasks")
 

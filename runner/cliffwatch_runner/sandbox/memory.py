@@ -1,0 +1,88 @@
+"""The memory of a sandbox's processes, read from /proc: for hosts whose kernel does not limit it (no control groups)."""
+
+import os
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+
+from cliffwatch_runner.sandbox.process_tree import SandboxProcess, status_of
+
+_PROC = Path("/proc")
+
+
+def memory_used(tree: Iterable[SandboxProcess], limit: int, proc: Path = _PROC) -> int:
+    """Bytes of memory of these processes. Exact only above the limit: shared pages are then counted once, which takes long."""
+    each = {member.number: member.resident for member in tree}
+    total = sum(each.values())
+    for number in sorted(each, key=lambda number: -each[number]):
+        if total <= limit:
+            break
+        total += _proportional(proc / str(number), each[number]) - each[number]
+    return total
+
+
+def in_memory_files(tree: Iterable[SandboxProcess], proc: Path = _PROC) -> int:
+    """Bytes in the sandbox's own file systems in memory (/tmp, /dev/shm): they are no process's.
+
+    All of a sandbox's processes have one view, which the first of them that has another than ours shows.
+    """
+    ours = dict(_memory_mounts(proc / "self"))
+    for member in tree:
+        folder = proc / str(member.number)
+        own = {device: path for device, path in _memory_mounts(folder) if device not in ours}
+        if own:
+            return sum(_filled(f"{folder}/root{path}") for path in own.values())
+    return 0
+
+
+def shared_memory(tree: Iterable[SandboxProcess], most: int, proc: Path = _PROC) -> int:
+    """Bytes of memory that these processes share without a file, beyond what is resident in each: at most `most`, and as much where one
+    of them hides its mappings.
+
+    Such memory (MAP_SHARED of /dev/zero, or of nothing) stays when a process gives its pages back (MADV_DONTNEED), and is then resident in none.
+    """
+    objects: dict[bytes, int] = {}
+    resident = 0
+    for member in tree:
+        folder = proc / str(member.number)
+        resident += int(status_of(folder).get(b"RssShmem", b"0 kB").split()[0]) << 10
+        try:
+            lines = (folder / "maps").read_bytes().splitlines()
+        except PermissionError:
+            return most
+        except OSError:
+            continue
+        for line in lines:
+            if b" /dev/zero (deleted)" in line:
+                span, _, _, _, inode = line.split()[:5]
+                start, end = (int(bound, 16) for bound in span.split(b"-"))
+                objects[inode] = objects.get(inode, 0) + end - start
+    return min(most, max(0, sum(objects.values()) - resident))
+
+
+def _proportional(folder: Path, resident: int) -> int:
+    """The process's share of its memory; all of it where it keeps that to itself."""
+    with suppress(OSError):
+        for line in (folder / "smaps_rollup").read_text().splitlines():
+            if line.startswith("Pss:"):
+                return int(line.split()[1]) << 10
+    return resident
+
+
+def _filled(path: str) -> int:
+    try:
+        about = os.statvfs(path)
+    except OSError:
+        return 0
+    return (about.f_blocks - about.f_bfree) * about.f_frsize
+
+
+def _memory_mounts(folder: Path) -> list[tuple[str, str]]:
+    """Device and path of each tmpfs in a process's view."""
+    mounts = []
+    with suppress(OSError):
+        for line in (folder / "mountinfo").read_text(errors="replace").splitlines():
+            fields = line.split()
+            if fields[fields.index("-") + 1] == "tmpfs":
+                mounts.append((fields[2], fields[4]))
+    return mounts
