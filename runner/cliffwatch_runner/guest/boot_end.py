@@ -7,7 +7,7 @@ from typing import Literal
 from cliffwatch.failure import Failure
 from cliffwatch.parsers.splats import Splat, find_splats
 from cliffwatch_runner import process
-from cliffwatch_runner.guest.files import Taken, read_guest_file
+from cliffwatch_runner.guest.files import Taken, current_case, read_guest_file
 from cliffwatch_runner.guest.watch import GuestWatch
 
 BootStatus = Literal["complete", "refused", "panic", "hang", "lost", "too-much-output", "stopped", "starved"]
@@ -46,7 +46,6 @@ def boot_end(folder: Path, ended: process.Finished, watch: GuestWatch, left: Lef
     dmesg = read_guest_file(folder, "dmesg")
     splats = find_splats(dmesg or console)
     refused = read_guest_file(folder, "refused", limit=4096)
-    last_case = read_guest_file(folder, "current", limit=200)
     status = _status(folder, watch, refused=refused, splats=splats)
     if left.limit is not None and watch.reason is None:
         status = "starved" if left.limit.whose == "host" else "too-much-output"
@@ -55,7 +54,7 @@ def boot_end(folder: Path, ended: process.Finished, watch: GuestWatch, left: Lef
     return BootEnd(
         status=status,
         seconds=ended.seconds,
-        last_case=last_case.strip() if last_case else None,
+        last_case=current_case(folder),
         splats=splats,
         evidence=_evidence(status, refused, splats, console, left),
         unexpected_files=(*left.taken.left_out, *left.kept),

@@ -42,6 +42,11 @@ def read_guest_file(folder: Path, name: str, *, limit: int = LARGEST_BYTES) -> s
         return read_bytes(descriptor, limit).decode(errors="replace")
 
 
+def current_case(folder: Path) -> str | None:
+    """The case that the guest says it is in. A case's name is one of files, so no longer than those."""
+    return (read_guest_file(folder, "current", limit=256) or "").strip() or None
+
+
 def read_bytes(descriptor: int, limit: int) -> bytes:
     """What an open file holds, at most `limit` bytes of it; a sparse one of a terabyte takes no more memory."""
     with os.fdopen(os.dup(descriptor), "rb") as file:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from cliffwatch_runner import clock
-from cliffwatch_runner.guest.files import beyond_limits, read_guest_file
+from cliffwatch_runner.guest.files import beyond_limits, current_case
 from cliffwatch_runner.guest.progress import GuestProgress, Meter
 
 _LOOK_EVERY_SECONDS = 1.0
@@ -109,7 +109,7 @@ class GuestWatch:
 
     def _take_signs(self, progress: GuestProgress) -> None:
         """A case that begins and a line on the console are signs of life."""
-        case = (read_guest_file(self._results, "current", limit=200) or "").strip() or None
+        case = current_case(self._results)
         if case != self._case and (case is None or self._begins(case)):
             self._case, self._case_began, self._heard = case, progress, True
             if case is not None:

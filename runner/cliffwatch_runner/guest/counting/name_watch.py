@@ -12,7 +12,7 @@ from typing import TypeVar
 from cliffwatch_runner.guest.counting.bpf_names import BpfCode, BpfNames
 from cliffwatch_runner.guest.counting.monitor import Monitor
 from cliffwatch_runner.guest.counting.user_objects import MappedObject, UserObjects
-from cliffwatch_runner.guest.files import read_guest_file
+from cliffwatch_runner.guest.files import current_case
 
 BPF_CODE, BPF_BYTES = "bpf-code", "bpf-bytes"
 USER_OBJECTS = "user-objects"
@@ -94,7 +94,7 @@ class NameWatch:
             _take(case, objects, self._objects)
 
     def _case(self) -> str | None:
-        return (read_guest_file(self._results, "current", limit=200) or "").strip() or None
+        return current_case(self._results)
 
 
 def _take(case: str, pieces: Sequence[P], seen: dict[str, Counter[P]]) -> None:
