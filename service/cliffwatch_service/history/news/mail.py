@@ -1,8 +1,11 @@
 """Sends mails: the one module that does. To the server of the settings, for addresses that the settings allow."""
 
 import smtplib
+import socket
 import ssl
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from email import policy
@@ -15,6 +18,9 @@ from cliffwatch_service.runtime.destinations import allows_mail
 from cliffwatch_service.runtime.settings import Settings
 
 _SECONDS = 20.0
+"""Of each step."""
+
+_WHOLE_SECONDS = 90.0
 _LONGEST_HEADER = 990
 """Characters; a Message-ID that is folded is another one."""
 
@@ -72,15 +78,36 @@ def _hand_over(settings: Settings, server: str, message: EmailMessage, to: str) 
     context = ssl.create_default_context()
     kind = {"tls": 465, "starttls": 587, "none": 25}[settings.mail_security]
     if settings.mail_security == "tls":
-        connection: smtplib.SMTP = smtplib.SMTP_SSL(host, int(port or kind), timeout=_SECONDS, context=context)
+        connection: smtplib.SMTP = smtplib.SMTP_SSL(timeout=_SECONDS, context=context)
     else:
-        connection = smtplib.SMTP(host, int(port or kind), timeout=_SECONDS)
-    with connection as smtp:
+        connection = smtplib.SMTP(timeout=_SECONDS)
+    connection._host = host  # type: ignore[attr-defined]  # noqa: SLF001 - whose certificate it must be; the constructor would connect
+    with _cut_after(_WHOLE_SECONDS, connection), connection as smtp:
+        smtp.connect(host, int(port or kind))
         if settings.mail_security == "starttls":
             smtp.starttls(context=context)
         if settings.mail_user is not None and settings.mail_password is not None:
             smtp.login(settings.mail_user, settings.mail_password.get_secret_value())
         smtp.send_message(message, to_addrs=[to])
+
+
+@contextmanager
+def _cut_after(seconds: float, connection: smtplib.SMTP) -> Iterator[None]:
+    """Ends the connection after so long: each byte of an answer has its time, but nothing limits their number."""
+
+    def cut() -> None:
+        taken = connection.sock
+        if taken is not None:
+            with suppress(OSError):  # it is connected no more
+                taken.shutdown(socket.SHUT_RDWR)
+
+    timer = threading.Timer(seconds, cut)
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        timer.join()
 
 
 def _said(code: int, answer: bytes | str) -> str:

@@ -3,6 +3,7 @@
 No redirect is followed, no proxy of the environment used, and of the answer only the status is read.
 """
 
+import asyncio
 import hashlib
 import hmac
 from datetime import datetime
@@ -77,7 +78,7 @@ def signature_of(secret: str, moment: int, body: bytes) -> str:
 
 
 def send_webhook(settings: Settings, address: str, secret: str, whole: NewsWhole, now: datetime) -> Sent | NotSent:
-    """Where it goes is checked here, whoever asks."""
+    """Where it goes is checked here, whoever asks. Ends in time, however slowly the other side answers."""
     import httpx2  # noqa: PLC0415 - 15 MB, which a service without webhooks does without
 
     if not allows_webhook(settings.news_webhooks, address):
@@ -89,12 +90,19 @@ def send_webhook(settings: Settings, address: str, secret: str, whole: NewsWhole
         "X-Cliffwatch-Delivery": whole.news.digest,
         "X-Cliffwatch-Signature": signature_of(secret, int(now.timestamp()), body),
     }
-    try:
-        with (
-            httpx2.Client(timeout=_SECONDS, trust_env=False, follow_redirects=False) as http,
+
+    async def send() -> Sent | NotSent:
+        async with (
+            asyncio.timeout(_SECONDS),
+            httpx2.AsyncClient(timeout=_SECONDS, trust_env=False, follow_redirects=False) as http,
             http.stream("POST", address, headers=headers, content=body) as response,
         ):
             return _outcome(response.status_code, response.headers.get("retry-after", ""))
+
+    try:
+        return asyncio.run(send())
+    except TimeoutError:
+        return NotSent(reason=f"the webhook was not reached: no answer within {_SECONDS:.0f} seconds")
     except (httpx2.TransportError, httpx2.InvalidURL) as error:
         return NotSent(reason=f"the webhook was not reached: {str(error)[:300] or type(error).__name__}")
 
