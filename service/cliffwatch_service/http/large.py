@@ -48,6 +48,8 @@ _MOST_EXPORTS = 4
 EXPORT_MEMORY = 512 << 20
 """Bytes that the process for exports may have of its own."""
 
+_AFTER_OTHERS = 10
+
 _RENEWED_AFTER = 128
 """Documents after which the process is a fresh one, with the memory of one."""
 
@@ -162,6 +164,7 @@ def _begin(settings: Settings, url: str, parent: int, memory: int | None) -> Non
         os._exit(1)
     if memory is not None:
         resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
+        os.nice(_AFTER_OTHERS)  # whoever waits for an export waits longer than who asks for a page
     few_pools()
     set_up_logs(json=True)
     pool = open_pool(url, connections=2, statement_seconds=settings.statement_seconds)

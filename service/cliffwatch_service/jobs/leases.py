@@ -241,6 +241,7 @@ def _end(
 
 def expire(connection: Connection[Any], now: datetime) -> int:
     """Takes back the leases of hosts that went offline; how many. Their jobs go back to the queue, at their old position."""
+    leases.regrant_future_leases(connection, now)
     expired = leases.expired_leases(connection, now)
     for lease in expired:
         reason = "the host went offline"

@@ -99,6 +99,15 @@ def end_lease(
     )
 
 
+def regrant_future_leases(connection: Connection[Any], now: datetime) -> None:
+    """Begins open leases anew that were granted later than now: the clock was set back, and they would be held for as long again."""
+    connection.execute(
+        "UPDATE lease SET granted = %(now)s, expires = least(expires, %(now)s + (expires - granted))"
+        " WHERE ended IS NULL AND granted > %(now)s",
+        {"now": now},
+    )
+
+
 def expired_leases(connection: Connection[Any], now: datetime) -> list[LeaseRow]:
     query = (
         _LEASE
