@@ -79,7 +79,10 @@ def _uploaded(worker: Worker, spooled: Spooled, job: str | None) -> Uploaded | U
 def _settle(worker: Worker, spooled: Spooled, uploaded: Uploaded | None) -> None:
     """Marks as delivered what the service took whole; what it refused a part of is kept aside."""
     if uploaded is None or not uploaded.refused:
-        spooled.deliver()
+        try:
+            spooled.deliver()
+        except OSError as full:
+            worker.say(f"job {spooled.folder.name}: cannot be marked as delivered, so it is sent again later: {full}")
     else:
         aside = spooled.put_aside("\n".join(uploaded.refused))
         worker.say(
