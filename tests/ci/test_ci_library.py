@@ -16,7 +16,6 @@ from cliffwatch.catalogue.folder import suites_folder
 from cliffwatch.command.main import main
 from cliffwatch.formats.result_directory import Run, read_run
 from cliffwatch.pull_request.policy import EMULATED, LIBRARY_DEFAULT
-from cliffwatch_runner.build.programs import modules
 from cliffwatch_runner.ci.job_plan import JobPlan, LibraryPlan, planned
 from cliffwatch_runner.ci.published_results import library_of
 

@@ -24,7 +24,9 @@ UNSEEN_ROWS = 0.3
 """Weight of drift that no row shows, in rows: what a report of few rows assumes of drift."""
 
 UNSEEN_SHIFTS = 2.0
-"""The same of shifts that fall between the sides, in squares of rows: with more rows each of them is held to a smaller error, too."""
+MOST_UNSEEN = 0.25
+"""The same of shifts that fall between the sides, in squares of rows, as each of more rows is held to a smaller error; and the largest share
+that they make of all shifts."""
 
 HIDDEN = 0.12
 """Share of regime shifts that fall between the sides, or within a boot or two of it, so that neither side shows them."""
@@ -95,7 +97,7 @@ class SideDrift:
         likelihoods = np.exp(logs - logs.max(axis=1, keepdims=True))
         of_row = _normalised(likelihoods * _drift_of_family(likelihoods[rows.drifts]))
         drifting = int(rows.drifts.sum())
-        unseen = UNSEEN_SHIFTS / (UNSEEN_SHIFTS + drifting**2)
+        unseen = min(MOST_UNSEEN, UNSEEN_SHIFTS / (UNSEEN_SHIFTS + drifting**2))
         shifts = unseen * _ANY_DRIFT + (1 - unseen) * (of_row[rows.drifts] if drifting else of_row).mean(axis=0)
         scales = np.sqrt((1 + SEPARATION * _GRID) * (freedom + squares) / (freedom + count))
         return (1 - HIDDEN) * of_row + HIDDEN * shifts, scales
