@@ -287,3 +287,14 @@ def test_a_patch_from_standard_input_is_read_once(repository: Path) -> None:
     assert plan.exit_code == 0, plan.stderr
     base, head = [line.split()[1] for line in plan.stdout.splitlines()[:2]]
     assert base != head
+
+
+def test_an_arm_takes_a_series_from_a_pipe(repository: Path) -> None:
+    with piped(gzip.compress(two_patches().encode())) as name:
+        words = ["run", "--tree", repository, "--arm", "base=v6.12", "--arm", f"head=series={name}", "--dry-run"]
+        words += ["--mode", "icount", "--cache", repository.parent / "cache", "--isolation", ISOLATION]
+        plan = CliRunner().invoke(main, [str(word) for word in words], catch_exceptions=False)
+
+    assert plan.exit_code == 0, plan.stderr
+    base, head = [line.split()[1] for line in plan.stdout.splitlines()[:2]]
+    assert base != head

@@ -23,19 +23,11 @@ SEPARATION = 2.0
 UNSEEN_ROWS = 0.3
 """Weight of drift that no row shows, in rows: what a report of few rows assumes of drift."""
 
-UNSEEN_SHIFTS = 2.0
-MOST_UNSEEN = 0.25
-"""The same of shifts that fall between the sides, in squares of rows, as each of more rows is held to a smaller error; and the largest share
-that they make of all shifts."""
-
 HIDDEN = 0.12
 """Share of regime shifts that fall between the sides, or within a boot or two of it, so that neither side shows them."""
 
 _GRID = np.concatenate([[0.0], 2.0 ** np.arange(15)])
 """Drift variances of the difference of sides, in units of its variance by noise alone."""
-
-_ANY_DRIFT = (_GRID > 0) / (len(_GRID) - 1)
-"""Each drift variance as likely as any other, as a distribution over the grid."""
 
 _FEWEST = 4
 """Boots per side below which contrasts say nothing of drift."""
@@ -95,22 +87,21 @@ class SideDrift:
         freedom, count = rows.freedom[:, None], rows.contrasts.shape[1]
         logs = -0.5 * np.log(rows.variances).sum(axis=2) - 0.5 * (freedom + count) * np.log1p(squares / freedom)
         likelihoods = np.exp(logs - logs.max(axis=1, keepdims=True))
-        of_row = _normalised(likelihoods * _drift_of_family(likelihoods[rows.drifts]))
-        drifting = int(rows.drifts.sum())
-        unseen = min(MOST_UNSEEN, UNSEEN_SHIFTS / (UNSEEN_SHIFTS + drifting**2))
-        shifts = unseen * _ANY_DRIFT + (1 - unseen) * (of_row[rows.drifts] if drifting else of_row).mean(axis=0)
+        posterior = _posterior(likelihoods[rows.drifts], likelihoods)
+        seen = posterior[rows.drifts].mean(axis=0) if rows.drifts.any() else posterior.mean(axis=0)
         scales = np.sqrt((1 + SEPARATION * _GRID) * (freedom + squares) / (freedom + count))
-        return (1 - HIDDEN) * of_row + HIDDEN * shifts, scales
+        return (1 - HIDDEN) * posterior + HIDDEN * seen, scales
 
 
-def _drift_of_family(likelihoods: Values) -> Values:
-    """How common each drift variance of the grid is, by the likelihoods of rows, (rows, grid), and what no row shows."""
-    unseen = UNSEEN_ROWS * _ANY_DRIFT
-    family = np.full(len(_GRID), 1 / len(_GRID))
+def _posterior(family: Values, likelihoods: Values) -> Values:
+    """Probabilities of the drift variances of each row, with the distribution that the family's likelihoods give."""
+    unseen = np.full(len(_GRID), UNSEEN_ROWS / (len(_GRID) - 1))
+    unseen[0] = 0.0
+    prior = np.full(len(_GRID), 1 / len(_GRID))
     for _ in range(_ROUNDS):
-        counts = _normalised(likelihoods * family).sum(axis=0) + unseen
-        family = counts / counts.sum()
-    return family
+        counts = _normalised(family * prior).sum(axis=0) + unseen
+        prior = counts / counts.sum()
+    return _normalised(likelihoods * prior)
 
 
 def _normalised(weights: Values) -> Values:

@@ -5,9 +5,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import rich_click as click
+from msgspec.structs import replace
 
 from cliffwatch.failure import Failure, wrong_usage
-from cliffwatch_runner.command.options.given_file import GivenFile
+from cliffwatch_runner.command.options.given_file import GivenFile, keep_pipe
 from cliffwatch_runner.plan.arms import ArmRequest, parse_arms, read_arms
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -19,8 +20,17 @@ def _arms(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> tup
         parsed = parse_arms(value)
         if isinstance(parsed, Failure):
             raise click.BadParameter(f"{parsed.message}; {parsed.next_step}")
-        arms += parsed
+        arms += map(_with_kept_pipes, parsed)
     return tuple(arms)
+
+
+def _with_kept_pipes(arm: ArmRequest) -> ArmRequest:
+    kept = [keep_pipe(path) for path in (*arm.patch, *((arm.series,) if arm.series else ()))]
+    for each in kept:
+        if isinstance(each, Failure):
+            raise click.BadParameter(f"{each.message}; {each.next_step}")
+    paths = tuple(path for path in kept if isinstance(path, Path))
+    return replace(arm, patch=paths[: len(arm.patch)], series=paths[-1] if arm.series else None)
 
 
 _OPTIONS = (
@@ -29,7 +39,7 @@ _OPTIONS = (
     click.option(
         "--series",
         type=GivenFile(),
-        help="Mailbox with a patch series, as b4 and lore give it; head is the series on base.",
+        help="Mailbox with a patch series, as b4 and lore give it, packed or not (`-`: standard input); head is the series on base.",
     ),
     click.option(
         "--kernel",
@@ -53,7 +63,7 @@ _OPTIONS = (
         type=GivenFile(),
         help="TOML file of arms, a table [[arm]] each.",
     ),
-    click.option("--patch", type=GivenFile(), help="Patch on top of head."),
+    click.option("--patch", type=GivenFile(), help="Patch on top of head (`-`: standard input)."),
 )
 
 

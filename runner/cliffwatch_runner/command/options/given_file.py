@@ -19,15 +19,22 @@ class GivenFile(click.Path):
         super().__init__(path_type=Path, exists=True, dir_okay=False, allow_dash=True)
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Path:
-        path = Path(super().convert(value, param, ctx))  # type: ignore[arg-type]
-        if str(path) != STANDARD_INPUT and path.is_file():
-            return path
-        content = read_content(path)
-        if isinstance(content, Failure):
-            self.fail(f"{content.message}; {content.next_step}", param, ctx)
-        kept = Path(tempfile.mkdtemp(dir=_folder())) / ("stdin" if str(path) == STANDARD_INPUT else path.name)
-        kept.write_bytes(content)
+        kept = keep_pipe(Path(super().convert(value, param, ctx)))  # type: ignore[arg-type]
+        if isinstance(kept, Failure):
+            self.fail(f"{kept.message}; {kept.next_step}", param, ctx)
         return kept
+
+
+def keep_pipe(path: Path) -> Path | Failure:
+    """The file itself, or one with what the pipe or `-` gave. What is not there is left to who opens it."""
+    if str(path) != STANDARD_INPUT and (path.is_file() or path.is_dir() or not path.exists()):
+        return path
+    content = read_content(path)
+    if isinstance(content, Failure):
+        return content
+    kept = Path(tempfile.mkdtemp(dir=_folder())) / ("stdin" if str(path) == STANDARD_INPUT else path.name)
+    kept.write_bytes(content)
+    return kept
 
 
 @cache
