@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import rich_click as click
 
-from cliffwatch.command.terminal import wants_no_colour
+from cliffwatch.command.terminal import echo_failure, say, wants_no_colour
 from cliffwatch.comparing.thresholds import COUNTED, NOISY
 from cliffwatch.failure import Exit, Failure, wrong_usage
 
@@ -64,8 +64,7 @@ def _reply(in_reply_to: str | None, mail_from: str | None, format_: ReportFormat
     )
     if not isinstance(reply, Failure):
         return reply
-    click.echo(f"cliffwatch: {reply.message}\n  {reply.next_step}", err=True)
-    raise SystemExit(reply.exit)
+    raise SystemExit(echo_failure(reply))
 
 
 def _number(_: click.Context, __: click.Parameter, value: float | None) -> float | None:
@@ -80,7 +79,7 @@ def refuse_unwritable(path: Path | None) -> None:
         return
     problem = _unwritable(path)
     if problem is not None:
-        click.echo(f"cliffwatch: --report-out: {problem}\n  name a file in a folder that you may write to", err=True)
+        say(f"cliffwatch: --report-out: {problem}\n  name a file in a folder that you may write to")
         raise SystemExit(Exit.USAGE)
 
 

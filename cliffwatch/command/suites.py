@@ -79,7 +79,7 @@ def show(name: str) -> None:
     suite = next((each for each in catalogue.suites if each.name == name), None)
     if suite is None:
         known = ", ".join(each.name for each in catalogue.suites)
-        click.echo(f"There is no suite '{name}'. Choose among: {known}", err=True)
+        terminal.say(f"There is no suite '{name}'. Choose among: {known}")
         raise SystemExit(Exit.USAGE)
     console = terminal.console()
     console.print(f"[bold]{suite.title}[/] ({suite.source_file})\n\n{suite.about.strip()}\n", soft_wrap=True)
@@ -113,7 +113,7 @@ def check(folders: tuple[Path, ...]) -> None:
         catalogue, errors = read_catalogue(folder)
         wrong += len(errors)
         for error in errors:
-            click.echo(str(error), err=True)
+            terminal.say(str(error))
         cases = sum(len(benchmark.cases) for suite in catalogue.suites for benchmark in suite.benchmarks)
         click.echo(
             f"{folder}: {counted(len(catalogue.suites), 'suite')}, {counted(cases, 'case')}, {counted(len(errors), 'error')}"

@@ -38,7 +38,12 @@ def style_help() -> None:
     rich_click.rich_click.COLOR_SYSTEM = None if wants_no_colour() else "auto"
 
 
+def say(text: str) -> None:
+    """Lines on standard error, of which some may be what a tree or a file says."""
+    click.echo(visible(text), err=True)
+
+
 def echo_failure(failure: Failure) -> Exit:
     """One failure in two plain lines, and the exit code of a command that ends with it."""
-    click.echo(visible(f"cliffwatch: {failure.message}\n  {failure.next_step}"), err=True)
+    say(f"cliffwatch: {failure.message}\n  {failure.next_step}")
     return failure.exit

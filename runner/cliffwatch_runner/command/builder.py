@@ -7,10 +7,10 @@ from typing import NoReturn
 
 import rich_click as click
 
-from cliffwatch.command.terminal import echo_failure
+from cliffwatch.command.terminal import echo_failure, say
 from cliffwatch.failure import Exit, Failure
 from cliffwatch_runner.command.options.cache import cache_option
-from cliffwatch_runner.command.worker import clean_environment, say
+from cliffwatch_runner.command.worker import clean_environment
 from cliffwatch_runner.host.surroundings import open_container
 from cliffwatch_runner.worker.builder.serving import BuilderPlace, serve_one_job
 from cliffwatch_runner.worker.secret import shut_memory

@@ -12,7 +12,7 @@ from typing import NoReturn
 
 import rich_click as click
 
-from cliffwatch.command.terminal import echo_failure
+from cliffwatch.command.terminal import echo_failure, say
 from cliffwatch.failure import Exit, Failure
 from cliffwatch.formats.values import FreeJson
 from cliffwatch.samples import Mode
@@ -191,10 +191,6 @@ def findings(results: Sequence[Check], mode: Mode) -> FreeJson:
             for check in bad
         ],
     }
-
-
-def say(text: str) -> None:
-    click.echo(text, err=True)
 
 
 def clean_environment(home: Path) -> dict[str, str]:

@@ -3,16 +3,16 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import click
 import psycopg
 
+from cliffwatch.command.terminal import say
 from cliffwatch.failure import Exit
 from cliffwatch_service.refusal import Refusal
 
 
 def failed(message: str, code: Exit) -> SystemExit:
     """To be raised."""
-    click.echo(f"cliffwatch: {message.strip()}", err=True)
+    say(f"cliffwatch: {message.strip()}")
     return SystemExit(code)
 
 
