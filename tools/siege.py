@@ -245,6 +245,10 @@ def attacks(service: Served, prey: Prey, stranger: httpx2.Client, host: httpx2.C
             2, lambda _: put(host, f"{largest}/boots/{prey.number}", prey.boot, JSON)
         ),
         "2 clients read the largest boot": Attack(2, lambda _: read(stranger, f"{largest}/boots/{prey.number}")),
+        "4 clients import newlines": Attack(4, lambda number: post_import(host, b"\n" * (40_000 + number))),
+        "4 clients import a text of blanks": Attack(
+            4, lambda number: post_import(host, b"Iter " + b" " * (MIB - number))
+        ),
         "2 clients export its run": Attack(2, lambda _: read(stranger, f"{largest}/export"), mebibytes=MOST_EXPORTING),
         **{
             f"4 clients export a long run as {form}": Attack(
@@ -259,6 +263,13 @@ def attacks(service: Served, prey: Prey, stranger: httpx2.Client, host: httpx2.C
 
 def put(http: httpx2.Client, address: str, content: bytes, headers: dict[str, str]) -> int:
     return http.put(address, content=content, headers=headers).status_code
+
+
+def post_import(http: httpx2.Client, content: bytes) -> int:
+    about = {"platform": "amd-rome", "mode": "walltime", "name": "siege"}
+    return http.post(
+        "/api/v1/imports", params=about, content=content, headers={"Content-Type": "text/plain"}
+    ).status_code
 
 
 def read(http: httpx2.Client, address: str) -> int:

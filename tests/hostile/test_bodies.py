@@ -49,6 +49,18 @@ def asked_meanwhile(running: Any) -> Iterator[list[float]]:
         asking.join()
 
 
+@pytest.mark.parametrize(
+    "begin", ["", "BenchmarkA 1 2 ns/op\n", "Setting up benchmark 'x'...\n", "From: a\nSubject: b\n\n"]
+)
+def test_newlines_in_an_import_hold_nobody_up(running: Any, begin: str) -> None:
+    params = {"platform": "amd-rome", "mode": "walltime", "name": "newlines"}
+    content = (begin + "\n" * (64 << 10)).encode()
+    with running.http("upload") as http, asked_meanwhile(running) as took:
+        answer = http.post("/api/v1/imports", params=params, content=content, headers={"Content-Type": "text/plain"})
+    assert answer.status_code in (201, 422), answer.text
+    assert max(took) < 1
+
+
 @pytest.mark.parametrize("token", [None, "Bearer cliffwatch_unknown", "Bearer", "Basic eDp5"])
 def test_thirty_bombs_without_a_token_are_not_unpacked(running: Any, token: str | None) -> None:
     run = run_of(boots=1, cases=1)
