@@ -11,7 +11,7 @@ import httpx2
 import numpy as np
 import psutil
 import pytest
-from service_runs import MadeRun, boots_of, put_all, run_of
+from service_runs import MadeRun, boots_of, commit_of, put_all, run_of
 
 from cliffwatch_service.compare import export
 from cliffwatch_service.compare.export import MEDIA_TYPES, Wanted, export_file, write_export
@@ -143,3 +143,19 @@ def test_who_leaves_gives_his_place_back(running: Any) -> None:
         with running.http(None) as http:  # the last answer ends after its reader has gone
             http.get("/healthz")
     assert running.service.exports._taken.total() == 0
+
+
+def test_a_large_comparison_is_made_in_the_background(running: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An unsigned request for a pair that nobody compared yet, at every address."""
+    monkeypatch.setattr("cliffwatch_service.compare.pairing.AT_ONCE", 10)
+    monkeypatch.setattr("cliffwatch_service.compare.pairing.compared", None)
+    run = run_of(boots=4, cases=3, shift=0.1)
+    with running.http("upload") as http:
+        put_all(http, run)
+    pair = f"{commit_of('base')}...{commit_of('head')}"
+    with running.http(None) as http:
+        answer = http.get(f"/api/v1/comparisons/{pair}")
+        assert (answer.status_code, answer.headers["retry-after"]) == (503, "10")
+        assert http.get(f"/compare/{pair}.json").status_code == 202
+        running.do_tasks()
+        assert len(http.get(f"/api/v1/comparisons/{pair}").raise_for_status().json()["comparisons"]) > 0

@@ -18,9 +18,9 @@ MIB = 1 << 20
 
 
 @pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
+def small_disk(open_folder: Path) -> Iterator[Path]:
     """A file system of 120 MiB with a ballast of 40, on which a database fits and not much more."""
-    folder = tmp_path / "disk"
+    folder = open_folder / "disk"
     folder.mkdir()
     mounted = os.geteuid() == 0 and subprocess.run(
         ["mount", "-t", "tmpfs", "-o", "size=120m", "none", str(folder)], capture_output=True, check=False

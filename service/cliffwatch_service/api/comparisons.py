@@ -77,11 +77,15 @@ def compare_revisions(
     if not dots or not base or not head:
         raise Refusal(422, "no pair", f"write BASE...HEAD, or {NEAREST}...HEAD")
     with service.transaction() as connection:
-        head_row, compared = answers(connection, base, head, platform, mode, service.now())
-        tag = document_tag(compared)
+        found = answers(connection, base, head, platform, mode, service.now())
+    if found.pending:
+        detail = "it is large, and made in the background: ask again in a few seconds"
+        raise Refusal(503, "the comparison is being made", detail, retry_after=10)
+    with service.transaction() as connection:
+        tag = document_tag(found.answers)
         if f'W/"{tag}"' in request.headers.get("if-none-match", ""):
             return answer_bytes(request, b"", JSON, tag=tag)
-        body = comparison_document(connection, head_row.commit, compared, demonstration=service.demonstration())
+        body = comparison_document(connection, found.head.commit, found.answers, demonstration=service.demonstration())
     return answer_bytes(request, body, JSON, tag=tag)
 
 

@@ -15,7 +15,7 @@ from cliffwatch_service.compare.analysis import keep_compared, stored_comparison
 from cliffwatch_service.compare.naming import revision_named, run_named, runs_beginning
 from cliffwatch_service.compare.stored import stored_summary
 from cliffwatch_service.refusal import Refusal
-from cliffwatch_service.store import comparisons, run_arms, trees
+from cliffwatch_service.store import background, comparisons, run_arms, trees
 from cliffwatch_service.store.comparisons import StoredComparison
 from cliffwatch_service.store.history import ancestry
 from cliffwatch_service.store.history.ancestry import AncestorRow
@@ -25,6 +25,9 @@ from cliffwatch_service.store.trees import RevisionRow
 
 NEAREST = "nearest"
 """In place of a base: the nearest measured first-parent ancestor of head, on each platform and mode by itself."""
+
+AT_ONCE = 20_000
+"""Samples that are compared while a reader waits; more are compared in the background."""
 
 _one_at_a_time = threading.Lock()
 """A comparison that nobody asked for before takes seconds of one CPU; several at once would hold up everything else."""
@@ -70,12 +73,23 @@ class Paired:
     pairs: Sequence[Pair]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answers:
+    """Of head's revision: a comparison on each platform and mode, but for `pending` ones, which are being made in the background."""
+
+    head: RevisionRow
+    answers: Sequence[Answer]
+    pending: int
+
+
 def answers(
     connection: Connection[Any], base: str, head: str, platform: str | None, mode: str | None, now: datetime
-) -> tuple[RevisionRow, list[Answer]]:
-    """Head's revision, and the comparison on each platform and mode that has both. Raises Refusal where none has."""
+) -> Answers:
+    """Raises Refusal where no platform and mode has both."""
     paired = pair_revisions(connection, base, head, platform, mode)
-    return paired.head, [compared(connection, pair, now) for pair in paired.pairs]
+    made = [answer_soon(connection, pair, now) for pair in paired.pairs]
+    there = [each for each in made if each is not None]
+    return Answers(head=paired.head, answers=there, pending=len(made) - len(there))
 
 
 def sides_named(name: str) -> tuple[str, str] | None:
@@ -246,6 +260,19 @@ def known(connection: Connection[Any], pair: Pair) -> Answer | None:
     """The answer that is stored; None where the comparison has still to be made."""
     stored = stored_comparison(connection, pair.base_arm, pair.head_arm)
     return None if stored is None else _answer(pair, stored)
+
+
+def answer_soon(connection: Connection[Any], pair: Pair, now: datetime) -> Answer | None:
+    """The answer, if it is stored or small; None where it was asked for in the background. Raises Refusal where there can be none.
+
+    What is compared here is in the memory of the process that serves.
+    """
+    answer = known(connection, pair)
+    if answer is None and run_arms.sample_count(connection, (pair.base_arm, pair.head_arm)) <= AT_ONCE:
+        answer = compared(connection, pair, now)
+    if answer is None:
+        background.ask_comparison(connection, pair.base_arm, pair.head_arm)
+    return answer
 
 
 def compared(connection: Connection[Any], pair: Pair, now: datetime) -> Answer:

@@ -270,7 +270,7 @@ def test_two_runs_are_compared_item_by_item_of_their_environments(running: Any, 
 def test_a_large_comparison_that_nobody_asked_for_is_made_meanwhile(
     running: Any, watched: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cliffwatch_service.web.compare.page.AT_ONCE", 10)
+    monkeypatch.setattr("cliffwatch_service.compare.pairing.AT_ONCE", 10)
     runs = [
         run_of(
             boots=6,

@@ -52,7 +52,7 @@ def test_two_runs_of_one_revision_show_each_its_own_samples(running: Any) -> Non
 def test_what_cannot_be_compared_is_said_and_does_not_reload_for_ever(
     running: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cliffwatch_service.web.compare.page.AT_ONCE", 1)
+    monkeypatch.setattr("cliffwatch_service.compare.pairing.AT_ONCE", 1)
 
     def refuse(*_: object) -> None:
         raise Refusal(422, "not comparable", "made up for this test")

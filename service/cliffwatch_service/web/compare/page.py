@@ -14,12 +14,12 @@ from cliffwatch.comparing.ordering import FILTERS, SORTS
 from cliffwatch.formats.run_record import RunRecord
 from cliffwatch.reports.several.across import Across, across
 from cliffwatch_service.compare.document import comparison_document, document_tag
-from cliffwatch_service.compare.pairing import Answer, Pair, Paired, canonical, compared, known, pair_named
+from cliffwatch_service.compare.pairing import Answer, Paired, answer_soon, canonical, pair_named
 from cliffwatch_service.http.context import Service, ServiceHere
 from cliffwatch_service.ingest.kernel_code import sentences_of
 from cliffwatch_service.ingest.stored_records import stored_record
 from cliffwatch_service.refusal import Refusal, not_found
-from cliffwatch_service.store import background, run_arms, runs, trees
+from cliffwatch_service.store import runs, trees
 from cliffwatch_service.store.history import ancestry, reports
 from cliffwatch_service.store.history.ancestry import AncestorRow
 from cliffwatch_service.store.trees import RevisionRow
@@ -35,9 +35,6 @@ from cliffwatch_service.web.compare.table import compared as page_of
 from cliffwatch_service.web.compare.tables import table_html
 from cliffwatch_service.web.layout.render import page
 from cliffwatch_service.web.layout.session import ReaderHere, Visitor
-
-AT_ONCE = 20_000
-"""Samples that are compared while a reader waits; more are compared in the background."""
 
 router = APIRouter()
 
@@ -161,11 +158,7 @@ def _ready(connection: Connection[Any], paired: Paired, service: Service) -> Rea
     pending = 0
     for pair in paired.pairs:
         try:
-            answer = known(connection, pair)
-            if answer is None and _small(connection, pair):
-                answer = compared(connection, pair, service.now())
-            if answer is None:
-                background.ask_comparison(connection, pair.base_arm, pair.head_arm)
+            answer = answer_soon(connection, pair, service.now())
         except Refusal as refusal:
             if len(paired.pairs) == 1:
                 raise
@@ -178,10 +171,6 @@ def _ready(connection: Connection[Any], paired: Paired, service: Service) -> Rea
     if not answers and not pending:
         raise Refusal(422, "not comparable", "; ".join(f"{name}: {why}" for name, why in refused))
     return Ready(paired.head, answers, pending, refused)
-
-
-def _small(connection: Connection[Any], pair: Pair) -> bool:
-    return run_arms.sample_count(connection, (pair.base_arm, pair.head_arm)) <= AT_ONCE
 
 
 def _written(connection: Connection[Any], ready: Ready, form: str, service: Service) -> Response:
