@@ -15,7 +15,7 @@ from toy import change, git
 
 from cliffwatch.command.main import main
 from cliffwatch.failure import Failure
-from cliffwatch_runner.source.series_mailbox import Series, read_series
+from cliffwatch_runner.source.series.mailbox import Series, read_series
 
 pytestmark = pytest.mark.usefixtures("stand_in")
 

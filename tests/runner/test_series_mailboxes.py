@@ -12,8 +12,8 @@ import pytest
 from toy import git
 
 from cliffwatch.failure import Failure
-from cliffwatch_runner.source.apply_series import apply_series
-from cliffwatch_runner.source.series_mailbox import Series, read_series
+from cliffwatch_runner.source.series.applying import apply_series
+from cliffwatch_runner.source.series.mailbox import Series, read_series
 from cliffwatch_runner.source.tree import Tree, open_tree
 
 KEPT = Path(__file__).parents[1] / "data/inputs/series-odd-mailboxes"

@@ -8,9 +8,9 @@ from cliffwatch.failure import Failure, wrong_usage
 from cliffwatch.samples import compared_arms
 from cliffwatch_runner.plan.arms import NO_SETTINGS, ArmRequest, ArmSettings, wrong_arms
 from cliffwatch_runner.plan.request import RunRequest
-from cliffwatch_runner.source.apply_series import apply_series
 from cliffwatch_runner.source.revision import Revision
-from cliffwatch_runner.source.series_mailbox import Series, read_series
+from cliffwatch_runner.source.series.applying import apply_series
+from cliffwatch_runner.source.series.mailbox import Series, read_series
 from cliffwatch_runner.source.tree import Tree
 
 

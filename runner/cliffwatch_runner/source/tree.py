@@ -289,8 +289,7 @@ def _unknown(name: str, spec: str, hint: str) -> Failure:
 def _near(repository: Path, name: str) -> str:
     """Branches and tags that look like the name that was not found."""
     words = ["for-each-ref", "--format=%(refname:short)", "refs/heads", "refs/tags", "refs/remotes"]
-    listed = read_repository(repository, words)
-    names = listed.output.split()
+    names = read_repository(repository, words).output.split()
     stem = name.split("~", maxsplit=1)[0].split("^", maxsplit=1)[0].lower()
     near = [each for each in names if stem and (stem in each.lower() or each.lower() in stem)][:5]
     return f"did you mean {', '.join(near)}?" if near else "fetch it into that repository first, or check the spelling"

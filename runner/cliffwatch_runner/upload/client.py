@@ -1,7 +1,7 @@
 """Speaks to the service over HTTP: the only module of the runner that knows how."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
@@ -105,12 +105,12 @@ class Client:
         for attempt in range(1, self._patience.tries + 1):
             if isinstance(reply, Unreached) and attempt > 1:
                 self._sleep(max(self._patience.before(attempt - 1), reply.wait))
-            reply = self._try(method, path, more)
+            reply = self._try(method, path, **more)
             if not isinstance(reply, Unreached) or reply.wait > self._patience.longest:
                 break
         return reply
 
-    def _try(self, method: str, path: str, more: Mapping[str, Any]) -> Reply:
+    def _try(self, method: str, path: str, **more: Any) -> Reply:
         try:
             response = self._http.request(method, PREFIX + quote(path, safe="/.?=&"), **more)
         except (httpx2.RequestError, httpx2.InvalidURL) as error:

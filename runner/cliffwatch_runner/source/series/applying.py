@@ -6,7 +6,7 @@ from pathlib import Path
 from cliffwatch.failure import Failure
 from cliffwatch_runner.source.git import git
 from cliffwatch_runner.source.revision import Revision, commit_tree, describe
-from cliffwatch_runner.source.series_mailbox import Series
+from cliffwatch_runner.source.series.mailbox import Series
 
 
 def apply_series(mirror: Path, base: Revision, series: Series) -> Revision | Failure:

@@ -13,7 +13,7 @@ from cliffwatch.counting import counted
 from cliffwatch.failure import Failure, wrong_usage
 from cliffwatch.parsers.received.opening import read_content
 from cliffwatch.reports.styles import plain
-from cliffwatch_runner.source.patch_mails import PatchMail, diff_of, has_diff, read_mails
+from cliffwatch_runner.source.series.mails import PatchMail, diff_of, has_diff, read_mails
 
 _BASE = re.compile(r"^base-commit:\s*(?P<commit>[0-9a-f]{40})\s*$", re.MULTILINE)
 _MOST_PATCHES = 1000

@@ -1,0 +1,1 @@
+"""Patch series from mailboxes: which mails are its patches, and putting them on a revision."""
