@@ -21,6 +21,7 @@ from typing import Any
 import httpx2
 
 from cliffwatch.failure import Failure
+from cliffwatch_runner.source.access import reading_of
 from cliffwatch_runner.source.git import git
 from cliffwatch_runner.source.tree import open_tree
 
@@ -159,7 +160,8 @@ def repository() -> dict[str, str]:
         git(["init", "--quiet", "--bare", str(folder)])
         git(["config", "uploadpack.allowAnySHA1InWant", "true"], git_dir=folder)
         for name, revision in (("base", base), ("head", head)):
-            git(["push", "--quiet", str(folder), f"{revision.commit}:refs/heads/{name}"], git_dir=tree.mirror)
+            words = ["push", "--quiet", str(folder), f"{revision.commit}:refs/heads/{name}"]
+            git(words, git_dir=tree.mirror, fetching=reading_of(folder))
     return {name: git(["rev-parse", name], git_dir=folder).output.strip() for name in ("base", "head")}
 
 
