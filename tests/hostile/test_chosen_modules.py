@@ -201,6 +201,18 @@ def test_credentials_of_a_proxy_stay_outside(tmp_path: Path, proxy: Listener) ->
     assert proxy.headers[-1] == "Basic dXNlcjpzZWNyZXQ="
 
 
+def test_a_proxy_that_cannot_be_reached_is_the_hosts_fault_and_named(
+    tmp_path: Path, proxy: Listener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GOPROXY", "http://user:secret@127.0.0.1:1/go")
+    failure = fetched(tmp_path, {MODULE: "v1.1.0"})
+
+    assert isinstance(failure, Failure)
+    assert failure.whose == "host"
+    assert "127.0.0.1:1/go/" in failure.message
+    assert "secret" not in f"{failure.message} {failure.evidence}"
+
+
 def test_what_go_is_told_of_proxies() -> None:
     named = module_relay.module_proxies("https://a.example/go,file:///srv/go|direct,off", "")
 

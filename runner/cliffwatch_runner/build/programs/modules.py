@@ -32,7 +32,7 @@ _ABSENT = re.compile(
     r"404 Not Found|410 Gone|no such file or directory|not available|unknown revision|no matching versions|invalid version|malformed|unrecognized import path"
 )
 _UNREACHABLE = re.compile(
-    r"dial tcp|no such host|i/o timeout|connection (?:refused|reset)|proxyconnect|TLS handshake|deadline exceeded|x509:|GOPROXY=off"
+    r"dial tcp|no such host|i/o timeout|connection (?:refused|reset)|proxyconnect|TLS handshake|deadline exceeded|x509:|GOPROXY=off|module proxy cannot be reached"
 )
 _NEWER_GO = re.compile(r"requires go >= (?P<wanted>\d[\d.]{0,30})[^\n]{0,200}?running go (?P<have>\d[\d.]{0,30}\d)")
 _LACKING = re.compile(r"does not contain package (?P<package>\S+)|no required module provides package (?P<other>\S+?);")

@@ -4,13 +4,16 @@ Go has none of this user's settings and credentials there, runs no program that 
 """
 
 import os
+import re
 import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 
 from cliffwatch.failure import Failure
+from cliffwatch.trees.addresses import without_credentials
 from cliffwatch_runner import process
 from cliffwatch_runner.build.cache.entries import Stopped
 from cliffwatch_runner.build.programs.module_relay import ModuleProxies, module_proxies, module_relay
@@ -26,6 +29,7 @@ _HOME = Path("/cliffwatch/modules")
 _PROXIES = Path("/cliffwatch/proxies")
 _GO = Path("/opt/go")
 _ASK_SECONDS = 60.0
+_RELAY = re.compile(r"http://127\.0\.0\.1:\d{1,5}/(\d)(?=/)", re.ASCII)
 
 
 def run_go_within(
@@ -71,7 +75,17 @@ def run_go_within(
         failure = guard.failure("go")
     if failure is None and ended.stopped:
         raise Stopped
-    return ended if failure is None else failure
+    return replace(ended, output=_with_proxies(ended.output, proxies)) if failure is None else failure
+
+
+def _with_proxies(said: str, proxies: ModuleProxies) -> str:
+    """Go's words with the proxies' own addresses in place of the relay's."""
+
+    def named(match: re.Match[str]) -> str:
+        number = int(match[1])
+        return without_credentials(proxies.urls[number]) if number < len(proxies.urls) else match[0]
+
+    return _RELAY.sub(named, said)
 
 
 def _setting(name: str) -> str:
