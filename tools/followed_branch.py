@@ -141,7 +141,7 @@ def _built(wanted: RunRequest) -> dict[str, float]:
             should_stop=lambda: False,
             uses=uses,
         )
-        built = build(BuildOrder(resolved, tools, settings, phases), wanted.bench_from)
+        built = build(BuildOrder(resolved, tools, settings, phases))
     assert isinstance(built, BuiltRun), built
     return phases.seconds
 
