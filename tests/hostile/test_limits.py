@@ -252,6 +252,14 @@ int main(int count, char **words)
 
 	if (strcmp(words[1], "hidden") == 0)
 		prctl(PR_SET_DUMPABLE, 0);
+	if (strcmp(words[1], "among many") == 0) {
+		memset(mmap(0, 5 << 20, PROT_READ | PROT_WRITE, MAP_SHARED, zero, 0), 1, 5 << 20);
+		for (int i = 0; i < 60; i++)
+			if (fork() == 0) {
+				memset(mmap(0, 1 << 20, PROT_READ | PROT_WRITE, MAP_SHARED, zero, 0), 1, 1 << 20);
+				pause();
+			}
+	}
 	for (int taken = 0; taken < 1000; taken += 20) {
 		char *some = mmap(0, 20 << 20, PROT_READ | PROT_WRITE, MAP_SHARED, zero, 0);
 		memset(some, 1, 20 << 20);
@@ -265,7 +273,7 @@ int main(int count, char **words)
 
 
 @needs_namespaces
-@pytest.mark.parametrize("how", ["seen", "hidden"])
+@pytest.mark.parametrize("how", ["seen", "hidden", "among many"])
 def test_memory_that_is_resident_in_no_process_is_counted(folder: Path, how: str, by_group: bool) -> None:
     compiled(folder, "shared", SHARED)
 

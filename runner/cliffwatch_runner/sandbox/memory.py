@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from cliffwatch_runner.sandbox.process_tree import SandboxProcess, status_of
+from cliffwatch_runner.sandbox.process_tree import SandboxProcess
 
 _PROC = Path("/proc")
 
@@ -45,28 +45,33 @@ def shared_memory(tree: Iterable[SandboxProcess], most: int, proc: Path = _PROC)
     resident = 0
     for member in tree:
         folder = proc / str(member.number)
-        resident += int(status_of(folder).get(b"RssShmem", b"0 kB").split()[0]) << 10
         try:
             lines = (folder / "maps").read_bytes().splitlines()
         except PermissionError:
             return most
         except OSError:
             continue
+        resident += _of_smaps(folder, "Pss_Shmem:") or 0
         for line in lines:
             if b" /dev/zero (deleted)" in line:
-                span, _, _, _, inode = line.split()[:5]
+                span, _, offset, _, inode = line.split()[:5]
                 start, end = (int(bound, 16) for bound in span.split(b"-"))
-                objects[inode] = objects.get(inode, 0) + end - start
+                objects[inode] = max(objects.get(inode, 0), int(offset, 16) + end - start)
     return min(most, max(0, sum(objects.values()) - resident))
 
 
 def _proportional(folder: Path, resident: int) -> int:
     """The process's share of its memory; all of it where it keeps that to itself."""
+    share = _of_smaps(folder, "Pss:")
+    return resident if share is None else share
+
+
+def _of_smaps(folder: Path, name: str) -> int | None:
     with suppress(OSError):
         for line in (folder / "smaps_rollup").read_text().splitlines():
-            if line.startswith("Pss:"):
+            if line.startswith(name):
                 return int(line.split()[1]) << 10
-    return resident
+    return None
 
 
 def _filled(path: str) -> int:

@@ -89,7 +89,7 @@ def threads_of(user: int, proc: Path = _PROC) -> int:
     """How many processes and threads a user has, as RLIMIT_NPROC counts them."""
     count = 0
     for folder in process_folders(proc):
-        about = status_of(folder)
+        about = _status(folder)
         if _real_user(about) == user:
             count += int(about[b"Threads"])
     return count
@@ -131,11 +131,11 @@ def _is_of(user: int, folder: Path) -> bool:
     The folder of a process that is not dumpable belongs to root (proc_pid(5)), so for those only its status tells.
     """
     owner = folder.stat().st_uid
-    return owner == user or (owner == 0 and _real_user(status_of(folder)) == user)
+    return owner == user or (owner == 0 and _real_user(_status(folder)) == user)
 
 
-def status_of(folder: Path) -> dict[bytes, bytes]:
-    """The fields of a process's status (proc_pidstatus_of(5)); empty if the process is gone."""
+def _status(folder: Path) -> dict[bytes, bytes]:
+    """The fields of a process's status (proc_pid_status(5)); empty if the process is gone."""
     try:
         text = (folder / "status").read_bytes()
     except OSError:
@@ -212,7 +212,7 @@ def _end_namespaces(root: int, seconds: float) -> None:
 
 
 def _first_in_a_namespace(number: int, proc: Path = _PROC) -> int | None:
-    """A descriptor of this process, where it is the first one of a process namespace (NSpid in proc_pidstatus_of(5))."""
+    """A descriptor of this process, where it is the first one of a process namespace (NSpid in proc_pid_status(5))."""
     try:
         descriptor = os.pidfd_open(number)
     except OSError:
