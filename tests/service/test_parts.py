@@ -9,7 +9,7 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from cliffwatch_service.compare.export import Wanted, export_run
+from cliffwatch_service.compare.export import Wanted, exportable
 from cliffwatch_service.postgres.migrate import migrate, schema_version
 from cliffwatch_service.refusal import Refusal
 
@@ -107,14 +107,14 @@ def test_a_database_of_bytes_is_refused_before_anything_is_done(database: str) -
     assert "ENCODING 'UTF8'" in refused.value.detail
 
 
-def test_without_parquet_the_other_formats_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_without_parquet_the_other_formats_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cliffwatch_service.compare.export.has_parquet", lambda: False)
 
     def never() -> psycopg.Connection:
         raise AssertionError
 
     with pytest.raises(Refusal) as refused:
-        export_run(never, tmp_path, "digest", Wanted("parquet"))
+        exportable(never, "digest", Wanted("parquet"))
 
     assert refused.value.status == 501
     assert "csv or json" in refused.value.detail
