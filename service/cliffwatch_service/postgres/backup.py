@@ -45,7 +45,10 @@ def verify(programs: Path | None, file: Path) -> str:
     """
     if not file.is_file():
         raise no_backup(f"there is no backup {file}")
-    run_program(programs, "pg_restore", "--file=/dev/null", str(file))
+    try:
+        run_program(programs, "pg_restore", "--file=/dev/null", str(file))
+    except Refusal as refusal:
+        raise no_backup(f"{file} cannot be read whole, use another copy or backup: {refusal.detail}") from None
     table = ("--data-only", "--schema=public", "--table=alembic_version", "--file=-")
     lines = run_program(programs, "pg_restore", *table, str(file)).splitlines()
     rows = [after for line, after in pairwise(lines) if line.startswith("COPY ")]
@@ -71,7 +74,7 @@ def run_program(programs: Path | None, name: str, *arguments: str, url: str | No
         arguments = (f"--dbname={conninfo.make_conninfo('', **parts)}", *arguments)
     done = subprocess.run([path, *arguments], capture_output=True, text=True, check=False, env=environment)
     if done.returncode != 0:
-        raise no_backup(f"{name}: {done.stderr.strip()[-1500:]}")
+        raise no_backup(done.stderr.strip()[-1500:])
     return done.stdout
 
 
