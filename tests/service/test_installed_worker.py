@@ -170,5 +170,6 @@ def test_an_installed_worker_does_a_job_of_a_real_kernel(running: Any, served: A
     is_confined(worker)
     (job,) = running.get(f"/requests/{made['request']}")["jobs"]
     assert (job["state"], job["reason"]) == ("done", None), worker.said
+    running.do_tasks()
     rows = running.get(f"/runs/{job['run']}/comparison")["comparisons"]
     assert Counter(row["verdict"] for row in rows if row["primary"]) == {"regression": 5, "unchanged": 2}
