@@ -46,7 +46,7 @@ def module_proxies(goproxy: str, gosumdb: str) -> ModuleProxies:
     urls: list[str] = []
     folders: list[Path] = []
     names: list[str] = []
-    for name in filter(None, map(str.strip, re.split("[,|]", goproxy or GO_PROXY))):
+    for name in filter(None, map(str.strip, (goproxy or GO_PROXY).replace("|", ",").split(","))):
         if name == "direct":
             continue
         if name.startswith(("http://", "https://")):
