@@ -39,7 +39,7 @@ _REFUSED: Mapping[int, Mapping[str, int]] = {
     errno.ENOSYS: {
         # QEMU then waits with epoll, glibc makes threads with clone, whose flags a filter can look at.
         "io_uring_setup": 425, "io_uring_enter": 426, "io_uring_register": 427, "clone3": 435,
-        "memfd_create": 319, "memfd_secret": 447,
+        "memfd_secret": 447,
         "uselib": 134, "_sysctl": 156, "create_module": 174, "get_kernel_syms": 177, "query_module": 178,
         "nfsservctl": 180, "lookup_dcookie": 212,
     },
