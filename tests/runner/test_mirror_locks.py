@@ -230,14 +230,27 @@ def test_what_a_server_says_removes_no_file_elsewhere(repository: Path, tmp_path
     assert git_writing._lock_in_the_way(f"Unable to create '{mirror}/x.lock': Permission denied", mirror) is None
 
 
+def test_a_git_of_another_mirror_of_the_same_name_is_not_waited_for(repository: Path, tmp_path: Path) -> None:
+    tree = opened(repository, tmp_path / "cache")
+    resolved(tree, "v6.12")
+    commit = change(repository, "note", "one\n", "A note")
+    (tmp_path / "other/mirror.git").mkdir(parents=True)
+
+    with git_within(tmp_path / "other/mirror.git", tmp_path / "other/mirror.git/shallow.lock") as held:
+        (tree.mirror / "shallow.lock").touch()
+        assert resolved(tree, commit).commit == commit
+        held.kill()
+
+
 def test_a_git_of_somebody_else_that_does_not_end_is_named(
     repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tree = opened(repository, tmp_path / "cache")
     monkeypatch.setattr(git_writing, "_OTHERS_PATIENCE", -1.0)
 
-    with holding(tree.mirror / "shallow.lock") as held:
+    with git_within(tree.mirror, tree.mirror / "other.lock") as git, holding(tree.mirror / "shallow.lock") as held:
         failure = tree.resolve("v6.12")
+        git.kill()
         held.kill()
 
     assert isinstance(failure, Failure)

@@ -115,11 +115,14 @@ def _holder(lock: Path, git_dir: Path) -> str | None:
         about = lock.lstat()
     except FileNotFoundError:
         return None
-    for folder in process.process_folders():
-        if folder.name == str(os.getpid()):
-            continue
+    others = [folder for folder in process.process_folders() if folder.name != str(os.getpid())]
+    for folder in others:
         with suppress(FileNotFoundError, ProcessLookupError):  # it has ended
-            if _has_open(folder, about) or (lock.name != "index.lock" and _is_git_of(folder, git_dir, about.st_uid)):
+            if _has_open(folder, about):
+                return f"{_name(folder)} (pid {folder.name})"
+    for folder in others if lock.name != "index.lock" else ():
+        with suppress(FileNotFoundError, ProcessLookupError):
+            if _is_git_of(folder, git_dir, about.st_uid):
                 return f"{_name(folder)} (pid {folder.name})"
     return None
 
@@ -139,12 +142,13 @@ def _is_git_of(folder: Path, git_dir: Path, owner: int) -> bool:
     """Whether a process is a git that names the repository or is in it. One of the lock's owner that may not be looked into is."""
     if not _name(folder).startswith("git"):
         return False
-    if os.fsencode(git_dir.name) in (folder / "cmdline").read_bytes():
-        return True
     try:
-        return (folder / "cwd").readlink().is_relative_to(git_dir.resolve())
+        cwd = (folder / "cwd").readlink()
     except PermissionError:
         return folder.stat().st_uid == owner
+    arguments = (folder / "cmdline").read_bytes().split(b"\0")
+    named = [cwd / os.fsdecode(argument.rpartition(b"=")[2]) for argument in arguments]
+    return any(path.is_relative_to(git_dir.resolve()) for path in (cwd, *named))
 
 
 def _name(folder: Path) -> str:
