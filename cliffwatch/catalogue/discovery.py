@@ -11,6 +11,9 @@ from cliffwatch.catalogue.suite import EMPTIED, Benchmark, CaseSpec, IcountTrait
 ALL = "all"
 """Every suite of the catalogue, where suites are named."""
 
+AUTO = "auto"
+"""The suites whose cases execute what head changes."""
+
 DISCOVERED = "discovered"
 """The suite of the benchmarks that a tree offers and the catalogue does not know."""
 

@@ -137,6 +137,7 @@ class ProgramSuiteFile(Table, frozen=True, kw_only=True):
     title: str
     about: str = ""
     config: list[ConfigLine] = field(default_factory=list)
+    touches: list[str] = field(default_factory=list)
     profiles: ProfilesTable = _PROFILES
     program: ProgramTable
     metrics: dict[str, DeclaredMetricTable]
@@ -149,6 +150,7 @@ class ProgramSuiteFile(Table, frozen=True, kw_only=True):
             title=self.title,
             about=self.about,
             config=tuple(self.config),
+            touches=tuple(self.touches),
             metrics=self._metrics(),
             lengths=self.profiles.lengths,
             benchmarks=tuple(each.benchmark for each in self.benchmark),

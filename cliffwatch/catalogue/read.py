@@ -12,6 +12,7 @@ from cliffwatch.catalogue.program_file import ProgramBenchmarkTable, ProgramSuit
 from cliffwatch.catalogue.suite import Suite
 from cliffwatch.catalogue.suite_file import BenchmarkTable, SuiteFile, SweepTable, shown
 from cliffwatch.catalogue.toml_lines import line_of
+from cliffwatch.catalogue.touches import is_pattern
 from cliffwatch.formats.reading import Fault, Place, Wrong, converted
 from cliffwatch.parsers.bench.kinds import KIND_METRICS
 from cliffwatch.parsers.received.opening import read_regular
@@ -69,6 +70,7 @@ def _document(content: object, form: type[F]) -> tuple[F, tuple[Fault, ...]]:
 
 def _contradictions(document: SuiteFile | ProgramSuiteFile) -> Iterator[Fault]:
     """What no type can say: kinds that exist, and parts of the file that must fit each other."""
+    yield from _of_touches(document.touches)
     yield from _of_loops(document)
     if isinstance(document, ProgramSuiteFile):
         yield from _of_program(document)
@@ -79,6 +81,17 @@ def _contradictions(document: SuiteFile | ProgramSuiteFile) -> Iterator[Fault]:
         yield from _twice(benchmark.name, benchmark.sweep, place)
     yield from _of_former_names(document.benchmark)
     yield from _of_metrics(document)
+
+
+def _of_touches(patterns: Sequence[str]) -> Iterator[Fault]:
+    for pattern in patterns:
+        if not is_pattern(pattern):
+            yield Fault(
+                ("touches",),
+                f"{pattern!r} is no path in a kernel tree, such as kernel/bpf/ringbuf.c or net/core/skmsg*",
+            )
+        elif patterns.count(pattern) > 1:
+            yield Fault(("touches",), f"{pattern!r} stands here twice")
 
 
 def _of_program(document: ProgramSuiteFile) -> Iterator[Fault]:

@@ -184,13 +184,14 @@ class PlannedCase:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suite:
     """Benchmarks that belong together. `config` are lines of kernel configuration that they need and others do not; `program` is what
-    their cases run, None for the kernel's bench.
+    their cases run, None for the kernel's bench. `touches` are patterns of the source files for which the suite is measured if nobody names one.
     """
 
     name: str
     title: str
     about: str
     config: tuple[str, ...]
+    touches: tuple[str, ...] = ()
     metrics: Mapping[str, MetricSpec]
     lengths: Mapping[Profile, Length]
     benchmarks: tuple[Benchmark, ...]

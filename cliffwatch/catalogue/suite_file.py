@@ -180,6 +180,7 @@ class SuiteFile(Table, frozen=True, kw_only=True):
     title: str
     about: str
     config: list[ConfigLine] = []
+    touches: list[str] = []
     profiles: ProfilesTable
     metrics: dict[str, MetricTable]
     benchmark: list[BenchmarkTable]
@@ -191,6 +192,7 @@ class SuiteFile(Table, frozen=True, kw_only=True):
             title=self.title,
             about=self.about,
             config=tuple(self.config),
+            touches=tuple(self.touches),
             metrics={name: MetricSpec(unit=each.unit, better=each.better) for name, each in self.metrics.items()},
             lengths=self.profiles.lengths,
             benchmarks=tuple(each.benchmark for each in self.benchmark),

@@ -86,6 +86,8 @@ def show(name: str) -> None:
     if suite.program is not None:
         build = f", made by `{suite.program.build}`" if suite.program.build else ""
         console.print(f"its own program: {suite.program.run}{build}\n", soft_wrap=True)
+    if suite.touches:
+        console.print(f"`--suite auto` chooses it for {', '.join(suite.touches)}\n", soft_wrap=True, highlight=False)
     for benchmark in suite.benchmarks:
         _show_benchmark(console, benchmark, of_bench=suite.program is None)
     metrics = ", ".join(f"{metric} ({spec.unit}, {spec.better} is better)" for metric, spec in suite.metrics.items())

@@ -70,7 +70,9 @@ class ComparisonRow(OfCase, frozen=True, kw_only=True):
 
 
 class ComparisonSummary(Part, frozen=True, kw_only=True):
-    """A comparison without its rows. `alpha` is the error of its families, null where an older version did not say it."""
+    """A comparison without its rows. `alpha` is the error of its families, null where an older version did not say it. `chosen` are sentences
+    on the commits and suites that were taken for what was named.
+    """
 
     format: Literal["cliffwatch-comparison"]
     format_version: Literal[2]
@@ -86,6 +88,7 @@ class ComparisonSummary(Part, frozen=True, kw_only=True):
     control: Control | None
     sweeps: tuple[Sweep, ...]
     left_out: tuple[OutcomeRecord, ...]
+    chosen: tuple[str, ...] = ()
 
     @property
     def base(self) -> SideRecord:
@@ -129,6 +132,7 @@ class TargetRecord(Part, frozen=True, kw_only=True):
     control: Control | None
     sweeps: tuple[Sweep, ...]
     left_out: tuple[OutcomeRecord, ...]
+    chosen: tuple[str, ...] = ()
 
 
 class RevisionComparison(Part, frozen=True, kw_only=True):

@@ -225,7 +225,8 @@ class ToolchainFacts(Part, frozen=True, kw_only=True):
 class RunRecord(Part, frozen=True, kw_only=True):
     """run.json. The first arm is what the others are compared with. `guest`, `host` and `toolchain` stay as they were written, as the
     identity of an environment is made of all of them; null or absent is what a file that was imported cannot say. `host_faults` are the
-    doctor's checks that failed before a walltime run: what keeps its host from being a bench host.
+    doctor's checks that failed before a walltime run: what keeps its host from being a bench host. `chosen` are the sentences that open
+    every report: which commits and suites were taken for what was named, and why.
     """
 
     format: Literal["cliffwatch-run"]
@@ -253,6 +254,7 @@ class RunRecord(Part, frozen=True, kw_only=True):
     host: FreeJson | None = None
     host_faults: Annotated[tuple[Text, ...], Meta(max_length=100)] = ()
     notes: Annotated[tuple[LongText, ...], Meta(max_length=1000)] = ()
+    chosen: Annotated[tuple[LongText, ...], Meta(max_length=100)] = ()
     imported: ImportedRecord | None = None
     """Of a file that was imported; null of what a host measured."""
 

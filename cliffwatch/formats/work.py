@@ -23,7 +23,7 @@ class Target(Part, forbid_unknown_fields=True, frozen=True, kw_only=True):
 
 class AskedWork(Part, forbid_unknown_fields=True, frozen=True, kw_only=True):
     """What somebody asks to be measured on these targets: base..head of a tree, or the arms of its setup, whose files' contents come
-    along. Anything else waits for people who wait.
+    along. Without suites of either kind the host measures those that the change concerns (`auto`).
     """
 
     tree: Annotated[str, Meta(min_length=1, max_length=2000, pattern=r"^(?:https?|git|ssh)://[^\s]+(?![\s\S])")]

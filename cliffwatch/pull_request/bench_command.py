@@ -49,7 +49,7 @@ _EXPECTED: Mapping[str, str] = {
     "platform": "names of platforms, separated by commas",
     "mode": " or ".join(f"`{mode}`" for mode in MODES),
     "boots": f"a number up to {MOST_BOOTS} or one of {', '.join(f'`{each}`' for each in _BOOTS)}",
-    "base": "one commit, tag or branch",
+    "base": "one commit, tag or branch and no range: a branch means its merge base with the pull request",
     "case": "names of cases, separated by commas, `*` for any part of a name",
 }
 _SINGLE = ("boots", "base")

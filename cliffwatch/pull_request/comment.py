@@ -23,7 +23,15 @@ from cliffwatch.pull_request.state import (
     Waiting,
 )
 from cliffwatch.pull_request.table import left_words, news_table, table_legend
-from cliffwatch.pull_request.verdict import PENDING, SHORT, pending_lines, progress_words, verdict, whereabouts
+from cliffwatch.pull_request.verdict import (
+    PENDING,
+    SHORT,
+    chosen_lines,
+    pending_lines,
+    progress_words,
+    verdict,
+    whereabouts,
+)
 from cliffwatch.reports.markdown import WIDTH, block, code, escaped, inert, length, word, wrapped
 from cliffwatch.reports.several.unit_tables import UNIT_LEGEND, unit_tables
 
@@ -170,7 +178,7 @@ def _by_unit(news: News) -> list[str]:
 
 
 def _top(state: PullRequestState, news: News) -> list[str]:
-    lines = [_commits(state), "", *_warnings(news)]
+    lines = [_commits(state), "", *chosen_lines(news), *_warnings(news)]
     sentences = whereabouts(news) if news.measured else ()
     if sentences:
         lines += [wrapped(" ".join(sentences)), ""]

@@ -61,11 +61,14 @@ class BranchCommit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CountingRange:
-    """What of a branch is measured: `base` and `head`, and the commits between them that count, the oldest first."""
+    """What of a branch is measured: `base` and `head`, and the commits between them that count, the oldest first. `paths` are the files that differ;
+    empty if they are not known.
+    """
 
     base: str
     head: str
     commits: tuple[str, ...]
+    paths: tuple[str, ...] = ()
 
 
 def read_series_branch(name: str) -> SeriesBranch | None:

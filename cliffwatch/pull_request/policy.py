@@ -2,7 +2,8 @@
 
 Everything has a default, which a repository without the file gets:
 
-    suites = ["local-storage"]          # `cliffwatch suites` lists them; "discovered" for what only this tree has
+    suites = ["auto"]                   # those whose cases execute what head changes; or names as `cliffwatch suites` lists them,
+                                        # "all", and "discovered" for what only this tree has
     profile = "smoke"                   # smoke, standard or full
     boots = "auto"                      # boots per kernel: a number from 1 to 1000, auto, staged or careful
     bench-from = "head"                 # whose bench measures both kernels: base or head
@@ -37,6 +38,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, Literal, get_args
 
+from cliffwatch.catalogue.discovery import AUTO
 from cliffwatch.catalogue.suite import PROFILES, Profile
 from cliffwatch.failure import Failure, wrong_usage
 from cliffwatch.pull_request.policy_reader import PolicyReader, shown
@@ -95,7 +97,7 @@ EMULATED = Target(platform=_EMULATED, mode="icount", runs_on=_HOSTED)
 class Policy:
     """What is measured of a change and who is trusted. `notable` is a fraction; None is each mode's own threshold."""
 
-    suites: tuple[str, ...] = ("local-storage",)
+    suites: tuple[str, ...] = (AUTO,)
     profile: Profile = "smoke"
     boots: Boots = "auto"
     bench_from: Literal["base", "head"] = "head"

@@ -15,7 +15,7 @@ _LABEL = re.compile(r"[A-Za-z0-9][\w.-]{0,99}", re.ASCII)
 _LOGIN = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,38})(?:\[bot\])?")
 
 _FORMS: Mapping[str, tuple[Callable[[str], object], str, int]] = {
-    "suites": (_SUITE.fullmatch, "name of a suite, such as local-storage", 50),
+    "suites": (_SUITE.fullmatch, "name of a suite, such as local-storage, or auto", 50),
     "follow": (
         lambda name: wrong_branch(name.replace("*", "x")) is None,
         "name or pattern of a branch, such as for-next/*",

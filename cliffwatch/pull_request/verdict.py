@@ -1,7 +1,7 @@
 """A pull request's benchmarks in one line, which is the comment's first and the title of its check run: words of ours alone."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from cliffwatch.comparing.comparison import BETWEEN_MEASUREMENTS, CHANGES
@@ -22,7 +22,7 @@ from cliffwatch.pull_request.state import (
 )
 from cliffwatch.reports import figures
 from cliffwatch.reports.context import differing
-from cliffwatch.reports.markdown import word
+from cliffwatch.reports.markdown import escaped, word, wrapped
 from cliffwatch.reports.several.across import sentence_across
 
 PENDING = (Waiting, Queued, Building, Booting)
@@ -125,6 +125,17 @@ def _expected(seconds: float | None) -> str:
     minutes = max(1, round(seconds / 60))
     words = f"{minutes} min" if minutes < 60 else duration(minutes * 60)
     return f", done in about {words}"
+
+
+def chosen_lines(news: News) -> Iterator[str]:
+    """Which suites and commits were taken, once where every target says the same."""
+    said: dict[str, list[str]] = {}
+    for target, measured in zip(news.targets, news.measured, strict=True):
+        for text in measured.context.chosen:
+            said.setdefault(text, []).append(target.name)
+    for text, names in said.items():
+        where = [] if len(names) == len(news.targets) else [word(", ".join(names))]
+        yield from (wrapped(": ".join([*where, f"{escaped(text)}."])), "")
 
 
 def whereabouts(news: News) -> Sequence[str]:

@@ -31,6 +31,8 @@ def commit_report(compared: ComparisonSet, context: ReportContext) -> str:
         *context.setting,
     ]
     lines = _wrapped(", ".join(facts))
+    for text in context.chosen:
+        lines += _wrapped(text)
     for warning in compared.warnings:
         lines += _wrapped(warning)
     for failure in context.failures:

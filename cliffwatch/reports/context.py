@@ -42,7 +42,8 @@ class ArmFailure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportContext:
-    """`setting` are short facts such as config and compiler; `notes` are sentences for the reader. `functions` explain rows, by the name of
+    """`chosen` are the sentences that open a report: which commits and suites were taken, and why. `setting` are short facts such as config and compiler;
+    `notes` are sentences for the reader. `functions` explain rows, by the name of
     the head's arm, case and metric; empty where nothing was counted by function. `images` say how the code of kernels differs, by arm; `profile` is what perf recorded of cases
     that changed; `case_code` are digests of the code that cases execute.
     """
@@ -51,6 +52,7 @@ class ReportContext:
     notes: tuple[str, ...]
     failures: tuple[ArmFailure, ...]
     folder: str | None
+    chosen: tuple[str, ...] = ()
     functions: "Mapping[tuple[str, RowKey], CaseFunctions]" = field(default_factory=dict)
     images: "Mapping[str, ArmCode]" = field(default_factory=dict)
     profile: "ProfileRecord | None" = None
@@ -99,6 +101,7 @@ def context_of_record(record: "RunRecord", folder: str | None) -> ReportContext:
         notes=(*record.notes, *_config_differences(record)),
         failures=_failures(record),
         folder=folder,
+        chosen=record.chosen,
     )
 
 

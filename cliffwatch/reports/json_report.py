@@ -56,6 +56,7 @@ def _document(
         mode=first.mode,
         notable=first.notable,
         alpha=first.alpha,
+        chosen=context.chosen,
         warnings=tuple(WarningRecord(arm=arm, text=text) for arm, each in named for text in each.warnings),
         failures=tuple(
             ArmFailureRecord(arm=each.arm, message=each.message, evidence=each.evidence) for each in context.failures

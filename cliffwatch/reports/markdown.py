@@ -36,7 +36,7 @@ LONGEST = 60_000
 
 def markdown_report(compared: ComparisonSet, context: ReportContext) -> str:
     """At most `LONGEST` characters; rows that do not fit are counted, the changed ones stay."""
-    lines = [f"### {sentence(compared)}", ""]
+    lines = [f"### {sentence(compared)}", "", *chosen_lines(context.chosen)]
     lines += [line for warning in compared.warnings for line in (f"**{escaped(warning)}**", "")]
     for failure in context.failures:
         lines += [f"**{escaped(failure.arm)}: {escaped(failure.message)}**", "", *block(failure.evidence, lines=30), ""]
@@ -52,6 +52,12 @@ def markdown_report(compared: ComparisonSet, context: ReportContext) -> str:
     lines += [f"- {code(line.name)}: {escaped(line.words)}" for line in sweep_lines(compared.sweeps)]
     lines += ["", *_functions(compared, context), *_profiles(compared, context), *_footer(compared, context)]
     return inert(_folded("\n".join(lines), compared.table_rows()))
+
+
+def chosen_lines(chosen: Sequence[str]) -> Iterator[str]:
+    """Which commits and suites were taken, a paragraph each."""
+    for text in chosen:
+        yield from (code(text), "")
 
 
 def _where(compared: ComparisonSet, context: ReportContext) -> str:

@@ -52,7 +52,8 @@ def text_report(
     """The report as text; tables of at most `width` columns. The primary metric of each case, or all of them; `names` are those of the sides."""
     styles = Styles(colour=colour)
     rows = compared.rows if all_metrics else compared.table_rows()
-    lines = [*_failures(context, styles)]
+    lines = [plain(line) for text in context.chosen for line in textwrap.wrap(text, width)]
+    lines += _failures(context, styles)
     lines.append(styles("strong", _sentence(compared)))
     for warning in compared.warnings:
         lines += [styles("doubt", plain(line)) for line in textwrap.wrap(warning, width, break_on_hyphens=False)]

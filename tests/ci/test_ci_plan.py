@@ -78,8 +78,8 @@ def commit(repository: Path, name: str = "HEAD") -> str:
 
 def test_a_push_to_the_default_branch_is_measured_against_what_was_there(repository: Path) -> None:
     before = commit(repository)
-    change(repository, "behaviour", "slow\n", "One")
-    after = change(repository, "behaviour", "good\n", "Two")
+    change(repository, "kernel/bpf/ringbuf.c", "int one;\n", "One")
+    after = change(repository, "kernel/bpf/ringbuf.c", "int two;\n", "Two")
 
     plan = plan_of(repository, "push", push(repository, before=before))
 
@@ -94,8 +94,8 @@ def test_a_push_to_a_topic_branch_is_measured_against_the_merge_base(repository:
     change(repository, "behaviour", "slow\n", "On the main branch")
     published(repository)
     git(repository, "switch", "--quiet", "--create", "topic", fork_point)
-    first = change(repository, "Kconfig", "# one\n", "One")
-    change(repository, "Kconfig", "# two\n", "Two")
+    first = change(repository, "kernel/bpf/bpf_local_storage.c", "# one\n", "One")
+    change(repository, "kernel/bpf/bpf_local_storage.c", "# two\n", "Two")
 
     plan = plan_of(repository, "push", push(repository, "topic", before=first))
 
@@ -106,7 +106,7 @@ def test_a_pull_request_is_measured_against_the_merge_base(repository: Path) -> 
     fork_point = commit(repository)
     base = change(repository, "behaviour", "slow\n", "On the main branch")
     git(repository, "switch", "--quiet", "--create", "topic", fork_point)
-    head = change(repository, "Kconfig", "# one\n", "One")
+    head = change(repository, "kernel/bpf/bpf_local_storage.c", "# one\n", "One")
 
     plan = plan_of(repository, "pull_request", pull_request(base, head))
 
@@ -116,7 +116,9 @@ def test_a_pull_request_is_measured_against_the_merge_base(repository: Path) -> 
 @pytest.mark.parametrize("fork", ["somebody/linux", None])
 def test_a_pull_request_of_a_fork_is_an_outsiders(repository: Path, fork: str | None) -> None:
     base = commit(repository)
-    content = pull_request(base, change(repository, "Kconfig", "# one\n", "One"), fork=fork or "")
+    content = pull_request(
+        base, change(repository, "kernel/bpf/bpf_local_storage.c", "# one\n", "One"), fork=fork or ""
+    )
     if fork is None:  # it was deleted meanwhile
         content["pull_request"]["head"]["repo"] = None
 
@@ -136,7 +138,7 @@ def test_the_policy_is_that_of_the_base_and_never_of_the_head(repository: Path) 
 
 def test_wishes_of_a_pull_requests_own_workflow_are_not_heard(repository: Path) -> None:
     base = commit(repository)
-    head = change(repository, "Kconfig", "# one\n", "One")
+    head = change(repository, "kernel/bpf/bpf_local_storage.c", "# one\n", "One")
     choices = ("--policy", WALLTIME, "--base", head, "--head", base)
 
     plan = plan_of(repository, "pull_request", pull_request(base, head), *choices)
@@ -148,8 +150,8 @@ def test_wishes_of_a_pull_requests_own_workflow_are_not_heard(repository: Path) 
 def test_who_starts_it_by_hand_says_what_is_measured(repository: Path) -> None:
     base = commit(repository)
     published(repository)
-    middle = change(repository, "Kconfig", "# one\n", "One")
-    head = change(repository, "Kconfig", "# two\n", "Two")
+    middle = change(repository, "kernel/bpf/bpf_local_storage.c", "# one\n", "One")
+    head = change(repository, "kernel/bpf/bpf_local_storage.c", "# two\n", "Two")
     content = {"repository": {"full_name": "kernel/linux", "default_branch": "master"}, "inputs": {}}
 
     plan = plan_of(repository, "workflow_dispatch", content)
@@ -159,9 +161,58 @@ def test_who_starts_it_by_hand_says_what_is_measured(repository: Path) -> None:
     assert (plan.base, plan.head, plan.targets[0].runs_on) == (middle, head, ("self-hosted", "cliffwatch", "amd-rome"))
 
 
+def test_a_branch_that_is_named_by_hand_means_the_merge_base(repository: Path) -> None:
+    base = commit(repository)
+    newer = change(repository, "kernel/bpf/bpf_local_storage.c", "# newer\n", "Newer")
+    published(repository)
+    git(repository, "checkout", "--quiet", "-b", "topic", base)
+    head = change(repository, "kernel/bpf/bpf_local_storage.c", "# one\n", "One")
+    git(repository, "branch", "--quiet", "--delete", "--force", "master")
+    content = {"repository": {"full_name": "kernel/linux", "default_branch": "master"}, "inputs": {}}
+
+    for words in (("--base", "master", "--head", "topic"), ("--base", "master..topic"), ("--head", "topic")):
+        plan = plan_of(repository, "workflow_dispatch", content, *words)
+        assert (plan.base, plan.head) == (base, head)
+        assert plan.notes[0] == (
+            f"Base is {base[:12]}, the merge base of origin/master and topic: 1 commit of topic, without 1 newer commit of origin/master."
+        )
+    plan = plan_of(repository, "workflow_dispatch", content, "--base", newer, "--head", "topic")
+    assert plan.base == newer
+    assert plan.notes[0].startswith(f"Base is {newer[:12]}, as named; head left its history at {base[:12]}")
+
+    plan = plan_of(repository, "pull_request", pull_request(newer, head))
+    assert (plan.base, plan.notes[0]) == (
+        base,
+        f"Base is {base[:12]}, the merge base of the base branch and head, without 1 newer commit of the base branch.",
+    )
+
+
+def test_the_suites_are_those_that_the_change_concerns(repository: Path) -> None:
+    base = commit(repository)
+    head = change(repository, "kernel/bpf/lpm_trie.c", "int one;\n", "One")
+    plan = plan_of(repository, "pull_request", pull_request(base, head))
+    assert plan.suites == ("lpm-trie", "string-maps")
+    assert plan.notes[0].startswith(
+        "Suites by what head changes in kernel/bpf/lpm_trie.c: lpm-trie (declares kernel/bpf/"
+    )
+
+
+def test_a_change_that_no_suite_executes_is_not_measured_and_said(repository: Path) -> None:
+    base = commit(repository)
+    head = change(repository, "behaviour", "words\n", "One")
+    plan = plan_of(repository, "pull_request", pull_request(base, head))
+    assert (plan.targets, plan.commits) == ((), 0)
+    assert plan.notes[0].startswith("Nothing is measured: no suite executes what head changes: behaviour.")
+    assert "--suite: all, or some of bloom" in plan.notes[0]
+
+    based = policy(repository, 'suites = ["auto", "trigger"]\n')
+    head = change(repository, "behaviour", "more words\n", "Two")
+    assert plan_of(repository, "pull_request", pull_request(based, head)).suites == ("trigger",)
+
+
 def test_the_matrix_has_the_runners_of_each_target(repository: Path) -> None:
     before = policy(repository, f'{WALLTIME}[[target]]\nmode = "icount"\nruns-on = ["self-hosted", "cliffwatch"]\n')
-    change(repository, "Kconfig", "# one\n", "One")
+    change(repository, "kernel/bpf/bpf_local_storage.c", "# one\n", "One")
     plan = plan_of(repository, "push", push(repository, before=before))
 
     assert json.loads(plan.matrix()) == {
@@ -182,7 +233,7 @@ def series(repository: Path) -> tuple[str, str, str]:
     published(repository, "bpf-next_base")
     git(repository, "switch", "--quiet", "--create", "series/358111=>bpf-next")
     change(repository, "behaviour", "slow\n", "bpf: Faster")
-    return upstream, base, change(repository, "Kconfig", "# one\n", "bpf: Faster still")
+    return upstream, base, change(repository, "kernel/bpf/bpf_local_storage.c", "# one\n", "bpf: Faster still")
 
 
 def test_a_series_of_the_mailing_list_is_measured_against_upstream(repository: Path) -> None:
@@ -201,7 +252,7 @@ def test_a_series_as_a_base_gives_no_policy(repository: Path) -> None:
     series(repository)
     base = policy(repository, WALLTIME)
     git(repository, "switch", "--quiet", "--create", "topic")
-    head = change(repository, "behaviour", "slow again\n", "bpf: On top")
+    head = change(repository, "kernel/bpf/ringbuf.c", "int on_top;\n", "bpf: On top")
 
     plan = plan_of(repository, "pull_request", pull_request(base, head, base_branch="series/358111=>bpf-next"))
 
@@ -233,8 +284,8 @@ def test_branches_that_the_policy_does_not_follow_are_not_measured(repository: P
     policy(repository, 'follow = ["master", "for-next/*"]')
     published(repository)
     before = commit(repository)
-    first = change(repository, "Kconfig", "# one\n", "One")
-    second = change(repository, "Kconfig", "# two\n", "Two")
+    first = change(repository, "kernel/bpf/bpf_local_storage.c", "# one\n", "One")
+    second = change(repository, "kernel/bpf/bpf_local_storage.c", "# two\n", "Two")
 
     assert plan_of(repository, "push", push(repository, "topic")).targets == ()
     followed = plan_of(repository, "push", push(repository, "for-next/fixes", before=first))
@@ -276,7 +327,7 @@ def test_an_event_that_is_none_is_refused(repository: Path, name: str, content: 
 
 def test_a_wrong_policy_is_shown_with_its_line_and_commands_in_it_are_text(repository: Path) -> None:
     base = policy(repository, '\nprofile = "::add-mask::x"\nsuite = []\n')
-    head = change(repository, "Kconfig", "# one\n", "One")
+    head = change(repository, "kernel/bpf/bpf_local_storage.c", "# one\n", "One")
 
     ended = ask(repository, "pull_request", pull_request(base, head))
 
@@ -293,7 +344,11 @@ def test_a_policy_that_is_a_link_is_not_read(repository: Path) -> None:
     git(repository, "commit", "--quiet", "--message", "A link")
     base = commit(repository)
 
-    ended = ask(repository, "pull_request", pull_request(base, change(repository, "Kconfig", "# one\n", "One")))
+    ended = ask(
+        repository,
+        "pull_request",
+        pull_request(base, change(repository, "kernel/bpf/bpf_local_storage.c", "# one\n", "One")),
+    )
 
     assert ended.exit_code == 2
     assert "is no regular file" in ended.output
@@ -301,7 +356,7 @@ def test_a_policy_that_is_a_link_is_not_read(repository: Path) -> None:
 
 def test_a_suite_that_there_is_not_is_refused_before_anything_is_built(repository: Path) -> None:
     before = policy(repository, 'suites = ["local-storge"]')
-    change(repository, "Kconfig", "# one\n", "One")
+    change(repository, "kernel/bpf/bpf_local_storage.c", "# one\n", "One")
     ended = ask(repository, "push", push(repository, before=before))
 
     assert ended.exit_code == 2
@@ -359,7 +414,9 @@ def test_what_no_suite_can_be_built_with_is_refused_before_anything_is_built(
     for text in (base, head):
         if text is None:
             (repository / "go.mod").unlink(missing_ok=True)
-            commits.append(change(repository, "Kconfig", f"# {len(commits)}\n", "Without a module"))
+            commits.append(
+                change(repository, "kernel/bpf/bpf_local_storage.c", f"# {len(commits)}\n", "Without a module")
+            )
         else:
             commits.append(library(repository, text))
 

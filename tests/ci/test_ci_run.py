@@ -12,7 +12,7 @@ from toy import change, git
 from cliffwatch.command.main import main
 from cliffwatch.failure import Failure
 from cliffwatch.formats.result_directory import Run, read_run
-from cliffwatch.pull_request.policy import DEFAULT, EMULATED, Target
+from cliffwatch.pull_request.policy import EMULATED, Policy, Target
 from cliffwatch_runner.ci import measuring
 from cliffwatch_runner.ci.job_plan import JobPlan, planned, read_job_plan
 
@@ -23,7 +23,7 @@ BENCH_HOST = Target(platform="amd-rome", mode="walltime", runs_on=("self-hosted"
 
 def plan_of(repository: Path, **more: Any) -> JobPlan:
     plan = planned(
-        DEFAULT,
+        Policy(suites=("local-storage",)),
         base=git(repository, "rev-parse", "v6.12"),
         head=git(repository, "rev-parse", "HEAD"),
         commits=1,

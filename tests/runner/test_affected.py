@@ -16,6 +16,7 @@ from cliffwatch.failure import Failure
 from cliffwatch.formats.code.affected import AffectedDocument
 from cliffwatch.formats.reading import read_as, written
 from cliffwatch.samples import CaseKey
+from cliffwatch_runner.build.cache.executed import Executed
 from cliffwatch_runner.command.affected import affected_text
 from cliffwatch_runner.plan.selection import Selection
 from cliffwatch_runner.run.unchanged_builds import affected as module
@@ -27,7 +28,7 @@ from cliffwatch_runner.run.unchanged_builds.affected import (
     only_affected,
 )
 from cliffwatch_runner.run.unchanged_builds.case_code import CodeOfArm
-from cliffwatch_runner.run.unchanged_builds.executed import Executed, ExecutionContext, read_executed
+from cliffwatch_runner.run.unchanged_builds.executed import ExecutionContext, read_executed
 
 LOOKUP = CaseKey("local-storage", "local-storage-cache-seq-get", (("nr_maps", "16"),))
 CONTROL = CaseKey("local-storage", "local-storage-cache-hashmap-control", (("hashmap_nr_keys_used", "10"),))

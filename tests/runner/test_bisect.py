@@ -47,7 +47,7 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     carried_out: list[str] = []
 
     def counting(request, progress, stop, **more):
-        carried_out.append(request.head)
+        carried_out.append(request.arms[1].rev)
         return running.run(request, progress, stop, **more)
 
     monkeypatch.setattr(pairs, "carry_out", counting)

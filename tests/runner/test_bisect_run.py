@@ -79,7 +79,7 @@ def test_only_the_change_that_is_sought_makes_a_commit_bad(repository: Path, her
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--case", "no-such"), "no case of the plan matches 'no-such'"),
+        (("--case", "no-such"), "no case of any suite matches 'no-such'"),
         (("--suite", "no-such", "--case", "x"), "there is no suite 'no-such'"),
     ],
     ids=["an unknown case", "an unknown suite"],

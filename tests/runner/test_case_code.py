@@ -11,6 +11,7 @@ from test_code_digests import HEADER, PLAIN, SOURCE, build, digests
 from cliffwatch.comparing.same_code import same_code
 from cliffwatch.formats.code.digests import ArmDigest, CodeDigests
 from cliffwatch.samples import CaseKey
+from cliffwatch_runner.build.cache.executed import Executed
 from cliffwatch_runner.build.kernel import Kernel
 from cliffwatch_runner.run.unchanged_builds.case_code import (
     CodeOfArm,
@@ -18,7 +19,7 @@ from cliffwatch_runner.run.unchanged_builds.case_code import (
     digests_of,
     digests_of_cases,
 )
-from cliffwatch_runner.run.unchanged_builds.executed import Executed, ExecutionContext
+from cliffwatch_runner.run.unchanged_builds.executed import ExecutionContext
 
 CASE = CaseKey("own", "lookup", (("entries", "10"),))
 OTHER = CaseKey("other", "lookup", ())

@@ -56,7 +56,20 @@ def run(repository: Path, *words: object, out: bool = True) -> Result:
     leave_out_root()
     folders = ["--cache", repository.parent / "cache", "--isolation", ISOLATION]
     folders += ["--out", repository.parent / "results"] if out else []
-    plain = ["run", "--tree", repository, "--base", "v6.12", "--head", "HEAD", "--boots", 1, *folders]
+    plain = [
+        "run",
+        "--tree",
+        repository,
+        "--base",
+        "v6.12",
+        "--head",
+        "HEAD",
+        "--boots",
+        1,
+        *folders,
+        "--suite",
+        "local-storage",
+    ]
     return CliRunner().invoke(main, [str(word) for word in (*plain, *words)], catch_exceptions=False)
 
 

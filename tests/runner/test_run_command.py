@@ -30,6 +30,7 @@ def run(repository: Path, *arguments: object, base: str = "v6.12", head: str = "
     leave_out_root()
     folders = ["--cache", repository.parent / "cache", "--out", repository.parent / "results"]
     plain = ["run", "--tree", repository, "--base", base, "--head", head, "--mode", "icount", "--boots", 1, *folders]
+    plain += ["--suite", "local-storage"]
     return cliffwatch(*plain, "--isolation", ISOLATION, *arguments)
 
 
@@ -70,8 +71,7 @@ def test_a_dry_run_prints_the_plan_and_builds_nothing(repository: Path) -> None:
     [
         ("nonsense", "has no revision 'nonsense'", "check the spelling"),
         ("v6.1", "has no revision 'v6.1'", "did you mean v6.12?"),
-        ("v6.12..HEAD", "'v6.12..HEAD' is a range", "--base and --head"),
-        ("v6.12...HEAD", "is a range", "--base and --head"),
+        ("v6.12..HEAD", "--base v6.12..HEAD is a range, which names base and head", "leave out --head"),
         ("--upload-pack=true", "is no name of a revision", "a branch, a tag or a hash"),
     ],
 )

@@ -67,8 +67,8 @@ def refusal(folder: Path, text: str) -> Failure:
 def run(repository: Path, file: Path, *more: object) -> Result:
     leave_out_root()
     folders = ["--cache", repository.parent / "cache", "--out", repository.parent / "results"]
-    words = ["run", "--tree", repository, "--series", file, "--mode", "icount", "--boots", 1, *folders, *more]
-    words += ["--isolation", ISOLATION]
+    words = ["run", "--tree", repository, "--series", file, "--mode", "icount", "--boots", 1, *folders]
+    words += ["--suite", "local-storage", "--isolation", ISOLATION, *more]
     return CliRunner().invoke(main, [str(word) for word in words], catch_exceptions=False)
 
 
@@ -79,10 +79,11 @@ def test_a_series_is_measured_on_its_base_commit(repository: Path, tmp_path: Pat
     ended = run(repository, mailbox(tmp_path, two_patches(base=base)))
 
     assert ended.exit_code == 0, ended.stderr
-    assert ended.stdout.startswith("5 regressions, 2 unchanged of 7 cases\n")
+    said, verdicts, *_ = ended.stdout.splitlines()
+    assert said == f"Base is {base[:12]}, the base-commit of the series"
+    assert verdicts == "5 regressions, 2 unchanged of 7 cases"
     assert "(bpf: Make it slow)" in ended.stdout
     assert "head is v1 of the series in series.mbox, 2 patches" in ended.stdout
-    assert f"base is its base-commit, {base[:12]}" in ended.stdout
 
 
 def test_a_series_without_a_base_is_measured_on_the_one_that_is_said(repository: Path, tmp_path: Path) -> None:
@@ -119,7 +120,19 @@ def test_of_a_base_that_does_not_exist_that_alone_is_said(
     sides = (
         ["--arm", "base=nosuch", "--arm", f"head=series={file}"] if as_arms else ["--base", "nosuch", "--series", file]
     )
-    words = ["run", "--tree", repository, *sides, "--mode", "icount", "--cache", tmp_path / "cache", "--dry-run"]
+    words = [
+        "run",
+        "--tree",
+        repository,
+        *sides,
+        "--suite",
+        "local-storage",
+        "--mode",
+        "icount",
+        "--cache",
+        tmp_path / "cache",
+        "--dry-run",
+    ]
 
     ended = CliRunner().invoke(main, [str(word) for word in words], catch_exceptions=False)
 

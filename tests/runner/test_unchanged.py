@@ -9,16 +9,10 @@ import pytest
 
 from cliffwatch.failure import Failure
 from cliffwatch.samples import CaseKey, CaseOutcome
+from cliffwatch_runner.build.cache import executed as module
+from cliffwatch_runner.build.cache.executed import Executed, joined, keep_executed, read_kept
 from cliffwatch_runner.build.kernel import Kernel
-from cliffwatch_runner.run.unchanged_builds import executed as module
-from cliffwatch_runner.run.unchanged_builds.executed import (
-    Executed,
-    joined,
-    keep_executed,
-    kept_key,
-    read_executed,
-    read_kept,
-)
+from cliffwatch_runner.run.unchanged_builds.executed import kept_key, read_executed
 from cliffwatch_runner.run.unchanged_builds.leaving_out import CountsToKeep, Limited, leave_out_unchanged
 
 LOOKUP = CaseKey("local-storage", "local-storage-cache-seq-get", (("nr_maps", "16"),))

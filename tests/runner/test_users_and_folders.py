@@ -24,7 +24,20 @@ CLIFFWATCH = Path(sys.executable).parent / "cliffwatch"
 
 def refused(repository: Path, folder: Path, *arguments: str, **env: str) -> "subprocess.CompletedProcess[str]":
     """`cliffwatch run` without root's powers, in `folder`; it has to end before it builds anything."""
-    argv = [str(CLIFFWATCH), "run", "--tree", str(repository), "--base", "v6.12", "--head", "HEAD", "--mode", "icount"]
+    argv = [
+        str(CLIFFWATCH),
+        "run",
+        "--tree",
+        str(repository),
+        "--base",
+        "v6.12",
+        "--head",
+        "HEAD",
+        "--suite",
+        "local-storage",
+        "--mode",
+        "icount",
+    ]
     return subprocess.run(
         as_ordinary_user([*argv, *arguments]),
         cwd=folder,

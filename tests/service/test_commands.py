@@ -145,7 +145,8 @@ def test_submit_asks_follows_and_prints_what_was_found(
     running.enrol("emulated-x86-64", "icount")
     worker = threading.Thread(target=work)
     worker.start()
-    arguments = ["--url", running.url, "--token-file", str(token), "--tree", url, "--base", "v6.12", "--head", "master"]
+    arguments = ["--url", running.url, "--token-file", str(token), "--tree", url, "--base", "v6.12..master"]
+    arguments += ["--suite", "local-storage"]
     asked = CliRunner().invoke(
         main, ["submit", *arguments, "--on", "emulated-x86-64:icount", "--profile", "smoke", "--boots", "1"]
     )
@@ -155,6 +156,41 @@ def test_submit_asks_follows_and_prints_what_was_found(
     assert "measure" in asked.stderr
     assert re.search(r"request [0-9a-f-]{36}, 1 job$", asked.stderr, re.MULTILINE)
     assert "warning: no host of emulated-x86-64:icount is online: one was last seen at" in asked.stderr
+
+
+def test_submit_asks_for_the_merge_base_of_a_branch_and_says_so(running: Any, served_tree: Any, tmp_path: Path) -> None:
+    url, repository = served_tree
+    parted = toy.git(repository, "rev-parse", "HEAD")
+    toy.git(repository, "checkout", "--quiet", "-b", "topic")
+    head = toy.change(repository, "kernel/bpf/core.c", "int core = 2;\n", "bpf: Change core")
+    toy.git(repository, "checkout", "--quiet", "master")
+    toy.change(repository, "kernel/bpf/core.c", "int core = 3;\n", "bpf: Change core otherwise")
+    token = tmp_path / "token"
+    token.write_text(running.tokens["upload"])
+    token.chmod(0o600)
+    running.enrol("emulated-x86-64", "icount")
+    words = [
+        "submit",
+        "--url",
+        running.url,
+        "--token-file",
+        str(token),
+        "--tree",
+        url,
+        "--on",
+        "emulated-x86-64:icount",
+    ]
+
+    asked = CliRunner().invoke(main, [*words, "--base", "master", "--head", "topic", "--detach"])
+    assert asked.exit_code == 0, asked.output
+    said = f"Base is {parted[:12]}, the merge base of master and topic: 1 commit of topic, without 1 newer commit of master"
+    assert said in asked.stderr.replace("\n", " ")
+    (row,) = running.rows("SELECT base_commit, head_commit, suites, note FROM request")
+    assert row == {"base_commit": parted, "head_commit": head, "suites": ["auto"], "note": said}
+
+    older = CliRunner().invoke(main, [*words, "--base", "topic", "--head", "v6.12", "--detach"])
+    assert older.exit_code == 2
+    assert "head v6.12 is older than base topic" in older.stderr
 
 
 @pytest.mark.parametrize(
@@ -171,6 +207,7 @@ def test_a_request_that_cannot_be_made_says_why(
     running: Any, served_tree: Any, tmp_path: Path, change: dict[str, str], code: int, says: str
 ) -> None:
     running.enrol("emulated-x86-64", "icount")
+    toy.change(served_tree[1], "notes", "one\n", "bpf: Take notes")
     token = tmp_path / "token"
     token.write_text(running.tokens["upload"])
     token.chmod(0o600)

@@ -207,7 +207,6 @@ TWO = [arm("a"), arm("b")]
         (body(shapes=[{}]), "a shape names nothing"),
         (body(said=b"another"), "p is not as the setup lists it"),
         ({**body(), "contents": []}, "p is not as the setup lists it"),
-        (asked(suites=[]), "a request names a suite at least"),
         (asked(setup={"files": [listed("a"), listed("a/b")]}), "'a' is a file and the folder of another one"),
         (body(content=b"x" * (4 << 20) + b"x"), "more than 4.0 MiB in all"),
     ],

@@ -84,6 +84,8 @@ def _opening(compared: ComparisonSet) -> Iterator[str]:
 
 
 def _facts(compared: ComparisonSet, context: ReportContext) -> Iterator[str]:
+    for text in context.chosen:
+        yield from textwrap.wrap(text, _WIDTH)
     yield f"in all: {sentence(compared)}"
     yield f"trials: {trials(compared)}"
     yield f"mode: {compared.mode or 'unknown'}"

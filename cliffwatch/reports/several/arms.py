@@ -9,7 +9,7 @@ from cliffwatch.comparing.comparison import ComparisonSet
 from cliffwatch.reports import figures
 from cliffwatch.reports.commit import WIDTH, commit_report, cut
 from cliffwatch.reports.context import ReportContext, sentence, shared_warnings, without_shared_warnings
-from cliffwatch.reports.markdown import code, escaped, markdown_report, word
+from cliffwatch.reports.markdown import chosen_lines, code, escaped, markdown_report, word
 from cliffwatch.reports.several.matrix import arm_names, cell, matrix, matrix_lines
 from cliffwatch.reports.styles import Styles, plain, visible
 from cliffwatch.reports.text import text_report
@@ -22,7 +22,8 @@ def text_of_arms(
     styles = Styles(colour=colour)
     names = [plain(name) for name in arm_names(compared)]
     room = max(map(len, names))
-    lines = [styles("strong", f"{len(names)} arms, each against {names[0]}")]
+    lines = [plain(line) for text in context.chosen for line in textwrap.wrap(text, width)]
+    lines.append(styles("strong", f"{len(names)} arms, each against {names[0]}"))
     for warning in shared_warnings(compared):
         lines += [styles("doubt", plain(line)) for line in textwrap.wrap(warning, width, break_on_hyphens=False)]
     lines.append(f"  {names[0]:<{room}}  {plain(compared[0].base.label)}")
@@ -41,7 +42,7 @@ def text_of_arms(
 def markdown_of_arms(compared: Sequence[ComparisonSet], context: ReportContext) -> str:
     """For a pull request: the matrix, and each arm's report folded away."""
     base, *heads = arm_names(compared)
-    lines = [f"### {len(heads) + 1} arms, each against {code(base)}", ""]
+    lines = [f"### {len(heads) + 1} arms, each against {code(base)}", "", *chosen_lines(context.chosen)]
     lines += [line for warning in shared_warnings(compared) for line in (f"**{escaped(warning)}**", "")]
     lines += [f"- {code(each.head.name)}: {code(each.head.label)}: {sentence(each)}" for each in compared]
     lines += ["", f"| case | {code(base)} | unit | {' | '.join(map(code, heads))} |"]
@@ -66,6 +67,7 @@ def commit_of_arms(compared: Sequence[ComparisonSet], context: ReportContext) ->
     room = max(map(len, names))
     labels = (compared[0].base.label, *(each.head.label for each in compared))
     lines = [f"{len(names)} arms, each against {names[0]}:"]
+    lines += [line for text in context.chosen for line in textwrap.wrap(text, WIDTH)]
     lines += [
         line for warning in shared_warnings(compared) for line in textwrap.wrap(warning, WIDTH, break_on_hyphens=False)
     ]
@@ -92,10 +94,11 @@ def _title(each: ComparisonSet) -> str:
 
 
 def _of_one(each: ComparisonSet, context: ReportContext, *, first: bool, last: bool) -> ReportContext:
-    """Failures of this arm, and of base with the first one; notes and folder below the last one."""
+    """Failures of this arm, and of base with the first one; notes and folder below the last one. What was chosen is above all of them."""
     names = {each.head.name, each.base.name} if first else {each.head.name}
     return replace(
         context,
+        chosen=(),
         failures=tuple(failure for failure in context.failures if failure.arm in names),
         notes=context.notes if last else (),
         folder=context.folder if last else None,

@@ -12,6 +12,7 @@ from cliffwatch.formats.reading import Wrong, read_as
 from cliffwatch.formats.result_directory import Run, read_run
 from cliffwatch.formats.values import Commit, Part
 from cliffwatch.stats.history.culprits.question import Sought
+from cliffwatch_runner.plan.arms import ArmRequest
 from cliffwatch_runner.plan.request import RunRequest
 from cliffwatch_runner.results.files import write_document
 from cliffwatch_runner.run.bisection.asked import Asked, bisected
@@ -40,7 +41,7 @@ class WatchedBranch(Part, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watching:
-    """What is watched, and where results and state lie. `request` says how it is measured; its base and head are filled in."""
+    """What is watched, and where results and state lie. `request` says how it is measured; its arms are filled in."""
 
     repository: Path
     branch: str
@@ -85,7 +86,8 @@ def watch_branch(asked: Watching, progress: Progress, stop: threading.Event) -> 
 
 
 def _measured(asked: Watching, ends: WatchedRange, progress: Progress, stop: threading.Event) -> Run | Halted:
-    request = replace(asked.request, base=ends.base, head=ends.head, out=asked.out / "run")
+    arms = (ArmRequest(name="base", rev=ends.base), ArmRequest(name="head", rev=ends.head))
+    request = replace(asked.request, arms=arms, out=asked.out / "run")
     ended = carry_out(request, progress, stop)
     if isinstance(ended, tuple) or ended.interrupted:
         return Halted(ended if isinstance(ended, tuple) else ())
@@ -115,7 +117,7 @@ def _with_culprits(
         history = read_history(asked.repository, measured.base, measured.head)
         if isinstance(history, Failure):
             return Halted((history,))
-        request = replace(asked.request, base=history.good, head=history.bad, cases=cases)
+        request = replace(asked.request, cases=cases)
         folder = asked.out / f"bisect-{way}"
         log = folder / "bisect.log"
         question = Asked(asked.repository, history, request, (request.mode,), way, folder, log)

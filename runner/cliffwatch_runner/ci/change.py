@@ -5,6 +5,7 @@ from pathlib import Path
 
 import msgspec
 
+from cliffwatch.counting import counted
 from cliffwatch.failure import Failure, wrong_usage
 from cliffwatch.pull_request.mailing_list_series import (
     BranchCommit,
@@ -16,14 +17,15 @@ from cliffwatch.pull_request.mailing_list_series import (
 from cliffwatch.pull_request.policy import DEFAULT, FILE_NAME, LIBRARY_DEFAULT, Policy, read_policy
 from cliffwatch_runner.ci.event import Event, PullRequest, Push
 from cliffwatch_runner.ci.job_plan import JobPlan, LibraryPlan, Subject, planned
+from cliffwatch_runner.ci.policy_suites import suites_of_policy
 from cliffwatch_runner.source.access import Trust
 from cliffwatch_runner.source.go_modules import declared_module, is_module_path
 from cliffwatch_runner.source.named_repository import read_repository
+from cliffwatch_runner.source.ranges.ends import choose_base, read_ends
+from cliffwatch_runner.source.tree import Tree
 
-_LOOKED_AT = 300
-"""Commits of a branch of which the files are looked at; what lies further down counts."""
-
-_BELOW = 20
+_LOOKED_AT, _BELOW = 300, 20
+"""Commits of a branch of which the files are looked at, and of those below it; what lies further down counts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +39,9 @@ class ManualChoices:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Ends:
-    """`tip` is the commit whose policy counts; `merge_base` and `head` are the ends before CI's own commits are left out."""
+    """`tip` is the commit whose policy counts; `merge_base` and `head` are the ends before CI's own commits are left out. `chosen` says which commit
+    was taken as base, where the names do not.
+    """
 
     tip: str
     merge_base: str
@@ -47,6 +51,7 @@ class _Ends:
     pull_request: int | None = None
     series: int | None = None
     branch: str | None = None
+    chosen: str = ""
 
 
 def default_policy(subject: Subject) -> Policy:
@@ -108,7 +113,7 @@ def _planned(tree: Path, ends: _Ends, policy: Policy) -> JobPlan:
     counting = counting_range(
         _commits(tree, ends.merge_base, ends.head), merge_base=ends.merge_base, head=ends.head, recorded=ends.recorded
     )
-    notes = []
+    notes = [f"{ends.chosen}."] if ends.chosen else []
     if counting.head != ends.head:
         notes.append("Commits that touch CI files alone are left out of head.")
     if counting.base != ends.merge_base:
@@ -118,6 +123,13 @@ def _planned(tree: Path, ends: _Ends, policy: Policy) -> JobPlan:
     followed = ends.branch is None or policy.follows(ends.branch, otherwise=True)
     if not followed:
         notes.append(f"Nothing is measured: {FILE_NAME} of the base branch does not follow this branch.")
+    suites = suites_of_policy(tree, policy, counting) if followed and counting.commits else None
+    if isinstance(suites, Failure):
+        notes.append(f"Nothing is measured: {suites.message}. {suites.next_step[0].upper()}{suites.next_step[1:]}.")
+        followed = False
+    elif suites is not None:
+        notes += [f"{suites.sentence}."] if suites.sentence else []
+        policy = replace(policy, suites=suites.names)
     measured = len(counting.commits) if followed else 0
     return planned(
         policy,
@@ -141,6 +153,7 @@ def _of_pull_request(event: PullRequest, tree: Path) -> _Ends | Failure:
         tip=event.base,
         merge_base=merge_base,
         head=event.head,
+        chosen=_sentence(tree, "the base branch", event.base, merge_base),
         trust="outside" if event.fork else "followed",
         recorded=read_series_record(event.body).upstream if series is not None else None,
         pull_request=event.number,
@@ -167,6 +180,7 @@ def _of_push(event: Push, tree: Path) -> _Ends | Failure:
         tip=tip,
         merge_base=merge_base,
         head=event.after,
+        chosen=_sentence(tree, "the default branch" if since == tip else "what was pushed before", since, merge_base),
         trust="followed",
         series=None if series is None else series.series,
         branch=event.branch,
@@ -182,22 +196,37 @@ def _is_line(tree: Path, event: Push, tip: str) -> bool:
 
 
 def _by_hand(default_branch: str, tree: Path, choices: ManualChoices) -> _Ends | Failure:
-    tip = commit_of(tree, f"refs/remotes/origin/{default_branch}") or commit_of(tree, f"refs/heads/{default_branch}")
-    head = _named(tree, choices.head or "HEAD")
-    if tip is None or head is None:
-        return _no_commit(f"the branch {default_branch!a}" if tip is None else f"the head {choices.head!a}")
-    base = _named(tree, choices.base) if choices.base else tip
-    if base is None:
-        return _no_commit(f"the base {choices.base!a}")
-    # Whoever names a base has chosen it: nothing of it is left out for a merge base.
-    merge_base = base if choices.base else _merge_base(tree, base, head)
-    if isinstance(merge_base, Failure):
-        return merge_base
-    return _Ends(tip=tip, merge_base=merge_base, head=head, trust="outside")
+    named = read_ends(choices.base, choices.head)
+    if isinstance(named, Failure):
+        return named
+    default = next((name for name in (f"origin/{default_branch}", default_branch) if commit_of(tree, name)), None)
+    if default is None:
+        return _no_commit(f"the branch {default_branch!a}")
+    ends = replace(
+        named, base=_name_here(tree, named.base) if named.base else default, head=_name_here(tree, named.head or "HEAD")
+    )
+    tip, base, head = (commit_of(tree, name or "") for name in (default, ends.base, ends.head))
+    if tip is None or base is None or head is None:
+        return _no_commit(f"the head {named.head!a}" if head is None else f"the base {named.base!a}")
+    repository = Tree(spec=str(tree), kind="repository", location=str(tree), mirror=tree, access="own")
+    chosen = choose_base(repository, ends, base, head)
+    if isinstance(chosen, Failure):
+        return chosen
+    return _Ends(tip=tip, merge_base=chosen.commit, head=head, chosen=chosen.sentence, trust="outside")
 
 
-def _named(tree: Path, name: str) -> str | None:
-    return commit_of(tree, name) or commit_of(tree, f"refs/remotes/origin/{name}")
+def _name_here(tree: Path, name: str) -> str:
+    """The name by which the check-out has a revision: it has other branches as those of origin."""
+    return name if commit_of(tree, name) is not None else f"origin/{name}"
+
+
+def _sentence(tree: Path, what: str, named: str, merge_base: str) -> str:
+    """Which commit is base, where it is not the newest one of `what`."""
+    if named == merge_base:
+        return ""
+    listed = read_repository(tree, ["rev-list", "--count", f"{merge_base}..{named}"])
+    newer = counted(int(listed.output), "newer commit") if listed.ok else "newer commits"
+    return f"Base is {merge_base[:12]}, the merge base of {what} and head, without {newer} of {what}"
 
 
 def _policy_of(event: Event, tree: Path, tip: str, default: Policy) -> Policy | Failure:

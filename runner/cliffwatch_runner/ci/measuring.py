@@ -90,7 +90,7 @@ def _library_request(
         for name, folder in folders.items()
     )
     access: TreeAccess = "public" if is_url(tree) else "own"
-    return replace(_request(plan, target, place), tree=tree, tree_access=access, base=None, head=None, arms=arms)
+    return replace(_request(plan, target, place), tree=tree, tree_access=access, arms=arms)
 
 
 def unfit_for_walltime(cache: Path) -> Failure | None:
@@ -111,8 +111,10 @@ def _request(plan: JobPlan, target: Target, place: Place) -> RunRequest:
     return RunRequest(
         tree=place.tree,
         tree_access=place.access,
-        base=plan.base,
-        head=plan.head,
+        base=None,
+        head=None,
+        arms=(ArmRequest(name="base", rev=plan.base), ArmRequest(name="head", rev=plan.head)),
+        chosen=tuple(note.removesuffix(".") for note in plan.notes),
         patch=None,
         suites=plan.suites,
         profile=plan.profile,

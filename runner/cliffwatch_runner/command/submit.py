@@ -4,6 +4,7 @@ import hashlib
 import json
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
@@ -26,11 +27,9 @@ from cliffwatch.reports.json_reading import arm_sets_of
 from cliffwatch.reports.several.arms import text_of_arms
 from cliffwatch.reports.styles import plain
 from cliffwatch.samples import DEFAULT_MODE, target_named
-from cliffwatch.trees.addresses import has_credentials
 from cliffwatch_runner.command.options.arms import arm_options, take_arms, two_arms
 from cliffwatch_runner.command.options.suites import suite_options, take_suites
-from cliffwatch_runner.source.access import fetching
-from cliffwatch_runner.source.git import git
+from cliffwatch_runner.command.submitted_ends import commit_named, named_ends
 from cliffwatch_runner.upload.answers import Events, Job, JobQueue, MadeRequest
 from cliffwatch_runner.upload.client import Answered, Client, Refused, Reply
 from cliffwatch_runner.upload.setup_files import Brought, bring
@@ -85,6 +84,8 @@ def submit(url: str, token_file: Path | None, detach: bool, key: str | None, **o
     work = _work(options)
     if isinstance(work, Failure):
         raise SystemExit(echo_failure(work))
+    if work.note:
+        console.print(work.note, markup=False)
     body = as_json(work)
     key = key or hashlib.sha256(json.dumps([body, time.strftime("%Y-%m-%d")], sort_keys=True).encode()).hexdigest()[:32]
     client = Client(url, token)
@@ -107,7 +108,12 @@ def _work(options: FreeJson) -> AskedWork | Failure:
     if isinstance(arms, Failure):
         return arms
     suites, folders = take_suites(options)
-    arms = arms or two_arms(options)
+    tree, chosen = options["tree"], ""
+    if not arms:
+        ends = named_ends(tree, options)
+        if isinstance(ends, Failure):
+            return ends
+        chosen, arms = ends.sentence, two_arms(options, ends.base, ends.head)
     if isinstance(arms, Failure):
         return arms
     brought = Brought(
@@ -119,8 +125,7 @@ def _work(options: FreeJson) -> AskedWork | Failure:
         build_image=options["build_image"],
         only_affected=options["only_affected"],
     )
-    tree = options["tree"]
-    parcel = bring(brought, cache(partial(_commit, tree)))
+    parcel = bring(brought, cache(partial(commit_named, tree)))
     if isinstance(parcel, Failure):
         return parcel
     setup, contents = parcel
@@ -134,6 +139,7 @@ def _work(options: FreeJson) -> AskedWork | Failure:
         head=head,
         targets=tuple(_target(target) for target in options["targets"]),
         suites=suites,
+        note=chosen,
         setup=setup,
         contents=contents,
     )
@@ -160,27 +166,6 @@ def _target(text: str) -> Target:
         raise click.BadParameter(f"{text!r} is no target: write PLATFORM:MODE, such as amd-rome:walltime")
     platform, mode = target
     return Target(platform=platform, mode=mode)
-
-
-def _commit(tree: str, name: str) -> str:
-    if has_credentials(tree):
-        raise SystemExit(
-            _failed(
-                "usage",
-                "the address of the tree carries credentials",
-                "name it without them: hosts fetch what anybody may, or what an administrator allows",
-            )
-        )
-    if len(name) == 40 and all(letter in "0123456789abcdef" for letter in name):
-        return name
-    reach = fetching(tree, "own")
-    if isinstance(reach, Failure):
-        raise SystemExit(echo_failure(reach))
-    listed = git(["ls-remote", "--", reach.url, name, f"{name}^{{}}"], fetching=reach)
-    rows = [line.split("\t") for line in listed.output.splitlines() if "\t" in line] if listed.ok else []
-    if not rows:
-        raise SystemExit(_failed("usage", f"{tree} has no {name!r}", "name a branch, a tag or a whole commit"))
-    return next((row[0] for row in rows if row[1].endswith("^{}")), rows[0][0])
 
 
 def _answered(reply: Reply, kind: type[P]) -> P:
@@ -245,11 +230,12 @@ def _report(client: Client, jobs: Sequence[Job], pages: Sequence[str], console: 
 def _print_comparison(compared: RunComparison) -> None:
     """The primary rows of base and head; of other arms the matrix and each arm's report."""
     if [arm.name for arm in compared.arms] != ["base", "head"]:
-        text = text_of_arms(arm_sets_of(compared), NO_CONTEXT, colour=False, all_metrics=False)
+        context = replace(NO_CONTEXT, chosen=compared.chosen)
+        text = text_of_arms(arm_sets_of(compared), context, colour=False, all_metrics=False)
         click.echo(text, nl=False)
         return
-    for warning in dict.fromkeys(each.text for each in compared.warnings):
-        click.echo(plain(warning))
+    for text in (*compared.chosen, *dict.fromkeys(each.text for each in compared.warnings)):
+        click.echo(plain(text))
     for row in compared.comparisons:
         if row.primary:
             change = "~" if row.change is None else f"{row.change:+.2%}"

@@ -12,8 +12,8 @@ from cliffwatch_runner.build.kernel_config import read_fragments
 from cliffwatch_runner.build.toolchain import ToolChoice, ask, installable
 from cliffwatch_runner.host.facts import NAMED_PLATFORMS
 from cliffwatch_runner.plan.arm_words.modules import wrong_modules
-from cliffwatch_runner.plan.own_suites import chosen_suites, wrong_programs_input
 from cliffwatch_runner.plan.request import RunRequest
+from cliffwatch_runner.plan.suites.own import chosen_suites, wrong_programs_input
 
 _PLATFORM = re.compile(r"[A-Za-z0-9][\w.+-]{0,99}", re.ASCII)
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from cliffwatch.catalogue.discovery import ALL, DISCOVERED
+from cliffwatch.catalogue.discovery import ALL, AUTO, DISCOVERED
 from cliffwatch.catalogue.load import Catalogue, load_catalogue
 from cliffwatch.catalogue.suite import Suite
 from cliffwatch.failure import Failure, wrong_usage
@@ -17,10 +17,11 @@ from cliffwatch_runner.host.facts import host_record, platform_name
 from cliffwatch_runner.host.programs import find_udev, find_virtme_run, guest_programs, program_versions
 from cliffwatch_runner.plan.arguments import wrong_arguments
 from cliffwatch_runner.plan.objects import object_of, objects_of_tree, with_objects
-from cliffwatch_runner.plan.own_suites import chosen_suites, read_data
 from cliffwatch_runner.plan.request import RunRequest
 from cliffwatch_runner.plan.shapes import in_shapes
 from cliffwatch_runner.plan.subjects import Subject, Subjects, compared_revisions, resolve_subjects, wrong_subjects
+from cliffwatch_runner.plan.suites.auto import with_auto_suites
+from cliffwatch_runner.plan.suites.own import chosen_suites, read_data
 from cliffwatch_runner.plan.writable_folders import RESULTS_HOME
 from cliffwatch_runner.sandbox.isolation import choose_guest_sandbox, choose_sandbox, refused_path, unreachable
 from cliffwatch_runner.sandbox.limits import SandboxLimits, changed, host_limits, refusal
@@ -42,9 +43,10 @@ NO_UDEV = Failure(
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResolvedRequest:
     """What a request means on this host. Arms may be of the same revision; `bench` is the revision whose bench serves all of them, and
-    `bench_from` how it was named. Suites of `may_lack` came with `all` and were not named: those whose program does not build here are left out.
+    `bench_from` how it was named. Suites of `may_lack` came with `all` or `auto` and were not named: those whose program does not build here are left out.
     `objects` are those of the tree's selftests that the profile's cases verify, each arm's own unless `one_bench` says that all come from
-    `bench`.
+    `bench`. `chosen` are sentences for the first lines of plan and report: which commits and suites stand for what was named.
+    `named_suites` are the request's, with the chosen ones in place of `auto`.
     """
 
     tree: Tree
@@ -57,6 +59,8 @@ class ResolvedRequest:
     catalogue: Catalogue
     suites: tuple[Suite, ...]
     notes: tuple[str, ...]
+    chosen: tuple[str, ...] = ()
+    named_suites: tuple[str, ...] = ()
     data: GuestData | None = None
     discovers: bool = False
     may_lack: frozenset[str] = frozenset()
@@ -117,6 +121,12 @@ def resolve_request(request: RunRequest) -> ResolvedRequest | Failures:
     subjects = resolve_subjects(request, tree)
     if isinstance(subjects, tuple):
         return subjects
+    by_change = with_auto_suites(request, subjects.arms, tree.mirror, catalogue)
+    if isinstance(by_change, Failure):
+        return (by_change,)
+    asked, (request, on_suites) = request.suites, by_change
+    suites = chosen_suites(request, catalogue)
+    assert not isinstance(suites, Failure)  # the names are those of the catalogue
     bench_from, bench = _bench(request.bench_from, subjects, tree)
     if isinstance(bench, Failure):
         return (bench,)
@@ -133,14 +143,19 @@ def resolve_request(request: RunRequest) -> ResolvedRequest | Failures:
         catalogue=catalogue,
         suites=tuple(in_shapes(suite, request.shapes) for suite in expanded),
         notes=subjects.notes,
+        chosen=(*subjects.chosen, *((on_suites,) if on_suites else ())),
+        named_suites=request.suites,
         data=data,
         discovers=DISCOVERED in request.suites,
-        may_lack=frozenset(suite.name for suite in suites) - set(request.suites)
-        if ALL in request.suites
-        else frozenset(),
+        may_lack=_may_lack(suites, asked),
         objects=_objects(request, expanded) if data is None or not data.objects else frozenset(),
         one_bench=request.bench_from != "head",
     )
+
+
+def _may_lack(suites: Sequence[Suite], asked: Sequence[str]) -> frozenset[str]:
+    """Of the suites, those that nobody named."""
+    return frozenset(suite.name for suite in suites) - set(asked) if {ALL, AUTO} & set(asked) else frozenset()
 
 
 def _with_objects(

@@ -20,13 +20,13 @@ ICOUNT_BOOTS = {"smoke": 1, "standard": 2, "full": 2}
 class RunRequest:
     """One call of `cliffwatch run`. `notable` is a fraction; None for the defaults, or what an interrupted run was given.
     `explain` names the cases that the report will explain; `tree_access` is the right by which the tree is fetched.
-    `base` and `head` are None where `series`, a mailbox, says them itself; `kernel`, a prebuilt one, is the head. They are the short form
-    of two `arms`, which stand alone where there are any. `own_suites` are folders of the user's; `bench_args` go to what only the tree has,
+    `base` and `head` are None where `series`, a mailbox, says them itself; `kernel`, a prebuilt one, is the head. They are as a person
+    names them: one may be a range, and a branch as `base` means the merge base. `arms` stand alone where there are any, and are taken as named. `own_suites` are folders of the user's; `bench_args` go to what only the tree has,
     and `data` is a file that programs read. `cases` are patterns of those that are measured, none for all. Every case is measured in each of `shapes`, where it asks for none itself.
     `function_counts`: instructions are counted by function where they are counted at all, and this host can. `only_affected` is a
     result directory whose counts say what cases execute, or `kept` for what earlier runs left in the cache: cases that no arm can have changed
     are left out. `perf_profile`: cases that changed are booted once more with perf around them. `answered` are cases that icount answered already:
-    they are not measured. `reuse`: where no folder is named, a complete run of the same content is taken and not measured again.
+    they are not measured. `chosen` are sentences for the first lines of plan and report, by whoever chose base and head. `reuse`: where no folder is named, a complete run of the same content is taken and not measured again.
     """
 
     tree: str
@@ -69,6 +69,7 @@ class RunRequest:
     only_affected: Path | Literal["kept"] | None = None
     perf_profile: bool = False
     answered: frozenset[CaseKey] = frozenset()
+    chosen: tuple[str, ...] = ()
     reuse: bool = False
 
     @property

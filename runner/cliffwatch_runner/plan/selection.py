@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from cliffwatch.catalogue.discovery import ALL, DISCOVERED, Missing, Unsupported, discovered_suite, support
+from cliffwatch.catalogue.discovery import ALL, AUTO, DISCOVERED, Missing, Unsupported, discovered_suite, support
 from cliffwatch.catalogue.load import Catalogue
 from cliffwatch.catalogue.suite import PlannedCase, Profile, Suite
 from cliffwatch.comparing.loops.empty_loop import loop_among
@@ -26,18 +26,18 @@ class Selection:
 
 
 def choose_suites(catalogue: Catalogue, names: Sequence[str]) -> tuple[Suite, ...] | Failure:
-    """The named suites of the catalogue, or every one for `all`; `discovered` is none of them and passed over here."""
+    """The named suites of the catalogue, or every one for `all`; `auto` and `discovered` are none of them and passed over here."""
     known = {suite.name: suite for suite in catalogue.suites}
     for name in names or ("",):
-        if name not in known and name not in (ALL, DISCOVERED):
+        if name not in known and name not in (ALL, AUTO, DISCOVERED):
             return Failure(
                 whose="usage",
                 message=f"there is no suite '{name}'",
-                next_step=f"choose among: {', '.join([ALL, *sorted(known), DISCOVERED])} (cliffwatch suites)",
+                next_step=f"choose among: {', '.join([AUTO, ALL, *sorted(known), DISCOVERED])} (cliffwatch suites)",
             )
     if ALL in names:
         return catalogue.suites
-    return tuple(known[name] for name in names if name != DISCOVERED)
+    return tuple(known[name] for name in names if name in known)
 
 
 def select_cases(

@@ -1,6 +1,6 @@
 """What the arms of a run are of: revisions with patches or a series on them, and prebuilt kernels."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -8,6 +8,7 @@ from cliffwatch.failure import Failure, wrong_usage
 from cliffwatch.samples import compared_arms
 from cliffwatch_runner.plan.arms import NO_SETTINGS, ArmRequest, ArmSettings, wrong_arms
 from cliffwatch_runner.plan.request import RunRequest
+from cliffwatch_runner.source.ranges.ends import NamedEnds, choose_base, read_ends, same_files
 from cliffwatch_runner.source.revision import Revision
 from cliffwatch_runner.source.series.applying import apply_series
 from cliffwatch_runner.source.series.mailbox import Series, read_series
@@ -39,9 +40,12 @@ class Subject:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subjects:
-    """The arms in their order, the first of which is what the others are compared with; `notes` say what was chosen for the reader."""
+    """The arms in their order, the first of which is what the others are compared with. `chosen` say which commits were taken for the
+    names, the first lines of plan and report; `notes` are for its end.
+    """
 
     arms: tuple[Subject, ...]
+    chosen: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
     @property
@@ -69,13 +73,19 @@ def _wrong_arms(request: RunRequest) -> Failure | None:
 
 
 def _wrong_two(request: RunRequest) -> Failure | None:
+    ends = read_ends(request.base, request.head)
+    if isinstance(ends, Failure):
+        return ends
+    if ends.head != request.head and (request.kernel is not None or request.series is not None):
+        option = "--kernel" if request.kernel is not None else "--series"
+        return wrong_usage(f"a range names base and head, and {option} is the head", "name one revision with --base")
     if request.kernel is not None and (request.head is not None or request.patch is not None or request.series):
         return wrong_usage("--kernel is the head itself", "leave out --head, --patch and --series")
     if request.series is not None:
         also = request.head is not None or request.patch is not None
         return wrong_usage("--series makes the head itself", "leave out --head and --patch") if also else None
     needed = ("base",) if request.kernel is not None else ("base", "head")
-    missing = [f"--{name}" for name in needed if getattr(request, name) is None]
+    missing = [f"--{name}" for name in needed if getattr(ends, name) is None]
     if not missing:
         return None
     return wrong_usage(
@@ -90,9 +100,10 @@ def resolve_subjects(request: RunRequest, tree: Tree) -> Subjects | tuple[Failur
     resolved: list[Subject] = []
     notes: list[str] = []
     failures: list[Failure] = []
-    arms = request.arms or _two_arms(request)
-    if isinstance(arms, Failure):
-        return (arms,)
+    named = NamedArms(arms=request.arms) if request.arms else _two_arms(request, tree)
+    if isinstance(named, Failure):
+        return (named,)
+    arms, chosen = named.arms, [*request.chosen, *named.chosen]
     compared = compared_arms(arm.name for arm in arms)
     for arm in arms:
         if arm.series is not None and arm.rev is None and failures:  # what it was to be put on is among them
@@ -100,19 +111,47 @@ def resolve_subjects(request: RunRequest, tree: Tree) -> Subjects | tuple[Failur
             failures += [series] if isinstance(series, Failure) else []
             continue
         first = next((each.revision for each in resolved if each.revision is not None), None)
-        subject = _subject(arm, tree, first, notes)
+        subject = _subject(arm, tree, first, chosen, notes)
         if isinstance(subject, Failure) and subject.whose == "usage" and arm.name not in compared:
             notes.append(f"the anchor is not measured: {subject.message}")
         elif isinstance(subject, Failure):
             failures.append(subject)
         else:
             resolved.append(Subject(arm=arm.name, of=subject, settings=arm.settings))
-    return tuple(failures) if failures else Subjects(arms=tuple(resolved), notes=tuple(notes))
+    if failures:
+        return tuple(failures)
+    return Subjects(
+        arms=tuple(resolved),
+        chosen=tuple(dict.fromkeys((*chosen, *_equal_arms(resolved, compared)))),
+        notes=tuple(notes),
+    )
 
 
-def _two_arms(request: RunRequest) -> Sequence[ArmRequest] | Failure:
+def _equal_arms(arms: Sequence[Subject], compared: Sequence[str]) -> Iterator[str]:
+    """Sentences for arms that differ from the first one in nothing."""
+    first, *others = (arm for arm in arms if arm.arm in compared)
+    for arm in others:
+        if first.revision is not None and arm.revision is not None and arm.settings == first.settings:
+            sentence = same_files(first.revision, arm.arm, arm.revision)
+            yield from (sentence,) if sentence else ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamedArms:
+    """Arms as they are to be resolved; `chosen` says which commit was taken for base."""
+
+    arms: tuple[ArmRequest, ...]
+    chosen: tuple[str, ...] = ()
+
+
+def _two_arms(request: RunRequest, tree: Tree) -> NamedArms | Failure:
     """Base and head, of which they are the short form; a series may say its base itself."""
-    base = request.base
+    ends = read_ends(request.base, request.head)
+    if isinstance(ends, Failure):
+        return ends
+    if request.series is None and request.kernel is None:
+        return _two_revisions(request, ends, tree)
+    base = ends.base
     if base is None and request.series is not None:
         series = read_series(request.series)
         if isinstance(series, Failure):
@@ -120,9 +159,27 @@ def _two_arms(request: RunRequest) -> Sequence[ArmRequest] | Failure:
         base = series.base
         if base is None:
             return _baseless(request.series, "--base")
+    head = ArmRequest(name="head", kernel=request.kernel, series=request.series)
+    return NamedArms(arms=(ArmRequest(name="base", rev=base), head))
+
+
+def _two_revisions(request: RunRequest, ends: NamedEnds, tree: Tree) -> NamedArms | Failure:
+    """The commits of base and head. Names that the tree does not have are left to whoever resolves the arms."""
     patch = () if request.patch is None else (request.patch,)
-    head = ArmRequest(name="head", rev=request.head, kernel=request.kernel, patch=patch, series=request.series)
-    return ArmRequest(name="base", rev=base), head
+    base, head = tree.resolve(ends.base or ""), tree.resolve(ends.head or "")
+    if isinstance(base, Failure) or isinstance(head, Failure):
+        of_names = ArmRequest(name="base", rev=ends.base), ArmRequest(name="head", rev=ends.head, patch=patch)
+        return NamedArms(arms=of_names)
+    chosen = choose_base(tree, ends, base.commit, head.commit, patched=bool(patch))
+    if isinstance(chosen, Failure):
+        return chosen
+    return NamedArms(
+        arms=(
+            ArmRequest(name="base", rev=chosen.commit),
+            ArmRequest(name="head", rev=head.commit, patch=patch),
+        ),
+        chosen=(chosen.sentence,) if chosen.sentence else (),
+    )
 
 
 def _baseless(series: Path, option: str) -> Failure:
@@ -131,12 +188,14 @@ def _baseless(series: Path, option: str) -> Failure:
     )
 
 
-def _subject(arm: ArmRequest, tree: Tree, first: Revision | None, notes: list[str]) -> Revision | Path | Failure:
+def _subject(
+    arm: ArmRequest, tree: Tree, first: Revision | None, chosen: list[str], notes: list[str]
+) -> Revision | Path | Failure:
     if arm.kernel is not None:
         return _prebuilt(arm.kernel)
     if arm.series is not None:
         series = read_series(arm.series)
-        return series if isinstance(series, Failure) else _of_series(arm, tree, series, first, notes)
+        return series if isinstance(series, Failure) else _of_series(arm, tree, series, first, chosen, notes)
     revision = tree.resolve(arm.rev or "")
     for patch in arm.patch:
         if isinstance(revision, Revision):
@@ -145,7 +204,7 @@ def _subject(arm: ArmRequest, tree: Tree, first: Revision | None, notes: list[st
 
 
 def _of_series(
-    arm: ArmRequest, tree: Tree, series: Series, first: Revision | None, notes: list[str]
+    arm: ArmRequest, tree: Tree, series: Series, first: Revision | None, chosen: list[str], notes: list[str]
 ) -> Revision | Failure:
     """The series on the arm's own revision, else on the first arm's, else on its base-commit."""
     base: Revision | Failure | None = first if arm.rev is None else tree.resolve(arm.rev)
@@ -158,10 +217,8 @@ def _of_series(
     revision = apply_series(tree.mirror, base, series)
     if isinstance(revision, Revision):
         own = series.base is not None and base.commit.startswith(series.base)
-        notes += [
-            *series.notes,
-            f"base is its base-commit, {base.short}" if own else f"base is {base.short}, as asked for",
-        ]
+        notes += series.notes
+        chosen.append(f"Base is {base.short}, {'the base-commit of the series' if own else 'as named'}")
     return revision
 
 

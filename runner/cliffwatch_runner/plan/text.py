@@ -14,6 +14,7 @@ def plan_text(planned: PlannedRun) -> str:
     resolved, plan, selection = planned.resolved, planned.plan, planned.selection
     width = max(len(arm.arm) for arm in resolved.arms)
     lines = [
+        *resolved.chosen,
         *(f"{arm.arm:<{width}}  {arm.label}, {_release(arm)}" for arm in resolved.arms),
         f"{resolved.mode} on {resolved.platform}, seed {plan.seed}",
         "",

@@ -53,7 +53,7 @@ class BuiltArm:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunFacts:
-    """All that is known of a run before its first boot; `programs` are those of suites' own, of each arm."""
+    """All that is known of a run before its first boot; `programs` are those of suites' own, of each arm. `chosen` opens every report."""
 
     mode: Mode
     platform: str
@@ -71,6 +71,7 @@ class RunFacts:
     left_out: tuple[CaseOutcome, ...]
     host: Mapping[str, object]
     notes: tuple[str, ...]
+    chosen: tuple[str, ...] = ()
     programs: Mapping[str, tuple[SuiteProgram, ...]] = field(default_factory=dict)
     declared: tuple[DeclaredMetricRecord, ...] = ()
     data: GuestData | None = None
@@ -125,8 +126,7 @@ def _kernel_digest(arm: BuiltArm) -> str:
     return arm.kernel.digest if isinstance(arm.kernel, Kernel) else "failed"
 
 
-_LONGEST_EVIDENCE = 8000
-LONGEST_LABEL = 4000
+_LONGEST_EVIDENCE, LONGEST_LABEL = 8000, 4000
 
 
 def record(facts: RunFacts, *, created: str, status: RunStatus, failures: Mapping[str, Failure]) -> RunRecord:
@@ -159,6 +159,7 @@ def record(facts: RunFacts, *, created: str, status: RunStatus, failures: Mappin
         host=dict(facts.host),
         host_faults=facts.host_faults,
         notes=facts.notes,
+        chosen=facts.chosen,
     )
 
 
@@ -229,8 +230,7 @@ def _settings(settings: ArmSettings) -> SettingsRecord:
 
 
 def _facts(subject: Subject, kernel: Kernel | None) -> ArmFacts:
-    image = kernel.digest if kernel else None
-    config = kernel.config_digest if kernel else None
+    image, config = (kernel.digest, kernel.config_digest) if kernel else (None, None)
     revision = subject.revision
     if revision is None:
         return ArmFacts(subject=subject.short, release=kernel.release if kernel else None, kernel=image, config=config)

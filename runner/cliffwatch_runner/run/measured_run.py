@@ -12,6 +12,7 @@ from cliffwatch.formats.run_record import RunStatus
 from cliffwatch.samples import CONTROL
 from cliffwatch_runner import clock
 from cliffwatch_runner.build.cache.entries import locked
+from cliffwatch_runner.build.cache.executed import Executed, joined
 from cliffwatch_runner.host.lock import host_lock
 from cliffwatch_runner.host.tuning_rights import tuned_as_allowed
 from cliffwatch_runner.plan.plan import Plan
@@ -26,7 +27,7 @@ from cliffwatch_runner.run.modes.confirm import further_boots
 from cliffwatch_runner.run.prepared_run import PreparedRun
 from cliffwatch_runner.run.profile import profile_changes
 from cliffwatch_runner.run.unchanged_builds.case_code import code_of_arms, digests_of_cases
-from cliffwatch_runner.run.unchanged_builds.executed import Executed, joined, read_executed
+from cliffwatch_runner.run.unchanged_builds.executed import read_executed
 
 _NO_FAILURES: Mapping[str, Failure] = {}
 

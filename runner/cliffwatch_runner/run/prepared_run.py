@@ -10,6 +10,7 @@ from pathlib import Path
 from cliffwatch.failure import Failure
 from cliffwatch.samples import CONTROL
 from cliffwatch.trees.addresses import without_credentials
+from cliffwatch_runner.build.cache.executed import Executed
 from cliffwatch_runner.build.cache.uses import Uses
 from cliffwatch_runner.build.image_root import image_root
 from cliffwatch_runner.build.images.config import forbidden_in_prebuilt
@@ -34,7 +35,6 @@ from cliffwatch_runner.run.build_order import BuildOrder
 from cliffwatch_runner.run.measure import GuestSettings
 from cliffwatch_runner.run.modes.walltime_host import cost_lines, examine_host, host_faults
 from cliffwatch_runner.run.progress import Progress
-from cliffwatch_runner.run.unchanged_builds.executed import Executed
 from cliffwatch_runner.run.unchanged_builds.leaving_out import CountsToKeep, leave_out_unchanged
 from cliffwatch_runner.sandbox.isolation import isolation_sentence
 from cliffwatch_runner.sandbox.sandbox import Sandbox
@@ -224,7 +224,7 @@ def _facts(request: RunRequest, planned: PlannedRun, built: BuiltRun, tools: Che
         mode=resolved.mode,
         platform=resolved.platform,
         profile=request.profile,
-        suites=(*request.suites, *(suite.name for suite in resolved.own_suites)),
+        suites=(*resolved.named_suites, *(suite.name for suite in resolved.own_suites)),
         tree=request.tree,
         arms=arms,
         bench=built.bench,
@@ -240,6 +240,7 @@ def _facts(request: RunRequest, planned: PlannedRun, built: BuiltRun, tools: Che
         left_out=selection.left_out,
         host=resolved.host,
         host_faults=planned.host_faults,
+        chosen=resolved.chosen,
         notes=(
             *resolved.notes,
             isolation,

@@ -22,6 +22,9 @@ _AUTHOR = {
     "GIT_COMMITTER_EMAIL": "cliffwatch@localhost",
     "GIT_COMMITTER_DATE": "1970-01-01T00:00:00+0000",
 }
+GitReader = Callable[[Sequence[str]], process.Finished]
+"""Git on one repository, which it only reads."""
+
 _HOURS = 3600.0
 _READABLE = ("sh", "-c", 'umask 022 && exec "$@"', "sh")
 _HOLDING = ("sh", "-c", 'trap : TERM; input=$1; shift; "$@" <"$input"; exit $?', "sh")

@@ -11,11 +11,12 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from cliffwatch_runner import process
 from cliffwatch_runner.sandbox.untrusted_files import UnfitFile, UntrustedFolder
-from cliffwatch_runner.source.git import git
+from cliffwatch_runner.source.git import GitReader, git
 
 _SETTINGS = """[core]
 \trepositoryformatversion = {version}
@@ -59,11 +60,19 @@ def find_repository(path: Path) -> NamedRepository | None:
 
 def read_repository(path: Path, arguments: Sequence[str]) -> process.Finished:
     """A call of git that reads the repository at a path."""
+    with repository_reader(path) as read:
+        return read(arguments)
+
+
+@contextmanager
+def repository_reader(path: Path) -> Iterator[GitReader]:
+    """Calls of git that read the repository at a path, while the block lasts."""
     found = find_repository(path)
     if found is None:
-        return git(arguments)
+        yield git
+        return
     with repository_view(found) as view:
-        return git(arguments, git_dir=view)
+        yield partial(git, git_dir=view)
 
 
 @contextmanager

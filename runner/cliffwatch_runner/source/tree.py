@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote
 
-from cliffwatch.failure import Failure
+from cliffwatch.failure import Failure, wrong_usage
 from cliffwatch_runner import process
 from cliffwatch_runner.source.access import Fetching, TreeAccess, fetching, reading_of
 from cliffwatch_runner.source.archive_import import import_archive
@@ -28,7 +28,6 @@ _URL = re.compile(r"^(?:https?|ssh|git|file)://|^[\w.-]+@[\w.-]+:")
 _LOCAL = "file://"
 _ARCHIVE = re.compile(r"\.tar(?:\.(?:xz|gz|zst|bz2))?$")
 _HASH = re.compile(r"[0-9a-f]{40}")
-_RANGE = re.compile(r"\.\.")
 _SUBJECT = re.compile(r"(?m)^Subject:[^\S\n]*+(?:\[[^\]\n]*+\][^\S\n]*+)*+(.+)$")
 
 
@@ -271,9 +270,10 @@ def _complete(mirror: Path, commit: str) -> bool:
 
 
 def _misnamed(name: str) -> Failure | None:
-    if _RANGE.search(name):
-        return Failure(
-            whose="usage", message=f"'{name}' is a range", next_step="give its two ends as --base and --head"
+    if ".." in name:
+        return wrong_usage(
+            f"'{name}' is a range, not one revision",
+            "name one commit, or the range alone as --base A..B without --head",
         )
     if not name or name.startswith("-") or len(name) > 250 or not name.isprintable():
         return Failure(

@@ -21,7 +21,7 @@ from cliffwatch.formats.setup import (
     problem_of,
 )
 from cliffwatch_runner.plan.arms import ArmRequest, is_folder
-from cliffwatch_runner.plan.own_suites import own_suite
+from cliffwatch_runner.plan.suites.own import own_suite
 
 _LEFT_OUT = frozenset({".git", ".gitignore"})
 _ELF = b"\x7fELF"

@@ -74,7 +74,11 @@ def measured_words(offer: Work, folder: Path, build_images: tuple[str, ...]) -> 
         return _host(f"{folder} has a comma, which parts the names of suites", "give the worker another --spool")
     named = [*([suite_names(offer)] if offer.suites else []), *(str(folder / name) for name in setup.folders)]
     return [
-        *(("--arms", str(folder / _ARMS)) if setup.arms else ("--base", offer.base, "--head", offer.head)),
+        *(
+            ("--arms", str(folder / _ARMS))
+            if setup.arms
+            else ("--arm", f"base={offer.base}", "--arm", f"head={offer.head}")
+        ),
         *("--suite", ",".join(named)),
         *(word for shape in setup.shapes for word in ("--shape", shape.word())),
         *(("--bench-args", shlex.join(setup.bench_args)) if setup.bench_args else ()),

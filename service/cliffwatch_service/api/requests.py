@@ -22,6 +22,7 @@ from cliffwatch_service.http.context import PREFIX, Allowed, Cursor, Limit, Serv
 from cliffwatch_service.http.cursors import cursor_of, moment, read_cursor
 from cliffwatch_service.http.streaming import event_stream, shown_event
 from cliffwatch_service.ingest.uploads import refused
+from cliffwatch_service.jobs.ends import refuse_ends
 from cliffwatch_service.jobs.estimates import Estimate, expectations
 from cliffwatch_service.jobs.leases import cancel, expire, retry
 from cliffwatch_service.jobs.requests import PRIORITIES, ask, asked_files, asked_of, request_named
@@ -54,6 +55,8 @@ def make_request(
     assert caller.token_id is not None
     with service.transaction() as connection:
         refuse_tree(connection, asked.tree, service.settings.trees)
+        if not asked.setup.arms:
+            refuse_ends(connection, asked.base, asked.head)
         keep = partial(ask, connection, asked, key=key, token_id=caller.token_id, who=caller.name, now=now)
         row, fresh = within_quota(connection, service.settings, caller, len(body), now, keep)
         if fresh:

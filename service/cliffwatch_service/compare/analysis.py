@@ -161,7 +161,10 @@ def _made(connection: Connection[Any], base_id: int, head_id: int) -> NewCompari
     assert base.row.revision_id is not None
     assert head.row.revision_id is not None
     compared = _compared(base, head, control)
-    document = comparison_document(compared, context_of_record(head.record, None))
+    context = context_of_record(head.record, None)
+    if base.run.id != head.run.id:
+        context = replace(context, chosen=())  # they are of that run's own base
+    document = comparison_document(compared, context)
     summary: FreeJson = as_json(document)
     del summary["comparisons"]
     return NewComparison(

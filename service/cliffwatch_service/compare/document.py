@@ -69,6 +69,7 @@ def _target(answer: Answer) -> TargetRecord:
         made=row.made,
         notable=summary.notable,
         alpha=summary.alpha,
+        chosen=summary.chosen,
         warnings=summary.warnings,
         failures=summary.failures,
         means=summary.means,

@@ -39,6 +39,18 @@ def revision_named(connection: Connection[Any], name: str) -> RevisionRow:
     )
 
 
+def is_branch(connection: Connection[Any], name: str) -> bool:
+    """Whether `revision_named` takes a name for that of a branch."""
+    tag, branch = name.removeprefix("refs/tags/"), name.removeprefix("refs/heads/")
+    is_commit = _COMMIT.fullmatch(name.lower()) and trees.revisions_named(connection, name.lower())
+    return (
+        name.isprintable()
+        and not is_commit
+        and not trees.tagged(connection, tag)
+        and bool(trees.measured_tips(connection, branch))
+    )
+
+
 def _of_ref(connection: Connection[Any], name: str) -> RevisionRow | None:
     """Of a tag, else of a branch."""
     if not name.isprintable():

@@ -9,6 +9,7 @@ from typing import Any
 
 from psycopg import Connection
 
+from cliffwatch.catalogue.discovery import AUTO
 from cliffwatch.formats.setup import Setup
 from cliffwatch.formats.work import Priority
 from cliffwatch.identities import digest_of
@@ -62,6 +63,12 @@ def follow_branch(connection: Connection[Any], entry: FollowFacts, *, who: str, 
             422,
             "no branch",
             f"the branch {entry.branch[:LONGEST_BRANCH]!a} {wrong}: name one of the tree, such as master",
+        )
+    if AUTO in entry.suites:
+        raise Refusal(
+            422,
+            "no suites",
+            "a history needs the same cases of every commit, and `auto` chooses by each change: name suites, or `all`",
         )
     refuse_anchor(entry)
     tree = trees.keep_tree(connection, entry.tree, now)

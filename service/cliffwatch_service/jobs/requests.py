@@ -9,7 +9,7 @@ from uuid import UUID, uuid5
 
 from psycopg import Connection
 
-from cliffwatch.catalogue.discovery import ALL, DISCOVERED
+from cliffwatch.catalogue.discovery import ALL, AUTO, DISCOVERED
 from cliffwatch.catalogue.load import load_catalogue
 from cliffwatch.catalogue.suite import PROFILES
 from cliffwatch.formats.reading import as_json, convert
@@ -64,8 +64,6 @@ class Asked:
 def asked_of(work: AskedWork) -> Asked:
     """The request of a document. Raises Refusal where its parts do not go together, or its files are not those that it names."""
     arms = work.setup.arms
-    if not work.suites and not work.setup.folders:
-        raise _odd("suites", "a request names a suite at least, of the catalogue or of its own")
     if (work.base is None) != (work.head is None) or (work.base is None) == (not arms):
         raise _odd("base", "a request names base and head, or arms in its setup, and not both")
     problem = problem_of(work.setup)
@@ -83,7 +81,7 @@ def asked_of(work: AskedWork) -> Asked:
         base=base,
         head=head,
         targets=[(target.platform, target.mode) for target in work.targets],
-        suites=work.suites,
+        suites=work.suites or (() if work.setup.folders else (AUTO,)),
         profile=work.profile,
         boots=work.boots,
         priority=work.priority,
@@ -170,12 +168,12 @@ def ask(connection: Connection[Any], asked: Asked, *, key: str, token_id: int, w
 
 def _refuse_unknown(asked: Asked) -> None:
     known = {suite.name for suite in load_catalogue().suites}
-    unknown = sorted(set(asked.suites) - known - {ALL, DISCOVERED})
+    unknown = sorted(set(asked.suites) - known - {ALL, AUTO, DISCOVERED})
     if unknown:
         raise Refusal(
             422,
             "no such suite",
-            f"there is no suite {unknown[0]!r}; there are {', '.join(sorted(known))}, all and discovered",
+            f"there is no suite {unknown[0]!r}; there are {', '.join(sorted(known))}, auto, all and discovered",
         )
 
 

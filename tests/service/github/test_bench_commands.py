@@ -214,3 +214,34 @@ def test_a_comment_that_is_gone_is_left(world: World, pull: Any) -> None:
     del world.repository.comments[comment.identity]
     world.do()
     assert outcomes(world) == ["gone"]
+
+
+def test_a_branch_as_base_means_its_merge_base_with_the_pull_request(world: World, pull: Any) -> None:
+    parted = "1" * 40
+    world.repository.commit("7" * 40, "newer", parted)
+    world.repository.branches["bpf-next"] = "7" * 40
+    world.say(pull, "alice", "/bench base=bpf-next boots=3")
+    world.say(pull, "alice", "/bench base=7777777 boots=4")
+    rows = world.running.rows("SELECT boots, base_commit FROM request WHERE boots IN ('3', '4') ORDER BY boots")
+    assert rows == [{"boots": "3", "base_commit": parted}, {"boots": "4", "base_commit": "7" * 40}]
+
+
+def test_a_base_that_has_all_of_the_pull_request_is_refused(world: World, pull: Any) -> None:
+    world.repository.commit("7" * 40, "merged", HEAD)
+    said = world.say(pull, "alice", "/bench base=7777777 boots=3")
+    assert reactions(world, said) == ["confused"]
+    assert "head is older than that base" in replies(world, pull)[0].replace("\n", " ")
+    assert world.running.rows("SELECT FROM request WHERE boots = '3'") == []
+
+
+def test_a_pull_request_that_no_suite_executes_is_not_measured_and_said(world: World) -> None:
+    world.repository.commit("1" * 40, "base")
+    world.repository.commit("6" * 40, "words", "1" * 40, files={"Documentation/bpf/ringbuf.rst": "words"})
+    number = world.hub.kept.pull(NAME, head="6" * 40)
+    world.open(number)
+    assert world.jobs() == []
+    (sticky,) = world.ours(number)
+    said = " ".join(sticky.body.split())
+    assert "no suite executes what head changes (Documentation/bpf/ringbuf.rst), so nothing is measured" in said
+    world.say(number, "alice", "/bench suite=bloom")
+    assert [job[2] for job in world.jobs()] == ["queued"]

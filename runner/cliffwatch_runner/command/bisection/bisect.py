@@ -12,7 +12,7 @@ from cliffwatch.failure import Exit, Failure, wrong_usage
 from cliffwatch.formats.reading import written
 from cliffwatch.samples import MODES
 from cliffwatch.stats.history.culprits.question import Sought
-from cliffwatch_runner.command.bisection.options import bisection_options, bisection_request
+from cliffwatch_runner.command.bisection.options import bisection_options, bisection_request, with_suites_of_range
 from cliffwatch_runner.command.bisection.report import text_report
 from cliffwatch_runner.command.failures import host_failure, print_failures
 from cliffwatch_runner.command.options.measuring import BOTH, AskedMode, mode_option
@@ -70,6 +70,12 @@ def bisect(tree: str, good: str, bad: str, sought: Sought, **options: Any) -> No
     mode: AskedMode = options.pop("mode")
     modes = MODES if mode == BOTH else (mode,)
     request = bisection_request(tree=tree, base=history.good, head=history.bad, mode=modes[0], **options)
+    suited = with_suites_of_range(request, repository, history.good, history.bad)
+    if isinstance(suited, Failure):
+        raise SystemExit(print_failures([suited], console))
+    request, on_suites = suited
+    if on_suites:
+        console.print(on_suites, highlight=False, soft_wrap=True, markup=False)
     folder = out or _folder(question_of(repository, history, request, modes, sought), history)
     progress = progress_display(console)
     try:

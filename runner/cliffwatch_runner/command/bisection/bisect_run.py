@@ -16,7 +16,7 @@ from cliffwatch.reports import figures
 from cliffwatch.reports.styles import plain
 from cliffwatch.stats.history.culprits.question import Sought
 from cliffwatch_runner.build.cache.entries import Stopped
-from cliffwatch_runner.command.bisection.options import bisection_options, bisection_request
+from cliffwatch_runner.command.bisection.options import bisection_options, bisection_request, with_suites_of_range
 from cliffwatch_runner.command.failures import host_failure
 from cliffwatch_runner.command.options.measuring import mode_option
 from cliffwatch_runner.command.stopping import stopping
@@ -44,6 +44,11 @@ def bisect_run(tree: str, good: str, sought: Sought, **options: Any) -> NoReturn
     console = terminal.console(stderr=True)
     with honest_exit(Step.STOP):  # git takes other codes below 128 for a judgement
         request = bisection_request(tree=tree, base=good, head=_checked_out(tree), **options)
+        suited = with_suites_of_range(request, Path(tree), good, _bad(tree))
+        if isinstance(suited, Failure):
+            _print(judge_failures((suited,)), console)
+            raise SystemExit(int(Step.STOP))
+        request = suited[0]
         progress = progress_display(console)
         with stopping() as stop:
             try:
@@ -58,6 +63,12 @@ def _checked_out(tree: str) -> str:
     """The commit under test: git says it itself where it bisects without a worktree."""
     asked = read_repository(Path(tree), ["rev-parse", "--verify", "--quiet", "BISECT_HEAD"])
     return "BISECT_HEAD" if asked.ok else "HEAD"
+
+
+def _bad(tree: str) -> str:
+    """The newest commit that git counts as bad; outside of a bisection the one under test."""
+    asked = read_repository(Path(tree), ["rev-parse", "--verify", "--quiet", "refs/bisect/bad"])
+    return "refs/bisect/bad" if asked.ok else _checked_out(tree)
 
 
 def _judged(request: RunRequest, sought: Sought, progress: Progress, stop: threading.Event) -> JudgedCommit:

@@ -1,14 +1,25 @@
 """What `cliffwatch bisect` and `cliffwatch bisect-run` are asked alike: which change of which cases, and how it is measured."""
 
 from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
 from typing import Any, TypeVar
 
 import rich_click as click
 
+from cliffwatch.catalogue.discovery import AUTO
+from cliffwatch.catalogue.load import load_catalogue
+from cliffwatch.failure import Failure
+from cliffwatch_runner.build.cache.executed import measured_by_case
 from cliffwatch_runner.command.options.cache import cache_option
 from cliffwatch_runner.command.options.measuring import isolation_option, profile_option, request_of
 from cliffwatch_runner.command.options.suites import case_option
+from cliffwatch_runner.plan.arms import ArmRequest
 from cliffwatch_runner.plan.request import RunRequest
+from cliffwatch_runner.plan.suites.affected import measured_by_suite
+from cliffwatch_runner.plan.suites.auto import suites_of_changes
+from cliffwatch_runner.source.named_repository import repository_reader
+from cliffwatch_runner.source.ranges.changes import changed_files
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -16,9 +27,9 @@ _OPTIONS = (
     click.option(
         "--suite",
         "suites",
-        default="local-storage",
+        default=AUTO,
         show_default=True,
-        help="Suites of the cases, with commas between them.",
+        help="Suites of the cases, with commas between them; `auto` for those whose cases execute what changed between good and bad.",
     ),
     case_option,
     click.option(
@@ -55,11 +66,25 @@ def bisection_request(
     """A run of two commits, with bench of the base: what measures is the same in every step."""
     return request_of(
         tree=tree,
-        base=base,
-        head=head,
+        base=None,
+        head=None,
+        arms=(ArmRequest(name="base", rev=base), ArmRequest(name="head", rev=head)),
         patch=None,
         suites=tuple(dict.fromkeys(name.strip() for name in suites.split(",") if name.strip())),
         bench_from="base",
         notable=None if threshold is None else threshold / 100,
         **options,
     )
+
+
+def with_suites_of_range(
+    request: RunRequest, repository: Path, good: str, bad: str
+) -> tuple[RunRequest, str] | Failure:
+    """The request with suites in place of `auto`, the same for every step, and the sentence on them."""
+    if AUTO not in request.suites or request.cases:
+        return request, ""
+    counted = measured_by_suite(measured_by_case(request.cache, request.trust))
+    with repository_reader(repository) as read:
+        changes = changed_files(read, good, bad)
+    chosen = suites_of_changes(load_catalogue().suites, changes, request.suites, counted)
+    return chosen if isinstance(chosen, Failure) else (replace(request, suites=chosen.names), chosen.sentence)

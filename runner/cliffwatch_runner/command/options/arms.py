@@ -34,7 +34,13 @@ def _with_kept_pipes(arm: ArmRequest) -> ArmRequest:
 
 
 _OPTIONS = (
-    click.option("--base", help="Revision to compare with: branch, tag or hash; default of --series: its base-commit."),
+    click.option(
+        "--base",
+        help=(
+            "Revision to compare with. A branch means its merge base with head; a tag or a hash is taken as it is; A..B names head too."
+            " Default of --series: its base-commit."
+        ),
+    ),
     click.option("--head", help="Revision with the change."),
     click.option(
         "--series",
@@ -82,20 +88,20 @@ def take_arms(options: MutableMapping[str, object]) -> tuple[ArmRequest, ...] | 
     return of_file if isinstance(of_file, Failure) else (*of_file, *arms)
 
 
-def two_arms(options: Mapping[str, object]) -> tuple[ArmRequest, ...] | Failure:
-    """Base and head as the short options name them, patches and series on head."""
-    base, head, series, kernel, patch = (options[name] for name in ("base", "head", "series", "kernel", "patch"))
+def two_arms(options: Mapping[str, object], base: str | None, head: str | None) -> tuple[ArmRequest, ...] | Failure:
+    """Base and head, with the patches or the series of the short options on head."""
+    series, kernel, patch = (options[name] for name in ("series", "kernel", "patch"))
     if kernel is not None:
         return wrong_usage(
             "--kernel is a file of this machine, too large for a request", "measure it with `cliffwatch run`"
         )
-    if not isinstance(base, str) or not (isinstance(head, str) or series is not None):
+    if base is None or (head is None and series is None):
         return wrong_usage("a request names --base and --head, or arms", "name two revisions, or give --arm twice")
     return (
         ArmRequest(name="base", rev=base),
         ArmRequest(
             name="head",
-            rev=head if isinstance(head, str) else base,
+            rev=head or base,
             patch=(patch,) if isinstance(patch, Path) else (),
             series=series if isinstance(series, Path) else None,
         ),

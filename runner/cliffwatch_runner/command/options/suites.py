@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import rich_click as click
 
+from cliffwatch.catalogue.discovery import AUTO
 from cliffwatch.catalogue.suite import GuestNeeds
 from cliffwatch_runner.plan.shapes import parse_shape
 
@@ -36,9 +37,10 @@ _OPTIONS = (
     click.option(
         "--suite",
         "suites",
-        default="local-storage",
+        default=AUTO,
         show_default=True,
-        help="Suites, with commas between them; `all`; `discovered` for what only this tree has; with a slash (./my-suite) a folder of yours.",
+        help="Suites, with commas between them; `auto` for those whose cases execute what head changes; `all`; `discovered` for what only this tree has;"
+        " with a slash (./my-suite) a folder of yours.",
     ),
     click.option(
         "--bench-args",

@@ -13,6 +13,7 @@ from cliffwatch.samples import Arm
 from cliffwatch.stats.history.culprits.question import Pair
 from cliffwatch.stats.stages import Stages
 from cliffwatch_runner.build.cache.entries import Stopped
+from cliffwatch_runner.plan.arms import ArmRequest
 from cliffwatch_runner.plan.request import RunRequest
 from cliffwatch_runner.run.bisection.record import BisectionRecord
 from cliffwatch_runner.run.bisection.step import compared_rows
@@ -70,8 +71,9 @@ class PairRuns:
             return Skipped(skipped, self.record.skipped[skipped])
         wanted = replace(
             self.request,
-            base=pair.base,
-            head=pair.head,
+            base=None,
+            head=None,
+            arms=(ArmRequest(name="base", rev=pair.base), ArmRequest(name="head", rev=pair.head)),
             bench_from=self.good,
             boots=boots,
             out=folder,

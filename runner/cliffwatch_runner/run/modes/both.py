@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from cliffwatch.catalogue.discovery import AUTO, DISCOVERED
+from cliffwatch.catalogue.load import load_catalogue
 from cliffwatch.comparing.compare_run import compare_all, sides_of_run
 from cliffwatch.counting import counted
 from cliffwatch.failure import Failure
@@ -66,7 +68,7 @@ def _left_for_walltime(request: RunRequest, folder: Path, progress: Progress) ->
         progress.note("walltime is not measured: icount compared nothing")
         return None
     answered = frozenset[CaseKey]() if request.cases else answered_by(measured)
-    timed = replace(request, answered=answered)
+    timed = replace(_with_suites_of(request, measured), answered=answered)
     planned = plan_run(timed)
     if isinstance(planned, PlannedRun) and not planned.plan.cases:
         progress.note("walltime is not measured: icount shows a change in every case")
@@ -74,6 +76,15 @@ def _left_for_walltime(request: RunRequest, folder: Path, progress: Progress) ->
     if answered:
         progress.note(f"not measured in walltime: {counted(len(answered), 'case')} in which icount shows a change")
     return timed
+
+
+def _with_suites_of(request: RunRequest, measured: Run) -> RunRequest:
+    """The request with the suites that were measured in place of `auto`: what this run counted would choose anew."""
+    if AUTO not in request.suites:
+        return request
+    known = {suite.name for suite in load_catalogue().suites} | {DISCOVERED}
+    names = tuple(name for name in measured.record.suites if name in known)
+    return replace(request, suites=names, chosen=measured.record.chosen)
 
 
 def _compared(measured: Run) -> Sequence[str]:

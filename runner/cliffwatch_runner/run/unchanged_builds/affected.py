@@ -9,13 +9,13 @@ from cliffwatch.counting import counted
 from cliffwatch.failure import Failure
 from cliffwatch.formats.code.affected import AffectedCase, AffectedDocument
 from cliffwatch.samples import CaseKey, CaseOutcome
+from cliffwatch_runner.build.cache.executed import Executed
 from cliffwatch_runner.build.code.functions import Digests, differing, function_digests
 from cliffwatch_runner.build.kernel import Kernel
 from cliffwatch_runner.build.programs.program import SuiteProgram
 from cliffwatch_runner.plan.selection import Selection
 from cliffwatch_runner.results.record import BuiltArm
 from cliffwatch_runner.run.unchanged_builds.case_code import CodeOfArm, digests_of
-from cliffwatch_runner.run.unchanged_builds.executed import Executed
 from cliffwatch_runner.sandbox.sandbox import Sandbox
 
 

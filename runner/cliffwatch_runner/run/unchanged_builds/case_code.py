@@ -8,10 +8,11 @@ from pathlib import Path
 
 from cliffwatch.formats.code.digests import ArmDigest, CaseCode, CodeDigests
 from cliffwatch.samples import CONTROL, CaseKey
+from cliffwatch_runner.build.cache.executed import Executed
 from cliffwatch_runner.build.code.functions import RECIPE, Digests, function_digests
 from cliffwatch_runner.build.kernel import Kernel
 from cliffwatch_runner.results.record import RunFacts
-from cliffwatch_runner.run.unchanged_builds.executed import Executed, ExecutionContext, surroundings
+from cliffwatch_runner.run.unchanged_builds.executed import ExecutionContext, surroundings
 from cliffwatch_runner.sandbox.sandbox import Sandbox
 
 _FORM = f"1-{RECIPE}"

@@ -1,21 +1,18 @@
-"""The kernel's functions that cases execute: from the boots of a run, and from what earlier runs left in the cache."""
+"""The kernel's functions that the cases of a run execute, and what decides that besides the kernel."""
 
-import gzip
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from cliffwatch.failure import Failure, wrong_usage
 from cliffwatch.formats.boot_record import BootRecord
-from cliffwatch.formats.code.executed import ExecutedCase, ExecutedRecord
-from cliffwatch.formats.code.function_counts import FunctionCountsRecord
-from cliffwatch.formats.reading import Wrong, read_as, written
+from cliffwatch.formats.code.function_counts import CaseCounts, FunctionCountsRecord
+from cliffwatch.formats.reading import Wrong, read_as
 from cliffwatch.formats.result_directory import read_run
 from cliffwatch.samples import CaseKey
-from cliffwatch_runner.build.cache.entries import new_entry
+from cliffwatch_runner.build.cache.executed import Executed
 from cliffwatch_runner.build.kernel import Kernel
 from cliffwatch_runner.build.programs.loaded import loaded_digest
 from cliffwatch_runner.plan.writable_folders import RESULTS_HOME
@@ -23,21 +20,7 @@ from cliffwatch_runner.results.function_counts import FUNCTION_COUNTS
 from cliffwatch_runner.results.record import RunFacts
 
 _LARGEST_BYTES = 64 << 20
-_FOLDER = "executed"
-_FILE = "executed.json.gz"
-_MOST_KEPT = 200
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Executed:
-    """The kernel's functions that cases execute: by case, and `start` of every guest. `source` says in words where that is known from, and
-    `kernels` are the digests of those that were counted.
-    """
-
-    source: str
-    cases: Mapping[CaseKey, frozenset[str]]
-    start: frozenset[str]
-    kernels: frozenset[str]
+_LEAST_SHARE = 0.001
 
 
 def newest_counts() -> Path | None:
@@ -52,6 +35,7 @@ def read_executed(folder: Path, arm: str | None = None) -> Executed | Failure:
     if isinstance(run, Failure):
         return run
     cases: dict[CaseKey, set[str]] = {}
+    measured: dict[CaseKey, set[str]] = {}
     start: set[str] = set()
     arms: set[str] = set()
     for home in sorted((folder / "boots").glob("*")):
@@ -62,6 +46,7 @@ def read_executed(folder: Path, arm: str | None = None) -> Executed | Failure:
         start |= _names(counts, (*counts.started, *counts.booted))
         for case in counts.cases:
             cases.setdefault(case.key, set()).update(_names(counts, case.executed))
+            measured.setdefault(case.key, set()).update(_names(counts, measured_places(case)))
     if not cases:
         return wrong_usage(
             f"{folder} has no counts by function",
@@ -73,7 +58,15 @@ def read_executed(folder: Path, arm: str | None = None) -> Executed | Failure:
         cases={case: frozenset(names) for case, names in cases.items()},
         start=frozenset(start),
         kernels=frozenset(kernels),
+        measured={case: frozenset(names) for case, names in measured.items()},
     )
+
+
+def measured_places(case: CaseCounts) -> Iterator[int]:
+    """Functions with a share of the window's instructions that no timer tick has. A case whose window is not known has none."""
+    total = sum(count for _, count in case.counts)
+    if case.seconds is not None:
+        yield from (place for place, count in case.counts if count >= _LEAST_SHARE * total)
 
 
 def _read(home: Path) -> tuple[BootRecord | None, FunctionCountsRecord | None]:
@@ -138,80 +131,3 @@ def kept_key(facts: RunFacts, arm: str) -> str | None:
 def _contents(*files: Path) -> list[str]:
     """Of what is loaded of bench: its name in the cache is another one for every kernel with other types."""
     return [loaded_digest(path.read_bytes()) for path in files]
-
-
-def read_kept(cache: Path, trust: str, key: str, kernel: str) -> Executed | None:
-    """What is kept of a kernel with this digest; None where nothing is, or it cannot be read."""
-    try:
-        with gzip.open(_home(cache, trust) / key / _FILE) as file:
-            record = read_as(file.read(_LARGEST_BYTES), ExecutedRecord)
-    except (OSError, EOFError):
-        return None
-    if isinstance(record, Wrong):
-        return None
-    return Executed(
-        source="earlier runs of its kernel on this host",
-        cases={case.key: _named(record, case.executed) for case in record.cases},
-        start=_named(record, record.start),
-        kernels=frozenset({kernel}),
-    )
-
-
-def _named(record: ExecutedRecord, places: Iterable[int]) -> frozenset[str]:
-    return frozenset(record.functions[place] for place in places if place < len(record.functions))
-
-
-def keep_executed(cache: Path, trust: str, key: str, executed: Executed) -> None:
-    """Keeps it for the next run; the oldest ones go. Raises OSError."""
-    names = sorted(executed.start.union(*executed.cases.values()))
-    places = {name: place for place, name in enumerate(names)}
-    record = ExecutedRecord(
-        functions=tuple(names),
-        start=_places(executed.start, places),
-        cases=tuple(
-            ExecutedCase(
-                suite=case.suite,
-                benchmark=case.benchmark,
-                params=dict(case.params),
-                executed=_places(functions, places),
-            )
-            for case, functions in executed.cases.items()
-        ),
-    )
-    home = _home(cache, trust)
-    with new_entry(home / key) as entry:
-        (entry / _FILE).write_bytes(gzip.compress(written(record), mtime=0))
-    kept = sorted((each for each in home.iterdir() if not each.name.startswith(".")), key=_age, reverse=True)
-    for old in kept[_MOST_KEPT:]:
-        with suppress(OSError):
-            (old / _FILE).unlink(missing_ok=True)
-            old.rmdir()
-
-
-def _age(folder: Path) -> float:
-    with suppress(OSError):
-        return folder.stat().st_mtime
-    return 0.0
-
-
-def _home(cache: Path, trust: str) -> Path:
-    """What builds of one trust leave is nothing to those of another."""
-    return cache / _FOLDER / trust
-
-
-def _places(names: Iterable[str], places: Mapping[str, int]) -> tuple[int, ...]:
-    return tuple(sorted(places[name] for name in names))
-
-
-def joined(*of_runs: Executed) -> Executed:
-    """What any of them executed. Names that no kernel has any more cost nothing."""
-    cases: dict[CaseKey, frozenset[str]] = {}
-    for each in of_runs:
-        for case, names in each.cases.items():
-            cases[case] = cases.get(case, frozenset()) | names
-    return Executed(
-        source=of_runs[0].source,
-        cases=cases,
-        start=frozenset().union(*(each.start for each in of_runs)),
-        kernels=frozenset().union(*(each.kernels for each in of_runs)),
-    )

@@ -9,20 +9,14 @@ from cliffwatch.counting import counted
 from cliffwatch.failure import Failure
 from cliffwatch.formats.result_directory import read_run
 from cliffwatch.samples import CONTROL, CaseKey
+from cliffwatch_runner.build.cache.executed import Executed, joined, keep_executed, read_kept
 from cliffwatch_runner.build.kernel import Kernel
 from cliffwatch_runner.plan.request import RunRequest
 from cliffwatch_runner.plan.run_plan import plan_boots
 from cliffwatch_runner.plan.selection import Selection
 from cliffwatch_runner.results.record import RunFacts
 from cliffwatch_runner.run.unchanged_builds.affected import differences, only_affected
-from cliffwatch_runner.run.unchanged_builds.executed import (
-    Executed,
-    joined,
-    keep_executed,
-    kept_key,
-    read_executed,
-    read_kept,
-)
+from cliffwatch_runner.run.unchanged_builds.executed import kept_key, read_executed
 from cliffwatch_runner.sandbox.sandbox import Sandbox
 
 NOTHING_KEPT = "all cases are measured: what they execute is not known on this host yet for the kernel of {first} with these programs"

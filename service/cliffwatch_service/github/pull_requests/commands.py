@@ -7,6 +7,7 @@ from urllib.parse import quote
 
 import structlog
 
+from cliffwatch.formats.values import FreeJson
 from cliffwatch.pull_request.bench_command import HELP, BenchCommand, WrongCommand, parse_bench_command
 from cliffwatch.pull_request.policy import Policy
 from cliffwatch.trees.addresses import wrong_branch
@@ -33,6 +34,7 @@ UNSEEN = (
 )
 NO_BISECTION = "This service does not bisect yet: `/bench base=REV` measures against any commit."
 NO_SUCH_BASE = "There is no such commit in this repository: `base=` takes a commit, a tag or a branch of it."
+NOT_NEWER = "The pull request's head is older than that base, which has all of its commits: `base=` takes a commit that head adds to."
 NOTHING_TO_CANCEL = "There was nothing left to cancel."
 
 _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
@@ -156,20 +158,36 @@ def _measured(parts: GitHubParts, pull: PullRequestNow, command: BenchCommand, c
     base = None
     if command.base is not None:
         base = _resolved(pull, command.base)
-        if base is None:
-            return NO_SUCH_BASE
+        if base in (None, NOT_NEWER):
+            return base or NO_SUCH_BASE
     return measure_now(parts, pull, selection, base=base, approve=True)
 
 
 def _resolved(pull: PullRequestNow, revision: str) -> str | None:
+    """The commit that is base: the merge base if a branch was named. NOT_NEWER if the pull request adds nothing to it; None if there is no such
+    commit.
+    """
     if wrong_branch(revision) is not None:
         return None
-    reply = pull.installed.get(f"/repos/{pull.name}/commits/{quote(revision, safe='')}")
+    commit = _answered(pull, f"commits/{quote(revision, safe='')}").get("sha")
+    if not isinstance(commit, str) or not _COMMIT.fullmatch(commit):
+        return None
+    compared = _answered(pull, f"compare/{commit}...{pull.opened.head}?per_page=1")
+    if compared.get("status") in ("behind", "identical"):
+        return NOT_NEWER
+    if compared.get("status") != "diverged" or not _answered(pull, f"git/ref/heads/{quote(revision)}"):
+        return commit
+    common = compared.get("merge_base_commit")
+    return str(common["sha"]) if isinstance(common, Mapping) and _COMMIT.fullmatch(str(common.get("sha"))) else None
+
+
+def _answered(pull: PullRequestNow, path: str) -> FreeJson:
+    """GitHub's answer about the repository; empty where it has none. Raises NotNow."""
+    reply = pull.installed.get(f"/repos/{pull.name}/{path}")
     if isinstance(reply, GitHubProblem):
         raise_if_later(reply)
-        return None
-    commit = str(reply.body.get("sha")) if isinstance(reply.body, Mapping) else ""
-    return commit if _COMMIT.fullmatch(commit) else None
+        return {}
+    return reply.body if isinstance(reply.body, dict) else {}
 
 
 def _cancelled(parts: GitHubParts, pull: PullRequestNow, conversation: Conversation, comment: int) -> CommandOutcome:

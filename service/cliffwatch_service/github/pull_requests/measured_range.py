@@ -37,7 +37,8 @@ def measured_range(installed: Installed, name: str, opened: Opened) -> CountingR
     if opened.series is None:
         # GitHub lists 300 files and no more, `.github/` first: of so large a change all is not for CI.
         head = opened.head if counts(files) or len(files) >= _MOST_FILES else merge_base
-        return CountingRange(base=merge_base, head=head, commits=tuple(commits))
+        paths = tuple(files) if len(files) < _MOST_FILES else ()
+        return CountingRange(base=merge_base, head=head, commits=tuple(commits), paths=paths)
     return _of_series(installed, name, opened, merge_base, commits[-_MOST_COMMITS:])
 
 

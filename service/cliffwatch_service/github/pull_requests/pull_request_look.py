@@ -16,7 +16,7 @@ from cliffwatch_service.github.pull_requests.measured_range import measured_rang
 from cliffwatch_service.github.pull_requests.opened import Opened, read_pull_request
 from cliffwatch_service.github.pull_requests.policies import policy_of
 from cliffwatch_service.github.pull_requests.requesting import MeasurementRequest, drop_all, measure, supersede_others
-from cliffwatch_service.github.pull_requests.selections import Selection, selection_of
+from cliffwatch_service.github.pull_requests.selections import Selection, none_affected, selection_of
 from cliffwatch_service.refusal import Refusal
 from cliffwatch_service.store import background
 from cliffwatch_service.store.github import pull_requests
@@ -104,7 +104,8 @@ def measure_now(
         elif found.base == found.head:
             problem = "nothing but files for CI changed, so that there is nothing to measure"
         else:
-            counting = found
+            problem = none_affected(selection or selection_of(pull.policy), found.paths)
+            counting = found if problem is None else None
     return _carry_out(parts, pull, counting, selection, base=base, approve=approve, problem=problem)
 
 

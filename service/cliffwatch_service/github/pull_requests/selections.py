@@ -4,7 +4,10 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
+from cliffwatch.catalogue.discovery import AUTO
 from cliffwatch.catalogue.load import load_catalogue
+from cliffwatch.catalogue.touches import suites_touched
+from cliffwatch.counting import counted
 from cliffwatch.pull_request.bench_command import BenchCommand
 from cliffwatch.pull_request.policy import Policy
 from cliffwatch.samples import CaseKey
@@ -30,6 +33,18 @@ def selection_of(policy: Policy) -> Selection:
         profile=policy.profile,
         boots=str(policy.boots),
         targets=tuple((target.platform, target.mode) for target in policy.targets),
+    )
+
+
+def none_affected(selection: Selection, paths: Sequence[str]) -> str | None:
+    """Why nothing is measured: the suites are those that a change concerns, and these files concern none. None if any is measured."""
+    if set(selection.suites) != {AUTO} or not paths or suites_touched(load_catalogue().suites, paths):
+        return None
+    more = f" and {counted(len(paths) - 1, 'other')}" if paths[1:] else ""
+    names = ", ".join(suite.name for suite in load_catalogue().suites)
+    return (
+        f"no suite executes what head changes ({paths[0][:100]}{more}), so nothing is measured; `/bench suite=NAME` measures one all the same:"
+        f" {names}"
     )
 
 

@@ -87,6 +87,29 @@ def distance(connection: Connection[Any], base: int, head: int) -> int | None:
     return values(connection, int).execute(_DISTANCE, {"head": head, "base": base, "most": _FARTHEST}).fetchone()
 
 
+_MERGE_BASE = """
+WITH RECURSIVE line (id, parents, distance) AS (
+    SELECT id, parents, 0 FROM revision WHERE id = %(head)s
+  UNION ALL
+    SELECT revision.id, revision.parents, distance + 1
+    FROM line JOIN revision ON revision.commit = line.parents[1]
+    WHERE distance < %(most)s
+), other (id, parents, distance) AS (
+    SELECT id, parents, 0 FROM revision WHERE id = %(base)s
+  UNION ALL
+    SELECT revision.id, revision.parents, distance + 1
+    FROM other JOIN revision ON revision.commit = other.parents[1]
+    WHERE distance < %(most)s
+)
+SELECT revision.commit FROM line JOIN other USING (id) JOIN revision USING (id) ORDER BY line.distance LIMIT 1
+"""
+
+
+def merge_base(connection: Connection[Any], base: int, head: int) -> str | None:
+    """The newest commit that the first-parent lines of both have; None where these do not meet in what is known."""
+    return values(connection, str).execute(_MERGE_BASE, {"base": base, "head": head, "most": _FARTHEST}).fetchone()
+
+
 _PLACE = "SELECT branch_id, ordinal FROM branch_revision WHERE revision_id = %s ORDER BY branch_id LIMIT 1"
 
 _NEIGHBOUR = """

@@ -60,6 +60,7 @@ def show_arms(
         names=arm_names(compared),
         parts=[(each, sentence(each)) for each in compared],
         suites=[(suite, list(group)) for suite, group in groupby(rows, key=lambda row: row.case.suite)],
+        chosen=context.chosen,
         failures=context.failures,
         forms=FORMS,
         value=figures.value,

@@ -205,6 +205,7 @@ class _Around(TypedDict):
     distance: int | None
     conditions: Sequence[object]
     failures: Sequence[object]
+    chosen: Sequence[str]
     left_out: Sequence[object]
     means: Sequence[object]
     code: Sequence[object]
@@ -231,6 +232,7 @@ def _around(connection: Connection[Any], ready: Ready, filters: Filters) -> _Aro
         "distance": ancestry.distance(connection, only, ready.head.id) if only is not None else None,
         "conditions": of_targets,
         "failures": [(index, failure) for index, each in enumerate(ready.answers) for failure in each.summary.failures],
+        "chosen": list(dict.fromkeys(text for each in ready.answers for text in each.summary.chosen)),
         "left_out": list(not_measured(ready.answers)),
         "means": [(index, mean) for index, each in enumerate(ready.answers) for mean in each.summary.means],
         "code": sentences_of(connection, [(each.base_arm, each.head_arm) for each in ready.answers]),

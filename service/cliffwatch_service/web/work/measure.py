@@ -12,14 +12,15 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import RedirectResponse, Response
 from psycopg import Connection
 
-from cliffwatch.catalogue.discovery import ALL
+from cliffwatch.catalogue.discovery import ALL, AUTO
 from cliffwatch.catalogue.load import load_catalogue
 from cliffwatch.catalogue.suite import PROFILES
 from cliffwatch.formats.setup import NO_SETUP, Setup, SetupArm, SetupFile
 from cliffwatch.samples import MODES
 from cliffwatch_service.access.quotas import within_quota
-from cliffwatch_service.compare.naming import revision_named
+from cliffwatch_service.compare.naming import is_branch, revision_named
 from cliffwatch_service.http.context import ServiceHere
+from cliffwatch_service.jobs.ends import base_on_branch, refuse_ends
 from cliffwatch_service.jobs.estimates import Wait, waits_of
 from cliffwatch_service.jobs.requests import Asked, ask
 from cliffwatch_service.jobs.targets import offered, refuse_unoffered
@@ -82,7 +83,7 @@ def show_form(
         head=known.commit or head,
         subject=known.subject,
         suite=suite,
-        suites=[ALL, *(each.name for each in load_catalogue().suites)],
+        suites=[AUTO, ALL, *(each.name for each in load_catalogue().suites)],
         profiles=PROFILES,
         targets=_targets(targets, waits, target),
         key=uuid4().hex,
@@ -158,10 +159,9 @@ def _asked(connection: Connection[Any], form: Mapping[str, str]) -> Asked:
     patch = form.get("patch", "").replace("\r\n", "\n")
     head = base if patch.strip() else _commit(connection, "head", form.get("head", ""))
     setup, contents = _patched(base, patch) if patch.strip() else (NO_SETUP, {})
-    if not contents and head == base:
-        raise Refusal(
-            422, "nothing to compare", "base and head are the same commit: name another base, or paste a patch"
-        )
+    if not contents:
+        base = _base(connection, form.get("base", "").strip(), base, head)
+        refuse_ends(connection, base, head)
     return Asked(
         tree=_field(form, "tree", _TREE, "give the address of a git tree: https://…"),
         base=base,
@@ -201,6 +201,13 @@ def _commit(connection: Connection[Any], name: str, given: str) -> str:
         raise Refusal(
             422, f"no {name}", f"{refusal.detail}; of a commit that is not known here give all of its digits"
         ) from None
+
+
+def _base(connection: Connection[Any], given: str, commit: str, head: str) -> str:
+    """The commit that was named; of a branch the one at which head left it."""
+    if not is_branch(connection, given):
+        return commit
+    return base_on_branch(connection, given, revision_named(connection, given), head)
 
 
 def _patched(base: str, patch: str) -> tuple[Setup, Mapping[str, bytes]]:

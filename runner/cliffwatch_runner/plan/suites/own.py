@@ -6,7 +6,7 @@ import stat
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from cliffwatch.catalogue.discovery import ALL, DISCOVERED
+from cliffwatch.catalogue.discovery import ALL, AUTO, DISCOVERED
 from cliffwatch.catalogue.load import Catalogue
 from cliffwatch.catalogue.read import read_suite
 from cliffwatch.catalogue.suite import Suite
@@ -32,7 +32,7 @@ def chosen_suites(request: RunRequest, catalogue: Catalogue) -> tuple[Suite, ...
     if isinstance(named, Failure):
         return named
     chosen = list(named)
-    taken = {suite.name for suite in catalogue.suites} | {ALL, DISCOVERED}
+    taken = {suite.name for suite in catalogue.suites} | {ALL, AUTO, DISCOVERED}
     for folder in request.own_suites:
         suite = own_suite(folder)
         if isinstance(suite, Failure):

@@ -1,0 +1,125 @@
+"""The kernel's functions that cases execute, as earlier runs left it in the cache."""
+
+import gzip
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from cliffwatch.formats.code.executed import ExecutedCase, ExecutedRecord
+from cliffwatch.formats.reading import Wrong, read_as, written
+from cliffwatch.samples import CaseKey
+from cliffwatch_runner.build.cache.entries import new_entry
+
+_LARGEST_BYTES = 64 << 20
+_FOLDER = "executed"
+_FILE = "executed.json.gz"
+_MOST_KEPT = 200
+_MOST_LOOKED_AT = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Executed:
+    """The kernel's functions that cases execute: by case, and `start` of every guest. `measured` are those on the measured path of a case. `source` says
+    in words where that is known from, and `kernels` are the digests of those that were counted.
+    """
+
+    source: str
+    cases: Mapping[CaseKey, frozenset[str]]
+    start: frozenset[str]
+    kernels: frozenset[str]
+    measured: Mapping[CaseKey, frozenset[str]] = field(default_factory=dict)
+
+
+def read_kept(cache: Path, trust: str, key: str, kernel: str) -> Executed | None:
+    """What is kept of a kernel with this digest; None where nothing is, or it cannot be read."""
+    try:
+        with gzip.open(_home(cache, trust) / key / _FILE) as file:
+            record = read_as(file.read(_LARGEST_BYTES), ExecutedRecord)
+    except (OSError, EOFError):
+        return None
+    if isinstance(record, Wrong):
+        return None
+    return Executed(
+        source="earlier runs of its kernel on this host",
+        cases={case.key: _named(record, case.executed) for case in record.cases},
+        start=_named(record, record.start),
+        kernels=frozenset({kernel}),
+        measured={case.key: _named(record, case.measured) for case in record.cases},
+    )
+
+
+def measured_by_case(cache: Path, trust: str) -> Mapping[CaseKey, frozenset[str]]:
+    """What is on the measured path of cases, by the newest runs of this trust on this host, whatever kernels they were of."""
+    home = _home(cache, trust)
+    found: dict[CaseKey, frozenset[str]] = {}
+    for folder in sorted(home.iterdir(), key=_age, reverse=True)[:_MOST_LOOKED_AT] if home.is_dir() else ():
+        kept = read_kept(cache, trust, folder.name, "")
+        for case, names in kept.measured.items() if kept is not None else ():
+            if names:
+                found[case] = found.get(case, frozenset()) | names
+    return found
+
+
+def _named(record: ExecutedRecord, places: Iterable[int]) -> frozenset[str]:
+    return frozenset(record.functions[place] for place in places if place < len(record.functions))
+
+
+def keep_executed(cache: Path, trust: str, key: str, executed: Executed) -> None:
+    """Keeps it for the next run; the oldest ones go. Raises OSError."""
+    names = sorted(executed.start.union(*executed.cases.values()))
+    places = {name: place for place, name in enumerate(names)}
+    record = ExecutedRecord(
+        functions=tuple(names),
+        start=_places(executed.start, places),
+        cases=tuple(
+            ExecutedCase(
+                suite=case.suite,
+                benchmark=case.benchmark,
+                params=dict(case.params),
+                executed=_places(functions, places),
+                measured=_places(executed.measured.get(case, frozenset()) & functions, places),
+            )
+            for case, functions in executed.cases.items()
+        ),
+    )
+    home = _home(cache, trust)
+    with new_entry(home / key) as entry:
+        (entry / _FILE).write_bytes(gzip.compress(written(record), mtime=0))
+    kept = sorted((each for each in home.iterdir() if not each.name.startswith(".")), key=_age, reverse=True)
+    for old in kept[_MOST_KEPT:]:
+        with suppress(OSError):
+            (old / _FILE).unlink(missing_ok=True)
+            old.rmdir()
+
+
+def _age(folder: Path) -> float:
+    with suppress(OSError):
+        return folder.stat().st_mtime
+    return 0.0
+
+
+def _home(cache: Path, trust: str) -> Path:
+    """What builds of one trust leave is nothing to those of another."""
+    return cache / _FOLDER / trust
+
+
+def _places(names: Iterable[str], places: Mapping[str, int]) -> tuple[int, ...]:
+    return tuple(sorted(places[name] for name in names))
+
+
+def joined(*of_runs: Executed) -> Executed:
+    """What any of them executed. Names that no kernel has any more cost nothing."""
+    cases: dict[CaseKey, frozenset[str]] = {}
+    measured: dict[CaseKey, frozenset[str]] = {}
+    for each in of_runs:
+        for into, of_cases in ((cases, each.cases), (measured, each.measured)):
+            for case, names in of_cases.items():
+                into[case] = into.get(case, frozenset()) | names
+    return Executed(
+        source=of_runs[0].source,
+        cases=cases,
+        start=frozenset().union(*(each.start for each in of_runs)),
+        kernels=frozenset().union(*(each.kernels for each in of_runs)),
+        measured=measured,
+    )

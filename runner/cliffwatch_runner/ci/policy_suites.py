@@ -1,0 +1,21 @@
+"""The suites of a workflow: those of its policy, where those that a change concerns stand for `auto`."""
+
+from pathlib import Path
+
+from cliffwatch.catalogue.discovery import AUTO
+from cliffwatch.catalogue.load import load_catalogue
+from cliffwatch.failure import Failure
+from cliffwatch.pull_request.mailing_list_series import CountingRange
+from cliffwatch.pull_request.policy import Policy
+from cliffwatch_runner.plan.suites.auto import ChosenSuites, suites_of_changes
+from cliffwatch_runner.source.named_repository import repository_reader
+from cliffwatch_runner.source.ranges.changes import changed_files
+
+
+def suites_of_policy(tree: Path, policy: Policy, counting: CountingRange) -> ChosenSuites | Failure:
+    """What is measured of a range, from a check-out that has it."""
+    if AUTO not in policy.suites:
+        return ChosenSuites(names=policy.suites)
+    with repository_reader(tree) as read:
+        changes = changed_files(read, counting.base, counting.head)
+    return suites_of_changes(load_catalogue().suites, changes, policy.suites)

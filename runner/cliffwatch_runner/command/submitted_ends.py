@@ -1,0 +1,58 @@
+"""The commits of a request: names are looked up in the tree's repository before a service is asked."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+from cliffwatch.command.terminal import echo_failure
+from cliffwatch.failure import Exit, Failure, wrong_usage
+from cliffwatch.formats.values import FreeJson
+from cliffwatch.trees.addresses import has_credentials
+from cliffwatch_runner.source.access import fetching
+from cliffwatch_runner.source.git import git
+from cliffwatch_runner.source.ranges.ends import choose_base, read_ends
+from cliffwatch_runner.source.tree import Tree
+
+
+class SubmittedEnds(NamedTuple):
+    """Base and head as they are asked for, and a sentence on the commit that was chosen as base."""
+
+    base: str | None
+    head: str | None
+    sentence: str = ""
+
+
+def named_ends(tree: str, options: FreeJson) -> SubmittedEnds | Failure:
+    """The commits of base and head, where both are named; a series is put on base as it is."""
+    named = read_ends(options["base"], options["head"])
+    if isinstance(named, Failure):
+        return named
+    if named.base is None or named.head is None or options["series"] is not None:
+        return SubmittedEnds(named.base, named.head)
+    base, head = commit_named(tree, named.base), commit_named(tree, named.head)
+    remote = Tree(spec=tree, kind="url", location=tree, mirror=Path(), access="own")
+    chosen = choose_base(remote, named, base, head, patched=options["patch"] is not None)
+    return chosen if isinstance(chosen, Failure) else SubmittedEnds(chosen.commit, head, chosen.sentence)
+
+
+def commit_named(tree: str, name: str) -> str:
+    if has_credentials(tree):
+        raise SystemExit(
+            _refused(
+                "the address of the tree carries credentials",
+                "name it without them: hosts fetch what anybody may, or what an administrator allows",
+            )
+        )
+    if len(name) == 40 and all(letter in "0123456789abcdef" for letter in name):
+        return name
+    reach = fetching(tree, "own")
+    if isinstance(reach, Failure):
+        raise SystemExit(echo_failure(reach))
+    listed = git(["ls-remote", "--", reach.url, name, f"{name}^{{}}"], fetching=reach)
+    rows = [line.split("\t") for line in listed.output.splitlines() if "\t" in line] if listed.ok else []
+    if not rows:
+        raise SystemExit(_refused(f"{tree} has no {name!r}", "name a branch, a tag or a whole commit"))
+    return next((row[0] for row in rows if row[1].endswith("^{}")), rows[0][0])
+
+
+def _refused(message: str, next_step: str) -> Exit:
+    return echo_failure(wrong_usage(message, next_step))

@@ -1,0 +1,91 @@
+"""`--suite auto`: the suites whose cases execute what head changes.
+
+What earlier runs on this host counted decides, function by function. Where no case of a suite was ever counted here, or a function has no
+symbol of its own because compilers inline it, the source files that the suite declares do (`touches` in its suite.toml).
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from cliffwatch.catalogue.suite import Suite
+from cliffwatch.catalogue.touches import touches
+from cliffwatch.comparing.attribution.operations import plain_name
+from cliffwatch.counting import counted
+from cliffwatch.failure import Failure, wrong_usage
+from cliffwatch.samples import CaseKey
+from cliffwatch_runner.source.ranges.changes import ChangedFile
+
+_NAMED = 3
+"""Files or functions that a sentence names."""
+
+Measured = Mapping[str, frozenset[str]]
+"""By suite: the functions on the measured path of any of its cases."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AffectedSuite:
+    """A suite and why it is measured: functions that its cases were seen to execute, or files that it declares."""
+
+    name: str
+    functions: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+
+    @property
+    def why(self) -> str:
+        """In words: `executes __bpf_ringbuf_reserve`."""
+        parts = [f"executes {_some(self.functions)}"] if self.functions else []
+        return "; ".join([*parts, *([f"declares {_some(self.files)}"] if self.files else [])])
+
+
+def measured_by_suite(by_case: Mapping[CaseKey, frozenset[str]]) -> Measured:
+    """What is known by case, by suite; functions by their names in the source."""
+    found: dict[str, frozenset[str]] = {}
+    for case, names in by_case.items():
+        found[case.suite] = found.get(case.suite, frozenset()) | {plain_name(name) for name in names}
+    return found
+
+
+def affected_suites(
+    suites: Iterable[Suite], changes: Sequence[ChangedFile], measured: Measured
+) -> tuple[AffectedSuite, ...]:
+    """The suites that changes concern, in the order of the catalogue."""
+    symbols: frozenset[str] = frozenset().union(*measured.values())
+    found = []
+    for suite in suites:
+        functions: dict[str, None] = {}
+        files: dict[str, None] = {}
+        for change in changes:
+            executed = change.functions & measured.get(suite.name, frozenset())
+            functions.update(dict.fromkeys(sorted(executed)))
+            counts_decide = suite.name in measured and not change.whole and change.functions <= symbols
+            if not executed and not counts_decide and change.is_code and touches(suite, change.path):
+                files[change.path] = None
+        if functions or files:
+            found.append(AffectedSuite(name=suite.name, functions=tuple(functions), files=tuple(files)))
+    return tuple(found)
+
+
+def chosen_sentence(found: Sequence[AffectedSuite], changes: Sequence[ChangedFile]) -> str:
+    """Which suites are measured and why, for the first lines of plan and report."""
+    chosen = ", ".join(f"{each.name} ({each.why})" for each in found)
+    return f"Suites by what head changes in {_some([each.path for each in changes])}: {chosen}"
+
+
+def none_affected(changes: Sequence[ChangedFile], suites: Iterable[Suite]) -> Failure:
+    """Why nothing is measured, with what could be."""
+    if not changes:
+        what = "base and head have the same files, so no suite is affected"
+    elif not any(each.is_code for each in changes):
+        what = f"head changes comments alone, so no suite is affected: {_some([each.path for each in changes])}"
+    else:
+        what = f"no suite executes what head changes: {_some([each.path for each in changes])}"
+    return wrong_usage(what, f"name what to measure all the same with --suite: {suites_offered(suites)}")
+
+
+def suites_offered(suites: Iterable[Suite]) -> str:
+    return f"all, or some of {', '.join(suite.name for suite in suites)}"
+
+
+def _some(names: Sequence[str]) -> str:
+    more = len(names) - _NAMED
+    return ", ".join(names[:_NAMED]) + (f" and {counted(more, 'other')}" if more > 0 else "")

@@ -1,0 +1,143 @@
+"""Puts suites in place of `auto`, once it is known what the arms of a run are of."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+from cliffwatch.catalogue.discovery import AUTO
+from cliffwatch.catalogue.load import Catalogue
+from cliffwatch.catalogue.suite import Suite
+from cliffwatch.failure import Failure, wrong_usage
+from cliffwatch.reports.explain import matches
+from cliffwatch_runner.build.cache.executed import measured_by_case
+from cliffwatch_runner.plan.arm_words.modules import modules_of, wrong_modules
+from cliffwatch_runner.plan.request import RunRequest
+from cliffwatch_runner.plan.subjects import Subject, compared_revisions
+from cliffwatch_runner.plan.suites.affected import (
+    Measured,
+    affected_suites,
+    chosen_sentence,
+    measured_by_suite,
+    none_affected,
+    suites_offered,
+)
+from cliffwatch_runner.source.git import git
+from cliffwatch_runner.source.ranges.changes import ChangedFile, changed_files
+
+NOTHING_COUNTED: Measured = {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChosenSuites:
+    """Names of suites, and a sentence that says why these; empty if a person named them."""
+
+    names: tuple[str, ...]
+    sentence: str = ""
+
+
+def with_auto_suites(
+    request: RunRequest, arms: Sequence[Subject], mirror: Path, catalogue: Catalogue
+) -> tuple[RunRequest, str] | Failure:
+    """The request with the names of suites that its arms concern, and the sentence on them."""
+    if AUTO not in request.suites:
+        return request, ""
+    chosen = _chosen(request, arms, mirror, catalogue.suites)
+    if isinstance(chosen, Failure):
+        return chosen
+    others = (name for name in request.suites if name != AUTO)
+    return replace(request, suites=tuple(dict.fromkeys((*chosen.names, *others)))), chosen.sentence
+
+
+def _chosen(
+    request: RunRequest, arms: Sequence[Subject], mirror: Path, suites: Sequence[Suite]
+) -> ChosenSuites | Failure:
+    if request.cases:
+        return _with_cases(request, suites)
+    if any(arm.settings.module for arm in arms):
+        return _with_modules(request, suites)
+    if any(arm.revision is None for arm in arms):
+        return wrong_usage(
+            "a prebuilt kernel has no revision, so it is not known what it changes",
+            f"name what to measure with --suite: {suites_offered(suites)}",
+        )
+    return _of_revisions(request, arms, mirror, suites)
+
+
+def _of_revisions(
+    request: RunRequest, arms: Sequence[Subject], mirror: Path, suites: Sequence[Suite]
+) -> ChosenSuites | Failure:
+    changes = _changes(arms, mirror)
+    if not changes and any(arm.settings != arms[0].settings for arm in arms):
+        return wrong_usage(
+            "the arms differ in their settings alone, which any suite may show",
+            f"name what to measure with --suite: {suites_offered(suites)}",
+        )
+    counted = NOTHING_COUNTED if request.trust == "outside" else _counted(request)
+    return suites_of_changes(suites, changes, request.suites, counted, own=bool(request.own_suites))
+
+
+def _with_modules(request: RunRequest, suites: Sequence[Suite]) -> ChosenSuites | Failure:
+    """The suites whose programs are built with the arms' Go modules."""
+    wrong = next(wrong_modules(request.arms, suites), None)
+    if wrong is not None:
+        return wrong
+    modules = list(dict.fromkeys(name for arm in request.arms for name in arm.module))
+    names = tuple(each.name for each in suites if not (modules_of(each) or {}).keys().isdisjoint(modules))
+    return ChosenSuites(names=names, sentence=f"Suites that are built with {', '.join(modules)}: {', '.join(names)}")
+
+
+def suites_of_changes(
+    suites: Sequence[Suite],
+    changes: Sequence[ChangedFile],
+    named: Sequence[str] = (AUTO,),
+    counted: Measured = NOTHING_COUNTED,
+    *,
+    own: bool = False,
+) -> ChosenSuites | Failure:
+    """The `named` suites, where those that changes concern stand for `auto`; a Failure where none is left, and none of the user's `own`."""
+    others = [name for name in named if name != AUTO]
+    found = affected_suites(suites, changes, counted)
+    if found:
+        names = dict.fromkeys((*(each.name for each in found), *others))
+        return ChosenSuites(names=tuple(names), sentence=chosen_sentence(found, changes))
+    none = none_affected(changes, suites)
+    if not others and not own:
+        return none
+    what = f"{none.message[0].upper()}{none.message[1:]}"
+    return ChosenSuites(names=tuple(others), sentence=f"{what}; what was named is measured")
+
+
+def _counted(request: RunRequest) -> Measured:
+    return measured_by_suite(measured_by_case(request.cache, request.trust))
+
+
+def _with_cases(request: RunRequest, suites: Sequence[Suite]) -> ChosenSuites | Failure:
+    """The suites that have the cases of `--case`; where none has, the pattern is wrong."""
+    names = tuple(
+        suite.name
+        for suite in suites
+        if any(matches(case.key, pattern) for case in suite.cases(request.profile) for pattern in request.cases)
+    )
+    patterns = ", ".join(request.cases)
+    if not names:
+        return wrong_usage(
+            f"--case: no case of any suite matches {patterns!r} in the profile {request.profile}",
+            "`cliffwatch suites show NAME` lists the cases of a suite",
+        )
+    return ChosenSuites(names=names, sentence=f"Suites with the cases {patterns}: {', '.join(names)}")
+
+
+def _changes(arms: Sequence[Subject], mirror: Path) -> tuple[ChangedFile, ...]:
+    """What any arm changes of the first one."""
+    first, *others = compared_revisions(arms)
+    found: dict[str, ChangedFile] = {}
+    for each in others:
+        for change in changed_files(partial(git, git_dir=mirror), first.commit, each.commit):
+            known = found.get(change.path)
+            found[change.path] = (
+                change
+                if known is None
+                else replace(change, functions=change.functions | known.functions, whole=change.whole or known.whole)
+            )
+    return tuple(found.values())

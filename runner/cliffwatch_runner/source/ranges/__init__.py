@@ -1,0 +1,1 @@
+"""What lies between two revisions: which ones are meant, their history, and what differs."""

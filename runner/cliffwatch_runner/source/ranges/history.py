@@ -1,0 +1,96 @@
+"""The history that two commits share: where they parted, and how many commits each has alone."""
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from cliffwatch.failure import Failure
+from cliffwatch_runner.source.access import fetching
+from cliffwatch_runner.source.git import GitReader, git
+from cliffwatch_runner.source.named_repository import repository_reader
+from cliffwatch_runner.source.tree import Tree
+
+_DEPTHS = (100, 2_000, 50_000)
+"""Commits of each side that are fetched from a URL, one depth after the other, until the merge base is certain. Without their files."""
+
+_UNCERTAIN = Failure(
+    whose="host", message="the merge base lies deeper than was fetched", next_step="clone the tree and name the clone"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parting:
+    """`merge_base` is the newest commit that both have, None if they share none; `base_alone` and `head_alone` count what only one has."""
+
+    merge_base: str | None
+    base_alone: int = 0
+    head_alone: int = 0
+
+
+def parting_of(tree: Tree, base: str, head: str, *, thorough: bool) -> Parting | Failure:
+    """Where two commits of a tree with a history parted. Of a URL as much history is fetched as that takes, or a little if not `thorough`."""
+    if tree.kind == "repository":
+        with repository_reader(Path(tree.location)) as read:
+            return _parting(read, base, head)
+    with _fetched_history(tree, base, head, _DEPTHS if thorough else _DEPTHS[:1]) as folder:
+        return folder if isinstance(folder, Failure) else _parting(partial(git, git_dir=folder), base, head)
+
+
+def _parting(read: GitReader, base: str, head: str) -> Parting:
+    """`read` calls git on the repository of both."""
+    found = read(["merge-base", base, head])
+    if not found.ok or not found.output.strip():
+        return Parting(merge_base=None)
+    counted = read(["rev-list", "--left-right", "--count", f"{base}...{head}"])
+    base_alone, head_alone = map(int, counted.output.split())
+    return Parting(merge_base=found.output.split()[0], base_alone=base_alone, head_alone=head_alone)
+
+
+@contextmanager
+def _fetched_history(tree: Tree, base: str, head: str, depths: Sequence[int]) -> Iterator[Path | Failure]:
+    """A repository with as much of the history of two commits of a URL as their merge base takes; a Failure where the depths do not reach it."""
+    with tempfile.TemporaryDirectory(prefix="cliffwatch-history-") as temporary:
+        folder = Path(temporary)
+        git(["init", "--quiet", "--bare"], git_dir=folder)
+        for depth in depths:
+            failure = _deepen(tree, folder, depth, base, head)
+            if failure is not None:
+                yield failure
+                return
+            if _is_certain(folder, base, head):
+                yield folder
+                return
+        yield _UNCERTAIN
+
+
+def _deepen(tree: Tree, folder: Path, depth: int, *commits: str) -> Failure | None:
+    reach = fetching(tree.location, tree.access)
+    if isinstance(reach, Failure):
+        return reach
+    words = ["fetch", "--quiet", "--no-tags", f"--depth={depth}", "--filter=tree:0", "--", reach.url]
+    refs = [f"{commit}:refs/ends/{commit}" for commit in commits]
+    fetched = git([*words, *dict.fromkeys(refs)], git_dir=folder, fetching=reach)
+    if fetched.ok:
+        return None
+    return Failure(
+        whose="host",
+        message=f"the history of {tree.location} cannot be fetched, so its merge base is unknown",
+        next_step="name base by a tag or a whole hash, which needs no history, or clone the tree and name the clone",
+        evidence=fetched.output[-2000:],
+    )
+
+
+def _is_certain(folder: Path, base: str, head: str) -> bool:
+    """Whether deeper history can show no newer merge base: no path from either end to the one found was cut off."""
+    shallow = folder / "shallow"
+    cut = set(shallow.read_text().split()) if shallow.exists() else set()
+    found = git(["merge-base", base, head], git_dir=folder)
+    if not cut:
+        return True
+    if not found.ok or not found.output.strip():
+        return False
+    since = git(["rev-list", base, head, f"^{found.output.split()[0]}"], git_dir=folder)
+    return cut.isdisjoint(since.output.split())
