@@ -71,7 +71,8 @@ class ComparisonRow(OfCase, frozen=True, kw_only=True):
 
 class ComparisonSummary(Part, frozen=True, kw_only=True):
     """A comparison without its rows. `alpha` is the error of its families, null where an older version did not say it. `chosen` are sentences
-    on the commits and suites that were taken for what was named.
+    on the commits and suites that were taken for what was named. `functions` explain rows that changed, where instructions were counted by
+    function.
     """
 
     format: Literal["cliffwatch-comparison"]
@@ -89,6 +90,7 @@ class ComparisonSummary(Part, frozen=True, kw_only=True):
     sweeps: tuple[Sweep, ...]
     left_out: tuple[OutcomeRecord, ...]
     chosen: tuple[str, ...] = ()
+    functions: tuple[CaseFunctionsRecord, ...] = ()
 
     @property
     def base(self) -> SideRecord:
@@ -101,10 +103,9 @@ class ComparisonSummary(Part, frozen=True, kw_only=True):
 
 
 class ComparisonDocument(ComparisonSummary, frozen=True, kw_only=True):
-    """Comparison JSON of two arms. `functions` explain rows that changed, where instructions were counted by function."""
+    """Comparison JSON of two arms."""
 
     comparisons: tuple[ComparisonRow, ...]
-    functions: tuple[CaseFunctionsRecord, ...] = ()
 
 
 class RunComparison(ComparisonDocument, frozen=True, kw_only=True):
@@ -114,7 +115,9 @@ class RunComparison(ComparisonDocument, frozen=True, kw_only=True):
 
 
 class TargetRecord(Part, frozen=True, kw_only=True):
-    """A comparison on one platform in one mode; `distance` is of a base that was looked for, in commits before head, else null."""
+    """A comparison on one platform in one mode; `distance` is of a base that was looked for, in commits before head, else null. `functions`
+    explain its rows that changed.
+    """
 
     platform: str
     mode: Mode
@@ -133,6 +136,7 @@ class TargetRecord(Part, frozen=True, kw_only=True):
     sweeps: tuple[Sweep, ...]
     left_out: tuple[OutcomeRecord, ...]
     chosen: tuple[str, ...] = ()
+    functions: tuple[CaseFunctionsRecord, ...] = ()
 
 
 class RevisionComparison(Part, frozen=True, kw_only=True):

@@ -123,10 +123,12 @@ def _functions(compared: ComparisonSet, context: ReportContext) -> Iterator[str]
         yield from _wrapped(f"{block.case}: {block.sentence}")
         for row in block.rows:
             yield cut(f"  {_short(row.name, 36):<36} {row.base:>8} {row.head:>8} {row.change:>9}")
+        if block.also:
+            yield from (f"  {line}" for line in _wrapped(block.also, WIDTH - 2))
 
 
-def _wrapped(text: str) -> list[str]:
-    return textwrap.wrap(text, WIDTH, break_on_hyphens=False) or [""]
+def _wrapped(text: str, width: int = WIDTH) -> list[str]:
+    return textwrap.wrap(text, width, break_on_hyphens=False) or [""]
 
 
 def _short(text: str, width: int) -> str:

@@ -17,8 +17,7 @@ from cliffwatch.samples import Arm, CaseKey, Mode
 
 if TYPE_CHECKING:  # the types of documents are for runs alone
     from cliffwatch.comparing.attribution.blocks import CodeOfArm
-    from cliffwatch.comparing.attribution.changes import CaseFunctions
-    from cliffwatch.comparing.attribution.run import RowKey
+    from cliffwatch.comparing.attribution.changes import Functions
     from cliffwatch.formats.code.differences import ArmCode
     from cliffwatch.formats.code.digests import CodeDigests
     from cliffwatch.formats.code.profile import ProfileRecord
@@ -53,7 +52,7 @@ class ReportContext:
     failures: tuple[ArmFailure, ...]
     folder: str | None
     chosen: tuple[str, ...] = ()
-    functions: "Mapping[tuple[str, RowKey], CaseFunctions]" = field(default_factory=dict)
+    functions: "Functions" = field(default_factory=dict)
     images: "Mapping[str, ArmCode]" = field(default_factory=dict)
     profile: "ProfileRecord | None" = None
     case_code: "Mapping[CaseKey, CodeDigests]" = field(default_factory=dict)

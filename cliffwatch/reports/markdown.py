@@ -107,11 +107,18 @@ def _functions(compared: ComparisonSet, context: ReportContext) -> Iterator[str]
         if each.rest:
             yield ""
             yield escaped(each.rest)
+        if each.also:
+            yield ""
+            yield wrapped(escaped(_capital(each.also)))
     yield ""
     if left:
         yield f"{escaped(more_cases(left))}  "
     yield "</details>"
     yield ""
+
+
+def _capital(text: str) -> str:
+    return text[0].upper() + text[1:]
 
 
 def _profiles(compared: ComparisonSet, context: ReportContext) -> Iterator[str]:

@@ -4,10 +4,12 @@ from dataclasses import dataclass
 
 import pytest
 
+from cliffwatch.comparing.attribution.blocks import blocks_of_cases
 from cliffwatch.comparing.attribution.changes import CaseFunctions, case_functions
 from cliffwatch.comparing.attribution.operations import Function, instructions, mean_of, nanoseconds, plain_name
 from cliffwatch.comparing.attribution.row import row_functions
 from cliffwatch.formats.code.function_counts import CaseCounts, CountedFunction, FunctionCountsRecord
+from cliffwatch.samples import CaseKey
 
 
 @dataclass(frozen=True)
@@ -127,6 +129,41 @@ def test_a_case_without_a_window_says_nothing_of_operations() -> None:
 
 def test_boots_are_averaged_and_absence_is_zero() -> None:
     assert mean_of([kernel(get=10.0), kernel(get=20.0, tick=2.0)]) == kernel(get=15.0, tick=1.0)
+
+
+def case(name: str) -> CaseKey:
+    return CaseKey("suite", name)
+
+
+def test_cases_that_changed_for_the_same_functions_share_a_block() -> None:
+    slower = compared(kernel(get=32.0), kernel(get=29.0, lookup=12.0))
+    as_slow = compared(kernel(get=32.5), kernel(get=29.0, lookup=12.0))
+    faster = compared(kernel(get=32.0, lookup=2.0), kernel(get=35.0))
+    cases = [(case("a"), slower), (case("b"), as_slow), (case("c"), faster), (case("d"), slower)]
+
+    (first, second), left = blocks_of_cases(cases)
+
+    assert (first.case, first.also) == ("a", "the same functions, +8.50 to +9.00 measured: b, d")
+    assert (second.case, second.also) == ("c", "")
+    assert left == 0
+
+
+def test_a_case_that_no_function_explains_stands_by_itself() -> None:
+    nothing = compared(kernel(get=32.0), kernel(get=32.0))
+
+    blocks, left = blocks_of_cases([(case(name), nothing) for name in "abc"], most=2)
+
+    assert [each.case for each in blocks] == ["a", "b"]
+    assert left == 1
+
+
+def test_many_cases_with_one_cause_are_named_and_counted() -> None:
+    slower = compared(kernel(get=32.0), kernel(get=41.0))
+
+    (block,), _ = blocks_of_cases([(case(f"case{number}"), slower) for number in range(12)])
+
+    assert block.also.startswith("the same functions, +9.00 measured: case1, case2,")
+    assert block.also.endswith("case8 and 3 more cases")
 
 
 def user(**counts: float) -> dict[Function, float]:

@@ -6,12 +6,20 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
+from cliffwatch.comparing.compare_run import compare_run, sides_of_run
+from cliffwatch.failure import Failure
+from cliffwatch.formats.result_directory import read_run
+from cliffwatch.reports.context import context_of_run, with_functions
+from cliffwatch.reports.json_report import comparison_document
 from cliffwatch_runner.upload.result_directory import upload_run
 
 CASE = "local-storage/local-storage-cache-seq-get/nr_maps=16"
 COUNTS = "functions.json"
+TITLE = "Functions behind the changes, in instructions per operation"
+FORMS = {"": TITLE, ".txt": TITLE, ".commit": TITLE, ".md": TITLE, ".json": '"functions"'}
 
 
 @pytest.fixture
@@ -26,6 +34,35 @@ def page_of(running: Any, folder: Path) -> str:
         answer = http.get(f"/compare/{uploaded.run}/cases/{CASE}", follow_redirects=True)
     answer.raise_for_status()
     return re.sub(r"\s+", " ", answer.text)
+
+
+@pytest.mark.parametrize(("form", "heading"), FORMS.items())
+def test_every_form_of_a_comparison_says_which_functions_are_behind_it(
+    running: Any, results: Path, form: str, heading: str
+) -> None:
+    uploaded = upload_run(running.client("upload"), results, "emulator-1")
+    with running.http(None) as http:
+        answer = http.get(f"/compare/{uploaded.run}{form}", follow_redirects=True)
+    answer.raise_for_status()
+
+    assert heading in answer.text
+    assert "bpf_local_storage_lookup" in answer.text
+    assert "__bpf_task_storage_get" in answer.text
+
+
+def test_the_document_of_a_run_has_the_functions_that_the_host_found(running: Any, results: Path) -> None:
+    uploaded = upload_run(running.client("upload"), results, "emulator-1")
+    with running.http(None) as http:
+        (of_target,) = http.get(f"/compare/{uploaded.run}.json", follow_redirects=True).json()["targets"]
+    of_run = running.get(f"/runs/{uploaded.run}/comparison")
+    run = read_run(results)
+    assert not isinstance(run, Failure)
+    compared = compare_run(sides_of_run(run))
+    assert not isinstance(compared, Failure)
+    own = comparison_document(compared, with_functions(context_of_run(run), [compared]))
+
+    assert of_run["functions"]
+    assert of_run["functions"] == of_target["functions"] == json.loads(msgspec.json.encode(own.functions))
 
 
 def rewrite(folder: Path, change: Any) -> None:

@@ -1,24 +1,24 @@
 """The functions behind a change, as every report writes them: instructions for an operation, base against head."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from cliffwatch.comparing.comparison import Comparison, ComparisonSet
 from cliffwatch.counting import counted
 
 if TYPE_CHECKING:  # reports that have nothing counted by function load nothing of it
-    from cliffwatch.comparing.attribution.changes import CaseFunctions, FunctionChange
+    from cliffwatch.comparing.attribution.changes import CaseFunctions, FunctionChange, Functions
     from cliffwatch.comparing.attribution.operations import Function
-    from cliffwatch.comparing.attribution.run import RowKey
     from cliffwatch.formats.code.differences import ArmCode, CodeDifference, ProgramDifference
     from cliffwatch.samples import CaseKey
 
 TITLE = "Functions behind the changes, in instructions per operation"
 _MOST_CASES = 4
 _MOST_FUNCTIONS = 4
-Functions = Mapping[tuple[str, "RowKey"], "CaseFunctions"]
-"""By the name of the head's arm, case and metric."""
+_MOST_ALSO = 8
+"""Cases that are named beside one with the same cause."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,43 +68,80 @@ class FunctionRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FunctionBlock:
-    """The functions of a row: its case, a sentence of how much they explain, the functions with the largest changes, and what was left out."""
+    """The functions of a row: its case, a sentence of how much they explain, the functions with the largest changes, and what was left out.
+    `also` are the other cases that changed for the same functions, as a sentence; empty where there is none.
+    """
 
     case: str
     sentence: str
     rows: tuple[FunctionRow, ...]
     rest: str
+    also: str = ""
 
 
 def function_blocks(
     compared: ComparisonSet,
-    functions: Functions,
+    functions: "Functions",
     code: Code | None = None,
     *,
     most: int = _MOST_CASES,
     each: int = _MOST_FUNCTIONS,
 ) -> tuple[tuple[FunctionBlock, ...], int]:
-    """The rows that changed, largest change first, and how many more there are."""
+    """The rows that changed, largest change first, those with the same cause in one block, and how many more cases there are."""
     rows = sorted(compared.changed_rows(), key=lambda row: -abs(row.change or 0.0))
-    known = [(row, found) for row in rows if (found := of_row(compared, functions, row)) is not None]
-    of_head = (code or {}).get(compared.head.name)
-    blocks = tuple(block_of(row.case, found, of_head, most=each) for row, found in known[:most])
-    return blocks, len(known) - len(blocks)
+    known = [(row.case, found) for row in rows if (found := of_row(compared, functions, row)) is not None]
+    return blocks_of_cases(known, (code or {}).get(compared.head.name), most=most, each=each)
 
 
-def of_row(compared: ComparisonSet, functions: Functions, row: Comparison) -> "CaseFunctions | None":
+def blocks_of_cases(
+    cases: "Sequence[tuple[CaseKey, CaseFunctions]]",
+    code: CodeOfArm | None = None,
+    *,
+    most: int = _MOST_CASES,
+    each: int = _MOST_FUNCTIONS,
+) -> tuple[tuple[FunctionBlock, ...], int]:
+    """A block for each cause, in the order of the first case that has it, and how many cases are in none of the blocks."""
+    causes: dict[object, list[tuple[CaseKey, CaseFunctions]]] = {}
+    for case, found in cases:
+        causes.setdefault(_cause(found) or case, []).append((case, found))
+    shown = list(causes.values())[:most]
+    blocks = tuple(replace(block_of(*same[0], code, most=each), also=_also(same[1:])) for same in shown)
+    return blocks, len(cases) - sum(map(len, shown))
+
+
+def _cause(found: "CaseFunctions") -> "frozenset[tuple[Function, bool]]":
+    """What a case has in common with others that changed for the same reason: the two functions that changed most, and which way."""
+    return frozenset((each.function, each.change > 0) for each in found.changes[:2])
+
+
+def _also(cases: "Sequence[tuple[CaseKey, CaseFunctions]]") -> str:
+    if not cases:
+        return ""
+    least, largest = (pick(found.measured for _, found in cases) for pick in (min, max))
+    sizes = f"{least:+.2f}" if f"{least:+.2f}" == f"{largest:+.2f}" else f"{least:+.2f} to {largest:+.2f}"
+    names = ", ".join(str(case) for case, _ in cases[:_MOST_ALSO])
+    left = len(cases) - _MOST_ALSO
+    more = f" and {counted(left, 'more case')}" if left > 0 else ""
+    return f"the same functions, {sizes} measured: {names}{more}"
+
+
+def of_row(compared: ComparisonSet, functions: "Functions", row: Comparison) -> "CaseFunctions | None":
     """What was counted for a row, if anything was."""
     return functions.get((compared.head.name, (row.case, row.metric)))
 
 
-def text_lines(block: FunctionBlock, indent: str = "  ") -> Iterator[str]:
-    """Aligned columns for a terminal or a mail."""
+def text_lines(block: FunctionBlock, indent: str = "  ", *, width: int = 100) -> Iterator[str]:
+    """Aligned columns for a terminal or a mail; sentences are wrapped at `width`."""
     yield f"{indent}{block.case}: {block.sentence}"
     room = max((len(row.name) for row in block.rows), default=0)
     for row in block.rows:
         yield f"{indent}  {row.name:<{room}}  {row.base:>9}  {row.head:>9}  {row.change:>9}  {row.about}".rstrip()
     if block.rest:
         yield f"{indent}  {block.rest}"
+    if block.also:
+        yield from textwrap.wrap(
+            block.also, width, initial_indent=f"{indent}  ", subsequent_indent=f"{indent}    ", break_on_hyphens=False
+        )
 
 
 def block_of(

@@ -1,9 +1,10 @@
 """The functions that explain a change, and how much of it they do."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from cliffwatch.comparing.attribution.operations import Function
+from cliffwatch.samples import CaseKey
 
 _SHARE_OF_CHANGE = 0.02
 SHARE_OF_CASE = 0.0005
@@ -69,6 +70,20 @@ class CaseFunctions:
         """Whether the functions add up to what was measured."""
         room = max(_SHARE_OF_CHANGE * abs(self.measured), SHARE_OF_CASE * self.base)
         return abs(self.summed - self.measured) <= room
+
+    def of_most(self, count: int) -> "CaseFunctions":
+        """With so many of its functions, those that changed most."""
+        kept = self.changes[:count]
+        known = {each.function for each in kept}
+        moves = tuple(each for each in self.moves if each.source in known and each.target in known)
+        return replace(self, changes=kept, moves=moves)
+
+
+RowKey = tuple[CaseKey, str]
+"""A case and the name of a metric."""
+
+Functions = Mapping[tuple[str, RowKey], CaseFunctions]
+"""What explains rows, by the name of the head's arm and the row."""
 
 
 def case_functions(

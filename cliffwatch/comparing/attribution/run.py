@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from cliffwatch.comparing.attribution.changes import CaseFunctions
+from cliffwatch.comparing.attribution.changes import CaseFunctions, Functions, RowKey
 from cliffwatch.comparing.attribution.operations import Function, instructions
 from cliffwatch.comparing.attribution.row import row_functions
 from cliffwatch.comparing.comparison import Comparison, ComparisonSet
@@ -17,9 +17,6 @@ from cliffwatch.formats.reading import Wrong, read_as
 from cliffwatch.formats.values import Part
 from cliffwatch.parsers.received.opening import read_regular
 from cliffwatch.samples import CaseKey
-
-RowKey = tuple[CaseKey, str]
-"""A case and the name of a metric."""
 
 D = TypeVar("D", bound=Part)
 
@@ -37,7 +34,7 @@ class _CountedBoot:
     values: Mapping[RowKey, tuple[float, str]]
 
 
-def functions_of_run(folder: Path, compared: Iterable[ComparisonSet]) -> Mapping[tuple[str, RowKey], CaseFunctions]:
+def functions_of_run(folder: Path, compared: Iterable[ComparisonSet]) -> Functions:
     """By the name of the head's arm and the row: the functions of all primary rows that both sides measured and counted. A boot whose files
     cannot be read, or that has no function counts, is left out.
     """

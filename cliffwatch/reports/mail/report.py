@@ -9,6 +9,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
+from cliffwatch.comparing.attribution.blocks import TITLE, function_blocks, text_lines
 from cliffwatch.comparing.comparison import BETWEEN_MEASUREMENTS, CHANGES, DECIDED, Comparison, ComparisonSet
 from cliffwatch.comparing.ordering import beyond_noise
 from cliffwatch.comparing.sweeps.choice import sweep_lines
@@ -149,6 +150,7 @@ def _remarks(rows: Sequence[Comparison], compared: ComparisonSet, context: Repor
             interval = "" if row.change is None else f" ({figures.interval(row)})"
             yield f"  {named[row.case, row.metric]}: {figures.change(row)}{interval}, {row.verdict}"
         yield ""
+    yield from _functions(compared, context)
     quiet = [row.mde for row in rows if row.verdict == "unchanged" and row.mde is not None]
     if quiet:
         yield f"Unchanged: {len(quiet)} {'row' if len(quiet) == 1 else 'rows'}; median detectable change {statistics.median(quiet):.2%}."
@@ -166,6 +168,19 @@ def _remarks(rows: Sequence[Comparison], compared: ComparisonSet, context: Repor
         yield f"{SIGHT[compared.mode]}."
     yield from legend(rows, compared.means)
     yield from context.notes
+
+
+def _functions(compared: ComparisonSet, context: ReportContext) -> Iterator[str]:
+    blocks, left = function_blocks(compared, context.functions, context.code) if context.functions else ((), 0)
+    if not blocks:
+        return
+    yield f"{TITLE}:"
+    yield ""
+    for block in blocks:
+        yield from text_lines(block, width=_WIDTH)
+    if left:
+        yield f"  and {counted(left, 'more case')}"
+    yield ""
 
 
 def _commit(text: str) -> str:

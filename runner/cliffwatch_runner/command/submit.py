@@ -15,6 +15,8 @@ from rich.console import Console
 
 from cliffwatch.command import terminal
 from cliffwatch.command.terminal import echo_failure
+from cliffwatch.comparing.attribution.blocks import TITLE, function_blocks, more_cases, text_lines
+from cliffwatch.comparing.attribution.documents import functions_of_document
 from cliffwatch.counting import counted
 from cliffwatch.failure import Exit, Failure, Party, wrong_usage
 from cliffwatch.formats.comparison import RunComparison
@@ -229,8 +231,9 @@ def _report(client: Client, jobs: Sequence[Job], pages: Sequence[str], console: 
 
 def _print_comparison(compared: RunComparison) -> None:
     """The primary rows of base and head; of other arms the matrix and each arm's report."""
+    functions = functions_of_document(compared.functions)
     if [arm.name for arm in compared.arms] != ["base", "head"]:
-        context = replace(NO_CONTEXT, chosen=compared.chosen)
+        context = replace(NO_CONTEXT, chosen=compared.chosen, functions=functions)
         text = text_of_arms(arm_sets_of(compared), context, colour=False, all_metrics=False)
         click.echo(text, nl=False)
         return
@@ -241,6 +244,10 @@ def _print_comparison(compared: RunComparison) -> None:
             change = "~" if row.change is None else f"{row.change:+.2%}"
             case = "/".join([row.benchmark, *(f"{name}={value}" for name, value in row.params.items())])
             click.echo(f"{row.platform or '':16} {case:60} {change:>9}  {row.verdict}")
+    blocks, left = function_blocks(arm_sets_of(compared)[0], functions) if functions else ((), 0)
+    lines = [line for block in blocks for line in text_lines(block)]
+    for line in (f"{TITLE}:", *lines, *([f"  {more_cases(left)}"] if left else [])) if blocks else ():
+        click.echo(plain(line))
 
 
 def _compared(client: Client, jobs: Sequence[Job]) -> Iterator[RunComparison]:

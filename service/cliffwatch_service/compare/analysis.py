@@ -22,6 +22,7 @@ from cliffwatch.reports.context import context_of_record
 from cliffwatch.reports.json_report import comparison_document
 from cliffwatch.samples import ANCHOR, CONTROL, Arm, compared_arms
 from cliffwatch.stats.ranks import median_rank
+from cliffwatch_service.compare.functions import SideOfRun, functions_of_rows
 from cliffwatch_service.ingest.boot_document import Columns, boots_of, columns_of, packed
 from cliffwatch_service.ingest.columns import keys_of
 from cliffwatch_service.ingest.stored_records import stored_record
@@ -161,7 +162,8 @@ def _made(connection: Connection[Any], base_id: int, head_id: int) -> NewCompari
     assert base.row.revision_id is not None
     assert head.row.revision_id is not None
     compared = _compared(base, head, control)
-    context = context_of_record(head.record, None)
+    functions = functions_of_rows(connection, compared, side_of_run(base), side_of_run(head))
+    context = replace(context_of_record(head.record, None), functions=functions)
     if base.run.id != head.run.id:
         context = replace(context, chosen=())  # they are of that run's own base
     document = comparison_document(compared, context)
@@ -197,6 +199,10 @@ def _sides(connection: Connection[Any], base_id: int, head_id: int) -> tuple[Sto
         wanted += [(run, row) for row in run_arms.arms_of(connection, run.id) if row.name == CONTROL]
     base, head, *control = load_arms(connection, wanted)
     return base, head, control[0].arm if control else None
+
+
+def side_of_run(stored: StoredArm) -> SideOfRun:
+    return SideOfRun(stored.arm, stored.row.id, stored.run.digest)
 
 
 def _compared(base: StoredArm, head: StoredArm, control: Arm | None) -> ComparisonSet:

@@ -76,6 +76,7 @@ def _target(answer: Answer) -> TargetRecord:
         control=summary.control,
         sweeps=summary.sweeps,
         left_out=summary.left_out,
+        functions=summary.functions,
     )
 
 

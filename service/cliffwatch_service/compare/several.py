@@ -1,12 +1,14 @@
 """Compares a run's own arms where they are others than base and head: each against the first one, in one family."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 import msgspec
 from psycopg import Connection
 
+from cliffwatch.comparing.attribution.changes import CaseFunctions, RowKey
 from cliffwatch.comparing.compare_run import Sides, compare_all
 from cliffwatch.comparing.comparison import METHOD_VERSION
 from cliffwatch.failure import Failure
@@ -16,7 +18,8 @@ from cliffwatch.identities import digest_of
 from cliffwatch.reports.context import context_of_record
 from cliffwatch.reports.json_report import document_of_arms
 from cliffwatch.samples import CONTROL, compared_arms
-from cliffwatch_service.compare.analysis import StoredArm, load_arms
+from cliffwatch_service.compare.analysis import StoredArm, load_arms, side_of_run
+from cliffwatch_service.compare.functions import functions_of_rows
 from cliffwatch_service.ingest.boot_document import packed, unpacked
 from cliffwatch_service.refusal import Refusal, not_found
 from cliffwatch_service.store import boots, comparisons, run_arms, runs
@@ -47,7 +50,7 @@ def compare_own_arms(connection: Connection[Any], digest: str, now: datetime) ->
     if stored is not None and (stored.inputs, stored.method_version) == (inputs, METHOD_VERSION):
         return
     arms = {arm.row.name: arm for arm in load_arms(connection, [(run, row) for row in rows])}
-    document = _compared(arms)
+    document = _compared(connection, arms)
     digest = digest_of(["arms", run.digest, inputs, METHOD_VERSION])
     row = RunComparisonRow(
         run_id=run.id,
@@ -59,7 +62,7 @@ def compare_own_arms(connection: Connection[Any], digest: str, now: datetime) ->
     comparisons.keep_run_comparison(connection, row, now)
 
 
-def _compared(arms: dict[str, StoredArm]) -> ComparisonDocument:
+def _compared(connection: Connection[Any], arms: Mapping[str, StoredArm]) -> ComparisonDocument:
     record = next(iter(arms.values())).record
     control = arms.get(CONTROL)
     base, head, *further = (arms[arm.name].arm for arm in record.arms if arm.name != CONTROL)
@@ -75,7 +78,11 @@ def _compared(arms: dict[str, StoredArm]) -> ComparisonDocument:
     compared = compare_all(sides)
     if isinstance(compared, Failure):
         raise Refusal(422, "not comparable", f"{compared.message}: {compared.next_step}")
-    return document_of_arms(compared, context_of_record(record, None))
+    functions: dict[tuple[str, RowKey], CaseFunctions] = {}
+    for each in compared:
+        ours, theirs = (side_of_run(arms[side.name]) for side in (each.base, each.head))
+        functions |= functions_of_rows(connection, each, ours, theirs)
+    return document_of_arms(compared, replace(context_of_record(record, None), functions=functions))
 
 
 def arms_comparison(connection: Connection[Any], run: RunRow) -> RunComparison | None:

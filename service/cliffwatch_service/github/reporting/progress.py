@@ -9,6 +9,8 @@ from uuid import UUID
 
 from psycopg import Connection
 
+from cliffwatch.comparing.attribution.changes import Functions
+from cliffwatch.comparing.attribution.documents import functions_of_document
 from cliffwatch.comparing.comparison import ComparisonSet
 from cliffwatch.failure import Failure, wrong_usage
 from cliffwatch.pull_request.state import (
@@ -119,14 +121,15 @@ def _measured(connection: Connection[Any], job: JobRow) -> Progress:
     run = runs.run_by_id(connection, job.run_id)
     assert run is not None
     arms = {arm.name: arm for arm in run_arms.arms_of(connection, run.id)}
-    compared = _compared(connection, arms)
-    if compared is None:
+    found = _compared(connection, arms)
+    if found is None:
         done = len(boots.boot_numbers(connection, run.id))
         return Booting(done=done, planned=done)
+    compared, functions = found
     wanted = [(run, arms[name]) for name in ("base", "head")] if compared.changed_rows() else []
     loaded = [stored.arm for stored in load_arms(connection, wanted)]
     image = image_of(connection, arms["base"].id, arms["head"].id)
-    context = context_of_record(stored_record(run), None)
+    context = replace(context_of_record(stored_record(run), None), functions=functions)
     return Measured(
         compared=compared,
         context=context if image is None else replace(context, images={image.arm: image}),
@@ -134,14 +137,16 @@ def _measured(connection: Connection[Any], job: JobRow) -> Progress:
     )
 
 
-def _compared(connection: Connection[Any], arms: Mapping[str, ArmRow]) -> ComparisonSet | None:
+def _compared(connection: Connection[Any], arms: Mapping[str, ArmRow]) -> tuple[ComparisonSet, Functions] | None:
+    """The stored comparison of base and head, and the functions behind its rows; None where there is none yet."""
     if "base" not in arms or "head" not in arms:
         return None
     stored = stored_comparison(connection, arms["base"].id, arms["head"].id)
     if stored is None:
         return None
     summary = stored_summary(stored.summary)
-    return comparison_set_of(summary, stored_rows(connection, stored.id, summary.notable))
+    rows = stored_rows(connection, stored.id, summary.notable)
+    return comparison_set_of(summary, rows), functions_of_document(summary.functions)
 
 
 def _kernel_failure(connection: Connection[Any], job: JobRow) -> Failure:

@@ -1,6 +1,7 @@
 """The comparison of a run's own arms, where they are others than base and head: cases down, arms across."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
@@ -9,6 +10,7 @@ from fastapi import Request
 from fastapi.responses import Response
 from psycopg import Connection
 
+from cliffwatch.comparing.attribution.documents import functions_of_document
 from cliffwatch.comparing.comparison import Comparison, ComparisonSet
 from cliffwatch.comparing.ordering import beyond_noise
 from cliffwatch.reports import figures
@@ -47,7 +49,8 @@ def show_arms(
     if form == "json":
         return _text(msgspec.json.encode(document).decode(), form)
     record = stored_record(run)
-    compared, context = arm_sets_of(document), context_of_record(record, None)
+    compared = arm_sets_of(document)
+    context = replace(context_of_record(record, None), functions=functions_of_document(document.functions))
     if form != "html":
         demonstration = f"{DEMONSTRATION}\n\n" if service.demonstration() else ""
         return _text(demonstration + _WRITERS[form](compared, context), form)

@@ -1,7 +1,9 @@
 """A comparison of several targets in the formats that people paste, and which of them a request wants."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
+from cliffwatch.comparing.attribution.documents import functions_of_document
 from cliffwatch.comparing.comparison import ComparisonSet
 from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.formats.run_record import RunRecord
@@ -67,7 +69,8 @@ def written(
     parts = [DEMONSTRATION + "\n"] if demonstration else []
     for each, of_target, record in zip(answers, rows, records, strict=True):
         compared = comparison_set_of(each.summary, of_target)
-        parts.append(write(compared, context_of_record(record, None)))
+        context = replace(context_of_record(record, None), functions=functions_of_document(each.summary.functions))
+        parts.append(write(compared, context))
     return "\n".join(parts)
 
 

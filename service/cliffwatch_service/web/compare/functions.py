@@ -13,18 +13,14 @@ from cliffwatch.comparing.attribution.operations import Function, instructions
 from cliffwatch.comparing.attribution.programs import ProgramBlock, program_blocks
 from cliffwatch.comparing.attribution.row import row_functions
 from cliffwatch.formats.code.differences import ArmCode
-from cliffwatch.formats.code.function_counts import FunctionCountsRecord
 from cliffwatch.formats.comparison import ComparisonRow
-from cliffwatch.formats.reading import Wrong, read_as
 from cliffwatch.reports.styles import plain
 from cliffwatch.samples import CaseKey
+from cliffwatch_service.compare.functions import boots_with_counts, counts_of_boot
 from cliffwatch_service.compare.pairing import Answer
-from cliffwatch_service.ingest.raw_outputs.storing import Transaction, raw_file
-from cliffwatch_service.refusal import Refusal
-from cliffwatch_service.store import boots, series
+from cliffwatch_service.ingest.raw_outputs.storing import Transaction
+from cliffwatch_service.store import series
 
-FUNCTION_COUNTS = "functions.json"
-_LARGEST_BYTES = 8 << 20
 _MOST_BOOTS = 2
 """Of an arm: counts of equal kernels repeat to four digits."""
 
@@ -58,11 +54,7 @@ def counted_sides(connection: Connection[Any], digest: str | None, answer: Answe
 
 def _boots(connection: Connection[Any], series_id: int, arm: int, run: str) -> list[CountedBoot]:
     values = {row.number: row.value for row in series.samples_of_arm(connection, series_id, arm)}
-    with_counts = [
-        row.number
-        for row in boots.raw_files_of_arm(connection, arm)
-        if row.number in values and any(file["name"] == FUNCTION_COUNTS for file in row.files)
-    ]
+    with_counts = [number for number in boots_with_counts(connection, arm) if number in values]
     return [CountedBoot(run, number, values[number]) for number in with_counts[:_MOST_BOOTS]]
 
 
@@ -103,19 +95,9 @@ def _instructions(
     transaction: Transaction, case: CaseKey, unit: str, counted: Sequence[CountedBoot]
 ) -> Iterator[Mapping[Function, float]]:
     for boot in counted:
-        record = _record(transaction, boot)
+        record = counts_of_boot(transaction, boot.run, boot.number)
         found = None if record is None else next((each for each in record.cases if each.key == case.planned), None)
         if record is not None and found is not None:
             each = instructions(record, found, boot.value, unit)
             if each is not None:
                 yield each
-
-
-def _record(transaction: Transaction, boot: CountedBoot) -> FunctionCountsRecord | None:
-    try:
-        file = raw_file(transaction, boot.run, boot.number, FUNCTION_COUNTS)
-        content = b"".join(file.pieces) if file.size <= _LARGEST_BYTES else b""
-    except Refusal:
-        return None
-    record = read_as(content, FunctionCountsRecord)
-    return None if isinstance(record, Wrong) else record

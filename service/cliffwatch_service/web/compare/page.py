@@ -10,6 +10,8 @@ from fastapi import APIRouter, Depends, Path, Query, Request
 from fastapi.responses import RedirectResponse, Response
 from psycopg import Connection
 
+from cliffwatch.comparing.attribution.blocks import TITLE
+from cliffwatch.comparing.attribution.documents import blocks_of_document
 from cliffwatch.comparing.ordering import FILTERS, SORTS
 from cliffwatch.formats.run_record import RunRecord
 from cliffwatch.reports.several.across import Across, across
@@ -101,6 +103,7 @@ def show(
         compared=compared_,
         table_html=table_html,
         forms=FORMS,
+        causes_title=TITLE,
         verdicts=FILTERS,
         sorts=SORTS,
         headers={"Refresh": "5"} if ready.pending else {},
@@ -123,6 +126,8 @@ def _not_yet(request: Request, visitor: Visitor, name: str, form: str) -> Respon
 
 _pages: OrderedDict[tuple[object, ...], Compared] = OrderedDict()
 _pages_lock = threading.Lock()
+_MOST_CAUSES = 4
+_MOST_FUNCTIONS = 4
 _MOST_PAGES = 16
 """Of what pages show, by the identity of their comparisons: laying out thousands of rows takes ten times as long as writing them."""
 
@@ -208,6 +213,7 @@ class _Around(TypedDict):
     chosen: Sequence[str]
     left_out: Sequence[object]
     means: Sequence[object]
+    causes: Sequence[object]
     code: Sequence[object]
     tree: str
     reported: object
@@ -235,6 +241,11 @@ def _around(connection: Connection[Any], ready: Ready, filters: Filters) -> _Aro
         "chosen": list(dict.fromkeys(text for each in ready.answers for text in each.summary.chosen)),
         "left_out": list(not_measured(ready.answers)),
         "means": [(index, mean) for index, each in enumerate(ready.answers) for mean in each.summary.means],
+        "causes": [
+            (index, *blocks_of_document(each.summary.functions, most=_MOST_CAUSES, each=_MOST_FUNCTIONS))
+            for index, each in enumerate(ready.answers)
+            if each.summary.functions
+        ],
         "code": sentences_of(connection, [(each.base_arm, each.head_arm) for each in ready.answers]),
         "tree": records[0][1].tree,
         "reported": reports.reports_between(connection, list(bases), ready.head.id),

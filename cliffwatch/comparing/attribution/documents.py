@@ -1,0 +1,38 @@
+"""The functions behind the rows of a document, as reports take them."""
+
+from collections.abc import Iterable
+
+from cliffwatch.comparing.attribution.blocks import FunctionBlock, blocks_of_cases
+from cliffwatch.comparing.attribution.changes import CaseFunctions, FunctionChange, Functions, Move
+from cliffwatch.comparing.attribution.operations import Function
+from cliffwatch.formats.code.functions import CaseFunctionsRecord
+
+
+def functions_of_document(records: Iterable[CaseFunctionsRecord]) -> Functions:
+    """By the name of the head's arm, case and metric."""
+    return {(each.arm, (each.key, each.metric)): _functions(each) for each in records}
+
+
+def blocks_of_document(
+    records: Iterable[CaseFunctionsRecord], *, most: int, each: int
+) -> tuple[tuple[FunctionBlock, ...], int]:
+    """What a page shows of them: a block for each cause, largest change first, and how many more cases there are."""
+    ordered = sorted(records, key=lambda record: -abs(record.head / record.base - 1) if record.base else 0.0)
+    return blocks_of_cases([(record.key, _functions(record)) for record in ordered], most=most, each=each)
+
+
+def _functions(record: CaseFunctionsRecord) -> CaseFunctions:
+    changes = tuple(FunctionChange(Function(each.object, each.name), each.base, each.head) for each in record.functions)
+    named = {each.function.name: each.function for each in changes}
+    return CaseFunctions(
+        base=record.base,
+        head=record.head,
+        summed=record.summed,
+        band=record.band,
+        changes=changes,
+        moves=tuple(
+            Move(named[each.source], named[each.target], each.change)
+            for each in record.moves
+            if each.source in named and each.target in named
+        ),
+    )
