@@ -141,6 +141,8 @@ def chosen_lines(news: News) -> Iterator[str]:
 def whereabouts(news: News) -> Sequence[str]:
     """Sentences below the first line: the largest change, what only one target shows, and what fresh boots said."""
     sentences = []
+    if any(each.compared.mode == "icount" for each in news.measured):
+        sentences.append("Figures of icount are instructions, not time.")
     largest = news.largest()
     if largest is not None:
         row, target = largest

@@ -15,7 +15,7 @@ from cliffwatch.comparing.sweeps.choice import sweep_lines
 from cliffwatch.counting import counted
 from cliffwatch.formats.verdicts import Verdict
 from cliffwatch.reports import figures
-from cliffwatch.reports.context import ReportContext, code_sentences, trials
+from cliffwatch.reports.context import ReportContext, circumstances, code_sentences
 from cliffwatch.reports.legend import legend, own_terms
 from cliffwatch.reports.styles import visible
 
@@ -24,13 +24,7 @@ WIDTH = 72
 
 def commit_report(compared: ComparisonSet, context: ReportContext) -> str:
     """First line: trials, mode, platform, config and compiler; then a group a set of parameters; then means."""
-    facts = [
-        trials(compared),
-        compared.mode or "unknown mode",
-        compared.platform or "unknown platform",
-        *context.setting,
-    ]
-    lines = _wrapped(", ".join(facts))
+    lines = _wrapped(circumstances(compared, context))
     for text in context.chosen:
         lines += _wrapped(text)
     for warning in compared.warnings:

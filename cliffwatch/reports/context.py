@@ -199,6 +199,17 @@ def differing(rows: int, changes: Iterable[str]) -> str:
     return f"{rows:,} {'differs' if rows == 1 else 'differ'} {BETWEEN_MEASUREMENTS} ({', '.join(changes)})"
 
 
+def circumstances(compared: ComparisonSet, context: ReportContext) -> str:
+    """`21 boots per kernel, walltime, amd-rome, config 78ca70a8f8f3, gcc 12.2.0`: near the top of every report."""
+    where = [trials(compared), mode_words(compared.mode), compared.platform or "unknown platform"]
+    return ", ".join([*where, *context.setting])
+
+
+def mode_words(mode: Mode | None) -> str:
+    """The mode, and of icount that its nanoseconds are none: the guest's clock advances with its instructions."""
+    return "icount (instructions, not time)" if mode == "icount" else mode or "unknown mode"
+
+
 def trials(compared: ComparisonSet) -> str:
     """`21 boots per kernel`, or both numbers where they differ."""
     base, head = compared.base.boots, compared.head.boots

@@ -17,11 +17,11 @@ from cliffwatch.reports import figures
 from cliffwatch.reports.context import (
     SIGHT,
     ReportContext,
+    circumstances,
     code_sentences,
     profiles,
     sentence,
     shared_warnings,
-    trials,
     without_shared_warnings,
 )
 from cliffwatch.reports.legend import legend, thresholds_differ
@@ -78,7 +78,7 @@ def _part(compared: ComparisonSet, context: ReportContext) -> dict[str, object]:
         "below": {(row.verdict, row.reason) for _, row in shared},
         "sweep_lines": list(sweep_lines(compared.sweeps)),
         "sentence": sentence(compared),
-        "trials": trials(compared),
+        "circumstances": circumstances(compared, context),
         "legend": list(legend(rows, compared.means)),
         "thresholds": thresholds_differ(rows),
         "functions": function_blocks(compared, context.functions, context.code, most=_MOST_CASES, each=_MOST_FUNCTIONS)[

@@ -15,7 +15,7 @@ from cliffwatch.comparing.comparison import Comparison, ComparisonSet
 from cliffwatch.comparing.sweeps.choice import sweep_lines
 from cliffwatch.counting import counted
 from cliffwatch.reports import figures
-from cliffwatch.reports.context import SIGHT, ReportContext, code_sentences, profiles, sentence, trials
+from cliffwatch.reports.context import SIGHT, ReportContext, circumstances, code_sentences, profiles, sentence
 from cliffwatch.reports.legend import legend, thresholds_differ
 from cliffwatch.reports.styles import plain, visible
 
@@ -61,13 +61,7 @@ def chosen_lines(chosen: Sequence[str]) -> Iterator[str]:
 
 
 def _where(compared: ComparisonSet, context: ReportContext) -> str:
-    facts = [
-        trials(compared),
-        compared.mode or "unknown mode",
-        compared.platform or "unknown platform",
-        *context.setting,
-    ]
-    return escaped(", ".join(facts))
+    return escaped(circumstances(compared, context))
 
 
 def _table(rows: Sequence[Comparison], *, thresholds: bool) -> Iterator[str]:

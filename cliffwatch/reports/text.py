@@ -12,7 +12,7 @@ from cliffwatch.comparing.sweeps.choice import sweep_lines
 from cliffwatch.counting import counted
 from cliffwatch.formats.verdicts import Verdict
 from cliffwatch.reports import figures
-from cliffwatch.reports.context import SIGHT, ReportContext, code_sentences, profiles, sentence, trials
+from cliffwatch.reports.context import SIGHT, ReportContext, circumstances, code_sentences, profiles, sentence
 from cliffwatch.reports.legend import legend, thresholds_differ
 from cliffwatch.reports.styles import Styles, plain
 
@@ -82,8 +82,7 @@ def _about(compared: ComparisonSet, context: ReportContext, names: tuple[str, st
     room = max(map(len, names))
     for name, side in zip(names, (compared.base, compared.head), strict=True):
         yield f"  {plain(name):<{room}}  {plain(side.label)}"
-    where = [trials(compared), compared.mode or "unknown mode", compared.platform or "unknown platform"]
-    yield f"  {plain(', '.join([*where, *context.setting]))}"
+    yield f"  {plain(circumstances(compared, context))}"
 
 
 def _table(

@@ -15,7 +15,7 @@ from cliffwatch.comparing.ordering import beyond_noise
 from cliffwatch.comparing.sweeps.choice import sweep_lines
 from cliffwatch.counting import counted
 from cliffwatch.reports import figures
-from cliffwatch.reports.context import SIGHT, ReportContext, sentence, trials
+from cliffwatch.reports.context import SIGHT, ReportContext, mode_words, sentence, trials
 from cliffwatch.reports.legend import legend, own_terms
 
 _SHORT = 10
@@ -89,7 +89,7 @@ def _facts(compared: ComparisonSet, context: ReportContext) -> Iterator[str]:
         yield from textwrap.wrap(text, _WIDTH)
     yield f"in all: {sentence(compared)}"
     yield f"trials: {trials(compared)}"
-    yield f"mode: {compared.mode or 'unknown'}"
+    yield f"mode: {mode_words(compared.mode)}"
     yield f"test machine: {compared.platform or 'unknown'}"
     for fact in context.setting:
         yield f"with: {fact}"
