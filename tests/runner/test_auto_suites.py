@@ -79,6 +79,13 @@ def test_functions_are_found_with_their_text() -> None:
     assert functions_of(BEFORE)["round"] == "static int round(int size)\nreturn size + 7;\n}"
 
 
+@pytest.mark.parametrize(
+    "comment", ["/* one */", "/**\n * two\n **/", "/* a * b / c */", "// to the end", "/***/", "/* not ended {"]
+)
+def test_comments_are_no_part_of_a_function(comment: str) -> None:
+    assert functions_of(f"{BEFORE}{comment}\n") == functions_of(BEFORE)
+
+
 def test_a_change_has_the_functions_whose_text_differs(repository: Path) -> None:
     assert changed(repository, BEFORE, ADDED) == ChangedFile(
         path=RESERVE, functions=frozenset({"__bpf_ringbuf_reserve"}), whole=False

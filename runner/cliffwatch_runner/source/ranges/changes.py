@@ -11,7 +11,9 @@ _CALL = re.compile(r"(?<!\w)([A-Za-z_]\w*+)\s*+\(([^,()]*+)")
 _ATTRIBUTES = frozenset(
     {"__printf", "__attribute__", "__aligned", "__section", "__diag_push", "__bpf_kfunc_start_defs"}
 )
-_COMMENT = re.compile(r"/\*(?:[^*]|\*(?!/))*+(?:\*/|\Z)|//[^\n]*+")
+_COMMENT = re.compile(r"/\*(?s:.*?)(?:\*/|\Z)|//[^\n]*+")
+"""Without a possessive group: Python before 3.11.5 ends one too early."""
+
 _C = (".c", ".h")
 _MOST_READ = 500
 """Files that are read; of a larger change all of each file counts."""
