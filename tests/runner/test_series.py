@@ -20,6 +20,9 @@ from cliffwatch_runner.source.series.mailbox import Series, read_series
 pytestmark = pytest.mark.usefixtures("stand_in")
 
 FROM = "From git@z Thu Jan  1 00:00:00 1970\n"
+AUTO_TOO = "auto,local-storage"
+"""No suite executes what the patches change; what they change is read all the same."""
+
 SLOW = "--- a/behaviour\n+++ b/behaviour\n@@ -1 +1 @@\n-good\n+slow\n"
 NOTE = "diff --git a/note b/note\nnew file mode 100644\n--- /dev/null\n+++ b/note\n@@ -0,0 +1 @@\n+one\n"
 
@@ -280,34 +283,41 @@ def write_all(descriptor: int, content: bytes) -> None:
         file.write(content)
 
 
+def planned(stdout: str) -> tuple[str, str]:
+    """The commits of base and head that a plan's output lists."""
+    commits = {words[0]: words[1] for line in stdout.splitlines() if len(words := line.split()) > 1}
+    return commits["base"], commits["head"]
+
+
 @pytest.mark.parametrize("packed", [bytes, gzip.compress, lzma.compress], ids=["plain", "gz", "xz"])
 def test_a_series_from_a_pipe_is_read_once(repository: Path, packed: Callable[[bytes], bytes]) -> None:
     base = git(repository, "rev-parse", "v6.12")
     with piped(packed(two_patches(base=base).encode())) as name:
-        ended = run(repository, Path(name), "--dry-run")
+        ended = run(repository, Path(name), "--suite", AUTO_TOO, "--dry-run")
 
     assert ended.exit_code == 0, ended.stderr
-    planned_base, planned_head = [line.split()[1] for line in ended.stdout.splitlines()[:2]]
+    planned_base, planned_head = planned(ended.stdout)
     assert base.startswith(planned_base)
     assert planned_head != planned_base
 
 
 def test_a_patch_from_standard_input_is_read_once(repository: Path) -> None:
     words = ["run", "--tree", repository, "--base", "v6.12", "--head", "v6.12", "--patch", "-", "--dry-run"]
-    words += ["--mode", "icount", "--cache", repository.parent / "cache", "--isolation", ISOLATION]
+    words += ["--suite", AUTO_TOO, "--mode", "icount", "--cache", repository.parent / "cache", "--isolation", ISOLATION]
     plan = CliRunner().invoke(main, [str(word) for word in words], input=SLOW, catch_exceptions=False)
 
     assert plan.exit_code == 0, plan.stderr
-    base, head = [line.split()[1] for line in plan.stdout.splitlines()[:2]]
+    base, head = planned(plan.stdout)
     assert base != head
 
 
 def test_an_arm_takes_a_series_from_a_pipe(repository: Path) -> None:
     with piped(gzip.compress(two_patches().encode())) as name:
         words = ["run", "--tree", repository, "--arm", "base=v6.12", "--arm", f"head=series={name}", "--dry-run"]
-        words += ["--mode", "icount", "--cache", repository.parent / "cache", "--isolation", ISOLATION]
+        words += ["--suite", AUTO_TOO, "--mode", "icount"]
+        words += ["--cache", repository.parent / "cache", "--isolation", ISOLATION]
         plan = CliRunner().invoke(main, [str(word) for word in words], catch_exceptions=False)
 
     assert plan.exit_code == 0, plan.stderr
-    base, head = [line.split()[1] for line in plan.stdout.splitlines()[:2]]
+    base, head = planned(plan.stdout)
     assert base != head
