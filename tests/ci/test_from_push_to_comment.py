@@ -10,7 +10,7 @@ from typing import Any
 
 from github_stand_in.server import StandIn
 from service_running import Running
-from toy import change, git
+from toy import change
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "workflows"))
 from acting import ROOT, act, acted, put_program
@@ -55,7 +55,7 @@ def pull_request(base: str, head: str) -> dict[str, Any]:
 def test_a_pull_request_is_measured_told_and_kept(
     github: StandIn, service: Running, repository: Path, tmp_path: Path
 ) -> None:
-    base = git(repository, "rev-parse", "HEAD")
+    base = change(repository, ".cliffwatch.toml", 'suites = ["local-storage"]\n', "Say what is measured")
     head = change(repository, "behaviour", "slow\n", "bpf: Make it slow")
     measured = act(repository, "pull_request", pull_request(base, head), tmp_path, STAND_IN_GUEST)
     assert measured.status == 0, measured.log

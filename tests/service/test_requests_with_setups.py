@@ -26,6 +26,9 @@ from cliffwatch_service.store import run_arms
 
 SLOW = "--- a/behaviour\n+++ b/behaviour\n@@ -1 +1 @@\n-good\n+slow\n"
 COUNTER = toy.TESTS / "data" / "suites" / "counter"
+SUITE = ("--suite", "local-storage")
+"""No suite executes what is changed here: one is named."""
+
 ON = ("--on", "emulated-x86-64:icount", "--profile", "smoke", "--boots", "1")
 
 
@@ -82,7 +85,7 @@ def test_arms_of_a_request_are_measured_in_one_run_and_shown_as_a_matrix(
     (tmp_path / "v1.patch").write_text(SLOW)
     url, _ = served_tree
     arms = ["--arm", "plain=v6.12", "--arm", f"v1=v6.12 patch={tmp_path}/v1.patch", "--arm", "quiet=v6.12 boot=quiet"]
-    ended = done(running, host, tmp_path, token, url, *arms)
+    ended = done(running, host, tmp_path, token, url, *arms, *SUITE)
 
     assert ended.exit_code == 0, ended.output
     assert "3 arms, each against plain" in ended.stdout
@@ -111,7 +114,7 @@ def test_an_arm_with_settings_of_its_own_does_not_answer_for_its_revision(
     running: Any, served_tree: Any, host: WorkerHost, token: Path, tmp_path: Path
 ) -> None:
     url, repository = served_tree
-    done(running, host, tmp_path, token, url, "--arm", "plain=v6.12", "--arm", "quiet=v6.12 boot=quiet")
+    done(running, host, tmp_path, token, url, "--arm", "plain=v6.12", "--arm", "quiet=v6.12 boot=quiet", *SUITE)
     commit = toy.git(repository, "rev-parse", "v6.12")
 
     (revision,) = running.rows(f"SELECT id FROM revision WHERE commit = '{commit}'")
@@ -126,7 +129,8 @@ def test_an_arm_with_settings_of_its_own_does_not_answer_for_its_revision(
 def test_a_suite_of_the_users_own_with_its_data_is_measured_in_two_shapes_and_compared(
     running: Any, served_tree: Any, host: WorkerHost, token: Path, tmp_path: Path
 ) -> None:
-    url, _ = served_tree
+    url, repository = served_tree
+    head = toy.change(repository, "behaviour", "slow\n", "bpf: Make it slow")
     (tmp_path / "keys").write_text("one\ntwo\n")
     ended = done(
         running,
@@ -134,7 +138,7 @@ def test_a_suite_of_the_users_own_with_its_data_is_measured_in_two_shapes_and_co
         tmp_path,
         token,
         url,
-        *("--base", "v6.12", "--head", "v6.12", "--suite", COUNTER, "--data", tmp_path / "keys"),
+        *("--base", "v6.12", "--head", head, "--suite", COUNTER, "--data", tmp_path / "keys"),
         *("--shape", "cpus=1", "--shape", "cpus=2"),
     )
 
@@ -159,9 +163,8 @@ def test_a_patch_of_base_and_head_is_still_base_and_head(
 ) -> None:
     (tmp_path / "slow.patch").write_text(SLOW)
     url, _ = served_tree
-    ended = done(
-        running, host, tmp_path, token, url, "--base", "v6.12", "--head", "v6.12", "--patch", tmp_path / "slow.patch"
-    )
+    words = ["--base", "v6.12", "--head", "v6.12", "--patch", tmp_path / "slow.patch", *SUITE]
+    ended = done(running, host, tmp_path, token, url, *words)
 
     assert ended.exit_code == 0, ended.output
     assert "+25.00%  regression" in ended.stdout

@@ -14,12 +14,19 @@ from toy import change, git, toy_repository
 STAND_IN = Path(__file__).parents[1] / "service/stand_in_command.py"
 HOSTILE = "bpf: ::set-output name=plan::{} ##[add-path]/tmp $(touch /tmp/owned) `id` </details> @torvalds"
 
+SUITES = 'suites = ["local-storage"]\n'
+"""No suite executes what is changed here: the policy names one."""
+
 OURS = {("set-output", name) for name in ("plan", "matrix", "targets")}
 
 
-def tree_of(folder: Path, subject: str) -> tuple[Path, str, str]:
+def tree_with_policy(folder: Path, more: str = "") -> tuple[Path, str]:
     tree = toy_repository(folder)
-    before = git(tree, "rev-parse", "HEAD")
+    return tree, change(tree, ".cliffwatch.toml", SUITES + more, "Say what is measured")
+
+
+def tree_of(folder: Path, subject: str) -> tuple[Path, str, str]:
+    tree, before = tree_with_policy(folder)
     after = change(tree, "behaviour", "slow\n", subject)
     git(tree, "remote", "add", "origin", "https://github.com/kernel/linux")
     git(tree, "update-ref", "refs/remotes/origin/master", before)
@@ -49,9 +56,8 @@ def test_a_push_is_planned_built_booted_and_reported(tmp_path: Path) -> None:
 
 
 def test_fail_on_of_the_base_fails_the_job_and_the_report_is_there_all_the_same(tmp_path: Path) -> None:
-    tree = toy_repository(tmp_path)
-    before = change(tree, ".cliffwatch.toml", 'fail-on = ["regression"]\n', "Say what fails")
-    change(tree, ".cliffwatch.toml", "fail-on = []\n", "Nothing fails")
+    tree, before = tree_with_policy(tmp_path, 'fail-on = ["regression"]\n')
+    change(tree, ".cliffwatch.toml", f"{SUITES}fail-on = []\n", "Nothing fails")
     after = change(tree, "behaviour", "slow\n", "bpf: Make it slow")
 
     acted = act(tree, "push", push(before, after), tmp_path, STAND_IN)
@@ -94,8 +100,7 @@ def test_hostile_names_change_nothing_but_their_own_text(tmp_path: Path) -> None
 
 
 def test_a_kernel_that_does_not_build_is_a_result_with_its_error(tmp_path: Path) -> None:
-    tree = toy_repository(tmp_path)
-    before = git(tree, "rev-parse", "HEAD")
+    tree, before = tree_with_policy(tmp_path)
     after = change(tree, "kernel/bpf/core.c", "int broken(void) { return ::set-output; }\n", "bpf: Break it")
 
     acted = act(tree, "push", push(before, after), tmp_path, STAND_IN)

@@ -20,7 +20,7 @@ def test_a_pull_request_is_measured_against_its_merge_base(world: World, pull: A
     (row,) = world.running.rows("SELECT tree, suites, boots, profile, note FROM request")
     assert row == {
         "tree": "https://github.com/bpf/linux.git",
-        "suites": ["local-storage"],
+        "suites": ["auto"],
         "boots": "auto",
         "profile": "smoke",
         "note": "bpf/linux#1",

@@ -317,7 +317,7 @@ def test_a_pull_request_from_outside_waits_and_says_so_once(world: World) -> Non
 
 def test_a_hostile_pull_request_changes_nothing_but_its_own_text(world: World) -> None:
     hostile = "](https://evil.example) <img src=x onerror=alert(1)> @everybody ::set-output name=a::b `$(reboot)` |x|"
-    world.repository.commit(BASE, "base")
+    world.repository.commit(BASE, "base", files={".cliffwatch.toml": 'suites = ["local-storage"]\n'})
     world.repository.commit(HEAD, f"{hostile}\n\n<!-- cliffwatch sticky 99999999 -->", BASE, files={"kernel/x.c": "x"})
     pull = world.hub.kept.pull(NAME, title=hostile, body=hostile, head_branch="x`@everybody`")
     world.open(pull)
