@@ -9,7 +9,9 @@ from cliffwatch.formats.setup import MOST_FILES, NO_SETUP, Image, Setup, SetupCo
 from cliffwatch.formats.values import Commit, Count, FreeJson, Moment, Name, Part
 from cliffwatch.samples import DEFAULT_MODE, Mode
 
-JobOutcome = Literal["done", "kernel-failed", "host-failed", "cancelled", "given-back"]
+JobOutcome = Literal["done", "kernel-failed", "not-possible", "host-failed", "cancelled", "given-back"]
+"""`not-possible`: what was asked for cannot be measured, as no suite executes what head changes or a patch does not apply."""
+
 Priority = Literal["person", "push", "backfill", "watch"]
 """In the order of their numbers in the database; how early each goes is for the service to say. `watch` is of fresh comparisons and bisections."""
 

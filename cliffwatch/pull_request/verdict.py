@@ -81,7 +81,7 @@ def _of_failures(state: PullRequestState) -> str:
     if "kernel" in parties:
         return "the kernel failed, nothing was compared"
     if "usage" in parties:
-        return "it could not be asked for, nothing was compared"
+        return "not possible as asked for, nothing was compared"
     return "a host failed, nothing was compared"
 
 

@@ -25,6 +25,11 @@ def test_several_failures_are_all_said() -> None:
     )
 
 
+def test_a_run_that_cannot_be_done_as_asked_is_not_the_kernels_fault() -> None:
+    said = "cliffwatch: no suite executes what head changes: behaviour\n  name what to measure all the same\n"
+    assert _outcome(finished(2, PROGRESS + said), _EarlyEnd()) == ("not-possible", said.rstrip())
+
+
 def test_a_run_that_died_without_a_word_leaves_its_last_lines() -> None:
     outcome, reason = _outcome(finished(137, PROGRESS), _EarlyEnd())
 

@@ -49,7 +49,7 @@ def test_an_old_database_with_data_becomes_what_a_fresh_one_is(empty_database: s
             "INSERT INTO regression_report (digest, base_revision_id, head_revision_id, state, opened, updated)"
             " SELECT 'd', id, id, 'confirmed', now(), now() FROM revision"
         )
-    assert migrate(empty_database) == "0023"
+    assert migrate(empty_database) == "0024"
     assert schema_of(empty_database) == schema_of(database)
     with psycopg.connect(empty_database) as connection:
         assert connection.execute("SELECT commit FROM revision").fetchall() == [("a" * 40,)]

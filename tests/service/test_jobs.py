@@ -230,6 +230,21 @@ def test_a_kernel_that_fails_is_a_result_and_no_reason_to_try_again(running: Any
     reply = post(running, f"/leases/{work['lease']}/complete", outcome="kernel-failed", reason="head does not build")
     assert reply.json() == {"state": "failed"}
     assert offer(running, "rome-2") is None
+    assert running.get(f"/jobs/{work['job']}")["whose"] == "kernel"
+
+
+def test_what_cannot_be_measured_as_asked_is_no_fault_of_the_kernel(running: Any) -> None:
+    ask(running)
+    work = offer(running)
+    reason = "cliffwatch: no suite executes what head changes: behaviour"
+    reply = post(running, f"/leases/{work['lease']}/complete", outcome="not-possible", reason=reason)
+    assert reply.json() == {"state": "failed"}
+    assert offer(running, "rome-2") is None
+    job = running.get(f"/jobs/{work['job']}")
+    assert (job["state"], job["whose"], job["reason"]) == ("failed", "usage", reason)
+    post(running, f"/jobs/{work['job']}/retry", "admin")
+    job = running.get(f"/jobs/{work['job']}")
+    assert (job["state"], job["whose"], job["reason"]) == ("queued", None, None)
 
 
 def test_a_cancelled_job_is_told_its_host_with_the_next_heartbeat(running: Any) -> None:

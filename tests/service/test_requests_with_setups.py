@@ -170,6 +170,25 @@ def test_a_patch_of_base_and_head_is_still_base_and_head(
     assert "+25.00%  regression" in ended.stdout
 
 
+@pytest.mark.namespaces
+def test_a_patch_that_no_suite_executes_is_theirs_who_asked(
+    running: Any, served_tree: Any, host: WorkerHost, token: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "slow.patch").write_text(SLOW)
+    url, _ = served_tree
+    words = ["--base", "v6.12", "--head", "v6.12", "--patch", tmp_path / "slow.patch"]
+    ended = done(running, host, tmp_path, token, url, *words)
+
+    assert ended.exit_code == 2, ended.output
+    assert "no suite executes what head changes: behaviour" in ended.output
+    (job,) = running.get("/jobs")["items"]
+    assert (job["state"], job["whose"]) == ("failed", "usage")
+    assert running.rows("SELECT outcome FROM lease") == [{"outcome": "not-possible"}]
+    page = shown(running, f"/jobs/{job['job']}")
+    assert "not possible as it was asked for" in page
+    assert "no suite executes what head changes: behaviour" in page
+
+
 def listed(name: str) -> dict[str, Any]:
     return {"name": name, "bytes": 0, "sha256": hashlib.sha256(b"").hexdigest()}
 

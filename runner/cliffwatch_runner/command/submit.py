@@ -223,10 +223,18 @@ def _report(client: Client, jobs: Sequence[Job], pages: Sequence[str], console: 
             _print_comparison(compared)
         for page in pages:
             click.echo(page)
+    return _worst(jobs)
+
+
+def _worst(jobs: Sequence[Job]) -> Exit:
+    """The exit status of the worst job."""
     states = {job.state for job in jobs}
-    if states <= {"done"}:
-        return Exit.DONE
-    return Exit.KERNEL_FAILED if "failed" in states else Exit.HOST_FAILED
+    whose = {job.whose for job in jobs if job.state == "failed"}
+    if whose - {"usage"}:
+        return Exit.KERNEL_FAILED
+    if states - {"done", "failed"}:
+        return Exit.HOST_FAILED
+    return Exit.USAGE if whose else Exit.DONE
 
 
 def _print_comparison(compared: RunComparison) -> None:

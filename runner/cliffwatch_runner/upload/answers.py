@@ -23,10 +23,13 @@ class Queued(Part, frozen=True, kw_only=True):
 
 
 class Job(Part, frozen=True, kw_only=True):
+    """`whose` a failed job is: `kernel`, or `usage` where what was asked for cannot be measured; older services do not say."""
+
     job: str
     platform: str
     mode: str
     state: str
+    whose: str | None = None
     reason: str | None
     run: str | None
     expected: Queued | None

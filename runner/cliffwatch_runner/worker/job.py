@@ -1,7 +1,7 @@
 """One job on this host: runs `cliffwatch run`, keeps the lease, and uploads each boot as it is done."""
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -17,6 +17,9 @@ from cliffwatch_runner.worker.progress import JobProgress
 from cliffwatch_runner.worker.running import collect_results, exchanges, run_job
 
 _LINE = 400
+_ENDINGS: Mapping[int, Ending] = {Exit.KERNEL_FAILED: "kernel-failed", Exit.USAGE: "not-possible"}
+"""Of a run that failed through no fault of this host, by its exit status."""
+
 _UPLOAD_EVERY = 3.0
 
 
@@ -162,8 +165,9 @@ def _outcome(finished: process.Finished, early: _EarlyEnd) -> tuple[Ending, str 
         return "done", None
     said = printable("\n".join(_last_words(finished.output.splitlines()))[-6000:])
     reason = said or f"`cliffwatch run` ended with {finished.status}"
-    theirs = finished.status in (Exit.KERNEL_FAILED, Exit.USAGE) and not finished.timed_out
-    return "kernel-failed" if theirs else "host-failed", reason
+    if finished.timed_out:
+        return "host-failed", reason
+    return _ENDINGS.get(finished.status, "host-failed"), reason
 
 
 def _last_words(lines: Sequence[str]) -> Sequence[str]:

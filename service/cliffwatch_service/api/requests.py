@@ -110,6 +110,7 @@ def _job(row: JobRow, expected: Estimate | None = None) -> Job:
         mode=row.mode,
         seed=row.seed,
         state=row.state,
+        whose=row.whose,
         reason=row.reason,
         run=row.run,
         host=row.host,

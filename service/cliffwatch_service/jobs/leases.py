@@ -18,7 +18,7 @@ from cliffwatch_service.store import background, runs, tokens
 from cliffwatch_service.store.work import hosts, leases, queue
 from cliffwatch_service.store.work.hosts import HostRow
 from cliffwatch_service.store.work.leases import LeaseOutcome, LeaseRow, NewLease, Trust
-from cliffwatch_service.store.work.queue import HostAbilities, JobRow, JobState
+from cliffwatch_service.store.work.queue import FailedParty, HostAbilities, JobRow, JobState
 
 MOST_HOSTS = 2
 """After so many hosts failed at it by their own fault, a job is parked for operators to look at."""
@@ -29,7 +29,13 @@ MOST_ABSENCES = 5
 AT_WORK = timedelta(minutes=10)
 """A host that was seen within this is online."""
 
-ENDS: Mapping[LeaseOutcome, JobState] = {"done": "done", "kernel-failed": "failed", "cancelled": "cancelled"}
+ENDS: Mapping[LeaseOutcome, JobState] = {
+    "done": "done",
+    "kernel-failed": "failed",
+    "not-possible": "failed",
+    "cancelled": "cancelled",
+}
+_WHOSE: Mapping[LeaseOutcome, FailedParty] = {"kernel-failed": "kernel", "not-possible": "usage"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -232,7 +238,16 @@ def _end(
         if absences >= MOST_ABSENCES:
             reason = f"its hosts went offline {absences} times: read their logs before you retry it"
     ended = None if state == "queued" else now
-    queue.set_job(connection, job.id, state, reason=reason, failed_hosts=failed, run_id=run_id, ended=ended)
+    queue.set_job(
+        connection,
+        job.id,
+        state,
+        whose=_WHOSE.get(outcome),
+        reason=reason,
+        failed_hosts=failed,
+        run_id=run_id,
+        ended=ended,
+    )
     queue.write_own_event(connection, job.id, state, {"outcome": outcome, "reason": reason}, now)
     if state in ("failed", "cancelled"):  # a run that came is analysed first
         background.ask_advance(connection)
@@ -267,6 +282,7 @@ def cancel(connection: Connection[Any], identity: UUID, *, by: Caller, now: date
             connection,
             identity,
             "cancelled",
+            whose=None,
             reason=f"cancelled by {who}",
             failed_hosts=job.failed_hosts,
             run_id=None,

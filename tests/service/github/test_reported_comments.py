@@ -234,6 +234,26 @@ def test_a_kernel_that_does_not_build_fails_the_check_where_the_policy_says_so(
     assert "expected ;" in world.ours(pull)[0].body
 
 
+def test_a_change_that_no_suite_executes_is_said_and_fails_no_check(world: World, pull: Any) -> None:
+    world.repository.commits[BASE].files[".cliffwatch.toml"] = 'fail-on = ["failed"]\n'
+    world.open(pull)
+    work_ = take(world)
+    with world.running.http("of emulator-1") as http:
+        end = {
+            "outcome": "not-possible",
+            "reason": "cliffwatch: no suite executes what head changes: kernel/bpf/core.c",
+        }
+        http.post(f"/api/v1/leases/{work_['lease']}/complete", json=end).raise_for_status()
+    minute(world)
+    status, conclusion, title = checks(world)["2222"]
+    assert (status, conclusion) == ("completed", "neutral")
+    assert "Not possible as asked for, nothing was compared" in title
+    said = world.ours(pull)[0].body
+    assert "no suite executes what head changes: kernel/bpf/core.c" in said
+    assert "/bench suite=NAME" in said
+    assert "kernel failed" not in said
+
+
 def test_a_locked_conversation_has_its_check_run(world: World, pull: Any) -> None:
     pull.locked = True
     world.open(pull)

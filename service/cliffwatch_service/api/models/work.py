@@ -1,6 +1,7 @@
 """Requests, jobs, hosts, tokens and tasks as the API answers them."""
 
 from datetime import datetime
+from typing import Literal
 
 from pydantic import BaseModel
 
@@ -18,7 +19,9 @@ class Expected(BaseModel):
 
 
 class Job(BaseModel):
-    """A job with what its request asks; `setup` is what the request brings (AskedWork), null for nothing."""
+    """A job with what its request asks; `setup` is what the request brings (AskedWork), null for nothing. A failed job is the kernel's, or of
+    the `usage`: what was asked for cannot be measured; `whose` is null of every other job.
+    """
 
     job: str
     request: str
@@ -27,6 +30,7 @@ class Job(BaseModel):
     mode: str
     seed: int
     state: str
+    whose: Literal["kernel", "usage"] | None
     reason: str | None
     run: str | None
     host: str | None

@@ -101,7 +101,7 @@ def _progress(connection: Connection[Any], job: JobRow, expected: Expected) -> P
             step = "the service's operator finds out why, and puts the job back; or say `/bench` to ask anew"
             return Failed(failure=Failure(whose="host", message="no host could do it", next_step=step))
         case "failed":
-            return Failed(failure=_kernel_failure(connection, job))
+            return Failed(failure=_not_possible(job) if job.whose == "usage" else _kernel_failure(connection, job))
     return _measured(connection, job)
 
 
@@ -147,6 +147,16 @@ def _compared(connection: Connection[Any], arms: Mapping[str, ArmRow]) -> tuple[
     summary = stored_summary(stored.summary)
     rows = stored_rows(connection, stored.id, summary.notable)
     return comparison_set_of(summary, rows), functions_of_document(summary.functions)
+
+
+def _not_possible(job: JobRow) -> Failure:
+    """What was asked for cannot be measured: the host's words say why."""
+    return Failure(
+        whose="usage",
+        message="this cannot be measured as it was asked for",
+        next_step="push another head, or name what to measure: /bench suite=NAME",
+        evidence=job.reason or "",
+    )
 
 
 def _kernel_failure(connection: Connection[Any], job: JobRow) -> Failure:

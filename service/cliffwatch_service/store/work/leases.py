@@ -12,7 +12,7 @@ from cliffwatch_service.postgres.rows import the_one, typed, values
 Trust = Literal["followed", "outside"]
 """Of a job: its tree's code is a followed branch's, or anybody's."""
 
-LeaseOutcome = Literal["done", "kernel-failed", "host-failed", "cancelled", "expired", "given-back"]
+LeaseOutcome = Literal["done", "kernel-failed", "not-possible", "host-failed", "cancelled", "expired", "given-back"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,6 +14,8 @@ from cliffwatch.samples import Mode
 from cliffwatch_service.postgres.rows import typed, values
 
 JobState = Literal["queued", "leased", "done", "failed", "cancelled", "parked"]
+FailedParty = Literal["kernel", "usage"]
+"""Whose a failed job is: the kernel's, or theirs who asked for what cannot be measured."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +34,7 @@ class NewJob:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobRow:
-    """A job with what its request asks; `run` is the digest of its run, `host` who does it now."""
+    """A job with what its request asks; `whose` is None unless it failed, `run` is the digest of its run, `host` who does it now."""
 
     id: UUID
     request_id: UUID
@@ -43,6 +45,7 @@ class JobRow:
     priority: int
     cancel: bool
     run_id: int | None
+    whose: FailedParty | None
     reason: str | None
     created: datetime
     started: datetime | None
@@ -89,7 +92,7 @@ def insert_job(connection: Connection[Any], job: NewJob) -> None:
 
 
 _JOB = """
-SELECT job.id, request_id, job.platform, job.mode, seed, job.state, job.priority, cancel, run_id, job.reason, job.created, started,
+SELECT job.id, request_id, job.platform, job.mode, seed, job.state, job.priority, cancel, run_id, whose, job.reason, job.created, started,
        job.ended, request.tree, request.asked_by, base_commit, head_commit, suites, profile, boots, setup, run.digest AS run, host.name AS host
 FROM job JOIN request ON request.id = request_id LEFT JOIN run ON run.id = run_id
 LEFT JOIN lease ON lease.job_id = job.id AND lease.ended IS NULL LEFT JOIN host ON host.id = lease.host_id
@@ -168,14 +171,16 @@ def set_job(
     identity: UUID,
     state: JobState,
     *,
+    whose: FailedParty | None,
     reason: str | None,
     failed_hosts: Sequence[int],
     run_id: int | None,
     ended: datetime | None,
 ) -> None:
     connection.execute(
-        "UPDATE job SET state = %s, reason = %s, failed_hosts = %s, run_id = coalesce(%s, run_id), ended = %s WHERE id = %s",
-        [state, reason, list(failed_hosts), run_id, ended, identity],
+        "UPDATE job SET state = %s, whose = %s, reason = %s, failed_hosts = %s, run_id = coalesce(%s, run_id), ended = %s"
+        " WHERE id = %s",
+        [state, whose, reason, list(failed_hosts), run_id, ended, identity],
     )
 
 
@@ -246,6 +251,7 @@ def durations(connection: Connection[Any], platform: str, mode: str) -> list[flo
 
 def reopen_job(connection: Connection[Any], identity: UUID) -> None:
     connection.execute(
-        "UPDATE job SET state = 'queued', cancel = false, failed_hosts = '{}', reason = NULL, ended = NULL WHERE id = %s",
+        "UPDATE job SET state = 'queued', cancel = false, failed_hosts = '{}', whose = NULL, reason = NULL, ended = NULL"
+        " WHERE id = %s",
         [identity],
     )
