@@ -117,6 +117,26 @@ def test_a_case_has_the_functions_of_its_window(tmp_path: Path, kernel: Path) ->
     assert read_as(written(document), FunctionCountsRecord) == document
 
 
+def test_calls_are_the_executions_of_what_begins_where_a_function_does(tmp_path: Path, kernel: Path) -> None:
+    """An emulator that stops to count cuts blocks short, so that several begin there."""
+    entry, later, program = KERNEL - 4, KERNEL, JIT - 16
+    placed = [(entry, 10), (entry, 3), (later, 7), (program, 5)]
+    rows = [word for address, length in placed for word in (address & 0xFFFFFFFF, address >> 32, length)]
+    content = (
+        words(ord("B"), 0, len(placed), *rows)
+        + words(ord("C"), 1, 0, 1, 0, 100)
+        + words(ord("C"), 1, 1, 4, 0, 20, 1, 2, 2, 9, 3, 6)
+        + words(ord("E"), 0, 3)
+    )
+    part = part_of(tmp_path / "boot", content, statuses=("ok",))
+
+    document = counts_of_boot(tmp_path / "boot", CASES, [part], kernel, "QEMU 7.2")
+
+    assert document is not None
+    (case,) = document.cases
+    assert {document.functions[place].name: times for place, times in case.calls} == {"lookup": 22, "get_local": 6}
+
+
 def test_user_space_is_a_row_for_each_object_that_is_known(tmp_path: Path, kernel: Path) -> None:
     part = part_of(tmp_path / "boot", WHOLE)
     objects = {

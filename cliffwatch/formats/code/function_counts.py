@@ -6,7 +6,7 @@ from msgspec import Meta
 
 from cliffwatch.formats.values import MOST_SAMPLES, Name, Number, OfCase, Part, Text
 
-Version = Literal[1, 2]
+Version = Literal[1, 2, 3]
 
 MOST_FUNCTIONS = 200_000
 """Of a boot; a kernel with all of its drivers has fewer."""
@@ -35,12 +35,14 @@ class CountedFunction(Part, frozen=True, kw_only=True):
 class CaseCounts(OfCase, frozen=True, kw_only=True):
     """A case's instructions. `counts` are places with the instructions that were executed there in the window, most first. The window is
     that of the readings that the values are of, `seconds` long by the guest's clock; null where it is the whole case, set-up included.
-    `executed` are the places that were executed at all between the case's start and its end.
+    `executed` are the places that were executed at all between the case's start and its end. `calls` are places with how often their
+    function was called in the window, of the kernel's functions and BPF programs; empty before version 3.
     """
 
     seconds: Annotated[Number, Meta(gt=0)] | None
     counts: Annotated[tuple[tuple[Place, Instructions], ...], Meta(max_length=MOST_FUNCTIONS)]
     executed: Places
+    calls: Annotated[tuple[tuple[Place, Instructions], ...], Meta(max_length=MOST_FUNCTIONS)] = ()
 
 
 class FunctionCountsRecord(Part, frozen=True, kw_only=True):
@@ -50,7 +52,7 @@ class FunctionCountsRecord(Part, frozen=True, kw_only=True):
     """
 
     format: Literal["cliffwatch-function-counts"] = "cliffwatch-function-counts"
-    format_version: Version = 2
+    format_version: Version = 3
     counter: Text
     functions: Annotated[tuple[CountedFunction, ...], Meta(max_length=MOST_FUNCTIONS)]
     started: Places

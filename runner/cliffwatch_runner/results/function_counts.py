@@ -104,6 +104,14 @@ class _KernelText:
         at = np.searchsorted(self._starts, addresses, side="right").astype(np.int64) - 1
         return np.where((at >= 0) & (addresses < self._ends[at]), at, -1)
 
+    def entered(self, stretch: Stretch) -> dict[str, int]:
+        """How often each function was called: the executions of the blocks at its first address."""
+        found = self.find(stretch.addresses)
+        entries = found >= 0
+        entries[entries] = stretch.addresses[entries] == self._starts[found[entries]]
+        sums = _sums(found[entries], stretch.times[entries], len(self.names))
+        return {self.names[number]: int(sums[number]) for number in np.flatnonzero(sums)}
+
 
 _Function = tuple[CodeObject, str]
 
@@ -176,11 +184,13 @@ class _Making:
         windowed = _windowed(case, counts, number)
         executed: dict[_Function, None] = {}
         total: Counter[_Function] = Counter()
+        calls: Counter[_Function] = Counter()
         for part, stretch in stretches.items():
             functions = self._functions(stretch, names)
             executed |= dict.fromkeys(functions)
             if not windowed or part == WITHIN:
                 total.update(functions)
+                calls.update(self._calls(stretch, names))
         return CaseCounts(
             suite=case.key.suite,
             benchmark=case.key.benchmark,
@@ -188,6 +198,7 @@ class _Making:
             seconds=float(case.duration) if windowed else None,
             counts=tuple((self._place(each), count) for each, count in total.most_common()),
             executed=tuple(sorted(map(self._place, executed))),
+            calls=tuple((self._place(each), count) for each, count in calls.most_common()),
         )
 
     def _place(self, function: _Function) -> int:
@@ -210,6 +221,20 @@ class _Making:
         for address, count in zip(stretch.addresses[rest].tolist(), stretch.instructions[rest].tolist(), strict=True):
             totals[_elsewhere(address, names)] += count
         return dict(totals)
+
+    def _calls(self, stretch: Stretch | None, given: "_Names") -> dict[_Function, int]:
+        """How often the kernel's functions and BPF programs were called in a stretch."""
+        if stretch is None:
+            return {}
+        calls: dict[_Function, int] = {("kernel", name): times for name, times in self.text.entered(stretch).items()}
+        codes = BpfCodes(given.code)
+        starts = np.array(sorted(each.start for each in codes.names), dtype=np.uint64)
+        entered = np.isin(stretch.addresses, starts)
+        for address, times in zip(stretch.addresses[entered].tolist(), stretch.times[entered].tolist(), strict=True):
+            code = codes.at(address)
+            if code is not None:
+                calls["bpf", codes.names[code]] = calls.get(("bpf", codes.names[code]), 0) + times
+        return calls
 
 
 def _windowed(case: PlannedCase, counts: GuestCounts, number: int) -> bool:

@@ -27,10 +27,13 @@ _MOST_INSTRUCTIONS = 1 << 62
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """What was executed in a stretch of a guest's life: the addresses of blocks (shape (n,)) and the instructions executed in each."""
+    """What was executed in a stretch of a guest's life, arrays of shape (n,): where blocks begin, the instructions executed in each, and how
+    often it was executed.
+    """
 
     addresses: Addresses
     instructions: Counts
+    times: Counts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,4 +112,8 @@ def _stretch(entries: NDArray[np.uint32], addresses: NDArray[np.generic], length
     executed = known[:, 1].astype(np.float64) * lengths[slots].astype(np.float64)
     believable = executed < _MOST_INSTRUCTIONS / max(1, len(executed))
     instructions = known[:, 1].astype(np.int64) * lengths[slots].astype(np.int64)
-    return Stretch(addresses[slots][believable].astype(np.uint64), instructions[believable])
+    return Stretch(
+        addresses[slots][believable].astype(np.uint64),
+        instructions[believable],
+        known[:, 1].astype(np.int64)[believable],
+    )
