@@ -13,13 +13,15 @@ def arm(
     outcomes: Sequence[CaseOutcome] = (),
     failure: str | None = None,
     resolution: float = 0.0,
+    metric: str = "latency",
+    unit: str = "ns/op",
 ) -> Arm:
-    """An arm whose n-th boot has the n-th value of each case, as latency in ns/op."""
+    """An arm whose n-th boot has the n-th value of each case."""
     count = max((len(values) for values in measured.values()), default=0)
     boots = []
     for index in range(count):
         samples = tuple(
-            Sample(case=case, metric="latency", unit="ns/op", value=values[index], resolution=resolution)
+            Sample(case=case, metric=metric, unit=unit, value=values[index], resolution=resolution)
             for case, values in measured.items()
             if index < len(values)
         )

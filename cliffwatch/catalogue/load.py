@@ -8,9 +8,10 @@ from pathlib import Path
 from cliffwatch.catalogue.folder import suites_folder
 from cliffwatch.catalogue.read import CatalogueError, read_suite
 from cliffwatch.catalogue.repeatability import NOTHING_MEASURED, Repeatability, read_repeatability
-from cliffwatch.catalogue.suite import Benchmark, Suite
+from cliffwatch.catalogue.suite import Benchmark, MetricSpec, Suite
 from cliffwatch.catalogue.unknown import traits_of_unknown
 from cliffwatch.parsers.bench.kind import MetricShape
+from cliffwatch.per_operation import BPF, INSTRUCTIONS, KERNEL, USER, as_instructions
 from cliffwatch.samples import CaseKey, MetricTraits, Mode
 
 _ANY_METRIC = MetricShape("", "higher", primary=True)
@@ -55,14 +56,15 @@ class Catalogue:
         """What a comparison must know of a metric; a benchmark that is not in the catalogue is judged by its unit."""
         known = self._by_benchmark.get(case.benchmark) or self._by_former_name.get(case.benchmark)
         suite, benchmark = known or (None, None)
-        shape = None if suite is None or benchmark is None else suite.shapes(benchmark).get(metric)
+        shape = None if suite is None or benchmark is None else suite.shapes(benchmark, mode).get(metric)
         if suite is None or benchmark is None or shape is None:
             unknown = traits_of_unknown(metric, unit)
             # What a program prints and its suite does not declare decides nothing.
             return unknown if suite is None or suite.program is None else replace(unknown, primary=False)
         loop = benchmark.empty_loop
-        primary = shape.primary if benchmark.primary is None else metric == benchmark.primary
-        spec = suite.metrics.get(metric)
+        printed = benchmark.primary is None or metric in (INSTRUCTIONS, KERNEL, BPF, USER)
+        primary = shape.primary if printed else metric == benchmark.primary
+        spec = suite.metrics.get(metric) or _spec_counted(suite, metric)
         if spec is not None and spec.counted:
             return MetricTraits(better=shape.better, assume="exact", primary=primary)
         if mode == "icount" and benchmark.icount.assume == "exact" and not (spec is not None and spec.noisy):
@@ -72,6 +74,12 @@ class Catalogue:
                 better=shape.better, assume="exact", repeatability=repeatability, primary=primary, empty_loop=loop
             )
         return MetricTraits(better=shape.better, assume="nothing", primary=primary, empty_loop=loop)
+
+
+def _spec_counted(suite: Suite, metric: str) -> MetricSpec | None:
+    """What a suite says of the time that is called `metric` under icount."""
+    specs = suite.metrics.items() if suite.program is not None else ()
+    return next((spec for name, spec in specs if (as_instructions(name, spec.unit) or ("",))[0] == metric), None)
 
 
 def read_catalogue(folder: Path) -> tuple[Catalogue, tuple[CatalogueError, ...]]:

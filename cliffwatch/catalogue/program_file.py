@@ -7,7 +7,7 @@ from typing import Annotated
 
 from msgspec import Meta, field
 
-from cliffwatch.catalogue.suite import Benchmark, CaseSpec, IcountTraits, MetricSpec, OutputForm, Program, Suite
+from cliffwatch.catalogue.suite import Benchmark, CaseSpec, MetricSpec, OutputForm, Program, Suite
 from cliffwatch.catalogue.suite_file import (
     ConfigLine,
     IcountTable,
@@ -114,7 +114,7 @@ class ProgramBenchmarkTable(Table, frozen=True, kw_only=True):
             until_reason="",
             deadline=self.deadline,
             primary=None,
-            icount=IcountTraits(assume=self.icount.assume, repeatability=self.icount.repeatability),
+            icount=self.icount.traits,
             cases=tuple(case for sweep in self.sweeps for case in self._cases(sweep)),
             empty_loop=self.empty_loop,
         )

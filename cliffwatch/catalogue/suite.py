@@ -7,7 +7,8 @@ from typing import Literal
 
 from cliffwatch.parsers.bench.kind import MetricShape
 from cliffwatch.parsers.bench.kinds import KIND_METRICS
-from cliffwatch.samples import GUEST_CPUS, Assume, Better, CaseKey
+from cliffwatch.per_operation import BPF, INSTRUCTIONS, KERNEL, USER, as_instructions, nanoseconds
+from cliffwatch.samples import GUEST_CPUS, Assume, Better, CaseKey, Mode
 
 Profile = Literal["smoke", "standard", "full"]
 PROFILES: tuple[Profile, ...] = ("smoke", "standard", "full")
@@ -120,7 +121,8 @@ class Benchmark:
 
     `formerly` are its names in trees from before it was renamed, each of which its suite may have as a benchmark too.
     `empty_loop` names the benchmark of this suite that runs the loop alone, whose times are subtracted. `loop_of` names the one of bench
-    that this is the loop of: bench is built a second time for it, with the lookups taken out of the BPF program.
+    that this is the loop of: bench is built a second time for it, with the lookups taken out of the BPF program. `operation` is what each
+    operation calls, under icount: a function of the kernel, or `bpf:` and the name of a BPF program; empty where nothing is known to be.
     """
 
     name: str
@@ -137,6 +139,7 @@ class Benchmark:
     empty_loop: str = ""
     loop_of: str = ""
     formerly: tuple[str, ...] = ()
+    operation: str = ""
 
     @property
     def offered_as(self) -> str:
@@ -157,7 +160,8 @@ class PlannedCase:
     """A case as a plan holds it. `argv` is everything after `bench` but -w and -d.
 
     `program` is what it runs instead of bench, with all of `argv`, and `metrics` what its suite declares of the values; both are empty of bench.
-    `emptied`: it runs the bench without lookups; `empty_loop`: see `Benchmark`.
+    `emptied`: it runs the bench without lookups; `empty_loop`, `operation`: see `Benchmark`. `primary` is the metric of bench's that decides
+    in walltime; empty of a program.
     """
 
     key: CaseKey
@@ -174,6 +178,8 @@ class PlannedCase:
     guest: GuestNeeds = ANY_GUEST
     emptied: bool = False
     empty_loop: str = ""
+    operation: str = ""
+    primary: str = ""
 
     @property
     def guest_seconds(self) -> int:
@@ -213,17 +219,37 @@ class Suite:
         later = (each.name for each in self.benchmarks if benchmark.name in each.formerly)
         return frozenset((*benchmark.formerly, *later))
 
-    def shapes(self, benchmark: Benchmark) -> Mapping[str, MetricShape]:
+    def shapes(self, benchmark: Benchmark, mode: Mode | None = None) -> Mapping[str, MetricShape]:
         """The metrics of a benchmark, by name: those of its kind; of a suite with a program of its own those that the suite declares, of which
-        all decide where none is marked.
+        all decide where none is marked. Under icount those that are made of them: see `icount_shapes`.
         """
+        printed: Mapping[str, MetricShape]
         if self.program is None:
-            return KIND_METRICS.get(benchmark.kind or "", {})
-        marked = any(spec.primary for spec in self.metrics.values())
+            printed = KIND_METRICS.get(benchmark.kind or "", {})
+        else:
+            marked = any(spec.primary for spec in self.metrics.values())
+            printed = {
+                name: MetricShape(spec.unit, spec.better, primary=spec.primary or not marked)
+                for name, spec in self.metrics.items()
+            }
+        return printed if mode != "icount" else {**printed, **_counted(benchmark, printed)}
+
+
+def _counted(benchmark: Benchmark, printed: Mapping[str, MetricShape]) -> Mapping[str, MetricShape]:
+    """What is made under icount of the metrics that a benchmark prints: of its own program each time of an operation, of bench the one that decides."""
+    if benchmark.kind is None:
+        named = {name: as_instructions(name, shape.unit) for name, shape in printed.items()}
         return {
-            name: MetricShape(spec.unit, spec.better, primary=spec.primary or not marked)
-            for name, spec in self.metrics.items()
+            named_so[0]: MetricShape(named_so[1], shape.better, primary=shape.primary)
+            for name, shape in printed.items()
+            if (named_so := named[name]) is not None
         }
+    if not any(shape.primary and nanoseconds(1.0, shape.unit) for shape in printed.values()):
+        return {}
+    return {
+        name: MetricShape(INSTRUCTIONS, "lower", primary=name == INSTRUCTIONS)
+        for name in (INSTRUCTIONS, KERNEL, BPF, USER)
+    }
 
 
 def _planned(suite: Suite, benchmark: Benchmark, case: CaseSpec, length: Length) -> PlannedCase:
@@ -242,6 +268,8 @@ def _planned(suite: Suite, benchmark: Benchmark, case: CaseSpec, length: Length)
         guest=case.guest,
         emptied=bool(benchmark.loop_of),
         empty_loop=benchmark.empty_loop,
+        operation=benchmark.operation,
+        primary=benchmark.primary or next((name for name, each in suite.shapes(benchmark).items() if each.primary), ""),
     )
 
 

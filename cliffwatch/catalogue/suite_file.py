@@ -74,6 +74,10 @@ class IcountTable(Table, frozen=True, kw_only=True):
     assume: Assume
     repeatability: float = 0.0
 
+    @property
+    def traits(self) -> IcountTraits:
+        return IcountTraits(assume=self.assume, repeatability=self.repeatability)
+
 
 Cpus = Annotated[int, Meta(ge=1, le=255)]
 """An emulated machine has no more."""
@@ -134,6 +138,7 @@ class BenchmarkTable(Table, frozen=True, kw_only=True):
     icount: IcountTable
     empty_loop: str = ""
     loop_of: str = ""
+    operation: str = ""
     sweep: list[SweepTable]
 
     @property
@@ -149,10 +154,11 @@ class BenchmarkTable(Table, frozen=True, kw_only=True):
             until_reason=self.until_reason,
             deadline=self.deadline,
             primary=self.primary,
-            icount=IcountTraits(assume=self.icount.assume, repeatability=self.icount.repeatability),
+            icount=self.icount.traits,
             cases=tuple(case for sweep in self.sweep for case in self._cases(sweep)),
             empty_loop=self.empty_loop,
             loop_of=self.loop_of,
+            operation=self.operation,
         )
 
     def _cases(self, sweep: SweepTable) -> Iterator[CaseSpec]:

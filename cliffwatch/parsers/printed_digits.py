@@ -18,16 +18,22 @@ _MOST_DECIMALS = 400
 _COUNTED = re.compile(r"(?:^|[^a-z])(?:allocs?|b|bytes|insns?|instructions|cycles|misses|faults|errors|drops)(?:/|$)")
 
 
+CUT = frozenset({"B/op"})
+"""Units in which a whole number is a mean that was cut: Go divides the bytes of all iterations by their number (testing.BenchmarkResult). Allocations are
+cut too, but an operation makes a whole number of them.
+"""
+
+
 def step_of(text: str, unit: str) -> float:
     """One unit of the last digit; 0 of what was counted: its whole numbers are no rounding, and other text has no digits.
 
-    `0.034` of anything steps by 0.001, `123` of ns/op by 1, `12` of allocs/op not at all.
+    `0.034` of anything steps by 0.001, `123` of ns/op and of B/op by 1, `12` of allocs/op not at all.
     """
     number = _NUMBER.fullmatch(text)
     if number is None:
         return 0.0
     decimals, power = number.groups()
-    if decimals is None and _COUNTED.search(unit.lower()):
+    if decimals is None and _is_counted(unit):
         return 0.0
     return _power_of_ten((int(power) if power else 0) - (len(decimals) if decimals else 0))
 
@@ -42,9 +48,13 @@ def steps_of(texts: Sequence[str], units: Sequence[str], unit_of: NDArray[np.int
     points = np.flatnonzero(data == ord("."))
     pointed = np.searchsorted(ends, points)
     decimals = np.minimum(ends[pointed] - points - 1, _MOST_DECIMALS)
-    steps = np.where([bool(_COUNTED.search(unit.lower())) for unit in units], 0.0, 1.0)[unit_of]
+    steps = np.where([_is_counted(unit) for unit in units], 0.0, 1.0)[unit_of]
     steps[pointed] = np.array([_power_of_ten(-count) for count in range(decimals.max(initial=0) + 1)])[decimals]
     return steps
+
+
+def _is_counted(unit: str) -> bool:
+    return unit not in CUT and _COUNTED.search(unit.lower()) is not None
 
 
 @cache

@@ -24,6 +24,22 @@ def test_a_change_as_large_as_its_uncertainty_is_unchanged_where_that_rules_out_
     assert judged([1.0], [1.5], repeatability=0.5, threshold=0.25).verdict == "inconclusive"
 
 
+@pytest.mark.parametrize(
+    ("head", "verdict"),
+    [(137.0, "unchanged"), (136.0, "unchanged"), (138.0, "unchanged"), (140.0, "regression")],
+)
+def test_a_mean_that_go_cut_to_a_whole_number_changes_by_more_than_one_or_not_at_all(head: float, verdict: str) -> None:
+    (base, other) = (
+        arm(name, {SEQ_GET: [value]}, metric="B/op", unit="B/op", resolution=1.0)
+        for name, value in (("base", 137.0), ("head", head))
+    )
+    compared = compare(base, other, lambda *_: MetricTraits(better="lower", assume="exact"))
+    assert isinstance(compared, ComparisonSet)
+    (row,) = compared.rows
+    assert row.verdict == verdict
+    assert row.threshold == pytest.approx(2 / 137, rel=0.01)
+
+
 def test_a_change_as_large_as_the_threshold_is_reported() -> None:
     assert judged([1.0], [1.25], threshold=0.25).verdict == "regression"
 

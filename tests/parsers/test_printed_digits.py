@@ -15,7 +15,7 @@ from cliffwatch.parsers.printed_digits import step_of
         ("1.25e-07", "s/op", 1e-9),
         ("3e+06", "ops/s", 1e6),
         ("12", "allocs/op", 0.0),
-        ("640", "B/op", 0.0),
+        ("640", "B/op", 1.0),
         ("71", "cache-misses", 0.0),
         ("12.50", "allocs/op", 0.01),
         ("12", "requests/sec", 1.0),

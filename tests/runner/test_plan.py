@@ -1,14 +1,17 @@
 """A plan is a pure function of its seed, and treats the arms alike."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from cliffwatch.catalogue.load import load_catalogue
+from cliffwatch.catalogue.suite import IcountTraits
 from cliffwatch.samples import CONTROL, CaseKey, Mode
 from cliffwatch.stats.stages import ADAPTIVE, Stages
 from cliffwatch_runner.plan.plan import Plan, make_plan
-from cliffwatch_runner.plan.reach import out_of_reach
+from cliffwatch_runner.plan.reach import fewest_boots, out_of_reach
 from cliffwatch_runner.plan.selection import Selection, choose_suites, only_named
 from cliffwatch_runner.run.modes.confirm import with_empty_loops
 
@@ -43,6 +46,22 @@ def test_arms_take_turns_in_coming_first() -> None:
 
 def _plan(boots: int | Stages) -> Plan:
     return make_plan(CASES, arms=("base", "head"), boots=boots, seed=1)
+
+
+def test_cases_that_do_not_repeat_have_boots_of_their_own() -> None:
+    noisy = replace(CASES[2], icount=IcountTraits(assume="nothing", repeatability=0.0))
+    cases = [*CASES[:2], noisy, *CASES[3:]]
+
+    plan = make_plan(cases, arms=("base", "head"), boots=1, seed=1, of_noisy=6)
+
+    assert [len(boot.cases) for boot in plan.boots] == [7, 7, *([1] * 10)]
+    assert {boot.cases for boot in plan.boots[2:]} == {(2,)}
+    assert len(make_plan(CASES, arms=("base", "head"), boots=1, seed=1, of_noisy=6).boots) == 2
+
+
+@pytest.mark.parametrize(("rows", "boots"), [(1, 5), (7, 7), (30, 8)])
+def test_more_noisy_rows_need_more_boots(rows: int, boots: int) -> None:
+    assert fewest_boots(rows) == boots
 
 
 def test_too_few_boots_to_report_anything_are_named_before_they_are_made() -> None:

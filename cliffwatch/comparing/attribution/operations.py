@@ -1,7 +1,7 @@
 """Instructions of a case's functions for each of its operations.
 
 bench runs for a fixed time of the guest's clock, so that the totals of base and head are equal by construction; what differs is how many
-operations they made of it. The number of operations in the window follows from the measured value, which bench counts itself.
+operations they made of it. Where the record does not say how many, the measured value does.
 """
 
 import re
@@ -9,17 +9,15 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from cliffwatch.formats.code.function_counts import (
+    UNNAMED_AT_RUN_TIME,
     UNNAMED_LIBRARIES,
     UNNAMED_PROGRAMS,
     CaseCounts,
     CodeObject,
     FunctionCountsRecord,
 )
+from cliffwatch.per_operation import nanoseconds
 
-_TIME = re.compile(r"(ns|us|ms|s)/\S+")
-_RATE = re.compile(r"([kMG]?) ?\S*/(?:s|sec)")
-_NANOSECONDS = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
-_SCALES = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9}
 _COMPILERS = re.compile(r"(?:\.(?:isra|part|constprop|cold|llvm)(?:\.\d+)*|@\d+)++")
 
 
@@ -32,17 +30,6 @@ class Function(NamedTuple):
     name: str
 
 
-def nanoseconds(value: float, unit: str) -> float | None:
-    """What a value says of one operation's time; None of units that say nothing of operations."""
-    if not value > 0:
-        return None
-    if match := _TIME.fullmatch(unit):
-        return value * _NANOSECONDS[match[1]]
-    if match := _RATE.fullmatch(unit):
-        return 1e9 / (value * _SCALES[match[1]])
-    return None
-
-
 def instructions(
     counts: FunctionCountsRecord, case: CaseCounts, value: float, unit: str
 ) -> Mapping[Function, float] | None:
@@ -52,7 +39,7 @@ def instructions(
     each = nanoseconds(value, unit)
     if each is None or case.seconds is None:
         return None
-    share = each / (case.seconds * 1e9)
+    share = 1 / case.operations if case.operations else each / (case.seconds * 1e9)
     totals: dict[Function, float] = {}
     for place, count in case.counts:
         if place < len(counts.functions):
@@ -60,6 +47,11 @@ def instructions(
             key = Function(function.object, plain_name(function.name))
             totals[key] = totals.get(key, 0.0) + count * share
     return totals
+
+
+def part_of(function: Function) -> CodeObject:
+    """Whose code it is. Run-time code without a name is of BPF: programs that were gone before anybody read their names."""
+    return "bpf" if function == Function("kernel", UNNAMED_AT_RUN_TIME) else function.object
 
 
 def plain_name(name: str) -> str:

@@ -8,14 +8,18 @@ from cliffwatch.comparing.attribution.operations import (
     Function,
     lacks_objects,
     mean_of,
-    nanoseconds,
+    part_of,
     user_space_as_one,
 )
+from cliffwatch.formats.code.function_counts import CodeObject
+from cliffwatch.per_operation import BPF, KERNEL, USER, nanoseconds
 
 
 class MeasuredRow(Protocol):
     """What a row of a comparison says of its sides, in `unit`, and of its change, in fractions of base."""
 
+    @property
+    def metric(self) -> str: ...
     @property
     def unit(self) -> str: ...
     @property
@@ -27,6 +31,9 @@ class MeasuredRow(Protocol):
     @property
     def ci_high(self) -> float | None: ...
 
+
+_OBJECTS: Mapping[str, CodeObject] = {KERNEL: "kernel", BPF: "bpf", USER: "user"}
+"""Of the metrics that are of a part of the code alone."""
 
 Boots = Sequence[Mapping[Function, float]]
 """Instructions of each function for an operation, boot by boot."""
@@ -41,8 +48,17 @@ def row_functions(row: MeasuredRow, base: Boots, head: Boots) -> CaseFunctions |
         return None
     low, high = row.ci_low or 0.0, row.ci_high or 0.0
     band = max(SHARE_OF_CASE, (high - low) / 2) * measured[0]
+    base, head = _of_metric(row.metric, base), _of_metric(row.metric, head)
     base, head = _alike(base, head, least=SHARE_OF_CASE * measured[0])
     return case_functions(mean_of(base), mean_of(head), measured=(measured[0], measured[1]), band=band)
+
+
+def _of_metric(metric: str, boots: Boots) -> Boots:
+    """The functions of the code that a metric is of."""
+    only = _OBJECTS.get(metric)
+    if only is None:
+        return boots
+    return [{function: count for function, count in boot.items() if part_of(function) == only} for boot in boots]
 
 
 def _alike(base: Boots, head: Boots, *, least: float) -> tuple[Boots, Boots]:

@@ -16,7 +16,7 @@ from cliffwatch.comparing.comparison import LESS_LOOP
 from cliffwatch.comparing.rows import Row, Side
 from cliffwatch.samples import CaseKey
 
-_TIME = re.compile(r"(ns|us|µs|ms|s|sec)/.*")
+_TIME = re.compile(r"(ns|us|µs|ms|s|sec|insns)/.*")
 _PERCENTILE = re.compile(r"(.*-)?p\d+(\.\d+)?")
 
 

@@ -9,6 +9,7 @@ from cliffwatch.comparing.rows import Row, Side
 from cliffwatch.comparing.thresholds import direction
 from cliffwatch.comparing.verdicts.digits import ONE_STEP
 from cliffwatch.formats.verdicts import Verdict
+from cliffwatch.parsers.printed_digits import CUT
 from cliffwatch.samples import Better
 
 
@@ -27,12 +28,16 @@ def judge_exact(draft: Comparison, row: Row, threshold: float) -> Comparison:
         "readings that differ within a boot": max(_mad(row.base), _mad(row.head)),
         ONE_STEP: max(row.base.largest_step(), row.head.largest_step()),
     }
+    if row.unit in CUT:
+        # Of a number that is always cut no run is long enough to show a step: the row says what it can.
+        threshold = max(threshold, 2 * sources[ONE_STEP])
     widest = max(sources, key=lambda source: sources[source])
     uncertainty = sources[widest]
     noisier = _noisier_than_known(row)
     verdict, reason = _verdict(change, uncertainty, widest, threshold, row.traits.better)
     return replace(
         draft,
+        threshold=threshold,
         change=change,
         ci_low=change - uncertainty,
         ci_high=change + uncertainty,

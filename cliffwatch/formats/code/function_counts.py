@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from cliffwatch.formats.values import MOST_SAMPLES, Name, Number, OfCase, Part, Text
+from cliffwatch.formats.values import MOST_SAMPLES, CaseName, Name, Number, OfCase, Part, Text
 
 Version = Literal[1, 2, 3]
 
@@ -19,6 +19,10 @@ Places = Annotated[tuple[Place, ...], Meta(max_length=MOST_FUNCTIONS)]
 CodeObject = Literal["kernel", "bpf", "user"]
 UNNAMED_PROGRAMS, UNNAMED_LIBRARIES = "programs", "shared libraries"
 """Of user space, where nobody knows what lay at an address: below what Linux maps beside a program, and there."""
+
+
+UNNAMED_AT_RUN_TIME = "run-time code without a name"
+"""Of the kernel: code that the JIT made and took away before its name was read, or that kprobes made."""
 
 
 class CountedFunction(Part, frozen=True, kw_only=True):
@@ -36,13 +40,17 @@ class CaseCounts(OfCase, frozen=True, kw_only=True):
     """A case's instructions. `counts` are places with the instructions that were executed there in the window, most first. The window is
     that of the readings that the values are of, `seconds` long by the guest's clock; null where it is the whole case, set-up included.
     `executed` are the places that were executed at all between the case's start and its end. `calls` are places with how often their
-    function was called in the window, of the kernel's functions and BPF programs; empty before version 3.
+    function was called in the window, of the kernel's functions and BPF programs; empty before version 3. `operations` are those of the
+    case in the window; null where it is not known. `operation` is the function or BPF program whose calls they were counted by, null
+    where they are by the values that bench printed.
     """
 
     seconds: Annotated[Number, Meta(gt=0)] | None
     counts: Annotated[tuple[tuple[Place, Instructions], ...], Meta(max_length=MOST_FUNCTIONS)]
     executed: Places
     calls: Annotated[tuple[tuple[Place, Instructions], ...], Meta(max_length=MOST_FUNCTIONS)] = ()
+    operations: Annotated[Number, Meta(gt=0)] | None = None
+    operation: CaseName | None = None
 
 
 class FunctionCountsRecord(Part, frozen=True, kw_only=True):

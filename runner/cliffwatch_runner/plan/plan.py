@@ -50,8 +50,9 @@ def make_plan(
     boots: int | Stages,
     seed: int,
     notable: float | None = None,
+    of_noisy: int = 0,
 ) -> Plan:
-    """Plans `boots` boots of each arm, or those of the first of two stages.
+    """Plans `boots` boots of each arm, or those of the first of two stages; of cases whose instructions do not repeat `of_noisy`, if that is more.
 
     Arms come in random order within a block, so that a drift of the host meets all of them alike (randomised complete
     blocks). The order of the cases is random too, but the same for the arms of one block: what an earlier case leaves
@@ -60,7 +61,11 @@ def make_plan(
     stages = None if isinstance(boots, int) else boots
     count = boots if isinstance(boots, int) else boots.screen
     plan = Plan(seed=seed, cases=tuple(cases), boots=(), stages=stages, notable=notable)
-    return _with_blocks(plan, tuple(range(len(cases))), arms=arms, blocks=count, stage="screen")
+    plan = _with_blocks(plan, tuple(range(len(cases))), arms=arms, blocks=count, stage="screen")
+    noisy = tuple(number for number, case in enumerate(cases) if case.icount.assume == "nothing")
+    if not noisy:
+        return plan
+    return _with_blocks(plan, noisy, arms=arms, blocks=max(0, of_noisy - count), stage="screen")
 
 
 def confirming_plan(plan: Plan, cases: Sequence[int], *, arms: Sequence[str], boots: int) -> Plan:

@@ -17,15 +17,15 @@ def out_of_reach(plan: Plan, mode: Mode) -> str | None:
     if mode != "walltime" or plan.stages is not None or not plan.cases:
         return None
     boots = 1 + max((boot.block for boot in plan.boots), default=0)
-    error = ALPHA / len(plan.cases)
-    if _reaches(boots, error):
+    least = fewest_boots(len(plan.cases))
+    if boots >= least:
         return None
-    least = next(count for count in range(boots + 1, _MOST) if _reaches(count, error))
     return (
         f"{counted(boots, 'boot')} per kernel cannot tell {counted(len(plan.cases), 'noisy row')} from chance, "
         f"however large a change is: {least} are the least (--boots {least}), --boots auto takes what it needs"
     )
 
 
-def _reaches(boots: int, error: float) -> bool:
-    return detectable(1.0, boots, boots, error) is not None
+def fewest_boots(rows: int) -> int:
+    """Boots of each arm from which on a family of so many noisy rows can report a change."""
+    return next(count for count in range(1, _MOST) if detectable(1.0, count, count, ALPHA / rows) is not None)

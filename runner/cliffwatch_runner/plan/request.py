@@ -15,6 +15,9 @@ from cliffwatch_runner.source.access import TreeAccess, Trust
 ICOUNT_BOOTS = {"smoke": 1, "standard": 2, "full": 2}
 """Boots an arm under icount: equal kernels repeat, so a second boot only guards against a boot that went wrong."""
 
+ICOUNT_NOISY_BOOTS = 6
+"""Of cases that do not repeat under icount either, at least: fewer leave them undecided."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRequest:

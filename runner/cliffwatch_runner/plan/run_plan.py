@@ -11,7 +11,8 @@ from cliffwatch_runner.host.knobs import primary_threads
 from cliffwatch_runner.plan.arguments import unmatched_patterns
 from cliffwatch_runner.plan.plan import Plan, make_plan
 from cliffwatch_runner.plan.prepare import ResolvedRequest, resolve_request
-from cliffwatch_runner.plan.request import RunRequest
+from cliffwatch_runner.plan.reach import fewest_boots
+from cliffwatch_runner.plan.request import ICOUNT_NOISY_BOOTS, RunRequest
 from cliffwatch_runner.plan.selection import (
     NONE_LACKING,
     Selection,
@@ -50,9 +51,16 @@ def plan_run(request: RunRequest) -> PlannedRun | tuple[Failure, ...]:
 
 
 def plan_boots(request: RunRequest, selection: Selection, arms: Sequence[str]) -> Plan:
-    """The boots of these arms, as many as the request or its mode asks for."""
+    """The boots of these arms, as many as the request or its mode asks for; under icount by default more of cases that do not repeat."""
+    noisy = sum(case.icount.assume == "nothing" for case in selection.cases)
+    own = request.mode == "icount" and request.boots is None and noisy > 0
     return make_plan(
-        selection.cases, arms=arms, boots=request.boots_per_arm, seed=request.seed, notable=request.notable
+        selection.cases,
+        arms=arms,
+        boots=request.boots_per_arm,
+        seed=request.seed,
+        notable=request.notable,
+        of_noisy=max(ICOUNT_NOISY_BOOTS, fewest_boots(noisy)) if own else 0,
     )
 
 

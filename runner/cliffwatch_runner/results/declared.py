@@ -14,7 +14,7 @@ def declared_metrics(suites: Sequence[Suite], mode: Mode) -> tuple[DeclaredMetri
     for suite in suites:
         catalogue = Catalogue((suite,))
         for benchmark in suite.benchmarks:
-            for metric, shape in suite.shapes(benchmark).items():
+            for metric, shape in suite.shapes(benchmark, mode).items():
                 traits = catalogue.traits(CaseKey(suite.name, benchmark.name), metric, shape.unit, mode)
                 records.append(
                     DeclaredMetricRecord(

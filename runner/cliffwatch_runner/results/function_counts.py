@@ -12,6 +12,7 @@ from cliffwatch.catalogue.suite import PlannedCase
 from cliffwatch.counting import counted
 from cliffwatch.formats.code.bpf_programs import BpfProgramsRecord, CaseBpfPrograms
 from cliffwatch.formats.code.function_counts import (
+    UNNAMED_AT_RUN_TIME,
     UNNAMED_LIBRARIES,
     UNNAMED_PROGRAMS,
     CaseCounts,
@@ -19,6 +20,7 @@ from cliffwatch.formats.code.function_counts import (
     CountedFunction,
     FunctionCountsRecord,
 )
+from cliffwatch.samples import Sample
 from cliffwatch_runner.guest.counting.bpf_names import BpfCode
 from cliffwatch_runner.guest.counting.kernel_symbols import kernel_functions, read_system_map
 from cliffwatch_runner.guest.counting.name_watch import (
@@ -35,6 +37,7 @@ from cliffwatch_runner.guest.counting.user_objects import ANONYMOUS, MappedObjec
 from cliffwatch_runner.plan.plan import Plan
 from cliffwatch_runner.results.bpf_code import BPF_PROGRAMS, BpfCodes, case_programs
 from cliffwatch_runner.results.files import write_document
+from cliffwatch_runner.results.operations import operations_in_window
 from cliffwatch_runner.results.outcomes import PartEnd, case_name
 
 FUNCTION_COUNTS = "functions.json"
@@ -46,12 +49,15 @@ _DRAWN = 0x550000000000
 """Linux draws addresses above it for programs that may lie anywhere, and for all libraries; others all begin at one address below it."""
 
 _JIT = range(0xFFFFFFFFA0000000, 0xFFFFFFFFFF000000)
-UNNAMED_AT_RUN_TIME = "run-time code without a name"
 UNNAMED_KERNEL = "kernel code without a name"
 
 
-def write_function_counts(home: Path, plan: Plan, parts: Sequence[PartEnd], kernel: Path, counter: str) -> None:
-    """Writes functions.json and bpf-programs.json of a boot and removes what they are made of: counts by block take megabytes a boot."""
+def write_function_counts(
+    home: Path, plan: Plan, parts: Sequence[PartEnd], kernel: Path, counter: str
+) -> FunctionCountsRecord | None:
+    """Writes functions.json and bpf-programs.json of a boot, and removes what they are made of: counts by block take megabytes a boot. Returns the former, None
+    where nothing was counted.
+    """
     made = _made(home, plan.cases, parts, kernel)
     document = made.document(counter)
     if document is not None:
@@ -61,6 +67,7 @@ def write_function_counts(home: Path, plan: Plan, parts: Sequence[PartEnd], kern
     for part in range(1, len(parts) + 1):
         for name in (COUNTS, BPF_CODE, BPF_BYTES, USER_OBJECTS):
             (home / str(part) / name).unlink(missing_ok=True)
+    return document
 
 
 def counts_of_boot(
@@ -159,7 +166,7 @@ class _Making:
             if result is not None and result.outcome.status == "ok":
                 name = case_name(index, planned[index])
                 names = _Names(code.get(name, ()), objects.get(name, ()), others)
-                self.cases.append(self._case(planned[index], counts, number, names))
+                self.cases.append(self._case(planned[index], counts, number, names, result.samples))
 
     def _take_programs(
         self,
@@ -179,7 +186,9 @@ class _Making:
                 executed = [int(address) for stretch in measured for address in stretch.addresses]
                 self.programs.append(case_programs(planned[index], pieces, read.get(name, {}), executed or None))
 
-    def _case(self, case: PlannedCase, counts: GuestCounts, number: int, names: "_Names") -> CaseCounts:
+    def _case(
+        self, case: PlannedCase, counts: GuestCounts, number: int, names: "_Names", samples: Sequence[Sample]
+    ) -> CaseCounts:
         stretches = {part: counts.stretches.get((number, part)) for part in range(3)}
         windowed = _windowed(case, counts, number)
         executed: dict[_Function, None] = {}
@@ -191,6 +200,7 @@ class _Making:
             if not windowed or part == WITHIN:
                 total.update(functions)
                 calls.update(self._calls(stretch, names))
+        made = operations_in_window(case, samples, calls) if windowed else None
         return CaseCounts(
             suite=case.key.suite,
             benchmark=case.key.benchmark,
@@ -199,6 +209,8 @@ class _Making:
             counts=tuple((self._place(each), count) for each, count in total.most_common()),
             executed=tuple(sorted(map(self._place, executed))),
             calls=tuple((self._place(each), count) for each, count in calls.most_common()),
+            operations=None if made is None else made.number,
+            operation=None if made is None else made.operation,
         )
 
     def _place(self, function: _Function) -> int:

@@ -22,7 +22,8 @@ from cliffwatch_service.refusal import Refusal
 from cliffwatch_service.store import boots
 
 FUNCTION_COUNTS = "functions.json"
-_LARGEST_BYTES = 8 << 20
+_LARGEST_BYTES = 16 << 20
+"""A boot of all suites has 6 MB."""
 _MOST_BOOTS = 2
 """Of an arm: counts of equal kernels repeat to four digits."""
 

@@ -1,0 +1,164 @@
+"""Instructions for an operation, of a case in a boot that counts instructions: both counted, where the suite names what each operation calls.
+
+What bench prints is a rate by the guest's clock, in few digits. The calls of a function or BPF program in the window are exact, and the printed
+rate says how many operations each of them is.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from cliffwatch.catalogue.suite import PlannedCase
+from cliffwatch.comparing.attribution.operations import Function, part_of, plain_name
+from cliffwatch.formats.code.function_counts import CaseCounts, CodeObject, CountedFunction, FunctionCountsRecord
+from cliffwatch.parsers.bench.kinds import KIND_METRICS, KINDS
+from cliffwatch.per_operation import (
+    BPF,
+    INSTRUCTIONS,
+    KERNEL,
+    USER,
+    as_instructions,
+    is_rate,
+    is_rate_of_bytes,
+    nanoseconds,
+)
+from cliffwatch.samples import Sample
+from cliffwatch_runner.results.outcomes import PartEnd
+
+_NEAR = 0.001
+_NEAR_A_WHOLE = 0.3
+"""How far the printed rate may be from a whole number of operations a call, as a fraction beyond its last digit and in operations: a window
+ends with a reading and not with a call.
+"""
+
+_PARTS: Mapping[str, CodeObject] = {KERNEL: "kernel", BPF: "bpf", USER: "user"}
+
+
+class Operations(NamedTuple):
+    """The operations of a window, and what they were counted by: None where it is the printed rate."""
+
+    number: float
+    operation: str | None
+
+
+def operations_in_window(
+    case: PlannedCase, samples: Sequence[Sample], calls: Mapping[tuple[CodeObject, str], int]
+) -> Operations | None:
+    """How many operations a case made in its window; None of cases whose values are not of all that the window has."""
+    rate = _rate(case, samples)
+    if rate is None:
+        return None
+    name = case.operation.removeprefix("bpf:")
+    kind_of_code: CodeObject = "bpf" if name != case.operation else "kernel"
+    called = sum(
+        times for (code, function), times in calls.items() if code == kind_of_code and plain_name(function) == name
+    )
+    if is_rate_of_bytes(rate.unit):
+        return Operations(float(called), case.operation) if called else None
+    each = nanoseconds(rate.value, rate.unit)
+    if each is None:
+        return None
+    printed = case.duration * 1e9 / each
+    for_a_call = _whole(printed / called, _NEAR + rate.resolution / rate.value) if called else None
+    if for_a_call is not None:
+        return Operations(called * for_a_call, case.operation)
+    kind = KINDS.get(case.kind or "")
+    return Operations(printed, None) if kind is not None and kind.rate is not None else None
+
+
+def _whole(ratio: float, near: float) -> float | None:
+    """Operations of a call as a whole number, or one over one; None where it is near neither."""
+    for value, turned in ((ratio, False), (1 / ratio if ratio else 0.0, True)):
+        nearest = round(value)
+        if nearest >= 1 and abs(value / nearest - 1) <= near and abs(value - nearest) <= _NEAR_A_WHOLE:
+            return 1 / nearest if turned else float(nearest)
+    return None
+
+
+def _rate(case: PlannedCase, samples: Sequence[Sample]) -> Sample | None:
+    """The sample that says how fast operations were: the metric that decides in walltime."""
+    if case.program is not None:
+        return None
+    known = case.primary or next((name for sample in samples for name in _primaries(sample)), "")
+    found = next((sample for sample in samples if sample.metric == known), None)
+    return found if found is not None and nanoseconds(1.0, found.unit) is not None else None
+
+
+def _primaries(sample: Sample) -> Iterator[str]:
+    for shapes in KIND_METRICS.values():
+        shape = shapes.get(sample.metric)
+        if shape is not None and shape.primary and shape.unit == sample.unit:
+            yield sample.metric
+
+
+def in_instructions(planned: Sequence[PlannedCase], part: PartEnd, counts: FunctionCountsRecord | None) -> PartEnd:
+    """What the cases of a part measured, in instructions."""
+    by_case = {} if counts is None else {each.key: each for each in counts.cases}
+    functions = () if counts is None else counts.functions
+    results = {
+        index: replace(
+            result,
+            samples=instruction_samples(planned[index], result.samples, by_case.get(planned[index].key), functions),
+        )
+        for index, result in part.results.items()
+    }
+    return replace(part, results=results)
+
+
+def instruction_samples(
+    case: PlannedCase, samples: Sequence[Sample], counts: CaseCounts | None, functions: Sequence[CountedFunction]
+) -> tuple[Sample, ...]:
+    """The samples as icount has them: times of an operation are its instructions, other rates follow from that one and are left out.
+
+    `counts` is what the boot counted of the case; without it, and of programs of suites, the printed value stands for the instructions.
+    """
+    rate = _rate(case, samples)
+    if rate is None:
+        return tuple(_renamed(sample) for sample in samples)
+    kept = [converted for sample in samples if sample is not rate if (converted := _beside(sample, rate)) is not None]
+    return (*_counted(rate, counts, functions), *kept)
+
+
+def _counted(rate: Sample, counts: CaseCounts | None, functions: Sequence[CountedFunction]) -> Iterator[Sample]:
+    operations = None if counts is None else counts.operations
+    step = rate.resolution / rate.value if rate.value else 0.0
+    if counts is None or operations is None:
+        value = nanoseconds(rate.value, rate.unit) or 0.0
+        yield rate._replace(metric=INSTRUCTIONS, unit=INSTRUCTIONS, value=value, readings=(), resolution=value * step)
+        return
+    exact = counts.operation is not None
+    sums = dict.fromkeys(_PARTS.values(), 0)
+    for place, count in counts.counts:
+        function = functions[place]
+        sums[part_of(Function(function.object, function.name))] += count
+    parts = {INSTRUCTIONS: sum(sums.values()), **{metric: sums[part] for metric, part in _PARTS.items()}}
+    for metric, total in parts.items():
+        value = total / operations
+        yield Sample(rate.case, metric, INSTRUCTIONS, value, resolution=0.0 if exact else value * step)
+
+
+def _beside(sample: Sample, rate: Sample) -> Sample | None:
+    """A value beside the one that decides; None of what follows from that one."""
+    if sample.metric == "drops" and is_rate(sample.unit) and sample.unit == rate.unit:
+        share = sample.value / rate.value if rate.value else 0.0
+        return sample._replace(
+            unit="drops/op", value=share, readings=(), resolution=sample.resolution / (rate.value or 1.0)
+        )
+    if is_rate(sample.unit):
+        return None
+    return _renamed(sample)
+
+
+def _renamed(sample: Sample) -> Sample:
+    """A time of an operation by the guest's clock as its instructions; any other as it is."""
+    named = as_instructions(sample.metric, sample.unit)
+    if named is None:
+        return sample
+    scale = nanoseconds(1.0, sample.unit) or 1.0
+    return sample._replace(
+        metric=named[0],
+        unit=named[1],
+        value=sample.value * scale,
+        readings=tuple(each * scale for each in sample.readings),
+        resolution=sample.resolution * scale,
+    )

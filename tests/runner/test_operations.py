@@ -1,0 +1,126 @@
+"""Under icount a value is instructions for an operation, both counted where the suite says what an operation calls."""
+
+from dataclasses import replace
+
+import pytest
+
+from cliffwatch.catalogue.load import load_catalogue
+from cliffwatch.catalogue.suite import PlannedCase
+from cliffwatch.formats.code.function_counts import CaseCounts, CodeObject, CountedFunction
+from cliffwatch.samples import Sample
+from cliffwatch_runner.results.operations import instruction_samples, operations_in_window
+
+FUNCTIONS = (
+    CountedFunction(name="bench_ringbuf", object="bpf"),
+    CountedFunction(name="__bpf_ringbuf_reserve", object="kernel"),
+    CountedFunction(name="bench", object="user"),
+    CountedFunction(name="run-time code without a name", object="kernel"),
+)
+
+
+def planned(benchmark: str) -> PlannedCase:
+    suites = load_catalogue().suites
+    return next(case for suite in suites for case in suite.cases("smoke") if case.key.benchmark == benchmark)
+
+
+RINGBUF = planned("rb-custom")
+
+
+def printed(case: PlannedCase, **values: tuple[float, str]) -> tuple[Sample, ...]:
+    return tuple(
+        Sample(case.key, metric.replace("_", "-"), unit, value, (value, value), resolution=0.001)
+        for metric, (value, unit) in values.items()
+    )
+
+
+RATE = printed(RINGBUF, hits=(6.227, "M ops/s"), hits_per_producer=(6.227, "M ops/s"), drops=(0.006227, "M ops/s"))
+
+
+def counted(case: PlannedCase, operations: float | None, operation: str | None) -> CaseCounts:
+    return CaseCounts(
+        suite=case.key.suite,
+        benchmark=case.key.benchmark,
+        params=dict(case.key.params),
+        seconds=1.0,
+        counts=((1, 800_000_000), (0, 110_000_000), (2, 80_000_000), (3, 10_000_000)),
+        executed=(0, 1, 2, 3),
+        operations=operations,
+        operation=operation,
+    )
+
+
+def by_metric(samples: tuple[Sample, ...]) -> dict[str, tuple[float, str]]:
+    return {each.metric: (each.value, each.unit) for each in samples}
+
+
+@pytest.mark.parametrize(
+    ("calls", "operations", "operation"),
+    [
+        ({("bpf", "bench_ringbuf"): 12454}, 6_227_000.0, "bpf:bench_ringbuf"),  # 500 of each call
+        ({("bpf", "bench_ringbuf"): 12452}, 6_226_000.0, "bpf:bench_ringbuf"),  # the window ends within a call
+        ({("bpf", "bench_ringbuf"): 12454 * 1500}, 6_227_000.0, "bpf:bench_ringbuf"),  # 3 calls of each
+        ({("bpf", "bench_ringbuf"): 4_000_000}, 6_227_000.0, None),  # near no whole number: as printed
+        ({("kernel", "bench_ringbuf"): 12454}, 6_227_000.0, None),  # somebody else's
+        ({}, 6_227_000.0, None),
+    ],
+)
+def test_operations_are_the_calls_of_what_the_suite_names(
+    calls: dict[tuple[CodeObject, str], int], operations: float, operation: str | None
+) -> None:
+    found = operations_in_window(RINGBUF, RATE, calls)
+
+    assert found is not None
+    assert found.number == pytest.approx(operations, rel=1e-6)
+    assert found.operation == operation
+
+
+def test_of_bytes_a_second_operations_are_known_where_they_are_counted() -> None:
+    case = planned("sockmap")
+    samples = printed(case, receive_speed=(500.0, "MB/s"))
+
+    assert operations_in_window(case, samples, {}) is None
+    named = replace(case, operation="tcp_bpf_recvmsg_parser")
+    found = operations_in_window(named, samples, {("kernel", "tcp_bpf_recvmsg_parser"): 40_000})
+    assert found is not None
+    assert found.number == 40_000
+
+
+def test_instructions_and_operations_are_both_counted() -> None:
+    samples = instruction_samples(RINGBUF, RATE, counted(RINGBUF, 6_250_000.0, "bpf:bench_ringbuf"), FUNCTIONS)
+
+    assert by_metric(samples) == {
+        "insns/op": (160.0, "insns/op"),
+        "kernel-insns": (128.0, "insns/op"),
+        "bpf-insns": (pytest.approx(19.2), "insns/op"),
+        "user-insns": (12.8, "insns/op"),
+        "drops": (pytest.approx(0.001), "drops/op"),
+    }
+    assert {each.resolution for each in samples if each.metric != "drops"} == {0.0}
+
+
+def test_digits_of_a_printed_rate_stay_with_the_value() -> None:
+    (first, *_) = instruction_samples(RINGBUF, RATE, counted(RINGBUF, 6_227_000.0, None), FUNCTIONS)
+    assert first.resolution == pytest.approx(first.value * 0.001 / 6.227)
+
+    (alone, drops) = instruction_samples(RINGBUF, RATE, None, ())
+    assert (alone.metric, alone.value) == ("insns/op", pytest.approx(1000 / 6.227))
+    assert alone.resolution == pytest.approx(alone.value * 0.001 / 6.227)
+    assert drops.unit == "drops/op"
+
+
+def test_a_suites_own_program_has_its_times_in_instructions() -> None:
+    case = planned("MapFromPin")
+    samples = (
+        Sample(case.key, "ns/op", "ns/op", 19624.0, (19624.0,), 1.0),
+        Sample(case.key, "B/op", "B/op", 137.0),
+        Sample(case.key, "per-dump", "us/dump", 2.5, (2.5,), 0.1),
+    )
+
+    found = instruction_samples(case, samples, None, ())
+
+    assert by_metric(found) == {
+        "insns/op": (19624.0, "insns/op"),
+        "B/op": (137.0, "B/op"),
+        "per-dump": (2500.0, "insns/dump"),
+    }
+    assert found[2].readings == (2500.0,)
