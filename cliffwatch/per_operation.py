@@ -12,6 +12,9 @@ INSTRUCTIONS = "insns/op"
 KERNEL, BPF, USER = "kernel-insns", "bpf-insns", "user-insns"
 """The same of the kernel's code, of BPF programs and of user space alone, in the same unit."""
 
+DROPS = "drops/op"
+"""The unit of what a consumer lost under icount, where walltime has drops a second."""
+
 _TIME = re.compile(r"(ns|us|µs|ms|s|insns)/(\S+)")
 _RATE = re.compile(r"([kMG]?) ?(\S*)/(?:s|sec)")
 _NANOSECONDS = {"insns": 1.0, "ns": 1.0, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9}

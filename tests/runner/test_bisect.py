@@ -214,7 +214,7 @@ def test_ends_that_do_not_differ_stop_it_with_what_was_detectable(
 
     assert ended.exit_code == 0
     assert "no regression of any case, so there is nothing to bisect" in ended.stdout
-    assert re.search(r"seq-get/nr_maps=16 +hits-latency +icount +[-+]?0.00 % +0.20 % +unchanged", ended.stdout)
+    assert re.search(r"seq-get/nr_maps=16 +insns/op +icount +[-+]?0.00 % +0.20 % +unchanged", ended.stdout)
     assert runs == [git(repository, "rev-parse", "master")]
     assert found(bisect(repository, "--format", "json"))["outcome"] == "not-shown"
 

@@ -62,7 +62,7 @@ def test_what_does_not_build_is_skipped_and_what_is_equal_is_good(repository: Pa
 
     assert (equal.exit_code, broken.exit_code) == (0, 125)
     assert "good: none of 1 row: regression" in equal.stderr
-    assert "local-storage-cache-seq-get/nr_maps=16  hits-latency" in equal.stderr
+    assert "local-storage-cache-seq-get/nr_maps=16  insns/op" in equal.stderr
     assert "skip:" in broken.stderr
     assert "does not build" in broken.stderr
 

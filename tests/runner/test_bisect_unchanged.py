@@ -63,7 +63,7 @@ def test_commits_that_change_nothing_boot_nothing(
     assert booted[f"{good}-{before}-icount"] == 0
     assert booted[f"{good}-{git(repository, 'rev-parse', 'master')[:12]}-icount"] == 2
     log = Path("bisection/bisect.log").read_text()
-    assert f"against {good}: {LOOKUP} hits-latency not measured: unchanged build" in log
+    assert f"against {good}: {LOOKUP} insns/op not measured: unchanged build" in log
     assert "200.000 -> 200.000" not in log
 
 

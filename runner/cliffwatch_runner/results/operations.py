@@ -14,6 +14,7 @@ from cliffwatch.formats.code.function_counts import CaseCounts, CodeObject, Coun
 from cliffwatch.parsers.bench.kinds import KIND_METRICS, KINDS
 from cliffwatch.per_operation import (
     BPF,
+    DROPS,
     INSTRUCTIONS,
     KERNEL,
     USER,
@@ -141,9 +142,7 @@ def _beside(sample: Sample, rate: Sample) -> Sample | None:
     """A value beside the one that decides; None of what follows from that one."""
     if sample.metric == "drops" and is_rate(sample.unit) and sample.unit == rate.unit:
         share = sample.value / rate.value if rate.value else 0.0
-        return sample._replace(
-            unit="drops/op", value=share, readings=(), resolution=sample.resolution / (rate.value or 1.0)
-        )
+        return sample._replace(unit=DROPS, value=share, readings=(), resolution=sample.resolution / (rate.value or 1.0))
     if is_rate(sample.unit):
         return None
     return _renamed(sample)

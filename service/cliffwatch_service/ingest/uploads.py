@@ -12,12 +12,13 @@ from cliffwatch.formats.reading import Wrong, converted
 from cliffwatch.formats.uploads import BootUpload, RunUpload, boot_upload_of, run_upload_of
 from cliffwatch.formats.values import FreeJson, OfCase
 from cliffwatch.parsers.bench.kinds import KIND_METRICS
+from cliffwatch.per_operation import DROPS, INSTRUCTIONS
 from cliffwatch_service.ingest.free_form import in_time
 from cliffwatch_service.refusal import Refusal
 
 R = TypeVar("R", bound=OfCase)
 
-UNITS = frozenset(shape.unit for shapes in KIND_METRICS.values() for shape in shapes.values())
+UNITS = frozenset((INSTRUCTIONS, DROPS, *(shape.unit for shapes in KIND_METRICS.values() for shape in shapes.values())))
 
 
 def run_upload(raw: FreeJson) -> RunUpload:
