@@ -64,6 +64,16 @@ WORTH_A_WORD = 0.1
 LAYOUT_P = 0.01
 """Layouts differ where chance makes as much of a difference more rarely than this."""
 
+LEAST_OF_A_CALL = 0.01
+CALL_SHARE = 0.00005
+"""The smallest change of a function that is told where its case did not change: in instructions of a call, and as a fraction of them."""
+
+FEWEST_CALLS = 0.01
+"""Of an operation, for a function to be on its path: what is called more rarely belongs to ticks and interrupts, which take other paths each time."""
+
+PATH_SHARE = 0.001
+"""Of a case's instructions, for a function to be on its path where operations are not known."""
+
 LARGEST_DETECTABLE = 1000.0
 """The factor of a change; a row that could detect nothing smaller has no detectable change."""
 

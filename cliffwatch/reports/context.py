@@ -78,10 +78,11 @@ def with_functions(context: ReportContext, compared: Sequence[ComparisonSet]) ->
     from cliffwatch.comparing.attribution.run import code_of_run, functions_of_run, profile_of_run  # noqa: PLC0415 - the types of documents are for runs alone
 
     folder = Path(context.folder)
-    changed = any(each.mode == "icount" and each.changed_rows() for each in compared)
-    functions = functions_of_run(folder, compared) if changed else {}
     code = code_of_run(folder)
     images = {} if code is None else {each.arm: each for each in code.arms}
+    differ = any(image.functions or image.programs for image in images.values())
+    counted_ones = [each for each in compared if each.mode == "icount" and (differ or each.changed_rows())]
+    functions = functions_of_run(folder, counted_ones, images) if counted_ones else {}
     case_code = {} if code is None else {each.key: each.code for each in code.cases}
     return replace(context, functions=functions, images=images, profile=profile_of_run(folder), case_code=case_code)
 

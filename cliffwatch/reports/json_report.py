@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from cliffwatch.comparing.attribution.blocks import of_row
+from cliffwatch.comparing.attribution.blocks import rows_with_functions
 from cliffwatch.comparing.attribution.changes import CaseFunctions
 from cliffwatch.comparing.comparison import METHOD_VERSION, Comparison, ComparisonSet, SideFacts
 from cliffwatch.formats.code.functions import CaseFunctionsRecord, FunctionRecord, MoveRecord
@@ -73,8 +73,7 @@ def _document(
         functions=tuple(
             _functions(row, arm, found)
             for arm, each in named
-            for row in each.changed_rows()
-            if (found := of_row(each, context.functions, row)) is not None
+            for row, found in rows_with_functions(each, context.functions)
         ),
     )
 
@@ -92,12 +91,21 @@ def _functions(row: Comparison, arm: str, found: CaseFunctions) -> CaseFunctions
         band=found.band,
         explained=found.explained,
         functions=tuple(
-            FunctionRecord(name=each.function.name, object=each.function.object, base=each.base, head=each.head)
+            FunctionRecord(
+                name=each.function.name,
+                object=each.function.object,
+                base=each.base,
+                head=each.head,
+                base_calls=each.base_calls,
+                head_calls=each.head_calls,
+            )
             for each in found.changes
         ),
         moves=tuple(
             MoveRecord(source=each.source.name, target=each.target.name, change=each.change) for each in found.moves
         ),
+        unchanged=found.unchanged,
+        by_call=found.by_call,
     )
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from cliffwatch.comparing.comparison import Comparison, ComparisonSet
+from cliffwatch.comparing.thresholds import LEAST_OF_A_CALL
 from cliffwatch.counting import counted
 
 if TYPE_CHECKING:  # reports that have nothing counted by function load nothing of it
@@ -87,10 +88,27 @@ def function_blocks(
     most: int = _MOST_CASES,
     each: int = _MOST_FUNCTIONS,
 ) -> tuple[tuple[FunctionBlock, ...], int]:
-    """The rows that changed, largest change first, those with the same cause in one block, and how many more cases there are."""
-    rows = sorted(compared.changed_rows(), key=lambda row: -abs(row.change or 0.0))
-    known = [(row.case, found) for row in rows if (found := of_row(compared, functions, row)) is not None]
+    """The rows that changed, largest change first, then those that hide functions that did; those with the same cause in one block, and how many more
+    cases there are.
+    """
+    rows = sorted(rows_with_functions(compared, functions), key=lambda each: -abs(each[0].change or 0.0))
+    known = [(row.case, found) for row, found in rows]
     return blocks_of_cases(known, (code or {}).get(compared.head.name), most=most, each=each)
+
+
+def rows_with_functions(
+    compared: ComparisonSet, functions: "Functions"
+) -> "Iterator[tuple[Comparison, CaseFunctions]]":
+    """The rows that changed, and after them those that hide functions that did."""
+    changed = compared.changed_rows()
+    for row in changed:
+        if (found := of_row(compared, functions, row)) is not None:
+            yield row, found
+    known = {id(row) for row in changed}
+    for row in compared.primary_rows() if functions else ():
+        found = of_row(compared, functions, row)
+        if found is not None and found.unchanged and id(row) not in known:
+            yield row, found
 
 
 def blocks_of_cases(
@@ -100,11 +118,16 @@ def blocks_of_cases(
     most: int = _MOST_CASES,
     each: int = _MOST_FUNCTIONS,
 ) -> tuple[tuple[FunctionBlock, ...], int]:
-    """A block for each cause, in the order of the first case that has it, and how many cases are in none of the blocks."""
+    """A block for each cause, in the order of the first case that has it, `most` of cases that changed and as many of others, and how many cases are in
+    none of the blocks.
+    """
     causes: dict[object, list[tuple[CaseKey, CaseFunctions]]] = {}
     for case, found in cases:
-        causes.setdefault(_cause(found) or case, []).append((case, found))
-    shown = list(causes.values())[:most]
+        causes.setdefault((_cause(found) or case, found.unchanged), []).append((case, found))
+    of_changed, of_others = (
+        [same for same in causes.values() if same[0][1].unchanged == kind] for kind in (False, True)
+    )
+    shown = [*of_changed[:most], *of_others[:most]]
     blocks = tuple(replace(block_of(*same[0], code, most=each), also=_also(same[1:])) for same in shown)
     return blocks, len(cases) - sum(map(len, shown))
 
@@ -117,12 +140,17 @@ def _cause(found: "CaseFunctions") -> "frozenset[tuple[Function, bool]]":
 def _also(cases: "Sequence[tuple[CaseKey, CaseFunctions]]") -> str:
     if not cases:
         return ""
+    if cases[0][1].unchanged:
+        return f"the same functions: {_named(cases)}"
     least, largest = (pick(found.measured for _, found in cases) for pick in (min, max))
     sizes = f"{least:+.2f}" if f"{least:+.2f}" == f"{largest:+.2f}" else f"{least:+.2f} to {largest:+.2f}"
+    return f"the same functions, {sizes} measured: {_named(cases)}"
+
+
+def _named(cases: "Sequence[tuple[CaseKey, CaseFunctions]]") -> str:
     names = ", ".join(str(case) for case, _ in cases[:_MOST_ALSO])
     left = len(cases) - _MOST_ALSO
-    more = f" and {counted(left, 'more case')}" if left > 0 else ""
-    return f"the same functions, {sizes} measured: {names}{more}"
+    return names + (f" and {counted(left, 'more case')}" if left > 0 else "")
 
 
 def of_row(compared: ComparisonSet, functions: "Functions", row: Comparison) -> "CaseFunctions | None":
@@ -163,11 +191,26 @@ def block_of(
 
 def _sentence(found: "CaseFunctions") -> str:
     measured = f"{found.measured:+.2f} measured"
+    if found.unchanged or found.by_call:
+        return f"{'unchanged' if found.unchanged else measured}; {_call_words(found)}"
     if not found.changes:
         return f"{measured}, in no function by more than {found.band:.2f}"
     if found.explained:
         return f"{measured}, {found.summed:+.2f} in functions"
     return f"{measured}, and only {found.summed:+.2f} in functions: the rest is not attributed"
+
+
+def _call_words(found: "CaseFunctions") -> str:
+    """`__bpf_ringbuf_reserve +2.00 instructions per call`, or that cost went from one function to others."""
+    total = sum(each.change for each in found.changes)
+    if len(found.changes) > 1 and abs(total) <= LEAST_OF_A_CALL and not found.by_call:
+        return "moved between functions, net 0"
+    first, *others = found.changes
+    more = f", and {counted(len(others), 'function')} more" if others else ""
+    per_call = (first.base, first.head) if found.by_call else first.per_call
+    if per_call is None:
+        return f"{first.function.name} {first.change:+.2f} per operation{more}"
+    return f"{first.function.name} {per_call[1] - per_call[0]:+.2f} instructions per call{more}"
 
 
 def _row(
@@ -181,7 +224,7 @@ def _row(
         base="-" if change.new else f"{change.base:.2f}",
         head="-" if change.gone else f"{change.head:.2f}",
         change=f"{change.change:+.2f}",
-        about=", ".join((*_about(change, found), *_sizes(different))),
+        about=", ".join((*_about(change, found), *_per_call(change, found), *_sizes(different))),
         base_share=change.base / largest,
         head_share=change.head / largest,
         worse=change.change > 0,
@@ -202,6 +245,21 @@ def _about(change: "FunctionChange", found: "CaseFunctions") -> Iterator[str]:
             yield f"code of {move.source.name}: {move.change:+.2f} together"
         elif change.gone and move.source == change.function:
             yield f"code now in {move.target.name}: {move.change:+.2f} together"
+
+
+def _per_call(change: "FunctionChange", found: "CaseFunctions") -> Iterator[str]:
+    """Instructions of a call where an operation makes not just one."""
+    if found.by_call:
+        yield "of a call"
+    per_call = change.per_call
+    if per_call is None or change.base_calls is None or change.head_calls is None:
+        return
+    before, after = per_call
+    calls = (f"{change.base_calls:.2f}", f"{change.head_calls:.2f}")
+    if calls == ("1.00", "1.00"):
+        return
+    how_often = f"{calls[0]} calls" if calls[0] == calls[1] else f"{calls[0]} to {calls[1]} calls"
+    yield f"{before:.2f} to {after:.2f} a call, {how_often}"
 
 
 def _sizes(different: "CodeDifference | ProgramDifference | None") -> Iterator[str]:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from cliffwatch.comparing.attribution.operations import Function
+from cliffwatch.comparing.attribution.operations import Function, OperationCounts
 from cliffwatch.samples import CaseKey
 
 _SHARE_OF_CHANGE = 0.02
@@ -18,15 +18,24 @@ _TAKEN = 0.1
 
 @dataclass(frozen=True, slots=True)
 class FunctionChange:
-    """Instructions of a function for an operation, in base and in head."""
+    """Instructions of a function for an operation, in base and in head, and how often an operation calls it; None where that is not known."""
 
     function: Function
     base: float
     head: float
+    base_calls: float | None = None
+    head_calls: float | None = None
 
     @property
     def change(self) -> float:
         return self.head - self.base
+
+    @property
+    def per_call(self) -> tuple[float, float] | None:
+        """Instructions of a call; None where a side does not call it, or it is not known."""
+        if not self.base_calls or not self.head_calls:
+            return None
+        return self.base / self.base_calls, self.head / self.head_calls
 
     @property
     def new(self) -> bool:
@@ -51,7 +60,8 @@ class Move:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaseFunctions:
     """Why a case changed, in instructions for an operation. `changes` are those beyond `band`, by which equal kernels may differ, the largest
-    first; `measured` is the change of the value itself and `summed` that of all functions.
+    first; `measured` is the change of the value itself and `summed` that of all functions. Of a row that did not change (`unchanged`) they are functions whose code
+    differs and whose instructions do: `cliffwatch.comparing.attribution.per_call`. `by_call`: they are instructions of a call, as the operations of the case are not known.
     """
 
     base: float
@@ -60,6 +70,8 @@ class CaseFunctions:
     band: float
     changes: tuple[FunctionChange, ...]
     moves: tuple[Move, ...]
+    unchanged: bool = False
+    by_call: bool = False
 
     @property
     def measured(self) -> float:
@@ -86,23 +98,47 @@ Functions = Mapping[tuple[str, RowKey], CaseFunctions]
 """What explains rows, by the name of the head's arm and the row."""
 
 
+def function_changes(base: OperationCounts, head: OperationCounts) -> list[FunctionChange]:
+    """Every function that either side executes."""
+    return [
+        FunctionChange(
+            each,
+            base.instructions.get(each, 0.0),
+            head.instructions.get(each, 0.0),
+            base.calls.get(each),
+            head.calls.get(each),
+        )
+        for each in base.instructions.keys() | head.instructions.keys()
+    ]
+
+
 def case_functions(
-    base: Mapping[Function, float], head: Mapping[Function, float], *, measured: tuple[float, float], band: float
+    base: OperationCounts, head: OperationCounts, *, measured: tuple[float, float], band: float
 ) -> CaseFunctions:
     """Base against head; `measured` are the nanoseconds of an operation, which under icount are its instructions, and `band` what of
     them may differ between equal kernels.
     """
-    rows = [FunctionChange(each, base.get(each, 0.0), head.get(each, 0.0)) for each in base.keys() | head.keys()]
+    rows = function_changes(base, head)
     beyond = sorted(
         (row for row in rows if abs(row.change) > band), key=lambda row: (-abs(row.change), row.function.name)
     )
     return CaseFunctions(
         base=measured[0],
         head=measured[1],
-        summed=sum(head.values()) - sum(base.values()),
+        summed=sum(head.instructions.values()) - sum(base.instructions.values()),
         band=band,
         changes=tuple(beyond),
         moves=_moves(beyond),
+    )
+
+
+def functions_by_call(
+    changes: tuple[FunctionChange, ...], *, measured: tuple[float, float], unchanged: bool
+) -> CaseFunctions:
+    """Of a case whose operations are not known: instructions of a call, which do not add up to what was measured."""
+    base, head = measured
+    return CaseFunctions(
+        base=base, head=head, summed=0.0, band=0.0, changes=changes, moves=(), unchanged=unchanged, by_call=True
     )
 
 

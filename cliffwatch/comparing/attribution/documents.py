@@ -22,7 +22,10 @@ def blocks_of_document(
 
 
 def _functions(record: CaseFunctionsRecord) -> CaseFunctions:
-    changes = tuple(FunctionChange(Function(each.object, each.name), each.base, each.head) for each in record.functions)
+    changes = tuple(
+        FunctionChange(Function(each.object, each.name), each.base, each.head, each.base_calls, each.head_calls)
+        for each in record.functions
+    )
     named = {each.function.name: each.function for each in changes}
     return CaseFunctions(
         base=record.base,
@@ -35,4 +38,6 @@ def _functions(record: CaseFunctionsRecord) -> CaseFunctions:
             for each in record.moves
             if each.source in named and each.target in named
         ),
+        unchanged=record.unchanged,
+        by_call=record.by_call,
     )

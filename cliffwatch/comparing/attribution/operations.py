@@ -5,7 +5,7 @@ operations they made of it. Where the record does not say how many, the measured
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from cliffwatch.formats.code.function_counts import (
@@ -30,18 +30,48 @@ class Function(NamedTuple):
     name: str
 
 
+class OperationCounts(NamedTuple):
+    """What a boot counted of a case, for each of its operations: instructions of each function itself, and calls of those whose calls are known. `whole`: both are
+    of the whole case, set-up included, since its operations are not known.
+    """
+
+    instructions: Mapping[Function, float]
+    calls: Mapping[Function, float]
+    whole: bool = False
+
+
+def operation_counts(counts: FunctionCountsRecord, case: CaseCounts, value: float, unit: str) -> OperationCounts | None:
+    """Of a boot that measured `value`; None where the unit says nothing of operations."""
+    if nanoseconds(value, unit) is None:
+        return None
+    share = _operations_share(case, value, unit)
+    of_all = 1.0 if share is None else share
+    return OperationCounts(
+        _totals(counts, case.counts, of_all), _totals(counts, case.calls, of_all), whole=share is None
+    )
+
+
 def instructions(
     counts: FunctionCountsRecord, case: CaseCounts, value: float, unit: str
 ) -> Mapping[Function, float] | None:
     """Instructions of each function for an operation, of a boot that measured `value`; None where the window is not known or the unit
     says nothing of operations.
     """
+    share = _operations_share(case, value, unit)
+    return None if share is None else _totals(counts, case.counts, share)
+
+
+def _operations_share(case: CaseCounts, value: float, unit: str) -> float | None:
+    """One over the operations in the window."""
     each = nanoseconds(value, unit)
     if each is None or case.seconds is None:
         return None
-    share = 1 / case.operations if case.operations else each / (case.seconds * 1e9)
+    return 1 / case.operations if case.operations else each / (case.seconds * 1e9)
+
+
+def _totals(counts: FunctionCountsRecord, places: Iterable[tuple[int, int]], share: float) -> dict[Function, float]:
     totals: dict[Function, float] = {}
-    for place, count in case.counts:
+    for place, count in places:
         if place < len(counts.functions):
             function = counts.functions[place]
             key = Function(function.object, plain_name(function.name))
@@ -59,8 +89,16 @@ def plain_name(name: str) -> str:
     return _COMPILERS.sub(lambda found: "" if found.end() == len(name) else found[0], name) or name
 
 
-def mean_of(boots: Iterable[Mapping[Function, float]]) -> dict[Function, float]:
+def mean_of(boots: Sequence[OperationCounts]) -> OperationCounts:
     """The mean over boots; a function that a boot did not execute counts as zero there."""
+    return OperationCounts(
+        _mean(boot.instructions for boot in boots),
+        _mean(boot.calls for boot in boots),
+        whole=any(boot.whole for boot in boots),
+    )
+
+
+def _mean(boots: Iterable[Mapping[Function, float]]) -> dict[Function, float]:
     all_boots = list(boots)
     totals: dict[Function, float] = {}
     for boot in all_boots:

@@ -1,16 +1,19 @@
 """The functions behind one row: from the counts of its boots to what a report shows."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import replace
 from typing import Protocol
 
-from cliffwatch.comparing.attribution.changes import SHARE_OF_CASE, CaseFunctions, case_functions
+from cliffwatch.comparing.attribution.changes import SHARE_OF_CASE, CaseFunctions, case_functions, functions_by_call
 from cliffwatch.comparing.attribution.operations import (
     Function,
+    OperationCounts,
     lacks_objects,
     mean_of,
     part_of,
     user_space_as_one,
 )
+from cliffwatch.comparing.attribution.per_call import changed_calls, hidden_changes
 from cliffwatch.formats.code.function_counts import CodeObject
 from cliffwatch.per_operation import BPF, KERNEL, USER, nanoseconds
 
@@ -35,12 +38,18 @@ class MeasuredRow(Protocol):
 _OBJECTS: Mapping[str, CodeObject] = {KERNEL: "kernel", BPF: "bpf", USER: "user"}
 """Of the metrics that are of a part of the code alone."""
 
-Boots = Sequence[Mapping[Function, float]]
-"""Instructions of each function for an operation, boot by boot."""
+Boots = Sequence[OperationCounts]
+"""Boot by boot."""
 
 
-def row_functions(row: MeasuredRow, base: Boots, head: Boots) -> CaseFunctions | None:
-    """Base against head; None where a side was not counted, or where the unit says nothing of operations."""
+def row_functions(
+    row: MeasuredRow, base: Boots, head: Boots, *, changed: bool = True, differing: Container[Function] = ()
+) -> CaseFunctions | None:
+    """Base against head; None where a side was not counted, or where the unit says nothing of operations.
+
+    `differing` are the functions whose code differs: of a row that did not change (`changed`) what it hides of them stands in place of what else differs, and of
+    a case whose operations are not known nothing else can be said.
+    """
     if row.base is None or row.head is None or not base or not head:
         return None
     measured = nanoseconds(row.base, row.unit), nanoseconds(row.head, row.unit)
@@ -48,9 +57,14 @@ def row_functions(row: MeasuredRow, base: Boots, head: Boots) -> CaseFunctions |
         return None
     low, high = row.ci_low or 0.0, row.ci_high or 0.0
     band = max(SHARE_OF_CASE, (high - low) / 2) * measured[0]
+    if any(boot.whole for boot in (*base, *head)):
+        calls = changed_calls(base, head, differing)
+        return functions_by_call(calls, measured=(measured[0], measured[1]), unchanged=not changed) if calls else None
     base, head = _of_metric(row.metric, base), _of_metric(row.metric, head)
     base, head = _alike(base, head, least=SHARE_OF_CASE * measured[0])
-    return case_functions(mean_of(base), mean_of(head), measured=(measured[0], measured[1]), band=band)
+    found = case_functions(mean_of(base), mean_of(head), measured=(measured[0], measured[1]), band=band)
+    changes = () if changed else hidden_changes(base, head, differing)
+    return replace(found, changes=changes, moves=(), unchanged=True) if changes else found
 
 
 def _of_metric(metric: str, boots: Boots) -> Boots:
@@ -58,12 +72,18 @@ def _of_metric(metric: str, boots: Boots) -> Boots:
     only = _OBJECTS.get(metric)
     if only is None:
         return boots
-    return [{function: count for function, count in boot.items() if part_of(function) == only} for boot in boots]
+    return [
+        boot._replace(instructions={each: count for each, count in boot.instructions.items() if part_of(each) == only})
+        for boot in boots
+    ]
 
 
 def _alike(base: Boots, head: Boots, *, least: float) -> tuple[Boots, Boots]:
     """User space by object only where all boots know its objects, or none does: else what one boot calls bench and another a program would be a change."""
-    lacking = {lacks_objects(boot, least) for boot in (*base, *head)}
+    lacking = {lacks_objects(boot.instructions, least) for boot in (*base, *head)}
     if len(lacking) == 1:
         return base, head
-    return [user_space_as_one(boot) for boot in base], [user_space_as_one(boot) for boot in head]
+    as_one = [
+        [boot._replace(instructions=user_space_as_one(boot.instructions)) for boot in boots] for boots in (base, head)
+    ]
+    return as_one[0], as_one[1]

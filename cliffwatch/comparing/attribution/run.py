@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import TypeVar
 
 from cliffwatch.comparing.attribution.changes import CaseFunctions, Functions, RowKey
-from cliffwatch.comparing.attribution.operations import Function, instructions
+from cliffwatch.comparing.attribution.operations import OperationCounts, operation_counts
+from cliffwatch.comparing.attribution.per_call import differing_functions
 from cliffwatch.comparing.attribution.row import row_functions
 from cliffwatch.comparing.comparison import Comparison, ComparisonSet
 from cliffwatch.formats.boot_record import BootRecord, SamplesRecord
-from cliffwatch.formats.code.differences import CodeRecord
+from cliffwatch.formats.code.differences import ArmCode, CodeRecord
 from cliffwatch.formats.code.function_counts import CaseCounts, FunctionCountsRecord
 from cliffwatch.formats.code.profile import ProfileRecord
 from cliffwatch.formats.reading import Wrong, read_as
@@ -22,6 +23,7 @@ D = TypeVar("D", bound=Part)
 
 FUNCTION_COUNTS, CODE, PROFILE = "functions.json", "code.json", "profile.json"
 _LARGEST_BYTES = 64 << 20
+NO_IMAGES: Mapping[str, ArmCode] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,17 +36,27 @@ class _CountedBoot:
     values: Mapping[RowKey, tuple[float, str]]
 
 
-def functions_of_run(folder: Path, compared: Iterable[ComparisonSet]) -> Functions:
-    """By the name of the head's arm and the row: the functions of all primary rows that both sides measured and counted. A boot whose files
-    cannot be read, or that has no function counts, is left out.
+def functions_of_run(
+    folder: Path, compared: Iterable[ComparisonSet], images: Mapping[str, ArmCode] = NO_IMAGES
+) -> Functions:
+    """By the name of the head's arm and the row: the functions of all primary rows that both sides measured and counted. `images` say by arm what code
+    differs, which rows that did not change may hide. A boot whose files cannot be read, or that has no function counts, is left out.
     """
     boots = [boot for home in sorted((folder / "boots").glob("*")) if (boot := _read_boot(home)) is not None]
     functions: dict[tuple[str, RowKey], CaseFunctions] = {}
     for each in compared:
         base = [boot for boot in boots if boot.arm == each.base.name]
         head = [boot for boot in boots if boot.arm == each.head.name]
-        for row in each.primary_rows():
-            of_row = _of_row(row, base, head) if base and head else None
+        differing = differing_functions(images.get(each.head.name))
+        changed = {id(row) for row in each.changed_rows()}
+        for row in each.primary_rows() if base and head else ():
+            of_row = row_functions(
+                row,
+                list(_of_boots(row, base)),
+                list(_of_boots(row, head)),
+                changed=id(row) in changed,
+                differing=differing,
+            )
             if of_row is not None:
                 functions[each.head.name, (row.case, row.metric)] = of_row
     return functions
@@ -60,16 +72,12 @@ def profile_of_run(folder: Path) -> ProfileRecord | None:
     return _read(folder / PROFILE, ProfileRecord)
 
 
-def _of_row(row: Comparison, base: list[_CountedBoot], head: list[_CountedBoot]) -> CaseFunctions | None:
-    return row_functions(row, list(_of_boots(row, base)), list(_of_boots(row, head)))
-
-
-def _of_boots(row: Comparison, boots: Iterable[_CountedBoot]) -> Iterable[Mapping[Function, float]]:
+def _of_boots(row: Comparison, boots: Iterable[_CountedBoot]) -> Iterable[OperationCounts]:
     for boot in boots:
         case, value = boot.cases.get(row.case.planned), boot.values.get((row.case, row.metric))
         if case is None or value is None:
             continue
-        counted = instructions(boot.counts, case, *value)
+        counted = operation_counts(boot.counts, case, *value)
         if counted is not None:
             yield counted
 

@@ -9,12 +9,14 @@ from cliffwatch.formats.values import Name, Number, OfCase, Part
 
 
 class FunctionRecord(Part, frozen=True, kw_only=True):
-    """A function's instructions for an operation; 0 where a side does not execute it."""
+    """A function's instructions for an operation, 0 where a side does not execute it, and how often an operation calls it; null where that is not known."""
 
     name: Name
     object: CodeObject
     base: Number
     head: Number
+    base_calls: Number | None = None
+    head_calls: Number | None = None
 
 
 class MoveRecord(Part, frozen=True, kw_only=True):
@@ -28,7 +30,8 @@ class MoveRecord(Part, frozen=True, kw_only=True):
 class CaseFunctionsRecord(OfCase, frozen=True, kw_only=True):
     """Why a row changed. `base` and `head` are the instructions for an operation that the metric's values say, `summed` the change of all
     functions together, `band` what equal kernels may differ by. `explained`: the functions add up to the change within 2 % of it, or
-    0.05 % of `base`. `functions` are those that changed by more than `band`, the largest change first.
+    0.05 % of `base`. `functions` are those that changed by more than `band`, the largest change first. Of a row that is `unchanged` they are functions whose
+    code differs and whose instructions for a call do. `by_call`: their `base` and `head` are instructions of a call, as the operations of the case are not known.
     """
 
     metric: Name
@@ -40,3 +43,5 @@ class CaseFunctionsRecord(OfCase, frozen=True, kw_only=True):
     explained: bool
     functions: Annotated[tuple[FunctionRecord, ...], Meta(max_length=MOST_FUNCTIONS)]
     moves: Annotated[tuple[MoveRecord, ...], Meta(max_length=MOST_FUNCTIONS)] = ()
+    unchanged: bool = False
+    by_call: bool = False

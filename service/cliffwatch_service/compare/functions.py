@@ -11,12 +11,14 @@ from typing import Any
 from psycopg import Connection
 
 from cliffwatch.comparing.attribution.changes import CaseFunctions, Functions, RowKey
-from cliffwatch.comparing.attribution.operations import Function, instructions
+from cliffwatch.comparing.attribution.operations import OperationCounts, operation_counts
+from cliffwatch.comparing.attribution.per_call import differing_functions
 from cliffwatch.comparing.attribution.row import row_functions
 from cliffwatch.comparing.comparison import Comparison, ComparisonSet
 from cliffwatch.formats.code.function_counts import CaseCounts, FunctionCountsRecord
 from cliffwatch.formats.reading import Wrong, read_as
 from cliffwatch.samples import Arm, CaseKey
+from cliffwatch_service.ingest.kernel_code import image_of
 from cliffwatch_service.ingest.raw_outputs.storing import Transaction, raw_file
 from cliffwatch_service.refusal import Refusal
 from cliffwatch_service.store import boots
@@ -29,6 +31,9 @@ _MOST_BOOTS = 2
 
 _MOST_ROWS = 100
 """Of a comparison, those with the largest changes."""
+
+_MOST_OTHERS = 400
+"""Of those that did not change, which are looked through for functions that did."""
 
 _MOST_FUNCTIONS = 40
 """Of a row."""
@@ -55,18 +60,25 @@ class _Counts:
 def functions_of_rows(
     connection: Connection[Any], compared: ComparisonSet, base: SideOfRun, head: SideOfRun
 ) -> Functions:
-    """Of the rows that changed, by the name of the head's arm, case and metric; empty where a side was not counted."""
-    changed = compared.changed_rows() if compared.mode == "icount" else ()
-    if not changed:
+    """Of the rows that changed, and of others that hide a function which did, by the name of the head's arm, case and metric; empty where a side was not
+    counted.
+    """
+    if compared.mode != "icount":
+        return {}
+    changed = sorted(compared.changed_rows(), key=lambda row: -abs(row.change or 0.0))
+    differing = differing_functions(image_of(connection, base.arm_id, head.arm_id))
+    if not changed and not differing:
         return {}
     counts = [list(_counts(connection, each)) for each in (base, head)]
     if not all(counts):
         return {}
+    known = {id(row) for row in changed}
+    others = [row for row in compared.primary_rows() if id(row) not in known] if differing else []
     found: dict[tuple[str, RowKey], CaseFunctions] = {}
-    for row in sorted(changed, key=lambda row: -abs(row.change or 0.0))[:_MOST_ROWS]:
+    for row in (*changed[:_MOST_ROWS], *others[:_MOST_OTHERS]):
         ours, theirs = (list(_of_row(row, of_side)) for of_side in counts)
-        functions = row_functions(row, ours, theirs)
-        if functions is not None:
+        functions = row_functions(row, ours, theirs, changed=id(row) in known, differing=differing)
+        if functions is not None and (functions.unchanged or id(row) in known):
             found[compared.head.name, (row.case, row.metric)] = functions.of_most(_MOST_FUNCTIONS)
     return found
 
@@ -85,10 +97,10 @@ def _counts(connection: Connection[Any], side: SideOfRun) -> Iterator[_Counts]:
             )
 
 
-def _of_row(row: Comparison, side: Sequence[_Counts]) -> Iterator[Mapping[Function, float]]:
+def _of_row(row: Comparison, side: Sequence[_Counts]) -> Iterator[OperationCounts]:
     for boot in side:
         case, value = boot.cases.get(row.case.planned), boot.values.get((row.case, row.metric))
-        each = None if case is None or value is None else instructions(boot.record, case, *value)
+        each = None if case is None or value is None else operation_counts(boot.record, case, *value)
         if each is not None:
             yield each
 

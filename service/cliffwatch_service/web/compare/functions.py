@@ -1,7 +1,7 @@
 """The functions behind one row, from the function counts among the raw outputs of its boots."""
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,9 +9,11 @@ from msgspec.structs import replace
 from psycopg import Connection
 
 from cliffwatch.comparing.attribution.blocks import CodeOfArm, FunctionBlock, block_of, code_of_arm
-from cliffwatch.comparing.attribution.operations import Function, instructions
+from cliffwatch.comparing.attribution.operations import OperationCounts, operation_counts
+from cliffwatch.comparing.attribution.per_call import differing_functions
 from cliffwatch.comparing.attribution.programs import ProgramBlock, program_blocks
 from cliffwatch.comparing.attribution.row import row_functions
+from cliffwatch.comparing.comparison import CHANGES
 from cliffwatch.formats.code.differences import ArmCode
 from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.reports.styles import plain
@@ -66,7 +68,8 @@ def functions_of(
         return None
     case = CaseKey(row.suite, row.benchmark, tuple(row.params.items()))
     base, head = (list(_instructions(transaction, case, row.unit, each)) for each in (sides.base, sides.head))
-    found = row_functions(row, base, head)
+    changed = row.verdict in CHANGES
+    found = row_functions(row, base, head, changed=changed, differing=differing_functions(image))
     return None if found is None else block_of(case, found, _code(image), most=_MOST_FUNCTIONS)
 
 
@@ -93,11 +96,11 @@ _MOST_FUNCTIONS = 40
 
 def _instructions(
     transaction: Transaction, case: CaseKey, unit: str, counted: Sequence[CountedBoot]
-) -> Iterator[Mapping[Function, float]]:
+) -> Iterator[OperationCounts]:
     for boot in counted:
         record = counts_of_boot(transaction, boot.run, boot.number)
         found = None if record is None else next((each for each in record.cases if each.key == case.planned), None)
         if record is not None and found is not None:
-            each = instructions(record, found, boot.value, unit)
+            each = operation_counts(record, found, boot.value, unit)
             if each is not None:
                 yield each
