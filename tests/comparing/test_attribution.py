@@ -6,9 +6,10 @@ import pytest
 
 from cliffwatch.comparing.attribution.blocks import blocks_of_cases
 from cliffwatch.comparing.attribution.changes import CaseFunctions, case_functions
-from cliffwatch.comparing.attribution.operations import Function, instructions, mean_of, nanoseconds, plain_name
+from cliffwatch.comparing.attribution.operations import Function, OperationCounts, mean_of, operation_counts, plain_name
 from cliffwatch.comparing.attribution.row import row_functions
 from cliffwatch.formats.code.function_counts import CaseCounts, CountedFunction, FunctionCountsRecord
+from cliffwatch.per_operation import nanoseconds
 from cliffwatch.samples import CaseKey
 
 
@@ -24,12 +25,16 @@ class ComparedRow:
     ci_high: float
 
 
+def once(instructions: dict[Function, float]) -> OperationCounts:
+    return OperationCounts(instructions, {})
+
+
 def kernel(**counts: float) -> dict[Function, float]:
     return {Function("kernel", name): count for name, count in counts.items()}
 
 
 def compared(base: dict[Function, float], head: dict[Function, float], band: float = 0.05) -> CaseFunctions:
-    return case_functions(base, head, measured=(sum(base.values()), sum(head.values())), band=band)
+    return case_functions(once(base), once(head), measured=(sum(base.values()), sum(head.values())), band=band)
 
 
 def test_code_out_of_line_is_one_move() -> None:
@@ -61,14 +66,14 @@ def test_nothing_within_the_band_is_shown() -> None:
 def test_changes_of_a_two_thousandth_are_noise_whatever_the_interval() -> None:
     row = ComparedRow(metric="hits-latency", unit="ns/op", base=100.0, head=100.0, ci_low=0.0, ci_high=0.0)
 
-    found = row_functions(row, [kernel(get=99.9, tick=0.1)], [kernel(get=99.86, tick=0.14)])
+    found = row_functions(row, [once(kernel(get=99.9, tick=0.1))], [once(kernel(get=99.86, tick=0.14))])
 
     assert found is not None
     assert found.changes == ()
 
 
 def test_functions_that_do_not_add_up_are_not_an_explanation() -> None:
-    found = case_functions(kernel(get=100.0), kernel(get=101.0), measured=(100.0, 105.0), band=0.05)
+    found = case_functions(once(kernel(get=100.0)), once(kernel(get=101.0)), measured=(100.0, 105.0), band=0.05)
 
     assert found.measured == 5.0
     assert found.summed == pytest.approx(1.0)
@@ -108,9 +113,16 @@ def test_the_time_of_an_operation_follows_from_the_value(value: float, unit: str
     assert nanoseconds(value, unit) == each
 
 
-def counted(seconds: float | None) -> tuple[FunctionCountsRecord, CaseCounts]:
+def counted(seconds: float | None, operations: float | None = None) -> tuple[FunctionCountsRecord, CaseCounts]:
     case = CaseCounts(
-        suite="s", benchmark="b", params={}, seconds=seconds, counts=((0, 900_000_000), (1, 100_000_000)), executed=()
+        suite="s",
+        benchmark="b",
+        params={},
+        seconds=seconds,
+        counts=((0, 900_000_000), (1, 100_000_000)),
+        executed=(),
+        calls=((0, 2_500_000),),
+        operations=operations,
     )
     functions = (
         CountedFunction(name="lookup", object="kernel"),
@@ -121,15 +133,28 @@ def counted(seconds: float | None) -> tuple[FunctionCountsRecord, CaseCounts]:
 
 def test_instructions_are_for_an_operation() -> None:
     """A second of 5 million operations: 200 instructions each, of which the counts say where."""
-    assert instructions(*counted(1.0), 200.0, "ns/op") == {Function("kernel", "lookup"): pytest.approx(200.0)}
+    assert operation_counts(*counted(1.0), 200.0, "ns/op") == (
+        {Function("kernel", "lookup"): pytest.approx(200.0)},
+        {Function("kernel", "lookup"): pytest.approx(0.5)},
+        False,
+    )
+
+
+def test_operations_that_were_counted_go_first() -> None:
+    found = operation_counts(*counted(1.0, operations=4_000_000.0), 200.0, "insns/op")
+    assert found is not None
+    assert found.instructions == {Function("kernel", "lookup"): pytest.approx(250.0)}
 
 
 def test_a_case_without_a_window_says_nothing_of_operations() -> None:
-    assert instructions(*counted(None), 200.0, "ns/op") is None
+    found = operation_counts(*counted(None), 200.0, "ns/op")
+    assert found is not None
+    assert found.whole
+    assert found.instructions == {Function("kernel", "lookup"): 1_000_000_000}
 
 
 def test_boots_are_averaged_and_absence_is_zero() -> None:
-    assert mean_of([kernel(get=10.0), kernel(get=20.0, tick=2.0)]) == kernel(get=15.0, tick=1.0)
+    assert mean_of([once(kernel(get=10.0)), once(kernel(get=20.0, tick=2.0))]) == once(kernel(get=15.0, tick=1.0))
 
 
 def case(name: str) -> CaseKey:
@@ -175,7 +200,7 @@ def test_user_space_is_one_row_where_one_side_does_not_know_its_objects() -> Non
     row = ComparedRow(metric="hits-latency", unit="ns/op", base=100.0, head=110.0, ci_low=0.0, ci_high=0.0)
 
     found = row_functions(
-        row, [kernel(get=50.0) | user(programs=50.0)], [kernel(get=50.0) | user(bench=40.0, libc=20.0)]
+        row, [once(kernel(get=50.0) | user(programs=50.0))], [once(kernel(get=50.0) | user(bench=40.0, libc=20.0))]
     )
 
     assert found is not None
@@ -186,7 +211,7 @@ def test_objects_of_user_space_have_rows_of_their_own_where_both_sides_know_them
     row = ComparedRow(metric="hits-latency", unit="ns/op", base=100.0, head=110.0, ci_low=0.0, ci_high=0.0)
     base, head = user(bench=90.0, libc=10.0, programs=0.01), user(bench=90.0, libc=20.0)
 
-    found = row_functions(row, [base], [head])
+    found = row_functions(row, [once(base)], [once(head)])
 
     assert found is not None
     assert [each.function.name for each in found.changes] == ["libc"]

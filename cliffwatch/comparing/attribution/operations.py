@@ -51,16 +51,6 @@ def operation_counts(counts: FunctionCountsRecord, case: CaseCounts, value: floa
     )
 
 
-def instructions(
-    counts: FunctionCountsRecord, case: CaseCounts, value: float, unit: str
-) -> Mapping[Function, float] | None:
-    """Instructions of each function for an operation, of a boot that measured `value`; None where the window is not known or the unit
-    says nothing of operations.
-    """
-    share = _operations_share(case, value, unit)
-    return None if share is None else _totals(counts, case.counts, share)
-
-
 def _operations_share(case: CaseCounts, value: float, unit: str) -> float | None:
     """One over the operations in the window."""
     each = nanoseconds(value, unit)

@@ -1,0 +1,121 @@
+"""A case without a change says which function it hides; a kernel against itself hides none."""
+
+from dataclasses import dataclass
+
+import pytest
+
+from cliffwatch.comparing.attribution.blocks import block_of
+from cliffwatch.comparing.attribution.operations import Function, OperationCounts
+from cliffwatch.comparing.attribution.per_call import differing_functions
+from cliffwatch.comparing.attribution.row import row_functions
+from cliffwatch.formats.code.differences import ArmCode, CodeDifference
+from cliffwatch.samples import CaseKey
+
+RESERVE = Function("kernel", "__bpf_ringbuf_reserve")
+SUBMIT = Function("kernel", "bpf_ringbuf_submit")
+REST = Function("kernel", "rest")
+CASE = CaseKey("ringbufs", "rb-custom")
+
+
+@dataclass(frozen=True)
+class Unchanged:
+    """A row that did not change, of a value that repeats to a thousandth."""
+
+    metric: str = "insns/op"
+    unit: str = "insns/op"
+    base: float = 1000.0
+    head: float = 1000.2
+    ci_low: float = -0.001
+    ci_high: float = 0.001
+
+
+def boot(
+    instructions: dict[Function, float], calls: dict[Function, float] | None = None, *, whole: bool = False
+) -> OperationCounts:
+    filled = {**instructions, REST: 1000.0 - sum(instructions.values())}
+    return OperationCounts(filled, dict.fromkeys(filled, 1.0) if calls is None else calls, whole=whole)
+
+
+def sentence(base: list[OperationCounts], head: list[OperationCounts], *differing: Function) -> str | None:
+    found = row_functions(Unchanged(), base, head, changed=False, differing=differing)
+    return block_of(CASE, found).sentence if found is not None and found.unchanged else None
+
+
+def test_a_function_whose_code_differs_is_named_by_its_call() -> None:
+    said = sentence([boot({RESERVE: 112.0})], [boot({RESERVE: 114.0})], RESERVE)
+    assert said == "unchanged; __bpf_ringbuf_reserve +2.00 instructions per call"
+
+
+def test_without_a_difference_in_code_nothing_is_hidden() -> None:
+    assert sentence([boot({RESERVE: 112.0})], [boot({RESERVE: 114.0})]) is None
+
+
+@pytest.mark.parametrize(
+    ("base", "head", "told"),
+    [
+        ([112.0], [112.005], False),  # below what is told of a call
+        ([112.0, 112.4], [112.3, 112.1], False),  # boots of one kernel lie farther apart
+        ([112.0, 112.1], [112.5, 112.4], True),
+        ([100_000.0], [100_004.0], False),  # a part of a call
+    ],
+)
+def test_a_change_is_beyond_what_boots_differ_by(base: list[float], head: list[float], told: bool) -> None:
+    ours, theirs = ([boot({RESERVE: value}) for value in side] for side in (base, head))
+    assert (sentence(ours, theirs, RESERVE) is not None) == told
+
+
+def test_what_is_called_once_in_a_thousand_operations_is_no_cause() -> None:
+    rare = {RESERVE: 0.001}
+    assert sentence([boot({RESERVE: 0.1}, rare)], [boot({RESERVE: 0.2}, rare)], RESERVE) is None
+
+
+def test_cost_that_only_moved_is_said() -> None:
+    said = sentence([boot({RESERVE: 112.0})], [boot({RESERVE: 100.0, SUBMIT: 12.0})], RESERVE, SUBMIT)
+    assert said == "unchanged; moved between functions, net 0"
+
+
+def test_calls_of_an_operation_stand_beside_the_function() -> None:
+    twice = {RESERVE: 2.0}
+    found = row_functions(
+        Unchanged(),
+        [boot({RESERVE: 224.0}, twice)],
+        [boot({RESERVE: 228.0}, twice)],
+        changed=False,
+        differing=[RESERVE],
+    )
+    assert found is not None
+    (row,) = block_of(CASE, found).rows
+    assert (row.base, row.head, row.change) == ("224.00", "228.00", "+4.00")
+    assert row.about == "112.00 to 114.00 a call, 2.00 calls"
+
+
+def test_of_a_case_that_was_counted_as_a_whole_calls_are_known() -> None:
+    calls = {RESERVE: 10_000.0}
+    base, head = (boot({RESERVE: each}, calls, whole=True) for each in (1_120_000.0, 1_140_000.0))
+    found = row_functions(Unchanged(head=1010.0), [base], [head], changed=True, differing=[RESERVE])
+
+    assert found is not None
+    block = block_of(CASE, found)
+    assert block.sentence == "+10.00 measured; __bpf_ringbuf_reserve +2.00 instructions per call"
+    (row,) = block.rows
+    assert (row.base, row.head, row.about) == ("112.00", "114.00", "of a call")
+    assert row_functions(Unchanged(), [base], [head], changed=True) is None
+
+
+def image(*functions: CodeDifference) -> ArmCode:
+    return ArmCode(arm="head", functions=functions)
+
+
+def difference(name: str, *lines: str) -> CodeDifference:
+    return CodeDifference(name=name, base=112, head=112, lines=lines)
+
+
+def test_code_that_lies_elsewhere_executes_nothing_else() -> None:
+    moved = difference("lookup", "@@ -3 +3 @@", "-mov rax, qword ptr gs:[0x1f0]", "+mov rax, qword ptr gs:[0x1f8]")
+    longer = difference("reserve.isra.0", "@@ -3 +3,2 @@", "-mov rax, rdi", "+mov rax, rdi", "+lock inc qword ptr [x]")
+    turned = difference("submit", "-je .+4", "+jne .+4")
+
+    found = differing_functions(image(moved, longer, turned))
+
+    assert found == {Function("kernel", "reserve"), Function("kernel", "submit")}
+    assert differing_functions(None) == frozenset()
