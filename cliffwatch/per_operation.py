@@ -9,9 +9,6 @@ import re
 INSTRUCTIONS = "insns/op"
 """The metric that decides under icount, and its unit: instructions for each of a case's operations."""
 
-KERNEL, BPF, USER = "kernel-insns", "bpf-insns", "user-insns"
-"""The same of the kernel's code, of BPF programs and of user space alone, in the same unit."""
-
 DROPS = "drops/op"
 """The unit of what a consumer lost under icount, where walltime has drops a second."""
 

@@ -11,7 +11,7 @@ from cliffwatch.catalogue.repeatability import NOTHING_MEASURED, Repeatability, 
 from cliffwatch.catalogue.suite import Benchmark, MetricSpec, Suite
 from cliffwatch.catalogue.unknown import traits_of_unknown
 from cliffwatch.parsers.bench.kind import MetricShape
-from cliffwatch.per_operation import BPF, INSTRUCTIONS, KERNEL, USER, as_instructions
+from cliffwatch.per_operation import INSTRUCTIONS, as_instructions
 from cliffwatch.samples import CaseKey, MetricTraits, Mode
 
 _ANY_METRIC = MetricShape("", "higher", primary=True)
@@ -62,7 +62,7 @@ class Catalogue:
             # What a program prints and its suite does not declare decides nothing.
             return unknown if suite is None or suite.program is None else replace(unknown, primary=False)
         loop = benchmark.empty_loop
-        printed = benchmark.primary is None or metric in (INSTRUCTIONS, KERNEL, BPF, USER)
+        printed = benchmark.primary is None or metric == INSTRUCTIONS
         primary = shape.primary if printed else metric == benchmark.primary
         spec = suite.metrics.get(metric) or _spec_counted(suite, metric)
         if spec is not None and spec.counted:

@@ -7,7 +7,7 @@ from typing import Literal
 
 from cliffwatch.parsers.bench.kind import MetricShape
 from cliffwatch.parsers.bench.kinds import KIND_METRICS
-from cliffwatch.per_operation import BPF, INSTRUCTIONS, KERNEL, USER, as_instructions, nanoseconds
+from cliffwatch.per_operation import INSTRUCTIONS, as_instructions, nanoseconds
 from cliffwatch.samples import GUEST_CPUS, Assume, Better, CaseKey, Mode
 
 Profile = Literal["smoke", "standard", "full"]
@@ -246,10 +246,7 @@ def _counted(benchmark: Benchmark, printed: Mapping[str, MetricShape]) -> Mappin
         }
     if not any(shape.primary and nanoseconds(1.0, shape.unit) for shape in printed.values()):
         return {}
-    return {
-        name: MetricShape(INSTRUCTIONS, "lower", primary=name == INSTRUCTIONS)
-        for name in (INSTRUCTIONS, KERNEL, BPF, USER)
-    }
+    return {INSTRUCTIONS: MetricShape(INSTRUCTIONS, "lower", primary=True)}
 
 
 def _planned(suite: Suite, benchmark: Benchmark, case: CaseSpec, length: Length) -> PlannedCase:

@@ -4,7 +4,6 @@ from functools import lru_cache
 
 from cliffwatch.catalogue.directions import better_of
 from cliffwatch.parsers.bench.kinds import KIND_METRICS
-from cliffwatch.per_operation import BPF, KERNEL, USER
 from cliffwatch.samples import MetricTraits
 
 
@@ -14,4 +13,4 @@ def traits_of_unknown(metric: str, unit: str) -> MetricTraits:
     for shapes in KIND_METRICS.values():
         if metric in shapes and shapes[metric].unit == unit:
             return MetricTraits(better=shapes[metric].better, assume="nothing", primary=shapes[metric].primary)
-    return MetricTraits(better=better_of(metric, unit), assume="nothing", primary=metric not in (KERNEL, BPF, USER))
+    return MetricTraits(better=better_of(metric, unit), assume="nothing")

@@ -77,8 +77,8 @@ def _row(row: Comparison, usual: float, *, shares_reason: bool) -> Iterator[str]
         yield from _below("" if shares_reason else row.reason)
         return
     change = figures.marked_change(row).replace(" ", "")
-    values = f"{_fits(row.base)} {_fits(row.head)} {_short(row.unit, 7):<7}"
-    yield cut(f"|   +- {_short(row.metric, 25):<25}{values} ({change:^8})")
+    values = f"{_fits(row.base)} {_fits(row.head)} {_short(row.unit, 8):<8}"
+    yield cut(f"|   +- {_short(row.metric, 24):<24}{values} ({change:^8})")
     below = [figures.undecided(row)] if row.verdict not in DECIDED and not shares_reason else []
     for text in (*below, own_terms(row, usual)):
         yield from _below(text or "")

@@ -17,7 +17,6 @@ from cliffwatch.samples import CaseKey
 class ComparedRow:
     """A row, as far as functions are asked for."""
 
-    metric: str
     unit: str
     base: float
     head: float
@@ -64,7 +63,7 @@ def test_nothing_within_the_band_is_shown() -> None:
 
 
 def test_changes_of_a_two_thousandth_are_noise_whatever_the_interval() -> None:
-    row = ComparedRow(metric="hits-latency", unit="ns/op", base=100.0, head=100.0, ci_low=0.0, ci_high=0.0)
+    row = ComparedRow(unit="ns/op", base=100.0, head=100.0, ci_low=0.0, ci_high=0.0)
 
     found = row_functions(row, [once(kernel(get=99.9, tick=0.1))], [once(kernel(get=99.86, tick=0.14))])
 
@@ -197,7 +196,7 @@ def user(**counts: float) -> dict[Function, float]:
 
 
 def test_user_space_is_one_row_where_one_side_does_not_know_its_objects() -> None:
-    row = ComparedRow(metric="hits-latency", unit="ns/op", base=100.0, head=110.0, ci_low=0.0, ci_high=0.0)
+    row = ComparedRow(unit="ns/op", base=100.0, head=110.0, ci_low=0.0, ci_high=0.0)
 
     found = row_functions(
         row, [once(kernel(get=50.0) | user(programs=50.0))], [once(kernel(get=50.0) | user(bench=40.0, libc=20.0))]
@@ -208,7 +207,7 @@ def test_user_space_is_one_row_where_one_side_does_not_know_its_objects() -> Non
 
 
 def test_objects_of_user_space_have_rows_of_their_own_where_both_sides_know_them() -> None:
-    row = ComparedRow(metric="hits-latency", unit="ns/op", base=100.0, head=110.0, ci_low=0.0, ci_high=0.0)
+    row = ComparedRow(unit="ns/op", base=100.0, head=110.0, ci_low=0.0, ci_high=0.0)
     base, head = user(bench=90.0, libc=10.0, programs=0.01), user(bench=90.0, libc=20.0)
 
     found = row_functions(row, [once(base)], [once(head)])

@@ -21,7 +21,6 @@ CASE = CaseKey("ringbufs", "rb-custom")
 class Unchanged:
     """A row that did not change, of a value that repeats to a thousandth."""
 
-    metric: str = "insns/op"
     unit: str = "insns/op"
     base: float = 1000.0
     head: float = 1000.2

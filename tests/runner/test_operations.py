@@ -6,16 +6,9 @@ import pytest
 
 from cliffwatch.catalogue.load import load_catalogue
 from cliffwatch.catalogue.suite import PlannedCase
-from cliffwatch.formats.code.function_counts import CaseCounts, CodeObject, CountedFunction
+from cliffwatch.formats.code.function_counts import CaseCounts, CodeObject
 from cliffwatch.samples import Sample
 from cliffwatch_runner.results.operations import instruction_samples, operations_in_window
-
-FUNCTIONS = (
-    CountedFunction(name="bench_ringbuf", object="bpf"),
-    CountedFunction(name="__bpf_ringbuf_reserve", object="kernel"),
-    CountedFunction(name="bench", object="user"),
-    CountedFunction(name="run-time code without a name", object="kernel"),
-)
 
 
 def planned(benchmark: str) -> PlannedCase:
@@ -86,23 +79,20 @@ def test_of_bytes_a_second_operations_are_known_where_they_are_counted() -> None
 
 
 def test_instructions_and_operations_are_both_counted() -> None:
-    samples = instruction_samples(RINGBUF, RATE, counted(RINGBUF, 6_250_000.0, "bpf:bench_ringbuf"), FUNCTIONS)
+    samples = instruction_samples(RINGBUF, RATE, counted(RINGBUF, 6_250_000.0, "bpf:bench_ringbuf"))
 
     assert by_metric(samples) == {
         "insns/op": (160.0, "insns/op"),
-        "kernel-insns": (128.0, "insns/op"),
-        "bpf-insns": (pytest.approx(19.2), "insns/op"),
-        "user-insns": (12.8, "insns/op"),
         "drops": (pytest.approx(0.001), "drops/op"),
     }
     assert {each.resolution for each in samples if each.metric != "drops"} == {0.0}
 
 
 def test_digits_of_a_printed_rate_stay_with_the_value() -> None:
-    (first, *_) = instruction_samples(RINGBUF, RATE, counted(RINGBUF, 6_227_000.0, None), FUNCTIONS)
+    (first, _) = instruction_samples(RINGBUF, RATE, counted(RINGBUF, 6_227_000.0, None))
     assert first.resolution == pytest.approx(first.value * 0.001 / 6.227)
 
-    (alone, drops) = instruction_samples(RINGBUF, RATE, None, ())
+    (alone, drops) = instruction_samples(RINGBUF, RATE, None)
     assert (alone.metric, alone.value) == ("insns/op", pytest.approx(1000 / 6.227))
     assert alone.resolution == pytest.approx(alone.value * 0.001 / 6.227)
     assert drops.unit == "drops/op"
@@ -116,7 +106,7 @@ def test_a_suites_own_program_has_its_times_in_instructions() -> None:
         Sample(case.key, "per-dump", "us/dump", 2.5, (2.5,), 0.1),
     )
 
-    found = instruction_samples(case, samples, None, ())
+    found = instruction_samples(case, samples, None)
 
     assert by_metric(found) == {
         "insns/op": (19624.0, "insns/op"),

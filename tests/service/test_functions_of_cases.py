@@ -81,6 +81,24 @@ def test_a_case_shows_the_functions_behind_its_change(running: Any, results: Pat
     assert "code of __bpf_task_storage_get: +9.00 together" in text
 
 
+@pytest.mark.parametrize("form", FORMS)
+def test_a_case_without_a_change_says_which_function_it_hides(running: Any, results: Path, form: str) -> None:
+    """Where nothing below a tenth is reported, no case of this run changed."""
+    run = json.loads((results / "run.json").read_text())
+    run["plan"]["notable"] = 0.1
+    (results / "run.json").write_text(json.dumps(run))
+
+    uploaded = upload_run(running.client("upload"), results, "emulator-1")
+    with running.http(None) as http:
+        answer = http.get(f"/compare/{uploaded.run}{form}", follow_redirects=True)
+
+    said = re.sub(r"\s+", " ", answer.text.replace("\\", ""))
+    assert "bpf_local_storage_lookup" in said
+    assert (
+        '"unchanged":true' if form == ".json" else "unchanged; bpf_local_storage_lookup +12.00 per operation"
+    ) in said
+
+
 def test_a_case_without_counts_shows_none(running: Any, results: Path) -> None:
     for path in results.glob(f"boots/*/{COUNTS}"):
         path.unlink()
@@ -111,7 +129,7 @@ def test_names_that_are_markup_stay_text(running: Any, results: Path) -> None:
         b'{"format": "cliffwatch-function-counts"}',
         b"\xff" * 100,
         b"[" * 100_000,
-        b'{"functions": "' + b"x" * (9 << 20) + b'"}',
+        b'{"functions": "' + b"x" * (17 << 20) + b'"}',
     ],
     ids=["empty", "list", "incomplete", "no-text", "nested", "large"],
 )

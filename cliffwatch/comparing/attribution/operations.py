@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from cliffwatch.formats.code.function_counts import (
-    UNNAMED_AT_RUN_TIME,
     UNNAMED_LIBRARIES,
     UNNAMED_PROGRAMS,
     CaseCounts,
@@ -67,11 +66,6 @@ def _totals(counts: FunctionCountsRecord, places: Iterable[tuple[int, int]], sha
             key = Function(function.object, plain_name(function.name))
             totals[key] = totals.get(key, 0.0) + count * share
     return totals
-
-
-def part_of(function: Function) -> CodeObject:
-    """Whose code it is. Run-time code without a name is of BPF: programs that were gone before anybody read their names."""
-    return "bpf" if function == Function("kernel", UNNAMED_AT_RUN_TIME) else function.object
 
 
 def plain_name(name: str) -> str:

@@ -1,6 +1,6 @@
 """The functions behind one row: from the counts of its boots to what a report shows."""
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Sequence
 from dataclasses import replace
 from typing import Protocol
 
@@ -10,19 +10,15 @@ from cliffwatch.comparing.attribution.operations import (
     OperationCounts,
     lacks_objects,
     mean_of,
-    part_of,
     user_space_as_one,
 )
 from cliffwatch.comparing.attribution.per_call import changed_calls, hidden_changes
-from cliffwatch.formats.code.function_counts import CodeObject
-from cliffwatch.per_operation import BPF, KERNEL, USER, nanoseconds
+from cliffwatch.per_operation import nanoseconds
 
 
 class MeasuredRow(Protocol):
     """What a row of a comparison says of its sides, in `unit`, and of its change, in fractions of base."""
 
-    @property
-    def metric(self) -> str: ...
     @property
     def unit(self) -> str: ...
     @property
@@ -34,9 +30,6 @@ class MeasuredRow(Protocol):
     @property
     def ci_high(self) -> float | None: ...
 
-
-_OBJECTS: Mapping[str, CodeObject] = {KERNEL: "kernel", BPF: "bpf", USER: "user"}
-"""Of the metrics that are of a part of the code alone."""
 
 Boots = Sequence[OperationCounts]
 """Boot by boot."""
@@ -60,22 +53,10 @@ def row_functions(
     if any(boot.whole for boot in (*base, *head)):
         calls = changed_calls(base, head, differing)
         return functions_by_call(calls, measured=(measured[0], measured[1]), unchanged=not changed) if calls else None
-    base, head = _of_metric(row.metric, base), _of_metric(row.metric, head)
     base, head = _alike(base, head, least=SHARE_OF_CASE * measured[0])
     found = case_functions(mean_of(base), mean_of(head), measured=(measured[0], measured[1]), band=band)
     changes = () if changed else hidden_changes(base, head, differing)
     return replace(found, changes=changes, moves=(), unchanged=True) if changes else found
-
-
-def _of_metric(metric: str, boots: Boots) -> Boots:
-    """The functions of the code that a metric is of."""
-    only = _OBJECTS.get(metric)
-    if only is None:
-        return boots
-    return [
-        boot._replace(instructions={each: count for each, count in boot.instructions.items() if part_of(each) == only})
-        for boot in boots
-    ]
 
 
 def _alike(base: Boots, head: Boots, *, least: float) -> tuple[Boots, Boots]:

@@ -6,11 +6,13 @@ from urllib.parse import unquote
 
 from cliffwatch.parsers.bench.kinds import KIND_METRICS
 from cliffwatch.parsers.go.failures import PROCS
+from cliffwatch.per_operation import DROPS, INSTRUCTIONS
 from cliffwatch.samples import CaseKey
 
 OURS = "BPF/bench="
 _PROCS = re.compile(r"-(\d+)$")
-_COMPACT = {shape.unit.replace(" ", ""): shape.unit for shapes in KIND_METRICS.values() for shape in shapes.values()}
+_UNITS = (INSTRUCTIONS, DROPS, *(shape.unit for shapes in KIND_METRICS.values() for shape in shapes.values()))
+_COMPACT = {unit.replace(" ", ""): unit for unit in _UNITS}
 
 
 @lru_cache(maxsize=1 << 16)

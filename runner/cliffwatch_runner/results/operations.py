@@ -9,20 +9,10 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from cliffwatch.catalogue.suite import PlannedCase
-from cliffwatch.comparing.attribution.operations import Function, part_of, plain_name
-from cliffwatch.formats.code.function_counts import CaseCounts, CodeObject, CountedFunction, FunctionCountsRecord
+from cliffwatch.comparing.attribution.operations import plain_name
+from cliffwatch.formats.code.function_counts import CaseCounts, CodeObject, FunctionCountsRecord
 from cliffwatch.parsers.bench.kinds import KIND_METRICS, KINDS
-from cliffwatch.per_operation import (
-    BPF,
-    DROPS,
-    INSTRUCTIONS,
-    KERNEL,
-    USER,
-    as_instructions,
-    is_rate,
-    is_rate_of_bytes,
-    nanoseconds,
-)
+from cliffwatch.per_operation import DROPS, INSTRUCTIONS, as_instructions, is_rate, is_rate_of_bytes, nanoseconds
 from cliffwatch.samples import Sample
 from cliffwatch_runner.results.outcomes import PartEnd
 
@@ -31,8 +21,6 @@ _NEAR_A_WHOLE = 0.3
 """How far the printed rate may be from a whole number of operations a call, as a fraction beyond its last digit and in operations: a window
 ends with a reading and not with a call.
 """
-
-_PARTS: Mapping[str, CodeObject] = {KERNEL: "kernel", BPF: "bpf", USER: "user"}
 
 
 class Operations(NamedTuple):
@@ -95,20 +83,17 @@ def _primaries(sample: Sample) -> Iterator[str]:
 def in_instructions(planned: Sequence[PlannedCase], part: PartEnd, counts: FunctionCountsRecord | None) -> PartEnd:
     """What the cases of a part measured, in instructions."""
     by_case = {} if counts is None else {each.key: each for each in counts.cases}
-    functions = () if counts is None else counts.functions
     results = {
         index: replace(
             result,
-            samples=instruction_samples(planned[index], result.samples, by_case.get(planned[index].key), functions),
+            samples=instruction_samples(planned[index], result.samples, by_case.get(planned[index].key)),
         )
         for index, result in part.results.items()
     }
     return replace(part, results=results)
 
 
-def instruction_samples(
-    case: PlannedCase, samples: Sequence[Sample], counts: CaseCounts | None, functions: Sequence[CountedFunction]
-) -> tuple[Sample, ...]:
+def instruction_samples(case: PlannedCase, samples: Sequence[Sample], counts: CaseCounts | None) -> tuple[Sample, ...]:
     """The samples as icount has them: times of an operation are its instructions, other rates follow from that one and are left out.
 
     `counts` is what the boot counted of the case; without it, and of programs of suites, the printed value stands for the instructions.
@@ -117,25 +102,18 @@ def instruction_samples(
     if rate is None:
         return tuple(_renamed(sample) for sample in samples)
     kept = [converted for sample in samples if sample is not rate if (converted := _beside(sample, rate)) is not None]
-    return (*_counted(rate, counts, functions), *kept)
+    return (_counted(rate, counts), *kept)
 
 
-def _counted(rate: Sample, counts: CaseCounts | None, functions: Sequence[CountedFunction]) -> Iterator[Sample]:
+def _counted(rate: Sample, counts: CaseCounts | None) -> Sample:
     operations = None if counts is None else counts.operations
     step = rate.resolution / rate.value if rate.value else 0.0
     if counts is None or operations is None:
         value = nanoseconds(rate.value, rate.unit) or 0.0
-        yield rate._replace(metric=INSTRUCTIONS, unit=INSTRUCTIONS, value=value, readings=(), resolution=value * step)
-        return
-    exact = counts.operation is not None
-    sums = dict.fromkeys(_PARTS.values(), 0)
-    for place, count in counts.counts:
-        function = functions[place]
-        sums[part_of(Function(function.object, function.name))] += count
-    parts = {INSTRUCTIONS: sum(sums.values()), **{metric: sums[part] for metric, part in _PARTS.items()}}
-    for metric, total in parts.items():
-        value = total / operations
-        yield Sample(rate.case, metric, INSTRUCTIONS, value, resolution=0.0 if exact else value * step)
+        return rate._replace(metric=INSTRUCTIONS, unit=INSTRUCTIONS, value=value, readings=(), resolution=value * step)
+    value = sum(count for _, count in counts.counts) / operations
+    step = 0.0 if counts.operation is not None else step
+    return Sample(rate.case, INSTRUCTIONS, INSTRUCTIONS, value, resolution=value * step)
 
 
 def _beside(sample: Sample, rate: Sample) -> Sample | None:

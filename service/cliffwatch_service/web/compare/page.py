@@ -288,12 +288,15 @@ def show_case(
 
 
 def _row(rows: Sequence[Rows], raw: str, path: str, metric: str) -> Across:
-    """By its address as it was written, or as a server on the way has unpacked it."""
-    for row in across(rows, all_metrics=True):
-        own = case_path(row)
-        if metric in ("", row.metric) and (own in (raw, path) or _plain(row) == path):
-            return row
-    raise not_found("case in this comparison", path)
+    """By its address as it was written, or as a server on the way has unpacked it; where no metric is named, that which decides."""
+    found = [
+        row
+        for row in across(rows, all_metrics=True)
+        if metric in ("", row.metric) and (case_path(row) in (raw, path) or _plain(row) == path)
+    ]
+    if not found:
+        raise not_found("case in this comparison", path)
+    return next((row for row in found if any(cell is not None and cell.primary for cell in row.cells)), found[0])
 
 
 def _plain(row: Across) -> str:
