@@ -71,7 +71,8 @@ def _programs(compared: ComparisonSet, context: ReportContext, row: Comparison) 
 
 
 def _explained(row: Comparison) -> list[str]:
-    head = f"{row.case.suite}/{row.case}  {row.metric} in {row.unit}: {row.verdict}"
+    what = row.unit if row.metric == row.unit else f"{row.metric} in {row.unit}"
+    head = f"{row.case.suite}/{row.case}  {what}: {row.verdict}"
     steps = row.steps or (row.reason,)
     lines = [f"  {number}. {step}" for number, step in enumerate(steps, start=1)]
     return [head, *lines, *(f"  also: {note}" for note in row.notes)]
