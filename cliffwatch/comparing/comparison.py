@@ -38,7 +38,7 @@ NOT_IN_TURNS = "Nothing says that base and head took turns"
 BETWEEN_MEASUREMENTS = "between the two measurements"
 """What a change of sides that did not take turns is told as: nothing says that it is one of the kernels."""
 
-METHOD_VERSION = 6
+METHOD_VERSION = 7
 """Raised when the same samples could get another verdict."""
 
 

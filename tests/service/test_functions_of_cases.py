@@ -155,3 +155,24 @@ def test_a_large_archive_is_read_no_further_than_its_file(running: Any, results:
     (results / "boots" / "001-base" / "1" / "console").write_bytes(b"x" * (4 << 20))
 
     assert "+9.03 measured, +9.02 in functions" in page_of(running, results)
+
+
+def functions_of(running: Any, run: str) -> set[str]:
+    with running.http(None) as http:
+        (target,) = http.get(f"/compare/{run}.json", follow_redirects=True).json()["targets"]
+    return {each["functions"][0]["name"] for each in target["functions"]}
+
+
+def test_code_that_comes_after_the_comparison_is_in_the_next_one(running: Any, results: Path) -> None:
+    """A host sends the boots of a job as they are done, and how the code differs at the end."""
+    aside = (results / "code.json").rename(results.parent / "code.json")
+    run = json.loads((results / "run.json").read_text())
+    run["plan"]["notable"] = 0.1
+    (results / "run.json").write_text(json.dumps(run))
+    uploaded = upload_run(running.client("upload"), results, "emulator-1")
+    assert functions_of(running, uploaded.run) == set()
+
+    aside.rename(results / "code.json")
+    upload_run(running.client("upload"), results, "emulator-1")
+
+    assert functions_of(running, uploaded.run) == {"bpf_local_storage_lookup"}

@@ -27,7 +27,7 @@ from cliffwatch_service.ingest.boot_document import Columns, boots_of, columns_o
 from cliffwatch_service.ingest.columns import keys_of
 from cliffwatch_service.ingest.stored_records import stored_record
 from cliffwatch_service.refusal import Refusal, not_found
-from cliffwatch_service.store import boots, comparisons, run_arms, runs, series
+from cliffwatch_service.store import boots, comparisons, run_arms, run_code, runs, series
 from cliffwatch_service.store.boots import WholeBootRow
 from cliffwatch_service.store.comparisons import NewComparison, StoredComparison, VerdictRow
 from cliffwatch_service.store.history import anchors, points
@@ -124,7 +124,7 @@ def _interval(values: Sequence[float]) -> tuple[float | None, float | None]:
 
 
 def stored_comparison(connection: Connection[Any], base_id: int, head_id: int) -> StoredComparison | None:
-    """What is stored of two arms, if it is of the very boots that are here now, by this method."""
+    """What is stored of two arms, if it is of the very boots and code.json that are here now, by this method."""
     stored = comparisons.comparison_of_arms(connection, base_id, head_id)
     if stored is None or stored.method_version != METHOD_VERSION:
         return None
@@ -132,7 +132,14 @@ def stored_comparison(connection: Connection[Any], base_id: int, head_id: int) -
 
 
 def _inputs(connection: Connection[Any], base_id: int, head_id: int) -> str:
-    return digest_of([boots.boot_digests_of_arm(connection, arm) for arm in (base_id, head_id)])
+    return inputs_of_arms(connection, [base_id, head_id])
+
+
+def inputs_of_arms(connection: Connection[Any], arms: Sequence[int]) -> str:
+    """A digest of all that a comparison of arms is made of."""
+    return digest_of(
+        [*(boots.boot_digests_of_arm(connection, arm) for arm in arms), run_code.code_digests(connection, arms)]
+    )
 
 
 def keep_compared(

@@ -18,11 +18,11 @@ from cliffwatch.identities import digest_of
 from cliffwatch.reports.context import context_of_record
 from cliffwatch.reports.json_report import document_of_arms
 from cliffwatch.samples import CONTROL, compared_arms
-from cliffwatch_service.compare.analysis import StoredArm, load_arms, side_of_run
+from cliffwatch_service.compare.analysis import StoredArm, inputs_of_arms, load_arms, side_of_run
 from cliffwatch_service.compare.functions import functions_of_rows
 from cliffwatch_service.ingest.boot_document import packed, unpacked
 from cliffwatch_service.refusal import Refusal, not_found
-from cliffwatch_service.store import boots, comparisons, run_arms, runs
+from cliffwatch_service.store import comparisons, run_arms, runs
 from cliffwatch_service.store.comparisons import RunComparisonRow
 from cliffwatch_service.store.run_arms import ArmRow
 from cliffwatch_service.store.runs import RunRow
@@ -45,7 +45,7 @@ def compare_own_arms(connection: Connection[Any], digest: str, now: datetime) ->
     rows = run_arms.arms_of(connection, run.id)
     if not has_other_arms(rows):
         return
-    inputs = digest_of([boots.boot_digests_of_arm(connection, row.id) for row in rows])
+    inputs = inputs_of_arms(connection, [row.id for row in rows])
     stored = comparisons.run_comparison(connection, run.id)
     if stored is not None and (stored.inputs, stored.method_version) == (inputs, METHOD_VERSION):
         return

@@ -89,7 +89,7 @@ def put_run(
         return Stored(digest=digest, fresh=False)  # another request brought it at the same moment
     keep_arms(connection, run_id, upload.record, of_history=fresh.of_history)
     _attach(connection, lease, run_id)
-    _when_complete(connection, digest)
+    ask_when_complete(connection, digest)
     return Stored(digest=digest, fresh=True)
 
 
@@ -197,7 +197,7 @@ def _renewed(
         )
     runs.update_run(connection, stored.id, status, packed(content), digest, now)
     keep_arms(connection, stored.id, upload.record, of_history=stored.of_history)
-    _when_complete(connection, stored.digest)
+    ask_when_complete(connection, stored.digest)
     return Stored(digest=stored.digest, fresh=True)
 
 
@@ -265,7 +265,7 @@ def put_boot(
             document=pack(raw, upload, ordered),
         )
         if boots.insert_boot(connection, row, now):
-            _when_complete(connection, digest)
+            ask_when_complete(connection, digest)
             return Stored(digest=own, fresh=True)
         stored = boots.boot_digest(connection, run.id, number)
     if stored != own:
@@ -279,7 +279,7 @@ def put_boot(
     return Stored(digest=own, fresh=False)
 
 
-def _when_complete(connection: Connection[Any], digest: str) -> None:
+def ask_when_complete(connection: Connection[Any], digest: str) -> None:
     """Asks for the analysis once the run is complete and every boot of its plan is here.
 
     Under the run's lock, so that of two that bring the last pieces at once the second sees what the first one brought.

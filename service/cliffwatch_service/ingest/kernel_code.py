@@ -14,7 +14,7 @@ from cliffwatch.formats.reading import Wrong, read_as, written
 from cliffwatch.samples import CaseKey
 from cliffwatch_service.access.tokens import Caller
 from cliffwatch_service.ingest.boot_document import packed, unpacked
-from cliffwatch_service.ingest.ingest import Stored, content_digest, own_run
+from cliffwatch_service.ingest.ingest import Stored, ask_when_complete, content_digest, own_run
 from cliffwatch_service.refusal import Refusal
 from cliffwatch_service.store import run_code
 
@@ -34,6 +34,7 @@ def put_code(connection: Connection[Any], digest: str, upload: CodeRecord, *, by
         )
     own = content_digest(content)
     if run_code.insert_code(connection, run.id, own, packed(content)):
+        ask_when_complete(connection, digest)  # comparisons name functions by it
         return Stored(digest=own, fresh=True)
     stored = run_code.code_of_run(connection, digest)
     assert stored is not None

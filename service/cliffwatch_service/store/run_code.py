@@ -1,5 +1,6 @@
 """code.json of runs: how the code of their kernels differs."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,6 +56,13 @@ def code_of_arm(connection: Connection[Any], arm: int) -> CodeOfArmRow | None:
     """None where its run has none."""
     query = "SELECT content, name FROM arm JOIN run_code USING (run_id) WHERE arm.id = %s"
     return typed(connection, CodeOfArmRow).execute(query, [arm]).fetchone()
+
+
+def code_digests(connection: Connection[Any], arms: Sequence[int]) -> list[str | None]:
+    """The digests of code.json of the runs that arms are of, in their order; None of a run that has none."""
+    query = "SELECT arm.id, digest FROM arm LEFT JOIN run_code USING (run_id) WHERE arm.id = ANY(%s)"
+    found = dict(connection.execute(query, [list(arms)]).fetchall())
+    return [found.get(arm) for arm in arms]
 
 
 def code_of_run(connection: Connection[Any], run: str) -> RunCodeRow | None:
