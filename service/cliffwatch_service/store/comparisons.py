@@ -143,6 +143,19 @@ def comparison_of_arms(connection: Connection[Any], base: int, head: int) -> Sto
     return typed(connection, StoredComparison).execute(query, [base, head]).fetchone()
 
 
+_WITH_FUNCTIONS = """
+SELECT summary FROM comparison
+JOIN revision AS base ON base.id = base_revision_id JOIN revision AS head ON head.id = head_revision_id
+WHERE base.commit = %s AND head.commit = %s AND mode = 'icount' AND jsonb_array_length(summary -> 'functions') > 0
+ORDER BY comparison.id DESC LIMIT 1
+"""
+
+
+def summary_with_functions(connection: Connection[Any], base: str, head: str) -> FreeJson | None:
+    """The newest comparison of two commits that says which functions changed; None where none does."""
+    return values(connection, dict).execute(_WITH_FUNCTIONS, [base, head]).fetchone()
+
+
 def comparison_by_id(connection: Connection[Any], identity: int) -> StoredComparison | None:
     return typed(connection, StoredComparison).execute(_COMPARISON + " WHERE id = %s", [identity]).fetchone()
 

@@ -7,6 +7,7 @@ import structlog
 from procrastinate import App
 from psycopg import Connection
 
+from cliffwatch_service.compare.causes import causes_between
 from cliffwatch_service.github.parts import GitHubParts
 from cliffwatch_service.github.reporting.issues import send_issue
 from cliffwatch_service.history.news.mail import Letter, send_mail
@@ -81,6 +82,7 @@ def _whole(connection: Connection[Any], row: DeliveryRow, pages_url: str) -> tup
         changes=[each for each in changes if is_confirmed(each) and each.kind == "regression"],
         tree=places[0].tree if places else None,
         page=f"{pages_url}/regressions/{news.report}",
+        causes=causes_between(connection, news.base, news.head),
     )
     return whole, outbox.news_of(connection, row.report_id)[0]
 

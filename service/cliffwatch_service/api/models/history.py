@@ -1,7 +1,7 @@
 """Series, revisions, changes and regression reports as the API answers them."""
 
 from datetime import datetime
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel
 
@@ -190,7 +190,10 @@ class ReportNews(BaseModel):
 
 
 class ReportWhole(ReportFacts):
+    """A report with all that is known of it. `functions` are those behind its changes, as Comparison JSON has them, where instructions were counted."""
+
     changes: list[Change]
+    functions: list[dict[str, Any]]
     triage: list[TriageEntry]
     fix: ReportFix | None
     news: list[ReportNews]

@@ -6,10 +6,12 @@ from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import Response
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
+from cliffwatch.formats.reading import as_json
 from cliffwatch_service.api.answers import answer, page
 from cliffwatch_service.api.models.history import Change, Quality, Report, ReportNews, ReportWhole
 from cliffwatch_service.api.models.lists import Page
 from cliffwatch_service.api.models.news import PlantedStep
+from cliffwatch_service.compare.causes import functions_between
 from cliffwatch_service.history.quality import quality
 from cliffwatch_service.history.triage import OPEN, report_named, triage
 from cliffwatch_service.http.context import PREFIX, Allowed, Cursor, Limit, ServiceHere
@@ -176,9 +178,11 @@ def read_report(report: ReportId, request: Request, service: ServiceHere, _: All
         changes = stored_changes.changes_of_report(connection, row.id)
         entries = reports.triage_of(connection, row.id)
         fix, news = fixes.fix_of(connection, row.id), outbox.news_of(connection, row.id)
+        functions = functions_between(connection, row.base, row.head)
     whole = {
         **dict(_report(row)),
         "changes": [_change(each) for each in changes],
+        "functions": [as_json(each) for each in functions],
         "triage": entries,
         "fix": fix,
         "news": [

@@ -50,6 +50,18 @@ def body_of(whole: NewsWhole) -> bytes:
                 "platforms": news.platforms,
                 "suites": news.suites,
             },
+            "functions": [
+                {
+                    "case": block.case,
+                    "sentence": block.sentence,
+                    "functions": [
+                        {"name": row.name, "base": row.base, "head": row.head, "change": row.change}
+                        for row in block.rows
+                    ],
+                    "also": block.also,
+                }
+                for block in whole.causes
+            ],
             "changes": [
                 {
                     "case": case_name(each),

@@ -4,6 +4,7 @@ import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from cliffwatch.comparing.attribution.blocks import TITLE, FunctionBlock
 from cliffwatch.comparing.comparison import BETWEEN_MEASUREMENTS
 from cliffwatch.counting import counted
 from cliffwatch.reports import figures
@@ -32,13 +33,14 @@ _WHAT: Mapping[NewsKind, str] = {
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewsWhole:
     """News with what they are about: the confirmed regressions of the report, the largest first, the tree of its commits where
-    it is known, and the address of its page.
+    it is known, the address of its page, and the functions behind the changes, where they were counted.
     """
 
     news: NewsRow
     changes: Sequence[ChangeRow]
     tree: str | None
     page: str
+    causes: Sequence[FunctionBlock] = ()
 
 
 def headline(news: NewsRow) -> str:
@@ -97,6 +99,7 @@ def _mail(whole: NewsWhole) -> Iterator[str]:
     yield from _wrapped(f"measured on: {', '.join(news.platforms) or 'no platform'}")
     yield ""
     yield from _cases(whole)
+    yield from _causes(whole.causes)
     yield "The report, with every case and its interval:"
     yield f"  {whole.page}"
     if whole.tree is not None and whole.changes:
@@ -136,6 +139,19 @@ def _cases(whole: NewsWhole) -> Iterator[str]:
         yield f"{'':12}and {counted(len(whole.changes) - len(shown), 'more series', 'more series')}"
     if shown:
         yield ""
+
+
+def _causes(causes: Sequence[FunctionBlock]) -> Iterator[str]:
+    if not causes:
+        return
+    yield f"{TITLE}:"
+    for block in causes:
+        yield from _wrapped(plain(f"{block.case}: {block.sentence}"))
+        for row in block.rows:
+            yield f"  {plain(row.name)[:36]:<36} {row.base:>9} {row.head:>9} {row.change:>9}"
+        if block.also:
+            yield from _wrapped(plain(f"  {block.also}"))
+    yield ""
 
 
 def case_name(change: ChangeRow) -> str:

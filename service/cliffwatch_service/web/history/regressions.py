@@ -7,6 +7,8 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import RedirectResponse, Response
 
+from cliffwatch.comparing.attribution.blocks import TITLE
+from cliffwatch_service.compare.causes import causes_between
 from cliffwatch_service.compare.naming import revision_named
 from cliffwatch_service.history.quality import quality
 from cliffwatch_service.history.report_summary import largest_changes, tally
@@ -79,6 +81,7 @@ def show_report(report: ReportId, request: Request, service: ServiceHere, visito
         said = reports.triage_of(connection, row.id)
         searches = bisections.bisections_of_report(connection, row.id)
         fix = fixes.fix_of(connection, row.id)
+        causes = causes_between(connection, row.base, row.head)
         news, deliveries = outbox.news_of(connection, row.id), outbox.deliveries_of(connection, row.id)
     return page(
         request,
@@ -87,6 +90,8 @@ def show_report(report: ReportId, request: Request, service: ServiceHere, visito
         report=row,
         tally=tally(changes),
         changes=changes,
+        causes=causes,
+        causes_title=TITLE,
         bisections=searches,
         triage=said,
         fix=fix,
