@@ -128,7 +128,7 @@ def _values(run: Path) -> Measured:
     for path in sorted(run.glob("boots/*/samples.json")):
         arm = path.parent.name.partition("-")[2]
         for sample in json.loads(path.read_text())["samples"]:
-            if sample["metric"] == "hits-latency":
+            if sample["metric"] == "insns/op":
                 values[arm, f"{sample['benchmark']} {sample['params']}"] = sample["value"]
     return values
 
