@@ -265,7 +265,8 @@ def _per_call(change: "FunctionChange", found: "CaseFunctions") -> Iterator[str]
 def _sizes(different: "CodeDifference | ProgramDifference | None") -> Iterator[str]:
     """How many bytes of code a function has where both kernels have it."""
     if different is not None and different.base is not None and different.head is not None:
-        yield f"code {different.base} to {different.head} bytes"
+        same = different.base == different.head
+        yield f"other code, {different.base} bytes" if same else f"code {different.base} to {different.head} bytes"
 
 
 def more_cases(left: int) -> str:
