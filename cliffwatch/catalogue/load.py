@@ -11,7 +11,7 @@ from cliffwatch.catalogue.repeatability import NOTHING_MEASURED, Repeatability, 
 from cliffwatch.catalogue.suite import Benchmark, MetricSpec, Suite
 from cliffwatch.catalogue.unknown import traits_of_unknown
 from cliffwatch.parsers.bench.kind import MetricShape
-from cliffwatch.per_operation import INSTRUCTIONS, as_instructions
+from cliffwatch.parsers.per_operation import INSTRUCTIONS, as_instructions
 from cliffwatch.samples import CaseKey, MetricTraits, Mode
 
 _ANY_METRIC = MetricShape("", "higher", primary=True)

@@ -7,7 +7,7 @@ from typing import Literal
 
 from cliffwatch.parsers.bench.kind import MetricShape
 from cliffwatch.parsers.bench.kinds import KIND_METRICS
-from cliffwatch.per_operation import INSTRUCTIONS, as_instructions, nanoseconds
+from cliffwatch.parsers.per_operation import INSTRUCTIONS, as_instructions, nanoseconds
 from cliffwatch.samples import GUEST_CPUS, Assume, Better, CaseKey, Mode
 
 Profile = Literal["smoke", "standard", "full"]

@@ -9,7 +9,7 @@ from cliffwatch.comparing.attribution.changes import CaseFunctions, case_functio
 from cliffwatch.comparing.attribution.operations import Function, OperationCounts, mean_of, operation_counts, plain_name
 from cliffwatch.comparing.attribution.row import row_functions
 from cliffwatch.formats.code.function_counts import CaseCounts, CountedFunction, FunctionCountsRecord
-from cliffwatch.per_operation import nanoseconds
+from cliffwatch.parsers.per_operation import nanoseconds
 from cliffwatch.samples import CaseKey
 
 

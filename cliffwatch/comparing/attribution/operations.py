@@ -15,7 +15,7 @@ from cliffwatch.formats.code.function_counts import (
     CodeObject,
     FunctionCountsRecord,
 )
-from cliffwatch.per_operation import nanoseconds
+from cliffwatch.parsers.per_operation import nanoseconds
 
 _COMPILERS = re.compile(r"(?:\.(?:isra|part|constprop|cold|llvm)(?:\.\d+)*|@\d+)++")
 

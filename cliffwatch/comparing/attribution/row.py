@@ -13,7 +13,7 @@ from cliffwatch.comparing.attribution.operations import (
     user_space_as_one,
 )
 from cliffwatch.comparing.attribution.per_call import changed_calls, hidden_changes
-from cliffwatch.per_operation import nanoseconds
+from cliffwatch.parsers.per_operation import nanoseconds
 
 
 class MeasuredRow(Protocol):

@@ -6,7 +6,7 @@ from urllib.parse import unquote
 
 from cliffwatch.parsers.bench.kinds import KIND_METRICS
 from cliffwatch.parsers.go.failures import PROCS
-from cliffwatch.per_operation import DROPS, INSTRUCTIONS
+from cliffwatch.parsers.per_operation import DROPS, INSTRUCTIONS
 from cliffwatch.samples import CaseKey
 
 OURS = "BPF/bench="

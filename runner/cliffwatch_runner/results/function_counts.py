@@ -1,7 +1,7 @@
 """The function counts of a boot, put together from what the plugin counted, the kernel's symbols and the names of BPF code."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,8 +13,6 @@ from cliffwatch.counting import counted
 from cliffwatch.formats.code.bpf_programs import BpfProgramsRecord, CaseBpfPrograms
 from cliffwatch.formats.code.function_counts import (
     UNNAMED_AT_RUN_TIME,
-    UNNAMED_LIBRARIES,
-    UNNAMED_PROGRAMS,
     CaseCounts,
     CodeObject,
     CountedFunction,
@@ -33,21 +31,15 @@ from cliffwatch_runner.guest.counting.name_watch import (
 )
 from cliffwatch_runner.guest.counting.plugin import COUNTS
 from cliffwatch_runner.guest.counting.records import BOOTED, STARTED, WITHIN, GuestCounts, Stretch, read_counts
-from cliffwatch_runner.guest.counting.user_objects import ANONYMOUS, MappedObject
 from cliffwatch_runner.plan.plan import Plan
 from cliffwatch_runner.results.bpf_code import BPF_PROGRAMS, BpfCodes, case_programs
 from cliffwatch_runner.results.files import write_document
 from cliffwatch_runner.results.operations import operations_in_window
 from cliffwatch_runner.results.outcomes import PartEnd, case_name
+from cliffwatch_runner.results.user_names import NO_NAMES, CaseNames, OtherProcesses, instructions_of_objects
 
 FUNCTION_COUNTS = "functions.json"
 _USER_END = 1 << 47
-_LIBRARIES = 0x7F0000000000
-"""Linux places programs below it and what it maps above, shared libraries and the vDSO among that."""
-
-_DRAWN = 0x550000000000
-"""Linux draws addresses above it for programs that may lie anywhere, and for all libraries; others all begin at one address below it."""
-
 _JIT = range(0xFFFFFFFFA0000000, 0xFFFFFFFFFF000000)
 UNNAMED_KERNEL = "kernel code without a name"
 
@@ -158,14 +150,14 @@ class _Making:
             self.notes.append(odd)
             return
         objects = read_user_objects(folder)
-        others = _Others([each for of_case in objects.values() for each in of_case])
-        self.started |= {self._place(each) for each in self._functions(counts.stretches.get(STARTED), _NO_NAMES)}
-        self.booted |= {self._place(each) for each in self._functions(counts.stretches.get(BOOTED), _NO_NAMES)}
+        others = OtherProcesses([each for of_case in objects.values() for each in of_case])
+        self.started |= {self._place(each) for each in self._functions(counts.stretches.get(STARTED), NO_NAMES)}
+        self.booted |= {self._place(each) for each in self._functions(counts.stretches.get(BOOTED), NO_NAMES)}
         for number, index in enumerate(part.cases, 1):
             result = part.results.get(index)
             if result is not None and result.outcome.status == "ok":
                 name = case_name(index, planned[index])
-                names = _Names(code.get(name, ()), objects.get(name, ()), others)
+                names = CaseNames(code.get(name, ()), objects.get(name, ()), others)
                 self.cases.append(self._case(planned[index], counts, number, names, result.samples))
 
     def _take_programs(
@@ -187,7 +179,7 @@ class _Making:
                 self.programs.append(case_programs(planned[index], pieces, read.get(name, {}), executed or None))
 
     def _case(
-        self, case: PlannedCase, counts: GuestCounts, number: int, names: "_Names", samples: Sequence[Sample]
+        self, case: PlannedCase, counts: GuestCounts, number: int, names: "CaseNames", samples: Sequence[Sample]
     ) -> CaseCounts:
         stretches = {part: counts.stretches.get((number, part)) for part in range(3)}
         windowed = _windowed(case, counts, number)
@@ -216,7 +208,7 @@ class _Making:
     def _place(self, function: _Function) -> int:
         return self.places.setdefault(function, len(self.places))
 
-    def _functions(self, stretch: Stretch | None, given: "_Names") -> dict[_Function, int]:
+    def _functions(self, stretch: Stretch | None, given: "CaseNames") -> dict[_Function, int]:
         """The instructions of a stretch by function."""
         if stretch is None:
             return {}
@@ -227,14 +219,14 @@ class _Making:
         for number in np.flatnonzero(sums):
             totals["kernel", self.text.names[number]] += int(sums[number])
         user = stretch.addresses < _USER_END
-        for name, count in _of_objects(stretch.addresses[user], stretch.instructions[user], given):
+        for name, count in instructions_of_objects(stretch.addresses[user], stretch.instructions[user], given):
             totals["user", name] += count
         names, rest = BpfCodes(given.code), ~kernel & ~user
         for address, count in zip(stretch.addresses[rest].tolist(), stretch.instructions[rest].tolist(), strict=True):
             totals[_elsewhere(address, names)] += count
         return dict(totals)
 
-    def _calls(self, stretch: Stretch | None, given: "_Names") -> dict[_Function, int]:
+    def _calls(self, stretch: Stretch | None, given: "CaseNames") -> dict[_Function, int]:
         """How often the kernel's functions and BPF programs were called in a stretch."""
         if stretch is None:
             return {}
@@ -258,57 +250,6 @@ def _measured(case: PlannedCase, counts: GuestCounts, number: int) -> Sequence[S
     """The stretches of what a case measured."""
     parts = (WITHIN,) if _windowed(case, counts, number) else range(3)
     return [stretch for part in parts if (stretch := counts.stretches.get((number, part))) is not None]
-
-
-class _Others:
-    """The files of all processes of a boot that lie at addresses drawn for their process, where no other process has anything but the same file.
-
-    QEMU 8 and newer translate a file's code once for all processes, and count it at the addresses of the one that executed it first.
-    """
-
-    def __init__(self, objects: Iterable[MappedObject]) -> None:
-        placed = sorted({(each.start, each.end, each.name) for each in objects if _is_drawn_for_its_process(each)})
-        self._starts = np.array([start for start, _, _ in placed], dtype=np.uint64)
-        self._ends = np.array([end for _, end, _ in placed], dtype=np.uint64)
-        self._names = np.array([name for _, _, name in placed], dtype=object)
-
-    def name(self, addresses: NDArray[np.uint64], names: NDArray[np.object_]) -> NDArray[np.object_]:
-        """`names`, and in their place those of the files that addresses lie in."""
-        if not len(self._names):
-            return names
-        at = np.searchsorted(self._starts, addresses, side="right").astype(np.int64) - 1
-        return np.where((at >= 0) & (addresses < self._ends[at]), self._names[at], names)
-
-
-@dataclass(frozen=True, slots=True)
-class _Names:
-    """What is known of a case's run-time code and of its processes' memory, what was seen most often first, and of other processes."""
-
-    code: Sequence[BpfCode]
-    objects: Sequence[MappedObject]
-    others: _Others
-
-
-_NO_NAMES = _Names((), (), _Others(()))
-
-
-def _is_drawn_for_its_process(each: MappedObject) -> bool:
-    return each.name != ANONYMOUS and each.start >= _DRAWN
-
-
-def _of_objects(
-    addresses: NDArray[np.uint64], instructions: NDArray[np.int64], given: _Names
-) -> Iterator[tuple[str, int]]:
-    """The instructions of user space by object. Where objects of a case's processes overlap, that counts which was seen most often, and anonymous memory only
-    where no object of them was seen; of what is nowhere it is known whether it is a program or was mapped above one.
-    """
-    names = np.where(addresses >= _LIBRARIES, UNNAMED_LIBRARIES, UNNAMED_PROGRAMS).astype(object)
-    names = given.others.name(addresses, names)
-    anonymous = [each for each in given.objects if each.name == ANONYMOUS]
-    for each in reversed([*(each for each in given.objects if each.name != ANONYMOUS), *anonymous]):
-        names[(addresses >= each.start) & (addresses < each.end)] = each.name
-    for name in sorted(set(names)):
-        yield name, int(instructions[names == name].sum())
 
 
 def _sums(numbers: NDArray[np.int64], counts: NDArray[np.int64], length: int) -> NDArray[np.int64]:

@@ -12,7 +12,14 @@ from cliffwatch.catalogue.suite import PlannedCase
 from cliffwatch.comparing.attribution.operations import plain_name
 from cliffwatch.formats.code.function_counts import CaseCounts, CodeObject, FunctionCountsRecord
 from cliffwatch.parsers.bench.kinds import KIND_METRICS, KINDS
-from cliffwatch.per_operation import DROPS, INSTRUCTIONS, as_instructions, is_rate, is_rate_of_bytes, nanoseconds
+from cliffwatch.parsers.per_operation import (
+    DROPS,
+    INSTRUCTIONS,
+    as_instructions,
+    is_rate,
+    is_rate_of_bytes,
+    nanoseconds,
+)
 from cliffwatch.samples import Sample
 from cliffwatch_runner.results.outcomes import PartEnd
 

@@ -22,9 +22,10 @@ from cliffwatch_service.http.context import PREFIX, Allowed, Cursor, Limit, Serv
 from cliffwatch_service.http.cursors import cursor_of, moment, read_cursor
 from cliffwatch_service.http.streaming import event_stream, shown_event
 from cliffwatch_service.ingest.uploads import refused
+from cliffwatch_service.jobs.cancelling import cancel, retry
 from cliffwatch_service.jobs.ends import refuse_ends
 from cliffwatch_service.jobs.estimates import Estimate, expectations
-from cliffwatch_service.jobs.leases import cancel, expire, retry
+from cliffwatch_service.jobs.leases import expire
 from cliffwatch_service.jobs.requests import PRIORITIES, ask, asked_files, asked_of, request_named
 from cliffwatch_service.jobs.targets import refuse_unoffered, warnings
 from cliffwatch_service.jobs.trees_allowed import refuse_tree

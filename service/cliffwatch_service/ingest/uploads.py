@@ -12,7 +12,7 @@ from cliffwatch.formats.reading import Wrong, converted
 from cliffwatch.formats.uploads import BootUpload, RunUpload, boot_upload_of, run_upload_of
 from cliffwatch.formats.values import FreeJson, OfCase
 from cliffwatch.parsers.bench.kinds import KIND_METRICS
-from cliffwatch.per_operation import DROPS, INSTRUCTIONS
+from cliffwatch.parsers.per_operation import DROPS, INSTRUCTIONS
 from cliffwatch_service.ingest.free_form import in_time
 from cliffwatch_service.refusal import Refusal
 

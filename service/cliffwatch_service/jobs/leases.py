@@ -10,7 +10,7 @@ from psycopg import Connection
 
 from cliffwatch.formats.values import FreeJson
 from cliffwatch.formats.work import JobOutcome
-from cliffwatch_service.access.authorisation import refuse_foreign_lease, refuse_foreign_request, refuse_host_name
+from cliffwatch_service.access.authorisation import refuse_foreign_lease, refuse_host_name
 from cliffwatch_service.access.tokens import Caller
 from cliffwatch_service.ingest.provenance import trust_of
 from cliffwatch_service.refusal import Refusal, not_found
@@ -78,13 +78,13 @@ def offer(
     open_lease = leases.open_lease_of_host(connection, host.id)
     if open_lease is not None and open_lease.enrolled == (by.host is not None):
         leases.extend_lease(connection, open_lease.id, now + lease_for)
-        return Granted(open_lease.id, _job(connection, open_lease.job_id), open_lease.trust)
+        return Granted(open_lease.id, job_of(connection, open_lease.job_id), open_lease.trust)
     if open_lease is not None:
         _end(connection, open_lease, "expired", f"host {offered.host} has a token of its own since", None, now)
     identity = queue.take_next(connection, offered.platform, offered.modes, host.id, offered.abilities)
     if identity is None:
         return None
-    job = _job(connection, identity)
+    job = job_of(connection, identity)
     lease = NewLease(
         id=uuid4(),
         job_id=identity,
@@ -95,7 +95,7 @@ def offer(
     )
     leases.insert_lease(connection, lease, now, lease_for)
     queue.write_own_event(connection, identity, "leased", {"host": offered.host}, now)
-    return Granted(lease.id, _job(connection, identity), lease.trust)
+    return Granted(lease.id, job_of(connection, identity), lease.trust)
 
 
 def _keep_holder(connection: Connection[Any], host: HostRow, offered: Offer, by: Caller, now: datetime) -> None:
@@ -122,7 +122,7 @@ def _keep_holder(connection: Connection[Any], host: HostRow, offered: Offer, by:
         hosts.give_host(connection, host.id, by.token_id, offered.platform)
 
 
-def _job(connection: Connection[Any], identity: UUID) -> JobRow:
+def job_of(connection: Connection[Any], identity: UUID) -> JobRow:
     row = queue.job_row(connection, identity)
     assert row is not None
     return row
@@ -140,7 +140,7 @@ def heartbeat(connection: Connection[Any], lease: UUID, *, by: Caller, lease_for
 
 def request_of_lease(connection: Connection[Any], lease: UUID, *, by: Caller) -> UUID:
     """The request whose job is done under a lease. Raises Refusal for a lease that has ended."""
-    return _job(connection, _open(connection, lease, by).job_id).request_id
+    return job_of(connection, _open(connection, lease, by).job_id).request_id
 
 
 def _own(connection: Connection[Any], lease: UUID, by: Caller) -> LeaseRow:
@@ -189,7 +189,7 @@ def complete(
     """Ends a lease and answers the job's state. Done twice with the same outcome, it answers the same. Raises Refusal."""
     lease_row = _own(connection, lease, by)
     if lease_row.ended is not None and lease_row.outcome == outcome:
-        return _job(connection, lease_row.job_id).state
+        return job_of(connection, lease_row.job_id).state
     lease_row = _open(connection, lease, by)
     if outcome == "done" and run is None:
         raise Refusal(422, "no run", "a job that is done has a run: name the one that was uploaded for it")
@@ -267,45 +267,3 @@ def expire(connection: Connection[Any], now: datetime) -> int:
 def keep_leases(connection: Connection[Any], length: timedelta, now: datetime) -> int:
     """Gives every open lease its time again, as a service does that was away: hosts could not reach it. How many."""
     return leases.renew_leases(connection, now + length)
-
-
-def cancel(connection: Connection[Any], identity: UUID, *, by: Caller, now: datetime) -> JobState:
-    """Cancels a job; one that runs hears of it with its host's next heartbeat. Answers its state. Raises Refusal."""
-    who = by.name
-    job = queue.lock_job(connection, identity)
-    if job is None:
-        raise not_found("job", str(identity))
-    refuse_foreign_request(by, _job(connection, identity).asked_by)
-    tokens.write_audit(connection, who=who, action="cancel", what=str(identity), detail={"state": job.state}, now=now)
-    if job.state in ("queued", "parked"):
-        queue.set_job(
-            connection,
-            identity,
-            "cancelled",
-            whose=None,
-            reason=f"cancelled by {who}",
-            failed_hosts=job.failed_hosts,
-            run_id=None,
-            ended=now,
-        )
-        queue.write_own_event(connection, identity, "cancelled", {"by": who}, now)
-        return "cancelled"
-    if job.state == "leased":
-        queue.ask_cancel(connection, identity)
-        queue.write_own_event(connection, identity, "cancelling", {"by": who}, now)
-    return job.state
-
-
-def retry(connection: Connection[Any], identity: UUID, *, who: str, now: datetime) -> JobState:
-    """Puts a parked, failed or cancelled job back into the queue, with all hosts to choose from. Raises Refusal."""
-    job = queue.lock_job(connection, identity)
-    if job is None:
-        raise not_found("job", str(identity))
-    if job.state not in ("parked", "failed", "cancelled"):
-        raise Refusal(
-            409, "nothing to retry", f"the job is {job.state}: only parked, failed and cancelled ones are put back"
-        )
-    queue.reopen_job(connection, identity)
-    queue.write_own_event(connection, identity, "queued", {"by": who}, now)
-    tokens.write_audit(connection, who=who, action="retry", what=str(identity), detail={"state": job.state}, now=now)
-    return "queued"

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from cliffwatch.formats.code.differences import CodeRecord
 from cliffwatch.formats.run_record import RunRecord
 from cliffwatch.formats.values import FreeJson
 
@@ -19,9 +20,10 @@ class DemoBoot:
 
 @dataclass(frozen=True, slots=True)
 class DemoRun:
-    """A run with its boots; `received` is when it is recorded to have come in."""
+    """A run with its boots; `received` is when it is recorded to have come in, `code` how the code of its kernels differs."""
 
     host: str
     record: RunRecord
     boots: Sequence[DemoBoot]
     received: datetime
+    code: CodeRecord | None = None

@@ -36,6 +36,7 @@ from cliffwatch_service.history.triage import triage
 from cliffwatch_service.history.watching.branch import watch_branch
 from cliffwatch_service.ingest.columns import ColumnsKnown
 from cliffwatch_service.ingest.ingest import put_boot, put_run
+from cliffwatch_service.ingest.kernel_code import put_code
 from cliffwatch_service.ingest.raw_outputs.storing import put_raw
 from cliffwatch_service.ingest.uploads import boot_upload
 from cliffwatch_service.jobs.leases import Offer, add_events, offer
@@ -126,6 +127,8 @@ def _keep(connection: Connection[Any], run: DemoRun) -> None:
     put_run(
         connection, digest, upload, raw_record, by=by, now=run.received, any_case=True, of_history=True
     )  # there was no host to take a lease
+    if run.code is not None:
+        put_code(connection, digest, run.code, by=by)
     for boot in run.boots:
         raw = boot.upload
         put_boot(connection, columns, digest, boot.number, boot_upload(raw), raw, by=by, now=run.received)

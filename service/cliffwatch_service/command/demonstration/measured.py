@@ -9,6 +9,8 @@ from importlib import resources
 import orjson
 import zstandard
 
+from cliffwatch.formats.code.differences import CodeRecord
+from cliffwatch.formats.reading import read_as
 from cliffwatch.formats.run_reading import read_run_record
 from cliffwatch.formats.run_record import RunRecord
 from cliffwatch.formats.values import FreeJson
@@ -28,6 +30,7 @@ def measured_runs(now: datetime) -> list[DemoRun]:
             _record(files[f"{name}/run.json"]),
             list(_boots(files, name)),
             now - timedelta(hours=len(names) - index),
+            _code(files.get(f"{name}/code.json")),
         )
         for index, name in enumerate(names)
     ]
@@ -37,6 +40,14 @@ def _record(content: bytes) -> RunRecord:
     record = read_run_record(content)
     assert isinstance(record, RunRecord), record
     return record
+
+
+def _code(content: bytes | None) -> CodeRecord | None:
+    if content is None:
+        return None
+    code = read_as(content, CodeRecord)
+    assert isinstance(code, CodeRecord), code
+    return code
 
 
 def _files() -> dict[str, bytes]:

@@ -13,7 +13,7 @@ from cliffwatch.trees.addresses import read_address
 from cliffwatch_service.access.tokens import Caller
 from cliffwatch_service.github.parts import ASKER
 from cliffwatch_service.github.pull_requests.selections import Selection
-from cliffwatch_service.jobs.leases import cancel
+from cliffwatch_service.jobs.cancelling import cancel
 from cliffwatch_service.jobs.requests import Asked, ask
 from cliffwatch_service.jobs.targets import refuse_unoffered
 from cliffwatch_service.jobs.trees_allowed import refuse_tree

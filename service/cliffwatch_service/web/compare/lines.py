@@ -10,8 +10,9 @@ from cliffwatch.comparing.ordering import CHANGED, beyond_noise
 from cliffwatch.counting import counted
 from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.reports import figures
-from cliffwatch.reports.several.across import Across, whereabouts
-from cliffwatch_service.web.compare.columns import Column
+from cliffwatch.reports.several.across import Across, across, whereabouts
+from cliffwatch_service.refusal import not_found
+from cliffwatch_service.web.compare.columns import Column, Rows
 from cliffwatch_service.web.layout.drawing import Scale, bar
 from cliffwatch_service.web.layout.intervals import interval_words
 from cliffwatch_service.web.layout.wording import MARKS, tone
@@ -56,6 +57,22 @@ def case_path(row: Across) -> str:
 def row_path(row: Across) -> str:
     """The part of an address that names a row: its case and metric."""
     return f"{case_path(row)}?metric={row.metric if _PLAIN(row.metric) else quote(row.metric, safe='')}"
+
+
+def row_at(rows: Sequence[Rows], raw: str, path: str, metric: str) -> Across:
+    """By its address as it was written, or as a server on the way has unpacked it; where no metric is named, that which decides."""
+    found = [
+        row
+        for row in across(rows, all_metrics=True)
+        if metric in ("", row.metric) and (case_path(row) in (raw, path) or _path(row) == path)
+    ]
+    if not found:
+        raise not_found("case in this comparison", path)
+    return next((row for row in found if any(cell is not None and cell.primary for cell in row.cells)), found[0])
+
+
+def _path(row: Across) -> str:
+    return "/".join([row.suite, row.benchmark, *(f"{name}={value}" for name, value in row.params.items())])
 
 
 def table_row(row: Across, columns: Sequence[Column], scale: Scale) -> TableRow:

@@ -14,23 +14,22 @@ from cliffwatch.comparing.attribution.blocks import TITLE
 from cliffwatch.comparing.attribution.documents import blocks_of_document
 from cliffwatch.comparing.ordering import FILTERS, SORTS
 from cliffwatch.formats.run_record import RunRecord
-from cliffwatch.reports.several.across import Across, across
 from cliffwatch_service.compare.document import comparison_document, document_tag
 from cliffwatch_service.compare.pairing import Answer, Paired, answer_soon, canonical, pair_named
 from cliffwatch_service.http.context import Service, ServiceHere
 from cliffwatch_service.ingest.kernel_code import sentences_of
 from cliffwatch_service.ingest.stored_records import stored_record
-from cliffwatch_service.refusal import Refusal, not_found
+from cliffwatch_service.refusal import Refusal
 from cliffwatch_service.store import runs, trees
 from cliffwatch_service.store.history import ancestry, reports
 from cliffwatch_service.store.history.ancestry import AncestorRow
 from cliffwatch_service.store.trees import RevisionRow
 from cliffwatch_service.web.compare.arms import run_of_other_arms, show_arms
-from cliffwatch_service.web.compare.columns import Rows, targets_of
+from cliffwatch_service.web.compare.columns import targets_of
 from cliffwatch_service.web.compare.conditions import conditions
 from cliffwatch_service.web.compare.details import detail_of, with_functions
 from cliffwatch_service.web.compare.formats import FORMS, MEDIA_TYPES, wanted_form, written
-from cliffwatch_service.web.compare.lines import case_path
+from cliffwatch_service.web.compare.lines import row_at
 from cliffwatch_service.web.compare.not_measured import not_measured
 from cliffwatch_service.web.compare.table import Compared, Filters, rows_of
 from cliffwatch_service.web.compare.table import compared as page_of
@@ -277,7 +276,7 @@ def show_case(
         if not answers:
             raise Refusal(503, "being compared", "the comparison is being computed: look again in a few seconds")
         rows = rows_of(connection, answers)
-        row = _row(rows, request.url.path.split("/cases/", 1)[1], path, metric)
+        row = row_at(rows, request.url.path.split("/cases/", 1)[1], path, metric)
         details = [
             detail_of(connection, row, cell, target, answer, paired.head)
             for cell, target, answer in zip(row.cells, targets_of(answers), answers, strict=True)
@@ -285,19 +284,3 @@ def show_case(
     details = [with_functions(service.transaction, detail) for detail in details]
     template = "compare/case_fragment.html" if request.headers.get("hx-request") else "compare/case.html"
     return page(request, visitor, template, pair=pair, row=row, details=details, head=paired.head)
-
-
-def _row(rows: Sequence[Rows], raw: str, path: str, metric: str) -> Across:
-    """By its address as it was written, or as a server on the way has unpacked it; where no metric is named, that which decides."""
-    found = [
-        row
-        for row in across(rows, all_metrics=True)
-        if metric in ("", row.metric) and (case_path(row) in (raw, path) or _plain(row) == path)
-    ]
-    if not found:
-        raise not_found("case in this comparison", path)
-    return next((row for row in found if any(cell is not None and cell.primary for cell in row.cells)), found[0])
-
-
-def _plain(row: Across) -> str:
-    return "/".join([row.suite, row.benchmark, *(f"{name}={value}" for name, value in row.params.items())])

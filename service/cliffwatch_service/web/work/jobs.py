@@ -13,8 +13,9 @@ from cliffwatch_service.access.authorisation import may_cancel
 from cliffwatch_service.http.context import ServiceHere
 from cliffwatch_service.http.cursors import cursor_of, moment, read_cursor
 from cliffwatch_service.http.streaming import ENDED, event_stream, shown_event
+from cliffwatch_service.jobs.cancelling import cancel, retry
 from cliffwatch_service.jobs.estimates import expectations
-from cliffwatch_service.jobs.leases import cancel, expire, retry
+from cliffwatch_service.jobs.leases import expire
 from cliffwatch_service.jobs.requests import PRIORITIES, request_named, setup_of
 from cliffwatch_service.refusal import not_found
 from cliffwatch_service.store import boots
