@@ -25,7 +25,8 @@ def write_demonstration_tree(folder: Path) -> tuple[str, str]:
     argv = [str(CLIFFWATCH), "run", "--tree", str(found[-1]), "--base", "HEAD", "--head", "HEAD", "--patch", str(PATCH)]
     argv += ["--isolation", ISOLATION, "--mode", "icount", "--dry-run"]
     planned = subprocess.run(argv, check=True, capture_output=True, text=True)
-    short = [line.split()[1] for line in planned.stdout.splitlines()[:2]]
+    lines = [line.split() for line in planned.stdout.splitlines()]
+    short = [line[1] for name in ("base", "head") for line in lines if line[:1] == [name]]
     names = git(mirror, "for-each-ref", "--format=%(objectname)", "refs/cliffwatch").split()
     base, head = (next(name for name in names if name.startswith(each)) for each in short)
     subprocess.run(["git", "init", "--quiet", "--initial-branch=master", str(folder)], check=True)

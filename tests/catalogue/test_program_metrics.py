@@ -40,7 +40,9 @@ def traits(tmp_path: Path, metric: str, mode: Mode = "icount") -> MetricTraits:
 
 
 def test_what_the_suite_marks_decides(tmp_path: Path) -> None:
-    assert traits(tmp_path, "ns/op") == MetricTraits(better="lower", assume="exact", repeatability=0.001, primary=True)
+    assert traits(tmp_path, "insns/op") == MetricTraits(
+        better="lower", assume="exact", repeatability=0.001, primary=True
+    )
 
 
 def test_a_metric_may_be_noisy_where_its_benchmark_repeats(tmp_path: Path) -> None:

@@ -62,5 +62,5 @@ def test_a_plain_file_becomes_columns() -> None:
 
     assert isinstance(parsed.found, SampleTable)
     assert parsed.found.values.tolist() == [2.5, 2.5, 3.0, 4.0]
-    assert parsed.found.resolutions.tolist() == [0.01, 0.01, 0.0, 0.0]
+    assert parsed.found.resolutions.tolist() == [0.01, 0.01, 1.0, 1.0]
     assert [sample.unit for sample in parsed.samples] == ["ns/op", "B/op", "ns/op", "B/op"]

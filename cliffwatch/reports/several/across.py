@@ -10,9 +10,11 @@ from dataclasses import dataclass
 from cliffwatch.comparing.comparison import CHANGES, size_of
 from cliffwatch.comparing.ordering import CHANGED, COUNTED, ORDER, likely
 from cliffwatch.formats.comparison import ComparisonRow
+from cliffwatch.parsers.per_operation import INSTRUCTIONS, nanoseconds
 from cliffwatch.reports.context import differing
 from cliffwatch.samples import Mode
 
+Case = tuple[str, str, tuple[tuple[str, str], ...]]
 Key = tuple[str, str, tuple[tuple[str, str], ...], str, str]
 
 
@@ -27,7 +29,8 @@ class Target:
 
 @dataclass(slots=True)
 class Across:
-    """A metric of a case on every target; `cells` are its rows there, None where that target does not have it.
+    """A metric of a case on every target; `cells` are its rows there, None where that target does not have it. Instructions for an operation, which icount has,
+    stand beside the time or rate that the other targets have of it: `metric` and `unit` are that one's.
 
     `verdict` is one of ORDER; `where` the targets (by index) whose rows have it, or that disagree.
     """
@@ -40,6 +43,13 @@ class Across:
     cells: tuple[ComparisonRow | None, ...]
     verdict: str
     where: tuple[int, ...]
+
+    @property
+    def measures(self) -> tuple[tuple[str, str], ...]:
+        """Metric and unit of its cells, its own first."""
+        return tuple(
+            dict.fromkeys([(self.metric, self.unit), *((each.metric, each.unit) for each in self.cells if each)])
+        )
 
     @property
     def group(self) -> str:
@@ -79,11 +89,14 @@ def targets_named(pairs: Sequence[tuple[str, Mode]]) -> tuple[Target, ...]:
 
 def across(rows: Sequence[Iterable[ComparisonRow]], *, all_metrics: bool = False) -> list[Across]:
     """Of each target's rows the primary ones, or all, in the order in which they first come."""
+    of_targets = [list(of_target) for of_target in rows]
+    times = _times_beside_counts(of_targets)
     by_key: dict[Key, list[ComparisonRow | None]] = {}
-    for index, of_target in enumerate(rows):
+    for index, of_target in enumerate(of_targets):
         for row in of_target:
             if row.primary or all_metrics:
-                key = (row.suite, row.benchmark, tuple(row.params.items()), row.metric, row.unit)
+                case, own = _case(row), (row.metric, row.unit)
+                key = (*case, *(times.get(case, own) if row.metric == INSTRUCTIONS else own))
                 cells = by_key.get(key)
                 if cells is None:
                     cells = by_key[key] = [None] * len(rows)
@@ -92,6 +105,23 @@ def across(rows: Sequence[Iterable[ComparisonRow]], *, all_metrics: bool = False
         Across(suite, benchmark, dict(params), metric, unit, tuple(cells), *_verdict(cells))
         for (suite, benchmark, params, metric, unit), cells in by_key.items()
     ]
+
+
+def _case(row: ComparisonRow) -> Case:
+    return row.suite, row.benchmark, tuple(row.params.items())
+
+
+def _times_beside_counts(rows: Sequence[Sequence[ComparisonRow]]) -> Mapping[Case, tuple[str, str]]:
+    """Metric and unit of the first primary time or rate of each case, of those that no target has beside its instructions."""
+    found: dict[Case, tuple[str, str]] = {}
+    both: set[Case] = set()
+    for of_target in rows if len(rows) > 1 else ():
+        counted = {_case(row) for row in of_target if row.metric == INSTRUCTIONS}
+        for row in of_target:
+            if row.primary and row.metric != INSTRUCTIONS and nanoseconds(1.0, row.unit) is not None:
+                found.setdefault(_case(row), (row.metric, row.unit))
+                both |= {_case(row)} & counted
+    return {case: named for case, named in found.items() if case not in both}
 
 
 def _verdict(cells: Sequence[ComparisonRow | None]) -> tuple[str, tuple[int, ...]]:

@@ -1,10 +1,11 @@
 """Series, revisions, changes and regression reports as the API answers them."""
 
 from datetime import datetime
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import BaseModel
 
+from cliffwatch.formats.values import FreeJson
 from cliffwatch.samples import Mode
 
 
@@ -193,7 +194,7 @@ class ReportWhole(ReportFacts):
     """A report with all that is known of it. `functions` are those behind its changes, as Comparison JSON has them, where instructions were counted."""
 
     changes: list[Change]
-    functions: list[dict[str, Any]]
+    functions: list[FreeJson]
     triage: list[TriageEntry]
     fix: ReportFix | None
     news: list[ReportNews]

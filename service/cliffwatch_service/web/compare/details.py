@@ -76,7 +76,8 @@ def detail_of(
     head: RevisionRow,
 ) -> Detail:
     case = CaseKey(row.suite, row.benchmark, tuple(row.params.items()))
-    digest = series_digest(case, row.metric, row.unit, target.platform, target.mode)
+    metric, unit = (row.metric, row.unit) if cell is None else (cell.metric, cell.unit)
+    digest = series_digest(case, metric, unit, target.platform, target.mode)
     series_row = series.series_by_digest(connection, digest)
     image = image_of(connection, answer.base_arm, answer.head_arm)
     threshold, level = (answer.summary.notable, None) if cell is None else (cell.threshold, cell.interval_level)

@@ -64,7 +64,7 @@ def row_at(rows: Sequence[Rows], raw: str, path: str, metric: str) -> Across:
     found = [
         row
         for row in across(rows, all_metrics=True)
-        if metric in ("", row.metric) and (case_path(row) in (raw, path) or _path(row) == path)
+        if (not metric or metric in dict(row.measures)) and (case_path(row) in (raw, path) or _path(row) == path)
     ]
     if not found:
         raise not_found("case in this comparison", path)
@@ -92,9 +92,14 @@ def table_row(row: Across, columns: Sequence[Column], scale: Scale) -> TableRow:
 
 
 def _measure(row: Across) -> str:
-    """`hits-latency in ns/op, lower is better`."""
-    better = next((cell.better for cell in row.cells if cell), None)
-    return f"{row.metric}{' in ' if row.unit else ''}{row.unit}{f', {better} is better' if better else ''}"
+    """`hits-latency in ns/op, lower is better`; with another measure on some targets that too: `; insns/op`."""
+    better = next((cell.better for cell in row.cells if cell and cell.metric == row.metric), None)
+    others = "".join(f"; {_metric_words(metric, unit)}" for metric, unit in row.measures[1:])
+    return f"{_metric_words(row.metric, row.unit)}{f', {better} is better' if better else ''}{others}"
+
+
+def _metric_words(metric: str, unit: str) -> str:
+    return metric if not unit or metric == unit else f"{metric} in {unit}"
 
 
 def _cell(row: ComparisonRow | None, index: int, column: Column, scale: Scale) -> Cell:

@@ -64,7 +64,7 @@ def sweeps_of(
     visible = {id(row) for row in shown}
     sweeps: list[SweepShown] = []
     folded: set[int] = set()
-    for (suite, benchmark, metric, parameter), of_targets in _by_benchmark(columns).items():
+    for (suite, benchmark, metric, parameter), of_targets in _by_benchmark(columns, every).items():
         group = _points(groups.get((suite, benchmark, metric), []), parameter, of_targets)
         of_sweep = {id(row) for row in group}
         if not of_sweep & visible:
@@ -83,13 +83,17 @@ def sweeps_of(
     return tuple(sweeps), folded
 
 
-def _by_benchmark(columns: Sequence[Column]) -> dict[tuple[str, str, str, str], dict[int, ChosenCurves]]:
-    """By suite, benchmark, metric and parameter: the curves on each target that has them, by the target's index."""
+def _by_benchmark(
+    columns: Sequence[Column], every: Sequence[Across]
+) -> dict[tuple[str, str, str, str], dict[int, ChosenCurves]]:
+    """By suite, benchmark, metric of its rows and parameter: the curves on each target that has them, by the target's index."""
+    named = {(row.suite, row.benchmark, metric): row.metric for row in every for metric, _ in row.measures}
     found: dict[tuple[str, str, str, str], dict[int, ChosenCurves]] = {}
     for index, column in enumerate(columns):
         for chosen in chosen_curves(column.answer.summary.sweeps):
             first = chosen.all[0]
-            found.setdefault((first.suite, first.benchmark, first.metric, first.parameter), {})[index] = chosen
+            metric = named.get((first.suite, first.benchmark, first.metric), first.metric)
+            found.setdefault((first.suite, first.benchmark, metric, first.parameter), {})[index] = chosen
     return found
 
 

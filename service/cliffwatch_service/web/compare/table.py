@@ -123,7 +123,7 @@ def _wanted(row: Across, filters: Filters, targets: Sequence[Target]) -> bool:
         return False
     if not filters.text:
         return True
-    name = f"{row.suite}/{row.benchmark}/{'/'.join(f'{key}={value}' for key, value in row.params.items())} {row.metric}"
+    name = f"{row.suite}/{row.benchmark}/{'/'.join(f'{key}={value}' for key, value in row.params.items())} {' '.join(dict(row.measures))}"
     return all(word in name.lower() for word in filters.text.lower().split())
 
 
