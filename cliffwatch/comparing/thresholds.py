@@ -71,6 +71,12 @@ CALL_SHARE = 0.00005
 FEWEST_CALLS = 0.01
 """Of an operation, for a function to be on its path: what is called more rarely belongs to ticks and interrupts, which take other paths each time."""
 
+FEWEST_COUNTED = 100
+"""Calls in each boot: of fewer, one more that takes another path moves their mean."""
+
+CALLS_SHARE = 0.01
+"""The smallest change of how often an operation calls a function, as a fraction."""
+
 PATH_SHARE = 0.001
 """Of a case's instructions, for a function to be on its path where operations are not known."""
 

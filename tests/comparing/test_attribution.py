@@ -136,6 +136,7 @@ def test_instructions_are_for_an_operation() -> None:
         {Function("kernel", "lookup"): pytest.approx(200.0)},
         {Function("kernel", "lookup"): pytest.approx(0.5)},
         False,
+        pytest.approx(5_000_000),
     )
 
 

@@ -42,7 +42,7 @@ def sentence(base: list[OperationCounts], head: list[OperationCounts], *differin
 
 def test_a_function_whose_code_differs_is_named_by_its_call() -> None:
     said = sentence([boot({RESERVE: 112.0})], [boot({RESERVE: 114.0})], RESERVE)
-    assert said == "unchanged; __bpf_ringbuf_reserve +2.00 instructions per call"
+    assert said == "no change reported; __bpf_ringbuf_reserve +2.00 instructions per call"
 
 
 def test_without_a_difference_in_code_nothing_is_hidden() -> None:
@@ -68,9 +68,26 @@ def test_what_is_called_once_in_a_thousand_operations_is_no_cause() -> None:
     assert sentence([boot({RESERVE: 0.1}, rare)], [boot({RESERVE: 0.2}, rare)], RESERVE) is None
 
 
+def test_what_a_boot_never_calls_is_no_cause() -> None:
+    called, never = boot({RESERVE: 112.0}, {RESERVE: 1.0}), boot({}, {REST: 1.0})
+    assert sentence([called, never], [boot({RESERVE: 114.0})], RESERVE) is None
+    assert sentence([never], [called, never], RESERVE) is None
+
+
+def test_a_handful_of_calls_is_no_cause() -> None:
+    ours, theirs = (boot({RESERVE: value})._replace(operations=99) for value in (112.0, 114.0))
+    assert sentence([ours], [theirs], RESERVE) is None
+    assert sentence([ours._replace(operations=100)], [theirs._replace(operations=100)], RESERVE) is not None
+
+
+def test_a_function_that_is_called_more_often_is_named() -> None:
+    said = sentence([boot({RESERVE: 112.0})], [boot({RESERVE: 224.0}, {RESERVE: 2.0})], RESERVE)
+    assert said == "no change reported; __bpf_ringbuf_reserve called 1.00 to 2.00 times an operation"
+
+
 def test_cost_that_only_moved_is_said() -> None:
     said = sentence([boot({RESERVE: 112.0})], [boot({RESERVE: 100.0, SUBMIT: 12.0})], RESERVE, SUBMIT)
-    assert said == "unchanged; moved between functions, net 0"
+    assert said == "no change reported; moved between functions, net 0"
 
 
 def test_calls_of_an_operation_stand_beside_the_function() -> None:
@@ -110,11 +127,13 @@ def difference(name: str, *lines: str) -> CodeDifference:
 
 
 def test_code_that_lies_elsewhere_executes_nothing_else() -> None:
-    moved = difference("lookup", "@@ -3 +3 @@", "-mov rax, qword ptr gs:[0x1f0]", "+mov rax, qword ptr gs:[0x1f8]")
+    moved = difference("lookup", "@@ -3 +3 @@", "-mov rax, qword ptr gs:[0x2c540]", "+mov rax, qword ptr gs:[0x2c580]")
     longer = difference("reserve.isra.0", "@@ -3 +3,2 @@", "-mov rax, rdi", "+mov rax, rdi", "+lock inc qword ptr [x]")
     turned = difference("submit", "-je .+4", "+jne .+4")
+    elsewhere = difference("wait", "-mov rax, qword ptr [sem+30{170ce7dd}]", "+mov rax, qword ptr [sem+30{0d642429}]")
+    bound = difference("drain", "-cmp eax, 16", "+cmp eax, 32")
 
-    found = differing_functions(image(moved, longer, turned))
+    found = differing_functions(image(moved, longer, turned, elsewhere, bound))
 
-    assert found == {Function("kernel", "reserve"), Function("kernel", "submit")}
+    assert found == {Function("kernel", name) for name in ("reserve", "submit", "drain")}
     assert differing_functions(None) == frozenset()

@@ -192,7 +192,7 @@ def block_of(
 def _sentence(found: "CaseFunctions") -> str:
     measured = f"{found.measured:+.2f} measured"
     if found.unchanged or found.by_call:
-        return f"{'unchanged' if found.unchanged else measured}; {_call_words(found)}"
+        return f"{'no change reported' if found.unchanged else measured}; {_call_words(found)}"
     if not found.changes:
         return f"{measured}, in no function by more than {found.band:.2f}"
     if found.explained:
@@ -210,6 +210,8 @@ def _call_words(found: "CaseFunctions") -> str:
     per_call = (first.base, first.head) if found.by_call else first.per_call
     if per_call is None:
         return f"{first.function.name} {first.change:+.2f} per operation{more}"
+    if abs(per_call[1] - per_call[0]) <= LEAST_OF_A_CALL and not found.by_call:
+        return f"{first.function.name} called {first.base_calls:.2f} to {first.head_calls:.2f} times an operation{more}"
     return f"{first.function.name} {per_call[1] - per_call[0]:+.2f} instructions per call{more}"
 
 

@@ -4,6 +4,7 @@ bench runs for a fixed time of the guest's clock, so that the totals of base and
 operations they made of it. Where the record does not say how many, the measured value does.
 """
 
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
@@ -31,12 +32,13 @@ class Function(NamedTuple):
 
 class OperationCounts(NamedTuple):
     """What a boot counted of a case, for each of its operations: instructions of each function itself, and calls of those whose calls are known. `whole`: both are
-    of the whole case, set-up included, since its operations are not known.
+    of the whole case, set-up included, since its operations are not known. `operations`: how many were counted, 1 of a whole case.
     """
 
     instructions: Mapping[Function, float]
     calls: Mapping[Function, float]
     whole: bool = False
+    operations: float = math.inf
 
 
 def operation_counts(counts: FunctionCountsRecord, case: CaseCounts, value: float, unit: str) -> OperationCounts | None:
@@ -46,7 +48,7 @@ def operation_counts(counts: FunctionCountsRecord, case: CaseCounts, value: floa
     share = _operations_share(case, value, unit)
     of_all = 1.0 if share is None else share
     return OperationCounts(
-        _totals(counts, case.counts, of_all), _totals(counts, case.calls, of_all), whole=share is None
+        _totals(counts, case.counts, of_all), _totals(counts, case.calls, of_all), share is None, 1 / of_all
     )
 
 

@@ -4,11 +4,19 @@ Only functions whose code differs are asked, so that a kernel against itself has
 What a call of such a function executes is known to the instruction, where a change of the case drowns in its repeatability.
 """
 
+import re
 from collections.abc import Container, Iterable, Sequence
 
 from cliffwatch.comparing.attribution.changes import FunctionChange, function_changes
 from cliffwatch.comparing.attribution.operations import Function, OperationCounts, mean_of, plain_name
-from cliffwatch.comparing.thresholds import CALL_SHARE, FEWEST_CALLS, LEAST_OF_A_CALL, PATH_SHARE
+from cliffwatch.comparing.thresholds import (
+    CALL_SHARE,
+    CALLS_SHARE,
+    FEWEST_CALLS,
+    FEWEST_COUNTED,
+    LEAST_OF_A_CALL,
+    PATH_SHARE,
+)
 from cliffwatch.formats.code.differences import ArmCode, CodeDifference, ProgramDifference
 
 
@@ -20,14 +28,18 @@ def differing_functions(image: ArmCode | None) -> frozenset[Function]:
     return frozenset(kernel | {Function("bpf", plain_name(each.name)) for each in image.programs if _differs(each)})
 
 
+_PLACE = re.compile(r"0x[0-9a-f]{4,}|\{[0-9a-f]+\}")
+"""What only says where something lies: a variable of each CPU is an offset of five digits, and equal names have a digest of where they are."""
+
+
 def _differs(each: CodeDifference | ProgramDifference) -> bool:
-    """Whether it has other instructions: an address of a variable that lies elsewhere makes none."""
-    return each.more > 0 or not each.lines or _words(each.lines, "-") != _words(each.lines, "+")
+    """Whether it has other instructions, or other constants: a variable that lies elsewhere makes none."""
+    return each.more > 0 or not each.lines or _instructions(each.lines, "-") != _instructions(each.lines, "+")
 
 
-def _words(lines: Iterable[str], sign: str) -> list[str]:
-    """The names of the instructions that only one side has, in their order."""
-    return [line[1:].partition(" ")[0] for line in lines if line.startswith(sign)]
+def _instructions(lines: Iterable[str], sign: str) -> list[str]:
+    """The instructions that only one side has, in their order, without the places of what they read."""
+    return [_PLACE.sub("", line[1:]) for line in lines if line.startswith(sign)]
 
 
 def hidden_changes(
@@ -60,12 +72,39 @@ def changed_calls(
 
 def _is_real(change: FunctionChange, base: Sequence[OperationCounts], head: Sequence[OperationCounts]) -> bool:
     if change.new or change.gone:
-        return abs(change.change) > LEAST_OF_A_CALL
-    if min(change.base_calls or 0.0, change.head_calls or 0.0) < FEWEST_CALLS or change.per_call is None:
+        on_path = _on_path(change.function, head if change.new else base, unknown=True)
+        return on_path and abs(change.change) > LEAST_OF_A_CALL
+    if change.per_call is None or not _on_path(change.function, [*base, *head]):
         return False
     before, after = change.per_call
     apart = max(_spread(change.function, boots) for boots in (base, head))
-    return abs(after - before) > max(LEAST_OF_A_CALL, CALL_SHARE * before, apart)
+    return abs(after - before) > max(LEAST_OF_A_CALL, CALL_SHARE * before, apart) or _is_called_otherwise(
+        change, base, head
+    )
+
+
+def _on_path(function: Function, boots: Sequence[OperationCounts], *, unknown: bool = False) -> bool:
+    """Whether every boot calls it, once in a hundred operations at least, and so often that no tick makes the difference; `unknown` where nobody
+    counted its calls.
+    """
+    if not any(function in boot.calls for boot in boots):
+        return unknown
+    calls = [boot.calls.get(function, 0.0) for boot in boots]
+    return min(calls) >= FEWEST_CALLS and all(
+        each * boot.operations >= FEWEST_COUNTED for each, boot in zip(calls, boots, strict=True)
+    )
+
+
+def _is_called_otherwise(
+    change: FunctionChange, base: Sequence[OperationCounts], head: Sequence[OperationCounts]
+) -> bool:
+    """Whether an operation calls it more often or more rarely, beyond what boots of one arm differ by."""
+    if any(boot.whole for boot in (*base, *head)):
+        return False
+    before, after = change.base_calls or 0.0, change.head_calls or 0.0
+    of_arms = [[boot.calls.get(change.function, 0.0) for boot in boots] for boots in (base, head)]
+    apart = max(max(calls) - min(calls) for calls in of_arms)
+    return abs(after - before) > max(CALLS_SHARE * before, 2 * apart)
 
 
 def _spread(function: Function, boots: Sequence[OperationCounts]) -> float:
