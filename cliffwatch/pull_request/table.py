@@ -44,7 +44,7 @@ def news_table(news: News, rows: Sequence[Across], *, most: int, skip: int = 0) 
     last: _Kind | None = None
     for (kind, _, _), texts in zip(shown, cells, strict=True):
         if kind != last:
-            lines.append(_title(kind) + " |" * len(news.targets))
+            lines.append(_title(kind, _measures(news, kind)) + " |" * len(news.targets))
             last = kind
         lines.append(_line(texts, widths))
     lines += [_line(boots, widths), _line(control, widths)]
@@ -79,10 +79,16 @@ def _kind(row: Across) -> _Kind:
     return row.suite, row.benchmark, row.metric, row.unit
 
 
-def _title(kind: _Kind) -> str:
-    _, benchmark, metric, unit = kind
-    said = ", ".join(word(each) for each in (metric.replace("-", " "), unit) if each)
-    return f"{code(benchmark)} {said}".strip()
+def _measures(news: News, kind: _Kind) -> Sequence[tuple[str, str]]:
+    """Metric and unit of all cells of a kind, its own first: icount has instructions where others have a time."""
+    return list(dict.fromkeys(each for row in news.rows if _kind(row) == kind for each in row.measures))
+
+
+def _title(kind: _Kind, measures: Sequence[tuple[str, str]]) -> str:
+    said = ", ".join(
+        dict.fromkeys(word(text) for pair in measures for text in (pair[0].replace("-", " "), pair[1]) if text)
+    )
+    return f"{code(kind[1])} {said}".strip()
 
 
 def _cell(cells: Sequence[ComparisonRow | None]) -> str:

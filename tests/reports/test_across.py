@@ -58,6 +58,29 @@ def test_the_sentence_counts_cases_and_names_what_one_target_alone_shows() -> No
     assert sentence_across([], BOTH) == "nothing compared"
 
 
+INSTRUCTIONS = {"metric": "insns/op", "unit": "insns/op"}
+
+
+def test_instructions_stand_beside_the_time_that_another_target_has() -> None:
+    (found,) = across([[row("regression")], [row("regression", **INSTRUCTIONS)]])
+    assert [cell is not None for cell in found.cells] == [True, True]
+    assert found.measures == (("hits-latency", "ns/op"), ("insns/op", "insns/op"))
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [[row("regression", **INSTRUCTIONS)]],
+        [[row("unchanged")], [row("regression", **INSTRUCTIONS), row("unchanged")]],
+        [[row("unchanged", metric="share", unit="%")], [row("regression", **INSTRUCTIONS)]],
+        [[row("unchanged", value="2")], [row("regression", **INSTRUCTIONS)]],
+    ],
+)
+def test_no_row_takes_the_place_of_another(rows: list[list[ComparisonRow]]) -> None:
+    shown = [cell for found in across(rows) for cell in found.cells if cell is not None]
+    assert sorted(map(id, shown)) == sorted(id(each) for of_target in rows for each in of_target)
+
+
 def test_secondary_metrics_are_left_out_unless_asked_for() -> None:
     rows = [row("regression"), row("unchanged", metric="creates", primary=False)]
     assert len(across([rows])) == 1
