@@ -232,15 +232,7 @@ class Suite:
                 name: MetricShape(spec.unit, spec.better, primary=spec.primary or not marked)
                 for name, spec in self.metrics.items()
             }
-        return printed if mode != "icount" else _under_icount(benchmark, printed)
-
-
-def _under_icount(benchmark: Benchmark, printed: Mapping[str, MetricShape]) -> Mapping[str, MetricShape]:
-    """Of a program of its own, what is made of its times stands in their place."""
-    if benchmark.kind is not None:
-        return {**printed, **_counted(benchmark, printed)}
-    others = {name: shape for name, shape in printed.items() if as_instructions(name, shape.unit) is None}
-    return {**others, **_counted(benchmark, printed)}
+        return printed if mode != "icount" else {**printed, **_counted(benchmark, printed)}
 
 
 def _counted(benchmark: Benchmark, printed: Mapping[str, MetricShape]) -> Mapping[str, MetricShape]:

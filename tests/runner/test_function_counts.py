@@ -15,7 +15,7 @@ from cliffwatch_runner.guest.boot_end import BootEnd
 from cliffwatch_runner.guest.counting.name_watch import BEFORE
 from cliffwatch_runner.plan.plan import Plan
 from cliffwatch_runner.plan.selection import select_cases
-from cliffwatch_runner.results import function_counts
+from cliffwatch_runner.results import user_names
 from cliffwatch_runner.results.bpf_code import BPF_PROGRAMS
 from cliffwatch_runner.results.function_counts import counts_of_boot, programs_of_boot, write_function_counts
 from cliffwatch_runner.results.outcomes import CaseResult, PartEnd, case_name
@@ -181,7 +181,7 @@ def test_programs_at_one_address_are_named_by_those_of_their_own_case_alone(
     tmp_path: Path, kernel: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Programs that cannot be moved all lie at one address."""
-    monkeypatch.setattr(function_counts, "_DRAWN", LIBRARY)
+    monkeypatch.setattr(user_names, "_DRAWN", LIBRARY)
     part = part_of(tmp_path / "boot", WHOLE)
     of_the_other = {case_name(1, CASES[1]): [[PROGRAM, PROGRAM + 0x1000, "bench"]]}
     (tmp_path / "boot" / "1" / "user-objects").write_text(json.dumps(of_the_other))

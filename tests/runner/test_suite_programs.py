@@ -338,7 +338,7 @@ def test_a_go_test_binary_is_a_program_like_any_other(repository: Path) -> None:
     assert ended.exit_code == 0, ended.stderr
     found = {row["metric"]: row for row in json.loads(ended.stdout)["comparisons"]}
     assert {name: row["primary"] for name, row in found.items()} == {
-        "ns/op": True,
+        "insns/op": True,
         "allocs/op": True,
         "B/op": False,
         "syscalls/op": False,

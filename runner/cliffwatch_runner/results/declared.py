@@ -5,16 +5,20 @@ from collections.abc import Sequence
 from cliffwatch.catalogue.load import Catalogue
 from cliffwatch.catalogue.suite import Suite
 from cliffwatch.formats.arms.declared_metrics import DeclaredMetricRecord
+from cliffwatch.parsers.per_operation import as_instructions
 from cliffwatch.samples import CaseKey, Mode
 
 
 def declared_metrics(suites: Sequence[Suite], mode: Mode) -> tuple[DeclaredMetricRecord, ...]:
-    """Every metric of every benchmark, as it is judged in this mode."""
+    """Every metric of every benchmark, as it is judged in this mode; under icount what is made of a time, and not the time."""
     records: list[DeclaredMetricRecord] = []
     for suite in suites:
         catalogue = Catalogue((suite,))
         for benchmark in suite.benchmarks:
             for metric, shape in suite.shapes(benchmark, mode).items():
+                made = as_instructions(metric, shape.unit) if mode == "icount" else None
+                if made is not None and made[0] != metric:
+                    continue
                 traits = catalogue.traits(CaseKey(suite.name, benchmark.name), metric, shape.unit, mode)
                 records.append(
                     DeclaredMetricRecord(

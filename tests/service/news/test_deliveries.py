@@ -229,7 +229,7 @@ def test_a_webhook_is_signed_and_its_body_is_what_is_documented(world: Any) -> N
     assert hmac.compare_digest(signature, expected)
     assert int(moment) == int(world.running.clock.now().timestamp())
     content = json.loads(body)
-    assert set(content) == {"version", "news", "kind", "at", "headline", "sentence", "report", "changes"}
+    assert set(content) == {"version", "news", "kind", "at", "headline", "sentence", "report", "functions", "changes"}
     assert (content["version"], content["kind"], content["news"]) == (1, "new", headers["x-cliffwatch-delivery"])
     assert content["report"]["report"] == world.report()
     assert content["report"]["culprit"] == commit_of("r1")
