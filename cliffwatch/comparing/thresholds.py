@@ -75,10 +75,11 @@ FEWEST_COUNTED = 100
 """Calls in each boot: of fewer, one more that takes another path moves their mean."""
 
 CALLS_SHARE = 0.01
-"""The smallest change of how often an operation calls a function, as a fraction."""
+CALLS_APART = 5.0
+"""The smallest change of how often an operation calls a function, as a fraction, and in what the case itself differs by between equal kernels."""
 
-PATH_SHARE = 0.001
-"""Of a case's instructions, for a function to be on its path where operations are not known."""
+PATH_SHARE = 0.03
+"""Of a case's instructions, for a function to be on its path where operations are not known: set-up and faults take less, and other paths each time."""
 
 LARGEST_DETECTABLE = 1000.0
 """The factor of a change; a row that could detect nothing smaller has no detectable change."""

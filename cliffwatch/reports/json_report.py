@@ -104,7 +104,7 @@ def _functions(row: Comparison, arm: str, found: CaseFunctions) -> CaseFunctions
         moves=tuple(
             MoveRecord(source=each.source.name, target=each.target.name, change=each.change) for each in found.moves
         ),
-        unchanged=found.unchanged,
+        hidden_in=found.hidden_in,
         by_call=found.by_call,
     )
 

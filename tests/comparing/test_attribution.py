@@ -9,6 +9,7 @@ from cliffwatch.comparing.attribution.changes import CaseFunctions, case_functio
 from cliffwatch.comparing.attribution.operations import Function, OperationCounts, mean_of, operation_counts, plain_name
 from cliffwatch.comparing.attribution.row import row_functions
 from cliffwatch.formats.code.function_counts import CaseCounts, CountedFunction, FunctionCountsRecord
+from cliffwatch.formats.verdicts import Verdict
 from cliffwatch.parsers.per_operation import nanoseconds
 from cliffwatch.samples import CaseKey
 
@@ -22,6 +23,7 @@ class ComparedRow:
     head: float
     ci_low: float
     ci_high: float
+    verdict: Verdict = "regression"
 
 
 def once(instructions: dict[Function, float]) -> OperationCounts:

@@ -9,6 +9,7 @@ from cliffwatch.comparing.attribution.operations import Function, OperationCount
 from cliffwatch.comparing.attribution.per_call import differing_functions
 from cliffwatch.comparing.attribution.row import row_functions
 from cliffwatch.formats.code.differences import ArmCode, CodeDifference
+from cliffwatch.formats.verdicts import Verdict
 from cliffwatch.samples import CaseKey
 
 RESERVE = Function("kernel", "__bpf_ringbuf_reserve")
@@ -26,6 +27,7 @@ class Unchanged:
     head: float = 1000.2
     ci_low: float = -0.001
     ci_high: float = 0.001
+    verdict: Verdict = "unchanged"
 
 
 def boot(
@@ -36,13 +38,20 @@ def boot(
 
 
 def sentence(base: list[OperationCounts], head: list[OperationCounts], *differing: Function) -> str | None:
-    found = row_functions(Unchanged(), base, head, changed=False, differing=differing)
-    return block_of(CASE, found).sentence if found is not None and found.unchanged else None
+    found = row_functions(Unchanged(), base, head, differing=differing)
+    return block_of(CASE, found).sentence if found is not None and found.hidden_in else None
 
 
 def test_a_function_whose_code_differs_is_named_by_its_call() -> None:
     said = sentence([boot({RESERVE: 112.0})], [boot({RESERVE: 114.0})], RESERVE)
-    assert said == "no change reported; __bpf_ringbuf_reserve +2.00 instructions per call"
+    assert said == "unchanged; __bpf_ringbuf_reserve +2.00 instructions per call"
+
+
+def test_a_row_that_is_not_decided_is_not_told_as_unchanged() -> None:
+    row = Unchanged(verdict="inconclusive")
+    found = row_functions(row, [boot({RESERVE: 112.0})], [boot({RESERVE: 114.0})], differing=[RESERVE])
+    assert found is not None
+    assert block_of(CASE, found).sentence == "inconclusive; __bpf_ringbuf_reserve +2.00 instructions per call"
 
 
 def test_without_a_difference_in_code_nothing_is_hidden() -> None:
@@ -82,12 +91,27 @@ def test_a_handful_of_calls_is_no_cause() -> None:
 
 def test_a_function_that_is_called_more_often_is_named() -> None:
     said = sentence([boot({RESERVE: 112.0})], [boot({RESERVE: 224.0}, {RESERVE: 2.0})], RESERVE)
-    assert said == "no change reported; __bpf_ringbuf_reserve called 1.00 to 2.00 times an operation"
+    assert said == "unchanged; __bpf_ringbuf_reserve called 1.00 to 2.00 times an operation"
+
+
+def test_a_case_that_differs_between_equal_kernels_hides_nothing_smaller() -> None:
+    row = Unchanged(ci_low=-0.02, ci_high=0.02)
+    for head, told in ((113.0, False), (116.0, True)):
+        found = row_functions(row, [boot({RESERVE: 112.0})], [boot({RESERVE: head})], differing=[RESERVE])
+        assert (found is not None and found.hidden_in is not None) == told
+
+
+def test_of_a_whole_case_what_is_little_of_it_is_no_cause() -> None:
+    calls = {RESERVE: 10_000.0}
+    base, head = (
+        OperationCounts({RESERVE: each, REST: 100_000_000.0}, calls, whole=True) for each in (1_120_000.0, 1_140_000.0)
+    )
+    assert row_functions(Unchanged(), [base], [head], differing=[RESERVE]) is None
 
 
 def test_cost_that_only_moved_is_said() -> None:
     said = sentence([boot({RESERVE: 112.0})], [boot({RESERVE: 100.0, SUBMIT: 12.0})], RESERVE, SUBMIT)
-    assert said == "no change reported; moved between functions, net 0"
+    assert said == "unchanged; moved between functions, net 0"
 
 
 def test_calls_of_an_operation_stand_beside_the_function() -> None:
@@ -96,7 +120,6 @@ def test_calls_of_an_operation_stand_beside_the_function() -> None:
         Unchanged(),
         [boot({RESERVE: 224.0}, twice)],
         [boot({RESERVE: 228.0}, twice)],
-        changed=False,
         differing=[RESERVE],
     )
     assert found is not None
@@ -108,14 +131,14 @@ def test_calls_of_an_operation_stand_beside_the_function() -> None:
 def test_of_a_case_that_was_counted_as_a_whole_calls_are_known() -> None:
     calls = {RESERVE: 10_000.0}
     base, head = (boot({RESERVE: each}, calls, whole=True) for each in (1_120_000.0, 1_140_000.0))
-    found = row_functions(Unchanged(head=1010.0), [base], [head], changed=True, differing=[RESERVE])
+    found = row_functions(Unchanged(head=1010.0, verdict="regression"), [base], [head], differing=[RESERVE])
 
     assert found is not None
     block = block_of(CASE, found)
     assert block.sentence == "+10.00 measured; __bpf_ringbuf_reserve +2.00 instructions per call"
     (row,) = block.rows
     assert (row.base, row.head, row.about) == ("112.00", "114.00", "of a call")
-    assert row_functions(Unchanged(), [base], [head], changed=True) is None
+    assert row_functions(Unchanged(verdict="regression"), [base], [head]) is None
 
 
 def image(*functions: CodeDifference) -> ArmCode:

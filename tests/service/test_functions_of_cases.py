@@ -95,7 +95,7 @@ def test_a_case_without_a_change_says_which_function_it_hides(running: Any, resu
     said = re.sub(r"\s+", " ", answer.text.replace("\\", ""))
     assert "bpf_local_storage_lookup" in said
     assert (
-        '"unchanged":true' if form == ".json" else "no change reported; bpf_local_storage_lookup +12.00 per operation"
+        '"hidden_in":"unchanged"' if form == ".json" else "unchanged; bpf_local_storage_lookup +12.00 per operation"
     ) in said
 
 

@@ -107,7 +107,7 @@ def rows_with_functions(
     known = {id(row) for row in changed}
     for row in compared.primary_rows() if functions else ():
         found = of_row(compared, functions, row)
-        if found is not None and found.unchanged and id(row) not in known:
+        if found is not None and found.hidden_in and id(row) not in known:
             yield row, found
 
 
@@ -123,9 +123,9 @@ def blocks_of_cases(
     """
     causes: dict[object, list[tuple[CaseKey, CaseFunctions]]] = {}
     for case, found in cases:
-        causes.setdefault((_cause(found) or case, found.unchanged), []).append((case, found))
+        causes.setdefault((_cause(found) or case, found.hidden_in), []).append((case, found))
     of_changed, of_others = (
-        [same for same in causes.values() if same[0][1].unchanged == kind] for kind in (False, True)
+        [same for same in causes.values() if (same[0][1].hidden_in is not None) == kind] for kind in (False, True)
     )
     shown = [*of_changed[:most], *of_others[:most]]
     blocks = tuple(replace(block_of(*same[0], code, most=each), also=_also(same[1:])) for same in shown)
@@ -140,7 +140,7 @@ def _cause(found: "CaseFunctions") -> "frozenset[tuple[Function, bool]]":
 def _also(cases: "Sequence[tuple[CaseKey, CaseFunctions]]") -> str:
     if not cases:
         return ""
-    if cases[0][1].unchanged:
+    if cases[0][1].hidden_in:
         return f"the same functions: {_named(cases)}"
     least, largest = (pick(found.measured for _, found in cases) for pick in (min, max))
     sizes = f"{least:+.2f}" if f"{least:+.2f}" == f"{largest:+.2f}" else f"{least:+.2f} to {largest:+.2f}"
@@ -191,8 +191,8 @@ def block_of(
 
 def _sentence(found: "CaseFunctions") -> str:
     measured = f"{found.measured:+.2f} measured"
-    if found.unchanged or found.by_call:
-        return f"{'no change reported' if found.unchanged else measured}; {_call_words(found)}"
+    if found.hidden_in or found.by_call:
+        return f"{found.hidden_in or measured}; {_call_words(found)}"
     if not found.changes:
         return f"{measured}, in no function by more than {found.band:.2f}"
     if found.explained:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from cliffwatch.comparing.attribution.operations import Function, OperationCounts
+from cliffwatch.formats.verdicts import Verdict
 from cliffwatch.samples import CaseKey
 
 _SHARE_OF_CHANGE = 0.02
@@ -60,8 +61,8 @@ class Move:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaseFunctions:
     """Why a case changed, in instructions for an operation. `changes` are those beyond `band`, by which equal kernels may differ, the largest
-    first; `measured` is the change of the value itself and `summed` that of all functions. Of a row that did not change (`unchanged`) they are functions whose code
-    differs and whose instructions do: `cliffwatch.comparing.attribution.per_call`. `by_call`: they are instructions of a call, as the operations of the case are not known.
+    first; `measured` is the change of the value itself and `summed` that of all functions. Of a row that reports no change they are functions whose code
+    differs and whose instructions do (`cliffwatch.comparing.attribution.per_call`), and `hidden_in` is its verdict. `by_call`: they are instructions of a call, as the operations of the case are not known.
     """
 
     base: float
@@ -70,7 +71,7 @@ class CaseFunctions:
     band: float
     changes: tuple[FunctionChange, ...]
     moves: tuple[Move, ...]
-    unchanged: bool = False
+    hidden_in: Verdict | None = None
     by_call: bool = False
 
     @property
@@ -133,12 +134,12 @@ def case_functions(
 
 
 def functions_by_call(
-    changes: tuple[FunctionChange, ...], *, measured: tuple[float, float], unchanged: bool
+    changes: tuple[FunctionChange, ...], *, measured: tuple[float, float], hidden_in: Verdict | None
 ) -> CaseFunctions:
     """Of a case whose operations are not known: instructions of a call, which do not add up to what was measured."""
     base, head = measured
     return CaseFunctions(
-        base=base, head=head, summed=0.0, band=0.0, changes=changes, moves=(), unchanged=unchanged, by_call=True
+        base=base, head=head, summed=0.0, band=0.0, changes=changes, moves=(), hidden_in=hidden_in, by_call=True
     )
 
 

@@ -38,6 +38,6 @@ def _functions(record: CaseFunctionsRecord) -> CaseFunctions:
             for each in record.moves
             if each.source in named and each.target in named
         ),
-        unchanged=record.unchanged,
+        hidden_in=record.hidden_in,
         by_call=record.by_call,
     )

@@ -11,6 +11,7 @@ from cliffwatch.comparing.attribution.changes import FunctionChange, function_ch
 from cliffwatch.comparing.attribution.operations import Function, OperationCounts, mean_of, plain_name
 from cliffwatch.comparing.thresholds import (
     CALL_SHARE,
+    CALLS_APART,
     CALLS_SHARE,
     FEWEST_CALLS,
     FEWEST_COUNTED,
@@ -43,15 +44,15 @@ def _instructions(lines: Iterable[str], sign: str) -> list[str]:
 
 
 def hidden_changes(
-    base: Sequence[OperationCounts], head: Sequence[OperationCounts], differing: Container[Function]
+    base: Sequence[OperationCounts], head: Sequence[OperationCounts], differing: Container[Function], *, apart: float
 ) -> tuple[FunctionChange, ...]:
     """The changes of functions on the case's path whose code differs, the largest first: instructions of a call beyond what boots of one arm
-    differ by, and functions that only one side executes.
+    differ by, and functions that only one side executes. `apart`: by which fraction the case itself differs between equal kernels.
     """
     found = [
         change
         for change in function_changes(mean_of(base), mean_of(head))
-        if change.function in differing and _is_real(change, base, head)
+        if change.function in differing and _is_real(change, base, head, apart)
     ]
     return tuple(sorted(found, key=lambda each: (-abs(each.change), each.function.name)))
 
@@ -65,12 +66,19 @@ def changed_calls(
     found = []
     for change in function_changes(before, after):
         on_path = change.base >= least[0] or change.head >= least[1]
-        if on_path and change.function in differing and change.per_call is not None and _is_real(change, base, head):
+        if (
+            on_path
+            and change.function in differing
+            and change.per_call is not None
+            and _is_real(change, base, head, 0.0)
+        ):
             found.append(FunctionChange(change.function, *change.per_call))
     return tuple(sorted(found, key=lambda each: (-abs(each.change), each.function.name)))
 
 
-def _is_real(change: FunctionChange, base: Sequence[OperationCounts], head: Sequence[OperationCounts]) -> bool:
+def _is_real(
+    change: FunctionChange, base: Sequence[OperationCounts], head: Sequence[OperationCounts], case_apart: float
+) -> bool:
     if change.new or change.gone:
         on_path = _on_path(change.function, head if change.new else base, unknown=True)
         return on_path and abs(change.change) > LEAST_OF_A_CALL
@@ -78,9 +86,8 @@ def _is_real(change: FunctionChange, base: Sequence[OperationCounts], head: Sequ
         return False
     before, after = change.per_call
     apart = max(_spread(change.function, boots) for boots in (base, head))
-    return abs(after - before) > max(LEAST_OF_A_CALL, CALL_SHARE * before, apart) or _is_called_otherwise(
-        change, base, head
-    )
+    least = max(LEAST_OF_A_CALL, max(CALL_SHARE, case_apart) * before, apart)
+    return abs(after - before) > least or _is_called_otherwise(change, base, head, case_apart)
 
 
 def _on_path(function: Function, boots: Sequence[OperationCounts], *, unknown: bool = False) -> bool:
@@ -96,7 +103,7 @@ def _on_path(function: Function, boots: Sequence[OperationCounts], *, unknown: b
 
 
 def _is_called_otherwise(
-    change: FunctionChange, base: Sequence[OperationCounts], head: Sequence[OperationCounts]
+    change: FunctionChange, base: Sequence[OperationCounts], head: Sequence[OperationCounts], case_apart: float
 ) -> bool:
     """Whether an operation calls it more often or more rarely, beyond what boots of one arm differ by."""
     if any(boot.whole for boot in (*base, *head)):
@@ -104,7 +111,7 @@ def _is_called_otherwise(
     before, after = change.base_calls or 0.0, change.head_calls or 0.0
     of_arms = [[boot.calls.get(change.function, 0.0) for boot in boots] for boots in (base, head)]
     apart = max(max(calls) - min(calls) for calls in of_arms)
-    return abs(after - before) > max(CALLS_SHARE * before, 2 * apart)
+    return abs(after - before) > max(CALLS_SHARE * before, CALLS_APART * case_apart * before, 2 * apart)
 
 
 def _spread(function: Function, boots: Sequence[OperationCounts]) -> float:

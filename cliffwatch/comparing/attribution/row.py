@@ -13,6 +13,8 @@ from cliffwatch.comparing.attribution.operations import (
     user_space_as_one,
 )
 from cliffwatch.comparing.attribution.per_call import changed_calls, hidden_changes
+from cliffwatch.comparing.comparison import CHANGES
+from cliffwatch.formats.verdicts import Verdict
 from cliffwatch.parsers.per_operation import nanoseconds
 
 
@@ -26,6 +28,8 @@ class MeasuredRow(Protocol):
     @property
     def head(self) -> float | None: ...
     @property
+    def verdict(self) -> Verdict: ...
+    @property
     def ci_low(self) -> float | None: ...
     @property
     def ci_high(self) -> float | None: ...
@@ -36,11 +40,11 @@ Boots = Sequence[OperationCounts]
 
 
 def row_functions(
-    row: MeasuredRow, base: Boots, head: Boots, *, changed: bool = True, differing: Container[Function] = ()
+    row: MeasuredRow, base: Boots, head: Boots, *, differing: Container[Function] = ()
 ) -> CaseFunctions | None:
     """Base against head; None where a side was not counted, or where the unit says nothing of operations.
 
-    `differing` are the functions whose code differs: of a row that did not change (`changed`) what it hides of them stands in place of what else differs, and of
+    `differing` are the functions whose code differs: of a row that reports no change what it hides of them stands in place of what else differs, and of
     a case whose operations are not known nothing else can be said.
     """
     if row.base is None or row.head is None or not base or not head:
@@ -48,15 +52,16 @@ def row_functions(
     measured = nanoseconds(row.base, row.unit), nanoseconds(row.head, row.unit)
     if measured[0] is None or measured[1] is None:
         return None
+    hidden_in = None if row.verdict in CHANGES else row.verdict
     low, high = row.ci_low or 0.0, row.ci_high or 0.0
     band = max(SHARE_OF_CASE, (high - low) / 2) * measured[0]
     if any(boot.whole for boot in (*base, *head)):
         calls = changed_calls(base, head, differing)
-        return functions_by_call(calls, measured=(measured[0], measured[1]), unchanged=not changed) if calls else None
+        return functions_by_call(calls, measured=(measured[0], measured[1]), hidden_in=hidden_in) if calls else None
     base, head = _alike(base, head, least=SHARE_OF_CASE * measured[0])
     found = case_functions(mean_of(base), mean_of(head), measured=(measured[0], measured[1]), band=band)
-    changes = () if changed else hidden_changes(base, head, differing)
-    return replace(found, changes=changes, moves=(), unchanged=True) if changes else found
+    changes = () if hidden_in is None else hidden_changes(base, head, differing, apart=(high - low) / 2)
+    return replace(found, changes=changes, moves=(), hidden_in=hidden_in) if changes else found
 
 
 def _alike(base: Boots, head: Boots, *, least: float) -> tuple[Boots, Boots]:

@@ -48,13 +48,11 @@ def functions_of_run(
         base = [boot for boot in boots if boot.arm == each.base.name]
         head = [boot for boot in boots if boot.arm == each.head.name]
         differing = differing_functions(images.get(each.head.name))
-        changed = {id(row) for row in each.changed_rows()}
         for row in each.primary_rows() if base and head else ():
             of_row = row_functions(
                 row,
                 list(_of_boots(row, base)),
                 list(_of_boots(row, head)),
-                changed=id(row) in changed,
                 differing=differing,
             )
             if of_row is not None:

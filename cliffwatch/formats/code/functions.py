@@ -6,6 +6,7 @@ from msgspec import Meta
 
 from cliffwatch.formats.code.function_counts import MOST_FUNCTIONS, CodeObject
 from cliffwatch.formats.values import Name, Number, OfCase, Part
+from cliffwatch.formats.verdicts import Verdict
 
 
 class FunctionRecord(Part, frozen=True, kw_only=True):
@@ -30,8 +31,8 @@ class MoveRecord(Part, frozen=True, kw_only=True):
 class CaseFunctionsRecord(OfCase, frozen=True, kw_only=True):
     """Why a row changed. `base` and `head` are the instructions for an operation that the metric's values say, `summed` the change of all
     functions together, `band` what equal kernels may differ by. `explained`: the functions add up to the change within 2 % of it, or
-    0.05 % of `base`. `functions` are those that changed by more than `band`, the largest change first. Of a row that is `unchanged` they are functions whose
-    code differs and whose instructions for a call do. `by_call`: their `base` and `head` are instructions of a call, as the operations of the case are not known.
+    0.05 % of `base`. `functions` are those that changed by more than `band`, the largest change first. Of a row that reports no change, whose verdict is `hidden_in`, they are
+    functions whose code differs and whose instructions for a call do; null of one that changed. `by_call`: their `base` and `head` are instructions of a call, as the operations of the case are not known.
     """
 
     metric: Name
@@ -43,5 +44,5 @@ class CaseFunctionsRecord(OfCase, frozen=True, kw_only=True):
     explained: bool
     functions: Annotated[tuple[FunctionRecord, ...], Meta(max_length=MOST_FUNCTIONS)]
     moves: Annotated[tuple[MoveRecord, ...], Meta(max_length=MOST_FUNCTIONS)] = ()
-    unchanged: bool = False
+    hidden_in: Verdict | None = None
     by_call: bool = False

@@ -77,8 +77,8 @@ def functions_of_rows(
     found: dict[tuple[str, RowKey], CaseFunctions] = {}
     for row in (*changed[:_MOST_ROWS], *others[:_MOST_OTHERS]):
         ours, theirs = (list(_of_row(row, of_side)) for of_side in counts)
-        functions = row_functions(row, ours, theirs, changed=id(row) in known, differing=differing)
-        if functions is not None and (functions.unchanged or id(row) in known):
+        functions = row_functions(row, ours, theirs, differing=differing)
+        if functions is not None and (functions.hidden_in or id(row) in known):
             found[compared.head.name, (row.case, row.metric)] = functions.of_most(_MOST_FUNCTIONS)
     return found
 

@@ -13,7 +13,6 @@ from cliffwatch.comparing.attribution.operations import OperationCounts, operati
 from cliffwatch.comparing.attribution.per_call import differing_functions
 from cliffwatch.comparing.attribution.programs import ProgramBlock, program_blocks
 from cliffwatch.comparing.attribution.row import row_functions
-from cliffwatch.comparing.comparison import CHANGES
 from cliffwatch.formats.code.differences import ArmCode
 from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.reports.styles import plain
@@ -68,8 +67,7 @@ def functions_of(
         return None
     case = CaseKey(row.suite, row.benchmark, tuple(row.params.items()))
     base, head = (list(_instructions(transaction, case, row.unit, each)) for each in (sides.base, sides.head))
-    changed = row.verdict in CHANGES
-    found = row_functions(row, base, head, changed=changed, differing=differing_functions(image))
+    found = row_functions(row, base, head, differing=differing_functions(image))
     return None if found is None else block_of(case, found, _code(image), most=_MOST_FUNCTIONS)
 
 
