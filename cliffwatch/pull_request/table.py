@@ -1,6 +1,6 @@
 """The table of a comment: a column for each target, a line for each case or stretch of a sweep that is news."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from cliffwatch.comparing.comparison import CHANGES, ComparisonSet
@@ -41,10 +41,11 @@ def news_table(news: News, rows: Sequence[Across], *, most: int, skip: int = 0) 
     boots = ["boots", *(_boots(each.compared) for each in news.measured)]
     widths = _widths([heads, *cells, boots, control])
     lines = [_line(heads, widths), "-|-".join("-" * width for width in widths)]
+    measures = _measures(news)
     last: _Kind | None = None
     for (kind, _, _), texts in zip(shown, cells, strict=True):
         if kind != last:
-            lines.append(_title(kind, _measures(news, kind)) + " |" * len(news.targets))
+            lines.append(_title(kind, measures[kind]) + " |" * len(news.targets))
             last = kind
         lines.append(_line(texts, widths))
     lines += [_line(boots, widths), _line(control, widths)]
@@ -79,12 +80,15 @@ def _kind(row: Across) -> _Kind:
     return row.suite, row.benchmark, row.metric, row.unit
 
 
-def _measures(news: News, kind: _Kind) -> Sequence[tuple[str, str]]:
-    """Metric and unit of all cells of a kind, its own first: icount has instructions where others have a time."""
-    return list(dict.fromkeys(each for row in news.rows if _kind(row) == kind for each in row.measures))
+def _measures(news: News) -> dict[_Kind, dict[tuple[str, str], None]]:
+    """Metric and unit of all cells of each kind, its own first: icount has instructions where others have a time."""
+    found: dict[_Kind, dict[tuple[str, str], None]] = {}
+    for row in news.rows:
+        found.setdefault(_kind(row), {}).update(dict.fromkeys(row.measures))
+    return found
 
 
-def _title(kind: _Kind, measures: Sequence[tuple[str, str]]) -> str:
+def _title(kind: _Kind, measures: Iterable[tuple[str, str]]) -> str:
     said = ", ".join(
         dict.fromkeys(word(text) for pair in measures for text in (pair[0].replace("-", " "), pair[1]) if text)
     )

@@ -52,7 +52,7 @@ def test_rows_of_the_same_cases_are_replaced_and_noisy_ones_left_out(
 ) -> None:
     monkeypatch.setattr(measure_aa, "suites_folder", lambda: tmp_path)
     (row,) = measure_aa._repeated([run_of([100.0], [101.0])])
-    noisy = row._replace(case="no-such-benchmark")
+    noisy = row._replace(case="lpm-trie-insert")
 
     assert measure_aa._write([row, noisy]) == 1
     assert measure_aa._write([row._replace(difference=0.5), row._replace(metric="throughput")]) == 2

@@ -15,7 +15,7 @@ from cliffwatch_service.refusal import not_found
 from cliffwatch_service.web.compare.columns import Column, Rows
 from cliffwatch_service.web.layout.drawing import Scale, bar
 from cliffwatch_service.web.layout.intervals import interval_words
-from cliffwatch_service.web.layout.wording import MARKS, tone
+from cliffwatch_service.web.layout.wording import MARKS, measure, tone
 
 
 class Cell(NamedTuple):
@@ -94,12 +94,8 @@ def table_row(row: Across, columns: Sequence[Column], scale: Scale) -> TableRow:
 def _measure(row: Across) -> str:
     """`hits-latency in ns/op, lower is better`; with another measure on some targets that too: `; insns/op`."""
     better = next((cell.better for cell in row.cells if cell and cell.metric == row.metric), None)
-    others = "".join(f"; {_metric_words(metric, unit)}" for metric, unit in row.measures[1:])
-    return f"{_metric_words(row.metric, row.unit)}{f', {better} is better' if better else ''}{others}"
-
-
-def _metric_words(metric: str, unit: str) -> str:
-    return metric if not unit or metric == unit else f"{metric} in {unit}"
+    others = "".join(f"; {measure(metric, unit)}" for metric, unit in row.measures[1:])
+    return f"{measure(row.metric, row.unit)}{f', {better} is better' if better else ''}{others}"
 
 
 def _cell(row: ComparisonRow | None, index: int, column: Column, scale: Scale) -> Cell:

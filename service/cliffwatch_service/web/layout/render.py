@@ -23,7 +23,7 @@ from cliffwatch_service.web.layout.assets import asset
 from cliffwatch_service.web.layout.intervals import interval_words
 from cliffwatch_service.web.layout.links import commit_page
 from cliffwatch_service.web.layout.session import Visitor, own_address
-from cliffwatch_service.web.layout.wording import ago, clock_time, lasting, mark, parameters, shortly, tone
+from cliffwatch_service.web.layout.wording import ago, clock_time, lasting, mark, measure, parameters, shortly, tone
 
 HEADERS = {
     "Content-Security-Policy": (
@@ -62,6 +62,7 @@ def _templates() -> Environment:
         "is_confirmed": is_confirmed,
         "query": query,
         "mark": mark,
+        "measure": measure,
         "between_measurements": BETWEEN_MEASUREMENTS,
         "tone": tone,
         "mean_interval": interval_words(MEAN_LEVEL),

@@ -33,6 +33,11 @@ def parameters(params: Mapping[str, str] | Sequence[Sequence[str]]) -> str:
     return ", ".join(f"{name}={value}" for name, value in pairs)
 
 
+def measure(metric: str, unit: str) -> str:
+    """`hits-latency in ns/op`; the metric alone where it says its unit, or has none."""
+    return metric if not unit or metric == unit else f"{metric} in {unit}"
+
+
 def shortly(commit: str | None) -> str:
     return (commit or "–")[:12]
 
