@@ -114,6 +114,11 @@ def test_cost_that_only_moved_is_said() -> None:
     assert said == "unchanged; moved between functions, net 0"
 
 
+def test_of_cost_that_moved_the_net_is_said() -> None:
+    said = sentence([boot({RESERVE: 112.0})], [boot({RESERVE: 12.0, SUBMIT: 105.0})], RESERVE, SUBMIT)
+    assert said == "unchanged; moved between functions, net +5.00"
+
+
 def test_calls_of_an_operation_stand_beside_the_function() -> None:
     twice = {RESERVE: 2.0}
     found = row_functions(

@@ -18,7 +18,9 @@ NOTHING = Wishes("", "", "", {})
 ENTRIES, CPUS = ("1000", "10000", "40000"), ("8", "64")
 
 
-def read(platform: str, mode: Mode, factor: float, **more: tuple[str, ...]) -> Any:
+def read(
+    platform: str, mode: Mode, factor: float, *, measure: str = "ns/element", **more: tuple[str, ...]
+) -> Any:
     """A platform whose values are `factor` for each entry and CPU, in cases of these parameters."""
     values = {"entries": ENTRIES, "possible-cpus": CPUS, "value": ("8",), **more}
     rows = []
@@ -26,7 +28,7 @@ def read(platform: str, mode: Mode, factor: float, **more: tuple[str, ...]) -> A
         params = dict(zip(values, chosen, strict=True))
         centre = factor * (int(params["entries"]) / 1000 + int(params["possible-cpus"]))
         rows.append(
-            ArmPointRow([list(each) for each in params.items()], "ns/element", "ns/element", 7, centre, None, None)
+            ArmPointRow([list(each) for each in params.items()], measure, measure, 7, centre, None, None)
         )
     return platform, mode, MeasuredArmRow(id=1, run="a" * 32), rows
 
@@ -61,6 +63,22 @@ def test_modes_are_never_set_against_each_other() -> None:
     assert [each.beside for each in shown.blocks] == [None, None, "amd-rome"]
     assert shown.difference(shown.blocks[1], ("1000", "8")) is None
     assert shown.difference(shown.blocks[2], ("1000", "8")) == pytest.approx(1.0)
+
+
+def test_instructions_stand_beside_the_time_that_hardware_has() -> None:
+    hardware = read("amd-rome", "walltime", 1.0)
+    counting = read("emulated-x86-64", "icount", 9.0, measure="insns/op")
+    shown = table(counting, hardware)
+
+    assert [(each.metric, len(each.cells)) for each in shown.blocks] == [("insns/op", 6), ("ns/element", 6)]
+    assert shown.metrics == ["ns/element", "insns/op"]
+
+
+def test_what_says_nothing_of_an_operation_has_no_instructions_beside_it() -> None:
+    memory = read("amd-rome", "walltime", 1.0, measure="MiB")
+    counting = read("emulated-x86-64", "icount", 9.0, measure="insns/op")
+
+    assert [len(each.cells) for each in table(memory, counting, wishes=Wishes("MiB", "", "", {})).blocks] == [6, 0]
 
 
 def test_another_parameter_is_held_and_can_be_chosen() -> None:

@@ -46,6 +46,9 @@ def code_of_arm(image: "ArmCode") -> CodeOfArm:
     )
 
 
+_MOVED = 0.1
+"""The share of the largest change that is left where cost went from one function to others."""
+
 _OBJECTS = {"kernel": "", "bpf": "BPF", "user": "user space"}
 
 
@@ -202,9 +205,11 @@ def _sentence(found: "CaseFunctions") -> str:
 
 def _call_words(found: "CaseFunctions") -> str:
     """`__bpf_ringbuf_reserve +2.00 instructions per call`, or that cost went from one function to others."""
-    total = sum(each.change for each in found.changes)
-    if len(found.changes) > 1 and abs(total) <= LEAST_OF_A_CALL and not found.by_call:
-        return "moved between functions, net 0"
+    changes = [each.change for each in found.changes]
+    total, largest = sum(changes), max(map(abs, changes))
+    if min(changes) < 0 < max(changes) and abs(total) <= _MOVED * largest and not found.by_call:
+        net = "0" if abs(total) <= LEAST_OF_A_CALL else f"{total:+.2f}"
+        return f"moved between functions, net {net}"
     first, *others = found.changes
     more = f", and {counted(len(others), 'function')} more" if others else ""
     per_call = (first.base, first.head) if found.by_call else first.per_call

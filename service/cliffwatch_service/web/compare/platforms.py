@@ -10,6 +10,7 @@ from psycopg import Connection
 
 from cliffwatch.catalogue.load import load_catalogue
 from cliffwatch.comparing.ordering import natural_key
+from cliffwatch.parsers.per_operation import INSTRUCTIONS, nanoseconds
 from cliffwatch.samples import CaseKey, Mode
 from cliffwatch_service.compare.naming import revision_named
 from cliffwatch_service.http.context import ServiceHere
@@ -32,13 +33,17 @@ ALL = ""
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """What one platform and mode read; `cells` by row and column. `beside` is the first platform of its mode, beside whose values its own stand;
-    None for that one.
+    """What one platform and mode read; `cells` by row and column.
+
+    metric, unit: the page's, or the instructions of an operation where this block has these and not the time that the others have
+    beside: the first platform of its mode, beside whose values its own stand; None for that one
     """
 
     platform: str
     mode: Mode
     run: str
+    metric: str
+    unit: str
     cells: Mapping[tuple[str, str], ArmPointRow]
     beside: str | None
 
@@ -150,9 +155,8 @@ def side_by_side(named: tuple[str, str], measured: Measured, wishes: Wishes) -> 
     """The table for what was measured, by the wishes that can be met. Rows are, where nobody says, over the parameter with the most values."""
     metrics = _metrics(named, measured)
     metric = wishes.metric if wishes.metric in metrics else metrics[0]
-    taken = [
-        (platform, mode, arm, [row for row in rows if row.metric == metric]) for platform, mode, arm, rows in measured
-    ]
+    unit = next((row.unit for _, _, _, rows in measured for row in rows if row.metric == metric), "")
+    taken = [(platform, mode, arm, _of_metric(rows, metric, unit)) for platform, mode, arm, rows in measured]
     every = [_params(row) for _, _, _, rows in taken for row in rows]
     values = {
         name: sorted({params[name] for params in every if name in params}, key=natural_key)
@@ -167,12 +171,13 @@ def side_by_side(named: tuple[str, str], measured: Measured, wishes: Wishes) -> 
     blocks: list[Block] = []
     for platform, mode, arm, rows in taken:
         first = next((each.platform for each in blocks if each.mode == mode), None)
-        blocks.append(Block(platform, mode, arm.run, _cells(rows, down, across, fixed), beside=first))
+        own = (rows[0].metric, rows[0].unit) if rows else (metric, unit)
+        blocks.append(Block(platform, mode, arm.run, *own, _cells(rows, down, across, fixed), beside=first))
     places = {place for block in blocks for place in block.cells}
     return SideBySide(
         metric=metric,
         metrics=metrics,
-        unit=next((row.unit for _, _, _, rows in taken for row in rows), ""),
+        unit=unit,
         down=down,
         across=across,
         varying=varying,
@@ -184,16 +189,24 @@ def side_by_side(named: tuple[str, str], measured: Measured, wishes: Wishes) -> 
     )
 
 
+def _of_metric(rows: Sequence[ArmPointRow], metric: str, unit: str) -> list[ArmPointRow]:
+    """The rows of a metric, or of the instructions that stand for a time or rate where hardware has that and a count has not."""
+    found = [row for row in rows if row.metric == metric]
+    if found or nanoseconds(1.0, unit) is None:
+        return found
+    return [row for row in rows if row.metric == INSTRUCTIONS]
+
+
 def _params(row: ArmPointRow) -> dict[str, str]:
     return {name: value for name, value in row.params}  # noqa: C416 - pairs are lists here, which dict() has no type for
 
 
 def _metrics(named: tuple[str, str], measured: Measured) -> list[str]:
-    """Those that decide first, as the catalogue has them."""
+    """Those that decide first, as the catalogue has them; instructions after the time beside which they stand."""
     rows = [(mode, row) for _, mode, _, rows in measured for row in rows]
     catalogue, case = load_catalogue(), CaseKey(*named)
     decides = {row.metric: catalogue.traits(case, row.metric, row.unit, mode).primary for mode, row in rows}
-    return sorted(decides, key=lambda metric: (not decides[metric], natural_key(metric)))
+    return sorted(decides, key=lambda metric: (not decides[metric], metric == INSTRUCTIONS, natural_key(metric)))
 
 
 def _fixed(every: Sequence[Mapping[str, str]], names: Sequence[str], wished: Mapping[str, str]) -> dict[str, str]:
