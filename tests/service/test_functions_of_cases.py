@@ -176,3 +176,15 @@ def test_code_that_comes_after_the_comparison_is_in_the_next_one(running: Any, r
     upload_run(running.client("upload"), results, "emulator-1")
 
     assert functions_of(running, uploaded.run) == {"bpf_local_storage_lookup"}
+
+
+def test_a_case_shows_where_its_instructions_are_executed(running: Any, results: Path) -> None:
+    """Base over head on one scale; the function that went out of line is in head alone."""
+    text = page_of(running, results)
+    base, head = re.findall(r'<div class="side">.*?</svg> ?</div>', text)
+
+    assert "kernel" in base
+    assert "<title>bpf_local_storage_lookup: base 0.00, head 12" in head
+    assert "bpf_local_storage_lookup" not in base
+    assert re.search(r'class="more"[^>]*/><text x="4" y="14">bpf_local_storage_lookup<', head)
+    assert re.search(r"kernel [\d.]+ to [\d.]+, BPF programs ([\d.]+) to \1", text)

@@ -18,18 +18,14 @@ NOTHING = Wishes("", "", "", {})
 ENTRIES, CPUS = ("1000", "10000", "40000"), ("8", "64")
 
 
-def read(
-    platform: str, mode: Mode, factor: float, *, measure: str = "ns/element", **more: tuple[str, ...]
-) -> Any:
+def read(platform: str, mode: Mode, factor: float, *, measure: str = "ns/element", **more: tuple[str, ...]) -> Any:
     """A platform whose values are `factor` for each entry and CPU, in cases of these parameters."""
     values = {"entries": ENTRIES, "possible-cpus": CPUS, "value": ("8",), **more}
     rows = []
     for chosen in product(*values.values()):
         params = dict(zip(values, chosen, strict=True))
         centre = factor * (int(params["entries"]) / 1000 + int(params["possible-cpus"]))
-        rows.append(
-            ArmPointRow([list(each) for each in params.items()], measure, measure, 7, centre, None, None)
-        )
+        rows.append(ArmPointRow([list(each) for each in params.items()], measure, measure, 7, centre, None, None))
     return platform, mode, MeasuredArmRow(id=1, run="a" * 32), rows
 
 

@@ -58,13 +58,13 @@ def row_functions(
     if any(boot.whole for boot in (*base, *head)):
         calls = changed_calls(base, head, differing)
         return functions_by_call(calls, measured=(measured[0], measured[1]), hidden_in=hidden_in) if calls else None
-    base, head = _alike(base, head, least=SHARE_OF_CASE * measured[0])
+    base, head = with_same_objects(base, head, least=SHARE_OF_CASE * measured[0])
     found = case_functions(mean_of(base), mean_of(head), measured=(measured[0], measured[1]), band=band)
     changes = () if hidden_in is None else hidden_changes(base, head, differing, apart=(high - low) / 2)
     return replace(found, changes=changes, moves=(), hidden_in=hidden_in) if changes else found
 
 
-def _alike(base: Boots, head: Boots, *, least: float) -> tuple[Boots, Boots]:
+def with_same_objects(base: Boots, head: Boots, *, least: float) -> tuple[Boots, Boots]:
     """User space by object only where all boots know its objects, or none does: else what one boot calls bench and another a program would be a change."""
     lacking = {lacks_objects(boot.instructions, least) for boot in (*base, *head)}
     if len(lacking) == 1:

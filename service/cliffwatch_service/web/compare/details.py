@@ -8,7 +8,6 @@ from urllib.parse import quote
 
 from psycopg import Connection
 
-from cliffwatch.comparing.attribution.blocks import FunctionBlock
 from cliffwatch.comparing.attribution.programs import ProgramBlock
 from cliffwatch.formats.code.differences import ArmCode
 from cliffwatch.formats.comparison import ComparisonRow
@@ -23,7 +22,7 @@ from cliffwatch_service.ingest.stored_records import stored_record
 from cliffwatch_service.store import boots, runs, series
 from cliffwatch_service.store.series import SeriesRow
 from cliffwatch_service.store.trees import RevisionRow
-from cliffwatch_service.web.compare.functions import CountedSides, counted_sides, functions_of, programs_of
+from cliffwatch_service.web.compare.functions import CountedCase, CountedSides, counted_case, counted_sides, programs_of
 from cliffwatch_service.web.layout.drawing import Strip, strips
 from cliffwatch_service.web.layout.intervals import interval_words
 from cliffwatch_service.web.work.requests import Again, again_of
@@ -44,7 +43,7 @@ class Detail:
     """A cell, unfolded. `threshold` is from which size on its change is reported, `bounds` what the bounds of the change are, `counted` whether its
     values are;
     `series` is its digest, None where it has no history; `command` repeats the run. `image` is how the code of the kernels differs, `programs` are the
-    BPF programs of the case that do, `code` is whether what the case executes does.
+    BPF programs of the case that do, `instructions` what was counted of it, `code` is whether what the case executes does.
     """
 
     target: Target
@@ -61,7 +60,7 @@ class Detail:
     again: Again | None
     runs: Sequence[str]
     counted_sides: CountedSides | None
-    functions: FunctionBlock | None = None
+    instructions: CountedCase | None = None
     image: ArmCode | None = None
     programs: Sequence[ProgramBlock] = ()
     code: CodeOfCase | None = None
@@ -105,9 +104,9 @@ def detail_of(
     )
 
 
-def with_functions(transaction: Transaction, detail: Detail) -> Detail:
-    """With the functions behind the row, which are read from raw outputs, in transactions of their own."""
-    return replace(detail, functions=functions_of(transaction, detail.row, detail.counted_sides, detail.image))
+def with_instructions(transaction: Transaction, detail: Detail) -> Detail:
+    """With what was counted of the row, which is read from raw outputs, in transactions of its own."""
+    return replace(detail, instructions=counted_case(transaction, detail.row, detail.counted_sides, detail.image))
 
 
 def _samples(

@@ -9,10 +9,11 @@ from msgspec.structs import replace
 from psycopg import Connection
 
 from cliffwatch.comparing.attribution.blocks import CodeOfArm, FunctionBlock, block_of, code_of_arm
-from cliffwatch.comparing.attribution.operations import OperationCounts, operation_counts
+from cliffwatch.comparing.attribution.changes import SHARE_OF_CASE
+from cliffwatch.comparing.attribution.operations import OperationCounts, mean_of, operation_counts
 from cliffwatch.comparing.attribution.per_call import differing_functions
 from cliffwatch.comparing.attribution.programs import ProgramBlock, program_blocks
-from cliffwatch.comparing.attribution.row import row_functions
+from cliffwatch.comparing.attribution.row import row_functions, with_same_objects
 from cliffwatch.formats.code.differences import ArmCode
 from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.reports.styles import plain
@@ -21,6 +22,7 @@ from cliffwatch_service.compare.functions import boots_with_counts, counts_of_bo
 from cliffwatch_service.compare.pairing import Answer
 from cliffwatch_service.ingest.raw_outputs.storing import Transaction
 from cliffwatch_service.store import series
+from cliffwatch_service.web.layout.icicle import Icicle, icicle_of
 
 _MOST_BOOTS = 2
 """Of an arm: counts of equal kernels repeat to four digits."""
@@ -59,16 +61,37 @@ def _boots(connection: Connection[Any], series_id: int, arm: int, run: str) -> l
     return [CountedBoot(run, number, values[number]) for number in with_counts[:_MOST_BOOTS]]
 
 
-def functions_of(
+@dataclass(frozen=True, slots=True)
+class CountedCase:
+    """What a page shows of a row that was counted.
+
+    functions: those behind its change, or that an unchanged row hides; None where there are none
+    icicle: all of its instructions; None where its operations are not known
+    """
+
+    functions: FunctionBlock | None
+    icicle: Icicle | None
+
+
+def counted_case(
     transaction: Transaction, row: ComparisonRow | None, sides: CountedSides | None, image: ArmCode | None
-) -> FunctionBlock | None:
-    """What a page shows of a row that was counted. Archives are somebody's upload: what cannot be read of them is as if it were not there."""
+) -> CountedCase | None:
+    """None where a side was not counted.
+
+    Archives are somebody's upload: what cannot be read of them is as if it were not there.
+    """
     if row is None or sides is None:
         return None
     case = CaseKey(row.suite, row.benchmark, tuple(row.params.items()))
-    base, head = (list(_instructions(transaction, case, row.unit, each)) for each in (sides.base, sides.head))
+    base: Sequence[OperationCounts] = list(_instructions(transaction, case, row.unit, sides.base))
+    head: Sequence[OperationCounts] = list(_instructions(transaction, case, row.unit, sides.head))
+    if not base or not head:
+        return None
     found = row_functions(row, base, head, differing=differing_functions(image))
-    return None if found is None else block_of(case, found, _code(image), most=_MOST_FUNCTIONS)
+    block = None if found is None else block_of(case, found, _code(image), most=_MOST_FUNCTIONS)
+    least = SHARE_OF_CASE * sum(base[0].instructions.values())
+    base, head = with_same_objects(base, head, least=least)
+    return CountedCase(block, icicle_of(mean_of(base), mean_of(head)))
 
 
 def programs_of(row: ComparisonRow | None, image: ArmCode | None) -> tuple[ProgramBlock, ...]:

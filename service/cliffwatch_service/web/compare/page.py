@@ -27,7 +27,7 @@ from cliffwatch_service.store.trees import RevisionRow
 from cliffwatch_service.web.compare.arms import run_of_other_arms, show_arms
 from cliffwatch_service.web.compare.columns import targets_of
 from cliffwatch_service.web.compare.conditions import conditions
-from cliffwatch_service.web.compare.details import detail_of, with_functions
+from cliffwatch_service.web.compare.details import detail_of, with_instructions
 from cliffwatch_service.web.compare.formats import FORMS, MEDIA_TYPES, wanted_form, written
 from cliffwatch_service.web.compare.lines import row_at
 from cliffwatch_service.web.compare.not_measured import not_measured
@@ -281,6 +281,6 @@ def show_case(
             detail_of(connection, row, cell, target, answer, paired.head)
             for cell, target, answer in zip(row.cells, targets_of(answers), answers, strict=True)
         ]
-    details = [with_functions(service.transaction, detail) for detail in details]
+    details = [with_instructions(service.transaction, detail) for detail in details]
     template = "compare/case_fragment.html" if request.headers.get("hx-request") else "compare/case.html"
     return page(request, visitor, template, pair=pair, row=row, details=details, head=paired.head)
