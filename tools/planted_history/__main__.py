@@ -1,12 +1,13 @@
 """Makes a history of 40 commits of which three change speed, and checks whether `cliffwatch bisect` names them.
 
-    python tools/planted_history TREE --seed N --out FOLDER [--patches FOLDER] [--small | --two-sides] [--bisect] [--cache DIR]
+    python tools/planted_history TREE --seed N --out FOLDER [--patches FOLDER] [--small | --two-sides | --code] [--bisect] [--cache DIR]
 
 TREE is a linux repository, folder or archive. FOLDER/linux.git gets the history (branches `base` and `planted`) and FOLDER/truth.json what is
 planted where, which nothing reads but the check at the end. 40 commits: one for each patch, three by default and one of them inside a merge; ten that move kernel text
 off the measured paths, twenty that touch drivers and their headers, five of comments alone, one that breaks the build and one that is reverted;
 besides them the fix, the revert and the merge. With --small four, of which one is planted. With --two-sides a merge of six, by the patches of tests/data/two-sides: one
-side makes a case slower by 3 %, the other one the same case faster by 2 %. With --bisect the check: one bisection of all cases that the patches change, which ends
+side makes a case slower by 3 %, the other one the same case faster by 2 %. With --code the patches of tests/data/planted-code, which are code
+of a few instructions in ring buffers, bloom filter and strncmp, and all cases of these suites. With --bisect the check: one bisection of all cases that the patches change, which ends
 with 1 where it names anything but what was planted.
 """
 
@@ -35,13 +36,16 @@ CASES = (
 )
 SUITES = "local-storage,harness"
 TWO_SIDES = ROOT / "tests/data/two-sides"
+CODE = ROOT / "tests/data/planted-code"
+SUITES_OF_CODE = "ringbufs,bloom,strncmp"
 
 
 def main() -> int:
     options = _options()
-    patches = sorted((TWO_SIDES if options.two_sides else options.patches).glob("*.patch"))
+    folder = TWO_SIDES if options.two_sides else CODE if options.code else options.patches
+    patches = sorted(folder.glob("*.patch"))
     if not patches:
-        print(f"there is no patch (*.patch) in {options.patches}", file=sys.stderr)
+        print(f"there is no patch (*.patch) in {folder}", file=sys.stderr)
         return 2
     options.out.mkdir(parents=True, exist_ok=True)
     history = _made(options, patches[: 1 if options.small else None])
@@ -66,6 +70,7 @@ def _options() -> argparse.Namespace:
     sizes = parser.add_mutually_exclusive_group()
     sizes.add_argument("--small", action="store_true")
     sizes.add_argument("--two-sides", action="store_true")
+    sizes.add_argument("--code", action="store_true")
     parser.add_argument("--bisect", action="store_true")
     parser.add_argument("--cache", type=Path, default=default_cache())
     return parser.parse_args()
@@ -88,8 +93,9 @@ def _made(options: argparse.Namespace, patches: list[Path]) -> History | Failure
 
 def _checked(options: argparse.Namespace, history: History) -> int:
     """Bisects as a user does, by the command alone, and holds what it names against what was planted."""
-    cases = [word for case in CASES[: 1 if options.two_sides else None] for word in ("--case", case)]
-    suites = SUITES.partition(",")[0] if options.two_sides else SUITES
+    named = () if options.code else CASES[:1] if options.two_sides else CASES
+    cases = [word for case in named for word in ("--case", case)]
+    suites = SUITES_OF_CODE if options.code else SUITES.partition(",")[0] if options.two_sides else SUITES
     argv = [str(Path(sys.executable).parent / "cliffwatch"), "bisect", "--tree", str(options.out / "linux.git")]
     argv += ["--good", "base", "--bad", "planted", "--suite", suites, "--mode", "icount", *cases]
     argv += ["--cache", str(options.cache), "--out", str(options.out / "bisection")]
