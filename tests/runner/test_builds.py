@@ -218,6 +218,25 @@ def test_all_missing_tools_are_told_at_once() -> None:
     assert {"no-gcc is missing", "no-clang-7 is missing", "no-pahole is missing"} <= {each.message for each in missing}
 
 
+def test_a_tool_that_is_there_and_does_not_run_is_not_told_as_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither is an older clang taken for it, nor the plain name that nobody installed."""
+    for name in ("clang-30", "llc-30", "llvm-strip-30"):
+        tool = tmp_path / name
+        tool.write_text("#!/bin/sh\necho 'cannot map its libraries' >&2\nexit 127\n")
+        tool.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+    missing = find_toolchain(ToolChoice(cc=None, clang=None, pahole=None, build_image=None))
+
+    assert isinstance(missing, tuple)
+    broken = {each.message: each.evidence for each in missing if "-30" in each.message}
+    assert "clang-30 is installed, but `clang-30 --version` fails with status 127" in broken
+    assert len(broken) == 3
+    assert all("cannot map its libraries" in each for each in broken.values())
+
+
 def test_an_import_of_the_same_content_is_the_same_commit(tmp_path: Path) -> None:
     one, two = (open_tree(str(FAKELINUX), tmp_path / name, "own") for name in ("one", "two"))
     assert isinstance(one, Tree)

@@ -121,8 +121,10 @@ def _llvm_suffix(choice: ToolChoice) -> str:
         return match[1] if match else ""
     if choice.build_image is not None:
         return _newest_llvm(_programs_of(choice.build_image))
-    whole = next((llvm for llvm in installed_llvms() if llvm.whole), None)
-    return whole.suffix if whole is not None else ""
+    found = installed_llvms()
+    # Without a whole one the newest is asked again, so that the failure names what it lacks.
+    chosen = next((llvm for llvm in found if llvm.whole), found[0] if found else None)
+    return chosen.suffix if chosen is not None else ""
 
 
 def _newest_llvm(programs: Collection[str]) -> str:
@@ -153,8 +155,10 @@ def ask(name: str, program: str, image: str | None = None) -> Tool | Failure:
         ended = process.run([*engine, program, "--version"], deadline=_ASK_SECONDS * (5 if image else 1))
     except OSError:
         return _missing(name, program, image)
-    if not ended.ok:
+    if not ended.ok and image is not None:
         return _missing(name, program, image)
+    if not ended.ok:
+        return _broken(program, ended)
     lines = [line.strip() for line in ended.output.splitlines() if line.strip()]
     # LLVM's tools begin with the project's name and print the version on a later line.
     line = next((line for line in lines if version_in(line)), lines[0] if lines else "")
@@ -178,6 +182,16 @@ def _missing(name: str, program: str | None = None, image: str | None = None) ->
         whose="host",
         message=f"{program or name} is missing",
         next_step=f"install {package}, or run `make packages`",
+    )
+
+
+def _broken(program: str, ended: process.Finished) -> Failure:
+    how = "does not answer" if ended.timed_out else f"fails with status {ended.status}"
+    return Failure(
+        whose="host",
+        message=f"{program} is installed, but `{program} --version` {how}",
+        next_step=f"run `{program} --version` as this user, and install {program} again if it fails there too",
+        evidence=ended.output[-2000:],
     )
 
 

@@ -13,11 +13,11 @@ from cliffwatch.reports.styles import plain
 
 _PARTS: Mapping[CodeObject, str] = {"kernel": "kernel", "bpf": "BPF programs", "user": "user space"}
 _NARROWEST = 0.5
-"""Per cent of the larger side; narrower functions of a part are drawn as one."""
+"""Per cent of the larger side. Narrower functions of a part are drawn as one box."""
 _LABELLED = 3.0
-"""Per cent of the larger side; a narrower box has a title alone."""
+"""Per cent of the larger side. Narrower boxes have a title and no label."""
 _CHANGED = 0.005
-"""Fraction of the larger side; a function or part that differs by more is coloured."""
+"""Fraction of the larger side. Boxes that differ by more are coloured."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +82,7 @@ def _boxes(
     functions: Sequence[Function],
     whole: float,
 ) -> Iterator[Box]:
-    """Functions in the same order on both sides, so that what moved is seen."""
+    """The boxes of one side. Functions have the same order on both sides, so that a move is visible."""
     ours, theirs = both
     total = (sum(ours.values()), sum(theirs.values()))
     yield _box(0, 0.0, sum(side.values()), "all", total, whole)
