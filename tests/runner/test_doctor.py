@@ -180,6 +180,13 @@ def test_the_cache_must_run_programs(good: HostFacts) -> None:
     assert (noexec.status, "noexec" in noexec.finding) == ("fail", True)
 
 
+def test_a_tool_that_prints_no_version_is_not_told_as_missing(good: HostFacts) -> None:
+    silent = Llvm(suffix="-19", clang="", llc=None, llvm_strip="19.1.7")
+    check = next(each for each in checks(replace(good, llvms=(silent,))) if each.name == "llvm")
+
+    assert check.finding == "clang-19 prints no version, llc missing, llvm-strip 19.1.7"
+
+
 def test_clang_needs_tools_of_its_own_version(good: HostFacts) -> None:
     mixed = Llvm(suffix="", clang="19.1.7", llc="14.0.6", llvm_strip="19.1.7")
     whole = Llvm(suffix="-14", clang="14.0.6", llc="14.0.6", llvm_strip="14.0.6")

@@ -81,9 +81,13 @@ def _llvm_finding(llvms: tuple[Llvm, ...], whole: Llvm | None) -> str:
     if not llvms:
         return "clang is not installed"
     first = llvms[0]
-    return (
-        f"clang{first.suffix} {first.clang}, llc {first.llc or 'missing'}, llvm-strip {first.llvm_strip or 'missing'}"
-    )
+    tools = ((f"clang{first.suffix}", first.clang), ("llc", first.llc), ("llvm-strip", first.llvm_strip))
+    return ", ".join(f"{name} {_version_words(version)}" for name, version in tools)
+
+
+def _version_words(version: str | None) -> str:
+    """An empty version is a program that is there and prints none."""
+    return "missing" if version is None else version or "prints no version"
 
 
 def pahole(facts: HostFacts) -> Check:
