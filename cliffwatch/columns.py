@@ -64,7 +64,9 @@ class Columns(NamedTuple):
             values=self.values[chosen],
             resolutions=self.resolutions[chosen],
             places=self.places[chosen],
-            readings=None if readings is None else [readings[value] for value in np.flatnonzero(chosen).tolist()],
+            readings=None
+            if readings is None
+            else [readings[value] for value in np.flatnonzero(chosen).tolist()],
         )
 
     def followed_by(self, others: Sequence["Columns"]) -> "Columns":
@@ -78,7 +80,9 @@ class Columns(NamedTuple):
                 index=np.concatenate([arm.boots.index for arm in arms]),
                 block=np.concatenate([arm.boots.block for arm in arms]),
                 confirms=np.concatenate([arm.boots.confirms for arm in arms]),
-                layouts=tuple(each for arm in arms for each in arm.boots.layouts or (None,) * len(arm.boots.index))
+                layouts=tuple(
+                    each for arm in arms for each in arm.boots.layouts or (None,) * len(arm.boots.index)
+                )
                 if any_layouts
                 else (),
             ),
@@ -106,7 +110,9 @@ class BootsOfColumns(Sequence[Boot]):
     are not known.
     """
 
-    def __init__(self, columns: Columns, order: Places, outcomes: Sequence[tuple[CaseOutcome, ...]] = ()) -> None:
+    def __init__(
+        self, columns: Columns, order: Places, outcomes: Sequence[tuple[CaseOutcome, ...]] = ()
+    ) -> None:
         self.columns = columns
         self.outcomes = outcomes
         self._order = order
@@ -245,7 +251,9 @@ def columns_of(boots: Sequence[Boot]) -> Columns:
             quick = (id(sample.case), sample.metric, sample.unit)
             number = known.get(quick)
             if number is None:
-                number = known[quick] = rows.setdefault(RowKey(sample.case, sample.metric, sample.unit), len(rows))
+                number = known[quick] = rows.setdefault(
+                    RowKey(sample.case, sample.metric, sample.unit), len(rows)
+                )
             numbers.append(number)
     row_of = np.array(numbers, dtype=np.intp)
     order = np.argsort(row_of, kind="stable")

@@ -28,7 +28,9 @@ def target_named(text: str) -> tuple[str, Mode] | None:
 Better = Literal["higher", "lower"]
 Assume = Literal["nothing", "exact"]
 Stage = Literal["screen", "confirm"]
-CaseStatus = Literal["ok", "failed", "refused", "panic", "timeout", "unsupported", "not-run", "unchanged-build"]
+CaseStatus = Literal[
+    "ok", "failed", "refused", "panic", "timeout", "unsupported", "not-run", "unchanged-build"
+]
 
 
 MACHINE = (
@@ -201,7 +203,9 @@ class Arm:
     def told(self) -> tuple[str, ...]:
         """The warnings, and what is lost in sentences: for formats that have no place for it."""
         lost = (
-            f"{case} {metric}: {reason}" for (case, metric), why in self.lost.items() for reason in dict.fromkeys(why)
+            f"{case} {metric}: {reason}"
+            for (case, metric), why in self.lost.items()
+            for reason in dict.fromkeys(why)
         )
         return (*self.warnings, *lost)
 

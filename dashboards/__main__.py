@@ -49,7 +49,9 @@ def _written(dashboard: Dashboard) -> dict[str, Any]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--check", action="store_true")
     texts = made()
     known = {path.name: path.read_text() for path in GENERATED.glob("*.json")}

@@ -66,7 +66,9 @@ def kept_demonstration(cluster: EmbeddedPostgres, shared: Path) -> Iterator[Demo
             else:
                 filled = _filled(url, shared)
                 kept.write_bytes(pickle.dumps(filled))
-        yield Demonstration(cluster=cluster, template=psycopg.conninfo.conninfo_to_dict(url)["dbname"], filled=filled)
+        yield Demonstration(
+            cluster=cluster, template=psycopg.conninfo.conninfo_to_dict(url)["dbname"], filled=filled
+        )
 
 
 def _filled(url: str, data_dir: Path) -> Filled:

@@ -13,7 +13,9 @@ CLIFFWATCH = Path(sys.executable).parent / "cliffwatch"
 
 
 def git(tree: Path, *words: str) -> str:
-    return subprocess.run(["git", "-C", str(tree), *words], check=True, capture_output=True, text=True).stdout.strip()
+    return subprocess.run(
+        ["git", "-C", str(tree), *words], check=True, capture_output=True, text=True
+    ).stdout.strip()
 
 
 def write_demonstration_tree(folder: Path) -> tuple[str, str]:
@@ -22,7 +24,18 @@ def write_demonstration_tree(folder: Path) -> tuple[str, str]:
     assert found, "there is no kernel source under /usr/src: tools/install-packages.sh source"
     leave_out_root()
     mirror = default_cache() / "mirror.git"
-    argv = [str(CLIFFWATCH), "run", "--tree", str(found[-1]), "--base", "HEAD", "--head", "HEAD", "--patch", str(PATCH)]
+    argv = [
+        str(CLIFFWATCH),
+        "run",
+        "--tree",
+        str(found[-1]),
+        "--base",
+        "HEAD",
+        "--head",
+        "HEAD",
+        "--patch",
+        str(PATCH),
+    ]
     argv += ["--isolation", ISOLATION, "--mode", "icount", "--dry-run"]
     planned = subprocess.run(argv, check=True, capture_output=True, text=True)
     lines = [line.split() for line in planned.stdout.splitlines()]

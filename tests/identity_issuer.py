@@ -71,7 +71,9 @@ class Issuer:
         return {name: value for name, value in said.items() if value is not None}
 
     def identity(self, *, key: str = "first", kid: str | None = None, **changed: Any) -> str:
-        return jwt.encode(self.claims(**changed), rsa_key(key, BITS), algorithm="RS256", headers={"kid": kid or key})
+        return jwt.encode(
+            self.claims(**changed), rsa_key(key, BITS), algorithm="RS256", headers={"kid": kid or key}
+        )
 
     def job_address(self) -> str:
         """Where a job asks for its identity, as GitHub's runner says it."""

@@ -29,13 +29,23 @@ KCIDB = {
 
 def kcidb(status: str) -> str:
     """A second test beside one that is well."""
-    test = {"id": "a:2", "path": "y", "status": status, "log_excerpt": "it hung", "number": {"value": 5, "unit": "ns"}}
+    test = {
+        "id": "a:2",
+        "path": "y",
+        "status": status,
+        "log_excerpt": "it hung",
+        "number": {"value": 5, "unit": "ns"},
+    }
     return json.dumps({**KCIDB, "tests": [*KCIDB["tests"], test]})  # type: ignore[misc]  # a list
 
 
 # Base, head, and what every report must say of it.
 PROBLEMS: dict[str, tuple[str, str, str]] = {
-    "go: failed": (BOTH, go(GOOD + "--- FAIL: BenchmarkB\n    b_test.go:9: no such file\nFAIL\n"), "no such file"),
+    "go: failed": (
+        BOTH,
+        go(GOOD + "--- FAIL: BenchmarkB\n    b_test.go:9: no such file\nFAIL\n"),
+        "no such file",
+    ),
     "go: failed late": (
         BOTH,
         go(GOOD + "BenchmarkB-8 \t--- FAIL: BenchmarkB-8\n    b_test.go:9: no such file\nFAIL\n"),
@@ -82,16 +92,32 @@ PROBLEMS: dict[str, tuple[str, str, str]] = {
         VERISTAT + "a.o,p,success,1\na.o,q\n",
         "2 columns where",
     ),
-    "veristat: no number": (VERISTAT + "a.o,p,success,1\n", VERISTAT + "a.o,p,success,many\n", "'many' of total_insns"),
+    "veristat: no number": (
+        VERISTAT + "a.o,p,success,1\n",
+        VERISTAT + "a.o,p,success,many\n",
+        "'many' of total_insns",
+    ),
     "bench: cut off": (BENCH, BENCH.partition("Summary")[0], "it was cut off"),
     "bench: failed": (
         BENCH,
         "Setting up benchmark 'bloom-lookup'...\nlibbpf: failed to load object 'bloom'\n",
         "failed to load object",
     ),
-    "bench: summary says another": (BENCH, BENCH.replace("hits   10.000 ±", "hits   25.000 ±"), "the Summary says"),
-    "bench: unknown line": (BENCH, BENCH + "Hi all, here are numbers\n", "not a line that bench is known to print"),
-    "bencher: no value": ('{"a": {"latency": {"value": 3}}}', '{"a": {"latency": {"value": null}}}', "no finite value"),
+    "bench: summary says another": (
+        BENCH,
+        BENCH.replace("hits   10.000 ±", "hits   25.000 ±"),
+        "the Summary says",
+    ),
+    "bench: unknown line": (
+        BENCH,
+        BENCH + "Hi all, here are numbers\n",
+        "not a line that bench is known to print",
+    ),
+    "bencher: no value": (
+        '{"a": {"latency": {"value": 3}}}',
+        '{"a": {"latency": {"value": null}}}',
+        "no finite value",
+    ),
     "kcidb: failed": (kcidb("DONE"), kcidb("FAIL"), "it hung"),
     "kcidb: missed": (kcidb("DONE"), kcidb("MISS"), "it hung"),
     "csv: no row": (

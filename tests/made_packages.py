@@ -21,7 +21,9 @@ COMPRESSORS: Mapping[str, Callable[[bytes], bytes]] = {
 }
 
 OPTIONS = {
-    **dict.fromkeys(("X86_64", "BPF_SYSCALL", "BPF_JIT", "DEBUG_INFO_BTF", "PERF_EVENTS", "TMPFS", "DEVTMPFS"), "y"),
+    **dict.fromkeys(
+        ("X86_64", "BPF_SYSCALL", "BPF_JIT", "DEBUG_INFO_BTF", "PERF_EVENTS", "TMPFS", "DEVTMPFS"), "y"
+    ),
     **dict.fromkeys(("VIRTIO_PCI", "VIRTIO_CONSOLE", "UNIX", "MODULES", "BLK_DEV_INITRD"), "y"),
     **dict.fromkeys(("NET_9P_VIRTIO", "9P_FS", "OVERLAY_FS"), "m"),
     "INIT_ON_ALLOC_DEFAULT_ON": "y",
@@ -57,7 +59,9 @@ def vmlinux(folder: Path, *, types: bytes = BTF, inside: bytes = b"") -> bytes:
     (folder / "content").write_bytes(b"code of a made kernel\n" + kept + b"\0more code\n")
     (folder / "types").write_bytes(types)
     made = folder / "vmlinux"
-    subprocess.run(["objcopy", "-I", "binary", "-O", "elf64-x86-64", str(folder / "content"), str(made)], check=True)
+    subprocess.run(
+        ["objcopy", "-I", "binary", "-O", "elf64-x86-64", str(folder / "content"), str(made)], check=True
+    )
     if types:
         subprocess.run(["objcopy", "--add-section", f".BTF={folder / 'types'}", str(made)], check=True)
     return made.read_bytes()

@@ -38,7 +38,8 @@ PAGES = {
     "run": Named("NULL pointer dereference", links=("/runs", r"/runs/[0-9a-f]{32}")),
     "boot": Named("Outputs", links=("/revisions/9f1083cd5ad7", r"/runs/[0-9a-f]{32}", "/boots/2")),
     "output": Named(
-        "BUG: kernel NULL pointer", links=("/revisions/9f1083cd5ad7", r"/runs/[0-9a-f]{32}", "/boots/2/files/1/dmesg")
+        "BUG: kernel NULL pointer",
+        links=("/revisions/9f1083cd5ad7", r"/runs/[0-9a-f]{32}", "/boots/2/files/1/dmesg"),
     ),
     "queue": Named("Ended", "/queue"),
     "jobs": Named("running", "/jobs"),

@@ -86,7 +86,9 @@ def content_of(connection: psycopg.Connection[Any]) -> Content:
             stored = b"".join(bytes(part) for part in copied)
         if stored:
             rows[name] = stored
-    last = connection.execute("SELECT seqrelid::regclass::text, pg_sequence_last_value(seqrelid) FROM pg_sequence")
+    last = connection.execute(
+        "SELECT seqrelid::regclass::text, pg_sequence_last_value(seqrelid) FROM pg_sequence"
+    )
     return Content(rows=rows, sequences={name: value for name, value in last.fetchall() if value is not None})
 
 

@@ -93,7 +93,9 @@ class Running:
 
     def http(self, scope: str | None = "admin") -> httpx2.Client:
         headers = {} if scope is None else {"Authorization": f"Bearer {self.tokens[scope]}"}
-        return httpx2.Client(base_url=self.url, headers=headers, trust_env=False, timeout=300, verify=NO_AUTHORITIES)
+        return httpx2.Client(
+            base_url=self.url, headers=headers, trust_env=False, timeout=300, verify=NO_AUTHORITIES
+        )
 
     def get(self, path: str, scope: str | None = None, **params: Any) -> Any:
         with self.http(scope) as http:
@@ -134,7 +136,9 @@ class Running:
         )
         with self.service.transaction() as connection:
             follow_branch(connection, row, who="test", now=self.clock.now())
-            identity = trees.keep_branch(connection, trees.keep_tree(connection, tree, self.clock.now()), branch)
+            identity = trees.keep_branch(
+                connection, trees.keep_tree(connection, tree, self.clock.now()), branch
+            )
             line = [
                 trees.RevisionFacts(commit=commit, parents=[before] if before else [])
                 for before, commit in zip([None, *commits], commits, strict=False)
@@ -173,7 +177,13 @@ class Running:
         if token is None:
             token = f"of {host}"
             self.token(token, "work", host=host)
-        body = {"host": host, "platform": target[0], "modes": [target[1]], "isolation": "bubblewrap", "setups": True}
+        body = {
+            "host": host,
+            "platform": target[0],
+            "modes": [target[1]],
+            "isolation": "bubblewrap",
+            "setups": True,
+        }
         with self.http(token) as http:
             work: dict[str, Any] = http.post("/api/v1/offers", json=body).raise_for_status().json()
         assert (work["base"], work["head"]) == (base, head)

@@ -8,7 +8,11 @@ import numpy as np
 
 from cliffwatch.identities import run_digest
 
-BENCHMARKS = ("local-storage-cache-seq-get", "local-storage-cache-int-get", "local-storage-cache-hashmap-control")
+BENCHMARKS = (
+    "local-storage-cache-seq-get",
+    "local-storage-cache-int-get",
+    "local-storage-cache-hashmap-control",
+)
 PARAMETERS = {BENCHMARKS[0]: "nr_maps", BENCHMARKS[1]: "nr_maps", BENCHMARKS[2]: "hashmap_nr_keys_used"}
 
 
@@ -48,7 +52,13 @@ def run_of(
     logs = np.log(100) + np.random.default_rng(seed).normal(0, spread, (2, boots, cases))
     logs[1, :, 0] += np.log1p(shift)
     planned = [
-        {"index": 1 + 2 * block + number, "block": block, "arm": arm, "stage": "screen", "cases": list(range(cases))}
+        {
+            "index": 1 + 2 * block + number,
+            "block": block,
+            "arm": arm,
+            "stage": "screen",
+            "cases": list(range(cases)),
+        }
         for block in range(boots)
         for number, arm in enumerate(("base", "head"))
     ]
@@ -75,11 +85,16 @@ def run_of(
         "plan": {
             "seed": seed,
             "stages": None,
-            "cases": [{**key, "argv": [key["benchmark"]], "guest": {"cpus": 4, "memory_mib": None}} for key in keys],
+            "cases": [
+                {**key, "argv": [key["benchmark"]], "guest": {"cpus": 4, "memory_mib": None}} for key in keys
+            ],
             "boots": planned,
         },
         "left_out": [],
-        "host": {"cpu": {"model_name": "AMD EPYC 7502", "microcode": ["0x830107c"]}, "load_average": [0.1, 0.2, 0.3]},
+        "host": {
+            "cpu": {"model_name": "AMD EPYC 7502", "microcode": ["0x830107c"]},
+            "load_average": [0.1, 0.2, 0.3],
+        },
         "notes": [],
     }
     return MadeRun(record=record, host=host, logs=logs, digest=record_digest(record, host))
@@ -108,7 +123,11 @@ def run_of_cases(run: MadeRun, measured: Sequence[int], status: str, reason: str
     """The run with these cases alone."""
     plan = run.record["plan"]
     left = [
-        {**{name: case[name] for name in ("suite", "benchmark", "params")}, "status": status, "reason": reason}
+        {
+            **{name: case[name] for name in ("suite", "benchmark", "params")},
+            "status": status,
+            "reason": reason,
+        }
         for index, case in enumerate(plan["cases"])
         if index not in measured
     ]

@@ -8,7 +8,11 @@ import pytest
 from cliffwatch.counting import counted
 
 ROOT = Path(__file__).parents[1]
-SOURCES = [ROOT / "cliffwatch", ROOT / "runner" / "cliffwatch_runner", ROOT / "service" / "cliffwatch_service"]
+SOURCES = [
+    ROOT / "cliffwatch",
+    ROOT / "runner" / "cliffwatch_runner",
+    ROOT / "service" / "cliffwatch_service",
+]
 NOUNS = "boots|jobs|cases|rows|hosts|runs|suites|errors|points|revisions|benchmarks|looks|kernels|benches|entries|builds|worktrees"
 BARE = re.compile(rf"\}} (?:more |open )?(?:{NOUNS})\b")
 NEVER_ONE = ("{stages.screen} boots at", "{mode} runs")

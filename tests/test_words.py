@@ -66,7 +66,10 @@ def read_by_people(template: str) -> str:
     """A template without its statements, styles and tags; of tags stay the attributes that people read."""
     text = re.sub(r"{#.*?#}|<style>.*?</style>|<script\b.*?</script>", " ", template, flags=re.DOTALL)
     text = re.sub(
-        r"{[{%](.*?)[%}]}", lambda match: " … ".join(re.findall(r'"([^"]* [^"]*)"', match[1])), text, flags=re.DOTALL
+        r"{[{%](.*?)[%}]}",
+        lambda match: " … ".join(re.findall(r'"([^"]* [^"]*)"', match[1])),
+        text,
+        flags=re.DOTALL,
     )
     attributes = re.findall(r'(?:title|placeholder|aria-label|data-label|content)="([^"]*)"', text)
     return re.sub(r"<[^>]*>", " ", text) + " | ".join(["", *attributes])
@@ -92,7 +95,10 @@ def helps() -> Mapping[str, str]:
     """By command: its own help and that of its options."""
     return {
         name: "\n".join(
-            filter(None, (command.help, command.epilog, *(getattr(each, "help", None) for each in command.params)))
+            filter(
+                None,
+                (command.help, command.epilog, *(getattr(each, "help", None) for each in command.params)),
+            )
         )
         for name, command in commands(main, "cliffwatch")
     }
@@ -111,7 +117,9 @@ def test_reports(path: Path) -> None:
 
 def folders() -> list[Path]:
     """Each package, and each folder of one: what lies deeper belongs to that folder."""
-    inner = (path for package in PACKAGES for path in (ROOT / package).iterdir() if (path / "__init__.py").exists())
+    inner = (
+        path for package in PACKAGES for path in (ROOT / package).iterdir() if (path / "__init__.py").exists()
+    )
     return sorted([*inner, *(ROOT / package for package in PACKAGES)])
 
 
@@ -124,7 +132,11 @@ def messages(source: str) -> Iterator[str]:
         text = ""
         if isinstance(node, ast.JoinedStr):
             text = "".join(str(part.value) if isinstance(part, ast.Constant) else "…" for part in node.values)
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings | parts:
+        elif (
+            isinstance(node, ast.Constant)
+            and isinstance(node.value, str)
+            and id(node) not in docstrings | parts
+        ):
             text = node.value
         if " " in text and not re.search(r"\b(SELECT|INSERT|UPDATE|DELETE|WHERE|JOIN|CREATE)\b", text):
             yield text
@@ -153,5 +165,7 @@ def test_the_readers_find_what_they_look_for() -> None:
         "|",
         "held",
     ]
-    assert list(messages('"""A docstring."""\nraise ValueError(f"it was told {1} times")')) == ["it was told … times"]
+    assert list(messages('"""A docstring."""\nraise ValueError(f"it was told {1} times")')) == [
+        "it was told … times"
+    ]
     assert "cliffwatch token make" in helps()

@@ -38,7 +38,9 @@ def upload(service: Served, client: int, seed: int, end: float, uploaded: list[s
     with service.http() as http:
         while time.monotonic() < end:
             number += 1
-            run = run_of(boots=5, cases=60, seed=seed * 1_000_000 + client * 100_000 + number, host=f"desk-{client}")
+            run = run_of(
+                boots=5, cases=60, seed=seed * 1_000_000 + client * 100_000 + number, host=f"desk-{client}"
+            )
             put_all(http, run)
             uploaded.append(run.digest)
 

@@ -45,7 +45,9 @@ class Town:
         self.log = (folder / "log").open("a")
         self.repository = toy.toy_repository(folder / "served")
         self.git_url, self.git = self._git_server()
-        self.env["CLIFFWATCH_TREES"] = self.git_url  # hosts fetch nothing from loopback that no administrator allows
+        self.env["CLIFFWATCH_TREES"] = (
+            self.git_url
+        )  # hosts fetch nothing from loopback that no administrator allows
         self.service = self._start_service()
         self.wait_ready()
         made = subprocess.run(
@@ -71,13 +73,17 @@ class Town:
             "--reuseaddr",
         ]
         argv += ["--listen=127.0.0.1", f"--port={port}", f"--base-path={self.repository.parent}"]
-        return f"git://127.0.0.1:{port}/linux", subprocess.Popen(argv, stderr=self.log, start_new_session=True)
+        return f"git://127.0.0.1:{port}/linux", subprocess.Popen(
+            argv, stderr=self.log, start_new_session=True
+        )
 
     def _start_service(self) -> "subprocess.Popen[bytes]":
         return subprocess.Popen([COMMAND, "serve", "--port", str(self.port)], env=self.env, stderr=self.log)
 
     def _start_worker(self) -> "subprocess.Popen[bytes]":
-        return subprocess.Popen([sys.executable, str(HOST), self.url, self.token, str(self.folder)], stderr=self.log)
+        return subprocess.Popen(
+            [sys.executable, str(HOST), self.url, self.token, str(self.folder)], stderr=self.log
+        )
 
     def wait_ready(self, seconds: float = 60) -> None:
         end = time.monotonic() + seconds
@@ -98,7 +104,9 @@ class Town:
             return None
 
     def kill(self, target: str) -> bool:
-        pid = {"worker": self.worker.pid, "service": self.service.pid, "postgresql": self.postmaster()}[target]
+        pid = {"worker": self.worker.pid, "service": self.service.pid, "postgresql": self.postmaster()}[
+            target
+        ]
         try:
             os.kill(pid or 0x7FFFFFFF, signal.SIGKILL)
         except ProcessLookupError:
@@ -128,7 +136,9 @@ class Town:
     def ask(self, number: int) -> dict[str, Any]:
         """Asks for a job of a revision of its own, as often as it takes; the key makes it one."""
         base = toy.git(self.repository, "rev-parse", "v6.12")
-        head = toy.change(self.repository, "kernel/bpf/core.c", f"int core = {number};\n", f"bpf: Change {number}")
+        head = toy.change(
+            self.repository, "kernel/bpf/core.c", f"int core = {number};\n", f"bpf: Change {number}"
+        )
         body = {
             "tree": self.git_url,
             "base": base,
@@ -206,7 +216,9 @@ def check(town: Town) -> list[str]:
             count = connection.execute(query).fetchone()[0]
             if count != expected:
                 wrong.append(f"{count} {what}, expected {expected}")
-        stored = connection.execute("SELECT job.id, number, samples FROM job JOIN boot USING (run_id)").fetchall()
+        stored = connection.execute(
+            "SELECT job.id, number, samples FROM job JOIN boot USING (run_id)"
+        ).fetchall()
     for job, number, samples in stored:
         (file,) = (town.folder / f"spool/{job}/results/boots").glob(f"{number:03d}-*/samples.json")
         measured = [each["value"] for each in json.loads(file.read_text())["samples"]]
@@ -243,7 +255,9 @@ def main() -> None:
             wrong = check(town)
         finally:
             town.end()
-            (Path(tempfile.gettempdir()) / "break_service.log").write_bytes((Path(folder) / "log").read_bytes())
+            (Path(tempfile.gettempdir()) / "break_service.log").write_bytes(
+                (Path(folder) / "log").read_bytes()
+            )
     print(f"killed {dict(killed)}; {asked} jobs asked, {len(wrong)} things wrong")
     for text in wrong:
         print(f"  {text}")

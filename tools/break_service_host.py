@@ -30,5 +30,11 @@ def say(text: str) -> None:
 
 
 work(
-    Client(url, token), host, Spool(home / "spool"), drain=threading.Event(), stop=threading.Event(), say=say, idle=0.3
+    Client(url, token),
+    host,
+    Spool(home / "spool"),
+    drain=threading.Event(),
+    stop=threading.Event(),
+    say=say,
+    idle=0.3,
 )

@@ -39,14 +39,18 @@ def main() -> int:
         _run(options, "hanging", HANGING, "strncmp", more=["--hang-after", "10"])
     checks = [
         _same(f"beside {options.loops} busy loops", options.out, "quiet", "busy", quiet, busy),
-        _same(f"emulators stopped for {options.stop_seconds} s", options.out, "quiet", "stopped", quiet, stopped),
+        _same(
+            f"emulators stopped for {options.stop_seconds} s", options.out, "quiet", "stopped", quiet, stopped
+        ),
         _hangs(options.out / "hanging"),
     ]
     return 0 if all(checks) else 1
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("tree")
     parser.add_argument("--loops", type=int, default=8)
     parser.add_argument("--stop-seconds", type=int, default=300)
@@ -66,10 +70,23 @@ def _busy(loops: int) -> Iterator[None]:
 
 
 def _run(
-    options: argparse.Namespace, name: str, patch: Path, suite: str, *, stop_seconds: int = 0, more: Sequence[str] = ()
+    options: argparse.Namespace,
+    name: str,
+    patch: Path,
+    suite: str,
+    *,
+    stop_seconds: int = 0,
+    more: Sequence[str] = (),
 ) -> Measured:
     began = time.monotonic()
-    argv = [str(Path(sys.executable).parent / "cliffwatch"), "run", "--tree", options.tree, "--mode", "icount"]
+    argv = [
+        str(Path(sys.executable).parent / "cliffwatch"),
+        "run",
+        "--tree",
+        options.tree,
+        "--mode",
+        "icount",
+    ]
     argv += [
         "--base",
         "HEAD",
@@ -135,7 +152,10 @@ def _values(run: Path) -> Measured:
 
 def _outcomes(run: Path) -> dict[tuple[str, str], tuple[str, str]]:
     return {
-        (path.parent.name.partition("-")[2], f"{each['benchmark']} {each['params']}"): (each["status"], each["reason"])
+        (path.parent.name.partition("-")[2], f"{each['benchmark']} {each['params']}"): (
+            each["status"],
+            each["reason"],
+        )
         for path in run.glob("boots/*/samples.json")
         for each in json.loads(path.read_text())["outcomes"]
     }
@@ -146,15 +166,23 @@ def _same(title: str, out: Path, one: str, other: str, ours: Measured, theirs: M
     largest = max((abs(theirs[key] / value - 1) for key, value in ours.items() if key in theirs), default=1.0)
     good = outcomes and ours.keys() == theirs.keys() and largest <= LARGEST
     words = "the same outcomes" if outcomes else "OTHER OUTCOMES"
-    print(f"{'ok ' if good else 'BAD'} {title}: {len(theirs)} values, largest difference {largest:.5%}, {words}")
+    print(
+        f"{'ok ' if good else 'BAD'} {title}: {len(theirs)} values, largest difference {largest:.5%}, {words}"
+    )
     return good
 
 
 def _hangs(run: Path) -> bool:
     hangs = {"base": ("none", ""), "head": ("none", "")}
-    hangs |= {arm: status for (arm, case), status in _outcomes(run).items() if case.startswith("strncmp-helper")}
-    others = {status for (_, case), (status, _) in _outcomes(run).items() if not case.startswith("strncmp-helper")}
-    good = hangs["base"][0] == "ok" and hangs["head"] == ("timeout", "the guest hung in it") and others == {"ok"}
+    hangs |= {
+        arm: status for (arm, case), status in _outcomes(run).items() if case.startswith("strncmp-helper")
+    }
+    others = {
+        status for (_, case), (status, _) in _outcomes(run).items() if not case.startswith("strncmp-helper")
+    }
+    good = (
+        hangs["base"][0] == "ok" and hangs["head"] == ("timeout", "the guest hung in it") and others == {"ok"}
+    )
     print(
         f"{'ok ' if good else 'BAD'} a kernel that hangs: {hangs['head']}, its base {hangs['base'][0]}, other cases {others}"
     )

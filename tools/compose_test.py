@@ -47,12 +47,21 @@ STATE = CACHE / "state.json"
 """What one step leaves to the next ones."""
 
 
-def call(argv: Sequence[str | Path], *, check: bool = True, **environment: str) -> subprocess.CompletedProcess[str]:
+def call(
+    argv: Sequence[str | Path], *, check: bool = True, **environment: str
+) -> subprocess.CompletedProcess[str]:
     done = subprocess.run(
-        [*map(str, argv)], cwd=ROOT, env={**ENVIRONMENT, **environment}, capture_output=True, text=True, check=False
+        [*map(str, argv)],
+        cwd=ROOT,
+        env={**ENVIRONMENT, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
     )
     if check and done.returncode != 0:
-        raise SystemExit(f"{' '.join(map(str, argv))}: {done.returncode}\n{done.stdout[-3000:]}{done.stderr[-3000:]}")
+        raise SystemExit(
+            f"{' '.join(map(str, argv))}: {done.returncode}\n{done.stdout[-3000:]}{done.stderr[-3000:]}"
+        )
     return done
 
 
@@ -135,7 +144,9 @@ def images() -> None:
 def up(version: str = "now") -> None:
     """Starts what is not running, and waits until it is well."""
     parts = list(PARTS)
-    grafana = next(name for name in compose("config", "--images").stdout.split() if name.startswith("grafana/"))
+    grafana = next(
+        name for name in compose("config", "--images").stdout.split() if name.startswith("grafana/")
+    )
     if call(["docker", "image", "inspect", grafana], check=False).returncode == 0:
         parts.append("grafana")
     began = time.monotonic()
@@ -177,7 +188,15 @@ def job() -> dict[str, Any]:
 def request() -> None:
     """Asks from outside, and kills each container while the job runs."""
     secret = compose(
-        "exec", "-T", "service", "cliffwatch", "token", "make", f"tester-{time.time():.0f}", "--scope", "upload"
+        "exec",
+        "-T",
+        "service",
+        "cliffwatch",
+        "token",
+        "make",
+        f"tester-{time.time():.0f}",
+        "--scope",
+        "upload",
     ).stdout
     body = {
         "tree": "git://git/linux.git",
@@ -215,7 +234,9 @@ def look_at_the_run(run: str) -> None:
     page = httpx2.get(f"http://127.0.0.1:{PORT}/runs/{run}", timeout=60)
     compared = answer(f"/runs/{run}/comparison")["comparisons"]
     row = next(
-        row for row in compared if row["benchmark"] == "local-storage-cache-seq-get" and "16" in row["params"].values()
+        row
+        for row in compared
+        if row["benchmark"] == "local-storage-cache-seq-get" and "16" in row["params"].values()
     )
     if page.status_code != 200 or row["verdict"] != "regression" or not 0.04 < row["change"] < 0.06:
         raise SystemExit(f"the patch costs 4 to 6 %, not {row}")
@@ -225,7 +246,10 @@ def look_at_the_run(run: str) -> None:
 def attacks() -> None:
     """tests/compose: what a tree's code tries in a builder."""
     done = subprocess.run(
-        [BIN / "pytest", "-q", "tests/compose"], cwd=ROOT, env={**ENVIRONMENT, "COMPOSE_TEST": "1"}, check=False
+        [BIN / "pytest", "-q", "tests/compose"],
+        cwd=ROOT,
+        env={**ENVIRONMENT, "COMPOSE_TEST": "1"},
+        check=False,
     )
     if done.returncode:
         raise SystemExit("an attack got through")
@@ -246,7 +270,17 @@ def upgrade() -> None:
             version = ["--build-arg", f"POSTGRES_VERSION={POSTGRES}"]
             file = f"{folder}/images/service/Dockerfile"
             call(
-                ["docker", "build", "--quiet", *version, "--file", file, "--tag", f"{REGISTRY}/service:before", folder]
+                [
+                    "docker",
+                    "build",
+                    "--quiet",
+                    *version,
+                    "--file",
+                    file,
+                    "--tag",
+                    f"{REGISTRY}/service:before",
+                    folder,
+                ]
             )
         finally:
             call(["git", "worktree", "remove", "--force", folder])
@@ -321,7 +355,9 @@ def contents(database: str, tables: Sequence[tuple[str, str]]) -> list[str]:
 
 def backup() -> None:
     """A backup of the composed service fills an embedded PostgreSQL, and one of that the composed again."""
-    compose("stop", "--timeout", "5", "worker")  # when it was last there is written down with each of its questions
+    compose(
+        "stop", "--timeout", "5", "worker"
+    )  # when it was last there is written down with each of its questions
     for name in ("composed.dump", "embedded.dump"):
         (CACHE / name).unlink(missing_ok=True)
     compose("exec", "-T", "service", "cliffwatch", "backup", "/var/lib/cliffwatch/composed.dump")
@@ -334,7 +370,9 @@ def backup() -> None:
     (CACHE / "embedded.dump").chmod(0o644)
     new_database("restored")
     service_command("restored", "restore", "/backups/embedded.dump")
-    columns = [(table, names) for table, names in columns_of("cliffwatch") if not table.startswith("procrastinate")]
+    columns = [
+        (table, names) for table, names in columns_of("cliffwatch") if not table.startswith("procrastinate")
+    ]
     if contents("restored", columns) != contents("cliffwatch", columns):
         raise SystemExit("what came back over both backups is not what was there")
     say(f"PostgreSQL {POSTGRES} to the embedded one and back: {len(columns)} tables are what they were")
@@ -345,7 +383,9 @@ def remove() -> None:
     STATE.unlink(missing_ok=True)
 
 
-STEPS = {each.__name__: each for each in (images, up, request, result, attacks, down, upgrade, backup, remove)}
+STEPS = {
+    each.__name__: each for each in (images, up, request, result, attacks, down, upgrade, backup, remove)
+}
 
 
 def main() -> int:

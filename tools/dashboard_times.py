@@ -72,7 +72,11 @@ def asked(connection: psycopg.Connection[Any]) -> Iterator[tuple[str, str, TimeR
                 )
         for query in queries(dashboard):
             history = "dashboard.point" in query.text
-            yield query.where, interpolated(query.text, values), ALWAYS if history else shown_at_first(dashboard)
+            yield (
+                query.where,
+                interpolated(query.text, values),
+                ALWAYS if history else shown_at_first(dashboard),
+            )
     for rule in alert_rules():
         yield f"Alert rule: {rule['title']}", rule["data"][0]["model"]["rawSql"], ALWAYS
 
@@ -83,7 +87,9 @@ def shown_at_first(dashboard: dict[str, Any]) -> TimeRange:
     return TimeRange(now - timedelta(days=days), now)
 
 
-def timed(connection: psycopg.Connection[Any], query: str, span: TimeRange, repeats: int) -> tuple[list[float], int]:
+def timed(
+    connection: psycopg.Connection[Any], query: str, span: TimeRange, repeats: int
+) -> tuple[list[float], int]:
     """Milliseconds of each turn after a first one, rows read; and how many rows there are."""
     rows, spent = len(answer(connection, query, span).rows), []
     for _ in range(repeats):
@@ -101,7 +107,9 @@ def add_work(connection: psycopg.Connection[Any]) -> None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--samples", type=int, default=100_000_000)
     parser.add_argument("--keep", type=Path, help="where the filled database stays, and is used again")
     parser.add_argument("--bar", type=float, default=200, help="milliseconds that no query may take")
@@ -118,7 +126,8 @@ def main() -> int:
             samples = service.rows("SELECT sum(cardinality(samples)) FROM boot")[0][0]
             connection.execute(f"SET jit = off; SET ROLE {ROLE}")
             times = [
-                (where, *timed(connection, query, span, wanted.repeats)) for where, query, span in asked(connection)
+                (where, *timed(connection, query, span, wanted.repeats))
+                for where, query, span in asked(connection)
             ]
     print(f"{len(times)} queries, {samples:,} samples: median and largest of {wanted.repeats} turns")
     for where, spent, rows in sorted(times, key=lambda each: -statistics.median(each[1])):

@@ -55,7 +55,9 @@ def main() -> int:
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("archive")
     parser.add_argument("--commits", type=int, default=10)
     parser.add_argument("--seed", type=int, default=int(time.time()))
@@ -85,9 +87,7 @@ def _changed(text: str, number: int, draw: random.Random) -> str:
     text = f"{text[:place]}\tbarrier(); /* {number} */\n{text[place:]}"
     if number % 3:
         return text
-    return (
-        f"{text}\n__used static noinline int cliffwatch_added_{number}(int value)\n{{\n\treturn value + {number};\n}}\n"
-    )
+    return f"{text}\n__used static noinline int cliffwatch_added_{number}(int value)\n{{\n\treturn value + {number};\n}}\n"
 
 
 def _commit(repository: Path, parent: str, text: str, number: int) -> str:

@@ -31,7 +31,22 @@ STRINGS = [
     "x" * 300, "x" * 70_000, "🐝" * 60, "NaN", "1e400", "-0", "null", "true", "0" * 32, "f" * 32, "0" * 40, "f" * 40, "2026-11-21T12:00:00Z",
     "9999-12-31T23:59:59.999999+14:00", "0001-01-01T00:00:00-14:00", "2026-13-45", "00000000-0000-0000-0000-000000000000", "walltime", "icount", "nearest", "\u202e", "a/b", "a?b#c", "%00", "%ff", "\\u0000",
 ]  # fmt: skip
-NUMBERS = [0, -1, 1, 2**31 - 1, 2**31, 2**63 - 1, 2**63, 2**64, -(2**63) - 1, 10**400, 0.1, -0.0, 1e308, 5e-324]
+NUMBERS = [
+    0,
+    -1,
+    1,
+    2**31 - 1,
+    2**31,
+    2**63 - 1,
+    2**63,
+    2**64,
+    -(2**63) - 1,
+    10**400,
+    0.1,
+    -0.0,
+    1e308,
+    5e-324,
+]
 VALUES: list[Any] = [
     None,
     True,
@@ -117,7 +132,19 @@ class Fuzzer:
                 ]
             )
         ] = self.random.choice(
-            ["application/json", "text/plain", "gzip", "zstd", "br", "*", "x" * 500, "application/x-tar", "-1", '"', ""]
+            [
+                "application/json",
+                "text/plain",
+                "gzip",
+                "zstd",
+                "br",
+                "*",
+                "x" * 500,
+                "application/x-tar",
+                "-1",
+                '"',
+                "",
+            ]
         )
 
     def _bytes(self, request: dict[str, Any]) -> None:
@@ -169,7 +196,11 @@ def good_requests(service: Served) -> list[dict[str, Any]]:
         }
         offer = {"host": "rome-9", "platform": "amd-rome", "modes": ["walltime"], "isolation": "bubblewrap"}
         http.post("/api/v1/offers", json=offer).raise_for_status()
-        made = http.post("/api/v1/requests", json=asked, headers={"Idempotency-Key": "good"}).raise_for_status().json()
+        made = (
+            http.post("/api/v1/requests", json=asked, headers={"Idempotency-Key": "good"})
+            .raise_for_status()
+            .json()
+        )
         lease = http.post("/api/v1/offers", json=offer).raise_for_status().json()["lease"]
         series = http.get("/api/v1/series").json()["items"][0]["series"]
     job, request = made["jobs"][0]["job"], made["request"]
@@ -213,7 +244,14 @@ def good_requests(service: Served) -> list[dict[str, Any]]:
 
 
 def _request(method: str, path: str, body: Any) -> dict[str, Any]:
-    return {"method": method, "path": f"/api/v1{path}", "params": {}, "headers": {}, "json": body, "mangle": "none"}
+    return {
+        "method": method,
+        "path": f"/api/v1{path}",
+        "params": {},
+        "headers": {},
+        "json": body,
+        "mangle": "none",
+    }
 
 
 async def fuzz(fuzzer: Fuzzer, service: Served, count: int) -> None:
@@ -233,18 +271,24 @@ async def fuzz(fuzzer: Fuzzer, service: Served, count: int) -> None:
                 except (httpx2.InvalidURL, httpx2.LocalProtocolError, UnicodeError, ValueError):
                     fuzzer.statuses[0] += 1  # no client can send it
                 except httpx2.TransportError as error:
-                    fuzzer.wrong.append(f"no answer ({error!r}) to {request['method']} {request['path'][:300]}")
+                    fuzzer.wrong.append(
+                        f"no answer ({error!r}) to {request['method']} {request['path'][:300]}"
+                    )
                 if number % 5000 == 0:
                     print(f"{number:7,} {dict(sorted(fuzzer.statuses.items()))}", flush=True)
 
         await asyncio.gather(*(some() for _ in range(AT_ONCE)))
 
 
-async def _one(fuzzer: Fuzzer, http: httpx2.AsyncClient, request: dict[str, Any], headers: dict[str, str]) -> None:
+async def _one(
+    fuzzer: Fuzzer, http: httpx2.AsyncClient, request: dict[str, Any], headers: dict[str, str]
+) -> None:
     content = fuzzer.content(request)
     params = request["params"] or None
     sent = {**headers, **request["headers"]}
-    response = await http.request(request["method"], request["path"], params=params, content=content, headers=sent)
+    response = await http.request(
+        request["method"], request["path"], params=params, content=content, headers=sent
+    )
     fuzzer.statuses[response.status_code] += 1
     odd = response.status_code >= 400 and not response.headers.get("content-type", "").startswith(
         "application/problem+json"

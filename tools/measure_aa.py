@@ -56,10 +56,14 @@ def main() -> int:
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("tree", nargs="?")
     parser.add_argument("--results", type=Path, nargs="+", metavar="DIR")
-    parser.add_argument("--boots", type=int, default=4, help="of the kernel, half of them as base and half as head")
+    parser.add_argument(
+        "--boots", type=int, default=4, help="of the kernel, half of them as base and half as head"
+    )
     parser.add_argument("--suite", default="all")
     parser.add_argument("--profile", default="smoke")
     parser.add_argument("--cache", type=Path)

@@ -45,19 +45,29 @@ def main() -> int:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--tree", required=True, help="the kernel tree that is built, as for cliffwatch run")
     options.add_argument(
-        "--sources", type=Path, help="a git repository with the same HEAD to draw patches from; default: the tree"
+        "--sources",
+        type=Path,
+        help="a git repository with the same HEAD to draw patches from; default: the tree",
     )
     options.add_argument(
-        "--counts", type=Path, required=True, help="result directory of a run of HEAD that counted these suites"
+        "--counts",
+        type=Path,
+        required=True,
+        help="result directory of a run of HEAD that counted these suites",
     )
     options.add_argument("--seed", type=int, required=True)
     options.add_argument("--suite", default=SUITES, help="suites, with commas between them")
     options.add_argument("--most", type=int, default=20)
     options.add_argument("--measure", action="store_true")
-    options.add_argument("--group", type=int, default=5, help="patches that are measured in one run, with one base")
+    options.add_argument(
+        "--group", type=int, default=5, help="patches that are measured in one run, with one base"
+    )
     chosen = options.parse_args()
     wrong = 0
-    print(f"{'kind':<9}{'differ':>8}{'cases':>7}{'touched':>9}{'changed':>9}{'wrongly left out':>18}  file", flush=True)
+    print(
+        f"{'kind':<9}{'differ':>8}{'cases':>7}{'touched':>9}{'changed':>9}{'wrongly left out':>18}  file",
+        flush=True,
+    )
     sources = chosen.sources or Path(chosen.tree)
     patches = drawn(sources, random.Random(chosen.seed))[: chosen.most]
     for start in range(0, len(patches), chosen.group):
@@ -69,12 +79,16 @@ def main() -> int:
 def drawn(tree: Path, draw: random.Random) -> list[Patch]:
     files = git(tree, "ls-files").splitlines()
     mix = Mix(text=4, drivers=6, comments=4, breaks=0, reverted=0)
-    others = [Patch(each.kind, each.path, each.change) for each in drawn_edits(mix, files, draw) if each.change]
+    others = [
+        Patch(each.kind, each.path, each.change) for each in drawn_edits(mix, files, draw) if each.change
+    ]
     helpers = [
         Patch("bpf", f"kernel/bpf/{name}.c", worked(_HELPER, draw.random()))
         for name in ("helpers", "hashtab", "ringbuf", "bpf_task_storage")
     ]
-    inline = [Patch("inline", path, worked(_INLINE, draw.random())) for path in INLINE_HEADERS if path in files][:2]
+    inline = [
+        Patch("inline", path, worked(_INLINE, draw.random())) for path in INLINE_HEADERS if path in files
+    ][:2]
     patches = [*helpers, *inline, *others]
     draw.shuffle(patches)
     return patches
@@ -126,11 +140,14 @@ def changed_cases(names: list[str], folder: Path, chosen: argparse.Namespace) ->
     if report is None:
         raise SystemExit(f"the kernels of {', '.join(names)} could not be measured: {' '.join(argv)}")
     rows = [each for each in json.loads(report)["comparisons"] if each["primary"]]
-    measured = {name: sum(1 for each in rows if each["arm"] == name and each["head"] is not None) for name in names}
+    measured = {
+        name: sum(1 for each in rows if each["arm"] == name and each["head"] is not None) for name in names
+    }
     if missing := [name for name, cases in measured.items() if cases == 0]:
         raise SystemExit(f"no case of {', '.join(missing)} was measured: {json.loads(report)['failures']}")
     return {
-        name: {name_of(each) for each in rows if each["arm"] == name and each["verdict"] in CHANGES} for name in names
+        name: {name_of(each) for each in rows if each["arm"] == name and each["verdict"] in CHANGES}
+        for name in names
     }
 
 
@@ -162,7 +179,9 @@ def asked(arguments: list[str]) -> str | None:
 
 
 def git(tree: Path, *arguments: str) -> str:
-    return subprocess.run(["git", "-C", str(tree), *arguments], check=True, capture_output=True, text=True).stdout
+    return subprocess.run(
+        ["git", "-C", str(tree), *arguments], check=True, capture_output=True, text=True
+    ).stdout
 
 
 if __name__ == "__main__":

@@ -44,17 +44,33 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as temporary:
         home = chosen.out or Path(temporary)
         without, counted = (run(chosen.tree, suites, home / name, name) for name in ("without", "counted"))
-        print(f"{'suite':<22}{'cases':>6}{'equal':>7}  {'with against without':>21}  {'two boots without':>18}")
+        print(
+            f"{'suite':<22}{'cases':>6}{'equal':>7}  {'with against without':>21}  {'two boots without':>18}"
+        )
         for suite in suites:
             print(row(suite, home))
-        print(f"time of all boots: {counted:.0f} s with counts, {without:.0f} s without: {counted / without:.3f} times")
+        print(
+            f"time of all boots: {counted:.0f} s with counts, {without:.0f} s without: {counted / without:.3f} times"
+        )
     return 0
 
 
 def run(tree: str, suites: list[str], out: Path, name: str) -> float:
     """Seconds of all boots."""
     words = ["--suite", ",".join(suites)]
-    argv = [str(CLIFFWATCH), "run", "--tree", tree, "--base", "HEAD", "--head", "HEAD", "--mode", "icount", *words]
+    argv = [
+        str(CLIFFWATCH),
+        "run",
+        "--tree",
+        tree,
+        "--base",
+        "HEAD",
+        "--head",
+        "HEAD",
+        "--mode",
+        "icount",
+        *words,
+    ]
     argv += ["--boots", "1", "--out", str(out), *(["--no-function-counts"] if name == "without" else [])]
     subprocess.run(argv, check=True, stdout=subprocess.DEVNULL)
     boots = [json.loads(path.read_text()) for path in out.glob("boots/*/boot.json")]
@@ -83,7 +99,9 @@ def boots(run_folder: Path, suite: str) -> Iterator[Values]:
 
 
 def alike(left: Values, right: Values, case: str) -> bool:
-    return all(f"{left.get(key, 0.0):.5g}" == f"{value:.5g}" for key, value in right.items() if key[0] == case)
+    return all(
+        f"{left.get(key, 0.0):.5g}" == f"{value:.5g}" for key, value in right.items() if key[0] == case
+    )
 
 
 def difference(left: Values, right: Values) -> float:

@@ -73,7 +73,9 @@ def main() -> None:
             with psycopg.connect(postgres.url, autocommit=True) as connection:
                 connection.execute("SET maintenance_work_mem = '1GB'; SET jit = off")
                 print(f"{arms * SERIES * BOOTS:,} samples: {arms} arms of {BOOTS} boots, {SERIES} series")
-                print(f"{'shape':34} {'bytes a sample':>14} {'write, M/s':>11} {'compare, ms':>12} {'history, ms':>12}")
+                print(
+                    f"{'shape':34} {'bytes a sample':>14} {'write, M/s':>11} {'compare, ms':>12} {'history, ms':>12}"
+                )
                 for name, table, statement in shapes(arms):
                     measure(connection, name, table, statement, arms)
         finally:
@@ -92,7 +94,11 @@ def shapes(arms: int) -> list[tuple[str, str, str]]:
         ("array of series per boot, points", "per_boot", PER_BOOT.format(**size)),
         ("array of boots per arm and series", "per_arm", PER_ARM.format(**size)),
         ("a row a sample", "narrow", NARROW.format(how="", parts="", **size)),
-        ("the same in 12 partitions", "narrow", NARROW.format(how=" PARTITION BY RANGE (arm)", parts=parts, **size)),
+        (
+            "the same in 12 partitions",
+            "narrow",
+            NARROW.format(how=" PARTITION BY RANGE (arm)", parts=parts, **size),
+        ),
     ]
 
 
@@ -112,7 +118,10 @@ def measure(connection: psycopg.Connection, name: str, table: str, statement: st
     )
     count = arms * SERIES * BOOTS
     compare, history = (read(connection, query, arms) for query in READS[table])
-    print(f"{name:34} {size / count:14.1f} {count / seconds / 1e6:11.2f} {compare:12.1f} {history:12.1f}", flush=True)
+    print(
+        f"{name:34} {size / count:14.1f} {count / seconds / 1e6:11.2f} {compare:12.1f} {history:12.1f}",
+        flush=True,
+    )
     for each in tables:
         connection.execute(f"DROP TABLE {each}")
 

@@ -34,7 +34,9 @@ CHANGED = {
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("tree", nargs="?")
     parser.add_argument("--results", type=Path, metavar="DIR")
     parser.add_argument("--out", type=Path, default=Path("cliffwatch-results/small-changes"))
@@ -44,7 +46,10 @@ def main() -> int:
     folder = options.results or _measure(options.tree, options.out)
     report = json.loads(_run("compare", folder, "--format", "json"))
     missing = [name for name, suite in CHANGED.items() if not _named(report, name, suite)]
-    print(f"{len(CHANGED) - len(missing)} of {len(CHANGED)} named" + (f"; not {', '.join(missing)}" if missing else ""))
+    print(
+        f"{len(CHANGED) - len(missing)} of {len(CHANGED)} named"
+        + (f"; not {', '.join(missing)}" if missing else "")
+    )
     return 1 if missing else 0
 
 
@@ -64,7 +69,9 @@ def _named(report: dict[str, Any], name: str, suite: str) -> bool:
         if function["name"] == name
     ]
     verdicts = {
-        (row["benchmark"], str(row["params"])): row["verdict"] for row in report["comparisons"] if row["primary"]
+        (row["benchmark"], str(row["params"])): row["verdict"]
+        for row in report["comparisons"]
+        if row["primary"]
     }
     for case, function in found:
         verdict = verdicts.get((case["benchmark"], str(case["params"])), "?")

@@ -47,7 +47,9 @@ def _measure(kinds: Sequence[HistoryKind], count: int) -> None:
     ):
         share = most * count / SERIES
         met = "met" if seconds <= share else f"missed, {seconds / share:.1f} times"
-        print(f"{len(kinds)} kinds of noise, {what}: {seconds:.2f} s of CPU, at most {share:g} s wanted: {met}")
+        print(
+            f"{len(kinds)} kinds of noise, {what}: {seconds:.2f} s of CPU, at most {share:g} s wanted: {met}"
+        )
 
 
 def _history(kind: HistoryKind, number: int) -> Values:
@@ -61,7 +63,10 @@ def _history(kind: HistoryKind, number: int) -> Values:
 def _known(found: list[Step]) -> list[Step]:
     """The steps in the newest points, as a watch has them that reported each when it came."""
     start = POINTS - HORIZON
-    return [replace(each, index=each.index - start, first=each.first - start, last=each.last - start) for each in found]
+    return [
+        replace(each, index=each.index - start, first=each.first - start, last=each.last - start)
+        for each in found
+    ]
 
 
 if __name__ == "__main__":

@@ -23,7 +23,9 @@ def cleaned(content: bytes, tree: bytes) -> bytes:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("folders", nargs="+", type=Path)
     parser.add_argument("-o", "--out", required=True, type=Path)
     parser.add_argument("--tree", default="", help="the tree's folder, which run.json names")

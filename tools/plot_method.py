@@ -43,7 +43,9 @@ def _draw(name: str, plot: Callable[[plt.Axes], None]) -> None:
 
 
 def _null(generator: np.random.Generator, metrics: int, boots: int) -> tuple[Values, Values]:
-    return family(generator, "mixed", metrics, boots, SPREAD), family(generator, "mixed", metrics, boots, SPREAD)
+    return family(generator, "mixed", metrics, boots, SPREAD), family(
+        generator, "mixed", metrics, boots, SPREAD
+    )
 
 
 def false_alarms(axes: plt.Axes) -> None:
@@ -55,10 +57,15 @@ def false_alarms(axes: plt.Axes) -> None:
         for seed in range(REPEATS):
             generator = np.random.default_rng((1, size, seed))
             flagged += bool((two_samples(*_null(generator, size, 21)).p() <= 0.05).any())
-            first, fresh = _null(generator, size, CAREFUL.screen), _null(generator, size, CAREFUL.looks[-1].boots)
+            first, fresh = (
+                _null(generator, size, CAREFUL.screen),
+                _null(generator, size, CAREFUL.looks[-1].boots),
+            )
             rows = [
                 Staged(screened=boot_values(*screened), confirming=boot_values(*confirming))
-                for screened, confirming in zip(zip(*first, strict=True), zip(*fresh, strict=True), strict=True)
+                for screened, confirming in zip(
+                    zip(*first, strict=True), zip(*fresh, strict=True), strict=True
+                )
             ]
             decided = decide_staged(rows, CAREFUL, margin=0.01)
             false += any(map(published, decided))

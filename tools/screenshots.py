@@ -59,7 +59,9 @@ def main() -> None:
                     page.wait_for_function("document.fonts.status === 'loaded'")
                     path = OUT / f"{name}{'-' + way if way else ''}.png"
                     # Pages have few colours: a palette makes the pictures a third as large.
-                    Image.open(io.BytesIO(page.screenshot())).convert("RGB").quantize(128).save(path, optimize=True)
+                    Image.open(io.BytesIO(page.screenshot())).convert("RGB").quantize(128).save(
+                        path, optimize=True
+                    )
                     print(f"{path.relative_to(ROOT)}  {path.stat().st_size / 1000:.0f} KB")
                     context.close()
             chromium.close()

@@ -50,7 +50,11 @@ def processes(pid: int) -> list[tuple[str, float, float]]:
             resident, proportional = (
                 int(text.partition(f"\n{name}:")[2].split()[0]) * 1024 / MEGABYTE for name in ("Rss", "Pss")
             )
-            name = "resource tracker" if "resource_tracker" in " ".join(process.cmdline()) else "background tasks"
+            name = (
+                "resource tracker"
+                if "resource_tracker" in " ".join(process.cmdline())
+                else "background tasks"
+            )
             found.append(("HTTP" if process.pid == pid else name, resident, proportional))
     return found
 
@@ -148,7 +152,9 @@ def main() -> None:
             for what, _, proportional in processes(service.pid):
                 print(f"| {what} | {proportional:.0f} MB |")
     grown = growth(seen, requests)
-    print(f"idle {idle:.0f} MB; grown {grown:+.1f} MB from the second tenth to the last; {failed} requests failed")
+    print(
+        f"idle {idle:.0f} MB; grown {grown:+.1f} MB from the second tenth to the last; {failed} requests failed"
+    )
     sys.exit(idle > MOST_IDLE or grown > MOST_GROWTH or failed > 0)
 
 
@@ -159,7 +165,9 @@ def over(service: Served, requests: int, seed: int) -> tuple[list[tuple[int, flo
     wires, clients = [], []
     for number in range(CLIENTS):
         ours, theirs = context.Pipe()
-        client = context.Process(target=ask, args=(service.url, chosen, seed * 100 + number, theirs), daemon=True)
+        client = context.Process(
+            target=ask, args=(service.url, chosen, seed * 100 + number, theirs), daemon=True
+        )
         client.start()
         wires.append(ours)
         clients.append(client)

@@ -78,7 +78,9 @@ class Attack:
         self._stop = threading.Event()
         self.answers: dict[int, int] = {}
         self._lock = threading.Lock()
-        self._threads = [threading.Thread(target=self._go_on, args=(act, number)) for number in range(clients)]
+        self._threads = [
+            threading.Thread(target=self._go_on, args=(act, number)) for number in range(clients)
+        ]
 
     def _go_on(self, act: Callable[[int], int], number: int) -> None:
         while not self._stop.is_set():
@@ -139,7 +141,9 @@ def under(service: Served, name: str, idle: float, attack: Attack, seconds: floa
         ours.send(None)
         took = ours.recv()
     asking.join()
-    return Noticed(name=name, took=took, mebibytes=most - idle, answers=attack.answers, limit=attack.mebibytes)
+    return Noticed(
+        name=name, took=took, mebibytes=most - idle, answers=attack.answers, limit=attack.mebibytes
+    )
 
 
 def noise(size: int) -> bytes:
@@ -205,7 +209,10 @@ def prey(service: Served) -> Prey:
     number, boot = large_boot(whole, 6 * MIB - 200_000)
     with service.http() as http:
         put_all(http, run)
-        for digest, name, content in ((run.digest, "1/raw", noise(40 * MIB)), (whole.digest, str(number), boot)):
+        for digest, name, content in (
+            (run.digest, "1/raw", noise(40 * MIB)),
+            (whole.digest, str(number), boot),
+        ):
             kind = TAR if name.endswith("raw") else JSON
             if kind is JSON:
                 http.put(f"/api/v1/runs/{digest}", json=record_of(whole)).raise_for_status()
@@ -230,13 +237,23 @@ def attacks(service: Served, prey: Prey, stranger: httpx2.Client, host: httpx2.C
     bomb = {**TAR, "Content-Encoding": "gzip"}
     return {
         "nothing": Attack(0, lambda _: 0),
-        "8 clients upload a sparse archive": Attack(8, lambda _: put(host, f"{boots}/3/raw", prey.sparse, TAR)),
+        "8 clients upload a sparse archive": Attack(
+            8, lambda _: put(host, f"{boots}/3/raw", prey.sparse, TAR)
+        ),
         "8 clients read a stored sparse archive": Attack(8, lambda _: read(stranger, f"{boots}/2/raw/zeros")),
         "8 clients read 40 MiB of raw output": Attack(8, lambda _: read(stranger, f"{boots}/1/raw/noise")),
-        "4 clients look at its page": Attack(4, lambda _: read(stranger, f"/runs/{prey.run}/boots/1/files/noise")),
-        "30 clients send bombs without a token": Attack(30, lambda _: put(stranger, f"{boots}/3/raw", prey.bomb, bomb)),
-        "30 clients send bombs with a token": Attack(30, lambda _: put(host, f"{boots}/3/raw", prey.bomb, bomb)),
-        "520 half-sent heads of 13 addresses, renewed": Attack(13, lambda number: half_sent(service, number, 40)),
+        "4 clients look at its page": Attack(
+            4, lambda _: read(stranger, f"/runs/{prey.run}/boots/1/files/noise")
+        ),
+        "30 clients send bombs without a token": Attack(
+            30, lambda _: put(stranger, f"{boots}/3/raw", prey.bomb, bomb)
+        ),
+        "30 clients send bombs with a token": Attack(
+            30, lambda _: put(host, f"{boots}/3/raw", prey.bomb, bomb)
+        ),
+        "520 half-sent heads of 13 addresses, renewed": Attack(
+            13, lambda number: half_sent(service, number, 40)
+        ),
         "8 clients drip bodies": Attack(8, lambda number: drip(service, f"{boots}/3/raw", number)),
         "2 clients upload the largest archive": Attack(
             2, lambda index: put(host, f"{boots}/{index + 5}/raw", prey.archive, TAR)
@@ -244,12 +261,16 @@ def attacks(service: Served, prey: Prey, stranger: httpx2.Client, host: httpx2.C
         "2 clients upload the largest boot": Attack(
             2, lambda _: put(host, f"{largest}/boots/{prey.number}", prey.boot, JSON)
         ),
-        "2 clients read the largest boot": Attack(2, lambda _: read(stranger, f"{largest}/boots/{prey.number}")),
+        "2 clients read the largest boot": Attack(
+            2, lambda _: read(stranger, f"{largest}/boots/{prey.number}")
+        ),
         "4 clients import newlines": Attack(4, lambda number: post_import(host, b"\n" * (40_000 + number))),
         "4 clients import a text of blanks": Attack(
             4, lambda number: post_import(host, b"Iter " + b" " * (MIB - number))
         ),
-        "2 clients export its run": Attack(2, lambda _: read(stranger, f"{largest}/export"), mebibytes=MOST_EXPORTING),
+        "2 clients export its run": Attack(
+            2, lambda _: read(stranger, f"{largest}/export"), mebibytes=MOST_EXPORTING
+        ),
         **{
             f"4 clients export a long run as {form}": Attack(
                 4,
@@ -330,7 +351,8 @@ def main() -> None:
             given, token = prey(service), service.token
             names = list(attacks(service, given, http, http))
         print(
-            "| under | /healthz: median, p99, largest; n | memory above idle | answers |\n|---|---|---|---|", flush=True
+            "| under | /healthz: median, p99, largest; n | memory above idle | answers |\n|---|---|---|---|",
+            flush=True,
         )
         for each in names:
             noticed = besieged(folder, token, each, given, seconds)

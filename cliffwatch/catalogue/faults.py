@@ -35,7 +35,9 @@ class _Reader:
         if not isinstance(content, dict):
             self.faults.append(Fault(place, f"'{_name(place)}' must be a table with {', '.join(known)}"))
             return _empty_table(kind)
-        self.faults += (Fault((*place, name), _unknown(name, list(known))) for name in content if name not in known)
+        self.faults += (
+            Fault((*place, name), _unknown(name, list(known))) for name in content if name not in known
+        )
         members = {name: self._member(content, each, place) for name, each in known.items()}
         return kind(**members)
 
@@ -51,13 +53,20 @@ class _Reader:
             return self.table(content, kind, place)
         if get_origin(kind) is list and isinstance(content, list):
             (entry,) = get_args(kind)
-            return [self._value(each, entry, (*place, index), _empty(entry)) for index, each in enumerate(content)]
+            return [
+                self._value(each, entry, (*place, index), _empty(entry)) for index, each in enumerate(content)
+            ]
         if get_origin(kind) is dict and isinstance(content, dict):
             _, entry = get_args(kind)
-            return {name: self._value(each, entry, (*place, name), _empty(entry)) for name, each in content.items()}
+            return {
+                name: self._value(each, entry, (*place, name), _empty(entry))
+                for name, each in content.items()
+            }
         read = converted(content, kind)  # type: ignore[arg-type]  # a union or an annotated type is no `type`
         if isinstance(read, Wrong):
-            self.faults.append(Fault(place, _sentence(_name(place), content, kind, read.message.replace("`", ""))))
+            self.faults.append(
+                Fault(place, _sentence(_name(place), content, kind, read.message.replace("`", "")))
+            )
             return stand_in
         return read
 
@@ -68,7 +77,9 @@ def _name(place: Place) -> str:
 
 def _unknown(name: str, known: list[str]) -> str:
     near = difflib.get_close_matches(name, known, n=1)
-    return f"unknown key '{name}'" + (f"; did you mean '{near[0]}'?" if near else f"; known here: {', '.join(known)}")
+    return f"unknown key '{name}'" + (
+        f"; did you mean '{near[0]}'?" if near else f"; known here: {', '.join(known)}"
+    )
 
 
 def _sentence(name: str, content: object, kind: object, message: str) -> str:

@@ -38,7 +38,9 @@ class Catalogue:
 
     def other_names(self, suite: str, benchmark: str) -> tuple[str, ...]:
         """What the benchmark was called before it was renamed, and since; none of one that the suite does not have."""
-        owner, present = self._by_benchmark.get(benchmark) or self._by_former_name.get(benchmark) or (None, None)
+        owner, present = (
+            self._by_benchmark.get(benchmark) or self._by_former_name.get(benchmark) or (None, None)
+        )
         if owner is None or present is None or owner.name != suite:
             return ()
         return tuple(sorted({present.name, *owner.other_names(present)} - {benchmark}))
@@ -71,7 +73,11 @@ class Catalogue:
             measured = self.repeatability.of(case, metric)
             repeatability = benchmark.icount.repeatability if measured is None else measured
             return MetricTraits(
-                better=shape.better, assume="exact", repeatability=repeatability, primary=primary, empty_loop=loop
+                better=shape.better,
+                assume="exact",
+                repeatability=repeatability,
+                primary=primary,
+                empty_loop=loop,
             )
         return MetricTraits(better=shape.better, assume="nothing", primary=primary, empty_loop=loop)
 
@@ -79,7 +85,9 @@ class Catalogue:
 def _spec_counted(suite: Suite, metric: str) -> MetricSpec | None:
     """What a suite says of the time that is called `metric` under icount."""
     specs = suite.metrics.items() if suite.program is not None else ()
-    return next((spec for name, spec in specs if (as_instructions(name, spec.unit) or ("",))[0] == metric), None)
+    return next(
+        (spec for name, spec in specs if (as_instructions(name, spec.unit) or ("",))[0] == metric), None
+    )
 
 
 def read_catalogue(folder: Path) -> tuple[Catalogue, tuple[CatalogueError, ...]]:
@@ -106,7 +114,9 @@ def _twice(suites: list[Suite]) -> list[CatalogueError]:
         for benchmark in suite.benchmarks:
             first = home.setdefault(benchmark.name, suite)
             if first is not suite and suite.source_file is not None:
-                message = f"'{benchmark.name}' stands in {first.name} already; a benchmark belongs to one suite"
+                message = (
+                    f"'{benchmark.name}' stands in {first.name} already; a benchmark belongs to one suite"
+                )
                 errors.append(CatalogueError(file=suite.source_file, line=1, message=message))
     return errors
 

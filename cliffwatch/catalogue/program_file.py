@@ -37,7 +37,12 @@ BenchmarkName = Annotated[
     ),
 ]
 Unit = Annotated[
-    str, Meta(pattern=r"^[!-~µ]+( [!-~µ]+)*(?![\s\S])", max_length=100, description="it must be a unit, such as ns/op")
+    str,
+    Meta(
+        pattern=r"^[!-~µ]+( [!-~µ]+)*(?![\s\S])",
+        max_length=100,
+        description="it must be a unit, such as ns/op",
+    ),
 ]
 
 _PROFILES = ProfilesTable(
@@ -178,4 +183,7 @@ def arguments(words: list[str], params: Params) -> tuple[str, ...]:
     named = {name for name in values for word in words if f"{{{name}}}" in word}
     for name in named:
         words = [word.replace(f"{{{name}}}", values[name]) for word in words]
-    return (*words, *(word for param, value in params if param not in named for word in option(param, value, {})))
+    return (
+        *words,
+        *(word for param, value in params if param not in named for word in option(param, value, {})),
+    )

@@ -46,16 +46,24 @@ def read_suite(path: Path) -> Suite | tuple[CatalogueError, ...]:
         text = content.decode()
         table = tomllib.loads(text)
     except RecursionError:
-        return (CatalogueError(file=path, line=0, message="no TOML that anybody writes: it is nested too deeply"),)
-    except ValueError as error:  # of tomllib, of a text that is no UTF-8, and of a number of thousands of digits
+        return (
+            CatalogueError(file=path, line=0, message="no TOML that anybody writes: it is nested too deeply"),
+        )
+    except (
+        ValueError
+    ) as error:  # of tomllib, of a text that is no UTF-8, and of a number of thousands of digits
         position = _LINE.search(str(error))
-        return (CatalogueError(file=path, line=int(position[1]) if position else 0, message=f"no TOML: {error}"),)
+        return (
+            CatalogueError(file=path, line=int(position[1]) if position else 0, message=f"no TOML: {error}"),
+        )
     read = _document(table, ProgramSuiteFile) if "program" in table else _document(table, SuiteFile)
     document: SuiteFile | ProgramSuiteFile = read[0]
     faults = (*read[1], *_contradictions(document))
     if not faults:
         return document.suite(path)
-    errors = (CatalogueError(file=path, line=line_of(text, place), message=message) for place, message in faults)
+    errors = (
+        CatalogueError(file=path, line=line_of(text, place), message=message) for place, message in faults
+    )
     return tuple(sorted(errors, key=lambda error: error.line))
 
 
@@ -104,13 +112,16 @@ def _of_program(document: ProgramSuiteFile) -> Iterator[Fault]:
         known.add(benchmark.name)
         words = map(str, (*benchmark.args, *(word for sweep in benchmark.sweeps for word in sweep.args)))
         if any(not word.isprintable() for word in words):
-            yield Fault((*place, "args"), "'args' has a line break, a tab or another character that does not print")
+            yield Fault(
+                (*place, "args"), "'args' has a line break, a tab or another character that does not print"
+            )
         yield from _of_objects(document.program.objects, benchmark.sweeps, place)
     if not document.benchmark:
         yield Fault((), "'benchmark' is empty: a suite has at least one")
     if not document.metrics:
         yield Fault(
-            ("metrics",), "a suite with a program says which metrics it prints: at least one, with unit and better"
+            ("metrics",),
+            "a suite with a program says which metrics it prints: at least one, with unit and better",
         )
 
 
@@ -135,15 +146,23 @@ def _of_loops(document: SuiteFile | ProgramSuiteFile) -> Iterator[Fault]:
         if not benchmark.empty_loop:
             continue
         if loop is None or loop is benchmark or loop.empty_loop:
-            yield Fault(place, f"'empty_loop' is {benchmark.empty_loop!r}; it must be another benchmark of this suite")
-        elif isinstance(benchmark, BenchmarkTable) and isinstance(loop, BenchmarkTable) and benchmark.kind != loop.kind:
+            yield Fault(
+                place, f"'empty_loop' is {benchmark.empty_loop!r}; it must be another benchmark of this suite"
+            )
+        elif (
+            isinstance(benchmark, BenchmarkTable)
+            and isinstance(loop, BenchmarkTable)
+            and benchmark.kind != loop.kind
+        ):
             yield Fault(place, f"'{loop.name}' is of the kind '{loop.kind}', so that its metrics are others")
 
 
 def _of_objects(param: str | None, sweeps: Sequence[SweepTable], place: Place) -> Iterator[Fault]:
     """A suite that measures objects names them in every sweep."""
     if param is not None and any(param not in sweep.params for sweep in sweeps):
-        yield Fault(place, f"a sweep of it has no parameter '{param}', which [program] says names the objects")
+        yield Fault(
+            place, f"a sweep of it has no parameter '{param}', which [program] says names the objects"
+        )
 
 
 def _of_kind(benchmark: BenchmarkTable, place: Place) -> Iterator[Fault]:

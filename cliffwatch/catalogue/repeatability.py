@@ -69,10 +69,14 @@ def _read(
     for line, row in rows:
         key, difference = _key(row["case"], row["metric"]), _number(row["difference"])
         if difference is None:
-            errors.append(CatalogueError(file=file, line=line, message="'difference' must be a number from 0 on"))
+            errors.append(
+                CatalogueError(file=file, line=line, message="'difference' must be a number from 0 on")
+            )
         elif key in differences:
             errors.append(
-                CatalogueError(file=file, line=line, message=f"{row['case']} {row['metric']} stands here twice")
+                CatalogueError(
+                    file=file, line=line, message=f"{row['case']} {row['metric']} stands here twice"
+                )
             )
         else:
             differences[key] = difference

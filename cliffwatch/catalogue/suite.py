@@ -266,7 +266,8 @@ def _planned(suite: Suite, benchmark: Benchmark, case: CaseSpec, length: Length)
         emptied=bool(benchmark.loop_of),
         empty_loop=benchmark.empty_loop,
         operation=benchmark.operation,
-        primary=benchmark.primary or next((name for name, each in suite.shapes(benchmark).items() if each.primary), ""),
+        primary=benchmark.primary
+        or next((name for name, each in suite.shapes(benchmark).items() if each.primary), ""),
     )
 
 

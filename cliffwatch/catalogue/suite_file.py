@@ -7,7 +7,16 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from cliffwatch.catalogue.suite import Benchmark, CaseSpec, GuestNeeds, IcountTraits, Length, MetricSpec, Profile, Suite
+from cliffwatch.catalogue.suite import (
+    Benchmark,
+    CaseSpec,
+    GuestNeeds,
+    IcountTraits,
+    Length,
+    MetricSpec,
+    Profile,
+    Suite,
+)
 from cliffwatch.catalogue.suite import Release as KernelRelease
 from cliffwatch.samples import Assume, Better
 
@@ -199,7 +208,9 @@ class SuiteFile(Table, frozen=True, kw_only=True):
             about=self.about,
             config=tuple(self.config),
             touches=tuple(self.touches),
-            metrics={name: MetricSpec(unit=each.unit, better=each.better) for name, each in self.metrics.items()},
+            metrics={
+                name: MetricSpec(unit=each.unit, better=each.better) for name, each in self.metrics.items()
+            },
             lengths=self.profiles.lengths,
             benchmarks=tuple(each.benchmark for each in self.benchmark),
             source_file=file,

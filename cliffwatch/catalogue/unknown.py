@@ -12,5 +12,7 @@ def traits_of_unknown(metric: str, unit: str) -> MetricTraits:
     """A known kind's metric keeps its traits; of another, what its unit is called says which way is better, or nothing does."""
     for shapes in KIND_METRICS.values():
         if metric in shapes and shapes[metric].unit == unit:
-            return MetricTraits(better=shapes[metric].better, assume="nothing", primary=shapes[metric].primary)
+            return MetricTraits(
+                better=shapes[metric].better, assume="nothing", primary=shapes[metric].primary
+            )
     return MetricTraits(better=better_of(metric, unit), assume="nothing")

@@ -64,7 +64,9 @@ def _failed(run: "Run", case: CaseKey) -> Iterator[Failure]:
     outcomes = {name: list(_outcomes(run, name, case)) for name in run.arms}
     measured = {name: found for name, found in outcomes.items() if found}
     failed = {
-        name: found[0] for name, found in measured.items() if all(outcome.status in _GAVE_NOTHING for outcome in found)
+        name: found[0]
+        for name, found in measured.items()
+        if all(outcome.status in _GAVE_NOTHING for outcome in found)
     }
     if not failed:
         return
@@ -106,7 +108,11 @@ def _not_printed(run: "Run", case: CaseKey) -> Iterator[Failure]:
         if sample.case == case
     }
     for each in run.record.declared if printed else ():
-        if (each.suite, each.benchmark) == (case.suite, case.benchmark) and each.primary and each.metric not in printed:
+        if (
+            (each.suite, each.benchmark) == (case.suite, case.benchmark)
+            and each.primary
+            and each.metric not in printed
+        ):
             yield Failure(
                 whose="usage",
                 message=f"{case.suite}: {case} printed no {each.metric} in {each.unit}, which its suite declares as deciding;"

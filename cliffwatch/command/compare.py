@@ -20,7 +20,13 @@ from cliffwatch.comparing.verdicts.names import without_processors
 from cliffwatch.failure import Exit, Failure, wrong_usage
 from cliffwatch.importing import import_file, read_side
 from cliffwatch.parsers.received.opening import STANDARD_INPUT, refuse_shared_pipe
-from cliffwatch.reports.context import NO_CONTEXT, ReportContext, context_of_arm, context_of_run, with_functions
+from cliffwatch.reports.context import (
+    NO_CONTEXT,
+    ReportContext,
+    context_of_arm,
+    context_of_run,
+    with_functions,
+)
 from cliffwatch.reports.text import text_report
 from cliffwatch.samples import CONTROL, Arm
 
@@ -47,10 +53,15 @@ _MOST_TOLD = 10
 @click.argument("head", required=False)
 @click.option("--less", metavar="LOOP", help="Empty loop to subtract: a run or file with the same cases.")
 @click.option(
-    "--confirm", nargs=2, metavar="BASE HEAD", help="Fresh boots of both sides: only what they bear out is reported."
+    "--confirm",
+    nargs=2,
+    metavar="BASE HEAD",
+    help="Fresh boots of both sides: only what they bear out is reported.",
 )
 @click.option(
-    "--ignore-procs", is_flag=True, help="Compare Go benchmarks whatever number of processors (-8) ends their names."
+    "--ignore-procs",
+    is_flag=True,
+    help="Compare Go benchmarks whatever number of processors (-8) ends their names.",
 )
 @report_options
 def compare(
@@ -74,11 +85,15 @@ def compare(
     if head is None:
         if ignore_procs:
             raise SystemExit(
-                echo_failure(wrong_usage("--ignore-procs is of two sides", f"name them: {base}:base {base}:head"))
+                echo_failure(
+                    wrong_usage("--ignore-procs is of two sides", f"name them: {base}:base {base}:head")
+                )
             )
         if confirm is not None:
             raise SystemExit(
-                echo_failure(wrong_usage("--confirm needs both sides by name", f"name them: {base}:base {base}:head"))
+                echo_failure(
+                    wrong_usage("--confirm needs both sides by name", f"name them: {base}:base {base}:head")
+                )
             )
         raise SystemExit(_report_alone(base, report, _side(less) if less is not None else None))
     side = _side_without_processors if ignore_procs else _side
@@ -155,7 +170,9 @@ def report_of_run(folder: Path, report: ReportOptions, loop: Arm | None = None) 
         return echo_failure(run)
     if len(run.arms.keys() - {CONTROL}) < 2:
         return echo_failure(
-            wrong_usage(f"{folder} has one arm", f"name what it is compared with: cliffwatch compare {folder} OTHER")
+            wrong_usage(
+                f"{folder} has one arm", f"name what it is compared with: cliffwatch compare {folder} OTHER"
+            )
         )
     ended = _report(replace(sides_of_run(run), loop=loop), context_of_run(run), report)
     if ended is Exit.USAGE:
@@ -183,7 +200,9 @@ def _report(sides: Sides, context: ReportContext, report: ReportOptions) -> Exit
     if isinstance(text, Failure):
         return echo_failure(text)
     if report.out is None:
-        click.echo(text.encode(errors="replace") if report.format in _OF_THEIR_OWN_ENCODING else text, nl=False)
+        click.echo(
+            text.encode(errors="replace") if report.format in _OF_THEIR_OWN_ENCODING else text, nl=False
+        )
     else:
         try:
             report.out.write_text(text, encoding="utf-8", errors="replace")
@@ -193,7 +212,9 @@ def _report(sides: Sides, context: ReportContext, report: ReportOptions) -> Exit
                 err=True,
             )
             return Exit.HOST_FAILED
-    met = any(count and verdict in report.fail_on for each in compared for verdict, count in each.counts().items())
+    met = any(
+        count and verdict in report.fail_on for each in compared for verdict, count in each.counts().items()
+    )
     return Exit.FAIL_ON_MET if met else Exit.DONE
 
 

@@ -40,11 +40,17 @@ def honest_exit(unexpected: int = Exit.HOST_FAILED) -> Iterator[None]:
 
 def _show(error: Exception) -> None:
     if isinstance(error, OSError) and error.errno in _FULL_DISK:
-        echo_failure(Failure(whose="host", message="the disk is full", next_step="make room, and repeat the command"))
+        echo_failure(
+            Failure(whose="host", message="the disk is full", next_step="make room, and repeat the command")
+        )
         return
     if isinstance(error, MemoryError):
         echo_failure(
-            Failure(whose="host", message="this host has too little memory for it", next_step="close what needs it")
+            Failure(
+                whose="host",
+                message="this host has too little memory for it",
+                next_step="close what needs it",
+            )
         )
         return
     import traceback  # noqa: PLC0415 - for the one who meets an error

@@ -67,9 +67,15 @@ class _Form:
     help="Arm to export; may be repeated. Default: all; of bmf the head, of kcidb all but the control.",
 )
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="File to write to.")
-@click.option("--origin", default="cliffwatch", show_default=True, help="Name of the CI system in a KCIDB report.")
-@click.option("--down", metavar="PARAM", help="Of a matrix: the parameter whose values are its rows, such as threads.")
-@click.option("--across", metavar="PARAM", help="Of a matrix: the parameter whose values are its columns, such as map.")
+@click.option(
+    "--origin", default="cliffwatch", show_default=True, help="Name of the CI system in a KCIDB report."
+)
+@click.option(
+    "--down", metavar="PARAM", help="Of a matrix: the parameter whose values are its rows, such as threads."
+)
+@click.option(
+    "--across", metavar="PARAM", help="Of a matrix: the parameter whose values are its columns, such as map."
+)
 @click.option("--metric", help="Of a matrix: the metric in its cells. Default: those that decide.")
 def export(
     run: Path,
@@ -133,7 +139,9 @@ def _chosen(source: _Source, format_: str, named: Sequence[str]) -> list[Arm] | 
         head = ["head"] if "head" in source.arms else list(source.arms)
         wanted = list(named) or head
         if len(wanted) != 1:
-            return wrong_usage("Bencher Metric Format has room for one arm", f"name one of {known}: --arm NAME")
+            return wrong_usage(
+                "Bencher Metric Format has room for one arm", f"name one of {known}: --arm NAME"
+            )
         return [source.arms[wanted[0]]]
     left_out = {CONTROL} if format_ == "kcidb" and not named else set()
     return [arm for name, arm in source.arms.items() if (name in named if named else name not in left_out)]
@@ -154,7 +162,9 @@ def _form(
     return layout if isinstance(layout, Failure) else _Form(name=format_, origin=origin, layout=layout)
 
 
-def _layout(format_: str, down: str | None, across: str | None, metric: str | None) -> Layout | Failure | None:
+def _layout(
+    format_: str, down: str | None, across: str | None, metric: str | None
+) -> Layout | Failure | None:
     if format_ != "matrix" and (down or across or metric):
         return wrong_usage("--down, --across and --metric are of a matrix", "add --format matrix")
     if format_ != "matrix":
@@ -223,7 +233,9 @@ def _text(source: _Source, arms: Sequence[Arm], form: _Form) -> str:
     traits = assumed_traits(arms, load_catalogue().traits)
     if form.layout is not None:
         tables = (
-            format_matrix(arm, form.layout, lambda case, metric, unit: traits(case, metric, unit, None).primary)
+            format_matrix(
+                arm, form.layout, lambda case, metric, unit: traits(case, metric, unit, None).primary
+            )
             for arm in arms
         )
         text = "\n".join(filter(None, tables))
@@ -235,7 +247,9 @@ def _text(source: _Source, arms: Sequence[Arm], form: _Form) -> str:
             if record is None
             else reported_of_record(record, source.run, form.origin)
         )
-        return format_kcidb(arms, reported, lambda case, metric, unit, mode: traits(case, metric, unit, mode).primary)
+        return format_kcidb(
+            arms, reported, lambda case, metric, unit, mode: traits(case, metric, unit, mode).primary
+        )
     if form.name == "bmf":
         for line in (_lost_in_bencher(arms[0]), *_host_warning(arms)):
             click.echo(f"cliffwatch: {line}", err=True)

@@ -24,7 +24,9 @@ _PLAIN = 0.01
 
 @click.command()
 @click.argument("files", nargs=-1, required=True)
-@click.option("--json", "as_json", is_flag=True, help="JSON instead of text: an object with `values` and `problems`.")
+@click.option(
+    "--json", "as_json", is_flag=True, help="JSON instead of text: an object with `values` and `problems`."
+)
 def parse(files: tuple[str, ...], as_json: bool) -> NoReturn:
     """Print what raw outputs hold: bench output, Go benchmark format, veristat CSV, Bencher Metric Format, KCIDB, and our own CSV and Parquet.
 
@@ -44,7 +46,8 @@ def parse(files: tuple[str, ...], as_json: bool) -> NoReturn:
         _print(good)
     if not any(parsed.found for _, parsed in good):
         click.echo(
-            f"cliffwatch: there is no result in {', '.join(files)}\n  docs/formats.md names what is read", err=True
+            f"cliffwatch: there is no result in {', '.join(files)}\n  docs/formats.md names what is read",
+            err=True,
         )
         raise SystemExit(Exit.USAGE)
     raise SystemExit(Exit.DONE)
@@ -75,7 +78,8 @@ def _as_json(read: list[tuple[str, Parsed]]) -> dict[str, object]:
             for sample in parsed.samples
         ],
         "problems": [
-            {"line": problem.line, "text": problem.text, "reason": problem.reason} | ({"file": name} if several else {})
+            {"line": problem.line, "text": problem.text, "reason": problem.reason}
+            | ({"file": name} if several else {})
             for name, parsed in read
             for problem in parsed.problems
         ],

@@ -20,7 +20,16 @@ if TYPE_CHECKING:
     from cliffwatch.reports.mail.reply import Reply
 
 ReportFormat = Literal["text", "commit", "markdown", "mail", "json", "html", "benchstat", "go-bench"]
-FORMATS: tuple[ReportFormat, ...] = ("text", "commit", "markdown", "mail", "json", "html", "benchstat", "go-bench")
+FORMATS: tuple[ReportFormat, ...] = (
+    "text",
+    "commit",
+    "markdown",
+    "mail",
+    "json",
+    "html",
+    "benchstat",
+    "go-bench",
+)
 FAIL_ON = ("regression", "changed", "failed", "missing", "inconclusive")
 
 
@@ -110,9 +119,14 @@ def report_options(command: Callable[..., Any]) -> Callable[..., Any]:
         show_default=True,
         help="Format of the report.",
     )
-    @click.option("--report-out", type=click.Path(path_type=Path, dir_okay=False), help="File to write the report to.")
     @click.option(
-        "--fail-on", multiple=True, type=click.Choice(FAIL_ON), help="Verdict that makes the command end with 1."
+        "--report-out", type=click.Path(path_type=Path, dir_okay=False), help="File to write the report to."
+    )
+    @click.option(
+        "--fail-on",
+        multiple=True,
+        type=click.Choice(FAIL_ON),
+        help="Verdict that makes the command end with 1.",
     )
     @click.option(
         "--notable",
@@ -133,7 +147,9 @@ def report_options(command: Callable[..., Any]) -> Callable[..., Any]:
         metavar="MESSAGE-ID",
         help="Mail that --format mail replies to, by its Message-ID or its address at lore; the report is a whole .eml.",
     )
-    @click.option("--mail-from", metavar="ADDRESS", help="Sender of the reply, such as 'A B <ab@example.org>'.")
+    @click.option(
+        "--mail-from", metavar="ADDRESS", help="Sender of the reply, such as 'A B <ab@example.org>'."
+    )
     @click.option("--explain", metavar="CASE", help="Steps to the verdict of the cases that match.")
     @click.option(
         "--color",

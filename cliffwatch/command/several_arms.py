@@ -15,7 +15,10 @@ from cliffwatch.reports.several.matrix import arm_names
 
 
 def written_of_arms(
-    compared: Sequence[ComparisonSet], exported: Callable[[], str], context: ReportContext, report: ReportOptions
+    compared: Sequence[ComparisonSet],
+    exported: Callable[[], str],
+    context: ReportContext,
+    report: ReportOptions,
 ) -> str | Failure:
     """The text to print, or why there is none."""
     if report.explain is not None:
@@ -47,5 +50,7 @@ _WRITERS: Mapping[str, Callable[[Sequence[ComparisonSet], ReportContext], str]] 
 def _explained(compared: Sequence[ComparisonSet], pattern: str) -> str | Failure:
     explained = [explain_report(each, pattern) for each in compared]
     titled = zip(compared, explained, strict=True)
-    texts = [f"{each.head.name} against {each.base.name}\n{text}" for each, text in titled if text is not None]
+    texts = [
+        f"{each.head.name} against {each.base.name}\n{text}" for each, text in titled if text is not None
+    ]
     return "\n".join(texts) or nothing_explained(pattern)

@@ -60,7 +60,9 @@ def _replace(error: UnicodeError) -> tuple[str | bytes, int]:
         raise error
     if error.encoding.lower() in ("utf-8", "utf8"):  # a byte of a file's name, which is no text
         return "\N{REPLACEMENT CHARACTER}".encode() * (error.end - error.start), error.end
-    return "".join(_PLAIN.get(character, "?") for character in error.object[error.start : error.end]), error.end
+    return "".join(
+        _PLAIN.get(character, "?") for character in error.object[error.start : error.end]
+    ), error.end
 
 
 def _ascii_codec(name: str) -> codecs.CodecInfo | None:

@@ -24,7 +24,9 @@ def suites(ctx: click.Context) -> None:
 
 
 @suites.command("list")
-@click.option("--json", "as_json", is_flag=True, help="A JSON array of suites with their cases and guest seconds.")
+@click.option(
+    "--json", "as_json", is_flag=True, help="A JSON array of suites with their cases and guest seconds."
+)
 def list_suites(*, as_json: bool) -> None:
     """One line a suite: cases and guest time of each profile."""
     catalogue = load_catalogue()
@@ -42,7 +44,9 @@ def list_suites(*, as_json: bool) -> None:
             suite.name, str(len(suite.benchmarks)), *(_profile(suite, each) for each in PROFILES), suite.title
         )
     totals = [_time(sum(_seconds(suite, each) for suite in catalogue.suites)) for each in PROFILES]
-    table.add_row("all", str(sum(len(suite.benchmarks) for suite in catalogue.suites)), *totals, "", style="dim")
+    table.add_row(
+        "all", str(sum(len(suite.benchmarks) for suite in catalogue.suites)), *totals, "", style="dim"
+    )
     terminal.console().print(table)
     click.echo("\ncases and guest time of each profile; `cliffwatch suites show NAME` for one suite")
 
@@ -66,7 +70,8 @@ def _summary(suite: Suite) -> dict[str, object]:
         "title": suite.title,
         "benchmarks": [benchmark.name for benchmark in suite.benchmarks],
         "profiles": {
-            each: {"cases": len(suite.cases(each)), "guest_seconds": _seconds(suite, each)} for each in PROFILES
+            each: {"cases": len(suite.cases(each)), "guest_seconds": _seconds(suite, each)}
+            for each in PROFILES
         },
     }
 
@@ -87,10 +92,14 @@ def show(name: str) -> None:
         build = f", made by `{suite.program.build}`" if suite.program.build else ""
         console.print(f"its own program: {suite.program.run}{build}\n", soft_wrap=True)
     if suite.touches:
-        console.print(f"`--suite auto` chooses it for {', '.join(suite.touches)}\n", soft_wrap=True, highlight=False)
+        console.print(
+            f"`--suite auto` chooses it for {', '.join(suite.touches)}\n", soft_wrap=True, highlight=False
+        )
     for benchmark in suite.benchmarks:
         _show_benchmark(console, benchmark, of_bench=suite.program is None)
-    metrics = ", ".join(f"{metric} ({spec.unit}, {spec.better} is better)" for metric, spec in suite.metrics.items())
+    metrics = ", ".join(
+        f"{metric} ({spec.unit}, {spec.better} is better)" for metric, spec in suite.metrics.items()
+    )
     console.print(f"metrics: {metrics}", soft_wrap=True)
 
 
@@ -98,8 +107,14 @@ def _show_benchmark(console: Console, benchmark: Benchmark, *, of_bench: bool) -
     about = "about " if benchmark.since_uncertain else ""
     since = f"since linux {about}{benchmark.since[0]}.{benchmark.since[1]}, " if of_bench else ""
     formerly = f"formerly {', '.join(benchmark.formerly)}, " if benchmark.formerly else ""
-    repeats = f"repeats within {benchmark.icount.repeatability:.2%}" if benchmark.icount.assume == "exact" else "noisy"
-    console.print(f"[bold]{benchmark.name}[/]  {since}{formerly}icount: {repeats}\n  {benchmark.about}", soft_wrap=True)
+    repeats = (
+        f"repeats within {benchmark.icount.repeatability:.2%}"
+        if benchmark.icount.assume == "exact"
+        else "noisy"
+    )
+    console.print(
+        f"[bold]{benchmark.name}[/]  {since}{formerly}icount: {repeats}\n  {benchmark.about}", soft_wrap=True
+    )
     for case in benchmark.cases:
         params = " ".join(f"{name}={value}" for name, value in case.params) or "defaults"
         console.print(f"    {params:<40} {', '.join(case.profiles)}")

@@ -117,7 +117,10 @@ def _set_of(
         rows=lost_first(reported),
         left_out=left_out(base, head, measured),
         means=tuple(
-            means_of([row for row, each in zip(rows, reported, strict=False) if each.change is not None], judged.turns)
+            means_of(
+                [row for row, each in zip(rows, reported, strict=False) if each.change is not None],
+                judged.turns,
+            )
         ),
         control=None if itself is None else control_of(itself),
         sweeps=_sweeps(reported),
@@ -158,7 +161,9 @@ def _judged(pairs: Sequence[_Pair], mode: Mode | None, method: Method) -> tuple[
     """Of each pair; noisy rows of all pairs are one family of primary rows and one of the others."""
     paired = [(pair, row) for pair in pairs for row in pair.rows]
     fits = [fit_for_ratios(pair.rows) for pair in pairs]
-    judged = [each for pair, fit in zip(pairs, fits, strict=True) for each in _alone_in(pair, fit, mode, method)]
+    judged = [
+        each for pair, fit in zip(pairs, fits, strict=True) for each in _alone_in(pair, fit, mode, method)
+    ]
     with_ratios = [each for fit in fits for each in fit]
     waiting: dict[int, list[CaseKey]] = {id(pair): [] for pair in pairs}
     in_families = [each is None and fit for each, fit in zip(judged, with_ratios, strict=True)]
@@ -227,7 +232,9 @@ def _turns(
     return {pair: turns_of(rows, one_run=method.one_run, notable=notable) for pair, rows in noisy.items()}
 
 
-def _alone_in(pair: _Pair, fits: Sequence[bool], mode: Mode | None, method: Method) -> list[Comparison | None]:
+def _alone_in(
+    pair: _Pair, fits: Sequence[bool], mode: Mode | None, method: Method
+) -> list[Comparison | None]:
     """What can be said of each row without its family."""
     base, head, rows = pair.base, pair.head, pair.rows
     differing, selected = different_environments(base, head), too_many_failed(base, head)
@@ -238,7 +245,10 @@ def _alone_in(pair: _Pair, fits: Sequence[bool], mode: Mode | None, method: Meth
         reason = selected.get(row.case) or too_many_lost(row, base, head)
         return None if reason is None else ("failed", reason)
 
-    return [_alone(row, base, head, mode, method, unfair(row), fit=fit) for row, fit in zip(rows, fits, strict=True)]
+    return [
+        _alone(row, base, head, mode, method, unfair(row), fit=fit)
+        for row, fit in zip(rows, fits, strict=True)
+    ]
 
 
 def _alone(

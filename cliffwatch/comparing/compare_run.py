@@ -93,7 +93,9 @@ def compare_all(sides: Sides) -> tuple[ComparisonSet, ...] | Failure:
     if sides.loop is None:
         return compare_arms(sides.base, (sides.head, *sides.further), traits, method, control=sides.control)
     if sides.further:
-        return wrong_usage("an empty loop is subtracted from two arms, and there are more", "name two of them")
+        return wrong_usage(
+            "an empty loop is subtracted from two arms, and there are more", "name two of them"
+        )
     traits = _without_loops(traits)
     less = compare_less(sides.base, sides.head, sides.loop, compared)
     return less if isinstance(less, Failure) else (less,)
@@ -149,7 +151,9 @@ def with_fresh_boots(sides: Sides, base: Arm, head: Arm) -> Sides | Failure:
             )
     boots = min(len(base.boots), len(head.boots))
     if boots == 0:
-        return wrong_usage("there is no fresh boot on one of the sides", "name a file that has boots for --confirm")
+        return wrong_usage(
+            "there is no fresh boot on one of the sides", "name a file that has boots for --confirm"
+        )
     stages = Stages(
         screen=min(len(sides.base.boots), len(sides.head.boots)),
         screen_alpha=ADAPTIVE.screen_alpha,
@@ -168,7 +172,10 @@ def _elsewhere(old: Arm, fresh: Arm) -> str | None:
             for name in old.environment.keys() & fresh.environment.keys()
         ),
     )
-    return next((name for name, mine, other in known if mine is not None and other is not None and mine != other), None)
+    return next(
+        (name for name, mine, other in known if mine is not None and other is not None and mine != other),
+        None,
+    )
 
 
 def _joined(old: Arm, fresh: Arm) -> Arm:

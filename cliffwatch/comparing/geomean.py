@@ -31,7 +31,9 @@ def means_of(rows: Sequence[Row], turns: Turns) -> Iterator[Mean]:
             continue
         base, head = _matrix([row.base for row in group]), _matrix([row.head for row in group])
         mean = mean_ratio(base, head, level=MEAN_LEVEL, generator=np.random.default_rng(_SEED))
-        factor = 1.0 if turns.taken else math.exp(_drift(base, head, turns.common if is_timed(unit) else None))
+        factor = (
+            1.0 if turns.taken else math.exp(_drift(base, head, turns.common if is_timed(unit) else None))
+        )
         yield Mean(
             metric=metric,
             unit=unit,
@@ -64,7 +66,8 @@ def _positive(rows: Sequence[Row]) -> list[bool]:
             values = sides[0].columns.values[block.places]
             least[block.numbers] = np.minimum(least[block.numbers], values.min(axis=1, initial=np.inf))
     return [
-        low > 0 and row.base.boots > 0 and row.head.boots > 0 for low, row in zip(least.tolist(), rows, strict=True)
+        low > 0 and row.base.boots > 0 and row.head.boots > 0
+        for low, row in zip(least.tolist(), rows, strict=True)
     ]
 
 

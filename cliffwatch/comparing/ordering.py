@@ -116,7 +116,9 @@ def ordered(rows: Iterable[R], by: str) -> list[R]:
         return named
     if by == "certainty":
         return sorted(named, key=lambda row: -row.sure)
-    return sorted(named, key=lambda row: (_FIRST.get(row.group, 2), -row.size if row.group in _FIRST else 0.0))
+    return sorted(
+        named, key=lambda row: (_FIRST.get(row.group, 2), -row.size if row.group in _FIRST else 0.0)
+    )
 
 
 def _name(row: Sortable) -> tuple[Any, ...]:
@@ -139,7 +141,9 @@ def likely(row: Judged) -> bool:
 
 def beyond_noise(row: Judged) -> bool:
     """Whether the difference is real, notable or not: the rest is shown as `~` and without colour."""
-    return is_real(verdict=row.verdict, q=row.q, ci_low=row.ci_low, ci_high=row.ci_high, counted=row.p is None)
+    return is_real(
+        verdict=row.verdict, q=row.q, ci_low=row.ci_low, ci_high=row.ci_high, counted=row.p is None
+    )
 
 
 Standing = Literal["both", "regression", "trouble", "changed", "improvement", "unchanged", "inconclusive"]

@@ -107,7 +107,8 @@ def rows_of(base: Columns, head: Columns, traits: Traits, mode: Mode | None) -> 
 def _sides(columns: Columns) -> Mapping[RowKey, Side]:
     starts = columns.starts.tolist()
     return {
-        key: Side(columns, first, last) for key, first, last in zip(columns.keys, starts[:-1], starts[1:], strict=True)
+        key: Side(columns, first, last)
+        for key, first, last in zip(columns.keys, starts[:-1], starts[1:], strict=True)
     }
 
 
@@ -134,7 +135,10 @@ def _in_one(sides: Sequence[Side]) -> Sequence[Side]:
     joined = first.followed_by(others)
     ends = np.cumsum([0, *(len(each.values) for each in tables.values())]).tolist()
     begins = dict(zip(tables, ends, strict=False))
-    return [Side(joined, side.first + begins[id(side.columns)], side.last + begins[id(side.columns)]) for side in sides]
+    return [
+        Side(joined, side.first + begins[id(side.columns)], side.last + begins[id(side.columns)])
+        for side in sides
+    ]
 
 
 class Block(NamedTuple):

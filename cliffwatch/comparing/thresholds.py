@@ -114,7 +114,9 @@ class Method:
 PLAIN = Method()
 
 
-def is_real(*, verdict: str, q: float | None, ci_low: float | None, ci_high: float | None, counted: bool) -> bool:
+def is_real(
+    *, verdict: str, q: float | None, ci_low: float | None, ci_high: float | None, counted: bool
+) -> bool:
     """Whether a difference is there, notable or not, by what decided its verdict: the family's error, or a counted value's band."""
     if ci_low is None or ci_high is None:
         return verdict in CHANGES

@@ -91,7 +91,9 @@ def _movement(row: Row) -> tuple[float, float]:
     """How much slower head is, a log, and the standard error of that by noise alone."""
     base, head = np.log(row.base.values), np.log(row.head.values)
     move = float(np.median(head) - np.median(base))
-    spread = np.median(np.abs(np.concatenate([base - np.median(base), head - np.median(head)]))) / _MEDIAN_DISTANCE
+    spread = (
+        np.median(np.abs(np.concatenate([base - np.median(base), head - np.median(head)]))) / _MEDIAN_DISTANCE
+    )
     error = float(spread) * math.sqrt(1 / len(base) + 1 / len(head))
     return -move if row.traits.better == "higher" else move, error
 

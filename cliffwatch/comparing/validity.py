@@ -40,7 +40,11 @@ def too_many_failed(base: Arm, head: Arm) -> dict[CaseKey, str]:
     reasons: dict[CaseKey, str] = {}
     for name, arm in (("base", base), ("head", head)):
         failed = _failures(arm)
-        ended = Counter(outcome.case for outcome in outcomes_of(arm.boots) if outcome.case in failed) if failed else {}
+        ended = (
+            Counter(outcome.case for outcome in outcomes_of(arm.boots) if outcome.case in failed)
+            if failed
+            else {}
+        )
         for case, why in failed.items():
             if len(why) > MOST_FAILED * ended[case]:
                 words = f"{name} failed in {len(why)} of {counted(ended[case], 'boot')}"
@@ -68,7 +72,9 @@ def without_failed_boots(rows: Sequence[Row], base: Arm, head: Arm) -> Sequence[
         return rows
     return [
         row._replace(
-            base=mine, head=other, notes=(*row.notes, *our_notes.get(number, ()), *their_notes.get(number, ()))
+            base=mine,
+            head=other,
+            notes=(*row.notes, *our_notes.get(number, ()), *their_notes.get(number, ())),
         )
         for number, (row, mine, other) in enumerate(zip(rows, ours, theirs, strict=True))
     ]
@@ -117,7 +123,9 @@ def _missing_boots(name: str, failed: Sequence[str], lost: Sequence[str]) -> tup
     """What a reader should know of boots that have no value: how many, and why the first of them has none."""
     groups = ((failed, "boot", "failed"), (lost, "value", "could not be read"))
     return tuple(
-        f"{counted(len(reasons), what)} of {name} {how}: {reasons[0]}" for reasons, what, how in groups if reasons
+        f"{counted(len(reasons), what)} of {name} {how}: {reasons[0]}"
+        for reasons, what, how in groups
+        if reasons
     )
 
 
@@ -138,9 +146,13 @@ def odd_values(draft: Comparison, row: Row) -> Comparison | None:
     """The verdict on values that are no measurement of one thing, and on zeros alone; None of all others."""
     values = [*row.base.values.tolist(), *row.head.values.tolist()]
     if not all(map(math.isfinite, values)) or draft.base is None or draft.head is None:
-        return replace(draft, base=None, head=None, verdict="invalid", reason="a value that is no finite number")
+        return replace(
+            draft, base=None, head=None, verdict="invalid", reason="a value that is no finite number"
+        )
     if not any(values):
-        return replace(draft, change=0.0, ci_low=0.0, ci_high=0.0, verdict="unchanged", reason="zero on both sides")
+        return replace(
+            draft, change=0.0, ci_low=0.0, ci_high=0.0, verdict="unchanged", reason="zero on both sides"
+        )
     for name, side in (("base", row.base), ("head", row.head)):
         zeros = int((side.values == 0).sum())
         if is_timed(row.unit) and 0 < zeros < side.boots:
@@ -157,7 +169,9 @@ def odd_values(draft: Comparison, row: Row) -> Comparison | None:
 
 def drift_notes(drifts: Sequence[Drift | None], threshold: float) -> list[str | None]:
     """Where a host drifted while arms that took turns were measured: one sentence for all rows that show it, None of others."""
-    seen = [each if each is not None and abs(math.expm1(each.total)) >= threshold else None for each in drifts]
+    seen = [
+        each if each is not None and abs(math.expm1(each.total)) >= threshold else None for each in drifts
+    ]
     shown = [each for each in seen if each is not None]
     if not shown:
         return [None] * len(drifts)
@@ -199,7 +213,9 @@ def drifts_of_rows(rows: Sequence[Row]) -> list[Drift | None]:
         order = np.concatenate([side.columns.boots.index[side.places] for side, _ in sides]).astype(float)
         arms = np.repeat([0.0, 1.0], [side.boots for side, _ in sides])
         logs = np.log(np.concatenate(tables, axis=1)[positive])
-        for place, drift in zip(positive.tolist(), drifts_of(logs, order, arms, p_at_most=DRIFT_P), strict=True):
+        for place, drift in zip(
+            positive.tolist(), drifts_of(logs, order, arms, p_at_most=DRIFT_P), strict=True
+        ):
             found[numbers[place]] = drift
     return found
 

@@ -49,7 +49,8 @@ def summary_of(raw: Any) -> ComparisonSummary | Wrong:
     version = raw.get("format_version")
     if version not in (1, FORMAT_VERSION) or isinstance(version, bool):
         return Wrong(
-            "format_version", f"the comparison is of format {version}; this Cliffwatch reads up to {FORMAT_VERSION}"
+            "format_version",
+            f"the comparison is of format {version}; this Cliffwatch reads up to {FORMAT_VERSION}",
         )
     try:
         return converted(_with_records(_of_today(raw) if version == 1 else raw), ComparisonSummary)
@@ -73,7 +74,9 @@ def _of_today(raw: FreeJson) -> FreeJson:
         "warnings": [],
         **raw,
         "format_version": FORMAT_VERSION,
-        "sweeps": [{name.replace("_bend", "_breakpoint"): each[name] for name in each} for each in raw["sweeps"]],
+        "sweeps": [
+            {name.replace("_bend", "_breakpoint"): each[name] for name in each} for each in raw["sweeps"]
+        ],
         "arms": [_side(name, raw[name]) for name in ("base", "head")],
     }
 
@@ -109,4 +112,8 @@ def _with_terms(row: FreeJson, notable: float) -> FreeJson:
         return row
     if row.get("mode") == "icount" and row.get("p") is None:
         return {**row, "threshold": notable, "interval_level": None}
-    return {**row, "threshold": _OLD_NOISY if notable == _OLD_COUNTED else notable, "interval_level": _OLD_LEVEL}
+    return {
+        **row,
+        "threshold": _OLD_NOISY if notable == _OLD_COUNTED else notable,
+        "interval_level": _OLD_LEVEL,
+    }

@@ -180,9 +180,7 @@ def message_in_words(message: str) -> str:
     match = _OF_MSGSPEC.search(message)
     if match is None:
         return message.removeprefix("Value error, ")
-    return (
-        f"{message[: match.start()]}that is {words_of(_unquoted(match['pattern'])) or _UNKNOWN}{message[match.end() :]}"
-    )
+    return f"{message[: match.start()]}that is {words_of(_unquoted(match['pattern'])) or _UNKNOWN}{message[match.end() :]}"
 
 
 def _unquoted(shown: str) -> str:

@@ -60,7 +60,9 @@ def read_run(path: Path) -> Run | Failure:
         if boot[0] not in guests:
             guests[boot[0]] = _read_guest(about.parent)
     arms = {
-        arm.name: _with_guest(arm_of_record(record, arm, tuple(boots.get(arm.name, ()))), guests.get(arm.name, {}))
+        arm.name: _with_guest(
+            arm_of_record(record, arm, tuple(boots.get(arm.name, ()))), guests.get(arm.name, {})
+        )
         for arm in record.arms
     }
     return Run(path=path, record=record, arms=arms, stages=record.stages)
@@ -236,5 +238,7 @@ def _content(path: Path) -> bytes | Failure:
 
 def _damaged(path: Path, why: str) -> Failure:
     return Failure(
-        whose="usage", message=f"{path}: {path.name} cannot be read: {why}", next_step="parse the raw outputs again"
+        whose="usage",
+        message=f"{path}: {path.name} cannot be read: {why}",
+        next_step="parse the raw outputs again",
     )

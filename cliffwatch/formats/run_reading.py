@@ -35,7 +35,8 @@ def run_record_of(raw: Any) -> RunRecord | Wrong:
     version = raw.get("format_version")
     if version not in (1, FORMAT_VERSION) or isinstance(version, bool):
         return Wrong(
-            "format_version", f"the results are of format {version}; this Cliffwatch reads up to {FORMAT_VERSION}"
+            "format_version",
+            f"the results are of format {version}; this Cliffwatch reads up to {FORMAT_VERSION}",
         )
     try:
         record = converted(_of_today(raw) if version == 1 else raw, RunRecord)
@@ -61,7 +62,10 @@ def _of_today(raw: dict[str, Any]) -> dict[str, Any]:
     return {
         **raw,
         "format_version": FORMAT_VERSION,
-        "arms": [{**arm, "name": name, "failure": _failure(arm.get("failure"))} for name, arm in raw["arms"].items()],
+        "arms": [
+            {**arm, "name": name, "failure": _failure(arm.get("failure"))}
+            for name, arm in raw["arms"].items()
+        ],
         "plan": {
             **plan,
             "cases": [{"argv": [], **case, "guest": guest} for case in plan["cases"]],

@@ -117,7 +117,9 @@ class ArmFacts(Part, omit_defaults=True, frozen=True, kw_only=True):
 
     def texts(self) -> dict[str, str]:
         """The facts that are one text, by name."""
-        return {name: value for name in self.__struct_fields__ if isinstance(value := getattr(self, name), str)}
+        return {
+            name: value for name in self.__struct_fields__ if isinstance(value := getattr(self, name), str)
+        }
 
 
 class FailureRecord(Part, frozen=True, kw_only=True):

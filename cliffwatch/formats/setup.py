@@ -17,7 +17,11 @@ MOST_FILES = 200
 MOST_SHAPES = 8
 
 FileName = Annotated[
-    str, Meta(max_length=200, pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.+-]*(?:/[A-Za-z0-9_][A-Za-z0-9_.+-]*){0,7}(?![\s\S])")
+    str,
+    Meta(
+        max_length=200,
+        pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.+-]*(?:/[A-Za-z0-9_][A-Za-z0-9_.+-]*){0,7}(?![\s\S])",
+    ),
 ]
 """A path below a folder: no part of it begins with a dot."""
 
@@ -54,7 +58,9 @@ class SetupArm(Part, omit_defaults=True, forbid_unknown_fields=True, frozen=True
     sysctl: Annotated[dict[Value, Value], Meta(max_length=50)] = msgspec.field(default_factory=dict)
     param: Annotated[dict[Value, Value], Meta(max_length=50)] = msgspec.field(default_factory=dict)
     config: Annotated[tuple[FileName, ...], Meta(max_length=20)] = ()
-    module: Annotated[dict[ModulePath, ModuleVersion], Meta(max_length=20)] = msgspec.field(default_factory=dict)
+    module: Annotated[dict[ModulePath, ModuleVersion], Meta(max_length=20)] = msgspec.field(
+        default_factory=dict
+    )
     cc: Compiler | None = None
 
     @property
@@ -101,7 +107,9 @@ NO_SETUP = Setup()
 
 def anchored_arms(base: str, head: str, anchor: str) -> tuple[SetupArm, ...]:
     """Two commits, and a third one as their anchor; bench is head's."""
-    return tuple(SetupArm(name=name, rev=rev) for name, rev in (("base", base), ("head", head), (ANCHOR, anchor)))
+    return tuple(
+        SetupArm(name=name, rev=rev) for name, rev in (("base", base), ("head", head), (ANCHOR, anchor))
+    )
 
 
 class SetupContent(Part, forbid_unknown_fields=True, frozen=True, kw_only=True):

@@ -35,7 +35,8 @@ LongText = Annotated[str, Meta(max_length=1 << 16)]
 Digest = Annotated[str, Meta(pattern=r"^[0-9a-f]{8,64}(?![\s\S])")]
 Commit = Annotated[str, Meta(pattern=r"^[0-9a-f]{40}(?:[0-9a-f]{24})?(?![\s\S])")]
 Moment = Annotated[
-    str, Meta(pattern=r"^\d{4}-\d\d-\d\d[T ]\d\d:\d\d", max_length=64, extra_json_schema={"format": "date-time"})
+    str,
+    Meta(pattern=r"^\d{4}-\d\d-\d\d[T ]\d\d:\d\d", max_length=64, extra_json_schema={"format": "date-time"}),
 ]
 """A time with its offset, ISO 8601. Kept as it was written: a run's identity is made of its text."""
 

@@ -3,7 +3,9 @@
 from dataclasses import dataclass, field
 from typing import Literal
 
-Verdict = Literal["regression", "improvement", "changed", "unchanged", "inconclusive", "missing", "failed", "invalid"]
+Verdict = Literal[
+    "regression", "improvement", "changed", "unchanged", "inconclusive", "missing", "failed", "invalid"
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

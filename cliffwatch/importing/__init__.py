@@ -6,7 +6,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cliffwatch.failure import Failure
-from cliffwatch.importing.arms import NO_DESCRIPTION, are_of_boots, arms_from_parsed, declared_in, holds_nothing
+from cliffwatch.importing.arms import (
+    NO_DESCRIPTION,
+    are_of_boots,
+    arms_from_parsed,
+    declared_in,
+    holds_nothing,
+)
 from cliffwatch.importing.problems import with_problems
 from cliffwatch.parsers.detect import parse_any, parse_printed
 from cliffwatch.parsers.readings import Parsed, Problem
@@ -59,7 +65,9 @@ def _arm_of_run(path: Path, arm: str) -> Arm | Failure:
         return run
     if arm not in run.arms:
         return Failure(
-            whose="usage", message=f"{path} has no arm '{arm}'", next_step=f"choose among: {', '.join(run.arms)}"
+            whose="usage",
+            message=f"{path} has no arm '{arm}'",
+            next_step=f"choose among: {', '.join(run.arms)}",
         )
     return run.arms[arm]
 
@@ -75,11 +83,15 @@ def _arm_of_file(path: str, arm: str | None) -> Arm | Failure:
         named = " or ".join(f"{path}:{name}" for name in imported.arms)
         reason = f"{path} holds {len(imported.arms)} arms: {', '.join(imported.arms)}"
         return Failure(
-            whose="usage", message=reason, next_step=f"name one of them: {named}; alone, the file compares its own arms"
+            whose="usage",
+            message=reason,
+            next_step=f"name one of them: {named}; alone, the file compares its own arms",
         )
     if arm not in imported.arms:
         shown = ", ".join(filter(None, imported.arms))
-        next_step = f"choose among: {shown}" if shown else "it holds one side without a name: leave the ':' out"
+        next_step = (
+            f"choose among: {shown}" if shown else "it holds one side without a name: leave the ':' out"
+        )
         return Failure(whose="usage", message=f"{path} has no arm '{arm}'", next_step=next_step)
     return imported.arms[arm]
 

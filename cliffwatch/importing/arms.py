@@ -10,7 +10,17 @@ from cliffwatch.columns import BootsOfColumns, BootTable, Columns, RowKey
 from cliffwatch.importing.problems import in_suite, with_problems
 from cliffwatch.parsers.readings import ArmDescription, BootOrigin, Found, Parsed
 from cliffwatch.parsers.sample_table import SampleTable
-from cliffwatch.samples import COMPARED, HOST_FAULTS, MACHINE, Arm, Boot, CaseKey, Sample, mode_named, read_faults
+from cliffwatch.samples import (
+    COMPARED,
+    HOST_FAULTS,
+    MACHINE,
+    Arm,
+    Boot,
+    CaseKey,
+    Sample,
+    mode_named,
+    read_faults,
+)
 
 if TYPE_CHECKING:
     from cliffwatch.formats.arms.declared_metrics import Declared
@@ -76,9 +86,13 @@ def arms_from_parsed(parsed: Parsed, label: str) -> dict[str, Arm]:
 
 def _measured_arms(parsed: Parsed, label: str) -> dict[str, Arm]:
     if isinstance(parsed.found, SampleTable):
-        tables = {name: _columns(parsed.found, name) for name in dict.fromkeys(row.arm for row in parsed.found.rows)}
+        tables = {
+            name: _columns(parsed.found, name) for name in dict.fromkeys(row.arm for row in parsed.found.rows)
+        }
         if None not in tables.values():
-            return {name: _arm(name, boots, parsed, label) for name, boots in tables.items() if boots is not None}
+            return {
+                name: _arm(name, boots, parsed, label) for name, boots in tables.items() if boots is not None
+            }
     found: dict[str, list[Found]] = {}
     for each in parsed.found:
         of_arm = found.setdefault(each.arm, [])
@@ -154,7 +168,13 @@ def _boots(found: Sequence[Found]) -> tuple[Boot, ...]:
         if origin is not None:
             by_boot.setdefault(origin, []).append(sample)
     return tuple(
-        Boot(index=origin.boot, block=origin.block, stage=origin.stage, layout=origin.layout, samples=tuple(of_boot))
+        Boot(
+            index=origin.boot,
+            block=origin.block,
+            stage=origin.stage,
+            layout=origin.layout,
+            samples=tuple(of_boot),
+        )
         for origin, of_boot in sorted(by_boot.items(), key=lambda each: each[0].boot)
     )
 
@@ -166,7 +186,9 @@ def _counted_boots(samples: Sequence[Sample]) -> tuple[Boot, ...]:
         row = (id(sample.case), sample.metric)
         index = counts[row] = counts.get(row, 0) + 1
         boots.setdefault(index, []).append(sample)
-    return tuple(Boot(index=index, block=index, samples=tuple(of_boot)) for index, of_boot in sorted(boots.items()))
+    return tuple(
+        Boot(index=index, block=index, samples=tuple(of_boot)) for index, of_boot in sorted(boots.items())
+    )
 
 
 def _of_case(sample: Sample, cases: dict[CaseKey, CaseKey]) -> Sample:

@@ -46,7 +46,9 @@ def _with_problems(arm: Arm, lost: Sequence[Lost], warnings: tuple[str, ...]) ->
     for each in lost:
         if each.metric:
             values[each.case, each.metric] = (*values.get((each.case, each.metric), ()), each.why)
-    outcomes = [CaseOutcome(case=each.case, status=each.status, reason=each.why) for each in lost if not each.metric]
+    outcomes = [
+        CaseOutcome(case=each.case, status=each.status, reason=each.why) for each in lost if not each.metric
+    ]
     boots = _with_outcomes(arm.boots, outcomes) if outcomes else arm.boots
     return replace(arm, boots=boots, lost=values, warnings=(*arm.warnings, *warnings))
 
@@ -67,9 +69,12 @@ def _with_outcomes(boots: Sequence[Boot], outcomes: Sequence[CaseOutcome]) -> Se
         return boots.followed_by_boots(count - len(boots), [tuple(each) for each in ended])
     last = max((boot.index for boot in boots), default=0)
     block = max((boot.block for boot in boots), default=0)
-    more = [Boot(index=last + more, block=block + more, samples=()) for more in range(1, count - len(boots) + 1)]
+    more = [
+        Boot(index=last + more, block=block + more, samples=()) for more in range(1, count - len(boots) + 1)
+    ]
     return tuple(
-        replace(boot, outcomes=(*boot.outcomes, *of_boot)) for boot, of_boot in zip([*boots, *more], ended, strict=True)
+        replace(boot, outcomes=(*boot.outcomes, *of_boot))
+        for boot, of_boot in zip([*boots, *more], ended, strict=True)
     )
 
 

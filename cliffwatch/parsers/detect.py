@@ -12,7 +12,8 @@ _BEGINS = r"(?m)^(?:>|[^\S\n])*"
 """A line, quoted or not. It stays within the line: across blank ones it would take quadratic time."""
 
 _GO = re.compile(
-    _BEGINS + r"(?:Benchmark[^\sa-z]\S*\s+\d+\s+\S+\s+\S+|Unit\s+\S+\s+\w+=|goos: |pkg: |--- (?:FAIL|SKIP): Benchmark)"
+    _BEGINS
+    + r"(?:Benchmark[^\sa-z]\S*\s+\d+\s+\S+\s+\S+|Unit\s+\S+\s+\w+=|goos: |pkg: |--- (?:FAIL|SKIP): Benchmark)"
 )
 _ONLY_ERRORS = re.compile(_BEGINS + "libbpf: ")
 _WORDS = ("Setting up benchmark", "Iter", "Summary:", "SUMMARY ")

@@ -46,7 +46,9 @@ def parse_go_lines(lines: Sequence[Line]) -> Parsed:
         words = line.text.split()
         if line.text.startswith("#"):
             beside.read(line.text, found)
-        elif len(words) >= 4 and words[0].startswith(_PREFIX) and words[1].isdecimal() and len(words) % 2 == 0:
+        elif (
+            len(words) >= 4 and words[0].startswith(_PREFIX) and words[1].isdecimal() and len(words) % 2 == 0
+        ):
             _read_result(words, beside, found, problems, line)
         else:
             _read_other(words, line, beside, assumed, problems)
@@ -111,7 +113,9 @@ def _parse_at_once(text: str) -> Parsed | None:
     return renamed(parsed, beside.names())
 
 
-def _table(lines: ResultLines, origins: Sequence[tuple[str, str]], following: NDArray[np.intp]) -> SampleTable | None:
+def _table(
+    lines: ResultLines, origins: Sequence[tuple[str, str]], following: NDArray[np.intp]
+) -> SampleTable | None:
     """The samples of result lines, of which `following` says the place of arm and suite in `origins`; None where one is no number, or where
     two names are of one case.
     """
@@ -121,23 +125,31 @@ def _table(lines: ResultLines, origins: Sequence[tuple[str, str]], following: ND
         return None
     names, name_of = numbered(lines.names)
     units, unit_of = numbered(lines.units)
-    different = list(dict.fromkeys(origins[place] for place in np.flatnonzero(np.bincount(following)).tolist()))
+    different = list(
+        dict.fromkeys(origins[place] for place in np.flatnonzero(np.bincount(following)).tolist())
+    )
     number_of = {origin: number for number, origin in enumerate(different)}
     origin_of = np.array([number_of.get(origin, 0) for origin in origins], dtype=np.intp)[following]
     # One number says all three of a value: where it comes from, its name and its unit.
     codes = (origin_of * len(names) + name_of)[lines.line_of] * len(units) + unit_of
-    found, row_of = numbered(codes.tolist()) if len(units) * len(different) > 1 else (range(len(names)), codes)
+    found, row_of = (
+        numbered(codes.tolist()) if len(units) * len(different) > 1 else (range(len(names)), codes)
+    )
     rows = [_row(code, different, names, units) for code in found]
     if not np.isfinite(values).all() or len(set(rows)) < len(rows):
         return None
     order = np.argsort(row_of, kind="stable")
     starts = np.concatenate([[0], np.cumsum(np.bincount(row_of, minlength=len(rows)))])
     steps = steps_of(lines.texts, units, unit_of)
-    steps[np.array([name.startswith(_PREFIX + OURS) for name in names], dtype=bool)[name_of][lines.line_of]] = 0.0
+    steps[
+        np.array([name.startswith(_PREFIX + OURS) for name in names], dtype=bool)[name_of][lines.line_of]
+    ] = 0.0
     return SampleTable(rows, starts, values[order], finest_steps(steps[order], starts), order)
 
 
-def _row(code: int, origins: Sequence[tuple[str, str]], names: Sequence[str], units: Sequence[str]) -> SampleRow:
+def _row(
+    code: int, origins: Sequence[tuple[str, str]], names: Sequence[str], units: Sequence[str]
+) -> SampleRow:
     rest, unit = divmod(code, len(units))
     origin, name = divmod(rest, len(names))
     arm, suite = origins[origin]
@@ -158,7 +170,9 @@ def _assumed(words: list[str], before: Assumed | None) -> Assumed:
     return Assumed(better, assume)
 
 
-def _of_values(assumed: Mapping[str, Assumed], measured: Iterable[tuple[str, str]]) -> dict[tuple[str, str], Assumed]:
+def _of_values(
+    assumed: Mapping[str, Assumed], measured: Iterable[tuple[str, str]]
+) -> dict[tuple[str, str], Assumed]:
     """By metric and unit of those that have samples: a `Unit` line may stand anywhere and name a unit or its tidied form."""
     units = {key: _tidied(unit_of(*key)) for key in measured}
     return {key: assumed[unit] for key, unit in units.items() if unit in assumed}
@@ -169,7 +183,9 @@ def _tidied(unit: str) -> str:
     return _NANOSECONDS.sub("sec", _MEGABYTES.sub("B", unit))
 
 
-def _read_result(words: list[str], beside: GoContext, found: list[Found], problems: list[Problem], line: Line) -> None:
+def _read_result(
+    words: list[str], beside: GoContext, found: list[Found], problems: list[Problem], line: Line
+) -> None:
     """`words` are the name, the iterations, and then a number and a unit each."""
     name = words[0].removeprefix(_PREFIX)
     arm, suite = beside.of_results()

@@ -15,7 +15,9 @@ _NUMBER = re.compile(r"[+-]?\d*(?:\.(?P<decimals>\d*))?(?:[eE](?P<power>[+-]?\d{
 _MOST_DECIMALS = 400
 """From fewer on a step is 0 as well, the smallest that a number can be."""
 
-_COUNTED = re.compile(r"(?:^|[^a-z])(?:allocs?|b|bytes|insns?|instructions|cycles|misses|faults|errors|drops)(?:/|$)")
+_COUNTED = re.compile(
+    r"(?:^|[^a-z])(?:allocs?|b|bytes|insns?|instructions|cycles|misses|faults|errors|drops)(?:/|$)"
+)
 
 
 CUT = frozenset({"B/op"})
@@ -42,14 +44,18 @@ def steps_of(texts: Sequence[str], units: Sequence[str], unit_of: NDArray[np.int
     """The same of many finite numbers, (texts,), of which `unit_of` says the unit's place in `units`."""
     together = "\n".join(texts).encode()
     if together.translate(None, b"0123456789.\n"):
-        return np.array([step_of(text, units[unit]) for text, unit in zip(texts, unit_of.tolist(), strict=True)])
+        return np.array(
+            [step_of(text, units[unit]) for text, unit in zip(texts, unit_of.tolist(), strict=True)]
+        )
     data = np.frombuffer(together, dtype=np.uint8)
     ends = np.append(np.flatnonzero(data == ord("\n")), len(data))
     points = np.flatnonzero(data == ord("."))
     pointed = np.searchsorted(ends, points)
     decimals = np.minimum(ends[pointed] - points - 1, _MOST_DECIMALS)
     steps = np.where([_is_counted(unit) for unit in units], 0.0, 1.0)[unit_of]
-    steps[pointed] = np.array([_power_of_ten(-count) for count in range(decimals.max(initial=0) + 1)])[decimals]
+    steps[pointed] = np.array([_power_of_ten(-count) for count in range(decimals.max(initial=0) + 1)])[
+        decimals
+    ]
     return steps
 
 

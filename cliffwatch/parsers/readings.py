@@ -86,7 +86,11 @@ class ProblemList(list[Problem]):
         if problem.lost is not None:
             super().append(problem)
             return
-        kind = problem.reason if problem.reason in self._counts or len(self._counts) < MOST_ALIKE else _OTHER_KIND
+        kind = (
+            problem.reason
+            if problem.reason in self._counts or len(self._counts) < MOST_ALIKE
+            else _OTHER_KIND
+        )
         self._counts[kind] += 1
         if self._counts[kind] <= MOST_ALIKE:
             super().append(problem)

@@ -33,7 +33,13 @@ class SampleTable(Sequence[Found]):
         resolutions: NDArray[np.float64],
         order: NDArray[np.intp],
     ) -> None:
-        self.rows, self.starts, self.values, self.resolutions, self.order = rows, starts, values, resolutions, order
+        self.rows, self.starts, self.values, self.resolutions, self.order = (
+            rows,
+            starts,
+            values,
+            resolutions,
+            order,
+        )
 
     def with_arms(self, names: Mapping[str, str]) -> "SampleTable":
         """The same samples of arms of other names."""
@@ -72,4 +78,6 @@ class SampleTable(Sequence[Found]):
 
 
 def _found(row: SampleRow, value: float, resolution: float) -> Found:
-    return Found(Sample(case=row.case, metric=row.metric, unit=row.unit, value=value, resolution=resolution), row.arm)
+    return Found(
+        Sample(case=row.case, metric=row.metric, unit=row.unit, value=value, resolution=resolution), row.arm
+    )

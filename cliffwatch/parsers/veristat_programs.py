@@ -115,9 +115,12 @@ def _reason(before: Sequence[str], log: Sequence[str], *, loaded: bool) -> str:
     that has to be loaded with it.
     """
     of_verifier = _last_word(log) if loaded else ""
-    return (of_verifier or _of_another(before) or _of_libbpf(before) or "libbpf does not load it and does not say why")[
-        :_LONGEST_REASON
-    ]
+    return (
+        of_verifier
+        or _of_another(before)
+        or _of_libbpf(before)
+        or "libbpf does not load it and does not say why"
+    )[:_LONGEST_REASON]
 
 
 def _last_word(log: Sequence[str]) -> str:
@@ -126,7 +129,9 @@ def _last_word(log: Sequence[str]) -> str:
 
 
 def _of_another(lines: Sequence[str]) -> str:
-    begun = next(((number, match) for number, line in enumerate(lines) if (match := _ANOTHERS_LOG.match(line))), None)
+    begun = next(
+        ((number, match) for number, line in enumerate(lines) if (match := _ANOTHERS_LOG.match(line))), None
+    )
     if begun is None:
         return ""
     log = lines[begun[0] + 1 :]
@@ -136,7 +141,9 @@ def _of_another(lines: Sequence[str]) -> str:
 
 def _of_libbpf(lines: Sequence[str]) -> str:
     said = [line.removeprefix(_LIBBPF).strip() for line in lines if line.startswith(_LIBBPF)]
-    return next((line for line in said if "Retrying" not in line and not line.startswith("failed to load object")), "")
+    return next(
+        (line for line in said if "Retrying" not in line and not line.startswith("failed to load object")), ""
+    )
 
 
 def _complaint(lines: Sequence[str]) -> str:

@@ -135,7 +135,9 @@ def _values(verb: Verb, words: list[str]) -> dict[str, tuple[str, ...]] | str:
         key = key.lower()
         if not sign or key not in _KEYS[verb]:
             allowed = ", ".join(f"`{each}=`" for each in _KEYS[verb])
-            return f"it takes {allowed}, without blanks around the sign" if allowed else "it takes nothing more"
+            return (
+                f"it takes {allowed}, without blanks around the sign" if allowed else "it takes nothing more"
+            )
         if key in values:
             return f"`{key}=` may stand once"
         given = tuple(dict.fromkeys(text.split(",")))

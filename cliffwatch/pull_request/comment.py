@@ -126,13 +126,16 @@ def _status(state: PullRequestState) -> Status:
     pending = [each.progress for each in state.targets if isinstance(each.progress, PENDING)]
     if not pending:
         return "completed"
-    begun = len(pending) < len(state.targets) or not all(isinstance(each, Waiting | Queued) for each in pending)
+    begun = len(pending) < len(state.targets) or not all(
+        isinstance(each, Waiting | Queued) for each in pending
+    )
     return "in_progress" if begun else "queued"
 
 
 def _conclusion(state: PullRequestState, news: News, fail_on: FailOn) -> Conclusion:
     failed = any(
-        isinstance(each.progress, Failed) and each.progress.failure.whose == "kernel" for each in state.targets
+        isinstance(each.progress, Failed) and each.progress.failure.whose == "kernel"
+        for each in state.targets
     )
     if state.targets and all(isinstance(each.progress, Cancelled | Superseded) for each in state.targets):
         return "cancelled"
@@ -159,7 +162,9 @@ def _body(state: PullRequestState, news: News) -> str:
     ending = _ending(state)
     room = LONGEST - length("\n".join([*lines, *ending])) - 1000
     parts = []
-    for fold in _folds(state, news, more=table is not None and table.left > 0, beside=beside[1] if beside else None):
+    for fold in _folds(
+        state, news, more=table is not None and table.left > 0, beside=beside[1] if beside else None
+    ):
         text = fold.text()
         if length(text) <= room:
             parts += [text, ""]
@@ -173,7 +178,11 @@ def _by_unit(news: News) -> list[str]:
     lines: list[str] = []
     for target, measured in zip(news.targets, news.measured, strict=True):
         boots = counted(measured.compared.base.boots, "boot")
-        lines += [f"On {word(target.name)}, {boots} of each side:", "", *unit_tables(measured.compared, most=_CASES)]
+        lines += [
+            f"On {word(target.name)}, {boots} of each side:",
+            "",
+            *unit_tables(measured.compared, most=_CASES),
+        ]
     return [*lines, wrapped(UNIT_LEGEND), ""] if lines else []
 
 
@@ -187,7 +196,9 @@ def _top(state: PullRequestState, news: News) -> list[str]:
         lines += [*pending, ""] if pending else []
     if any(isinstance(each.progress, Waiting) for each in state.targets):
         lines += [
-            wrapped("The author is not known here: nothing is built until somebody with write access says `/bench`."),
+            wrapped(
+                "The author is not known here: nothing is built until somebody with write access says `/bench`."
+            ),
             "",
         ]
     return lines
@@ -212,7 +223,9 @@ def _progress(progress: object) -> str:
 
 
 def _commits(state: PullRequestState) -> str:
-    series = f", series {code(state.series.identity)} v{state.series.version}" if state.series is not None else ""
+    series = (
+        f", series {code(state.series.identity)} v{state.series.version}" if state.series is not None else ""
+    )
     return wrapped(f"{code(_short(state.base))} → {code(_short(state.head))}{series}")
 
 
@@ -227,7 +240,14 @@ def _folds(state: PullRequestState, news: News, *, more: bool, beside: folds.Fol
         left = ["", left_words(rest.left)] if rest.left else []
         changes = folds.Fold(title="More changes", lines=(*rest.lines, *left))
     return folds.folded(
-        [folds.failures(state), changes, folds.functions(state), beside, folds.unseen(state), folds.environments(state)]
+        [
+            folds.failures(state),
+            changes,
+            folds.functions(state),
+            beside,
+            folds.unseen(state),
+            folds.environments(state),
+        ]
     )
 
 
@@ -296,5 +316,7 @@ def _with_values(words: Sequence[str]) -> list[str]:
 
 def _link(link: Link) -> str:
     return (
-        f"- {word(link.name)}: <{link.url}>" if _URL.fullmatch(link.url) else f"- {word(link.name)}: {code(link.url)}"
+        f"- {word(link.name)}: <{link.url}>"
+        if _URL.fullmatch(link.url)
+        else f"- {word(link.name)}: {code(link.url)}"
     )

@@ -57,7 +57,9 @@ def functions(state: PullRequestState) -> Fold | None:
     for each, progress in state.measured():
         context = progress.context
         blocks, left = (
-            function_blocks(progress.compared, context.functions, context.code) if context.functions else ((), 0)
+            function_blocks(progress.compared, context.functions, context.code)
+            if context.functions
+            else ((), 0)
         )
         if not blocks:
             continue
@@ -76,12 +78,16 @@ def failures(state: PullRequestState) -> Fold | None:
     measured = state.measured()
     for each, progress in measured:
         for of_arm in progress.context.failures:
-            lines += _failure(f"{word(each.platform)} {each.mode}", f"{of_arm.arm}: {of_arm.message}", of_arm.evidence)
+            lines += _failure(
+                f"{word(each.platform)} {each.mode}", f"{of_arm.arm}: {of_arm.message}", of_arm.evidence
+            )
         lines += _failed_rows(progress)
     if not lines:
         return None
     return Fold(
-        title="Failures", lines=tuple(lines), open=not any(each.compared.changed_rows() for _, each in measured)
+        title="Failures",
+        lines=tuple(lines),
+        open=not any(each.compared.changed_rows() for _, each in measured),
     )
 
 
@@ -108,7 +114,9 @@ def first_error(evidence: str) -> str:
 
 def _failed_rows(progress: Measured) -> list[str]:
     """Cases that failed by themselves, reason by reason."""
-    rows = [row for row in progress.compared.primary_rows() if row.verdict in ("failed", "missing", "invalid")]
+    rows = [
+        row for row in progress.compared.primary_rows() if row.verdict in ("failed", "missing", "invalid")
+    ]
     if progress.context.failures:
         rows = [row for row in rows if row.verdict == "invalid"]
     reasons: dict[tuple[str, str], list[Comparison]] = {}
@@ -118,7 +126,9 @@ def _failed_rows(progress: Measured) -> list[str]:
     for (verdict, reason), group in list(reasons.items())[:_LISTED]:
         cases = {row.case for row in group}
         which = code(str(group[0].case)) if len(cases) == 1 else counted(len(cases), "case")
-        lines.append(wrapped(f"{which}: {verdict}{', ' + code(reason, 300) if reason else ''}", first="- ", then="  "))
+        lines.append(
+            wrapped(f"{which}: {verdict}{', ' + code(reason, 300) if reason else ''}", first="- ", then="  ")
+        )
     return [*lines, *_more(len(reasons) - _LISTED, "reason")]
 
 
@@ -136,7 +146,9 @@ def environments(state: PullRequestState) -> Fold | None:
         lines += [wrapped(f"differs: {text}", first="  - ", then="    ") for text in _differences(progress)]
         sentences = code_sentences(compared, progress.context)
         lines += [wrapped(code(sentence, 600), first="  - ", then="    ") for sentence in sentences]
-        lines += [wrapped(code(note, 300), first="  - ", then="    ") for note in progress.context.notes[:_LISTED]]
+        lines += [
+            wrapped(code(note, 300), first="  - ", then="    ") for note in progress.context.notes[:_LISTED]
+        ]
     return Fold(title="Environment", lines=tuple(lines)) if lines else None
 
 
@@ -156,12 +168,15 @@ def unseen(state: PullRequestState) -> Fold | None:
         still_open = [(names, row) for names, row in shared if row.verdict == "inconclusive"]
         lines += [wrapped(_still_open(*each), first="  - ", then="    ") for each in still_open[:_LISTED]]
         lines += [
-            f"  {line}" for line in _more(sum(len(names) for names, _ in still_open[_LISTED:]), "inconclusive case")
+            f"  {line}"
+            for line in _more(sum(len(names) for names, _ in still_open[_LISTED:]), "inconclusive case")
         ]
         left_out = sorted(progress.compared.left_out, key=_why_left_out)
         for (why, reason), cases in groupby(left_out, key=_why_left_out):
             lines.append(
-                wrapped(f"{counted(len(list(cases)), 'case')} {why}: {code(reason)}", first="  - ", then="    ")
+                wrapped(
+                    f"{counted(len(list(cases)), 'case')} {why}: {code(reason)}", first="  - ", then="    "
+                )
             )
     return Fold(title="What was not detectable", lines=tuple(lines)) if lines else None
 
@@ -217,12 +232,19 @@ def beside_earlier(state: PullRequestState, news: News) -> tuple[str, Fold] | No
     words = [f"{count:,} {what}" for what, count in _since(before, now).items()]
     version = f"v{earlier.version} ({code(earlier.head[:SHORT])})"
     sentence = wrapped(f"Regressions beside {version}: {', '.join(words) or 'none in either'}.")
-    shown = [key for key in now if key in before and set(CHANGES) & (_verdicts(before[key]) | _verdicts(now[key]))]
+    shown = [
+        key for key in now if key in before and set(CHANGES) & (_verdicts(before[key]) | _verdicts(now[key]))
+    ]
     heads = " | ".join(["case", *(word(target.name) for target in news.targets)])
     lines = [heads, "|".join("---" for _ in range(len(news.targets) + 1))]
     for key in shown[:100]:
-        cells = (f"{_short(old)} → {_short(new)}" for old, new in zip(before[key].cells, now[key].cells, strict=True))
-        lines.append(" | ".join([code("/".join([key[1], *(f"{name}={value}" for name, value in key[2])])), *cells]))
+        cells = (
+            f"{_short(old)} → {_short(new)}"
+            for old, new in zip(before[key].cells, now[key].cells, strict=True)
+        )
+        lines.append(
+            " | ".join([code("/".join([key[1], *(f"{name}={value}" for name, value in key[2])])), *cells])
+        )
     lines += ["", *_more(len(shown) - 100, "case")]
     return sentence, Fold(
         title=f"v{earlier.version} → v{state.series.version if state.series else earlier.version + 1}",
@@ -247,7 +269,9 @@ def _since(before: Mapping[Any, Across], now: Mapping[Any, Across]) -> dict[str,
 
 def _rows_of_earlier(state: PullRequestState, earlier: EarlierVersion) -> Mapping[Any, Across]:
     compared = [earlier.compared.get((each.platform, each.mode)) for each, _ in state.measured()]
-    rows = [[comparison_row(row) for row in each.primary_rows()] if each is not None else [] for each in compared]
+    rows = [
+        [comparison_row(row) for row in each.primary_rows()] if each is not None else [] for each in compared
+    ]
     return {_key(row): row for row in across(rows)}
 
 

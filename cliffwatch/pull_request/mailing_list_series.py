@@ -128,7 +128,9 @@ def counting_range(
     counts. `recorded` is the upstream base that somebody recorded: taken where it is the merge base or lies below it there.
     Base and head are the same commit where nothing counts.
     """
-    base = recorded if recorded is not None and recorded in _first_parents(commits, merge_base) else merge_base
+    base = (
+        recorded if recorded is not None and recorded in _first_parents(commits, merge_base) else merge_base
+    )
     base = _counting(commits, base)
     below = set(_first_parents(commits, base))
     between = [

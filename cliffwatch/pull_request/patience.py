@@ -99,8 +99,16 @@ def _seconds(headers: Mapping[str, str], name: str) -> float | None:
 
 
 _REFUSALS: Mapping[int, tuple[Party, str, str]] = {
-    401: ("host", "GitHub refuses the credentials", "check the app's key, or the token's permissions and expiry"),
-    403: ("host", "GitHub does not allow it", "give the app or the workflow write access to pull requests and checks"),
+    401: (
+        "host",
+        "GitHub refuses the credentials",
+        "check the app's key, or the token's permissions and expiry",
+    ),
+    403: (
+        "host",
+        "GitHub does not allow it",
+        "give the app or the workflow write access to pull requests and checks",
+    ),
     404: (
         "host",
         "GitHub does not know it: it was removed, or the installation was revoked",
@@ -122,7 +130,10 @@ def _refused(refusal: HTTPException) -> Failure:
         )
     if status in (403, 429) and _wait(refusal, 0, 0.0) is not None:
         return Failure(
-            whose="host", message="GitHub's limit is used up", next_step="ask again later", evidence=said[:300]
+            whose="host",
+            message="GitHub's limit is used up",
+            next_step="ask again later",
+            evidence=said[:300],
         )
     whose, message, step = _REFUSALS.get(status, ("host", f"GitHub answers {status}", "ask again later"))
     return Failure(whose=whose, message=message, next_step=step, evidence=f"{status} {said}"[:300])

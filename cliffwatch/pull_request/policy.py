@@ -52,7 +52,15 @@ LARGEST = 64 << 10
 FailOn = Literal["regression", "failed", "inconclusive"]
 Boots = int | Literal["auto", "staged", "careful"]
 
-ASSOCIATIONS = ("OWNER", "MEMBER", "COLLABORATOR", "CONTRIBUTOR", "FIRST_TIME_CONTRIBUTOR", "FIRST_TIMER", "NONE")
+ASSOCIATIONS = (
+    "OWNER",
+    "MEMBER",
+    "COLLABORATOR",
+    "CONTRIBUTOR",
+    "FIRST_TIME_CONTRIBUTOR",
+    "FIRST_TIMER",
+    "NONE",
+)
 """What GitHub calls the relation of an author to a repository."""
 
 _TRUSTED = ("OWNER", "MEMBER", "COLLABORATOR")
@@ -66,7 +74,18 @@ _LINE = re.compile(r"line (\d+)")
 _PLATFORM = re.compile(r"[A-Za-z0-9][\w.+-]{0,99}", re.ASCII)
 _REVISION = re.compile(r"(?!.*\.\.)[A-Za-z0-9][\w./+-]{0,199}", re.ASCII)
 
-_KEYS = ("suites", "profile", "boots", "bench-from", "notable", "fail-on", "follow", "target", "kernel", "trust")
+_KEYS = (
+    "suites",
+    "profile",
+    "boots",
+    "bench-from",
+    "notable",
+    "fail-on",
+    "follow",
+    "target",
+    "kernel",
+    "trust",
+)
 _TARGET_KEYS = ("mode", "platform", "runs-on")
 _KERNEL_KEYS = ("tree", "revision")
 _TRUST_KEYS = ("associations", "authors")
@@ -117,7 +136,9 @@ class Policy:
 
     def trusts(self, author: str, association: str) -> bool:
         """Whether a pull request of an author with GitHub's `author_association` is measured without a maintainer's word."""
-        return association in self.trusted_associations or author.casefold() in map(str.casefold, self.trusted_authors)
+        return association in self.trusted_associations or author.casefold() in map(
+            str.casefold, self.trusted_authors
+        )
 
 
 DEFAULT = Policy()
@@ -149,7 +170,9 @@ def _failure(lines: Sequence[str]) -> Failure:
     failure = wrong_usage(lines[0], "correct the file on the base branch: the one of head is never read")
     if len(lines) == 1:
         return failure
-    return Failure(whose=failure.whose, message=lines[0], next_step=failure.next_step, evidence="\n".join(lines[1:41]))
+    return Failure(
+        whose=failure.whose, message=lines[0], next_step=failure.next_step, evidence="\n".join(lines[1:41])
+    )
 
 
 def _policy(reader: PolicyReader, content: Mapping[str, object], default: Policy) -> Policy:
@@ -179,7 +202,8 @@ def _boots(reader: PolicyReader, value: Any) -> Boots:
     if named or (isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= 1000):
         return value  # type: ignore[no-any-return] # one of the few that were just asked for
     reader.refuse(
-        ("boots",), f"'boots' is {shown(value)}; give a number from 1 to 1000, or one of {', '.join(_NAMED_BOOTS)}"
+        ("boots",),
+        f"'boots' is {shown(value)}; give a number from 1 to 1000, or one of {', '.join(_NAMED_BOOTS)}",
     )
     return "auto"
 
@@ -189,7 +213,9 @@ def _notable(reader: PolicyReader, value: Any) -> float | None:
         return None
     if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= 100:
         return value / 100
-    reader.refuse(("notable",), f"'notable' is {shown(value)}; give a number of per cent from 0 to 100, such as 0.5")
+    reader.refuse(
+        ("notable",), f"'notable' is {shown(value)}; give a number of per cent from 0 to 100, such as 0.5"
+    )
     return None
 
 
@@ -210,7 +236,9 @@ def _targets(reader: PolicyReader, content: Mapping[str, object]) -> tuple[Targe
     if given is None:
         return DEFAULT.targets
     if not isinstance(given, list) or not 1 <= len(given) <= _MOST_TARGETS:
-        reader.refuse(("target",), f"'target' must be from 1 to {_MOST_TARGETS} tables, each under [[target]]")
+        reader.refuse(
+            ("target",), f"'target' must be from 1 to {_MOST_TARGETS} tables, each under [[target]]"
+        )
         return ()
     targets = tuple(_target(reader, index, each) for index, each in enumerate(given))
     for index, message in _twice(targets):
@@ -227,7 +255,9 @@ def _target(reader: PolicyReader, index: int, value: Any) -> Target:
     mode: Mode = reader.one_of(table, MODES, (*path, "mode"))
     platform = table.get("platform", _EMULATED if mode == "icount" else None)
     if platform is None:
-        reader.refuse(path, "'platform' is missing; walltime is measured on a kind of machine, such as amd-rome")
+        reader.refuse(
+            path, "'platform' is missing; walltime is measured on a kind of machine, such as amd-rome"
+        )
     elif not isinstance(platform, str) or not _PLATFORM.fullmatch(platform):
         reader.refuse((*path, "platform"), f"{shown(platform)} is no name of a platform, such as amd-rome")
     platform = str(platform)

@@ -53,12 +53,18 @@ class PolicyReader:
         return allowed[0]
 
     def several_of(
-        self, table: Mapping[str, object], allowed: Sequence[str], default: tuple[str, ...], path: tuple[str | int, ...]
+        self,
+        table: Mapping[str, object],
+        allowed: Sequence[str],
+        default: tuple[str, ...],
+        path: tuple[str | int, ...],
     ) -> Any:
         values = self.entries(table, path)
         for value in values or ():
             if value not in allowed:
-                self.refuse(path, f"{shown(value)} in '{path[-1]}'; each must be one of: {', '.join(allowed)}")
+                self.refuse(
+                    path, f"{shown(value)} in '{path[-1]}'; each must be one of: {', '.join(allowed)}"
+                )
         return default if values is None else tuple(values)
 
     def names(self, table: Mapping[str, object], path: tuple[str | int, ...]) -> tuple[str, ...] | None:
@@ -71,7 +77,9 @@ class PolicyReader:
             if not isinstance(value, str) or not form(value):
                 self.refuse(path, f"{shown(value)} in '{path[-1]}' is no {words}")
         if len(values) > most:
-            self.refuse(path, f"'{path[-1]}' has {counted(len(values), 'entry', 'entries')}; at most {most} will do")
+            self.refuse(
+                path, f"'{path[-1]}' has {counted(len(values), 'entry', 'entries')}; at most {most} will do"
+            )
         return tuple(map(str, values))
 
     def entries(self, table: Mapping[str, object], path: tuple[str | int, ...]) -> list[Any] | None:

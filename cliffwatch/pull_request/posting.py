@@ -123,7 +123,9 @@ async def _settled(
     if changed:
         try:
             data = {"body": wanted}
-            await poster.api.patch(f"/repos/{repository}/issues/comments/{kept.identity}", data=data, oauth_token=token)
+            await poster.api.patch(
+                f"/repos/{repository}/issues/comments/{kept.identity}", data=data, oauth_token=token
+            )
         except HTTPException as refusal:
             if refusal.status_code == 404:
                 return None
@@ -156,7 +158,9 @@ async def put_check_run(
     async def act(token: str) -> Posted:
         own = await _own_check(poster, token, repository, head, name)
         if own is None:
-            made = await _post(poster, token, f"/repos/{repository}/check-runs", {**content, "head_sha": head})
+            made = await _post(
+                poster, token, f"/repos/{repository}/check-runs", {**content, "head_sha": head}
+            )
             return Posted(identity=made["id"], how="created")
         if _sequence(own) > run.sequence:
             return Posted(identity=own["id"], how="outdated")
@@ -203,7 +207,9 @@ async def _own_check(poster: Poster, token: str, repository: str, head: str, nam
     url = f"/repos/{repository}/commits/{head}/check-runs{{?check_name}}"
     checks = poster.api.getiter(url, {"check_name": name}, oauth_token=token, iterable_key="check_runs")
     own = [
-        each async for each in checks if f"{(each.get('app') or {}).get('slug')}[bot]".lower() == poster.author.lower()
+        each
+        async for each in checks
+        if f"{(each.get('app') or {}).get('slug')}[bot]".lower() == poster.author.lower()
     ]
     return max(own, key=lambda each: each["id"], default=None)
 
@@ -215,14 +221,22 @@ def _sequence(check: Any) -> int:
 
 def _check_shown(check: Any) -> tuple[Any, ...]:
     output = check.get("output") or {}
-    return check.get("status"), check.get("conclusion"), output.get("title"), output.get("summary"), _sequence(check)
+    return (
+        check.get("status"),
+        check.get("conclusion"),
+        output.get("title"),
+        output.get("summary"),
+        _sequence(check),
+    )
 
 
 async def react(poster: Poster, repository: str, comment: int, reaction: Reaction) -> Failure | None:
     """Puts a reaction to a comment; one that is there already stays."""
 
     async def act(token: str) -> None:
-        await _post(poster, token, f"/repos/{repository}/issues/comments/{comment}/reactions", {"content": reaction})
+        await _post(
+            poster, token, f"/repos/{repository}/issues/comments/{comment}/reactions", {"content": reaction}
+        )
 
     return await patiently(poster, act)
 

@@ -150,5 +150,8 @@ def confirmed_rows(compared: ComparisonSet, *arms: Arm) -> frozenset[RowKey]:
 
 def _measured_again(arm: Arm) -> frozenset[RowKey]:
     return frozenset(
-        (sample.case, sample.metric) for boot in arm.boots if boot.stage == "confirm" for sample in boot.samples
+        (sample.case, sample.metric)
+        for boot in arm.boots
+        if boot.stage == "confirm"
+        for sample in boot.samples
     )

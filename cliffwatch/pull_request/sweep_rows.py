@@ -43,7 +43,9 @@ def _swept(rows: Sequence[Across]) -> list[str]:
     for row in rows:
         for name, value in row.params.items():
             values.setdefault(name, set()).add(value)
-    numeric = [name for name, each in sorted(values.items()) if len(each) >= FEWEST and all(map(_is_number, each))]
+    numeric = [
+        name for name, each in sorted(values.items()) if len(each) >= FEWEST and all(map(_is_number, each))
+    ]
     return sorted(numeric, key=lambda name: -len(values[name]))
 
 

@@ -90,7 +90,9 @@ def _measures(news: News) -> dict[_Kind, dict[tuple[str, str], None]]:
 
 def _title(kind: _Kind, measures: Iterable[tuple[str, str]]) -> str:
     said = ", ".join(
-        dict.fromkeys(word(text) for pair in measures for text in (pair[0].replace("-", " "), pair[1]) if text)
+        dict.fromkeys(
+            word(text) for pair in measures for text in (pair[0].replace("-", " "), pair[1]) if text
+        )
     )
     return f"{code(kind[1])} {said}".strip()
 
@@ -126,7 +128,9 @@ def cell_text(cell: ComparisonRow | None) -> str:
     # A digit more than the interval is wide says nothing.
     digits = 2 if low is None or high is None or high - low < 0.002 else 1
     text = f"{figures.SIGNS[cell.verdict]} {100 * cell.change:+.{digits}f} %"
-    return text if low is None or high is None else f"{text} [{100 * low:.{digits}f}, {100 * high:.{digits}f}]"
+    return (
+        text if low is None or high is None else f"{text} [{100 * low:.{digits}f}, {100 * high:.{digits}f}]"
+    )
 
 
 def _boots(compared: ComparisonSet) -> str:

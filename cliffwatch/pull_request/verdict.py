@@ -55,7 +55,9 @@ def _of_rows(news: News) -> str:
     parts = {each: _counted(verdicts[each], each) for each in order if verdicts[each]}
     changed = [each for each in parts if each in CHANGED]
     if changed and not news.in_turns():
-        parts[changed[0]] = differing(sum(verdicts[each] for each in changed), [parts[each] for each in changed])
+        parts[changed[0]] = differing(
+            sum(verdicts[each] for each in changed), [parts[each] for each in changed]
+        )
         parts = {each: part for each, part in parts.items() if each not in changed[1:]}
     counts = ", ".join(parts.values())
     if not decided:
@@ -89,7 +91,9 @@ def _furthest(state: PullRequestState) -> str:
     """Of several targets: what the one that is furthest does."""
     order = (Waiting, Queued, Building, Booting)
     pending = [each.progress for each in state.targets if isinstance(each.progress, PENDING)]
-    furthest = max(pending, key=lambda each: (order.index(type(each)), each.done if isinstance(each, Booting) else 0))
+    furthest = max(
+        pending, key=lambda each: (order.index(type(each)), each.done if isinstance(each, Booting) else 0)
+    )
     if isinstance(furthest, Booting):
         return f"measuring, {progress_words(furthest)}"
     return progress_words(furthest)
@@ -106,7 +110,9 @@ def progress_words(progress: Progress) -> str:
             boots = f"{counted(done, 'boot')} done" if planned is None else f"boots {done:,} of {planned:,}"
             return f"{boots}{_expected(seconds)}"
         case Failed(failure=failure):
-            return {"kernel": "the kernel failed", "usage": "not possible"}.get(failure.whose, "the host failed")
+            return {"kernel": "the kernel failed", "usage": "not possible"}.get(
+                failure.whose, "the host failed"
+            )
     return _PLAIN[type(progress)]
 
 
@@ -146,14 +152,20 @@ def whereabouts(news: News) -> Sequence[str]:
     largest = news.largest()
     if largest is not None:
         row, target = largest
-        apart = "" if is_in_turns(news.measured[news.targets.index(target)].compared) else f" {BETWEEN_MEASUREMENTS}"
+        apart = (
+            ""
+            if is_in_turns(news.measured[news.targets.index(target)].compared)
+            else f" {BETWEEN_MEASUREMENTS}"
+        )
         where = f" on {word(target.name)}" if len(news.targets) > 1 else ""
         sentences.append(
             f"Largest {_what(row.verdict)}{apart}: {figures.step(row) if row.change is None else figures.percent(row.change)}{where}."
         )
     elif shown := _detectable(news):
         sentences.append(f"These boots would have shown changes from {shown} on.")
-    _, *alone = sentence_across(news.rows, [replace(each, name=word(each.name)) for each in news.targets]).split("; ")
+    _, *alone = sentence_across(
+        news.rows, [replace(each, name=word(each.name)) for each in news.targets]
+    ).split("; ")
     sentences += [f"{each[0].upper()}{each[1:]}." for each in alone]
     worse, confirmed = count_cases(news.regressions()), count_cases(news.confirmed())
     if worse and confirmed == worse:

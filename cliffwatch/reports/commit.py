@@ -32,7 +32,9 @@ def commit_report(compared: ComparisonSet, context: ReportContext) -> str:
     for failure in context.failures:
         lines += ["", *_wrapped(f"{failure.arm}: {failure.message}")]
     rows = sorted(compared.rows, key=lambda row: (row.case.suite, row.case.params == ()))
-    shared = [(cases, row) for cases, row in figures.shared_reasons(compared.rows) if len(cases) > 1 and row.reason]
+    shared = [
+        (cases, row) for cases, row in figures.shared_reasons(compared.rows) if len(cases) > 1 and row.reason
+    ]
     below = {(row.verdict, row.reason) for _, row in shared}
     for suite, of_suite in groupby(rows, key=lambda row: row.case.suite):
         lines += ["", cut(f"+---- {suite} ".ljust(WIDTH, "-"))]
@@ -108,7 +110,9 @@ def _means(compared: ComparisonSet) -> Iterator[str]:
 def _functions(compared: ComparisonSet, context: ReportContext) -> Iterator[str]:
     """The two functions that changed most, of the three rows that did."""
     blocks, _ = (
-        function_blocks(compared, context.functions, context.code, most=3, each=2) if context.functions else ((), 0)
+        function_blocks(compared, context.functions, context.code, most=3, each=2)
+        if context.functions
+        else ((), 0)
     )
     if blocks:
         yield ""

@@ -84,7 +84,9 @@ def with_functions(context: ReportContext, compared: Sequence[ComparisonSet]) ->
     counted_ones = [each for each in compared if each.mode == "icount" and (differ or each.changed_rows())]
     functions = functions_of_run(folder, counted_ones, images) if counted_ones else {}
     case_code = {} if code is None else {each.key: each.code for each in code.cases}
-    return replace(context, functions=functions, images=images, profile=profile_of_run(folder), case_code=case_code)
+    return replace(
+        context, functions=functions, images=images, profile=profile_of_run(folder), case_code=case_code
+    )
 
 
 def context_of_arm(arm: Arm) -> ReportContext:
@@ -110,7 +112,9 @@ def _setting(record: "RunRecord") -> tuple[str, ...]:
     facts = [
         f"config {record.config_digest[:12]}" if record.config_digest else "",
         toolchain.gcc or toolchain.clang or "",
-        f"bench of {bench.from_ or '?'} ({bench.source_digest[:12]})" if bench and bench.source_digest else "",
+        f"bench of {bench.from_ or '?'} ({bench.source_digest[:12]})"
+        if bench and bench.source_digest
+        else "",
     ]
     return tuple(fact for fact in facts if fact)
 
@@ -149,7 +153,9 @@ def executes_same_code(compared: ComparisonSet, context: ReportContext, row: Com
 def profiles(compared: ComparisonSet, context: ReportContext) -> tuple[str, ...]:
     """What perf recorded of base and head, in lines; none where nothing was."""
     return (
-        () if context.profile is None else tuple(profile_lines(context.profile, compared.base.name, compared.head.name))
+        ()
+        if context.profile is None
+        else tuple(profile_lines(context.profile, compared.base.name, compared.head.name))
     )
 
 
@@ -160,7 +166,9 @@ def sentence(compared: ComparisonSet) -> str:
     )
     counts = compared.counts()
     parts = [
-        _counted(counts[verdict] - noisy[verdict], verdict) for verdict in counts if counts[verdict] > noisy[verdict]
+        _counted(counts[verdict] - noisy[verdict], verdict)
+        for verdict in counts
+        if counts[verdict] > noisy[verdict]
     ]
     if noisy:
         differ = differing(noisy.total(), [_counted(noisy[each], each) for each in CHANGES if noisy[each]])
@@ -186,7 +194,8 @@ def without_shared_warnings(compared: Sequence[ComparisonSet]) -> tuple[Comparis
     """The same comparisons, each with the warnings that are its own."""
     shared = shared_warnings(compared)
     return tuple(
-        replace(each, warnings=tuple(text for text in each.warnings if text not in shared)) for each in compared
+        replace(each, warnings=tuple(text for text in each.warnings if text not in shared))
+        for each in compared
     )
 
 

@@ -141,7 +141,8 @@ def rows_named(rows: Sequence[Comparison]) -> Mapping[tuple[CaseKey, str], str]:
     """Each row's case, with its metric where the case has several rows."""
     of_case = Counter(row.case for row in rows)
     return {
-        (row.case, row.metric): str(row.case) if of_case[row.case] == 1 else f"{row.case} {row.metric}" for row in rows
+        (row.case, row.metric): str(row.case) if of_case[row.case] == 1 else f"{row.case} {row.metric}"
+        for row in rows
     }
 
 

@@ -48,7 +48,11 @@ def html_of_arms(compared: Sequence[ComparisonSet], context: ReportContext) -> s
     """Of more than two arms a matrix comes first, then each arm against the first one."""
     shared = shared_warnings(compared) if len(compared) > 1 else ()
     parts = [_part(each, context) for each in (without_shared_warnings(compared) if shared else compared)]
-    title = parts[0]["sentence"] if len(parts) == 1 else f"{len(parts) + 1} arms, each against {compared[0].base.name}"
+    title = (
+        parts[0]["sentence"]
+        if len(parts) == 1
+        else f"{len(parts) + 1} arms, each against {compared[0].base.name}"
+    )
     page = _PAGES.get_template("report.html").render(
         title=title,
         parts=parts,
@@ -81,9 +85,9 @@ def _part(compared: ComparisonSet, context: ReportContext) -> dict[str, object]:
         "circumstances": circumstances(compared, context),
         "legend": list(legend(rows, compared.means)),
         "thresholds": thresholds_differ(rows),
-        "functions": function_blocks(compared, context.functions, context.code, most=_MOST_CASES, each=_MOST_FUNCTIONS)[
-            0
-        ],
+        "functions": function_blocks(
+            compared, context.functions, context.code, most=_MOST_CASES, each=_MOST_FUNCTIONS
+        )[0],
         "profiles": profiles(compared, context),
         "code": code_sentences(compared, context),
         "image": image,

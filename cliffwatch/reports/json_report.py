@@ -59,12 +59,15 @@ def _document(
         chosen=context.chosen,
         warnings=tuple(WarningRecord(arm=arm, text=text) for arm, each in named for text in each.warnings),
         failures=tuple(
-            ArmFailureRecord(arm=each.arm, message=each.message, evidence=each.evidence) for each in context.failures
+            ArmFailureRecord(arm=each.arm, message=each.message, evidence=each.evidence)
+            for each in context.failures
         ),
         means=tuple(replace(mean, arm=arm) for arm, each in named for mean in each.means),
         control=None if first.control is None else replace(first.control, arm=arms[0].name),
         sweeps=tuple(replace(sweep, arm=arm) for arm, each in named for sweep in each.sweeps),
-        left_out=tuple(map(outcome_record, dict.fromkeys(outcome for _, each in named for outcome in each.left_out))),
+        left_out=tuple(
+            map(outcome_record, dict.fromkeys(outcome for _, each in named for outcome in each.left_out))
+        ),
         comparisons=tuple(
             comparison_row(row, arm, same_code=executes_same_code(each, context, row))
             for arm, each in named
@@ -102,7 +105,8 @@ def _functions(row: Comparison, arm: str, found: CaseFunctions) -> CaseFunctions
             for each in found.changes
         ),
         moves=tuple(
-            MoveRecord(source=each.source.name, target=each.target.name, change=each.change) for each in found.moves
+            MoveRecord(source=each.source.name, target=each.target.name, change=each.change)
+            for each in found.moves
         ),
         hidden_in=found.hidden_in,
         by_call=found.by_call,

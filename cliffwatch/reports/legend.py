@@ -60,8 +60,12 @@ def _confidence(levels: Sequence[float]) -> str:
 
 def _thresholds(rows: Sequence[Comparison]) -> str:
     """`from 1 % on`, or both where counted and noisy rows have one of their own."""
-    counted, noisy = ({row.threshold for row in rows if (row.interval_level is None) == kind} for kind in (True, False))
-    both = [f"from {figures.size(least)} on" for thresholds in (counted, noisy) for least in sorted(thresholds)]
+    counted, noisy = (
+        {row.threshold for row in rows if (row.interval_level is None) == kind} for kind in (True, False)
+    )
+    both = [
+        f"from {figures.size(least)} on" for thresholds in (counted, noisy) for least in sorted(thresholds)
+    ]
     if counted and noisy and counted != noisy:
         return f"{both[0]} in counted rows, {both[-1]} in noisy ones"
     return both[0] if both else "at any size"

@@ -29,7 +29,9 @@ _COMMAND = re.compile(r"^([^\S\n]*+):(?=:)|##(?=\[)", re.MULTILINE)
 _BACKTICKS = re.compile(r"`+")
 _BETWEEN = "\N{ZERO WIDTH SPACE}"
 _HELD = "\x01"
-_ESCAPED = str.maketrans({character: f"\\{character}" for character in "\\`*_{}[]#|~"} | {"<": "&lt;", ">": "&gt;"})
+_ESCAPED = str.maketrans(
+    {character: f"\\{character}" for character in "\\`*_{}[]#|~"} | {"<": "&lt;", ">": "&gt;"}
+)
 LONGEST = 60_000
 """Characters; a comment on GitHub may have 65,536."""
 
@@ -39,7 +41,12 @@ def markdown_report(compared: ComparisonSet, context: ReportContext) -> str:
     lines = [f"### {sentence(compared)}", "", *chosen_lines(context.chosen)]
     lines += [line for warning in compared.warnings for line in (f"**{escaped(warning)}**", "")]
     for failure in context.failures:
-        lines += [f"**{escaped(failure.arm)}: {escaped(failure.message)}**", "", *block(failure.evidence, lines=30), ""]
+        lines += [
+            f"**{escaped(failure.arm)}: {escaped(failure.message)}**",
+            "",
+            *block(failure.evidence, lines=30),
+            "",
+        ]
     lines += [f"{code(compared.base.label)} → {code(compared.head.label)}  ", _where(compared, context), ""]
     rows = compared.primary_rows()
     changed = compared.changed_rows()
@@ -86,7 +93,9 @@ def _table(rows: Sequence[Comparison], *, thresholds: bool) -> Iterator[str]:
 
 def _functions(compared: ComparisonSet, context: ReportContext) -> Iterator[str]:
     """Behind a fold, a table a case."""
-    blocks, left = function_blocks(compared, context.functions, context.code) if context.functions else ((), 0)
+    blocks, left = (
+        function_blocks(compared, context.functions, context.code) if context.functions else ((), 0)
+    )
     if not blocks:
         return
     yield f"<details><summary>{TITLE}</summary>"
@@ -200,7 +209,12 @@ def wrapped(text: str, *, first: str = "", then: str = "") -> str:
     """Sentences in lines of `WIDTH` columns. Code is never broken, so that no line begins with what stands in it."""
     held = _WHOLE.sub(lambda match: match[0].replace(" ", _HELD), " ".join(text.split()))
     filled = textwrap.fill(
-        held, WIDTH, initial_indent=first, subsequent_indent=then, break_long_words=False, break_on_hyphens=False
+        held,
+        WIDTH,
+        initial_indent=first,
+        subsequent_indent=then,
+        break_long_words=False,
+        break_on_hyphens=False,
     )
     return filled.replace(_HELD, " ")
 

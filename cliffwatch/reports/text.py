@@ -56,9 +56,13 @@ def text_report(
     lines += _failures(context, styles)
     lines.append(styles("strong", _sentence(compared)))
     for warning in compared.warnings:
-        lines += [styles("doubt", plain(line)) for line in textwrap.wrap(warning, width, break_on_hyphens=False)]
+        lines += [
+            styles("doubt", plain(line)) for line in textwrap.wrap(warning, width, break_on_hyphens=False)
+        ]
     lines += _about(compared, context, names)
-    columns = tuple(column for column in range(len(_HEADS)) if column != _THRESHOLD or thresholds_differ(rows))
+    columns = tuple(
+        column for column in range(len(_HEADS)) if column != _THRESHOLD or thresholds_differ(rows)
+    )
     for suite, group in groupby(rows, key=lambda row: row.case.suite):
         lines += ["", *_table(suite, list(group), styles, width, columns, names, all_metrics=all_metrics)]
     lines += _explanations(rows)
@@ -119,7 +123,9 @@ def _table(
             continue
         if styles.colour or len(line[0][0]) > widths[0]:
             cells = zip(columns, widths, strict=True)
-            yield "  ".join(_padded(line[column], room, styles, right=_RIGHT[column]) for column, room in cells)
+            yield "  ".join(
+                _padded(line[column], room, styles, right=_RIGHT[column]) for column, room in cells
+            )
         else:
             yield plain_line.format(*[line[column][0] for column in columns])
         if narrow and line[0][1] is None:
@@ -241,7 +247,9 @@ def _footer(
         yield styles("quiet", plain(line))
 
 
-def _sentences_below(compared: ComparisonSet, rows: Sequence[Comparison], context: ReportContext) -> Iterable[str]:
+def _sentences_below(
+    compared: ComparisonSet, rows: Sequence[Comparison], context: ReportContext
+) -> Iterable[str]:
     for mean in compared.means:
         yield f"geometric mean of {mean.metric}: {figures.mean(mean)} over {counted(mean.rows, 'row')}"
     if compared.control is not None:

@@ -109,7 +109,11 @@ class BootTable(Sequence[BootValues]):
             side.first[rows][:, None] + np.arange(boots) for side, boots in ((self.base, n), (self.head, m))
         )
         return Alike(
-            rows, self.base.logs[ours], self.head.logs[theirs], self.base.blocks[ours], self.head.blocks[theirs]
+            rows,
+            self.base.logs[ours],
+            self.head.logs[theirs],
+            self.base.blocks[ours],
+            self.head.blocks[theirs],
         )
 
     @cached_property
@@ -195,7 +199,9 @@ def chosen_alike(rows: Sequence[BootValues], in_pairs: Sequence[bool], *, paired
         yield group._replace(indexes=chosen[group.indexes])
 
 
-def ranked_alike(rows: Sequence[BootValues], in_pairs: Sequence[bool]) -> Iterator[tuple[NDArray[np.intp], Ranked]]:
+def ranked_alike(
+    rows: Sequence[BootValues], in_pairs: Sequence[bool]
+) -> Iterator[tuple[NDArray[np.intp], Ranked]]:
     """All rows ranked, those with the same numbers of boots in one call: the indexes of a group, and its ranks in their order."""
     if not any(in_pairs):
         yield from table_of(rows).ranked
@@ -207,4 +213,6 @@ def ranked_alike(rows: Sequence[BootValues], in_pairs: Sequence[bool]) -> Iterat
 
 def boot_values(base: Values, head: Values) -> BootValues:
     """Of plain logs whose n-th boots share a block."""
-    return BootValues(base=base, head=head, base_blocks=np.arange(len(base)), head_blocks=np.arange(len(head)))
+    return BootValues(
+        base=base, head=head, base_blocks=np.arange(len(base)), head_blocks=np.arange(len(head))
+    )

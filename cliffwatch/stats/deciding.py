@@ -103,12 +103,15 @@ def decide_staged(family: Sequence[Staged], stages: Stages, *, margin: float) ->
         reached = {
             index: _Reached(decisions[index], row.screened, row.confirming.first(look.boots))
             for index, row in enumerate(family)
-            if decisions[index].waiting and row.confirming is not None and _boots(row.confirming) >= look.boots
+            if decisions[index].waiting
+            and row.confirming is not None
+            and _boots(row.confirming) >= look.boots
         }
         if not reached:
             break
         reached = {
-            index: _pairs_where_they_decide(row, look.alpha / max(1, candidates)) for index, row in reached.items()
+            index: _pairs_where_they_decide(row, look.alpha / max(1, candidates))
+            for index, row in reached.items()
         }
         sharing = Family(
             metrics=len(family),
@@ -142,7 +145,9 @@ class _Look:
         return self.number == len(self.stages.looks)
 
     def shows_equivalence(self, ranked: Ranked) -> bool:
-        return bool(equivalent(ranked, margin=self.margin, look=self.number, looks=1 + len(self.stages.looks)))
+        return bool(
+            equivalent(ranked, margin=self.margin, look=self.number, looks=1 + len(self.stages.looks))
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +186,9 @@ def _boots(row: BootValues) -> int:
     return min(len(row.base), len(row.head)) + 1 if len(row.base) and len(row.head) else 0
 
 
-def _screened(rows: Sequence[BootValues], directions: Sequence[int], stages: Stages, margin: float) -> list[Decision]:
+def _screened(
+    rows: Sequence[BootValues], directions: Sequence[int], stages: Stages, margin: float
+) -> list[Decision]:
     """What the screen's boots decide, and what further boots are worth."""
     in_pairs = related(rows)
     p_values, equal = np.ones(len(rows)), np.zeros(len(rows), dtype=bool)
@@ -218,12 +225,16 @@ def _within_reach(rows: Sequence[BootValues], stages: Stages, margin: float) -> 
     return reached
 
 
-def _confirmed(reached: Mapping[int, _Reached], sharing: Family, look: _Look) -> dict[int, tuple[float, float]]:
+def _confirmed(
+    reached: Mapping[int, _Reached], sharing: Family, look: _Look
+) -> dict[int, tuple[float, float]]:
     """The p and q of the candidates that this look confirms."""
     candidates = {index: row for index, row in reached.items() if row.so_far.direction}
     p_values = [_one_sided(row) for row in candidates.values()]
     adjusted = confirm(p_values, sharing)
-    return {index: (p, q) for index, p, q in zip(candidates, p_values, adjusted, strict=True) if q <= look.alpha}
+    return {
+        index: (p, q) for index, p, q in zip(candidates, p_values, adjusted, strict=True) if q <= look.alpha
+    }
 
 
 def _looked(row: _Reached, look: _Look, confirmed: tuple[float, float] | None) -> Decision:

@@ -36,7 +36,9 @@ def mean_ratio(base: Values, head: Values, *, level: float, generator: np.random
         return MeanRatio(ratio=math.exp(centre), low=None, high=None)
     theirs, ours = _resampled(head, generator), _resampled(base, generator)
     tails = [(1 - level) / 2, (1 + level) / 2]
-    widening = _of_few_boots(base.shape[1], head.shape[1]) * _of_unknown_spread(ours, theirs, base, head, level)
+    widening = _of_few_boots(base.shape[1], head.shape[1]) * _of_unknown_spread(
+        ours, theirs, base, head, level
+    )
     low, high = ((quantile - centre) * widening for quantile in _quantiles(theirs - ours, tails))
     return MeanRatio(ratio=math.exp(centre), low=math.exp(centre + low), high=math.exp(centre + high))
 

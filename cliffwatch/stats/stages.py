@@ -68,7 +68,9 @@ ADAPTIVE = Stages(
 )
 """The default of `--boots auto`: cheapest where most metrics do not change."""
 
-CAREFUL = Stages(screen=21, screen_alpha=0.05, looks=(Look(boots=15, alpha=0.002), Look(boots=30, alpha=0.008)))
+CAREFUL = Stages(
+    screen=21, screen_alpha=0.05, looks=(Look(boots=15, alpha=0.002), Look(boots=30, alpha=0.008))
+)
 """21 boots of everything, as published tables have them, then at most 30 of the candidates."""
 
 

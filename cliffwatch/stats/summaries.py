@@ -55,7 +55,9 @@ def summarised(
     for group in table_of(rows).groups:
         centres = (sorted_median(np.sort(arm, axis=1)) for arm in (group.base, group.head))
         noisier = _noisier(group.base, group.head, alpha / len(rows))
-        columns = np.stack([*centres, *bounds[:, group.indexes], spreads[group.indexes], noisier], axis=1).tolist()
+        columns = np.stack(
+            [*centres, *bounds[:, group.indexes], spreads[group.indexes], noisier], axis=1
+        ).tolist()
         modes = two_modes(group.base, group.head)
         for index, seen, numbers in zip(group.indexes.tolist(), modes, columns, strict=True):
             ours, theirs, shift, low, high, spread, ratio = numbers

@@ -8,7 +8,17 @@ from grafana_foundation_sdk.models.dashboard import DataTransformerConfig, Dynam
 from grafana_foundation_sdk.models.xychart import SeriesMapping, XYShowMode
 
 from builders import choices
-from builders.parts import ANY, SOURCE, CliffwatchDashboard, SqlQuery, Steps, chosen, listed, table, thresholds
+from builders.parts import (
+    ANY,
+    SOURCE,
+    CliffwatchDashboard,
+    SqlQuery,
+    Steps,
+    chosen,
+    listed,
+    table,
+    thresholds,
+)
 
 _CASE = "suite = '$suite' AND benchmark = '$benchmark' AND metric_in_unit = '$metric'"
 _TARGET = f"{_CASE} AND platform = '$platform' AND mode = '$mode'"
@@ -31,9 +41,7 @@ ORDER BY ordinal DESC, value"""
 
 
 def cliffs() -> CliffwatchDashboard:
-    answers = (
-        "Where a benchmark climbs or falls as one parameter grows, and whether the newest revisions moved that place."
-    )
+    answers = "Where a benchmark climbs or falls as one parameter grows, and whether the newest revisions moved that place."
     shown = CliffwatchDashboard("cliffs", "Cliffwatch: cliff explorer", answers, days=90)
     swept = ("dashboard.sweep", "count(DISTINCT value) DESC")
     for variable in (choices.suite(*swept), choices.benchmark(*swept), choices.metric(*swept), *_chosen()):
@@ -84,7 +92,10 @@ WHERE branch_id = 0 OR EXISTS (SELECT FROM dashboard.revision WHERE revision.bra
                                AND platform = '$platform' AND mode = '$mode')
 ORDER BY branch_id = 0, followed DESC, name""".strip()
     return chosen(
-        "branch", "Branch", query, "Branches that were measured on this target; the last entry is of no branch"
+        "branch",
+        "Branch",
+        query,
+        "Branches that were measured on this target; the last entry is of no branch",
     )
 
 
@@ -122,10 +133,18 @@ def _chart(title: str, description: str, query: str, unit: str, steps: Steps) ->
         .datasource(SOURCE)
         .with_target(SqlQuery(query))
         .with_transformation(
-            DataTransformerConfig(id_val="partitionByValues", options={"fields": ["commit"], "keepFields": False})
+            DataTransformerConfig(
+                id_val="partitionByValues", options={"fields": ["commit"], "keepFields": False}
+            )
         )
         .mapping(SeriesMapping.AUTO)
-        .series([XYSeriesConfig().x(XychartXYSeriesConfigX().matcher(MatcherConfig().id("byName").options("value")))])
+        .series(
+            [
+                XYSeriesConfig().x(
+                    XychartXYSeriesConfigX().matcher(MatcherConfig().id("byName").options("value"))
+                )
+            ]
+        )
         .show(XYShowMode.POINTS_AND_LINES)
         .unit(unit)
         .thresholds(thresholds(steps))

@@ -52,7 +52,9 @@ def explorer() -> CliffwatchDashboard:
 def _parameters() -> object:
     where = "suite = '$suite' AND benchmark = '$benchmark'"
     query = f"SELECT DISTINCT parameters FROM dashboard.series WHERE {where} ORDER BY 1"
-    return chosen("parameters", "Parameters", query, "The parameters that make the case; none where there are none")
+    return chosen(
+        "parameters", "Parameters", query, "The parameters that make the case; none where there are none"
+    )
 
 
 def _metric() -> object:
@@ -81,7 +83,10 @@ SELECT name AS __text, branch_id AS __value FROM dashboard.branch
 WHERE branch_id = 0 OR branch_id IN (SELECT branch_id FROM dashboard.series_branch WHERE {_SERIES})
 ORDER BY branch_id = 0, followed DESC, name""".strip()
     return chosen(
-        "branch", "Branch", query, "A branch on which the series was measured, or all of its revisions by date"
+        "branch",
+        "Branch",
+        query,
+        "A branch on which the series was measured, or all of its revisions by date",
     )
 
 

@@ -57,8 +57,12 @@ SELECT $__timeGroupAlias(created, $__interval), platform || ' ' || mode AS metri
         return lines(title, description, query, "s")
 
     return (
-        over_time("Wait", "From request to the first lease, of jobs asked for at that time.", "waited_seconds"),
-        over_time("Duration", "From the first lease to the end, of jobs asked for at that time.", "took_seconds"),
+        over_time(
+            "Wait", "From request to the first lease, of jobs asked for at that time.", "waited_seconds"
+        ),
+        over_time(
+            "Duration", "From the first lease to the end, of jobs asked for at that time.", "took_seconds"
+        ),
         table(
             "Queue",
             "What waits and what runs, in the order in which each platform takes it.",

@@ -28,16 +28,12 @@ def hardware() -> CliffwatchDashboard:
 
 
 def _platform(name: str, label: str, first: str, *, but: str = "") -> object:
-    query = (
-        f"SELECT DISTINCT platform FROM dashboard.target WHERE newest IS NOT NULL AND platform <> '{but}' ORDER BY 1"
-    )
+    query = f"SELECT DISTINCT platform FROM dashboard.target WHERE newest IS NOT NULL AND platform <> '{but}' ORDER BY 1"
     return chosen(name, label, query, "A kind of machine", first=first)
 
 
 def _mode() -> object:
-    query = (
-        f"SELECT DISTINCT mode FROM dashboard.series WHERE {_CASE} AND platform IN ('$one', '$other') ORDER BY 1 DESC"
-    )
+    query = f"SELECT DISTINCT mode FROM dashboard.series WHERE {_CASE} AND platform IN ('$one', '$other') ORDER BY 1 DESC"
     return chosen("mode", "Mode", query, "walltime or icount; never compared with each other")
 
 

@@ -5,7 +5,9 @@ from builders.parts import NONE_IS_GOOD, CliffwatchDashboard, lines, stat, table
 
 _TARGETS = "platform = ANY (ARRAY[$platform]::text[]) AND mode = ANY (ARRAY[$mode]::text[])"
 _COUNTED = "regressions, improvements, changed, unchanged, inconclusive, missing + failed AS absent"
-_COMPARE = {"head": ("Compare with its base", "${site}/compare/${__data.fields.base}...${__data.fields.head}")}
+_COMPARE = {
+    "head": ("Compare with its base", "${site}/compare/${__data.fields.base}...${__data.fields.head}")
+}
 _COLOURS = {"regressions": NONE_IS_GOOD}
 
 

@@ -84,7 +84,11 @@ class CliffwatchDashboard(Dashboard):
         self.uid(f"cliffwatch-{uid}").description(answers).tags([TAG]).timezone("browser").editable()
         self.time(f"now-{days}d", "now").refresh("5m")
         self.link(
-            DashboardLink("Dashboards").type(DashboardLinkType.DASHBOARDS).tags([TAG]).as_dropdown(True).keep_time(True)
+            DashboardLink("Dashboards")
+            .type(DashboardLinkType.DASHBOARDS)
+            .tags([TAG])
+            .as_dropdown(True)
+            .keep_time(True)
         )
         self.link(
             DashboardLink("Cliffwatch")
@@ -185,7 +189,11 @@ def lines(
     high: int = 9,
 ) -> TimeSeries:
     """Values over time: lines with points, or stacked bars."""
-    legend = common_builders.VizLegendOptions().display_mode(LegendDisplayMode.LIST).placement(LegendPlacement.BOTTOM)
+    legend = (
+        common_builders.VizLegendOptions()
+        .display_mode(LegendDisplayMode.LIST)
+        .placement(LegendPlacement.BOTTOM)
+    )
     panel = (
         TimeSeries()
         .title(title)

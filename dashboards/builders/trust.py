@@ -9,9 +9,7 @@ _FEW = ((None, "green"), (0.01, "orange"), (0.05, "red"))
 
 
 def trust() -> CliffwatchDashboard:
-    answers = (
-        "Whether what Cliffwatch reports can be believed: A/A controls, judged reports, refuted changes, open verdicts."
-    )
+    answers = "Whether what Cliffwatch reports can be believed: A/A controls, judged reports, refuted changes, open verdicts."
     shown = CliffwatchDashboard("trust", "Cliffwatch: trust", answers, days=90)
     shown.with_variable(choices.platforms())
     return shown.show(*_numbers(), *_controls(), *_quality())
@@ -27,7 +25,12 @@ def _numbers() -> tuple[object, ...]:
             "percentunit",
             _FEW,
         ),
-        stat("Controls", "Runs with an A/A control in this time.", f"SELECT count(*) AS runs {_CONTROLS}", "short"),
+        stat(
+            "Controls",
+            "Runs with an A/A control in this time.",
+            f"SELECT count(*) AS runs {_CONTROLS}",
+            "short",
+        ),
         stat(
             "Noise among judged reports",
             "Of the reports opened in this time that somebody judged: the share that was called noise.",

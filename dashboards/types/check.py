@@ -65,11 +65,23 @@ def fields_of(kind: str) -> str:
 
 def main() -> int:
     files = sorted((HERE.parent / "generated").glob("*.json"))
-    parts = [imports(), PLAIN, *(constants(number, json.loads(file.read_text())) for number, file in enumerate(files))]
+    parts = [
+        imports(),
+        PLAIN,
+        *(constants(number, json.loads(file.read_text())) for number, file in enumerate(files)),
+    ]
     with tempfile.TemporaryDirectory(dir=HERE) as folder:
         source = Path(folder) / "dashboards.ts"
         source.write_text("\n".join(parts))
-        options = ("--noEmit", "--strict", "--skipLibCheck", "--module", "nodenext", "--moduleResolution", "nodenext")
+        options = (
+            "--noEmit",
+            "--strict",
+            "--skipLibCheck",
+            "--module",
+            "nodenext",
+            "--moduleResolution",
+            "nodenext",
+        )
         compiler = HERE / "node_modules/typescript/bin/tsc"
         return subprocess.run(["node", compiler, *options, source], check=False).returncode
 

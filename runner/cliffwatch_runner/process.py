@@ -283,7 +283,11 @@ def conversation(argv: Sequence[str], *, patience: float) -> Iterator[Conversati
     It may be another user's, whom signals do not reach. Raises FileNotFoundError where the program is not on PATH.
     """
     child = subprocess.Popen(
-        list(argv), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True
+        list(argv),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
     )
     talk = Conversation(child)
     try:

@@ -17,14 +17,22 @@ class Refusal(Exception):
         self, status: int, title: str, detail: str, *, errors: Sequence[tuple[str, str]] = (), **more: Any
     ) -> None:
         super().__init__(f"{title}: {detail}")
-        self.status, self.title, self.detail, self.errors, self.more = status, title, detail, tuple(errors), more
+        self.status, self.title, self.detail, self.errors, self.more = (
+            status,
+            title,
+            detail,
+            tuple(errors),
+            more,
+        )
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Refusals come back from other processes."""
         return _again, (self.status, self.title, self.detail, self.errors, self.more)
 
 
-def _again(status: int, title: str, detail: str, errors: Sequence[tuple[str, str]], more: FreeJson) -> Refusal:
+def _again(
+    status: int, title: str, detail: str, errors: Sequence[tuple[str, str]], more: FreeJson
+) -> Refusal:
     return Refusal(status, title, detail, errors=errors, **more)
 
 

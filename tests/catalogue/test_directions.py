@@ -62,4 +62,6 @@ def test_the_catalogue_asks_for_what_it_does_not_know() -> None:
     catalogue = load_catalogue()
     assert catalogue.traits(unknown, "ops/sec", "ops/sec", None).better == "higher"
     assert catalogue.traits(unknown, "score", "score", None).better is None
-    assert catalogue.traits(unknown, "drops", "M ops/s", None).better == "lower"  # as the kinds of bench have it
+    assert (
+        catalogue.traits(unknown, "drops", "M ops/s", None).better == "lower"
+    )  # as the kinds of bench have it

@@ -36,16 +36,28 @@ SUITE: dict[str, Any] = {
 
 values = st.recursive(
     st.one_of(
-        st.integers(-2, 2), st.booleans(), st.floats(), st.dates(), st.sampled_from(["", "6.12", "smoke", "exact"])
+        st.integers(-2, 2),
+        st.booleans(),
+        st.floats(),
+        st.dates(),
+        st.sampled_from(["", "6.12", "smoke", "exact"]),
     ),
-    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from(["unit", "name", "other"]), inner),
+    lambda inner: (
+        st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from(["unit", "name", "other"]), inner)
+    ),
     max_leaves=4,
 )
 
 
 def places(content: object) -> list[tuple[Any, Any]]:
     """Every table or list within a document with a key or a position in it."""
-    inner = content.items() if isinstance(content, dict) else enumerate(content) if isinstance(content, list) else ()
+    inner = (
+        content.items()
+        if isinstance(content, dict)
+        else enumerate(content)
+        if isinstance(content, list)
+        else ()
+    )
     return [each for key, value in inner for each in ((content, key), *places(value))]
 
 

@@ -35,9 +35,9 @@ def test_a_measured_case_repeats_within_twice_what_was_seen(tmp_path: Path) -> N
 def test_a_service_keeps_a_cases_parameters_by_their_names_and_knows_it_all_the_same(tmp_path: Path) -> None:
     measured, _ = read_repeatability(folder_with(tmp_path, row("lookup/nr_maps=1/keys=10", "0.01")))
 
-    assert measured.of(CaseKey("s", "lookup", (("keys", "10"), ("nr_maps", "1"))), "hits-latency") == pytest.approx(
-        0.02
-    )
+    assert measured.of(
+        CaseKey("s", "lookup", (("keys", "10"), ("nr_maps", "1"))), "hits-latency"
+    ) == pytest.approx(0.02)
     assert measured.of(CaseKey("s", "lookup", (("keys", "1"), ("nr_maps", "10"))), "hits-latency") is None
 
 
@@ -58,7 +58,9 @@ def test_a_folder_without_measurements_has_none(tmp_path: Path) -> None:
         ([row("a", "0"), row("a", "0.1")], 3, "a hits-latency stands here twice"),
     ],
 )
-def test_a_wrong_row_is_an_error_with_its_line(tmp_path: Path, rows: list[str], line: int, message: str) -> None:
+def test_a_wrong_row_is_an_error_with_its_line(
+    tmp_path: Path, rows: list[str], line: int, message: str
+) -> None:
     _, errors = read_repeatability(folder_with(tmp_path, *rows))
 
     assert [(error.line, error.message) for error in errors] == [(line, message)]

@@ -129,14 +129,29 @@ def test_a_sweep_is_every_combination_as_options_of_bench(tmp_path: Path) -> Non
         ('title = "A suite"', "titel = 1", 1, "unknown key 'titel'; did you mean 'title'?"),
         ('since = "5.16"', 'since = "v5"', 15, "it must be a kernel release"),
         ("deadline = 30", 'deadline = "30"', 17, "'deadline' must be a int, not str"),
-        ('kind = "false-hits"', 'kind = "hits"', 14, "it must be one of: attach, false-hits, hashmap-full-update"),
+        (
+            'kind = "false-hits"',
+            'kind = "hits"',
+            14,
+            "it must be one of: attach, false-hits, hashmap-full-update",
+        ),
         ('profiles = ["full"]', 'profiles = ["ful"]', 24, "it must be one of: smoke, standard, full"),
         ('unit = "%", ', 'unit = "M", ', 10, "is in '%' and better when lower"),
         ("repeatability = 0.001", "repeatabilty = 0.001", 18, "unknown key 'repeatabilty'"),
         ("smoke = { warmup = 1", "smoke = { warmup = 0", 5, "must be at least 1"),
         ("nr_entries = [3000], fast = true", "nr_entries = 1000, value_size = 8", 12, "twice"),
-        ('about = "For a test."', 'about = "For a test."\nconfig = ["IPV6=y"]', 3, "no line of a kernel configuration"),
-        ('about = "For a test."', 'about = "For a test."\nconfig = ["CONFIG_IPV6=m"]', 3, "no line of a kernel"),
+        (
+            'about = "For a test."',
+            'about = "For a test."\nconfig = ["IPV6=y"]',
+            3,
+            "no line of a kernel configuration",
+        ),
+        (
+            'about = "For a test."',
+            'about = "For a test."\nconfig = ["CONFIG_IPV6=m"]',
+            3,
+            "no line of a kernel",
+        ),
         (
             'about = "For a test."',
             'about = "For a test."\nconfig = ["CONFIG_A=y\\nCONFIG_B=y"]',
@@ -144,7 +159,12 @@ def test_a_sweep_is_every_combination_as_options_of_bench(tmp_path: Path) -> Non
             "no line of a kernel",
         ),
         ("deadline = 30", 'deadline = 30\nempty_loop = "x"', 18, "must be another benchmark of this suite"),
-        ("deadline = 30", 'deadline = 30\nempty_loop = "bloom-false-positive"', 18, "must be another benchmark"),
+        (
+            "deadline = 30",
+            'deadline = 30\nempty_loop = "bloom-false-positive"',
+            18,
+            "must be another benchmark",
+        ),
         ("deadline = 30", 'deadline = 30\nformerly = "x"', 18, "'formerly' must be a list, not str"),
         (
             "deadline = 30",
@@ -162,12 +182,16 @@ def test_what_is_wrong_is_reported_with_file_and_line(
     errors = read_suite(path)
 
     assert not isinstance(errors, Suite)
-    assert [str(error) for error in errors if error.line == line and message in error.message], [*map(str, errors)]
+    assert [str(error) for error in errors if error.line == line and message in error.message], [
+        *map(str, errors)
+    ]
     assert str(errors[0]).startswith(f"{path}:")
 
 
 def test_a_suite_says_what_its_kernels_need_besides(tmp_path: Path) -> None:
-    with_config = GOOD.replace("[profiles]", 'config = ["CONFIG_IPV6=y", "CONFIG_LSM=\\"bpf\\""]\n\n[profiles]')
+    with_config = GOOD.replace(
+        "[profiles]", 'config = ["CONFIG_IPV6=y", "CONFIG_LSM=\\"bpf\\""]\n\n[profiles]'
+    )
     suite = read_suite(suite_file(tmp_path, with_config))
 
     assert isinstance(suite, Suite)
@@ -293,7 +317,9 @@ def test_a_name_that_only_other_trees_have_keeps_its_suite(tmp_path: Path) -> No
     assert read.traits(case, "false-positive-rate", "%", "icount").better == "lower"
 
 
-def test_a_benchmark_that_cannot_work_any_more_is_unsupported_although_it_is_listed(catalogue: Catalogue) -> None:
+def test_a_benchmark_that_cannot_work_any_more_is_unsupported_although_it_is_listed(
+    catalogue: Catalogue,
+) -> None:
     tasks_trace = catalogue.benchmark("local-storage-tasks-trace")
     assert tasks_trace is not None
 
@@ -309,7 +335,9 @@ def test_what_a_branch_adds_is_discovered(catalogue: Catalogue) -> None:
     assert suite.cases("smoke")[0].kind is None
 
 
-@pytest.mark.parametrize(("text", "release"), [("6.12.117", (6, 12)), ("v7.0-rc3", (7, 0)), ("next", None), ("", None)])
+@pytest.mark.parametrize(
+    ("text", "release"), [("6.12.117", (6, 12)), ("v7.0-rc3", (7, 0)), ("next", None), ("", None)]
+)
 def test_releases_are_read_as_people_write_them(text: str, release: tuple[int, int] | None) -> None:
     assert parse_release(text) == release
 

@@ -12,7 +12,9 @@ def test_what_is_no_path_in_a_kernel_tree_or_stands_twice_is_said(tmp_path: Path
     assert wrong != text
     file = tmp_path / "suite.toml"
     file.write_text(wrong)
-    line = next(number for number, each in enumerate(wrong.splitlines(), start=1) if each.startswith("touches"))
+    line = next(
+        number for number, each in enumerate(wrong.splitlines(), start=1) if each.startswith("touches")
+    )
 
     errors = read_suite(file)
 

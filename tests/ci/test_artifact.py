@@ -87,7 +87,9 @@ def test_a_file_that_a_result_directory_does_not_have_refuses_all(tmp_path: Path
     assert everything_in(tmp_path) == {"a", "a/b", "a/b/artifact.zip"}
 
 
-@pytest.mark.parametrize("kind", [stat.S_IFLNK, stat.S_IFIFO, stat.S_IFCHR, stat.S_IFBLK, stat.S_IFSOCK, stat.S_IFDIR])
+@pytest.mark.parametrize(
+    "kind", [stat.S_IFLNK, stat.S_IFIFO, stat.S_IFCHR, stat.S_IFBLK, stat.S_IFSOCK, stat.S_IFDIR]
+)
 def test_what_is_no_regular_file_refuses_all(tmp_path: Path, kind: int) -> None:
     entry = zipfile.ZipInfo("boots/001-base/1/console")
     entry.external_attr = (kind | 0o777) << 16
@@ -103,11 +105,15 @@ def test_a_name_that_is_there_twice_refuses_all(tmp_path: Path, second: str) -> 
     assert not (tmp_path / "out").exists()
 
 
-def test_what_is_too_much_is_refused_before_it_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_too_much_is_refused_before_it_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(artifact, "_LARGEST_FILE", 1000)
     assert "is too large" in refusal(tmp_path, {"boots/001-base/1/console": b"x" * 1001})
     monkeypatch.setattr(artifact, "_LARGEST_CONTENT", 2000)
-    assert "its content is too large" in refusal(tmp_path, {f"boots/001-base/1/{n}": b"x" * 900 for n in range(3)})
+    assert "its content is too large" in refusal(
+        tmp_path, {f"boots/001-base/1/{n}": b"x" * 900 for n in range(3)}
+    )
     monkeypatch.setattr(artifact, "_MOST_ENTRIES", 10)
     assert "it has 26 entries" in refusal(tmp_path, {f"boots/001-base/1/{n}": b"" for n in range(20)})
     monkeypatch.setattr(artifact, "LARGEST_ARCHIVE", 100)
@@ -128,7 +134,9 @@ def test_a_size_that_is_a_lie_is_noticed(tmp_path: Path, monkeypatch: pytest.Mon
     assert sum(each.stat().st_size for each in (tmp_path / "out").rglob("console")) <= 1000
 
 
-@pytest.mark.parametrize("content", [b"", b"no archive", b"PK\x05\x06" + b"\xff" * 18, b"PK\x03\x04" + b"\0" * 100])
+@pytest.mark.parametrize(
+    "content", [b"", b"no archive", b"PK\x05\x06" + b"\xff" * 18, b"PK\x03\x04" + b"\0" * 100]
+)
 def test_what_is_no_archive_is_refused(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "artifact.zip").write_bytes(content)
 
@@ -162,7 +170,9 @@ def test_encrypted_and_oddly_packed_entries_are_refused(tmp_path: Path) -> None:
 
 
 def test_names_of_artifacts() -> None:
-    assert read_artifact_name("cliffwatch-amd-rome-walltime") == ArtifactName(platform="amd-rome", mode="walltime")
+    assert read_artifact_name("cliffwatch-amd-rome-walltime") == ArtifactName(
+        platform="amd-rome", mode="walltime"
+    )
     assert read_artifact_name("cliffwatch-emulated-x86-64-icount") == ArtifactName(
         platform="emulated-x86-64", mode="icount"
     )

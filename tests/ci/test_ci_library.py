@@ -23,7 +23,8 @@ pytestmark = [needs_go, pytest.mark.usefixtures("stand_in_guest", "catalogue"), 
 
 VALUES = "%d ns/op %[1]d B/op 7 allocs/op"
 METRICS = "\n".join(
-    f'"{unit}" = {{ unit = "{unit}", better = "lower", primary = true }}' for unit in ("ns/op", "B/op", "allocs/op")
+    f'"{unit}" = {{ unit = "{unit}", better = "lower", primary = true }}'
+    for unit in ("ns/op", "B/op", "allocs/op")
 )
 
 
@@ -138,7 +139,9 @@ def test_a_revision_that_the_librarys_repository_does_not_have_is_told(
     assert not (repository.parent / "results").exists()
 
 
-def test_a_library_that_the_suite_does_not_build_with_says_where(library: Path, repository: Path, cache: Path) -> None:
+def test_a_library_that_the_suite_does_not_build_with_says_where(
+    library: Path, repository: Path, cache: Path
+) -> None:
     change(library, "steps.go", "package steps\n\nfunc Other() int { return 1 }\n", "steps: Rename")
 
     ended = run(library, repository, plan_of(library), cache)

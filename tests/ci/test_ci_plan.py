@@ -35,7 +35,9 @@ def plan_of(repository: Path, name: str, content: Any, *more: str) -> JobPlan:
     ended = ask(repository, name, content, *more)
     assert ended.exit_code == 0, ended.output
     lines = (repository.parent / "output").read_text().splitlines()
-    plan = read_job_plan(next(after for line, after in itertools.pairwise(lines) if line.startswith("plan<<")))
+    plan = read_job_plan(
+        next(after for line, after in itertools.pairwise(lines) if line.startswith("plan<<"))
+    )
     assert isinstance(plan, JobPlan)
     return plan
 
@@ -57,7 +59,11 @@ def pull_request(base: str, head: str, *, fork: str = "kernel/linux", **more: An
             "number": 7,
             "body": more.get("body", ""),
             "title": "::set-output name=plan::forged",
-            "base": {"sha": base, "ref": more.get("base_branch", "master"), "repo": {"full_name": "kernel/linux"}},
+            "base": {
+                "sha": base,
+                "ref": more.get("base_branch", "master"),
+                "repo": {"full_name": "kernel/linux"},
+            },
             "head": {"sha": head, "ref": more.get("branch", "topic"), "repo": {"full_name": fork}},
         }
     }
@@ -157,8 +163,14 @@ def test_who_starts_it_by_hand_says_what_is_measured(repository: Path) -> None:
     plan = plan_of(repository, "workflow_dispatch", content)
     assert (plan.base, plan.head, plan.trust) == (base, head, "outside")
 
-    plan = plan_of(repository, "workflow_dispatch", content, "--base", middle, "--head", "HEAD", "--policy", WALLTIME)
-    assert (plan.base, plan.head, plan.targets[0].runs_on) == (middle, head, ("self-hosted", "cliffwatch", "amd-rome"))
+    plan = plan_of(
+        repository, "workflow_dispatch", content, "--base", middle, "--head", "HEAD", "--policy", WALLTIME
+    )
+    assert (plan.base, plan.head, plan.targets[0].runs_on) == (
+        middle,
+        head,
+        ("self-hosted", "cliffwatch", "amd-rome"),
+    )
 
 
 def test_a_branch_that_is_named_by_hand_means_the_merge_base(repository: Path) -> None:
@@ -211,13 +223,19 @@ def test_a_change_that_no_suite_executes_is_not_measured_and_said(repository: Pa
 
 
 def test_the_matrix_has_the_runners_of_each_target(repository: Path) -> None:
-    before = policy(repository, f'{WALLTIME}[[target]]\nmode = "icount"\nruns-on = ["self-hosted", "cliffwatch"]\n')
+    before = policy(
+        repository, f'{WALLTIME}[[target]]\nmode = "icount"\nruns-on = ["self-hosted", "cliffwatch"]\n'
+    )
     change(repository, "kernel/bpf/bpf_local_storage.c", "# one\n", "One")
     plan = plan_of(repository, "push", push(repository, before=before))
 
     assert json.loads(plan.matrix()) == {
         "include": [
-            {"platform": "amd-rome", "mode": "walltime", "runs-on": ["self-hosted", "cliffwatch", "amd-rome"]},
+            {
+                "platform": "amd-rome",
+                "mode": "walltime",
+                "runs-on": ["self-hosted", "cliffwatch", "amd-rome"],
+            },
             {"platform": "emulated-x86-64", "mode": "icount", "runs-on": ["self-hosted", "cliffwatch"]},
         ]
     }
@@ -233,7 +251,11 @@ def series(repository: Path) -> tuple[str, str, str]:
     published(repository, "bpf-next_base")
     git(repository, "switch", "--quiet", "--create", "series/358111=>bpf-next")
     change(repository, "behaviour", "slow\n", "bpf: Faster")
-    return upstream, base, change(repository, "kernel/bpf/bpf_local_storage.c", "# one\n", "bpf: Faster still")
+    return (
+        upstream,
+        base,
+        change(repository, "kernel/bpf/bpf_local_storage.c", "# one\n", "bpf: Faster still"),
+    )
 
 
 def test_a_series_of_the_mailing_list_is_measured_against_upstream(repository: Path) -> None:
@@ -254,7 +276,9 @@ def test_a_series_as_a_base_gives_no_policy(repository: Path) -> None:
     git(repository, "switch", "--quiet", "--create", "topic")
     head = change(repository, "kernel/bpf/ringbuf.c", "int on_top;\n", "bpf: On top")
 
-    plan = plan_of(repository, "pull_request", pull_request(base, head, base_branch="series/358111=>bpf-next"))
+    plan = plan_of(
+        repository, "pull_request", pull_request(base, head, base_branch="series/358111=>bpf-next")
+    )
 
     assert [target.mode for target in plan.targets] == ["icount"]
 
@@ -322,7 +346,11 @@ def test_an_event_that_is_none_is_refused(repository: Path, name: str, content: 
 
     assert ended.exit_code == 2
     assert words in ended.output
-    assert "fetch-depth" in ended.output or "GITHUB_EVENT_PATH" in ended.output or "start the workflow" in ended.output
+    assert (
+        "fetch-depth" in ended.output
+        or "GITHUB_EVENT_PATH" in ended.output
+        or "start the workflow" in ended.output
+    )
 
 
 def test_a_wrong_policy_is_shown_with_its_line_and_commands_in_it_are_text(repository: Path) -> None:
@@ -334,7 +362,9 @@ def test_a_wrong_policy_is_shown_with_its_line_and_commands_in_it_are_text(repos
     assert ended.exit_code == 2
     assert ".cliffwatch.toml:2: 'profile' is '::add-mask::x'" in ended.output
     assert ".cliffwatch.toml:3: unknown key 'suite'; did you mean 'suites'?" in ended.output
-    assert [line for line in ended.output.splitlines() if line.startswith("::")] == [ended.output.splitlines()[0]]
+    assert [line for line in ended.output.splitlines() if line.startswith("::")] == [
+        ended.output.splitlines()[0]
+    ]
     assert ended.output.startswith("::error title=cliffwatch::.cliffwatch.toml:2: ")
 
 
@@ -371,7 +401,9 @@ def library(repository: Path, text: str = EBPF) -> str:
     return change(repository, "go.mod", text, "Say which module it is")
 
 
-def test_a_go_library_is_planned_with_its_module_and_the_kernel_that_it_is_measured_on(repository: Path) -> None:
+def test_a_go_library_is_planned_with_its_module_and_the_kernel_that_it_is_measured_on(
+    repository: Path,
+) -> None:
     base = library(repository)
     head = change(repository, "map.go", "package ebpf\n", "Open maps faster")
 
@@ -403,8 +435,16 @@ def test_the_kernel_is_that_of_the_policy_of_the_base(repository: Path) -> None:
         (EBPF, None, "head, {head}, has no go.mod at its top"),
         (EBPF, "go 1.24\n", "head, {head}, names no module in its go.mod"),
         (EBPF, "module ::add-path::/tmp\n", "head is no module: '::add-path::/tmp'"),
-        (EBPF, "module example.org/fork\n", "base is the module github.com/cilium/ebpf, and head is example.org/fork"),
-        ("module example.org/b\n", "module example.org/b\ngo 1.24\n", "no suite of this run is built with it"),
+        (
+            EBPF,
+            "module example.org/fork\n",
+            "base is the module github.com/cilium/ebpf, and head is example.org/fork",
+        ),
+        (
+            "module example.org/b\n",
+            "module example.org/b\ngo 1.24\n",
+            "no suite of this run is built with it",
+        ),
     ],
 )
 def test_what_no_suite_can_be_built_with_is_refused_before_anything_is_built(
@@ -415,7 +455,9 @@ def test_what_no_suite_can_be_built_with_is_refused_before_anything_is_built(
         if text is None:
             (repository / "go.mod").unlink(missing_ok=True)
             commits.append(
-                change(repository, "kernel/bpf/bpf_local_storage.c", f"# {len(commits)}\n", "Without a module")
+                change(
+                    repository, "kernel/bpf/bpf_local_storage.c", f"# {len(commits)}\n", "Without a module"
+                )
             )
         else:
             commits.append(library(repository, text))
@@ -424,7 +466,9 @@ def test_what_no_suite_can_be_built_with_is_refused_before_anything_is_built(
 
     assert ended.exit_code == 2
     assert words.format(base=commits[0][:12], head=commits[1][:12]) in ended.output
-    assert [line for line in ended.output.splitlines() if line.startswith("::")] == [ended.output.splitlines()[0]]
+    assert [line for line in ended.output.splitlines() if line.startswith("::")] == [
+        ended.output.splitlines()[0]
+    ]
 
 
 def test_a_go_mod_that_is_a_link_is_not_read(repository: Path) -> None:

@@ -117,7 +117,9 @@ def test_walltime_is_not_measured_where_doctor_finds_no_bench_host(
     assert not (repository.parent / "cache/kernels").exists()
 
 
-def test_walltime_is_measured_where_doctor_finds_one(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_walltime_is_measured_where_doctor_finds_one(
+    repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     asked = []
 
     def record(request: Any, *_: Any) -> tuple[Failure, ...]:
@@ -140,7 +142,9 @@ def test_a_target_that_the_plan_does_not_have_is_refused(repository: Path) -> No
 
 def test_nothing_of_the_tree_is_a_command_to_the_runner(repository: Path) -> None:
     """A commit's subject and a compiler's error, which quotes the source."""
-    text = "int broken(void) { return ; }\n#error\r::add-path::/tmp ##[add-path]/tmp\n::set-output name=a::b\n"
+    text = (
+        "int broken(void) { return ; }\n#error\r::add-path::/tmp ##[add-path]/tmp\n::set-output name=a::b\n"
+    )
     change(repository, "kernel/bpf/core.c", text, "::set-output name=plan::forged ##[group]x")
 
     ended = run(repository, plan_of(repository))

@@ -25,7 +25,12 @@ def look(repository: Path, tmp_path: Path) -> Look:
     def one(*more: str) -> Result:
         looks.append(tmp_path / f"look-{len(looks)}")
         folders = ["--state", tmp_path / "state.json", "--out", looks[-1], "--cache", tmp_path / "cache"]
-        outputs = ["--output", looks[-1].with_suffix(".outputs"), "--summary", looks[-1].with_suffix(".summary")]
+        outputs = [
+            "--output",
+            looks[-1].with_suffix(".outputs"),
+            "--summary",
+            looks[-1].with_suffix(".summary"),
+        ]
         words = [
             "ci",
             "watch",
@@ -81,11 +86,17 @@ def test_the_commit_that_made_it_slower_is_named_among_all_that_came_since_the_l
     assert ended.exit_code == 0, ended.output
     tip = git(repository, "rev-parse", "HEAD")
     assert state(tmp_path) == tip
-    assert outputs(tmp_path, 1) == {"culprits": "1", "title": f"master: 1 regression, {first[:12]} to {tip[:12]}"}
+    assert outputs(tmp_path, 1) == {
+        "culprits": "1",
+        "title": f"master: 1 regression, {first[:12]} to {tip[:12]}",
+    }
     report = (tmp_path / "look-1/report.md").read_text()
     assert f"    {culprit[:12]}  bpf: Make it slow" in report
     assert (tmp_path / "look-1.summary").read_text().startswith("### master: 1 regression")
-    assert json.loads((tmp_path / "look-1/bisect-regression/bisection.json").read_text())["outcome"] == "culprits"
+    assert (
+        json.loads((tmp_path / "look-1/bisect-regression/bisection.json").read_text())["outcome"]
+        == "culprits"
+    )
 
 
 def test_where_nothing_is_new_nothing_is_measured(repository: Path, tmp_path: Path, look: Look) -> None:
@@ -118,7 +129,12 @@ def test_what_does_not_build_leaves_the_state_so_that_its_range_is_looked_at_lat
     first = change(repository, "README", "first\n", "docs: First")
     look()
     culprit = latency(repository, 206, "bpf: Make it slow")
-    change(repository, "kernel/bpf/core.c", "int bpf_prog_run(void) { return nothing; }\n", "bpf: Break the build")
+    change(
+        repository,
+        "kernel/bpf/core.c",
+        "int bpf_prog_run(void) { return nothing; }\n",
+        "bpf: Break the build",
+    )
 
     ended = look()
 
@@ -155,7 +171,9 @@ def test_a_branch_that_was_rewritten_is_compared_with_where_both_meet(
         ('{"format": "cliffwatch-watched-branch", "version": 1, "branch": "other", "commit": "' + "0" * 40 + '"}', "is no state"),
     ],
 )  # fmt: skip
-def test_a_state_that_is_none_of_the_branch_is_refused(tmp_path: Path, look: Look, content: str, what: str) -> None:
+def test_a_state_that_is_none_of_the_branch_is_refused(
+    tmp_path: Path, look: Look, content: str, what: str
+) -> None:
     (tmp_path / "state.json").write_text(content)
 
     ended = look()

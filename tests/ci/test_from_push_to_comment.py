@@ -17,7 +17,12 @@ from acting import ROOT, act, acted, put_program
 
 STAND_IN_GUEST = ROOT / "tests/service/stand_in_command.py"
 ARTIFACT = "cliffwatch-emulated-x86-64-icount"
-REPOSITORY = {"full_name": "kernel/linux", "default_branch": "master", "name": "linux", "owner": {"login": "kernel"}}
+REPOSITORY = {
+    "full_name": "kernel/linux",
+    "default_branch": "master",
+    "name": "linux",
+    "owner": {"login": "kernel"},
+}
 
 
 def caller(service: str) -> str:
@@ -75,7 +80,10 @@ def test_a_pull_request_is_measured_told_and_kept(
         "head_repository": {"full_name": "kernel/linux"},
     }
     put_program(tmp_path, ROOT / "tests/workflows/real_command.py", GITHUB_API_URL=github.url)
-    secrets = {"GITHUB_TOKEN": github.kept.token("github-actions[bot]"), "CLIFFWATCH_TOKEN": service.tokens["upload"]}
+    secrets = {
+        "GITHUB_TOKEN": github.kept.token("github-actions[bot]"),
+        "CLIFFWATCH_TOKEN": service.tokens["upload"],
+    }
     words = [word for name, value in secrets.items() for word in ("--secret", f"{name}={value}")]
     event = {"action": "completed", "workflow_run": run, "repository": REPOSITORY}
 

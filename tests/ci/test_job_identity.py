@@ -69,7 +69,13 @@ def publish(github: StandIn, service: str, folder: Path, event: dict[str, Any]) 
 @pytest.mark.usefixtures("signing")
 @pytest.mark.parametrize("fork", ["kernel/linux", "stranger/linux"])
 def test_results_are_uploaded_with_nothing_stored(
-    github: StandIn, service: Running, issuer: Issuer, tree: Repository, measured: Run, tmp_path: Path, fork: str
+    github: StandIn,
+    service: Running,
+    issuer: Issuer,
+    tree: Repository,
+    measured: Run,
+    tmp_path: Path,
+    fork: str,
 ) -> None:
     base, head = commits(measured)
     pull = github.kept.pull(tree.name, base=base, head=head, head_repository=fork)
@@ -82,7 +88,8 @@ def test_results_are_uploaded_with_nothing_stored(
     host = "github:kernel/linux" if fork == "kernel/linux" else "github-fork:kernel/linux"
     assert kept["host"] == host
     assert [
-        each["name"] for each in service.rows("SELECT name FROM token WHERE scopes = '{upload}' AND host != ''")
+        each["name"]
+        for each in service.rows("SELECT name FROM token WHERE scopes = '{upload}' AND host != ''")
     ] == [host]
     assert service.rows("SELECT of_history FROM run") == [{"of_history": False}]
     assert issuer.identities
@@ -110,7 +117,12 @@ def test_a_stored_token_goes_first(
 
 
 def test_a_job_without_either_says_what_to_give_it(
-    github: StandIn, service: Running, tree: Repository, measured: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    github: StandIn,
+    service: Running,
+    tree: Repository,
+    measured: Run,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.delenv("CLIFFWATCH_TOKEN", raising=False)
     pull = github.kept.pull(tree.name, base=commits(measured)[0], head=commits(measured)[1])
@@ -153,7 +165,9 @@ def test_each_try_has_an_identity_of_its_own(service: Running, issuer: Issuer) -
     assert len(set(issuer.identities)) == 4
 
 
-@pytest.mark.parametrize("more", [{"secret": "another"}, {"address": "http://127.0.0.1:1/"}, {"address": "x"}])
+@pytest.mark.parametrize(
+    "more", [{"secret": "another"}, {"address": "http://127.0.0.1:1/"}, {"address": "x"}]
+)
 def test_an_identity_that_github_does_not_give_is_a_failure(issuer: Issuer, more: dict[str, str]) -> None:
     failure, waited = asked(issuer, AUDIENCE, **more)
     assert isinstance(failure, Failure)

@@ -72,7 +72,9 @@ def tree(github: StandIn, measured: Run) -> Repository:
 
 @pytest.fixture
 def pull(github: StandIn, tree: Repository, measured: Run) -> Pull:
-    return github.kept.pull(tree.name, base=commits(measured)[0], head=commits(measured)[1], title="bpf: @everyone")
+    return github.kept.pull(
+        tree.name, base=commits(measured)[0], head=commits(measured)[1], title="bpf: @everyone"
+    )
 
 
 def workflow_run(pull: Pull, **more: Any) -> dict[str, Any]:
@@ -92,7 +94,17 @@ def workflow_run(pull: Pull, **more: Any) -> dict[str, Any]:
 def publish(github: StandIn, folder: Path, event: dict[str, Any], *more: str) -> Result:
     file = folder / "event.json"
     file.write_text(json.dumps(event))
-    argv = ["ci", "publish", "--event", str(file), "--api", github.url, "--server", "https://github.com", *more]
+    argv = [
+        "ci",
+        "publish",
+        "--event",
+        str(file),
+        "--api",
+        github.url,
+        "--server",
+        "https://github.com",
+        *more,
+    ]
     token = github.kept.token("github-actions[bot]")
     return CliRunner(env={"GITHUB_TOKEN": token}).invoke(main, argv, catch_exceptions=False)
 
@@ -107,7 +119,9 @@ def test_a_pull_request_gets_one_comment_and_its_head_a_check_run(
         ended = publish(github, tmp_path, workflow_run(pull))
         assert ended.exit_code == 0, ended.output
 
-    kinds = {found.kind: each for each in tree.comments.values() if (found := read_marker(each.body)) is not None}
+    kinds = {
+        found.kind: each for each in tree.comments.values() if (found := read_marker(each.body)) is not None
+    }
     assert len(kinds) == len(tree.comments) <= 2
     sticky = kinds["sticky"]
     assert sticky.number == pull.number
@@ -244,7 +258,12 @@ def test_hostile_text_is_no_command_to_the_runner(
 
 
 def test_a_huge_artifact_is_not_downloaded_to_its_end(
-    github: StandIn, tree: Repository, pull: Pull, measured: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    github: StandIn,
+    tree: Repository,
+    pull: Pull,
+    measured: Run,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("cliffwatch_runner.ci.github_api.LARGEST_ARCHIVE", 1000)
     tree.artifacts[1] = (RUN, ARTIFACT, zipped(measured, tmp_path))
@@ -270,7 +289,9 @@ def test_a_push_is_published_as_a_check_run_alone(
         "head_repository": {"full_name": "kernel/linux"},
     }
     ended = publish(
-        github, tmp_path, {"workflow_run": run, "repository": {"full_name": "kernel/linux", "default_branch": "master"}}
+        github,
+        tmp_path,
+        {"workflow_run": run, "repository": {"full_name": "kernel/linux", "default_branch": "master"}},
     )
 
     assert ended.exit_code == 0, ended.output
@@ -300,7 +321,9 @@ def test_an_event_that_is_none_is_refused(
     assert not github.requests
 
 
-def test_a_silent_job_is_told_as_failed(github: StandIn, tree: Repository, pull: Pull, tmp_path: Path) -> None:
+def test_a_silent_job_is_told_as_failed(
+    github: StandIn, tree: Repository, pull: Pull, tmp_path: Path
+) -> None:
     ended = publish(github, tmp_path, workflow_run(pull))
 
     assert ended.exit_code == 0, ended.output

@@ -49,7 +49,9 @@ def test_an_error_that_nobody_expected_is_never_exit_1(
     assert ended.stdout == ""
 
 
-def test_an_unexpected_error_shows_where_it_came_from_and_asks_for_a_report(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unexpected_error_shows_where_it_came_from_and_asks_for_a_report(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def fail(*_: object) -> None:
         raise ValueError("\x1b[2J")
 
@@ -65,7 +67,9 @@ def test_a_verdict_is_exit_1() -> None:
     assert CliRunner().invoke(main, ["compare", A, B, "--fail-on", "regression"]).exit_code == 1
 
 
-def test_a_bisection_is_stopped_by_an_error_and_judges_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_bisection_is_stopped_by_an_error_and_judges_nothing(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     """`git bisect run` takes every code below 128 for a judgement."""
 
     def fail(*_: object, **__: object) -> None:

@@ -95,7 +95,8 @@ def written(
                 status="complete",
             )
             samples = SamplesRecord(
-                samples=tuple(map(sample_record, boot.samples)), outcomes=tuple(map(outcome_record, boot.outcomes))
+                samples=tuple(map(sample_record, boot.samples)),
+                outcomes=tuple(map(outcome_record, boot.outcomes)),
             )
             (place / "boot.json").write_bytes(document(about))
             (place / "samples.json").write_bytes(document(samples))
@@ -144,10 +145,17 @@ def runs(folder: Path) -> Iterator[tuple[Path, bool]]:
     panics = dies(head, SEQ_GET, range(12), "panic", "=HYPERLINK: kernel BUG at 'mm'")
     yield written(folder / "panics", [base, panics, control]), False
     some = dies(
-        dies(base, INT_GET, range(7), "timeout", "no output\nfor 60 s"), CONTROL, range(12), "unsupported", "too old"
+        dies(base, INT_GET, range(7), "timeout", "no output\nfor 60 s"),
+        CONTROL,
+        range(12),
+        "unsupported",
+        "too old",
     )
     yield written(folder / "some", [some, head]), False
-    yield written(folder / "unbuilt", [base, replace(head, boots=(), failure="the kernel does not build")]), False
+    yield (
+        written(folder / "unbuilt", [base, replace(head, boots=(), failure="the kernel does not build")]),
+        False,
+    )
 
 
 def rows(*arguments: object) -> Any:
@@ -155,12 +163,15 @@ def rows(*arguments: object) -> Any:
     assert ended.exit_code in (0, 3), ended.output
     found = json.loads(ended.stdout)
     return {
-        name: found[name] for name in ("comparisons", "means", "control", "sweeps", "notable", "warnings", "left_out")
+        name: found[name]
+        for name in ("comparisons", "means", "control", "sweeps", "notable", "warnings", "left_out")
     }
 
 
 @pytest.mark.parametrize("form", OURS)
-def test_a_comparison_of_the_export_has_the_rows_of_the_comparison_of_the_run(form: str, tmp_path: Path) -> None:
+def test_a_comparison_of_the_export_has_the_rows_of_the_comparison_of_the_run(
+    form: str, tmp_path: Path
+) -> None:
     for number, (folder, carried) in enumerate(runs(tmp_path)):
         if form == "go-bench" and not carried:
             continue
@@ -232,10 +243,14 @@ def some_arms(draw: Any) -> list[Arm]:
                 for case, metric, unit in keys
             ]
             ended = (
-                draw(st.lists(cases, max_size=2, unique=True)) + list(dict.fromkeys(each.case for each in samples))[:1]
+                draw(st.lists(cases, max_size=2, unique=True))
+                + list(dict.fromkeys(each.case for each in samples))[:1]
             )
             status = st.sampled_from(["ok", "failed", "panic", "timeout", "unsupported", "not-run"])
-            outcomes = [CaseOutcome(case=case, status=draw(status), reason=draw(text)) for case in dict.fromkeys(ended)]
+            outcomes = [
+                CaseOutcome(case=case, status=draw(status), reason=draw(text))
+                for case in dict.fromkeys(ended)
+            ]
             layout = draw(st.none() | named)
             boots.append(
                 Boot(
@@ -328,7 +343,9 @@ def test_each_of_several_runs_keeps_what_is_amiss_with_its_host(
     assert [arm.host_faults for arm in back.arms.values()] == [(), FAULTS]
 
 
-def test_a_matrix_and_the_standard_error_of_bencher_say_what_is_amiss(on_no_bench_host: Path, tmp_path: Path) -> None:
+def test_a_matrix_and_the_standard_error_of_bencher_say_what_is_amiss(
+    on_no_bench_host: Path, tmp_path: Path
+) -> None:
     bencher = cliffwatch("export", on_no_bench_host, "--format", "bmf", "--out", tmp_path / "out.json")
     assert NO_BENCH_HOST in bencher.stderr
     run = written(tmp_path / "run", [published_string_maps()], host_faults=FAULTS)
@@ -342,7 +359,9 @@ def test_spreadsheets_run_nothing_of_an_export(tmp_path: Path) -> None:
     arm = Arm(name="+arm", label="=l", mode=None, platform="@p", boots=(boot,))
     raw = b"".join(csv_lines(rows_of_arm("=r", arm, arm.boots, {}))).decode()
     cells = [cell.strip('"') for cell in raw.splitlines()[1].split(",")]
-    assert not [cell for cell in cells if cell[:1] in ("=", "+", "@", "\t") or (cell[:1] == "-" and cell != "-1.5")]
+    assert not [
+        cell for cell in cells if cell[:1] in ("=", "+", "@", "\t") or (cell[:1] == "-" and cell != "-1.5")
+    ]
     assert read_csv_table(raw).arms["+arm"] == arm
 
 
@@ -350,7 +369,10 @@ def test_one_arm_alone_is_one_side(tmp_path: Path) -> None:
     for name in ("base", "head"):
         out = tmp_path / f"{name}.csv"
         assert (
-            cliffwatch("export", DATA / "runs/uninlined", "--format", "csv", "--arm", name, "--out", out).exit_code == 0
+            cliffwatch(
+                "export", DATA / "runs/uninlined", "--format", "csv", "--arm", name, "--out", out
+            ).exit_code
+            == 0
         )
     run = DATA / "runs/uninlined"
     assert rows(tmp_path / "base.csv", tmp_path / "head.csv") == rows(f"{run}:base", f"{run}:head")
@@ -378,16 +400,22 @@ def test_without_parquet_the_extra_is_named(monkeypatch: pytest.MonkeyPatch, tmp
 
 
 def test_bencher_gets_the_medians_of_one_arm_and_the_cases_come_back(tmp_path: Path) -> None:
-    folder = written(tmp_path / "run", [measured("base", "walltime", 1), measured("head", "walltime", 10, 1.05)])
+    folder = written(
+        tmp_path / "run", [measured("base", "walltime", 1), measured("head", "walltime", 10, 1.05)]
+    )
     ended = cliffwatch("export", folder, "--format", "bmf")
     assert "medians of 12 boots of head" in ended.stderr
     content = json.loads(ended.stdout)
     run = read_run(folder)
     assert isinstance(run, Run)
-    values = sorted(each.value for boot in run.arms["head"].boots for each in boot.samples if each.case == SEQ_GET)
+    values = sorted(
+        each.value for boot in run.arms["head"].boots for each in boot.samples if each.case == SEQ_GET
+    )
     name = "BPF/suite=local-storage/bench=local-storage-cache-seq-get/nr_maps=16"
     middle = (values[5] + values[6]) / 2
-    assert content[name] == {"latency (ns/op)": {"value": middle, "lower_value": values[0], "upper_value": values[-1]}}
+    assert content[name] == {
+        "latency (ns/op)": {"value": middle, "lower_value": values[0], "upper_value": values[-1]}
+    }
     (tmp_path / "head.json").write_text(ended.stdout)
     back = import_file(tmp_path / "head.json")
     assert isinstance(back, ImportedFile)
@@ -433,7 +461,9 @@ def test_every_report_for_kcidb_fits_its_schema(tmp_path: Path) -> None:
         assert {each["checkout_id"] for each in found["builds"]} == checkouts
         assert {each["build_id"] for each in found["tests"]} <= builds
         assert len({each["id"] for each in found["tests"]}) == len(found["tests"])
-        assert {each["origin"] for name in ("checkouts", "builds", "tests") for each in found[name]} == {"my_lab2"}
+        assert {each["origin"] for name in ("checkouts", "builds", "tests") for each in found[name]} == {
+            "my_lab2"
+        }
 
 
 def test_kcidb_is_told_how_cases_and_builds_ended(tmp_path: Path) -> None:
@@ -449,7 +479,9 @@ def test_kcidb_is_told_how_cases_and_builds_ended(tmp_path: Path) -> None:
     assert ended("panics", "head") == {("seq-get", "FAIL"), *done} - {("seq-get", "DONE")}
     assert ended("some", "base") == {("seq-get", "DONE"), ("int-get", "FAIL"), ("hashmap-control", "SKIP")}
     assert [each["status"] for each in found["unbuilt"]["builds"]] == ["PASS", "FAIL"]
-    assert found["unbuilt"]["builds"][1]["log_excerpt"] == "the kernel does not build\nvmlinux: undefined symbol"
+    assert (
+        found["unbuilt"]["builds"][1]["log_excerpt"] == "the kernel does not build\nvmlinux: undefined symbol"
+    )
 
 
 def test_the_number_of_a_test_is_the_median_of_its_primary_metric() -> None:
@@ -464,14 +496,28 @@ def test_the_number_of_a_test_is_the_median_of_its_primary_metric() -> None:
 @settings(max_examples=40)
 @given(some_arms())
 def test_kcidb_takes_any_arm(arms: list[Arm]) -> None:
-    text = format_kcidb(arms, Reported(origin="o", run="r", tree="https://git.example.org/linux.git"), lambda *_: True)
+    text = format_kcidb(
+        arms, Reported(origin="o", run="r", tree="https://git.example.org/linux.git"), lambda *_: True
+    )
     jsonschema.validate(json.loads(text), KCIDB)
 
 
 def test_of_a_report_for_kcidb_each_boots_values_come_back(tmp_path: Path) -> None:
     run, path = DATA / "runs/uninlined", tmp_path / "report.json"
     assert cliffwatch("export", run, "--format", "kcidb", "--out", path).exit_code == 0
-    names = ("benchmark", "params", "metric", "unit", "base", "head", "n_base", "n_head", "verdict", "mode", "platform")
+    names = (
+        "benchmark",
+        "params",
+        "metric",
+        "unit",
+        "base",
+        "head",
+        "n_base",
+        "n_head",
+        "verdict",
+        "mode",
+        "platform",
+    )
 
     def some(*arguments: object) -> list[list[Any]]:
         return [[row[name] for name in names] for row in rows(*arguments)["comparisons"]]
@@ -512,7 +558,13 @@ def test_any_report_is_read_without_an_exception(odd: Any) -> None:
 
 
 def test_numbers_of_other_ci_systems_are_read() -> None:
-    test = {"id": "o:1", "build_id": "o:b", "origin": "o", "path": "fio.read", "number": {"value": 5, "unit": "B/s"}}
+    test = {
+        "id": "o:1",
+        "build_id": "o:b",
+        "origin": "o",
+        "path": "fio.read",
+        "number": {"value": 5, "unit": "B/s"},
+    }
     lost = {"id": "o:2", "build_id": "o:b", "origin": "o", "path": "boot", "status": "MISS"}
     parsed = parse_any(json.dumps({"version": {"major": 4, "minor": 5}, "tests": [test, lost]}))
     assert [(each.case.benchmark, each.metric, each.unit, each.value) for each in parsed.samples] == [
@@ -544,7 +596,11 @@ def published_string_maps() -> Arm:
         for row in rows
     )
     return Arm(
-        name="head", label="qp-trie", mode="walltime", platform="guest", boots=[Boot(index=1, block=1, samples=samples)]
+        name="head",
+        label="qp-trie",
+        mode="walltime",
+        platform="guest",
+        boots=[Boot(index=1, block=1, samples=samples)],
     )
 
 
@@ -561,7 +617,12 @@ def test_a_matrix_has_the_shape_in_which_the_figures_were_published(tmp_path: Pa
 def test_a_matrix_has_the_metrics_that_decide_and_medians_of_what_there_is() -> None:
     def boot(index: int, *values: tuple[str, str, float]) -> Boot:
         samples = [
-            Sample(CaseKey("s", "b", (("threads", threads), ("map", map_), ("set", "x|y"))), metric, "ns/op", value)
+            Sample(
+                CaseKey("s", "b", (("threads", threads), ("map", map_), ("set", "x|y"))),
+                metric,
+                "ns/op",
+                value,
+            )
             for threads, map_, value in values
             for metric in ("ns/op", "p99")
         ]
@@ -590,14 +651,19 @@ def test_a_matrix_has_the_metrics_that_decide_and_medians_of_what_there_is() -> 
         (("--format", "matrix"), "a matrix has two parameters"),
         (("--format", "matrix", "--down", "map", "--across", "map"), "a matrix has two parameters"),
         (("--format", "csv", "--down", "map"), "--down, --across and --metric are of a matrix"),
-        (("--format", "matrix", "--down", "cpus", "--across", "map"), "parameters there: data_set, threads, map"),
+        (
+            ("--format", "matrix", "--down", "cpus", "--across", "map"),
+            "parameters there: data_set, threads, map",
+        ),
         (
             ("--format", "matrix", "--down", "threads", "--across", "map", "--metric", "ns"),
             "metrics: total",
         ),
     ],
 )
-def test_a_matrix_that_would_be_empty_is_a_wrong_usage(tmp_path: Path, words: tuple[str, ...], message: str) -> None:
+def test_a_matrix_that_would_be_empty_is_a_wrong_usage(
+    tmp_path: Path, words: tuple[str, ...], message: str
+) -> None:
     ended = cliffwatch("export", written(tmp_path / "run", [published_string_maps()]), *words)
 
     assert (ended.exit_code, ended.stdout) == (2, "")

@@ -39,7 +39,9 @@ def cliffwatch(*arguments: object) -> Result:
 
 
 def boots(seed: int, centre: float, count: int = 12) -> list[float]:
-    return [round(float(each), 3) for each in centre * np.exp(np.random.default_rng(seed).normal(0, 0.003, count))]
+    return [
+        round(float(each), 3) for each in centre * np.exp(np.random.default_rng(seed).normal(0, 0.003, count))
+    ]
 
 
 def measured(name: str, mode: Mode, seed: int, slower: float = 1.0) -> Arm:
@@ -52,7 +54,12 @@ def measured(name: str, mode: Mode, seed: int, slower: float = 1.0) -> Arm:
         stage = "screen" if boot.index <= 6 else "confirm"
         number = 2 * boot.index - (name == "base")
         return replace(
-            boot, index=number, block=boot.block, samples=tuple(readings), stage=stage, layout=f"L {boot.index % 2}"
+            boot,
+            index=number,
+            block=boot.block,
+            samples=tuple(readings),
+            stage=stage,
+            layout=f"L {boot.index % 2}",
         )
 
     facts = {**FACTS, "commit": ("ab" if name == "head" else "cd") * 20}
@@ -74,7 +81,9 @@ def imported(path: Path) -> ImportedFile:
 
 @pytest.mark.parametrize("mode", ["icount", "walltime"])
 @pytest.mark.parametrize(("notable", "stages"), [(None, None), (0.03, STAGES)])
-def test_a_round_trip_changes_no_row(tmp_path: Path, mode: Mode, notable: float | None, stages: Stages | None) -> None:
+def test_a_round_trip_changes_no_row(
+    tmp_path: Path, mode: Mode, notable: float | None, stages: Stages | None
+) -> None:
     traits = load_catalogue().traits if mode == "walltime" else some_noisy
     arms = [measured("base", mode, 1), measured("head", mode, 10, 1.05), measured("control", mode, 20)]
     (tmp_path / "run.txt").write_text(go_bench_report(arms, traits, settings=run_settings(notable, stages)))
@@ -95,7 +104,9 @@ def test_what_is_amiss_with_the_host_makes_the_round_trip(tmp_path: Path) -> Non
     faults = ("smt: on", "boost: on")
     arms = [replace(measured(name, "walltime", 1), host_faults=faults) for name in ("base", "head")]
     path = tmp_path / "run.txt"
-    path.write_text(go_bench_report(arms, load_catalogue().traits, settings=run_settings(None, None, arms=arms)))
+    path.write_text(
+        go_bench_report(arms, load_catalogue().traits, settings=run_settings(None, None, arms=arms))
+    )
 
     assert {each.host_faults for each in imported(path).arms.values()} == {faults}
     assert "no bench host (smt: on; boost: on)" in " ".join(cliffwatch("compare", path).stdout.split())
@@ -135,7 +146,9 @@ def test_as_one_side_of_two_such_a_file_names_its_arm(export: Path) -> None:
     assert compared.exit_code == 0
     assert "1 regression" in compared.stdout.splitlines()[0]
     assert "icount (instructions, not time), emulated-x86-64" in compared.stdout
-    assert "0 regression" not in cliffwatch("compare", f"{export}:base", f"{other}:base").stdout.splitlines()[0]
+    assert (
+        "0 regression" not in cliffwatch("compare", f"{export}:base", f"{other}:base").stdout.splitlines()[0]
+    )
     unknown = cliffwatch("compare", f"{export}:haed", other)
     assert (unknown.exit_code, "choose among: base, head" in unknown.stderr) == (2, True)
 
@@ -161,7 +174,10 @@ def test_heads_of_two_runs_are_exported_as_base_and_head(tmp_path: Path) -> None
 
     assert list(back.arms) == ["base", "head"]
     assert not back.one_run
-    both, two = cliffwatch("compare", tmp_path / "both"), cliffwatch("compare", tmp_path / "before", tmp_path / "after")
+    both, two = (
+        cliffwatch("compare", tmp_path / "both"),
+        cliffwatch("compare", tmp_path / "before", tmp_path / "after"),
+    )
     assert verdicts(both) == verdicts(two)
 
 

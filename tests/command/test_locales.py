@@ -22,9 +22,13 @@ def cliffwatch(
     *words: str | Path | bytes, env: dict[str, str], folder: Path | None = None
 ) -> subprocess.CompletedProcess[bytes]:
     """A command in a locale, with its output in a pipe."""
-    ours = {name: value for name, value in os.environ.items() if not name.startswith(("LC_", "LANG", "PYTHON"))}
+    ours = {
+        name: value for name, value in os.environ.items() if not name.startswith(("LC_", "LANG", "PYTHON"))
+    }
     argv = [sys.executable, "-m", "cliffwatch.command", *(os.fspath(word) for word in words)]
-    return subprocess.run(argv, capture_output=True, check=False, env={**ours, "TERM": "dumb", **env}, cwd=folder)
+    return subprocess.run(
+        argv, capture_output=True, check=False, env={**ours, "TERM": "dumb", **env}, cwd=folder
+    )
 
 
 @pytest.fixture(scope="session")
@@ -40,7 +44,9 @@ def german(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 @pytest.mark.parametrize("form", FORMATS)
 @pytest.mark.parametrize("encoding", ["ascii", "iso-8859-1", "cp437", "koi8-r", "utf-8"])
 def test_a_report_is_written_in_every_encoding_of_output(encoding: str, form: str) -> None:
-    ended = CliRunner(charset=encoding).invoke(main, ["compare", "--format", form, *SIDES], catch_exceptions=False)
+    ended = CliRunner(charset=encoding).invoke(
+        main, ["compare", "--format", form, *SIDES], catch_exceptions=False
+    )
 
     assert ended.exit_code == 0, ended.stderr
     text = ended.stdout_bytes.decode("utf-8" if form in FOR_PROGRAMS else encoding)
@@ -49,7 +55,9 @@ def test_a_report_is_written_in_every_encoding_of_output(encoding: str, form: st
         assert ("±" if encoding in ("iso-8859-1", "cp437", "utf-8") else "+-") in text
 
 
-@pytest.mark.parametrize("env", [{"LC_ALL": "C"}, {"LC_ALL": "POSIX"}, ASCII, {"PYTHONIOENCODING": "ascii"}], ids=str)
+@pytest.mark.parametrize(
+    "env", [{"LC_ALL": "C"}, {"LC_ALL": "POSIX"}, ASCII, {"PYTHONIOENCODING": "ascii"}], ids=str
+)
 def test_a_report_is_written_in_the_locale_of_services_and_containers(env: dict[str, str]) -> None:
     ended = cliffwatch("compare", *SIDES, env=env)
 
@@ -62,7 +70,9 @@ def test_a_report_is_written_in_a_real_locale_of_8_bits(form: str, german: dict[
     ended = cliffwatch("compare", "--format", form, *SIDES, env=german)
 
     assert ended.returncode == 0, ended.stderr
-    assert "Add" in ended.stdout.decode("utf-8" if form == "html" else "ascii" if form == "text" else "iso-8859-1")
+    assert "Add" in ended.stdout.decode(
+        "utf-8" if form == "html" else "ascii" if form == "text" else "iso-8859-1"
+    )
 
 
 @pytest.mark.parametrize(
@@ -96,9 +106,13 @@ def test_doctor_speaks_in_a_locale_of_8_bits(german: dict[str, str], tmp_path: P
 
 
 def test_files_are_utf_8_in_every_locale(tmp_path: Path, german: dict[str, str]) -> None:
-    (tmp_path / "ü.txt").write_text("".join(f"arm: {arm}\nBenchmarkÜ 1 5 µs/op\n" for arm in ("base", "head")), "utf-8")
+    (tmp_path / "ü.txt").write_text(
+        "".join(f"arm: {arm}\nBenchmarkÜ 1 5 µs/op\n" for arm in ("base", "head")), "utf-8"
+    )
     written = [
-        cliffwatch("compare", "ü.txt", "--format", "markdown", "--report-out", out, env=env, folder=tmp_path).returncode
+        cliffwatch(
+            "compare", "ü.txt", "--format", "markdown", "--report-out", out, env=env, folder=tmp_path
+        ).returncode
         for out, env in (("one", german), ("two", {"LC_ALL": "C.UTF-8"}))
     ]
 
@@ -116,6 +130,8 @@ def test_a_name_that_is_no_text_is_shown_with_replacements(form: str, tmp_path: 
     assert ended.exit_code == 0, ended.stderr
     assert "Add" in ended.stdout_bytes.decode()
 
-    missing = CliRunner().invoke(main, ["compare", name + "x", SIDES[1], "--format", form], catch_exceptions=False)
+    missing = CliRunner().invoke(
+        main, ["compare", name + "x", SIDES[1], "--format", form], catch_exceptions=False
+    )
     assert missing.exit_code == 2
     assert "a\N{REPLACEMENT CHARACTER}.txt" in missing.stderr_bytes.decode()

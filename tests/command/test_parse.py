@@ -35,7 +35,9 @@ def test_names_parameters_and_file_are_whole_in_a_pipe(tmp_path: Path) -> None:
     ]
 
 
-def test_a_narrow_terminal_folds_names_and_drops_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_narrow_terminal_folds_names_and_drops_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "f").write_text(OURS)
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("NO_COLOR", "1")
@@ -53,7 +55,10 @@ def test_a_narrow_terminal_folds_names_and_drops_nothing(tmp_path: Path, monkeyp
 def test_small_values_keep_their_digits(tmp_path: Path) -> None:
     (tmp_path / "f").write_text("BenchmarkX 1 0.000417 ns/op\nBenchmarkY 1 0 ns/op\n")
 
-    assert [line.split()[3] for line in parse(tmp_path / "f").stdout.splitlines()[1:]] == ["0.000417", "0.000"]
+    assert [line.split()[3] for line in parse(tmp_path / "f").stdout.splitlines()[1:]] == [
+        "0.000417",
+        "0.000",
+    ]
 
 
 @pytest.mark.parametrize("json_", [(), ("--json",)])

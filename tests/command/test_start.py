@@ -18,7 +18,9 @@ _RUNNER = {"cliffwatch_runner.build", "cliffwatch_runner.run"}
 
 
 def loaded(*arguments: str) -> set[str]:
-    ended = subprocess.run([sys.executable, "-c", _LOADED, *arguments], check=True, capture_output=True, text=True)
+    ended = subprocess.run(
+        [sys.executable, "-c", _LOADED, *arguments], check=True, capture_output=True, text=True
+    )
     return set(ended.stderr.split())
 
 
@@ -46,7 +48,9 @@ NOT_OF_A_COMPARISON = {
 }
 
 
-def test_a_plain_comparison_loads_neither_scipy_nor_what_other_reports_and_commands_need(tmp_path: Path) -> None:
+def test_a_plain_comparison_loads_neither_scipy_nor_what_other_reports_and_commands_need(
+    tmp_path: Path,
+) -> None:
     generator = np.random.default_rng(1)
     for side in ("base", "head"):
         values = 1000 * np.exp(generator.normal(0, 0.02, (2, 21)))
@@ -67,7 +71,10 @@ def test_what_help_says_of_a_command_is_what_the_command_says_of_itself() -> Non
     for entry in entry_points(group=ENTRY_POINT_GROUP):
         listed = main.get_command(context, entry.name)
         assert listed is not None
-        assert (listed.name, listed.get_short_help_str(200)) == (entry.name, entry.load().get_short_help_str(200))
+        assert (listed.name, listed.get_short_help_str(200)) == (
+            entry.name,
+            entry.load().get_short_help_str(200),
+        )
 
 
 _THREADS = (

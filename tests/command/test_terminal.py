@@ -20,10 +20,17 @@ ESCAPE = b"\x1b"
 def on_a_terminal(*arguments: str, env: dict[str, str], folder: Path) -> bytes:
     """What a command writes to a terminal, both streams of it."""
     ours, theirs = pty.openpty()
-    kept = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "FORCE_COLOR", "TERM")}
+    kept = {
+        name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "FORCE_COLOR", "TERM")
+    }
     command = [sys.executable, "-m", "cliffwatch.command", *arguments]
     started = subprocess.Popen(
-        command, stdin=theirs, stdout=theirs, stderr=theirs, env={**kept, "HOME": str(folder), **env}, cwd=folder
+        command,
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        env={**kept, "HOME": str(folder), **env},
+        cwd=folder,
     )
     os.close(theirs)
     written = b""
@@ -51,12 +58,16 @@ COMMANDS = [
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
-def test_no_command_writes_an_escape_sequence_where_nobody_wants_one(command: tuple[str, ...], tmp_path: Path) -> None:
+def test_no_command_writes_an_escape_sequence_where_nobody_wants_one(
+    command: tuple[str, ...], tmp_path: Path
+) -> None:
     (tmp_path / "go.txt").write_text(GO)
 
     assert ESCAPE not in on_a_terminal(*command, env={"TERM": "dumb"}, folder=tmp_path)
     quiet = on_a_terminal(*command, env={"TERM": "xterm-256color", "NO_COLOR": "1"}, folder=tmp_path)
-    assert not [code for code in quiet.split(ESCAPE)[1:] if code.split(b"m")[0].strip(b"[0123456789;") == b""], quiet
+    assert not [
+        code for code in quiet.split(ESCAPE)[1:] if code.split(b"m")[0].strip(b"[0123456789;") == b""
+    ], quiet
 
 
 def test_a_terminal_that_can_is_given_colour(tmp_path: Path) -> None:
@@ -87,7 +98,9 @@ def test_progress_is_plain_lines_where_the_cursor_cannot_move(monkeypatch: pytes
 @pytest.mark.parametrize(
     ("name", "value", "plain"), [("NO_COLOR", "1", True), ("NO_COLOR", "", False), ("TERM", "dumb", True)]
 )
-def test_an_empty_no_color_is_none(monkeypatch: pytest.MonkeyPatch, name: str, value: str, plain: bool) -> None:
+def test_an_empty_no_color_is_none(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str, plain: bool
+) -> None:
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setenv(name, value)

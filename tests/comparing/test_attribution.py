@@ -6,7 +6,13 @@ import pytest
 
 from cliffwatch.comparing.attribution.blocks import blocks_of_cases
 from cliffwatch.comparing.attribution.changes import CaseFunctions, case_functions
-from cliffwatch.comparing.attribution.operations import Function, OperationCounts, mean_of, operation_counts, plain_name
+from cliffwatch.comparing.attribution.operations import (
+    Function,
+    OperationCounts,
+    mean_of,
+    operation_counts,
+    plain_name,
+)
 from cliffwatch.comparing.attribution.row import row_functions
 from cliffwatch.formats.code.function_counts import CaseCounts, CountedFunction, FunctionCountsRecord
 from cliffwatch.formats.verdicts import Verdict
@@ -35,7 +41,9 @@ def kernel(**counts: float) -> dict[Function, float]:
 
 
 def compared(base: dict[Function, float], head: dict[Function, float], band: float = 0.05) -> CaseFunctions:
-    return case_functions(once(base), once(head), measured=(sum(base.values()), sum(head.values())), band=band)
+    return case_functions(
+        once(base), once(head), measured=(sum(base.values()), sum(head.values())), band=band
+    )
 
 
 def test_code_out_of_line_is_one_move() -> None:
@@ -74,7 +82,9 @@ def test_changes_of_a_two_thousandth_are_noise_whatever_the_interval() -> None:
 
 
 def test_functions_that_do_not_add_up_are_not_an_explanation() -> None:
-    found = case_functions(once(kernel(get=100.0)), once(kernel(get=101.0)), measured=(100.0, 105.0), band=0.05)
+    found = case_functions(
+        once(kernel(get=100.0)), once(kernel(get=101.0)), measured=(100.0, 105.0), band=0.05
+    )
 
     assert found.measured == 5.0
     assert found.summed == pytest.approx(1.0)
@@ -114,7 +124,9 @@ def test_the_time_of_an_operation_follows_from_the_value(value: float, unit: str
     assert nanoseconds(value, unit) == each
 
 
-def counted(seconds: float | None, operations: float | None = None) -> tuple[FunctionCountsRecord, CaseCounts]:
+def counted(
+    seconds: float | None, operations: float | None = None
+) -> tuple[FunctionCountsRecord, CaseCounts]:
     case = CaseCounts(
         suite="s",
         benchmark="b",
@@ -156,7 +168,9 @@ def test_a_case_without_a_window_says_nothing_of_operations() -> None:
 
 
 def test_boots_are_averaged_and_absence_is_zero() -> None:
-    assert mean_of([once(kernel(get=10.0)), once(kernel(get=20.0, tick=2.0))]) == once(kernel(get=15.0, tick=1.0))
+    assert mean_of([once(kernel(get=10.0)), once(kernel(get=20.0, tick=2.0))]) == once(
+        kernel(get=15.0, tick=1.0)
+    )
 
 
 def case(name: str) -> CaseKey:
@@ -202,11 +216,15 @@ def test_user_space_is_one_row_where_one_side_does_not_know_its_objects() -> Non
     row = ComparedRow(unit="ns/op", base=100.0, head=110.0, ci_low=0.0, ci_high=0.0)
 
     found = row_functions(
-        row, [once(kernel(get=50.0) | user(programs=50.0))], [once(kernel(get=50.0) | user(bench=40.0, libc=20.0))]
+        row,
+        [once(kernel(get=50.0) | user(programs=50.0))],
+        [once(kernel(get=50.0) | user(bench=40.0, libc=20.0))],
     )
 
     assert found is not None
-    assert [(each.function, each.change) for each in found.changes] == [(Function("user", "user space"), 10.0)]
+    assert [(each.function, each.change) for each in found.changes] == [
+        (Function("user", "user space"), 10.0)
+    ]
 
 
 def test_objects_of_user_space_have_rows_of_their_own_where_both_sides_know_them() -> None:

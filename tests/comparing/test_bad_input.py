@@ -99,7 +99,9 @@ def test_a_file_that_is_too_large_is_refused_rather_than_cut(tmp_path: Path) -> 
     assert "larger than 64 MiB" in refused.message
 
 
-numbers = st.one_of(st.floats(allow_nan=True, allow_infinity=True), st.sampled_from([0.0, -1.0, 1.0, 1e308, 5e-324]))
+numbers = st.one_of(
+    st.floats(allow_nan=True, allow_infinity=True), st.sampled_from([0.0, -1.0, 1.0, 1e308, 5e-324])
+)
 
 
 @given(st.lists(numbers, max_size=12), st.lists(numbers, max_size=12), st.booleans())

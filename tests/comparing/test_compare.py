@@ -33,7 +33,10 @@ def test_higher_is_an_improvement_where_higher_is_better() -> None:
     def rate(*_: object) -> MetricTraits:
         return MetricTraits(better="higher", assume="exact", repeatability=0.0001)
 
-    assert only(compare(arm("base", {SEQ_GET: [5.0]}), arm("head", {SEQ_GET: [5.1]}), rate)).verdict == "improvement"
+    assert (
+        only(compare(arm("base", {SEQ_GET: [5.0]}), arm("head", {SEQ_GET: [5.1]}), rate)).verdict
+        == "improvement"
+    )
 
 
 def test_equal_kernels_are_unchanged_and_the_row_says_what_it_could_have_seen() -> None:
@@ -84,7 +87,10 @@ FAST = [100.0, 100.4, 99.7, 100.2, 99.9]
 def test_noisy_values_need_boots_on_both_sides() -> None:
     row = only(
         compare(
-            arm("base", {SEQ_GET: FAST[:3]}), arm("head", {SEQ_GET: [110.0, 111.0, 110.5]}), noisy, Method(notable=0.01)
+            arm("base", {SEQ_GET: FAST[:3]}),
+            arm("head", {SEQ_GET: [110.0, 111.0, 110.5]}),
+            noisy,
+            Method(notable=0.01),
         )
     )
 
@@ -121,7 +127,9 @@ def test_unchanged_is_claimed_only_where_a_notable_change_is_ruled_out() -> None
 def test_the_more_rows_the_stricter_each() -> None:
     """The least p of five boots against five is 0.008: enough alone, not enough among two."""
     slow = [value * 1.05 for value in FAST]
-    compared = compare(arm("base", {SEQ_GET: FAST, INT_GET: FAST}), arm("head", {SEQ_GET: slow, INT_GET: FAST}), noisy)
+    compared = compare(
+        arm("base", {SEQ_GET: FAST, INT_GET: FAST}), arm("head", {SEQ_GET: slow, INT_GET: FAST}), noisy
+    )
 
     assert isinstance(compared, ComparisonSet)
     assert [row.verdict for row in compared.rows] == ["inconclusive", "unchanged"]
@@ -139,11 +147,16 @@ def test_a_case_that_only_one_side_has_is_missing() -> None:
 def test_a_case_that_failed_says_why() -> None:
     outcome = CaseOutcome(case=INT_GET, status="panic", reason="the kernel panicked in it")
     compared = compare(
-        arm("base", {SEQ_GET: [1.0], INT_GET: [1.0]}), arm("head", {SEQ_GET: [1.0]}, outcomes=[outcome]), exact
+        arm("base", {SEQ_GET: [1.0], INT_GET: [1.0]}),
+        arm("head", {SEQ_GET: [1.0]}, outcomes=[outcome]),
+        exact,
     )
 
     assert isinstance(compared, ComparisonSet)
-    assert (compared.rows[0].verdict, compared.rows[0].reason) == ("failed", "head: the kernel panicked in it")
+    assert (compared.rows[0].verdict, compared.rows[0].reason) == (
+        "failed",
+        "head: the kernel panicked in it",
+    )
 
 
 def test_a_kernel_that_does_not_build_fails_every_row() -> None:
@@ -189,7 +202,8 @@ def test_primary_and_secondary_rows_share_one_error() -> None:
 
     apart = [30.0, 30.1, 30.2, 30.3, 30.4], [33.0, 33.1, 33.2, 33.3, 33.4]
     base, head = (
-        arm(name, {SEQ_GET: values, INT_GET: values}) for name, values in zip(("base", "head"), apart, strict=True)
+        arm(name, {SEQ_GET: values, INT_GET: values})
+        for name, values in zip(("base", "head"), apart, strict=True)
     )
 
     compared = compare(base, head, traits)

@@ -47,7 +47,8 @@ def noise(name: str, seed: int, factor: float = 1.0, rows: int = 20) -> Arm:
     rng = np.random.default_rng(seed)
     cases = [CaseKey("suite", f"bench-{index}") for index in range(rows)]
     values = {
-        case: list(100 * (factor if case == cases[0] else 1) * np.exp(0.01 * rng.standard_normal(21))) for case in cases
+        case: list(100 * (factor if case == cases[0] else 1) * np.exp(0.01 * rng.standard_normal(21)))
+        for case in cases
     }
     return arm(name, values, mode="walltime")
 
@@ -99,7 +100,9 @@ def test_a_control_counts_for_every_arm() -> None:
 
 
 def test_an_arm_of_another_mode_is_refused() -> None:
-    refused = compare_arms(arm("base", {SEQ_GET: [1.0]}), [arm("v1", {SEQ_GET: [1.0]}, mode="walltime")], exact)
+    refused = compare_arms(
+        arm("base", {SEQ_GET: [1.0]}), [arm("v1", {SEQ_GET: [1.0]}, mode="walltime")], exact
+    )
 
     assert isinstance(refused, Failure)
     assert "different modes" in refused.message

@@ -19,7 +19,9 @@ STAGES = Stages(screen=8, screen_alpha=0.1, looks=(Look(boots=8, alpha=0.01),))
 
 
 def values(seed: int, count: int, factor: float = 1.0, spread: float = 0.002) -> list[float]:
-    return [float(value) for value in 100 * factor * np.exp(np.random.default_rng(seed).normal(0, spread, count))]
+    return [
+        float(value) for value in 100 * factor * np.exp(np.random.default_rng(seed).normal(0, spread, count))
+    ]
 
 
 def compared_set(answer: ComparisonSet | Failure) -> ComparisonSet:
@@ -34,7 +36,8 @@ def row_of(compared: ComparisonSet, case: CaseKey) -> Comparison:
 def staged(side: Arm, screen: int) -> Arm:
     """The boots after the first so many become those of the second stage."""
     boots = tuple(
-        replace(boot, stage="screen" if number < screen else "confirm") for number, boot in enumerate(side.boots)
+        replace(boot, stage="screen" if number < screen else "confirm")
+        for number, boot in enumerate(side.boots)
     )
     return replace(side, boots=boots)
 
@@ -103,7 +106,9 @@ def test_a_drift_hides_what_arms_differ_by_that_did_not_take_turns_and_is_noted_
 def test_two_modes_are_a_note_on_the_row() -> None:
     fast, slow = values(9, 12), values(10, 12, 1.05)
     mixed = [*fast[:6], *slow[:6]]
-    row = row_of(compared_set(compare(arm("base", {SEQ_GET: fast}), arm("head", {SEQ_GET: mixed}), noisy)), SEQ_GET)
+    row = row_of(
+        compared_set(compare(arm("base", {SEQ_GET: fast}), arm("head", {SEQ_GET: mixed}), noisy)), SEQ_GET
+    )
 
     assert row.notes == ("two modes, 4.9% apart: 0% of base's boots are slow, 50% of head's (p = 0.014)",)
 
@@ -140,7 +145,8 @@ def test_runs_apart_are_not_compared_in_pairs() -> None:
     sides = arm("base", {SEQ_GET: list(ours)}), arm("head", {SEQ_GET: list(theirs)})
 
     together, apart = (
-        compared_set(compare(*sides, noisy, Method(notable=0.01, one_run=one_run))) for one_run in (True, False)
+        compared_set(compare(*sides, noisy, Method(notable=0.01, one_run=one_run)))
+        for one_run in (True, False)
     )
     assert row_of(together, SEQ_GET).verdict == "regression"
     assert row_of(apart, SEQ_GET).verdict == "inconclusive"
@@ -171,7 +177,10 @@ def test_a_cliff_that_moves_is_said_in_words() -> None:
     (moved,) = compared_set(compare(arm("base", sweep(16)), arm("head", sweep(32)), exact)).sweeps
     (same,) = compared_set(compare(arm("base", sweep(16)), arm("head", sweep(16)), exact)).sweeps
 
-    assert moved.words == "climbs from nr_maps 16 on (+100 % at 32); head: climbs from nr_maps 32 on (+100 % at 64)"
+    assert (
+        moved.words
+        == "climbs from nr_maps 16 on (+100 % at 32); head: climbs from nr_maps 32 on (+100 % at 64)"
+    )
     assert same.words == "climbs from nr_maps 16 on (+100 % at 32); head: the same"
 
 
@@ -200,13 +209,20 @@ def test_a_change_within_the_spread_of_layouts_says_so() -> None:
     placed = np.repeat([-0.02, 0.01, 0.0, 0.02, 0.025, -0.015, 0.005, 0.0], 3)
     logs = placed + np.random.default_rng(33).normal(0, 0.002, 24)
     base, head = (
-        arm(name, {SEQ_GET: list(100 * np.exp(part))}) for name, part in (("base", logs[:12]), ("head", logs[12:]))
+        arm(name, {SEQ_GET: list(100 * np.exp(part))})
+        for name, part in (("base", logs[:12]), ("head", logs[12:]))
     )
     layouts = [
-        replace(side, boots=tuple(replace(boot, layout=f"{place // 3}") for place, boot in enumerate(side.boots)))
+        replace(
+            side, boots=tuple(replace(boot, layout=f"{place // 3}") for place, boot in enumerate(side.boots))
+        )
         for side in (base, head)
     ]
 
-    (note,) = [each for each in row_of(compared_set(compare(*layouts, noisy)), SEQ_GET).notes if "layout" in each]
+    (note,) = [
+        each for each in row_of(compared_set(compare(*layouts, noisy)), SEQ_GET).notes if "layout" in each
+    ]
     assert note.endswith("the change may be luck of placement")
-    assert not any("layout" in each for each in row_of(compared_set(compare(base, head, noisy)), SEQ_GET).notes)
+    assert not any(
+        "layout" in each for each in row_of(compared_set(compare(base, head, noisy)), SEQ_GET).notes
+    )

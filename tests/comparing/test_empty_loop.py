@@ -88,7 +88,10 @@ def test_boots_that_lack_the_loop_are_not_subtracted_from() -> None:
 
 @pytest.mark.parametrize(
     "values",
-    [{SEQ_GET: [30.0]}, {SEQ_GET: [30.0], CaseKey(SEQ_GET.suite, "seq-get-empty-loop", (("nr_maps", "99"),)): [10.0]}],
+    [
+        {SEQ_GET: [30.0]},
+        {SEQ_GET: [30.0], CaseKey(SEQ_GET.suite, "seq-get-empty-loop", (("nr_maps", "99"),)): [10.0]},
+    ],
     ids=["no loop was measured", "a loop of other parameters"],
 )
 def test_without_its_loop_a_row_stays_as_it_is(values: dict[CaseKey, list[float]]) -> None:
@@ -105,7 +108,9 @@ def test_a_loop_without_parameters_is_that_of_all_cases() -> None:
 
 
 def test_a_loop_that_takes_longer_than_the_case_gives_no_latency() -> None:
-    row = less_loop(arm("base", {SEQ_GET: [30.0], LOOP: [31.0]}), arm("head", {SEQ_GET: [30.0], LOOP: [10.0]}))
+    row = less_loop(
+        arm("base", {SEQ_GET: [30.0], LOOP: [31.0]}), arm("head", {SEQ_GET: [30.0], LOOP: [10.0]})
+    )
 
     assert (row.verdict, row.change) == ("inconclusive", None)
     assert "negative value" in row.reason

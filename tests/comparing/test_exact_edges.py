@@ -9,11 +9,15 @@ from cliffwatch.comparing.thresholds import Method
 from cliffwatch.samples import MetricTraits
 
 
-def judged(base: list[float], head: list[float], *, repeatability: float = 0.0, threshold: float = 0.002) -> Comparison:
+def judged(
+    base: list[float], head: list[float], *, repeatability: float = 0.0, threshold: float = 0.002
+) -> Comparison:
     def traits(*_: object) -> MetricTraits:
         return MetricTraits(better="lower", assume="exact", repeatability=repeatability)
 
-    compared = compare(arm("base", {SEQ_GET: base}), arm("head", {SEQ_GET: head}), traits, Method(notable=threshold))
+    compared = compare(
+        arm("base", {SEQ_GET: base}), arm("head", {SEQ_GET: head}), traits, Method(notable=threshold)
+    )
     assert isinstance(compared, ComparisonSet)
     (row,) = compared.rows
     return row
@@ -28,7 +32,9 @@ def test_a_change_as_large_as_its_uncertainty_is_unchanged_where_that_rules_out_
     ("head", "verdict"),
     [(137.0, "unchanged"), (136.0, "unchanged"), (138.0, "unchanged"), (140.0, "regression")],
 )
-def test_a_mean_that_go_cut_to_a_whole_number_changes_by_more_than_one_or_not_at_all(head: float, verdict: str) -> None:
+def test_a_mean_that_go_cut_to_a_whole_number_changes_by_more_than_one_or_not_at_all(
+    head: float, verdict: str
+) -> None:
     (base, other) = (
         arm(name, {SEQ_GET: [value]}, metric="B/op", unit="B/op", resolution=1.0)
         for name, value in (("base", 137.0), ("head", head))
@@ -88,4 +94,6 @@ def test_a_case_whose_boots_differ_by_more_than_is_known_of_it_says_so() -> None
 
     assert within.notes == ()
     assert beyond.notes == ("boots of one kernel differ by 0.10%, more than the 0.05% expected of it",)
-    assert judged([100.0, 100.1], [100.0]).notes == (), "a file that says its values are counted gives no repeatability"
+    assert judged([100.0, 100.1], [100.0]).notes == (), (
+        "a file that says its values are counted gives no repeatability"
+    )

@@ -43,7 +43,8 @@ def test_one_zero_hides_no_change() -> None:
 
 
 @pytest.mark.parametrize(
-    ("odd", "words"), [([0.0] * 4, "read 0 and are left out"), ([0.0, math.nan], "read no number and are left out")]
+    ("odd", "words"),
+    [([0.0] * 4, "read 0 and are left out"), ([0.0, math.nan], "read no number and are left out")],
 )
 def test_a_few_of_either_side_are_left_out_and_counted(odd: list[float], words: str) -> None:
     row = first(boots(1, 30, odd), boots(2, 39))
@@ -53,7 +54,10 @@ def test_a_few_of_either_side_are_left_out_and_counted(odd: list[float], words: 
 
 def test_more_than_one_in_five_make_the_rest_a_selection() -> None:
     row = first(boots(1, 30), boots(2, 39, [0.0] * 5))
-    assert (row.verdict, row.reason) == ("invalid", "head read 0 in 5 of 21 boots: the others are a selection")
+    assert (row.verdict, row.reason) == (
+        "invalid",
+        "head read 0 in 5 of 21 boots: the others are a selection",
+    )
     assert row.notes == ()
 
 

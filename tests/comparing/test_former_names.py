@@ -43,7 +43,9 @@ def test_a_declared_name_is_linked() -> None:
 
 
 def test_parameters_are_kept_and_told_apart() -> None:
-    base = arm("base", {FORMER._replace(params=(("p", "1"),)): [1.0], FORMER._replace(params=(("p", "4"),)): [4.0]})
+    base = arm(
+        "base", {FORMER._replace(params=(("p", "1"),)): [1.0], FORMER._replace(params=(("p", "4"),)): [4.0]}
+    )
     head = arm("head", {PRESENT._replace(params=(("p", "4"),)): [4.0]})
 
     assert [(str(row.case), row.base, row.head) for row in compared(base, head).rows] == [
@@ -52,7 +54,9 @@ def test_parameters_are_kept_and_told_apart() -> None:
     ]
 
 
-@pytest.mark.parametrize("other", [ALIKE, PRESENT._replace(suite="mine"), CaseKey("uprobes", "trig-usdt-nop10")])
+@pytest.mark.parametrize(
+    "other", [ALIKE, PRESENT._replace(suite="mine"), CaseKey("uprobes", "trig-usdt-nop10")]
+)
 def test_a_name_that_is_not_declared_is_not_linked(other: CaseKey) -> None:
     answer = compared(arm("base", {FORMER: [10.0]}), arm("head", {other: [20.0]}))
 
@@ -65,8 +69,13 @@ def test_a_side_that_has_both_is_not_merged() -> None:
 
     answer = compared(base, head)
 
-    assert [(row.case, row.base, row.head) for row in answer.rows] == [(FORMER, 10.0, None), (PRESENT, 20.0, 20.0)]
-    assert [warning for warning in answer.warnings if "base has trig-uprobe-nop10 and trig-uprobe-nop5" in warning]
+    assert [(row.case, row.base, row.head) for row in answer.rows] == [
+        (FORMER, 10.0, None),
+        (PRESENT, 20.0, 20.0),
+    ]
+    assert [
+        warning for warning in answer.warnings if "base has trig-uprobe-nop10 and trig-uprobe-nop5" in warning
+    ]
 
 
 def test_sides_of_one_name_keep_it() -> None:
@@ -79,8 +88,12 @@ def test_sides_of_one_name_keep_it() -> None:
 
 def test_what_a_tree_does_not_offer_is_no_second_name() -> None:
     """A run of the suite has both: one measured, and the other "unsupported"."""
-    base = arm("base", {FORMER: [10.0]}, outcomes=[CaseOutcome(case=PRESENT, status="unsupported", reason="not yet")])
-    head = arm("head", {PRESENT: [20.0]}, outcomes=[CaseOutcome(case=FORMER, status="unsupported", reason="renamed")])
+    base = arm(
+        "base", {FORMER: [10.0]}, outcomes=[CaseOutcome(case=PRESENT, status="unsupported", reason="not yet")]
+    )
+    head = arm(
+        "head", {PRESENT: [20.0]}, outcomes=[CaseOutcome(case=FORMER, status="unsupported", reason="renamed")]
+    )
 
     assert [(row.case, row.base, row.head) for row in compared(base, head).rows] == [(PRESENT, 10.0, 20.0)]
 
@@ -107,7 +120,9 @@ def test_every_arm_and_the_control_follow() -> None:
 def test_every_report_says_which_names_were_linked(tmp_path: Path, format_: str) -> None:
     for name, benchmark in (("base", FORMER.benchmark), ("head", PRESENT.benchmark)):
         line = "Summary: hits   12.345 ± 0.010M/s ( 12.345M/prod), drops    0.000 ± 0.000M/s, total operations   12.345 ± 0.010M/s\n"
-        (tmp_path / name).write_text(f"Setting up benchmark '{benchmark}'...\nBenchmark '{benchmark}' started.\n{line}")
+        (tmp_path / name).write_text(
+            f"Setting up benchmark '{benchmark}'...\nBenchmark '{benchmark}' started.\n{line}"
+        )
 
     ended = CliRunner().invoke(compare, [str(tmp_path / "base"), str(tmp_path / "head"), "--format", format_])
 

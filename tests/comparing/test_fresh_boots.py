@@ -33,9 +33,13 @@ def rows(sides: Sides | Failure) -> dict[CaseKey, Comparison]:
 
 
 def test_a_change_that_ten_boots_let_suspect_is_reported_once_fresh_ones_bear_it_out() -> None:
-    sides = Sides(base=measured("base", 1, 10, {}), head=measured("head", 2, 10, {SEQ_GET: 0.05, INT_GET: 0.05}))
+    sides = Sides(
+        base=measured("base", 1, 10, {}), head=measured("head", 2, 10, {SEQ_GET: 0.05, INT_GET: 0.05})
+    )
 
-    there = rows(with_fresh_boots(sides, measured("base", 3, 14, {}), measured("head", 4, 14, {SEQ_GET: 0.05})))
+    there = rows(
+        with_fresh_boots(sides, measured("base", 3, 14, {}), measured("head", 4, 14, {SEQ_GET: 0.05}))
+    )
 
     assert there[SEQ_GET].verdict == "regression"
     assert (there[SEQ_GET].n_base, there[SEQ_GET].n_head) == (14, 14)
@@ -47,12 +51,16 @@ def test_a_change_that_ten_boots_let_suspect_is_reported_once_fresh_ones_bear_it
     "different", [{"mode": "icount"}, {"platform": "intel-skylake"}, {"environment": {"config": "b"}}]
 )
 def test_fresh_boots_of_another_machine_or_build_confirm_nothing(different: dict[str, object]) -> None:
-    base, head = (replace(measured(name, 1, 10, {}), environment={"config": "a"}) for name in ("base", "head"))
+    base, head = (
+        replace(measured(name, 1, 10, {}), environment={"config": "a"}) for name in ("base", "head")
+    )
 
     refused = with_fresh_boots(Sides(base=base, head=head), base, replace(head, **different))  # type: ignore[arg-type]
 
     assert isinstance(refused, Failure)
-    assert f"of another {'config' if 'environment' in different else next(iter(different))}" in refused.message
+    assert (
+        f"of another {'config' if 'environment' in different else next(iter(different))}" in refused.message
+    )
 
 
 def test_what_its_own_plan_confirmed_is_not_confirmed_again() -> None:
@@ -69,7 +77,8 @@ def test_what_its_own_plan_confirmed_is_not_confirmed_again() -> None:
 def go_bench(path: Path, seed: int, boots: int, factor: float) -> Path:
     generator = np.random.default_rng(seed)
     lines = [
-        f"BenchmarkGet 1000 {30 * factor * np.exp(noise):.5f} ns/op\n" for noise in generator.normal(0, 0.01, boots)
+        f"BenchmarkGet 1000 {30 * factor * np.exp(noise):.5f} ns/op\n"
+        for noise in generator.normal(0, 0.01, boots)
     ]
     path.write_text("".join(lines))
     return path

@@ -104,7 +104,8 @@ def test_a_case_that_differs_between_equal_kernels_hides_nothing_smaller() -> No
 def test_of_a_whole_case_what_is_little_of_it_is_no_cause() -> None:
     calls = {RESERVE: 10_000.0}
     base, head = (
-        OperationCounts({RESERVE: each, REST: 100_000_000.0}, calls, whole=True) for each in (1_120_000.0, 1_140_000.0)
+        OperationCounts({RESERVE: each, REST: 100_000_000.0}, calls, whole=True)
+        for each in (1_120_000.0, 1_140_000.0)
     )
     assert row_functions(Unchanged(), [base], [head], differing=[RESERVE]) is None
 
@@ -155,10 +156,16 @@ def difference(name: str, *lines: str) -> CodeDifference:
 
 
 def test_code_that_lies_elsewhere_executes_nothing_else() -> None:
-    moved = difference("lookup", "@@ -3 +3 @@", "-mov rax, qword ptr gs:[0x2c540]", "+mov rax, qword ptr gs:[0x2c580]")
-    longer = difference("reserve.isra.0", "@@ -3 +3,2 @@", "-mov rax, rdi", "+mov rax, rdi", "+lock inc qword ptr [x]")
+    moved = difference(
+        "lookup", "@@ -3 +3 @@", "-mov rax, qword ptr gs:[0x2c540]", "+mov rax, qword ptr gs:[0x2c580]"
+    )
+    longer = difference(
+        "reserve.isra.0", "@@ -3 +3,2 @@", "-mov rax, rdi", "+mov rax, rdi", "+lock inc qword ptr [x]"
+    )
     turned = difference("submit", "-je .+4", "+jne .+4")
-    elsewhere = difference("wait", "-mov rax, qword ptr [sem+30{170ce7dd}]", "+mov rax, qword ptr [sem+30{0d642429}]")
+    elsewhere = difference(
+        "wait", "-mov rax, qword ptr [sem+30{170ce7dd}]", "+mov rax, qword ptr [sem+30{0d642429}]"
+    )
     bound = difference("drain", "-cmp eax, 16", "+cmp eax, 32")
 
     found = differing_functions(image(moved, longer, turned, elsewhere, bound))

@@ -97,7 +97,8 @@ def test_parameters_sort_as_people_count() -> None:
 
 
 @pytest.mark.parametrize(
-    ("bounds", "real"), [((0.01, 0.03), True), ((-0.03, -0.01), True), ((-0.01, 0.01), False), ((None, None), False)]
+    ("bounds", "real"),
+    [((0.01, 0.03), True), ((-0.03, -0.01), True), ((-0.01, 0.01), False), ((None, None), False)],
 )
 def test_a_difference_of_counted_values_is_real_where_their_band_lacks_zero(
     bounds: tuple[Any, Any], real: bool
@@ -114,7 +115,9 @@ def test_a_difference_of_counted_values_is_real_where_their_band_lacks_zero(
         ("inconclusive", 0.015, False),
     ],
 )
-def test_a_difference_of_noisy_values_is_real_where_its_verdict_says_so(verdict: str, q: float, real: bool) -> None:
+def test_a_difference_of_noisy_values_is_real_where_its_verdict_says_so(
+    verdict: str, q: float, real: bool
+) -> None:
     """An interval of one row alone lacks zero somewhere in most reports of two hundred rows in which nothing changed."""
     assert beyond_noise(row(verdict=verdict, p=0.001, q=q, ci_low=0.01, ci_high=0.03)) is real
 
@@ -151,5 +154,10 @@ def test_detectable_changes_are_of_unchanged_rows_that_decide() -> None:
 
 
 def test_the_reach_of_reported_rows_leaves_out_the_others() -> None:
-    rows = [row("regression"), row("improvement", ci_low=-0.2, ci_high=-0.1), row(), row("regression", ci_low=None)]
+    rows = [
+        row("regression"),
+        row("improvement", ci_low=-0.2, ci_high=-0.1),
+        row(),
+        row("regression", ci_low=None),
+    ]
     assert ordering.reported_reach(rows) == [0.03, 0.2]

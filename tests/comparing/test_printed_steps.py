@@ -35,7 +35,10 @@ def test_a_change_of_two_per_cent_may_hide_in_three_decimals() -> None:
     row = judged(rounded(boots(1, 0.0344, 0.0005), 3), rounded(boots(2, 0.0336, 0.0005), 3), 0.001)
     assert row.base == row.head == pytest.approx(0.034)
     assert (row.verdict, row.needs) == ("inconclusive", None)
-    assert row.reason == "one step of the printed digits is 2.94%, which can hide a change of 1%: print more digits"
+    assert (
+        row.reason
+        == "one step of the printed digits is 2.94%, which can hide a change of 1%: print more digits"
+    )
     assert row.mde == pytest.approx(0.0294, abs=1e-4)
     assert row.ci_low == pytest.approx(-0.0294, abs=1e-4)
     assert row.ci_high == pytest.approx(0.0294, abs=1e-4)

@@ -38,7 +38,9 @@ def files(tmp_path: Path) -> Callable[[str, str], tuple[Path, Path]]:
 
 @pytest.mark.parametrize("format_", FORMATS)
 @pytest.mark.parametrize("kind", PROBLEMS)
-def test_every_report_says_it(files: Callable[[str, str], tuple[Path, Path]], kind: str, format_: str) -> None:
+def test_every_report_says_it(
+    files: Callable[[str, str], tuple[Path, Path]], kind: str, format_: str
+) -> None:
     base, head, wanted = PROBLEMS[kind]
     ended = run(compare, *files(base, head), "--format", format_)
     assert ended.exit_code == 0, ended.output
@@ -57,7 +59,9 @@ def pull_request(base: str, head: str) -> PullRequestState:
     assert isinstance(compared, ComparisonSet)
     target = TargetState(platform="amd-rome", mode="walltime", progress=Measured(compared=compared))
     commits = {"base": "a" * 40, "head": "b" * 40}
-    return PullRequestState(sequence=1, title="x", targets=(target,), repeat="cliffwatch run", links=(), **commits)
+    return PullRequestState(
+        sequence=1, title="x", targets=(target,), repeat="cliffwatch run", links=(), **commits
+    )
 
 
 @pytest.mark.parametrize("kind", PROBLEMS)

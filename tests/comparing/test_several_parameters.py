@@ -46,7 +46,9 @@ def with_jump(measured: Measured, at: int, **others: object) -> Measured:
     """Half as much again from `nr_maps` on, in the cases that have these other parameters."""
     wanted = {(name, str(value)) for name, value in others.items()}
     return {
-        each: [values[0] * 1.5] if wanted <= set(each.params) and int(dict(each.params)["nr_maps"]) >= at else values
+        each: [values[0] * 1.5]
+        if wanted <= set(each.params) and int(dict(each.params)["nr_maps"]) >= at
+        else values
         for each, values in measured.items()
     }
 
@@ -55,7 +57,9 @@ def test_one_curve_of_several_has_a_cliff_and_is_the_one_that_is_told() -> None:
     base = flat(producers=[1, 2, 4])
     sweeps = sweeps_of(base, with_jump(base, 32, producers=2))
 
-    assert [(dict(each.fixed), each.base_breakpoint, each.head_breakpoint, each.differs) for each in sweeps] == [
+    assert [
+        (dict(each.fixed), each.base_breakpoint, each.head_breakpoint, each.differs) for each in sweeps
+    ] == [
         ({"producers": "1"}, None, None, False),
         ({"producers": "2"}, None, (16, 32), True),
         ({"producers": "4"}, None, None, False),
@@ -157,7 +161,9 @@ def published() -> Mapping[str, Measured]:
     return {
         operation: {
             CaseKey(
-                "string-map", operation, (("set", row["data_set"]), ("map", row["map"]), ("threads", row["threads"]))
+                "string-map",
+                operation,
+                (("set", row["data_set"]), ("map", row["map"]), ("threads", row["threads"])),
             ): [float(row["total_ms"])]
             for row in rows
             if row["operation"] == operation
@@ -170,7 +176,11 @@ def test_published_times_by_data_set_map_and_threads() -> None:
     """Five data sets and three maps: fifteen curves of eight threads; lookups were published for four threads, too few for a curve."""
     sweeps = {operation: sweeps_of(measured) for operation, measured in published().items()}
 
-    assert {operation: len(each) for operation, each in sweeps.items()} == {"lookup": 0, "update": 15, "delete": 15}
+    assert {operation: len(each) for operation, each in sweeps.items()} == {
+        "lookup": 0,
+        "update": 15,
+        "delete": 15,
+    }
     assert {(each.parameter, *each.fixed) for each in sweeps["update"]} == {("threads", "set", "map")}
     assert lines(sweeps["update"])[1:] == [
         "update at set=all sorted strings in BTF string area, map=htab: levels off from threads 3 on (-19 % at 4); head: the same",

@@ -54,7 +54,8 @@ def slower(arm: Arm, factors: Sequence[float]) -> Arm:
         replace(
             boot,
             samples=tuple(
-                each._replace(value=each.value * factor) for each, factor in zip(boot.samples, factors, strict=True)
+                each._replace(value=each.value * factor)
+                for each, factor in zip(boot.samples, factors, strict=True)
             ),
         )
         for boot in arm.boots
@@ -92,7 +93,9 @@ def test_a_row_that_moves_far_more_than_all_others_is_told() -> None:
     head = side("b", 2, [1.03] * BOOTS, FILE)
     seen = compared(side("a", 1, STEADY, FILE), slower(head, [1.3, *[1.0] * 29]), one_run=False)
     assert [row.case.benchmark for row in seen.changed_rows()] == ["row-0"]
-    assert sentence(seen) == "1 differs between the two measurements (1 regression), 29 inconclusive of 30 cases"
+    assert (
+        sentence(seen) == "1 differs between the two measurements (1 regression), 29 inconclusive of 30 cases"
+    )
 
 
 def test_rates_that_fall_and_times_that_rise_moved_the_same_way() -> None:
@@ -103,9 +106,13 @@ def test_rates_that_fall_and_times_that_rise_moved_the_same_way() -> None:
 def test_a_drift_while_files_are_measured_is_seen_in_the_order_of_boots() -> None:
     """Three per cent in each file: six from the first boot of base to the last of head."""
     rising = np.exp(np.linspace(0, 0.06, 2 * BOOTS))
-    seen = compared(side("a", 1, list(rising[:BOOTS]), FILE), side("b", 2, list(rising[BOOTS:]), FILE), one_run=False)
+    seen = compared(
+        side("a", 1, list(rising[:BOOTS]), FILE), side("b", 2, list(rising[BOOTS:]), FILE), one_run=False
+    )
     assert len(seen.warnings) == 3
-    assert re.search(r"times and rates drift by about (2.8|2.9|3|3.1) % while they are measured", seen.warnings[2])
+    assert re.search(
+        r"times and rates drift by about (2.8|2.9|3|3.1) % while they are measured", seen.warnings[2]
+    )
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -136,7 +143,9 @@ def test_what_drifts_in_each_row_is_inconclusive_by_drift(shape: str) -> None:
     drifts = {
         "walk": 0.01 * np.cumsum(generator.normal(size=(ROWS, 2 * BOOTS)), axis=1),
         "ramp": 0.002 * generator.choice([-2, -1, 1, 2], (ROWS, 1)) * places,
-        "step": 0.04 * generator.choice([-1, 1], (ROWS, 1)) * (places >= generator.integers(5, 37, (ROWS, 1))),
+        "step": 0.04
+        * generator.choice([-1, 1], (ROWS, 1))
+        * (places >= generator.integers(5, 37, (ROWS, 1))),
         "wave": 0.03 * np.sin(2 * np.pi * (places / 60 + generator.random((ROWS, 1)))),
     }[shape]
     base, head = (side(name, seed, STEADY, FILE) for name, seed in (("a", 1), ("b", 2)))
@@ -205,7 +214,9 @@ def test_a_drift_that_both_arms_share_in_turns_makes_no_warning() -> None:
 
 def test_one_run_that_booted_one_arm_after_the_other_says_so() -> None:
     seen = compared(
-        side("a", 1, STEADY, FILE), side("b", 2, [1.03] * BOOTS, range(BOOTS + 1, 2 * BOOTS + 1)), one_run=True
+        side("a", 1, STEADY, FILE),
+        side("b", 2, [1.03] * BOOTS, range(BOOTS + 1, 2 * BOOTS + 1)),
+        one_run=True,
     )
     assert [warning.split(":")[0] for warning in seen.warnings] == [
         f"{APART}",
@@ -235,7 +246,9 @@ def test_counted_values_know_no_drift() -> None:
 def test_counted_changes_of_two_files_are_changes_beside_noisy_ones_that_differ() -> None:
     def mixed(case: CaseKey, *_: object) -> MetricTraits:
         exact = case.benchmark == "row-0"
-        return MetricTraits(better="lower", assume="exact" if exact else "nothing", repeatability=0.05 * exact)
+        return MetricTraits(
+            better="lower", assume="exact" if exact else "nothing", repeatability=0.05 * exact
+        )
 
     head = slower(side("b", 2, STEADY, FILE), [1.3, 1.3, *[1.0] * 28])
     found = compare(side("a", 1, STEADY, FILE), head, mixed, Method(one_run=False))

@@ -18,7 +18,9 @@ def samples(levels: Sequence[float], boots: int = 1, spread: float = 0.0) -> dic
     """One case a parameter, its values spread evenly about the level."""
     around = 1 + spread * np.linspace(-1, 1, boots) if boots > 1 else np.ones(1)
     return {
-        CaseKey("maps", "map-lookup", (("nr_maps", str(parameter)),)): [float(20 * level * each) for each in around]
+        CaseKey("maps", "map-lookup", (("nr_maps", str(parameter)),)): [
+            float(20 * level * each) for each in around
+        ]
         for parameter, level in zip(PARAMETERS, levels, strict=True)
     }
 
@@ -58,7 +60,8 @@ def test_a_jump_that_is_new_is_said_of_head_alone() -> None:
     sweep = sweep_of([1] * 10, [1] * 5 + [1.5] * 5)
 
     assert (
-        sweep.words == "base: flat from nr_maps 1 to 512, no breakpoint; head: jumps between nr_maps 16 and 32 (+50 %)"
+        sweep.words
+        == "base: flat from nr_maps 1 to 512, no breakpoint; head: jumps between nr_maps 16 and 32 (+50 %)"
     )
     assert sweep.base_breakpoint is None
     assert sweep.head_breakpoint == (16, 32)
@@ -67,7 +70,9 @@ def test_a_jump_that_is_new_is_said_of_head_alone() -> None:
 def test_courses_that_differ_are_both_said() -> None:
     words = sweep_of([1] * 10, [1.2**n for n in range(10)]).words
 
-    assert words.startswith("base: flat from nr_maps 1 to 512, no breakpoint; head: climbs all the way from nr_maps 1")
+    assert words.startswith(
+        "base: flat from nr_maps 1 to 512, no breakpoint; head: climbs all the way from nr_maps 1"
+    )
 
 
 def test_the_stored_breakpoint_is_the_one_with_most_weight() -> None:

@@ -22,7 +22,9 @@ def words(ended: Result) -> str:
     return " ".join(ended.output.split())
 
 
-@pytest.mark.parametrize(("other", "named"), [("arm.txt", "goarch: amd64 and arm64"), ("intel.txt", "cpu: AMD Ryzen")])
+@pytest.mark.parametrize(
+    ("other", "named"), [("arm.txt", "goarch: amd64 and arm64"), ("intel.txt", "cpu: AMD Ryzen")]
+)
 def test_machines_are_not_compared(other: str, named: str) -> None:
     ended = run(OUTSIDE / "amd.txt", OUTSIDE / other, "--fail-on", "regression")
     assert ended.exit_code == 0
@@ -57,7 +59,9 @@ def test_a_failure_is_of_the_machine_it_happened_on(tmp_path: Path) -> None:
     failed = "--- FAIL: BenchmarkSub\n    ring_test.go:7: no such ring\nFAIL\n"
     both.write_text((OUTSIDE / "amd.txt").read_text() + (OUTSIDE / "intel.txt").read_text() + failed)
     assert "ring_test.go:7" in run(f"{both}:intel-r-xeon-r-gold-6138", OUTSIDE / "intel.txt").output
-    assert "ring_test.go:7" not in run(f"{both}:amd-ryzen-7-3700x-8-core-processor", OUTSIDE / "amd.txt").output
+    assert (
+        "ring_test.go:7" not in run(f"{both}:amd-ryzen-7-3700x-8-core-processor", OUTSIDE / "amd.txt").output
+    )
 
 
 def test_packages_of_one_machine_are_one_side(tmp_path: Path) -> None:
@@ -70,7 +74,9 @@ def test_packages_of_one_machine_are_one_side(tmp_path: Path) -> None:
     assert "invalid" not in text
 
 
-@pytest.mark.parametrize("key", ["goos", "goamd64", "go", "host", "cores", "memory", "toolchain", "note-of-ours"])
+@pytest.mark.parametrize(
+    "key", ["goos", "goamd64", "go", "host", "cores", "memory", "toolchain", "note-of-ours"]
+)
 def test_any_line_of_a_go_file_that_differs_is_named(tmp_path: Path, key: str) -> None:
     for side in ("base", "head"):
         (tmp_path / side).write_text(f"{key}: value of {side}\nBenchmarkA 1 10 ns/op\n")
@@ -148,7 +154,9 @@ def test_each_planted_difference_is_named(tmp_path: Path, name: str) -> None:
     assert f" {name}: " in words(ended)
 
 
-@pytest.mark.parametrize("name", ["command_line", "bpf_jit_harden", "clocksource", "lsm", "randomize_va_space"])
+@pytest.mark.parametrize(
+    "name", ["command_line", "bpf_jit_harden", "clocksource", "lsm", "randomize_va_space"]
+)
 def test_what_a_guest_says_of_itself_is_named_too(tmp_path: Path, name: str) -> None:
     other = planted(tmp_path / "other", lambda _: None)
     for path in (other / "boots").glob("*/environment.json"):

@@ -29,7 +29,9 @@ def counts(values: list[float], name: str, *, unit: str = "drops", resolution: f
     return type(made)(name=name, label=name, mode="walltime", platform="amd-rome", boots=tuple(boots))
 
 
-def judged(base: list[float], head: list[float], assume: str = "nothing", resolution: float = 0.0) -> Comparison:
+def judged(
+    base: list[float], head: list[float], assume: str = "nothing", resolution: float = 0.0
+) -> Comparison:
     def traits(*_: object) -> MetricTraits:
         return MetricTraits(better="lower", assume="exact" if assume == "exact" else "nothing")
 
@@ -52,16 +54,26 @@ def test_allocations_from_and_to_zero_are_changes(base: str, head: str, verdict:
     code, found = run(str(OUTSIDE / base), str(OUTSIDE / head), "--fail-on", "regression")
     rows = [row for row in found["comparisons"] if row["metric"] in ("B/op", "allocs/op")]
     assert code == (1 if verdict == "regression" else 0)
-    assert {(row["verdict"], row["change"], row["ci_low"], row["mde"]) for row in rows} == {(verdict, None, None, None)}
+    assert {(row["verdict"], row["change"], row["ci_low"], row["mde"]) for row in rows} == {
+        (verdict, None, None, None)
+    }
     assert {str(row["reason"]).split(":")[0] for row in rows} >= {
         "allocs/op 0 -> 2 allocs/op" if verdict == "regression" else "allocs/op 2 -> 0 allocs/op"
     }
 
 
 def test_a_stack_that_grew_from_zero_is_a_regression() -> None:
-    code, found = run(str(OUTSIDE / "base-stack.csv"), str(OUTSIDE / "head-stack.csv"), "--fail-on", "regression")
+    code, found = run(
+        str(OUTSIDE / "base-stack.csv"), str(OUTSIDE / "head-stack.csv"), "--fail-on", "regression"
+    )
     (row,) = (row for row in found["comparisons"] if row["metric"] == "stack")
-    assert (code, row["verdict"], row["base"], row["head"], row["change"]) == (1, "regression", 0.0, 512.0, None)
+    assert (code, row["verdict"], row["base"], row["head"], row["change"]) == (
+        1,
+        "regression",
+        0.0,
+        512.0,
+        None,
+    )
 
 
 @pytest.mark.parametrize("assume", ["nothing", "exact"])
@@ -114,7 +126,9 @@ def test_rows_beside_them_are_judged_as_before() -> None:
     worse = [value * 1.2 for value in steady]
     zeros = {INT_GET: [0.0] * 8}, {INT_GET: [7.0] * 8}
     alone = compare(arm("base", {SEQ_GET: steady}), arm("head", {SEQ_GET: worse}), noisy)
-    beside = compare(arm("base", {SEQ_GET: steady, **zeros[0]}), arm("head", {SEQ_GET: worse, **zeros[1]}), noisy)
+    beside = compare(
+        arm("base", {SEQ_GET: steady, **zeros[0]}), arm("head", {SEQ_GET: worse, **zeros[1]}), noisy
+    )
     assert isinstance(alone, ComparisonSet)
     assert isinstance(beside, ComparisonSet)
     assert [row.verdict for row in beside.rows] == ["regression", "regression"]

@@ -21,7 +21,12 @@ pytestmark = pytest.mark.skipif(
 
 def compose(*words: str, check: bool = True) -> str:
     done = subprocess.run(
-        ["docker", "compose", *FILES, *words], cwd=ROOT, check=False, capture_output=True, text=True, timeout=300
+        ["docker", "compose", *FILES, *words],
+        cwd=ROOT,
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=300,
     )
     assert done.returncode == 0 or not check, done.stderr
     return done.stdout + done.stderr
@@ -140,7 +145,9 @@ def test_the_first_process_can_be_neither_read_nor_stopped() -> None:
     ],
 )
 def test_no_right_can_be_had(way: str) -> None:
-    shown = inside(f"import ctypes; libc = ctypes.CDLL(None, use_errno=True); print({way}, ctypes.get_errno())")
+    shown = inside(
+        f"import ctypes; libc = ctypes.CDLL(None, use_errno=True); print({way}, ctypes.get_errno())"
+    )
 
     assert shown.split()[0] == "-1", shown
 
@@ -166,7 +173,9 @@ def test_a_fork_bomb_ends_at_its_number() -> None:
 
 def test_a_builder_that_is_through_with_a_job_takes_all_that_it_started_along() -> None:
     """The end of the first process is the end of its container; a worker's hanging up ends it."""
-    inside("import subprocess; subprocess.Popen(['sleep', '987654'], start_new_session=True); open('/tmp/left', 'w')")
+    inside(
+        "import subprocess; subprocess.Popen(['sleep', '987654'], start_new_session=True); open('/tmp/left', 'w')"
+    )
     before = inspected("builder-outside")["State"]
     hang_up = "import socket; s = socket.socket(socket.AF_UNIX); s.connect('/exchange/outside/builder.sock'); s.close()"
     compose("exec", "-T", "worker", "python3", "-c", hang_up)

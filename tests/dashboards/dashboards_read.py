@@ -54,7 +54,9 @@ def queries(dashboard: Mapping[str, Any]) -> Iterator[Query]:
             yield Query(f"{dashboard['title']}: {panel['title']}", target["rawSql"], target["format"])
     for each in dashboard.get("annotations", {}).get("list", []):
         yield Query(
-            f"{dashboard['title']}: annotation {each['name']}", each["target"]["rawSql"], each["target"]["format"]
+            f"{dashboard['title']}: annotation {each['name']}",
+            each["target"]["rawSql"],
+            each["target"]["format"],
         )
 
 
@@ -76,7 +78,9 @@ def answer(connection: psycopg.Connection[Any], query: str, span: TimeRange = AL
     return Answer(columns, [dict(zip(columns, row, strict=True)) for row in cursor.fetchall()])
 
 
-def offered(connection: psycopg.Connection[Any], variable: Mapping[str, Any], values: Mapping[str, Value]) -> list[str]:
+def offered(
+    connection: psycopg.Connection[Any], variable: Mapping[str, Any], values: Mapping[str, Value]
+) -> list[str]:
     """What a variable offers while the ones before it have these values."""
     if variable["type"] == "custom":
         return [each["value"] for each in variable["options"]]

@@ -67,7 +67,9 @@ def test_reports_fire_until_they_are_judged(reading: Any, demonstration: Running
         if report["state"] == "new"
         and datetime.fromisoformat(report["opened"]) > database_now(reading) - timedelta(days=14)
     ]
-    assert {row["report"] for row in firing(reading, "cliffwatch-regression")} == {report["report"] for report in week}
+    assert {row["report"] for row in firing(reading, "cliffwatch-regression")} == {
+        report["report"] for report in week
+    }
     assert new
 
 

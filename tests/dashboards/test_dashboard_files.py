@@ -148,7 +148,9 @@ def test_provisioned_folders_and_uids_fit_together() -> None:
 def test_the_composition_gives_what_provisioning_asks_for() -> None:
     services = yaml.safe_load((REPOSITORY / "docker-compose.yml").read_text())["services"]
     grafana, migrations = services["grafana"], services["migrations"]
-    texts = [(ROOT / f"provisioning/{part}/cliffwatch.yaml").read_text() for part in ("datasources", "dashboards")]
+    texts = [
+        (ROOT / f"provisioning/{part}/cliffwatch.yaml").read_text() for part in ("datasources", "dashboards")
+    ]
     asked = set(re.findall(r"\$\{(\w+)\}", " ".join(texts)))
     assert asked <= set(grafana["environment"])
     user = grafana["environment"]["CLIFFWATCH_DASHBOARDS_USER"]
@@ -179,14 +181,18 @@ def test_secrets_are_in_no_file() -> None:
     content = yaml.safe_load((ROOT / "provisioning/datasources/cliffwatch.yaml").read_text())
     (source,) = content["datasources"]
     assert source["secureJsonData"] == {"password": "$__file{/run/cliffwatch-secrets/reader-password}"}
-    assert all(value.startswith("${") for value in (source["url"], source["user"], source["jsonData"]["database"]))
+    assert all(
+        value.startswith("${") for value in (source["url"], source["user"], source["jsonData"]["database"])
+    )
     assert "password" not in json.dumps(source["jsonData"])
 
 
 TYPES = ROOT / "types/node_modules/@grafana/schema/package.json"
 
 
-@pytest.mark.skipif(not TYPES.exists(), reason="Grafana's types are not installed here: make dashboards-types")
+@pytest.mark.skipif(
+    not TYPES.exists(), reason="Grafana's types are not installed here: make dashboards-types"
+)
 def test_dashboards_are_of_grafanas_types(tmp_path: Path) -> None:
     """By TypeScript's compiler; a dashboard that is not is refused."""
     copy = copied(tmp_path)

@@ -11,9 +11,7 @@ from service_running import Running, fresh_database
 from cliffwatch_service.postgres.migrate import migrate
 from cliffwatch_service.postgres.roles import DASHBOARDS
 
-TABLES = (
-    "SELECT schemaname || '.' || tablename FROM pg_tables WHERE schemaname NOT IN ('pg_catalog', 'information_schema')"
-)
+TABLES = "SELECT schemaname || '.' || tablename FROM pg_tables WHERE schemaname NOT IN ('pg_catalog', 'information_schema')"
 SECRET_COLUMNS = {"hash", "nonce_hash", "author", "email", "owner", "reason", "note", "by", "asked_by", "args", "data", "record",
                   "content", "idempotency_key", "who", "detail", "about", "facts", "failure"}  # fmt: skip
 
@@ -68,13 +66,25 @@ def test_views_have_no_column_of_what_is_nobodys_business(demonstration: Running
         assert {kind for _, kind in found} & {"bytea", "jsonb", "json", "ARRAY"} == set()
         for table, column in (
             *(("revision", "author"), ("regression_report", "owner"), ("job", "reason"), ("lease", "reason")),
-            *(("request", "note"), ("token", "name"), ("triage", "by"), ("triage", "note"), ("follow", "problem")),
+            *(
+                ("request", "note"),
+                ("token", "name"),
+                ("triage", "by"),
+                ("triage", "note"),
+                ("follow", "problem"),
+            ),
         ):
             connection.execute(f"UPDATE {table} SET {column} = %s || ctid::text", [planted])
-        connection.execute("UPDATE host SET about = jsonb_set(about, '{doctor}', to_jsonb(%s::text))", [planted])
-        connection.execute("UPDATE procrastinate_jobs SET args = jsonb_build_object('run', %s::text)", [planted])
+        connection.execute(
+            "UPDATE host SET about = jsonb_set(about, '{doctor}', to_jsonb(%s::text))", [planted]
+        )
+        connection.execute(
+            "UPDATE procrastinate_jobs SET args = jsonb_build_object('run', %s::text)", [planted]
+        )
         connection.execute("UPDATE event SET data = jsonb_build_object('text', %s::text)", [planted])
-        for (view,) in connection.execute("SELECT viewname FROM pg_views WHERE schemaname = 'dashboard'").fetchall():
+        for (view,) in connection.execute(
+            "SELECT viewname FROM pg_views WHERE schemaname = 'dashboard'"
+        ).fetchall():
             rows = connection.execute(f"SELECT each::text FROM dashboard.{view} AS each").fetchall()
             assert not [row for row in rows if planted in row[0]], view
         connection.rollback()
@@ -102,20 +112,23 @@ def test_who_may_make_no_role_migrates_and_grants_what_is_there(modest: str) -> 
         assert connection.execute(
             "SELECT viewowner FROM pg_views WHERE schemaname = 'dashboard' GROUP BY 1"
         ).fetchall() == [("modest",)]
-        assert connection.execute("SELECT has_schema_privilege(%s, 'dashboard', 'USAGE')", [DASHBOARDS]).fetchone() == (
-            True,
-        )
+        assert connection.execute(
+            "SELECT has_schema_privilege(%s, 'dashboard', 'USAGE')", [DASHBOARDS]
+        ).fetchone() == (True,)
         assert connection.execute(
             "SELECT has_table_privilege(%s, 'dashboard.series', 'SELECT')", [DASHBOARDS]
         ).fetchone() == (True,)
-        assert connection.execute("SELECT has_table_privilege(%s, 'token', 'SELECT')", [DASHBOARDS]).fetchone() == (
-            False,
-        )
+        assert connection.execute(
+            "SELECT has_table_privilege(%s, 'token', 'SELECT')", [DASHBOARDS]
+        ).fetchone() == (False,)
 
 
 def test_where_the_role_cannot_be_made_nothing_fails(modest: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cliffwatch_service.postgres.roles.DASHBOARDS", "cliffwatch_absent")
     assert migrate(modest) >= "0008"
     with psycopg.connect(modest) as connection:
-        assert connection.execute("SELECT 1 FROM pg_roles WHERE rolname = 'cliffwatch_absent'").fetchone() is None
+        assert (
+            connection.execute("SELECT 1 FROM pg_roles WHERE rolname = 'cliffwatch_absent'").fetchone()
+            is None
+        )
         assert connection.execute("SELECT count(*) FROM dashboard.series").fetchone() == (0,)

@@ -16,7 +16,10 @@ SPAN = TimeRange(datetime(2018, 4, 12, 18, tzinfo=UTC), datetime(2018, 4, 12, 18
         ("WHERE $__timeFilter(t)", "WHERE t BETWEEN '2018-04-12T18:00:00Z' AND '2018-04-12T18:05:00Z'"),
         ("select $__timeFrom()", "select '2018-04-12T18:00:00Z'"),
         ("select $__timeTo()", "select '2018-04-12T18:05:00Z'"),
-        ("SELECT $__timeGroup(t,'5m'), value", 'SELECT floor(extract(epoch from t)/300)*300 AS "time", value'),
+        (
+            "SELECT $__timeGroup(t,'5m'), value",
+            'SELECT floor(extract(epoch from t)/300)*300 AS "time", value',
+        ),
         ("GROUP BY $__timeGroup(t , '5m')", "GROUP BY floor(extract(epoch from t)/300)*300"),
         ("$__timeGroupAlias(t,$__interval)", 'floor(extract(epoch from t)/3600)*3600 AS "time"'),
         ("$__timeGroupAlias(t,'5m',previous)", 'floor(extract(epoch from t)/300)*300 AS "time"'),

@@ -22,7 +22,19 @@ from grafana_sql import TimeRange, interpolated
 
 DASHBOARDS = {dashboard["uid"]: dashboard for dashboard in dashboards()}
 EXPLORER = DASHBOARDS["cliffwatch-series"]
-SHOWN_TYPES = {"text", "name", "varchar", "bool", "int2", "int4", "int8", "float8", "numeric", "timestamptz", "date"}
+SHOWN_TYPES = {
+    "text",
+    "name",
+    "varchar",
+    "bool",
+    "int2",
+    "int4",
+    "int8",
+    "float8",
+    "numeric",
+    "timestamptz",
+    "date",
+}
 """Types of columns that the data source makes fields of."""
 
 EMPTY_IN_THE_DEMONSTRATION = {
@@ -56,7 +68,13 @@ def assert_series(given: Answer, where: str) -> None:
     assert "time" in given.columns, where
     others = {name: kind for name, kind in given.columns.items() if name != "time"}
     assert {name for name, kind in others.items() if kind in ("text", "name", "varchar")} <= {"metric"}, where
-    assert set(others.values()) - {"text", "varchar", "name"} <= {"int2", "int4", "int8", "float8", "numeric"}, where
+    assert set(others.values()) - {"text", "varchar", "name"} <= {
+        "int2",
+        "int4",
+        "int8",
+        "float8",
+        "numeric",
+    }, where
     times = [row["time"] for row in given.rows]
     assert times == sorted(times), where
     assert len({(row["time"], row.get("metric")) for row in given.rows}) == len(times), where
@@ -77,9 +95,9 @@ def test_nothing_is_shown_of_another_time(reading: Any, uid: str) -> None:
     for query in queries(DASHBOARDS[uid]):
         if query.form == "time_series" or "$__timeFilter" in query.text:
             rows = answer(reading, interpolated(query.text, values), before).rows
-            assert all(value in (None, 0) for row in rows for value in row.values()) or "Hosts" in query.where, (
-                query.where
-            )
+            assert (
+                all(value in (None, 0) for row in rows for value in row.values()) or "Hosts" in query.where
+            ), query.where
 
 
 @pytest.mark.parametrize("uid", DASHBOARDS)
@@ -149,7 +167,9 @@ def test_the_series_explorer_shows_what_the_api_answers(reading: Any, demonstrat
             assert {row["commit"] for row in table} == {point["commit"] for point in points}
             line = answer(reading, interpolated(by_place["targets"][0]["rawSql"], here)).rows
             assert [(row["ordinal"], row["centre"]) for row in line] == [
-                (point["ordinal"], point["centre"]) for point in reversed(points) if point["ordinal"] is not None
+                (point["ordinal"], point["centre"])
+                for point in reversed(points)
+                if point["ordinal"] is not None
             ]
             compared += len(points)
     assert compared > 2000
@@ -186,7 +206,9 @@ def test_annotations_are_the_changes_of_the_series(reading: Any, demonstration: 
 def test_the_cliff_explorer_shows_what_the_api_answers(reading: Any, demonstration: Any) -> None:
     dashboard = DASHBOARDS["cliffwatch-cliffs"]
     values = chosen(reading, dashboard, {"suite": "local-storage", "last": "8"})
-    rows = answer(reading, interpolated(panel_named(dashboard, "Values")["targets"][0]["rawSql"], values)).rows
+    rows = answer(
+        reading, interpolated(panel_named(dashboard, "Values")["targets"][0]["rawSql"], values)
+    ).rows
     assert len({row["value"] for row in rows}) > 2
     assert len({row["commit"] for row in rows}) > 1
     named = branches(reading)[str(values["branch"])]
@@ -202,7 +224,9 @@ def test_the_cliff_explorer_shows_what_the_api_answers(reading: Any, demonstrati
 def test_the_overview_counts_what_comparisons_say(reading: Any, demonstration: Any) -> None:
     dashboard = DASHBOARDS["cliffwatch-overview"]
     values = chosen(reading, dashboard)
-    rows = answer(reading, interpolated(panel_named(dashboard, "Newest verdict")["targets"][0]["rawSql"], values)).rows
+    rows = answer(
+        reading, interpolated(panel_named(dashboard, "Newest verdict")["targets"][0]["rawSql"], values)
+    ).rows
     assert rows
     for row in rows:
         said = demonstration.get(
@@ -215,7 +239,9 @@ def test_the_overview_counts_what_comparisons_say(reading: Any, demonstration: A
         )  # fmt: skip
     reports = demonstration.get("/reports")["items"]
     shown = answer(reading, panel_named(dashboard, "Reports to judge")["targets"][0]["rawSql"]).rows
-    assert {row["report"] for row in shown} == {report["report"] for report in reports if report["state"] == "new"}
+    assert {row["report"] for row in shown} == {
+        report["report"] for report in reports if report["state"] == "new"
+    }
 
 
 _PLACEHOLDER = re.compile(r"\$\{(?:__data\.fields\.)?([\w.]+)\}")
@@ -231,7 +257,9 @@ def test_links_lead_to_pages(reading: Any, demonstration: Any, uid: str) -> None
             for override in panel["fieldConfig"]["overrides"]:
                 links = [p["value"] for p in override["properties"] if p["id"] == "links"]
                 rows = (
-                    answer(reading, interpolated(panel["targets"][0]["rawSql"], values), ALWAYS).rows if links else []
+                    answer(reading, interpolated(panel["targets"][0]["rawSql"], values), ALWAYS).rows
+                    if links
+                    else []
                 )
                 for row in rows[:2]:
                     column = override["matcher"]["options"]

@@ -62,7 +62,8 @@ def test_tests_that_are_named_are_there(page: Path) -> None:
 def test_sources_that_are_named_are_there(page: Path) -> None:
     text = _FENCE.sub("", page.read_text())
     named = re.findall(
-        r"(?<![\w/.])((?:cliffwatch|runner|service|tests|tools|db)/[\w/.-]+\.(?:py|sh|c|config|html))(?!\w)", text
+        r"(?<![\w/.])((?:cliffwatch|runner|service|tests|tools|db)/[\w/.-]+\.(?:py|sh|c|config|html))(?!\w)",
+        text,
     )
     invented = {"cliffwatch/parsers/bench/kinds/trie_lookup.py"} if page.name == "CONTRIBUTING.md" else set()
     assert [name for name in named if not (ROOT / name).exists() and name not in invented] == []
@@ -75,8 +76,12 @@ def test_every_document_is_reached_from_the_readme() -> None:
         if page in seen or page.suffix != ".md" or not page.is_file():
             continue
         seen.add(page)
-        waiting += [(page.parent / link.partition("#")[0]).resolve() for link in _LINK.findall(page.read_text())]
-    unreached = {name_of(page) for page in PAGES if page.parent == ROOT / "docs"} - {name_of(page) for page in seen}
+        waiting += [
+            (page.parent / link.partition("#")[0]).resolve() for link in _LINK.findall(page.read_text())
+        ]
+    unreached = {name_of(page) for page in PAGES if page.parent == ROOT / "docs"} - {
+        name_of(page) for page in seen
+    }
     assert not unreached
 
 
@@ -160,5 +165,7 @@ def test_the_sample_of_a_report_is_what_is_printed(page: str, data: Path, tmp_pa
     shutil.copytree(data / "runs/uninlined", run)
     shutil.copyfile(data / "uninlined.code.json", run / "code.json")
     printed = CliRunner().invoke(main, ["compare", str(run)], catch_exceptions=False).output
-    samples = [block for _, block in _FENCE.findall((ROOT / page).read_text()) if block.startswith("5 regressions")]
+    samples = [
+        block for _, block in _FENCE.findall((ROOT / page).read_text()) if block.startswith("5 regressions")
+    ]
     assert [outline(sample) for sample in samples] == [outline(printed)]

@@ -38,7 +38,9 @@ ROOT = Path(__file__).parents[2]
 SCHEMAS = ROOT / "docs" / "schemas"
 
 names = st.text(
-    st.characters(min_codepoint=32, max_codepoint=0x2FFF, exclude_categories=["Cc", "Cs"]), min_size=1, max_size=12
+    st.characters(min_codepoint=32, max_codepoint=0x2FFF, exclude_categories=["Cc", "Cs"]),
+    min_size=1,
+    max_size=12,
 )
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
 numbers = st.floats(allow_nan=False, allow_infinity=False)
@@ -52,7 +54,11 @@ free = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
     max_leaves=6,
 )
-cases: dict[str, Any] = {"suite": names, "benchmark": names, "params": st.dictionaries(names, texts, max_size=3)}
+cases: dict[str, Any] = {
+    "suite": names,
+    "benchmark": names,
+    "params": st.dictionaries(names, texts, max_size=3),
+}
 
 
 def tuples(inner: st.SearchStrategy[Any], **more: Any) -> st.SearchStrategy[tuple[Any, ...]]:
@@ -114,7 +120,8 @@ arms = st.lists(
         facts=st.builds(
             lambda facts: made_arm(**facts).facts,
             st.fixed_dictionaries(
-                {}, optional={"commit": commits, "kernel": digests, "subject": texts, "parents": tuples(commits)}
+                {},
+                optional={"commit": commits, "kernel": digests, "subject": texts, "parents": tuples(commits)},
             ),
         ),
         config_notes=tuples(texts),
@@ -204,7 +211,9 @@ comparisons = st.builds(
     format_version=st.just(2),
     method_version=counts,
     arms=st.lists(
-        st.builds(SideRecord, name=names, label=texts, boots=counts, facts=st.dictionaries(names, texts, max_size=2)),
+        st.builds(
+            SideRecord, name=names, label=texts, boots=counts, facts=st.dictionaries(names, texts, max_size=2)
+        ),
         min_size=2,
         max_size=4,
     ).map(tuple),
@@ -278,7 +287,9 @@ def test_a_comparison_comes_back_as_it_was(document: ComparisonDocument) -> None
 
 def test_warnings_that_are_sentences_are_of_the_only_arm_there_was() -> None:
     document = json.loads((ROOT / "tests/data/golden/outcomes.json").read_text())
-    read = read_comparison(json.dumps({**document, "warnings": ["Nothing says that they took turns."]}).encode())
+    read = read_comparison(
+        json.dumps({**document, "warnings": ["Nothing says that they took turns."]}).encode()
+    )
 
     assert isinstance(read, ComparisonDocument)
     assert read.warnings == (WarningRecord(arm="head", text="Nothing says that they took turns."),)
@@ -336,7 +347,10 @@ def test_version_1_is_read_as_what_it_is_today() -> None:
     [
         (None, None),
         ({"message": "it panics"}, FailureRecord(whose="", message="it panics", next_step="", evidence="")),
-        ({"whose": "nobody", "message": None}, FailureRecord(whose="", message="", next_step="", evidence="")),
+        (
+            {"whose": "nobody", "message": None},
+            FailureRecord(whose="", message="", next_step="", evidence=""),
+        ),
     ],
 )
 def test_failures_of_version_1_may_lack_texts(failure: Any, known: FailureRecord | None) -> None:
@@ -376,7 +390,13 @@ def test_what_is_wrong_with_a_record_is_said_with_its_place(change: dict[str, An
 @given(free, st.integers(1, 2))
 def test_whatever_is_read_nothing_is_raised(content: Any, version: int) -> None:
     for kind in ("cliffwatch-run", "cliffwatch-comparison"):
-        raw = {"format": kind, "format_version": version, "arms": content, "plan": content, "comparisons": content}
+        raw = {
+            "format": kind,
+            "format_version": version,
+            "arms": content,
+            "plan": content,
+            "comparisons": content,
+        }
         text = msgspec.json.encode(raw)
         assert isinstance(read_run_record(text), Wrong)
         assert isinstance(read_comparison(text), Wrong)

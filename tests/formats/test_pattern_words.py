@@ -24,7 +24,10 @@ def patterns() -> set[str]:
     for folder in FOLDERS:
         for file in (ROOT / folder).rglob("*.py"):
             for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-                if isinstance(node, ast.Call) and getattr(node.func, "id", getattr(node.func, "attr", "")) in TYPES:
+                if (
+                    isinstance(node, ast.Call)
+                    and getattr(node.func, "id", getattr(node.func, "attr", "")) in TYPES
+                ):
                     given = [each.value for each in node.keywords if each.arg == "pattern"]
                     found |= {each.value if isinstance(each, ast.Constant) else LINE for each in given}
     return found
@@ -47,7 +50,9 @@ def test_there_are_patterns_to_look_at() -> None:
 
 @pytest.mark.parametrize("pattern", [*PATTERNS, r"^nobody(knows)+$"])
 def test_no_message_shows_a_pattern(pattern: str) -> None:
-    kind = type("Model", (BaseModel,), {"__annotations__": {"value": str}, "value": Field(pattern=_plain(pattern))})
+    kind = type(
+        "Model", (BaseModel,), {"__annotations__": {"value": str}, "value": Field(pattern=_plain(pattern))}
+    )
     with pytest.raises(ValidationError) as refused:
         kind(value="-\x00")
     assert invalid(refused.value.errors()).detail.startswith("value: it must be ")

@@ -33,6 +33,8 @@ for number in range(300):
 
 def test_two_threads_read_a_document_of_a_kind_that_none_read_before() -> None:
     """Two hosts that sent the first uploads of a service at once killed it."""
-    ended = subprocess.run([sys.executable, "-c", READ_BY_TWO_THREADS], capture_output=True, text=True, check=False)
+    ended = subprocess.run(
+        [sys.executable, "-c", READ_BY_TWO_THREADS], capture_output=True, text=True, check=False
+    )
 
     assert ended.returncode == 0, ended.stderr

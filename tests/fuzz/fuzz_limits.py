@@ -61,7 +61,9 @@ WORST: Mapping[str, Callable[[], bytes]] = {
     "UTF-16": lambda: b"\xff\xfe" + filled("x\0"),
     "UTF-32": lambda: b"\xff\xfe\0\0" + filled("x\0\0\0"),
     "an emoji in ASCII": lambda: "\U0001f600".encode() + filled("Iter 0 x\n")[:-8],
-    "a mail of parts": lambda: b'Content-Type: multipart/mixed; boundary="b"\n\n' + filled("--b\n\nx\n")[:-100],
+    "a mail of parts": lambda: (
+        b'Content-Type: multipart/mixed; boundary="b"\n\n' + filled("--b\n\nx\n")[:-100]
+    ),
     "parts in parts": lambda: filled('Content-Type: multipart/mixed; boundary="b"\n\n--b\n'),
     "a mail in base64": lambda: (
         b"Content-Type: text/plain\nContent-Transfer-Encoding: base64\n\n" + filled("AAAA\n")[:-100]
@@ -76,7 +78,9 @@ WORST: Mapping[str, Callable[[], bytes]] = {
     "kernel messages": lambda: filled("x[   12.345678] y\n"),
     "banners": lambda: filled("Setting up benchmark 'x'...\n"),
     "beginnings of lines": lambda: filled("Iter   0 (\n"),
-    "rows of veristat": lambda: b"file_name,prog_name,verdict,total_insns\n" + filled("a,b,success,1\n")[:-100],
+    "rows of veristat": lambda: (
+        b"file_name,prog_name,verdict,total_insns\n" + filled("a,b,success,1\n")[:-100]
+    ),
     "headers of veristat": lambda: filled("file_name,prog_name\n"),
     "one long line": lambda: filled("Benchmark"),
     "blanks": lambda: b"Summary: hits 5" + filled(" ")[:-100] + b"x",

@@ -58,7 +58,9 @@ def parse_all(data: bytes) -> None:
 
 def check_table(table: Table) -> None:
     samples = [sample for arm in table.arms.values() for boot in arm.boots for sample in boot.samples]
-    assert all(math.isfinite(number) for each in samples for number in (each.value, each.resolution, *each.readings))
+    assert all(
+        math.isfinite(number) for each in samples for number in (each.value, each.resolution, *each.readings)
+    )
     assert all(problem.reason for problem in table.problems)
 
 

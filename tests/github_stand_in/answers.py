@@ -98,14 +98,21 @@ def merged(example: Any, kept: Mapping[str, Any]) -> Any:
 
 def refused(status: int, message: str, **more: Any) -> Answer:
     """An answer as GitHub refuses."""
-    content = {"message": message, "documentation_url": "https://docs.github.com/rest", "status": str(status), **more}
+    content = {
+        "message": message,
+        "documentation_url": "https://docs.github.com/rest",
+        "status": str(status),
+        **more,
+    }
     return Answer(status, content)
 
 
 NOT_FOUND = refused(404, "Not Found")
 
 
-def paged(question: Question, items: list[Any], wrapped: Callable[[list[Any]], Any] = lambda items: items) -> Answer:
+def paged(
+    question: Question, items: list[Any], wrapped: Callable[[list[Any]], Any] = lambda items: items
+) -> Answer:
     """One page of a list, with the Link header to the others."""
     size, page = question.read.query.get("per_page", 30), question.read.query.get("page", 1)
     pages = max(1, -(-len(items) // size))
@@ -118,10 +125,14 @@ def paged(question: Question, items: list[Any], wrapped: Callable[[list[Any]], A
         )
         if not outside:
             more = "".join(
-                f"&{name}={value}" for name, value in question.read.query.items() if name not in ("page", "per_page")
+                f"&{name}={value}"
+                for name, value in question.read.query.items()
+                if name not in ("page", "per_page")
             )
             links.append(f'<{question.url}?per_page={size}&page={number}{more}>; rel="{relation}"')
-    return Answer(200, wrapped(items[(page - 1) * size : page * size]), {"link": ", ".join(links)} if links else {})
+    return Answer(
+        200, wrapped(items[(page - 1) * size : page * size]), {"link": ", ".join(links)} if links else {}
+    )
 
 
 def answer(question: Question) -> Answer:

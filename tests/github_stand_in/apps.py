@@ -14,7 +14,9 @@ def get_app(question: Question) -> Answer:
     if not question.caller.app:
         return UNSIGNED
     app = question.kept.app
-    return Answer(200, merged(question.example(200), {"id": app.identity, "slug": app.slug, "name": app.slug}))
+    return Answer(
+        200, merged(question.example(200), {"id": app.identity, "slug": app.slug, "name": app.slug})
+    )
 
 
 @answers("apps/list-installations")
@@ -44,7 +46,12 @@ def installation_of_repository(question: Question) -> Answer:
         return UNSIGNED
     name = f"{question.read.path['owner']}/{question.read.path['repo']}"
     found = next(
-        (each for each in question.kept.installations.values() if name in each.repositories and not each.revoked), None
+        (
+            each
+            for each in question.kept.installations.values()
+            if name in each.repositories and not each.revoked
+        ),
+        None,
     )
     return NOT_FOUND if found is None else Answer(200, _installation(question, found, question.example(200)))
 
@@ -108,7 +115,11 @@ def convert_manifest(question: Question) -> Answer:
 
 @answers("apps/get-webhook-config-for-app")
 def webhook_config(question: Question) -> Answer:
-    return Answer(200, merged(question.example(200), question.kept.app.webhook)) if question.caller.app else UNSIGNED
+    return (
+        Answer(200, merged(question.example(200), question.kept.app.webhook))
+        if question.caller.app
+        else UNSIGNED
+    )
 
 
 @answers("apps/update-webhook-config-for-app")

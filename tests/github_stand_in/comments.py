@@ -35,7 +35,9 @@ def list_comments(question: Question) -> Answer:
     if repository is None or question.conversation(repository) is None:
         return NOT_FOUND
     example = question.example(200)[0]
-    found = [each for each in repository.comments.values() if each.number == question.read.path["issue_number"]]
+    found = [
+        each for each in repository.comments.values() if each.number == question.read.path["issue_number"]
+    ]
     return paged(question, [comment_content(question, repository, each, example) for each in found])
 
 
@@ -48,7 +50,9 @@ def create_comment(question: Question) -> Answer:
     wrong = _cannot_write(question, repository, locked=pull.locked)
     if wrong is not None:
         return wrong
-    comment = question.kept.comment(repository.name, pull.number, question.caller.login, question.read.body["body"])
+    comment = question.kept.comment(
+        repository.name, pull.number, question.caller.login, question.read.body["body"]
+    )
     content = comment_content(question, repository, comment, question.example(201))
     return Answer(201, content, {"location": content["url"]})
 
@@ -61,7 +65,9 @@ def _cannot_write(question: Question, repository: Repository, *, locked: bool) -
     body = question.read.body["body"]
     if not body.strip():
         return refused(
-            422, "Validation Failed", errors=[{"resource": "IssueComment", "code": "missing_field", "field": "body"}]
+            422,
+            "Validation Failed",
+            errors=[{"resource": "IssueComment", "code": "missing_field", "field": "body"}],
         )
     if len(body) > LONGEST_BODY or len(body.encode("utf-16-le", "surrogatepass")) // 2 > LONGEST_BODY:
         said = {
@@ -123,7 +129,9 @@ def react(question: Question) -> Answer:
     there = reaction in comment.reactions
     if not there:
         comment.reactions.append(reaction)
-    return Answer(200 if there else 201, _reaction(question.example(201), reaction, comment.reactions.index(reaction)))
+    return Answer(
+        200 if there else 201, _reaction(question.example(201), reaction, comment.reactions.index(reaction))
+    )
 
 
 @answers("reactions/list-for-issue-comment")
@@ -149,7 +157,9 @@ def create_check(question: Question) -> Answer:
     body = question.read.body
     if body["head_sha"] not in repository.commits:
         return refused(422, f"No commit found for SHA: {body['head_sha']}")
-    check = CheckRun(question.kept.number(), question.caller.login.removesuffix("[bot]"), body["head_sha"], {})
+    check = CheckRun(
+        question.kept.number(), question.caller.login.removesuffix("[bot]"), body["head_sha"], {}
+    )
     wrong = _written(check, body)
     if wrong is None:
         repository.checks[check.identity] = check
@@ -164,7 +174,9 @@ def update_check(question: Question) -> Answer:
         return NOT_FOUND
     if check.app != question.caller.login.removesuffix("[bot]"):
         return refused(403, "Resource not accessible by integration")
-    return _written(check, question.read.body) or Answer(200, check_content(question, check, question.example(200)))
+    return _written(check, question.read.body) or Answer(
+        200, check_content(question, check, question.example(200))
+    )
 
 
 def _written(check: CheckRun, body: dict[str, Any]) -> Answer | None:
@@ -213,6 +225,10 @@ def list_checks(question: Question) -> Answer:
         return NOT_FOUND
     example = question.example(200)["check_runs"][0]
     name = question.read.query.get("check_name")
-    found = [each for each in repository.checks.values() if each.head == sha and name in (None, each.content["name"])]
+    found = [
+        each
+        for each in repository.checks.values()
+        if each.head == sha and name in (None, each.content["name"])
+    ]
     contents = [check_content(question, each, example) for each in reversed(found)]
     return paged(question, contents, lambda items: {"total_count": len(found), "check_runs": items})

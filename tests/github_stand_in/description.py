@@ -76,7 +76,10 @@ class Description:
         path = {name: unquote(value) for name, value in match.groupdict().items()}
         parameters = [self.resolved(each) for each in operation.content.get("parameters", [])]
         typed = {each["name"]: each["schema"] for each in parameters if each["in"] == "path"}
-        path = {name: self._value(typed.get(name, {}), value, f"path {name}", wrong) for name, value in path.items()}
+        path = {
+            name: self._value(typed.get(name, {}), value, f"path {name}", wrong)
+            for name, value in path.items()
+        }
         query = self._query(parameters, asked.query, wrong)
         wrong += _headers(asked)
         body = self._body(operation, asked, wrong)
@@ -87,10 +90,14 @@ class Description:
         given = dict(parse_qsl(text, keep_blank_values=True))
         wrong += [f"query parameter {name} is not known" for name in given if name not in known]
         wrong += [
-            f"query parameter {name} is missing" for name in known if known[name].get("required") and name not in given
+            f"query parameter {name} is missing"
+            for name in known
+            if known[name].get("required") and name not in given
         ]
         values = {
-            name: each["schema"]["default"] for name, each in known.items() if "default" in each.get("schema", {})
+            name: each["schema"]["default"]
+            for name, each in known.items()
+            if "default" in each.get("schema", {})
         }
         for name in given.keys() & known.keys():
             values[name] = self._value(known[name]["schema"], given[name], f"query {name}", wrong)
@@ -196,7 +203,9 @@ def _expression(template: str) -> re.Pattern[str]:
     slashes = {"path", "ref"} if template.endswith(("/contents/{path}", "/git/ref/{ref}")) else set()
     return re.compile(
         "".join(
-            f"(?P<{part.replace('-', '_')}>{'.+' if part in slashes else '[^/]+'})" if index % 2 else re.escape(part)
+            f"(?P<{part.replace('-', '_')}>{'.+' if part in slashes else '[^/]+'})"
+            if index % 2
+            else re.escape(part)
             for index, part in enumerate(parts)
         )
     )

@@ -33,7 +33,9 @@ class Faults:
         """The next requests of an operation (its operationId, `*` for any) fail in this way, one after another."""
         self.planned += [(operation, each if isinstance(each, Fault) else Fault(each)) for each in faults]
 
-    def at_random(self, seed: int, share: float, kinds: tuple[Kind, ...] = RETRYABLE, *, longest: int = 90) -> None:
+    def at_random(
+        self, seed: int, share: float, kinds: tuple[Kind, ...] = RETRYABLE, *, longest: int = 90
+    ) -> None:
         """From now on a share of all requests fails, in ways drawn from a seed."""
         random_ = random.Random(seed)
 

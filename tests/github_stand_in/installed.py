@@ -35,7 +35,9 @@ def octokit() -> Path:
 def _fetch(folder: Path) -> None:
     npm = shutil.which("npm")
     if npm is None:
-        pytest.skip("GitHub's OpenAPI description is fetched by npm, and npm is not installed: make test-programs")
+        pytest.skip(
+            "GitHub's OpenAPI description is fetched by npm, and npm is not installed: make test-programs"
+        )
     for name in ("package.json", "package-lock.json"):
         shutil.copy(_HERE / name, folder / name)
     argv = [npm, "ci", "--prefix", str(folder), "--ignore-scripts", "--no-audit", "--no-fund", "--silent"]

@@ -42,7 +42,8 @@ def list_issues(question: Question) -> Answer:
     found = [
         each
         for each in reversed(repository.issues.values())
-        if query.get("state", "open") in (each.state, "all") and query.get("creator", each.login) == each.login
+        if query.get("state", "open") in (each.state, "all")
+        and query.get("creator", each.login) == each.login
     ]
     return paged(question, [issue_content(question, repository, each, example) for each in found])
 

@@ -101,7 +101,9 @@ class Repository:
     def files_at(self, sha: str) -> dict[str, str]:
         """All files of a commit."""
         commit = self.commits[sha]
-        files = self.files_at(commit.parents[0]) if commit.parents and commit.parents[0] in self.commits else {}
+        files = (
+            self.files_at(commit.parents[0]) if commit.parents and commit.parents[0] in self.commits else {}
+        )
         for path, text in commit.files.items():
             files.pop(path, None)
             if text is not None:
@@ -206,7 +208,9 @@ class Kept:
     def install(self, *repositories: str) -> Installation:
         """Puts the app on repositories of one account."""
         identity = self.number()
-        self.installations[identity] = Installation(identity, repositories[0].split("/")[0], list(repositories))
+        self.installations[identity] = Installation(
+            identity, repositories[0].split("/")[0], list(repositories)
+        )
         return self.installations[identity]
 
     def token(self, login: str, *, seconds: float | None = None, installation: int | None = None) -> str:

@@ -186,7 +186,10 @@ def list_commits(question: Question) -> Answer:
     example = question.example(200)[0]
     return paged(
         question,
-        [commit_content(question, repository, repository.commits[each], example) for each in repository.history(sha)],
+        [
+            commit_content(question, repository, repository.commits[each], example)
+            for each in repository.history(sha)
+        ],
     )
 
 
@@ -200,7 +203,8 @@ def list_pull_commits(question: Question) -> Answer:
     base = repository.branches.get(pull.base_branch, pull.base)
     commits = _only(repository, base, pull.head)[:250]
     return paged(
-        question, [commit_content(question, repository, repository.commits[each], example) for each in commits]
+        question,
+        [commit_content(question, repository, repository.commits[each], example) for each in commits],
     )
 
 
@@ -289,7 +293,9 @@ def get_branch(question: Question) -> Answer:
     repository, name = question.repository, question.read.path["branch"]
     if repository is None or name not in repository.branches:
         return refused(404, "Branch not found")
-    return Answer(200, merged(question.example(200), {"name": name, "commit": {"sha": repository.branches[name]}}))
+    return Answer(
+        200, merged(question.example(200), {"name": name, "commit": {"sha": repository.branches[name]}})
+    )
 
 
 @answers("git/get-ref")
@@ -298,7 +304,10 @@ def get_ref(question: Question) -> Answer:
     if repository is None or name not in repository.branches:
         return NOT_FOUND
     return Answer(
-        200, merged(question.example(200), {"ref": f"refs/heads/{name}", "object": {"sha": repository.branches[name]}})
+        200,
+        merged(
+            question.example(200), {"ref": f"refs/heads/{name}", "object": {"sha": repository.branches[name]}}
+        ),
     )
 
 

@@ -81,13 +81,17 @@ class StandIn:
             if asked.path.startswith(f"/repos/{before}/") and before not in self.kept.repositories:
                 address = f"{self.url}/repos/{name}/{asked.path.removeprefix(f'/repos/{before}/')}"
                 location = f"{address}?{asked.query}" if asked.query else address
-                return Answer(301 if asked.method == "GET" else 307, {"message": "Moved"}, {"location": location})
+                return Answer(
+                    301 if asked.method == "GET" else 307, {"message": "Moved"}, {"location": location}
+                )
         return None
 
     def _faulty(self, fault: Fault) -> Answer:
         wait = {"retry-after": str(fault.seconds)}
         if fault.kind == "secondary":
-            message = "You have exceeded a secondary rate limit. Please wait a few minutes before you try again."
+            message = (
+                "You have exceeded a secondary rate limit. Please wait a few minutes before you try again."
+            )
             return Answer(403, refused(403, message).content, wait)
         if fault.kind == "too-many":
             return Answer(429, refused(429, "Too Many Requests").content, wait)
@@ -124,7 +128,11 @@ class StandIn:
     def _app(self, secret: str) -> Caller | Answer:
         app = self.kept.app
         try:
-            checked = {"verify_signature": app.public_key is not None, "verify_exp": False, "verify_iat": False}
+            checked = {
+                "verify_signature": app.public_key is not None,
+                "verify_exp": False,
+                "verify_iat": False,
+            }
             claims = jwt.decode(secret, app.public_key or "", algorithms=["RS256"], options=checked)  # type: ignore[arg-type]
             issued, expires = float(claims["iat"]), float(claims["exp"])
         except (jwt.PyJWTError, KeyError, ValueError):

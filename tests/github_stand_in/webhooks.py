@@ -24,7 +24,9 @@ class Delivery:
 
 @cache
 def _examples() -> list[dict[str, Any]]:
-    content: list[dict[str, Any]] = json.loads((octokit() / "webhooks-examples/api.github.com/index.json").read_text())
+    content: list[dict[str, Any]] = json.loads(
+        (octokit() / "webhooks-examples/api.github.com/index.json").read_text()
+    )
     return content
 
 

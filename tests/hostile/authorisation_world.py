@@ -48,7 +48,9 @@ def admins(path: str, body: Any = None) -> Cases:
 
 def webhooks(world: "World") -> list[Case | ForEach]:
     """Whoever holds the secret: a token is none, and does no harm."""
-    app_files(world.running.service.settings).keep_webhook_secrets((WebhookSecret(secret="s" * 32, until=None),))
+    app_files(world.running.service.settings).keep_webhook_secrets(
+        (WebhookSecret(secret="s" * 32, until=None),)
+    )
     body = b'{"zen": "Anything added dilutes everything else."}'
 
     def signed(who: str) -> Case:
@@ -87,7 +89,9 @@ class World:
         borrowed = run_of(boots=1, cases=1, seed=79, host="desk-9")
         return [
             fresh,
-            Case("a run in an enrolled host's name", f"/runs/{named.digest}", ("of rome-1",), record_of(named)),
+            Case(
+                "a run in an enrolled host's name", f"/runs/{named.digest}", ("of rome-1",), record_of(named)
+            ),
             Case("another host's job", f"/runs/{borrowed.digest}", (), record_of(borrowed, job=self.job)),
             Case("somebody's run", f"/runs/{self.own.digest}", ("mine", "admin"), record_of(self.own)),
             Case(
@@ -101,8 +105,15 @@ class World:
     def boots(self) -> list[Case]:
         bodies = {run.digest: next(iter(boots_of(run)))[1] for run in (self.own, self.leased)}
         return [
-            Case("somebody's", f"/runs/{self.own.digest}/boots/1", ("mine", "admin"), bodies[self.own.digest]),
-            Case("a host's", f"/runs/{self.leased.digest}/boots/1", ("of rome-1", "admin"), bodies[self.leased.digest]),
+            Case(
+                "somebody's", f"/runs/{self.own.digest}/boots/1", ("mine", "admin"), bodies[self.own.digest]
+            ),
+            Case(
+                "a host's",
+                f"/runs/{self.leased.digest}/boots/1",
+                ("of rome-1", "admin"),
+                bodies[self.leased.digest],
+            ),
         ]
 
     def codes(self) -> list[Case]:
@@ -116,7 +127,13 @@ class World:
         kind = {"Content-Type": "application/x-tar"}
         return [
             Case("somebody's", f"/runs/{self.own.digest}/boots/1/raw", ("mine", "admin"), bytes(1024), kind),
-            Case("a host's", f"/runs/{self.leased.digest}/boots/1/raw", ("of rome-1", "admin"), bytes(1024), kind),
+            Case(
+                "a host's",
+                f"/runs/{self.leased.digest}/boots/1/raw",
+                ("of rome-1", "admin"),
+                bytes(1024),
+                kind,
+            ),
         ]
 
     def offers(self) -> list[Case | ForEach]:
@@ -293,7 +310,9 @@ CASES: dict[str, Cases] = {
         "/follows",
         {"tree": TREE, "branch": "next", "policy": "push", "targets": [TARGET], "suites": ["local-storage"]},
     ),
-    "POST /follows/{follow}/backfill": admins("/follows/{follow}/backfill", {"base": "a" * 40, "head": "b" * 40}),
+    "POST /follows/{follow}/backfill": admins(
+        "/follows/{follow}/backfill", {"base": "a" * 40, "head": "b" * 40}
+    ),
     "DELETE /follows/{follow}": admins("/follows/{follow}"),
     "PUT /runs/{run}": World.new_runs,
     "PUT /runs/{run}/code": World.codes,
@@ -358,10 +377,14 @@ FORMS: dict[str, Cases] = {
             },
         )
     ],
-    "POST /branches/{follow}/backfill": admins("/branches/{follow}/backfill", {"base": "a" * 40, "head": "b" * 40}),
+    "POST /branches/{follow}/backfill": admins(
+        "/branches/{follow}/backfill", {"base": "a" * 40, "head": "b" * 40}
+    ),
     "POST /branches/{follow}/end": admins("/branches/{follow}/end", {}),
     "POST /regressions/triage": lambda world: [
-        Case("", "/regressions/triage", ("triage", "admin"), {"state": "noise", f"report:{world.report}": "1"})
+        Case(
+            "", "/regressions/triage", ("triage", "admin"), {"state": "noise", f"report:{world.report}": "1"}
+        )
     ],
     "POST /measure": lambda world: [Case("", "/measure", UNBOUND, {"tree": TREE})],
     "POST /subscriptions": lambda _: [

@@ -29,7 +29,11 @@ def sandboxed(folder: Path, command: Sequence[str]) -> list[str]:
     for link in links:
         if link.is_symlink():
             argv += ["--symlink", str(link.readlink()), str(link)]
-    variables = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/tmp", "CCACHE_DIR": str(FOLDER / "ccache")}
+    variables = {
+        "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
+        "HOME": "/tmp",
+        "CCACHE_DIR": str(FOLDER / "ccache"),
+    }
     argv += [word for name, value in variables.items() for word in ("--setenv", name, value)]
     argv += ["--bind", str(folder), str(FOLDER), "--chdir", str(FOLDER)]
     if os.geteuid() != 0:
@@ -37,7 +41,15 @@ def sandboxed(folder: Path, command: Sequence[str]) -> list[str]:
     argv[1:2] = ["--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts"]
     argv += [word for right in ("CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP") for word in ("--cap-add", right)]
     os.chown(folder, NOBODYS, NOBODYS)
-    dropped = ["setpriv", "--reuid", str(NOBODYS), "--regid", str(NOBODYS), "--clear-groups", "--no-new-privs"]
+    dropped = [
+        "setpriv",
+        "--reuid",
+        str(NOBODYS),
+        "--regid",
+        str(NOBODYS),
+        "--clear-groups",
+        "--no-new-privs",
+    ]
     return [*argv, "--", *dropped, "--bounding-set=-all", "--inh-caps=-all", "--", *command]
 
 

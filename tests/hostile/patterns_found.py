@@ -49,7 +49,9 @@ def patterns() -> dict[str, tuple[re.Pattern[Any], frozenset[str]]]:
                 if id(pattern) in taken:
                     continue
                 taken.add(id(pattern))
-                ways = {way} if way else asked.get((module.__name__, member)) or asked.get(("", member)) or _ALL
+                ways = (
+                    {way} if way else asked.get((module.__name__, member)) or asked.get(("", member)) or _ALL
+                )
                 key = f"{module.__name__}.{name}"
                 named[f"{key} {len(named)}" if key in named else key] = (pattern, frozenset(ways))
     for text in sorted(_of_documents()):
@@ -63,7 +65,9 @@ def _of_documents() -> set[str]:
     return {each.pattern for each in metas if each.pattern is not None}
 
 
-def _within(value: Any, name: str, seen: set[int], depth: int) -> Iterator[tuple[re.Pattern[Any], str, str | None]]:
+def _within(
+    value: Any, name: str, seen: set[int], depth: int
+) -> Iterator[tuple[re.Pattern[Any], str, str | None]]:
     """Patterns in a value, each with the name under which it is asked, or the way in which it is."""
     of = getattr(value, "__self__", None)
     if isinstance(value, re.Pattern):
@@ -106,11 +110,17 @@ def compiled_in_functions() -> Iterator[str]:
     """Where a pattern is made while a function runs, which no walk of modules finds."""
     for module, tree in sources():
         functions = (
-            node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
+            node
+            for node in ast.walk(tree)
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
         )
         for node in (each for function in functions for each in ast.walk(function)):
             called = node.func if isinstance(node, ast.Call) else None
-            of_re = isinstance(called, ast.Attribute) and isinstance(called.value, ast.Name) and called.value.id == "re"
+            of_re = (
+                isinstance(called, ast.Attribute)
+                and isinstance(called.value, ast.Name)
+                and called.value.id == "re"
+            )
             if of_re and called.attr != "escape" and module not in FACTORIES:
                 yield f"{module}:{node.lineno}"
 

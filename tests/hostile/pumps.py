@@ -52,7 +52,9 @@ def recipes_for(pattern: re.Pattern[Any]) -> Iterator[tuple[str, str, str]]:
     characters = [*dict.fromkeys((*_ALWAYS, *_characters(tree)))][:_CHARACTERS]
     pieces = [each for each in dict.fromkeys((*_pieces(tree), *_bodies(tree))) if len(each) > 1]
     pairs = [a + b for a, b in combinations(dict.fromkeys((*_characters(tree), *_ALWAYS)), 2)]
-    pumps = dict.fromkeys((*characters, *pieces[:_PIECES], *pairs[:_PAIRS], *[_shortest(tree)] * bool(_shortest(tree))))
+    pumps = dict.fromkeys(
+        (*characters, *pieces[:_PIECES], *pairs[:_PAIRS], *[_shortest(tree)] * bool(_shortest(tree)))
+    )
     prefixes = [*dict.fromkeys(("", *_prefixes(tree, "")))][:_PREFIXES]
     yield from product(prefixes, pumps, ENDS)
 

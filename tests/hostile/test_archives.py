@@ -62,15 +62,22 @@ ODD: dict[str, Callable[[], bytes]] = {
     ),
     "pax sparse 0.1": lambda: pax(("GNU.sparse.map", f"{3 * GIB},0"), after=plain() + END),
     "pax sparse 1.0": lambda: pax(
-        ("GNU.sparse.major", "1"), ("GNU.sparse.minor", "0"), ("GNU.sparse.realsize", str(3 * GIB)), after=plain() + END
+        ("GNU.sparse.major", "1"),
+        ("GNU.sparse.minor", "0"),
+        ("GNU.sparse.realsize", str(3 * GIB)),
+        after=plain() + END,
     ),
     "pax size": lambda: pax(("size", str(3 * GIB)), after=plain() + END),
-    "pax global header": lambda: header("g", 16, tarfile.XGLTYPE) + padded(b"16 size=4000000\n") + plain() + END,
+    "pax global header": lambda: (
+        header("g", 16, tarfile.XGLTYPE) + padded(b"16 size=4000000\n") + plain() + END
+    ),
     "pax header of 32 KiB": lambda: pax(("comment", "x" * 32768), after=plain() + END),
     "pax header of 8 GiB": lambda: header("x", 8 * GIB - 1, tarfile.XHDTYPE) + plain() + END,
     "pax record without end": lambda: header("x", 9, tarfile.XHDTYPE) + padded(b"99 path=a") + plain() + END,
     "pax record of length 0": lambda: header("x", 9, tarfile.XHDTYPE) + padded(b"0 path=a\n") + plain() + END,
-    "name of 32 KiB": lambda: header("L", 32768, tarfile.GNUTYPE_LONGNAME) + padded(b"n" * 32768) + plain() + END,
+    "name of 32 KiB": lambda: (
+        header("L", 32768, tarfile.GNUTYPE_LONGNAME) + padded(b"n" * 32768) + plain() + END
+    ),
     "name of 501 characters": lambda: pax(("path", "n" * 501), after=plain() + END),
     "file that is longer than the archive": lambda: header("a", 3 * GIB, tarfile.REGTYPE) + bytes(1024),
     "file of less than nothing": lambda: base_256(-1024) + bytes(1024),
@@ -139,7 +146,10 @@ def test_a_stored_archive_is_read_as_carefully(
     store(running, ODD[archive](), {"zeros": 3 * GIB, "a": 3 * GIB}, layout)
     began = time.monotonic()
     for name in ("zeros", "a"):
-        for address in (f"/api/v1/runs/{run.digest}/boots/1/raw/{name}", f"/runs/{run.digest}/boots/1/files/{name}"):
+        for address in (
+            f"/api/v1/runs/{run.digest}/boots/1/raw/{name}",
+            f"/runs/{run.digest}/boots/1/files/{name}",
+        ):
             with running.http(None) as http:
                 read_as_far_as_it_goes(http, address)
     assert time.monotonic() - began < 10

@@ -55,7 +55,10 @@ def test_what_the_table_lacks_is_nobodys(running: Any, monkeypatch: pytest.Monke
     monkeypatch.delitem(RIGHTS, "GET /api/v1/suites")  # type: ignore[arg-type]
     with running.http("admin") as http:
         answer = http.get("/api/v1/suites")
-    assert (answer.status_code, "missing in the service's table of rights" in answer.json()["detail"]) == (403, True)
+    assert (answer.status_code, "missing in the service's table of rights" in answer.json()["detail"]) == (
+        403,
+        True,
+    )
 
 
 def outcome(who: str, answer: Any) -> str:
@@ -237,5 +240,9 @@ def test_requests_of_another_are_told_apart_by_key_and_token(world: World) -> No
         "suites": ["local-storage"],
     }
     with world.running.http("theirs") as http:
-        made = http.post("/api/v1/requests", json=body, headers={"Idempotency-Key": "mine"}).raise_for_status().json()
+        made = (
+            http.post("/api/v1/requests", json=body, headers={"Idempotency-Key": "mine"})
+            .raise_for_status()
+            .json()
+        )
     assert made["request"] != world.known["request_id"]

@@ -56,7 +56,9 @@ def test_newlines_in_an_import_hold_nobody_up(running: Any, begin: str) -> None:
     params = {"platform": "amd-rome", "mode": "walltime", "name": "newlines"}
     content = (begin + "\n" * (64 << 10)).encode()
     with running.http("upload") as http, asked_meanwhile(running) as took:
-        answer = http.post("/api/v1/imports", params=params, content=content, headers={"Content-Type": "text/plain"})
+        answer = http.post(
+            "/api/v1/imports", params=params, content=content, headers={"Content-Type": "text/plain"}
+        )
     assert answer.status_code in (201, 422), answer.text
     assert max(took) < 1
 
@@ -97,7 +99,8 @@ def test_the_rate_is_looked_at_before_the_body(serve_with: Any) -> None:
     run = run_of(boots=1, cases=1)
     with serve_with(requests_per_minute=5) as running, running.http("upload") as http:
         statuses = [
-            http.put(f"/api/v1/runs/{run.digest}", content=b"no gzip", headers=PACKED).status_code for _ in range(7)
+            http.put(f"/api/v1/runs/{run.digest}", content=b"no gzip", headers=PACKED).status_code
+            for _ in range(7)
         ]
     assert statuses == [400] * 5 + [429] * 2
 

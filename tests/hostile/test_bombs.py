@@ -47,7 +47,11 @@ class Repository:
 
     def git(self, *words: str, given: bytes = b"") -> str:
         argv = ["git", "-C", str(self.home), *words]
-        return subprocess.run(argv, input=given, check=True, capture_output=True, env=ENV).stdout.decode().strip()
+        return (
+            subprocess.run(argv, input=given, check=True, capture_output=True, env=ENV)
+            .stdout.decode()
+            .strip()
+        )
 
     def blob(self, content: bytes) -> str:
         return self.git("hash-object", "-w", "--stdin", given=content)
@@ -128,7 +132,10 @@ def test_a_small_commit_of_many_files_is_not_checked_out(
     assert isinstance(revision, Revision)
     failure = check_out(bombs.home, revision, tmp_path / "source", tmp_path / "index", keep_free="build")
     assert isinstance(failure, Failure)
-    assert (failure.whose, failure.message) == ("kernel", f"revision {commit[:12]} is not checked out: it has {why}")
+    assert (failure.whose, failure.message) == (
+        "kernel",
+        f"revision {commit[:12]} is not checked out: it has {why}",
+    )
     assert not (tmp_path / "source").exists()
     assert not (tmp_path / "index").exists()
 
@@ -185,7 +192,10 @@ def zeros(size: int, files: int) -> bytes:
     """A tar archive of a kernel's Makefile and files of zeros."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as tar:
-        for name, content in (("linux/Makefile", MAKEFILE), *((f"linux/{each}", bytes(size)) for each in range(files))):
+        for name, content in (
+            ("linux/Makefile", MAKEFILE),
+            *((f"linux/{each}", bytes(size)) for each in range(files)),
+        ):
             member = tarfile.TarInfo(name)
             member.size = len(content)
             tar.addfile(member, io.BytesIO(content))
@@ -262,7 +272,9 @@ def test_of_anybodys_code_nothing_is_read_to_look_for_counts(monkeypatch: pytest
         raise AssertionError("a stranger's program is read")
 
     monkeypatch.setattr(leaving_out, "kept_key", read)
-    request: Any = type("Request", (), {"trust": "outside", "cache": Path("/nonexistent"), "only_affected": "kept"})()
+    request: Any = type(
+        "Request", (), {"trust": "outside", "cache": Path("/nonexistent"), "only_affected": "kept"}
+    )()
     facts: Any = type("Facts", (), {"arms": {"base": type("Arm", (), {"kernel": None})()}})()
     assert leaving_out._kept_of(request, facts, "base") is None
 
@@ -300,7 +312,10 @@ def test_a_host_with_few_inodes_ends_the_job(tmp_path: Path, monkeypatch: pytest
     limits = JobLimits(free_disk=1, free_memory=0)
     assert limits.exceeded([tmp_path], 0) is None
     monkeypatch.setattr("cliffwatch_runner.worker.limits.few_inodes", lambda _: True)
-    assert limits.exceeded([tmp_path], 0) == f"hardly any inodes are left on the disk of {tmp_path}: remove small files"
+    assert (
+        limits.exceeded([tmp_path], 0)
+        == f"hardly any inodes are left on the disk of {tmp_path}: remove small files"
+    )
 
 
 def test_linux_is_far_below_the_limits() -> None:

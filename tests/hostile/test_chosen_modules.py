@@ -81,7 +81,9 @@ def proxy(tmp_path: Path, listeners: Any, monkeypatch: pytest.MonkeyPatch) -> Li
     """The host's module proxy, and a user with programs and settings that go would use."""
     for name, value in proxy_environment(tmp_path).items():
         monkeypatch.setenv(name, value)
-    write_suite(tmp_path / "catalogue" / "stepping", "%d steps", 'steps = { unit = "steps", better = "lower" }')
+    write_suite(
+        tmp_path / "catalogue" / "stepping", "%d steps", 'steps = { unit = "steps", better = "lower" }'
+    )
     served = listeners(tmp_path / "proxy")
     programs = tmp_path / "programs"
     programs.mkdir()
@@ -184,7 +186,17 @@ def test_go_sees_no_file_and_no_network_of_the_host(tmp_path: Path, proxy: Liste
 
 @pytest.mark.parametrize(
     "path",
-    ["/0/../secret", "/0/%2e%2e/secret", "/9/x", "/x", "http://127.0.0.1/", "/0", "/0//x", "/0/x?y=1", "/0/x%0d%0aX:1"],
+    [
+        "/0/../secret",
+        "/0/%2e%2e/secret",
+        "/9/x",
+        "/x",
+        "http://127.0.0.1/",
+        "/0",
+        "/0//x",
+        "/0/x?y=1",
+        "/0/x%0d%0aX:1",
+    ],
 )
 def test_the_relay_asks_for_paths_of_modules_alone(tmp_path: Path, proxy: Listener, path: str) -> None:
     before = len(proxy.asked)

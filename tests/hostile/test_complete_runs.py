@@ -74,7 +74,11 @@ def test_a_running_run_goes_on_and_its_plan_may_confirm(running: Any) -> None:
     assert [answer.status_code for answer in (grown, late, done)] == [201, 200, 201]
     assert [answer.json()["fresh"] for answer in (grown, late, done)] == [True, False, True]
     stored = running.get(f"/runs/{run.digest}")
-    assert (stored["status"], len(stored["record"]["plan"]["boots"]), stored["record"]["notes"]) == ("complete", 3, [])
+    assert (stored["status"], len(stored["record"]["plan"]["boots"]), stored["record"]["notes"]) == (
+        "complete",
+        3,
+        [],
+    )
 
 
 @pytest.mark.parametrize("status", ["running", "complete"])
@@ -86,10 +90,14 @@ def test_a_boot_that_the_plan_lacks_is_refused_with_all_that_belongs_to_it(runni
         body["boot"]["index"] = 3
         boot = http.put(f"/api/v1/runs/{run.digest}/boots/3", json=body)
         raw = http.put(
-            f"/api/v1/runs/{run.digest}/boots/3/raw", content=archive(), headers={"Content-Type": "application/x-tar"}
+            f"/api/v1/runs/{run.digest}/boots/3/raw",
+            content=archive(),
+            headers={"Content-Type": "application/x-tar"},
         )
         planned = http.put(
-            f"/api/v1/runs/{run.digest}/boots/2/raw", content=archive(), headers={"Content-Type": "application/x-tar"}
+            f"/api/v1/runs/{run.digest}/boots/2/raw",
+            content=archive(),
+            headers={"Content-Type": "application/x-tar"},
         )
     assert (boot.status_code, raw.status_code, planned.status_code) == (422, 422, 201)
     assert "plans no boot 3" in boot.json()["detail"]
@@ -183,7 +191,9 @@ def test_runs_of_a_token_are_counted_by_the_day(serve_with: Any) -> None:
             put_all(http, made[0])  # what is here may come again
             query = {"platform": "amd-rome", "mode": "walltime", "name": "x"}
             text = {"Content-Type": "text/plain"}
-            imported = http.post("/api/v1/imports", params=query, content="BenchmarkX-1 10 5 ns/op\n", headers=text)
+            imported = http.post(
+                "/api/v1/imports", params=query, content="BenchmarkX-1 10 5 ns/op\n", headers=text
+            )
             over(imported, 429, "CLIFFWATCH_RUNS_PER_DAY")
             with running.http("theirs") as other:
                 put_all(other, made[3])

@@ -22,9 +22,7 @@ from cliffwatch_service.postgres.restoring import restore
 from cliffwatch_service.postgres.server import Postgres
 from cliffwatch_service.refusal import Refusal
 
-TABLES = (
-    "SELECT schemaname, tablename, tableowner FROM pg_tables WHERE schemaname !~ '^(pg_|information)' ORDER BY 1, 2"
-)
+TABLES = "SELECT schemaname, tablename, tableowner FROM pg_tables WHERE schemaname !~ '^(pg_|information)' ORDER BY 1, 2"
 
 
 def rows(url: str, query: str) -> list[Any]:
@@ -43,7 +41,9 @@ def other(cluster: EmbeddedPostgres, database: str) -> Iterator[Postgres]:
 def made(database: str, cluster: EmbeddedPostgres, tmp_path: Path) -> Path:
     """A backup of 20,000 addresses of trees."""
     with psycopg.connect(database) as connection:
-        connection.execute("INSERT INTO tree (url, added) SELECT md5(n::text), now() FROM generate_series(1, 20000) n")
+        connection.execute(
+            "INSERT INTO tree (url, added) SELECT md5(n::text), now() FROM generate_series(1, 20000) n"
+        )
     file = tmp_path / "whole"
     backup(Postgres(database, "", cluster.programs), file)
     with psycopg.connect(database) as connection:
@@ -98,7 +98,9 @@ def test_a_restore_that_fails_half_way_leaves_what_was_there(
     assert rows(other.url, "SELECT count(*) FROM tree") == [(0,)]
 
 
-def test_a_restore_that_was_killed_is_begun_again(made: Path, other: Postgres, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_restore_that_was_killed_is_begun_again(
+    made: Path, other: Postgres, monkeypatch: pytest.MonkeyPatch
+) -> None:
     class Killed(BaseException):
         pass
 
@@ -111,7 +113,10 @@ def test_a_restore_that_was_killed_is_begun_again(made: Path, other: Postgres, m
         killed.setattr(restoring, "_put_back", lambda _: None)
         with pytest.raises(Killed):
             restore(other, made)
-    assert {schema for schema, *_ in rows(other.url, TABLES)} == {"public_before_restore", "dashboard_before_restore"}
+    assert {schema for schema, *_ in rows(other.url, TABLES)} == {
+        "public_before_restore",
+        "dashboard_before_restore",
+    }
     restore(other, made)
     assert rows(other.url, TABLES) == before
     assert rows(other.url, "SELECT count(*) FROM tree") == [(20000,)]
@@ -121,9 +126,9 @@ def test_a_backup_of_a_newer_version_touches_nothing(
     made: Path, other: Postgres, database: str, tmp_path: Path
 ) -> None:
     with psycopg.connect(database) as connection:
-        (version,) = connection.execute("UPDATE alembic_version SET version_num = '9999' RETURNING 1").fetchone() or (
-            0,
-        )
+        (version,) = connection.execute(
+            "UPDATE alembic_version SET version_num = '9999' RETURNING 1"
+        ).fetchone() or (0,)
     try:
         backup(Postgres(database, "", other.programs), tmp_path / "newer")
     finally:
@@ -166,7 +171,10 @@ def test_the_command_verifies_a_file_without_a_database(made: Path, tmp_path: Pa
     data = tmp_path / "no-data"
     arguments = [str(made), "--verify", "--data-dir", str(data)]
     said = CliRunner().invoke(command.backup, arguments)
-    assert (said.exit_code, said.output) == (0, f"{made}: whole, of schema {verify(client_programs(), made)}\n")
+    assert (said.exit_code, said.output) == (
+        0,
+        f"{made}: whole, of schema {verify(client_programs(), made)}\n",
+    )
     made.write_bytes(made.read_bytes()[:-1])
     assert CliRunner().invoke(command.backup, arguments).exit_code == 4
     assert not data.exists()

@@ -94,7 +94,9 @@ def test_eight_who_ask_at_once_take_no_more_than_one(
     assert {answer.status_code for answer in answers} <= {200, 429, 503}
     assert sum(answer.status_code == 200 for answer in answers) >= 1
     assert all("Retry-After" in answer.headers for answer in answers if answer.status_code != 200)
-    beside = [each for each in psutil.Process().children(recursive=True) if "spawn_main" in " ".join(each.cmdline())]
+    beside = [
+        each for each in psutil.Process().children(recursive=True) if "spawn_main" in " ".join(each.cmdline())
+    ]
     assert beside, "exports are written in another process"
     assert max(_peak(each.pid) for each in beside) < EXPORT_MEMORY / (1 << 20)
     assert mebibytes_more() < 100
@@ -103,7 +105,9 @@ def test_eight_who_ask_at_once_take_no_more_than_one(
     assert not list(running.service.settings.data_dir.glob("export-*"))
 
 
-def test_an_export_ends_at_the_largest_file(running: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_export_ends_at_the_largest_file(
+    running: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     run = run_of(boots=2, cases=3)
     with running.http("upload") as http:
         put_all(http, run)

@@ -17,7 +17,14 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "runner"))
 import toy
 
 from cliffwatch.failure import Failure
-from cliffwatch.trees.addresses import TreeAddress, allowed, closed, has_credentials, read_address, without_credentials
+from cliffwatch.trees.addresses import (
+    TreeAddress,
+    allowed,
+    closed,
+    has_credentials,
+    read_address,
+    without_credentials,
+)
 from cliffwatch_runner.source import access as tree_access
 from cliffwatch_runner.source.access import Fetching, fetching
 from cliffwatch_runner.source.git import git
@@ -26,7 +33,15 @@ from cliffwatch_runner.source.tree import Tree, open_tree
 from cliffwatch_service.history.git import GitProblem, branch_head, fetch_commits
 
 CLOSED = [
-    *("0.0.0.0", "10.0.0.1", "100.64.0.1", "100.127.255.255", "127.0.0.1", "127.255.255.255", "169.254.169.254"),
+    *(
+        "0.0.0.0",
+        "10.0.0.1",
+        "100.64.0.1",
+        "100.127.255.255",
+        "127.0.0.1",
+        "127.255.255.255",
+        "169.254.169.254",
+    ),
     *(
         "172.16.0.1",
         "172.31.255.255",
@@ -61,7 +76,15 @@ CLOSED = [
     ),
     *("fe80::1", "fe80::1%eth0", "fec0::1", "ff02::1", "5f00::1", "2606:4700::1%1", "no address", ""),
 ]
-OPEN = ["8.8.8.8", "100.63.255.255", "100.128.0.1", "172.15.0.1", "172.32.0.1", "2606:4700::1", "64:ff9b::808:808"]
+OPEN = [
+    "8.8.8.8",
+    "100.63.255.255",
+    "100.128.0.1",
+    "172.15.0.1",
+    "172.32.0.1",
+    "2606:4700::1",
+    "64:ff9b::808:808",
+]
 
 
 @pytest.mark.parametrize("address", CLOSED)
@@ -75,7 +98,14 @@ def test_a_public_address_is_open(address: str) -> None:
 
 
 UNREADABLE = [
-    *("", "linux", "/srv/linux", "file:///srv/linux", "ssh://git@example.org/linux", "git+ssh://example.org/linux"),
+    *(
+        "",
+        "linux",
+        "/srv/linux",
+        "file:///srv/linux",
+        "ssh://git@example.org/linux",
+        "git+ssh://example.org/linux",
+    ),
     *(
         "ext::sh -c id",
         "example.org:linux",
@@ -83,9 +113,23 @@ UNREADABLE = [
         "ftp://example.org/linux",
         "https:example.org/linux",
     ),
-    *("https:///linux", "https://", "https://example.org:0/x", "https://example.org:65536/x", "https://example.org:/x"),
-    *("https://user@example.org/x", "https://user:secret@example.org/x", "https://good.example\\@evil.example/x"),
-    *("https://good.example%2f@evil.example/x", "https://good.example%2fevil.example/x", "https://exa mple.org/x"),
+    *(
+        "https:///linux",
+        "https://",
+        "https://example.org:0/x",
+        "https://example.org:65536/x",
+        "https://example.org:/x",
+    ),
+    *(
+        "https://user@example.org/x",
+        "https://user:secret@example.org/x",
+        "https://good.example\\@evil.example/x",
+    ),
+    *(
+        "https://good.example%2f@evil.example/x",
+        "https://good.example%2fevil.example/x",
+        "https://exa mple.org/x",
+    ),
     *(
         "https://example.org/../x",
         "https://example.org/a/../b",
@@ -185,7 +229,10 @@ def test_a_prefix_allows_whole_parts_of_a_path(tree: str, expected: bool) -> Non
         ("https://secret@example.org/x", "https://***@example.org/x"),
         ("https://user:se@cret@example.org/x", "https://***@example.org/x"),
         ("ssh://git:secret@example.org/x", "ssh://***@example.org/x"),
-        ("https://example.org/x?private_token=secret&depth=1", "https://example.org/x?private_token=***&depth=1"),
+        (
+            "https://example.org/x?private_token=secret&depth=1",
+            "https://example.org/x?private_token=***&depth=1",
+        ),
         ("https://example.org/x?access_token=secret", "https://example.org/x?access_token=***"),
     ],
 )
@@ -334,7 +381,9 @@ def test_a_name_that_leads_elsewhere_the_next_time_changes_nothing(
 @pytest.mark.parametrize(
     "answer", [["10.0.0.1"], ["8.8.8.8", "192.168.0.1"], ["169.254.169.254"], ["::ffff:127.0.0.1"], ["::1"]]
 )
-def test_a_name_that_leads_to_a_closed_address_is_refused(answer: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_name_that_leads_to_a_closed_address_is_refused(
+    answer: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     lead(monkeypatch, answer)
     refused = fetching("https://git.example.invalid/linux.git", "public")
 
@@ -367,7 +416,9 @@ def test_an_old_git_cannot_be_held_to_an_address(monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize("access", ["public", "allowed"])
-def test_a_redirect_is_not_followed(tree: Any, servers: Any, open_loopback: None, access: Any, tmp_path: Path) -> None:
+def test_a_redirect_is_not_followed(
+    tree: Any, servers: Any, open_loopback: None, access: Any, tmp_path: Path
+) -> None:
     served, commit = tree
     inner, outer = servers(served), servers(tmp_path / "empty")
     outer.redirects["/linux.git"] = f"http://127.0.0.1:{inner.port}/linux.git"
@@ -391,7 +442,9 @@ def test_alternates_of_a_server_lead_to_no_other_server(
     (hollow / "info").mkdir()
     (hollow / "HEAD").write_text("ref: refs/heads/master\n")
     (hollow / "info" / "refs").write_text(f"{commit}\trefs/heads/master\n")
-    (hollow / "objects" / "info" / "http-alternates").write_text(f"http://127.0.0.1:{inner.port}/linux.git/objects\n")
+    (hollow / "objects" / "info" / "http-alternates").write_text(
+        f"http://127.0.0.1:{inner.port}/linux.git/objects\n"
+    )
     outer = servers(tmp_path / "hollow")
     git(["init", "--quiet", "--bare", str(tmp_path / "mirror.git")])
     reach = fetching(f"http://127.0.0.1:{outer.port}/linux.git", "public")
@@ -436,7 +489,13 @@ def user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return used
 
 
-SSH = ["ssh://git@127.0.0.1/linux", "git+ssh://127.0.0.1/linux", "git@127.0.0.1:linux", "127.0.0.1:linux", "ext::ssh x"]
+SSH = [
+    "ssh://git@127.0.0.1/linux",
+    "git+ssh://127.0.0.1/linux",
+    "git@127.0.0.1:linux",
+    "127.0.0.1:linux",
+    "ext::ssh x",
+]
 
 
 @pytest.mark.parametrize("access", ["public", "allowed"])
@@ -447,7 +506,9 @@ def test_no_job_calls_ssh(user: Path, url: str, access: Any, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("access", ["public", "allowed"])
-def test_git_itself_would_not_call_ssh_in_a_job(user: Path, access: Any, open_loopback: None, tmp_path: Path) -> None:
+def test_git_itself_would_not_call_ssh_in_a_job(
+    user: Path, access: Any, open_loopback: None, tmp_path: Path
+) -> None:
     """Were the address not refused, the settings of the call would."""
     reach = fetching("http://127.0.0.1/linux", access)
     assert isinstance(reach, Fetching)
@@ -516,7 +577,12 @@ def test_the_services_own_git_uses_no_key_and_follows_no_redirect(
     inner, outer = servers(served), servers(tmp_path / "empty")
     outer.redirects["/linux.git"] = f"http://127.0.0.1:{inner.port}/linux.git"
 
-    for url in (*SSH, f"file://{served}/linux.git", f"{served}/linux.git", "https://user:secret@127.0.0.1/linux.git"):
+    for url in (
+        *SSH,
+        f"file://{served}/linux.git",
+        f"{served}/linux.git",
+        "https://user:secret@127.0.0.1/linux.git",
+    ):
         refused = branch_head(url, "master")
         assert isinstance(refused, GitProblem)
         assert "secret" not in refused.message

@@ -94,7 +94,9 @@ def test_a_run_that_fills_the_disk_with_its_last_file(small_disk: Path, tmp_path
 def test_a_run_that_cannot_write_its_results(small_disk: Path, tmp_path: Path) -> None:
     spool = small_disk / "spool"
     first = "import sys, pathlib\nif 'first' in sys.argv[sys.argv.index('--out') + 1]:\n"
-    filling = first + "".join(f"    {line}\n" for line in FILL.format(ballast=str(small_disk / "ballast")).splitlines())
+    filling = first + "".join(
+        f"    {line}\n" for line in FILL.format(ballast=str(small_disk / "ballast")).splitlines()
+    )
     where = host(tmp_path)
     where = replace(where, command=(sys.executable, "-c", filling + STAND_IN, str(RUN)))
     service = Service(job("first"), job("second"))
@@ -103,4 +105,7 @@ def test_a_run_that_cannot_write_its_results(small_disk: Path, tmp_path: Path) -
 
     assert service.ended["lease-first"]["outcome"] == "host-failed", (lines, service.ended)
     assert service.ended["lease-second"]["outcome"] == "done", service.ended["lease-second"]
-    assert not (spool / "first" / "delivered").exists() or not (spool / "first" / "results" / "run.json").exists()
+    assert (
+        not (spool / "first" / "delivered").exists()
+        or not (spool / "first" / "results" / "run.json").exists()
+    )

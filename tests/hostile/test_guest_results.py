@@ -77,13 +77,17 @@ class Left:
 
 def plan_of() -> Plan:
     suites = tuple(suite for suite in load_catalogue().suites if suite.name == "local-storage")
-    selection = select_cases(suites, "smoke", offered=None, release=(6, 12), mode="walltime", cpus=1, memory_mib=None)
+    selection = select_cases(
+        suites, "smoke", offered=None, release=(6, 12), mode="walltime", cpus=1, memory_mib=None
+    )
     return make_plan(selection.cases[:2], arms=("base", "head"), boots=1, seed=1, notable=None)
 
 
 PLAN = plan_of()
 CASES: dict[str, PlannedCase] = {case_name(index, case): case for index, case in enumerate(PLAN.cases)}
-NAMES = boot_module.guest_file_names([_guest_case(index, case, SHAPE) for index, case in enumerate(PLAN.cases)])
+NAMES = boot_module.guest_file_names(
+    [_guest_case(index, case, SHAPE) for index, case in enumerate(PLAN.cases)]
+)
 
 
 def boot(folder: Path, script: str, config: Path | None = None) -> Left:
@@ -102,10 +106,14 @@ def boot(folder: Path, script: str, config: Path | None = None) -> Left:
     end = boot_guest(order, home / "1", on_case=lambda _: None, should_stop=lambda: False)
     read = {index: read_case(index, case, home / "1", end) for index, case in enumerate(PLAN.cases)}
     part = PartEnd(
-        end=end, cases=tuple(read), results={index: result for index, result in read.items() if result is not None}
+        end=end,
+        cases=tuple(read),
+        results={index: result for index, result in read.items() if result is not None},
     )
     write_boot(home, PLAN, PLAN.boots[0], [part], began=began, ended=datetime.now(UTC))
-    return Left(end, home, json.loads((home / "boot.json").read_text()), unpacked(result_directory.raw_archive(home)))
+    return Left(
+        end, home, json.loads((home / "boot.json").read_text()), unpacked(result_directory.raw_archive(home))
+    )
 
 
 def argv_of(folders: GuestFolders, script: str) -> list[str]:
@@ -125,14 +133,21 @@ def test_a_guest_that_means_well_is_taken_whole(tmp_path: Path) -> None:
     assert left.end.unexpected_files == ()
     assert set(left.status_of().values()) == {"ok"}
     assert {f"1/{name}" for name in NAMES} - left.archive.keys() == {"1/current", "1/refused"}
-    assert sorted(path.name for path in left.home.iterdir()) == ["1", "boot.json", "environment.json", "samples.json"]
+    assert sorted(path.name for path in left.home.iterdir()) == [
+        "1",
+        "boot.json",
+        "environment.json",
+        "samples.json",
+    ]
 
 
 def test_a_guest_is_given_the_configuration_of_a_kernel_that_shows_none(tmp_path: Path) -> None:
     (tmp_path / "config").write_text("CONFIG_BPF=y\n# of the package\n")
 
     given = boot(
-        tmp_path / "given", 'cp "$2/config" guest/config; echo package > guest/config-from', tmp_path / "config"
+        tmp_path / "given",
+        'cp "$2/config" guest/config; echo package > guest/config-from',
+        tmp_path / "config",
     )
     own = boot(tmp_path / "own", '[ ! -e "$2/config" ] || echo package > guest/config-from')
 
@@ -186,7 +201,12 @@ def test_folders_that_are_nested_fifteen_hundred_deep(tmp_path: Path) -> None:
     assert "cases/deep" in left.end.unexpected_files
     assert "guest/facts" in left.end.unexpected_files
     assert set(left.status_of().values()) == {"ok"}
-    assert sorted(path.name for path in left.home.iterdir()) == ["1", "boot.json", "environment.json", "samples.json"]
+    assert sorted(path.name for path in left.home.iterdir()) == [
+        "1",
+        "boot.json",
+        "environment.json",
+        "samples.json",
+    ]
 
 
 def nest(name: str, depth: int, each: str) -> str:
@@ -208,10 +228,17 @@ for _ in range(depth):
 
 def test_names_with_control_characters_and_without_letters(tmp_path: Path) -> None:
     left = boot(
-        tmp_path, "touch $'cases/a\\nb' $'cases/\\xff\\xfe' $'\\e[31mred' \"$(printf '\\342\\200\\256')\" ' '\n"
+        tmp_path,
+        "touch $'cases/a\\nb' $'cases/\\xff\\xfe' $'\\e[31mred' \"$(printf '\\342\\200\\256')\" ' '\n",
     )
 
-    assert set(left.end.unexpected_files) == {"cases/a\\nb", "cases/\\xff\\xfe", "\\x1b[31mred", "\\u202e", " "}
+    assert set(left.end.unexpected_files) == {
+        "cases/a\\nb",
+        "cases/\\xff\\xfe",
+        "\\x1b[31mred",
+        "\\u202e",
+        " ",
+    }
     assert set(left.status_of().values()) == {"ok"}
 
 

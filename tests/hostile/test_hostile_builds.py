@@ -70,7 +70,9 @@ def after(repository: Path, target: str, *commands: str) -> None:
     lines = file.read_text().splitlines()
     rule = {"bench": "$(OUTPUT)/bench:", "allnoconfig": "allnoconfig:", "bzImage": "bzImage:"}[target]
     start = next(number for number, line in enumerate(lines) if line.startswith(rule))
-    end = next((number for number in range(start + 1, len(lines)) if not lines[number].startswith("\t")), len(lines))
+    end = next(
+        (number for number in range(start + 1, len(lines)) if not lines[number].startswith("\t")), len(lines)
+    )
     lines[end:end] = [f"\t{command.replace('$', '$$')}" for command in commands]
     change(repository, str(file.relative_to(repository)), "\n".join(lines) + "\n", f"Do more in {target}")
 
@@ -96,7 +98,9 @@ def assert_kept(secret: Path, tmp_path: Path) -> None:
     assert secret.read_text() == SECRET
     assert stat.S_IMODE(secret.stat().st_mode) == 0o600
     assert not secret.with_name("secret.new").exists()
-    shown = [tmp_path / "cache" / name for name in ("kernels", "benches", "failures")] + [tmp_path / "results"]
+    shown = [tmp_path / "cache" / name for name in ("kernels", "benches", "failures")] + [
+        tmp_path / "results"
+    ]
     assert [path for path, content in texts(*shown) if SECRET.encode() in content] == []
 
 
@@ -133,9 +137,19 @@ def replace_output(repository: Path, output: kernel.Output, instead: str, secret
     """The tree's build leaves something else where one of its outputs belongs."""
     of_bench = output in bench.OUTPUTS
     path = f"$(O)/{output.path}"
-    after(repository, "bench" if of_bench else "bzImage", f"rm -rf {path}", instead.format(secret=secret, path=path))
+    after(
+        repository,
+        "bench" if of_bench else "bzImage",
+        f"rm -rf {path}",
+        instead.format(secret=secret, path=path),
+    )
     makefile = BENCH_MAKEFILE if of_bench else "Makefile"
-    change(repository, makefile, (repository / makefile).read_text().replace("$$(O)", "$(O)"), "As make writes it")
+    change(
+        repository,
+        makefile,
+        (repository / makefile).read_text().replace("$$(O)", "$(O)"),
+        "As make writes it",
+    )
 
 
 def test_the_host_opens_nothing_of_a_build_but_its_outputs(
@@ -208,7 +222,9 @@ def test_what_stands_in_the_place_of_an_output_is_in_no_other_trees_way(
     assert honest.record.arm_by_name["head"].failure is None
 
 
-def test_a_build_that_writes_into_its_source_gets_a_copy_of_it(repository: Path, tmp_path: Path, secret: Path) -> None:
+def test_a_build_that_writes_into_its_source_gets_a_copy_of_it(
+    repository: Path, tmp_path: Path, secret: Path
+) -> None:
     victim = tmp_path / "home"
     victim.mkdir()
     victim.chmod(0o777)
@@ -219,7 +235,10 @@ def test_a_build_that_writes_into_its_source_gets_a_copy_of_it(repository: Path,
         f"rm -rf kernel && ln -s {victim} kernel && mkdir -p kernel",
     )
     head = change(
-        repository, "kernel/bpf/core.c", "int bpf_prog_run(void)\n{\n\treturn 7;\n}\n", "Change a file behind the link"
+        repository,
+        "kernel/bpf/core.c",
+        "int bpf_prog_run(void)\n{\n\treturn 7;\n}\n",
+        "Change a file behind the link",
     )
 
     run_toy(request(repository, tmp_path, head=head))
@@ -306,7 +325,9 @@ int main(int argc, char **argv)
 """
 
 
-def test_a_bench_that_is_asked_for_its_list_changes_nothing(repository: Path, tmp_path: Path, secret: Path) -> None:
+def test_a_bench_that_is_asked_for_its_list_changes_nothing(
+    repository: Path, tmp_path: Path, secret: Path
+) -> None:
     change(repository, BENCH_SOURCE, SWAPPER.replace("SECRET", str(secret)), "Swap what lies beside me")
 
     run = run_toy(request(repository, tmp_path))
@@ -318,8 +339,15 @@ def test_a_bench_that_is_asked_for_its_list_changes_nothing(repository: Path, tm
     assert (worktree(tmp_path) / "output" / "fixed_seed.so").is_file()
 
 
-def test_a_log_without_end_is_kept_in_part_and_the_error_at_its_end_is_shown(repository: Path, tmp_path: Path) -> None:
-    after(repository, "bzImage", "yes | head -c 200000000", "echo 'kernel/fork.c:1:1: error: at the very end'; false")
+def test_a_log_without_end_is_kept_in_part_and_the_error_at_its_end_is_shown(
+    repository: Path, tmp_path: Path
+) -> None:
+    after(
+        repository,
+        "bzImage",
+        "yes | head -c 200000000",
+        "echo 'kernel/fork.c:1:1: error: at the very end'; false",
+    )
 
     run = run_toy(request(repository, tmp_path))
 
@@ -333,7 +361,9 @@ DEEP = "python3 -c \"import os; [(os.mkdir('d'), os.chdir('d')) for _ in range(3
 
 
 @pytest.mark.parametrize("trust", ["local", "outside"])
-def test_folders_deeper_than_any_path_are_counted_and_removed(repository: Path, tmp_path: Path, trust: str) -> None:
+def test_folders_deeper_than_any_path_are_counted_and_removed(
+    repository: Path, tmp_path: Path, trust: str
+) -> None:
     after(
         repository,
         "bzImage",
@@ -363,4 +393,7 @@ def test_folders_deeper_than_any_path_are_counted_and_removed(repository: Path, 
         text=True,
     )
     assert ended.returncode == 0, ended.stdout + ended.stderr
-    assert not (tmp_path / "cache" / "worktrees").exists() or list((tmp_path / "cache" / "worktrees").iterdir()) == []
+    assert (
+        not (tmp_path / "cache" / "worktrees").exists()
+        or list((tmp_path / "cache" / "worktrees").iterdir()) == []
+    )

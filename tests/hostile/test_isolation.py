@@ -45,7 +45,9 @@ def without_isolation_of_tests() -> dict[str, str]:
 
 def toy_run(folder: Path, isolation: str, prefix: list[str]) -> str:
     argv = [*prefix, sys.executable, "-c", TOY_RUN, str(TESTS), str(folder), isolation]
-    ended = subprocess.run(argv, check=False, capture_output=True, text=True, env=without_isolation_of_tests())
+    ended = subprocess.run(
+        argv, check=False, capture_output=True, text=True, env=without_isolation_of_tests()
+    )
     assert ended.returncode == 0, ended.stderr
     return ended.stdout.strip()
 
@@ -78,7 +80,9 @@ def test_root_without_namespaces_still_runs_no_tree_as_root(tmp_path: Path) -> N
     closed.mkdir(mode=0o700)
     prefix = ["setpriv", "--bounding-set=-sys_admin", "--inh-caps=-sys_admin", "--"]
 
-    assert toy_run(tmp_path, "auto", prefix).startswith("refused: this host lets bubblewrap make no namespaces")
+    assert toy_run(tmp_path, "auto", prefix).startswith(
+        "refused: this host lets bubblewrap make no namespaces"
+    )
     text = toy_run(closed, "none", prefix)
     assert "does not run as root" in text
     assert "run cliffwatch as an ordinary user" in text
@@ -93,9 +97,13 @@ def test_where_another_user_gets_to_the_folders_root_builds_as_that_user(open_fo
     makefile.write_text(makefile.read_text() + "\t@id -u > $(O)/user\n")
     argv = [*prefix, sys.executable, "-c", TOY_RUN, str(tests), str(open_folder), "none"]
 
-    ended = subprocess.run(argv, check=False, capture_output=True, text=True, env=without_isolation_of_tests())
+    ended = subprocess.run(
+        argv, check=False, capture_output=True, text=True, env=without_isolation_of_tests()
+    )
 
-    assert "measured: complete | built and booted WITHOUT isolation" in ended.stdout, ended.stdout + ended.stderr
+    assert "measured: complete | built and booted WITHOUT isolation" in ended.stdout, (
+        ended.stdout + ended.stderr
+    )
     (user,) = (open_folder / "cache" / "worktrees").glob("*/source/.cliffwatch/user")
     assert user.read_text().strip() not in ("", "0")
 

@@ -121,7 +121,9 @@ def asked() -> Iterator[Answers]:
         thread.join()
 
 
-@pytest.fixture(params=[pytest.param(True, marks=needs_groups, id="control group"), pytest.param(False, id="watcher")])
+@pytest.fixture(
+    params=[pytest.param(True, marks=needs_groups, id="control group"), pytest.param(False, id="watcher")]
+)
 def by_group(request: pytest.FixtureRequest) -> bool:
     """Who holds the sandbox to its limits."""
     return bool(request.param)
@@ -213,14 +215,19 @@ def blamed(failure: Failure | None, *words: str) -> None:
 
 @needs_namespaces
 def test_a_build_within_its_limits_is_left_alone(folder: Path, by_group: bool) -> None:
-    assert ended(folder, ["sh", "-c", "head -c 20M /dev/zero > some; echo built"], LIMITS, by_group=by_group) is None
+    assert (
+        ended(folder, ["sh", "-c", "head -c 20M /dev/zero > some; echo built"], LIMITS, by_group=by_group)
+        is None
+    )
 
 
 @needs_namespaces
 def test_a_fork_bomb_is_ended(folder: Path, by_group: bool) -> None:
     compiled(folder, "bomb", BOMB)
 
-    blamed(ended(folder, ["./bomb", str(folder)], FEW, by_group=by_group), "400 processes", "--limit processes=N")
+    blamed(
+        ended(folder, ["./bomb", str(folder)], FEW, by_group=by_group), "400 processes", "--limit processes=N"
+    )
 
 
 @needs_namespaces
@@ -228,7 +235,11 @@ def test_a_fork_bomb_is_ended(folder: Path, by_group: bool) -> None:
 def test_what_eats_the_memory_is_ended(folder: Path, source: str, by_group: bool) -> None:
     compiled(folder, "eater", source)
 
-    blamed(ended(folder, ["./eater", str(folder)], LIMITS, by_group=by_group), "400 MiB of memory", "--limit memory=")
+    blamed(
+        ended(folder, ["./eater", str(folder)], LIMITS, by_group=by_group),
+        "400 MiB of memory",
+        "--limit memory=",
+    )
 
 
 @needs_namespaces
@@ -425,19 +436,32 @@ def test_one_file_ends_at_its_limit(folder: Path, by_group: bool) -> None:
 def test_what_does_not_end_is_ended(folder: Path, by_group: bool) -> None:
     command = ["sh", "-c", "trap '' TERM; sleep 1000 & wait; sleep 1000", str(folder)]
 
-    blamed(ended(folder, command, replace(LIMITS, seconds=0.5), by_group=by_group), "did not end", "--limit hours=N")
+    blamed(
+        ended(folder, command, replace(LIMITS, seconds=0.5), by_group=by_group),
+        "did not end",
+        "--limit hours=N",
+    )
 
 
 @pytest.mark.parametrize(
     ("source", "reached"),
-    [pytest.param(BOMB, "400 processes", id="a bomb"), pytest.param(DAEMONS, "did not end", id="other sessions")],
+    [
+        pytest.param(BOMB, "400 processes", id="a bomb"),
+        pytest.param(DAEMONS, "did not end", id="other sessions"),
+    ],
 )
-def test_without_namespaces_all_are_ended_too(folder: Path, source: str, reached: str, by_group: bool) -> None:
+def test_without_namespaces_all_are_ended_too(
+    folder: Path, source: str, reached: str, by_group: bool
+) -> None:
     """`--isolation none`: no namespace's first process takes the others with it."""
     program = compiled(folder, "program", source)
 
     def none(folder: Path, command: list[str]) -> list[str]:
-        return command if user == os.geteuid() else ["setpriv", "--reuid", str(user), "--clear-groups", "--", *command]
+        return (
+            command
+            if user == os.geteuid()
+            else ["setpriv", "--reuid", str(user), "--clear-groups", "--", *command]
+        )
 
     for above in (folder, *folder.parents[:-2]):
         if above.stat().st_uid == os.geteuid():
@@ -449,7 +473,11 @@ def test_without_namespaces_all_are_ended_too(folder: Path, source: str, reached
 @needs_namespaces
 def test_a_tree_that_used_its_share_is_to_blame_whatever_others_use(folder: Path, by_group: bool) -> None:
     """Others write as much and more at the same time, on the same disk."""
-    writes = ["sh", "-c", "trap 'kill $!; wait; exit' TERM; head -c 1500M /dev/zero > others & wait; sleep 60 & wait"]
+    writes = [
+        "sh",
+        "-c",
+        "trap 'kill $!; wait; exit' TERM; head -c 1500M /dev/zero > others & wait; sleep 60 & wait",
+    ]
     others = subprocess.Popen(writes, cwd=folder.parent)
     try:
         command = ["sh", "-c", FILLER.format(path="."), str(folder)]
@@ -591,7 +619,10 @@ def test_a_disk_that_others_fill_is_not_the_trees_fault(folder: Path, by_group: 
 @needs_namespaces
 def test_memory_that_others_use_is_not_the_trees_fault(folder: Path, by_group: bool) -> None:
     failure = ended(
-        folder, ["sh", "-c", "sleep 1000; true", str(folder)], replace(LIMITS, spare_memory=1 << 60), by_group=by_group
+        folder,
+        ["sh", "-c", "sleep 1000; true", str(folder)],
+        replace(LIMITS, spare_memory=1 << 60),
+        by_group=by_group,
     )
 
     assert failure is not None

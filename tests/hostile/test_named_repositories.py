@@ -90,9 +90,7 @@ class Trap:
         self.folder = folder
         self.used = folder / "used"
         self.used.mkdir(parents=True)
-        names = (
-            "ssh fsmonitor pager askpass proxy alternates helper clean smudge diff diff-command textconv gpg alias pack"
-        )
+        names = "ssh fsmonitor pager askpass proxy alternates helper clean smudge diff diff-command textconv gpg alias pack"
         for name in (*names.split(), "instead", "upload-pack", "ext", *(f"hooks/{hook}" for hook in HOOKS)):
             self.program(folder / name)
         (folder / "attributes").write_text("* filter=trap diff=trap\n")
@@ -142,13 +140,17 @@ def opened(spec: Path | str, cache: Path) -> Tree:
     return tree
 
 
-def test_a_repository_with_traps_is_read_fetched_and_checked_out(repository: Path, trap: Trap, tmp_path: Path) -> None:
+def test_a_repository_with_traps_is_read_fetched_and_checked_out(
+    repository: Path, trap: Trap, tmp_path: Path
+) -> None:
     trap.set_in(repository / ".git")
     revision = opened(repository, tmp_path / "cache").resolve("HEAD")
 
     assert isinstance(revision, Revision), revision
     mirror = tmp_path / "cache" / "mirror.git"
-    assert check_out(mirror, revision, tmp_path / "source", tmp_path / "index", keep_free=".cliffwatch") is None
+    assert (
+        check_out(mirror, revision, tmp_path / "source", tmp_path / "index", keep_free=".cliffwatch") is None
+    )
     assert (tmp_path / "source" / "Makefile").read_bytes() == (repository / "Makefile").read_bytes()
     assert blob(mirror, revision, "Makefile") == (repository / "Makefile").read_text()
     assert "Makefile" in files_of(mirror, revision, "")
@@ -175,7 +177,9 @@ def test_what_a_partial_clone_lacks_is_fetched_from_nowhere(
     assert trap.sprung == []
 
 
-def test_a_file_url_of_a_hostile_repository_is_read_no_otherwise(repository: Path, trap: Trap, tmp_path: Path) -> None:
+def test_a_file_url_of_a_hostile_repository_is_read_no_otherwise(
+    repository: Path, trap: Trap, tmp_path: Path
+) -> None:
     lose(repository, "HEAD:Makefile")
     trap.set_in(repository / ".git", PARTIAL, "ssh://git@example.invalid/linux")
 

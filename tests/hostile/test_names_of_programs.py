@@ -29,7 +29,9 @@ def test_a_value_of_a_name_that_cannot_be_stored_costs_no_other(odd: Sample) -> 
     program = CaseOutcome(case=odd.case, status="failed", reason="refused")
     result = CaseResult(outcome=outcome, samples=(GOOD, odd), programs=(program,))
 
-    read = read_as(written(_samples(PLAN, PLAN.boots[0], {PLAN.boots[0].cases[0]: result}, "")), SamplesRecord)
+    read = read_as(
+        written(_samples(PLAN, PLAN.boots[0], {PLAN.boots[0].cases[0]: result}, "")), SamplesRecord
+    )
 
     assert isinstance(read, SamplesRecord)
     assert [(each.metric, each.unit) for each in read.samples] == [("throughput", "M ops/s")]

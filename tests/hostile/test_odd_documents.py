@@ -86,7 +86,13 @@ def test_an_odd_boot_is_refused(running: Any, path: tuple[str, ...]) -> None:
 
 @pytest.mark.parametrize(
     "path",
-    [("host", "cpu", "odd"), ("toolchain", "odd"), ("anything",), ("plan", "odd"), ("arms", "head", "failure", "odd")],
+    [
+        ("host", "cpu", "odd"),
+        ("toolchain", "odd"),
+        ("anything",),
+        ("plan", "odd"),
+        ("arms", "head", "failure", "odd"),
+    ],
 )
 def test_an_odd_record_is_refused(running: Any, path: tuple[str, ...]) -> None:
     run = run_of(boots=1, cases=1)
@@ -109,7 +115,15 @@ def test_what_a_host_says_of_itself_and_of_its_job_is_refused_where_it_is_odd(ru
         for value in ODD.values():
             refused(send(http, "POST", "/offers", {**offer, "about": {"doctor": MARK}}, value))
             refused(send(http, "POST", f"/leases/{work['lease']}/events", {"events": [event]}, value))
-            refused(send(http, "POST", f"/leases/{work['lease']}/complete", {"outcome": "done", "reason": MARK}, value))
+            refused(
+                send(
+                    http,
+                    "POST",
+                    f"/leases/{work['lease']}/complete",
+                    {"outcome": "done", "reason": MARK},
+                    value,
+                )
+            )
     pages_work(running, f"/jobs/{work['job']}", f"/api/v1/jobs/{work['job']}/events")
 
 
@@ -212,7 +226,13 @@ def test_what_a_terminal_would_obey_is_stored_as_text(running: Any) -> None:
         http.post(f"/api/v1/leases/{work['lease']}/events", json={"events": [event]}).raise_for_status()
         end = {"outcome": "kernel-failed", "reason": "\x1b[2J", "run": run.digest}
         http.post(f"/api/v1/leases/{work['lease']}/complete", json=end).raise_for_status()
-    for path in (f"/runs/{run.digest}", f"/runs/{run.digest}/boots/1", f"/jobs/{work['job']}/events", "/jobs", "/runs"):
+    for path in (
+        f"/runs/{run.digest}",
+        f"/runs/{run.digest}/boots/1",
+        f"/jobs/{work['job']}/events",
+        "/jobs",
+        "/runs",
+    ):
         shown = json.dumps(running.get(path), ensure_ascii=False)
         assert not {"\x1b", "\x9b", "\x07"} & set(shown), path
         assert "\\u001b" not in shown, path
@@ -233,7 +253,9 @@ def refuse_name(running: Any, name: str) -> None:
         refused(http.put(f"/api/v1/runs/{other.digest}", json=record_of(other)))
         refused(http.post("/api/v1/offers", json=offer))
         query = {"platform": "amd-rome", "mode": "walltime", "name": name}
-        refused(http.post("/api/v1/imports", params=query, content="x", headers={"Content-Type": "text/plain"}))
+        refused(
+            http.post("/api/v1/imports", params=query, content="x", headers={"Content-Type": "text/plain"})
+        )
 
 
 STORED = [
@@ -244,7 +266,10 @@ STORED = [
     {"modes": {"walltime": 1}, "doctor": ["a", 1]},
     {"modes": "walltime", "doctor": {"checks": "none"}},
     {"modes": None, "doctor": None},
-    {"modes": ["walltime"], "doctor": {"checks": [1, None, {"fixes": 5}, {"name": {}, "fixes": "x"}, {"mend": 5}]}},
+    {
+        "modes": ["walltime"],
+        "doctor": {"checks": [1, None, {"fixes": 5}, {"name": {}, "fixes": "x"}, {"mend": 5}]},
+    },
 ]
 
 
@@ -254,7 +279,9 @@ def test_an_odd_document_that_is_stored_breaks_no_page(running: Any, about: Any)
     run = run_of(boots=1, cases=1)
     work = running.lease(run)
     with running.service.transaction() as connection:
-        connection.execute("UPDATE host SET about = %s", [Jsonb(about if isinstance(about, dict) else {"a": about})])
+        connection.execute(
+            "UPDATE host SET about = %s", [Jsonb(about if isinstance(about, dict) else {"a": about})]
+        )
         connection.execute(
             "INSERT INTO event (job_id, lease_id, sequence, at, kind, data) VALUES (%s, %s, 7, now(), 'line', %s)",
             [work["job"], work["lease"], Jsonb({"text": about})],
@@ -278,7 +305,9 @@ VALUES: list[Any] = [None, True, 0, -1, 1.5, "", "x", [], {}, [[]], [None], {"":
 
 def paths(holder: Any, at: tuple[Any, ...] = ()) -> Any:
     """Where something lies in a document."""
-    items = holder.items() if isinstance(holder, dict) else enumerate(holder) if isinstance(holder, list) else ()
+    items = (
+        holder.items() if isinstance(holder, dict) else enumerate(holder) if isinstance(holder, list) else ()
+    )
     for name, value in items:
         yield (*at, name)
         yield from paths(value, (*at, name))
@@ -287,8 +316,15 @@ def paths(holder: Any, at: tuple[Any, ...] = ()) -> Any:
 def test_a_record_with_anything_anywhere_breaks_no_page(running: Any) -> None:
     """Each place of run.json holds each odd value in turn: what is taken can be read everywhere."""
     example = run_of(boots=1, cases=1)
-    example.record["left_out"] = [{**example.record["plan"]["cases"][0], "status": "unsupported", "reason": "x"}]
-    arm_of(example.record, "head")["failure"] = {"whose": "kernel", "message": "m", "next_step": "n", "evidence": "e"}
+    example.record["left_out"] = [
+        {**example.record["plan"]["cases"][0], "status": "unsupported", "reason": "x"}
+    ]
+    arm_of(example.record, "head")["failure"] = {
+        "whose": "kernel",
+        "message": "m",
+        "next_step": "n",
+        "evidence": "e",
+    }
     taken = 0
     with running.http("upload") as http:
         for number, where in enumerate(paths(example.record)):

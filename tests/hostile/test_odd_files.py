@@ -68,7 +68,14 @@ def test_a_pipe_in_a_result_directory_holds_up_no_comparison(tmp_path: Path, nam
         path.unlink()
         os.mkfifo(path)
 
-    argv = [sys.executable, "-m", "cliffwatch.command", "compare", str(tmp_path / "run"), str(tmp_path / "run")]
+    argv = [
+        sys.executable,
+        "-m",
+        "cliffwatch.command",
+        "compare",
+        str(tmp_path / "run"),
+        str(tmp_path / "run"),
+    ]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False)
 
     assert done.returncode in (0, 1, 2), done.stderr
@@ -78,11 +85,34 @@ def test_a_pipe_in_a_result_directory_holds_up_no_comparison(tmp_path: Path, nam
 
 @pytest.mark.parametrize(
     "pump",
-    ["\n", " ", "\r", "\t", ">", "[", "{", "=", "-", "0", "a", '"', "\x1b[", "Benchmark", "Iter   0 ", "--- FAIL: "],
+    [
+        "\n",
+        " ",
+        "\r",
+        "\t",
+        ">",
+        "[",
+        "{",
+        "=",
+        "-",
+        "0",
+        "a",
+        '"',
+        "\x1b[",
+        "Benchmark",
+        "Iter   0 ",
+        "--- FAIL: ",
+    ],
 )
 @pytest.mark.parametrize(
     "begin",
-    ["", "BenchmarkA 1 2 ns/op\n", "Setting up benchmark 'x'...\n", "From: a\nSubject: b\n\n", "file_name,prog_name\n"],
+    [
+        "",
+        "BenchmarkA 1 2 ns/op\n",
+        "Setting up benchmark 'x'...\n",
+        "From: a\nSubject: b\n\n",
+        "file_name,prog_name\n",
+    ],
 )
 def test_a_text_of_one_thing_is_parsed_at_once(begin: str, pump: str) -> None:
     began = time.thread_time()

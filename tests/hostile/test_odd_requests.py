@@ -94,7 +94,8 @@ def test_a_body_of_two_lengths_is_refused_and_nothing_after_it_is_answered(runni
     sent = TWO_LENGTHS
     if order == "encoding first":
         sent = sent.replace(
-            b"Content-Length: 5\r\nTransfer-Encoding: chunked", b"Transfer-Encoding: chunked\r\nContent-Length: 5"
+            b"Content-Length: 5\r\nTransfer-Encoding: chunked",
+            b"Transfer-Encoding: chunked\r\nContent-Length: 5",
         )
 
     said = spoken(running, sent)
@@ -105,7 +106,8 @@ def test_a_body_of_two_lengths_is_refused_and_nothing_after_it_is_answered(runni
 
 
 @pytest.mark.parametrize(
-    "path", ["/", "/healthz", "/readyz", "/metrics", "/runs", "/hosts", "/api/v1/runs", "/static/site.css", "/none"]
+    "path",
+    ["/", "/healthz", "/readyz", "/metrics", "/runs", "/hosts", "/api/v1/runs", "/static/site.css", "/none"],
 )
 def test_head_is_get_without_its_body(running: Any, path: str) -> None:
     with running.http(None) as http:

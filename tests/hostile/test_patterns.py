@@ -45,7 +45,9 @@ def slow_text(pattern: re.Pattern[Any], way: str) -> str | None:
                 break
         slowest.append((before, recipe))
     for _, recipe in sorted(slowest)[-2:]:
-        small, large = (min(seconds(pattern, way, text_of(pattern, *recipe, size)) for _ in range(2)) for size in LARGE)
+        small, large = (
+            min(seconds(pattern, way, text_of(pattern, *recipe, size)) for _ in range(2)) for size in LARGE
+        )
         if large > MOST_SECONDS or (large > 0.05 and large > 3 * small):
             return f"{LARGE[1]} characters of {recipe} take {large:.3f} s, half of it {small:.3f} s"
     return None

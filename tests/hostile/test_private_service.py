@@ -119,7 +119,9 @@ def test_a_cookie_from_before_sessions_were_kept_is_nobodys(running: Any) -> Non
         assert "Sign out" not in http.get("/").text
 
 
-@pytest.mark.parametrize("table", ["boot", "boot_document", "raw_output", "raw_piece", "columns", "series", "point"])
+@pytest.mark.parametrize(
+    "table", ["boot", "boot_document", "raw_output", "raw_piece", "columns", "series", "point"]
+)
 def test_the_application_changes_nothing_that_was_measured(running: Any, table: str) -> None:
     run = run_of(boots=1, cases=1)
     with running.http("upload") as http:
@@ -196,6 +198,10 @@ def test_a_first_start_bears_another_command_beside_it(tmp_path: Path) -> None:
     ended = [(each.communicate(timeout=300), each.returncode) for each in begun]
     assert [code for _, code in ended] == [0] * 4, ended
     listed = subprocess.run(
-        [COMMAND, "token", "list", "--data-dir", str(tmp_path)], env=env, capture_output=True, text=True, check=True
+        [COMMAND, "token", "list", "--data-dir", str(tmp_path)],
+        env=env,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert all(f"t{number} " in listed.stdout for number in range(4))

@@ -128,7 +128,9 @@ def test_what_somebody_uploads_does_not_answer_for_what_an_enrolled_host_measure
 def test_a_claimed_measurement_of_the_branch_is_nobodys_nearest_base(followed: Any) -> None:
     with followed.http("upload") as http:
         put_all(http, slower(host="desk-1"))
-        pull = run_of(boots=2, cases=1, base="pull", head="pull", parents={"pull": ["r1"]}, host="desk-2", seed=3)
+        pull = run_of(
+            boots=2, cases=1, base="pull", head="pull", parents={"pull": ["r1"]}, host="desk-2", seed=3
+        )
         put_all(http, pull)
         answer = http.get(f"/api/v1/comparisons/nearest...{commit_of('pull')}")
     assert answer.status_code == 404

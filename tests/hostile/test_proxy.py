@@ -64,7 +64,9 @@ def port(behind: Any, tmp_path: Path) -> Iterator[int]:
         text, count = re.subn(pattern, instead, text)
         assert count, pattern
     (tmp_path / "cliffwatch.conf").write_text(text)
-    (tmp_path / "nginx.conf").write_text(("user root;\n" if _is_root() else "") + MAIN.format(folder=tmp_path))
+    (tmp_path / "nginx.conf").write_text(
+        ("user root;\n" if _is_root() else "") + MAIN.format(folder=tmp_path)
+    )
     assert NGINX is not None
     with (tmp_path / "nginx.log").open("w") as log:
         process = subprocess.Popen([NGINX, "-c", str(tmp_path / "nginx.conf"), "-e", "stderr"], stderr=log)

@@ -41,12 +41,16 @@ def measured(repository: Path, folder: Path, trust: Trust, head: str, out: str) 
 
 @pytest.mark.parametrize("trust", ["local", "followed", "outside"])
 @pytest.mark.parametrize("file", ["Makefile", "arch/x86/Makefile", "Documentation/Makefile"])
-def test_no_tree_supplies_the_bench_of_another(repository: Path, tmp_path: Path, trust: Trust, file: str) -> None:
+def test_no_tree_supplies_the_bench_of_another(
+    repository: Path, tmp_path: Path, trust: Trust, file: str
+) -> None:
     """Both have the same benchmarks, and the one's top Makefile, or what it includes from anywhere, makes another bench of them."""
     makefile = (repository / "Makefile").read_text()
     clean = change(repository, "note", "1\n", "A note")
     if file == "Makefile":
-        planted = change(repository, "Makefile", makefile.replace("headers: ;", f"headers:\n{PLANT}"), "Plant a bench")
+        planted = change(
+            repository, "Makefile", makefile.replace("headers: ;", f"headers:\n{PLANT}"), "Plant a bench"
+        )
     else:
         (repository / file).parent.mkdir(parents=True)
         changed = makefile.replace("headers: ;", f"include {file}")
@@ -66,13 +70,17 @@ def test_no_tree_supplies_the_bench_of_another(repository: Path, tmp_path: Path,
         assert entries == {}
     else:
         assert PLANTED in entries[one.record.bench.digest]
-        if not file.startswith("Documentation"):  # trees of one trust share what is not known to steer the build
+        if not file.startswith(
+            "Documentation"
+        ):  # trees of one trust share what is not known to steer the build
             assert PLANTED not in entries[other.record.bench.digest]
 
 
 def test_what_strangers_build_is_found_by_no_other_run(repository: Path, tmp_path: Path) -> None:
     """The same tree once more is built once more."""
-    head = change(repository, "behaviour", (repository / "behaviour").read_text() + "\n", "Change what it does")
+    head = change(
+        repository, "behaviour", (repository / "behaviour").read_text() + "\n", "Change what it does"
+    )
     for out in ("one", "other"):
         _, lines = measured(repository, tmp_path, "outside", head, out)
 

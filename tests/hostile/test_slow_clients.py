@@ -177,7 +177,9 @@ def _archive(size: int) -> bytes:
 def _until_open(running: Any, addresses: list[Any]) -> None:
     """Waits until these connections are the open ones of the service."""
     began = time.monotonic()
-    while sorted(protocol.client for protocol in running.server.server_state.connections) != sorted(addresses):
+    while sorted(protocol.client for protocol in running.server.server_state.connections) != sorted(
+        addresses
+    ):
         assert time.monotonic() - began < 60
         time.sleep(0.01)
 
@@ -241,5 +243,9 @@ def _job(running: Any) -> str:
         "suites": ["local-storage"],
     }
     with running.http("upload") as http:
-        made = http.post("/api/v1/requests", json=asked, headers={"Idempotency-Key": "x"}).raise_for_status().json()
+        made = (
+            http.post("/api/v1/requests", json=asked, headers={"Idempotency-Key": "x"})
+            .raise_for_status()
+            .json()
+        )
     return str(made["jobs"][0]["job"])

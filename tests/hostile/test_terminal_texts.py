@@ -36,7 +36,9 @@ def test_a_console_shows_the_letters_alone(shown: RenderableType, colour: str | 
 
     text = written.getvalue()
     if colour:
-        text = "".join(part.partition("m")[2] if part[:1] == "[" else f"?{part}" for part in f"[m{text}".split("\x1b"))
+        text = "".join(
+            part.partition("m")[2] if part[:1] == "[" else f"?{part}" for part in f"[m{text}".split("\x1b")
+        )
     assert not SEEN & set(text), text
 
 
@@ -47,9 +49,13 @@ def hostile_files(folder: Path) -> list[list[str]]:
     (folder / "bench.txt").write_text(
         f"Setting up benchmark '{HOSTILE}'...\nIter   0 ( 19.0us): {HOSTILE}\nSummary: {HOSTILE}\n"
     )
-    (folder / "table.csv").write_text(f'suite,benchmark,metric,unit,value\n"{HOSTILE}","{HOSTILE}",m,"{HOSTILE}",1\n')
+    (folder / "table.csv").write_text(
+        f'suite,benchmark,metric,unit,value\n"{HOSTILE}","{HOSTILE}",m,"{HOSTILE}",1\n'
+    )
     (folder / "suites/odd").mkdir(parents=True)
-    (folder / "suites/odd/suite.toml").write_text(f"'{HOSTILE}' = 1\n".replace("\r", "").replace("\x1b", ""), "utf-8")
+    (folder / "suites/odd/suite.toml").write_text(
+        f"'{HOSTILE}' = 1\n".replace("\r", "").replace("\x1b", ""), "utf-8"
+    )
     names = ("go.txt", "bench.txt", "table.csv")
     return [
         *(["parse", str(folder / name)] for name in names),
@@ -64,7 +70,11 @@ def test_commands_show_the_letters_alone(tmp_path: Path) -> None:
     for words in hostile_files(tmp_path):
         argv = [sys.executable, "-m", "cliffwatch.command", *words]
         done = subprocess.run(
-            argv, capture_output=True, check=False, timeout=120, env={"LC_ALL": "C.UTF-8", "PATH": "/usr/bin:/bin"}
+            argv,
+            capture_output=True,
+            check=False,
+            timeout=120,
+            env={"LC_ALL": "C.UTF-8", "PATH": "/usr/bin:/bin"},
         )
         said = (done.stdout + done.stderr).decode(errors="replace")
         assert not SEEN & set(said), (words, said)

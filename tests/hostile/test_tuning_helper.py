@@ -79,7 +79,9 @@ def refused(line: bytes, root: Path, journal: Path) -> str:
     return str(json.loads(answers.getvalue())["refused"])
 
 
-def test_an_ordinary_user_tunes_by_the_helper_and_all_is_put_back(root: Path, journal: Path, helper: list[str]) -> None:
+def test_an_ordinary_user_tunes_by_the_helper_and_all_is_put_back(
+    root: Path, journal: Path, helper: list[str]
+) -> None:
     before, reported = contents(root), []
 
     with tuned_by_helper(helper, frozenset({1}), report=reported.append) as tuned:
@@ -102,7 +104,9 @@ def test_an_ordinary_user_tunes_by_the_helper_and_all_is_put_back(root: Path, jo
 def test_all_is_put_back_when_the_caller_is_killed(root: Path, journal: Path, helper: list[str]) -> None:
     before = contents(root)
 
-    caller = subprocess.run([sys.executable, "-c", CALLER, *helper], capture_output=True, text=True, check=False)
+    caller = subprocess.run(
+        [sys.executable, "-c", CALLER, *helper], capture_output=True, text=True, check=False
+    )
 
     assert (caller.returncode, caller.stdout) == (-signal.SIGKILL, "tuned\n")
     wait_until(lambda: not journal.exists())
@@ -180,7 +184,9 @@ def test_nothing_is_changed_where_the_journal_has_been_prepared(
     elif how == "pipe":
         os.mkfifo(journal)
     else:
-        journal.write_text(json.dumps({"format_version": 1, "boot_id": None, "pid": 1, "written": "", "entries": []}))
+        journal.write_text(
+            json.dumps({"format_version": 1, "boot_id": None, "pid": 1, "written": "", "entries": []})
+        )
         journal.chmod(0o666)
     before, answers = contents(root), io.BytesIO()
 
@@ -219,7 +225,10 @@ def test_only_what_was_asked_for_is_tuned(root: Path, journal: Path) -> None:
 def test_the_table_has_every_knob_of_a_run(root: Path) -> None:
     plan = tuning_plan(root, frozenset({1}))
 
-    assert {knob.name for knob in plan.knobs} == {*WANTED, "irq-affinity", "workqueues"} - {"irqbalance", "c-states"}
+    assert {knob.name for knob in plan.knobs} == {*WANTED, "irq-affinity", "workqueues"} - {
+        "irqbalance",
+        "c-states",
+    }
     assert all(KNOB_FILES.fullmatch(knob.path) for knob in plan.knobs)
     assert plan.services == SERVICES
 
@@ -231,7 +240,9 @@ def test_the_helper_is_one_file_that_reads_nothing_of_the_callers(tmp_path: Path
     trap.write_text("raise SystemExit('taken over')")
     env = {"PYTHONPATH": str(tmp_path), "PYTHONSTARTUP": str(trap), "PATH": "/usr/bin:/bin"}
 
-    done = subprocess.run([program, "--help"], cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [program, "--help"], cwd=tmp_path, env=env, capture_output=True, text=True, check=False
+    )
 
     assert program.read_bytes().startswith(b"#!/usr/bin/python3 -IS\n")
     assert program.stat().st_mode & 0o777 == 0o755
@@ -246,12 +257,15 @@ def test_the_installed_helper_refuses_in_words(tmp_path: Path) -> None:
 
     done = subprocess.run([program], input=b"/etc/shadow=x\n", capture_output=True, check=False)
 
-    assert json.loads(done.stdout) == {"refused": "'/etc/shadow=x' is no knob with a value that can be asked for"}
+    assert json.loads(done.stdout) == {
+        "refused": "'/etc/shadow=x' is no knob with a value that can be asked for"
+    }
 
 
 def test_sudo_lets_the_user_start_it_without_arguments_alone() -> None:
     assert any(
-        'bench ALL=(root) NOPASSWD: /usr/local/sbin/cliffwatch-tune ""' in line for line in lines_to_allow("bench")
+        'bench ALL=(root) NOPASSWD: /usr/local/sbin/cliffwatch-tune ""' in line
+        for line in lines_to_allow("bench")
     )
 
 

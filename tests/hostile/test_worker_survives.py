@@ -96,7 +96,9 @@ def do(service: Service, where: WorkerHost, spool: Path, *, jobs: int | None = N
         return before(service, path, content, key=key)
 
     service.post = post  # type: ignore[method-assign]
-    ended = work(service, where, Spool(spool), drain=drain, stop=threading.Event(), say=lines.append, idle=0, jobs=jobs)
+    ended = work(
+        service, where, Spool(spool), drain=drain, stop=threading.Event(), say=lines.append, idle=0, jobs=jobs
+    )
     assert ended is None or isinstance(ended, Failure)
     assert ended is None
     return lines
@@ -171,7 +173,12 @@ def test_a_job_that_was_put_aside_begins_anew_when_it_comes_again(
     ]
 
 
-FILES = ("run.json", "boots/001-base/boot.json", "boots/001-base/samples.json", "boots/001-base/environment.json")
+FILES = (
+    "run.json",
+    "boots/001-base/boot.json",
+    "boots/001-base/samples.json",
+    "boots/001-base/environment.json",
+)
 KINDS = {
     "link": lambda path, secret: path.symlink_to(secret),
     "dangling link": lambda path, secret: path.symlink_to(secret.with_name("none")),
@@ -225,11 +232,16 @@ def test_odd_folders_in_a_spooled_boot_are_not_sent_and_stop_nothing(tmp_path: P
 
 
 def test_a_job_that_the_service_names_oddly_is_failed_and_the_next_one_taken(tmp_path: Path) -> None:
-    service = Service(job("../../escape", lease="odd"), {"job": 7}, ["no job"], job("half", suites=None), job("good"))
+    service = Service(
+        job("../../escape", lease="odd"), {"job": 7}, ["no job"], job("half", suites=None), job("good")
+    )
     do(service, host(tmp_path), tmp_path / "spool")
 
     assert service.ended["odd"]["outcome"] == "host-failed"
-    assert service.ended["lease-half"]["reason"] == "this host cannot read the job: suites: Expected array, got null"
+    assert (
+        service.ended["lease-half"]["reason"]
+        == "this host cannot read the job: suites: Expected array, got null"
+    )
     assert service.ended["lease-good"]["outcome"] == "done"
     assert not (tmp_path.parent / "escape").exists()
 

@@ -10,13 +10,20 @@ CASE = CASES / "go-test-json-and-utf16"
 
 
 def event(package: str, output: str, test: str = "") -> str:
-    return json.dumps({"Action": "output", "Package": package, "Output": output} | ({"Test": test} if test else {}))
+    return json.dumps(
+        {"Action": "output", "Package": package, "Output": output} | ({"Test": test} if test else {})
+    )
 
 
 def test_go_test_as_json_is_what_go_test_prints() -> None:
     (row,) = compared(CASE / "base.json", CASE / "head.json")["comparisons"]
 
-    assert (row["benchmark"], row["metric"], row["n_base"], row["verdict"]) == ("Add", "ns/op", 6, "regression")
+    assert (row["benchmark"], row["metric"], row["n_base"], row["verdict"]) == (
+        "Add",
+        "ns/op",
+        6,
+        "regression",
+    )
     assert row["suite"] == "example.com/ring"
 
 
@@ -112,8 +119,12 @@ def test_what_google_benchmark_doubts_is_said() -> None:
 def test_both_sides_of_google_benchmark_compare_in_one_unit(tmp_path: Path) -> None:
     run = {"name": "BM_X", "run_type": "iteration"}
     files = [tmp_path / "base.json", tmp_path / "head.json"]
-    files[0].write_text(google(*({**run, "real_time": 1000.0 + each, "time_unit": "ns"} for each in range(8))))
-    files[1].write_text(google(*({**run, "real_time": 1.2 + each / 1e3, "time_unit": "us"} for each in range(8))))
+    files[0].write_text(
+        google(*({**run, "real_time": 1000.0 + each, "time_unit": "ns"} for each in range(8)))
+    )
+    files[1].write_text(
+        google(*({**run, "real_time": 1.2 + each / 1e3, "time_unit": "us"} for each in range(8)))
+    )
     (row,) = compared(*files)["comparisons"]
 
     assert (row["verdict"], row["better"], row["unit"]) == ("regression", "lower", "ns/op")
@@ -127,7 +138,9 @@ def test_a_benchmark_that_failed_on_one_side_is_failed_and_not_compared(tmp_path
     all_failed = {**run, "exit_codes": [1, 1]}
     sides = {
         "no device": (google(good), google(failed)),
-        "2 of its runs ended with an error": tuple(json.dumps({"results": [each]}) for each in (run, all_failed)),
+        "2 of its runs ended with an error": tuple(
+            json.dumps({"results": [each]}) for each in (run, all_failed)
+        ),
     }
     for why, texts in sides.items():
         files = [tmp_path / "base.json", tmp_path / "head.json"]
@@ -142,7 +155,13 @@ def test_a_benchmark_that_failed_on_one_side_is_failed_and_not_compared(tmp_path
 def test_hyperfine_is_read() -> None:
     found = read(CASE / "hyperfine.json")
     assert found.values == [("./bench trig-nop", "time", each, "s") for each in (1.2, 1.23, 1.26)]
-    result = {"command": "x", "mean": 1, "times": [1.0, 2.0, 3.0], "exit_codes": [0, 1, 0], "parameters": {"n": "4"}}
+    result = {
+        "command": "x",
+        "mean": 1,
+        "times": [1.0, 2.0, 3.0],
+        "exit_codes": [0, 1, 0],
+        "parameters": {"n": "4"},
+    }
     found = read(json.dumps({"results": [result, {"command": "y", "mean": 1.5, "median": 1.4}]}))
     assert found.of("time") == [("x/n=4", 1.0), ("x/n=4", 3.0), ("y", 1.4)]
     assert found.problems == [
@@ -173,14 +192,20 @@ def test_hyperfine_is_read() -> None:
         ('{"benchmarks": [{"runs": []}], "version": "1.0"}', "pyperf's JSON"),
         ('{"Title": "x", "HostEnvironmentInfo": {}, "Benchmarks": []}', "BenchmarkDotNet's JSON"),
         ('{"format": "cliffwatch-comparison", "format_version": 2}', "a report of Cliffwatch"),
-        ("Benchmark 1: sleep 1\n  Time (mean ± \u03c3):      1.002 s ±  0.001 s\n", "hyperfine's console output"),
+        (
+            "Benchmark 1: sleep 1\n  Time (mean ± \u03c3):      1.002 s ±  0.001 s\n",
+            "hyperfine's console output",
+        ),
         ("command,mean,stddev,median,user,system,min,max\nx,1,0,1,0,0,1,1\n", "hyperfine's CSV"),
         (
             "---\nBenchmark        Time             CPU   Iterations\n---\nBM_X   12.5 ns    12.4 ns   1000\n",
             "Google Benchmark's console output",
         ),
         ("name,iterations,real_time,cpu_time,time_unit,bytes_per_second\n", "Google Benchmark's CSV"),
-        ("goos\n      │  old.txt │     new.txt      │\n      │  sec/op  │  sec/op  vs base │\n", "benchstat's table"),
+        (
+            "goos\n      │  old.txt │     new.txt      │\n      │  sec/op  │  sec/op  vs base │\n",
+            "benchstat's table",
+        ),
     ],
 )
 def test_what_is_not_read_is_refused_by_its_name_with_the_way_out(document: str, name: str) -> None:

@@ -21,11 +21,15 @@ LINE = "BenchmarkX-8 1000 12.5 ns/op\n"
     ],
     ids=["bench", "Go", "veristat", "before veristat's header", "go test -json"],
 )
-def test_a_hundred_lines_of_a_kind_are_told_and_the_others_counted(before: str, foreign: str, after: str) -> None:
+def test_a_hundred_lines_of_a_kind_are_told_and_the_others_counted(
+    before: str, foreign: str, after: str
+) -> None:
     text = before + "".join(foreign.format(number=number) for number in range(5000)) + after
 
     problems = [each for each in parse_any(text).problems if each.lost is None]
-    kind = max({each.reason for each in problems}, key=lambda reason: sum(each.reason == reason for each in problems))
+    kind = max(
+        {each.reason for each in problems}, key=lambda reason: sum(each.reason == reason for each in problems)
+    )
     alike = [each for each in problems if each.reason == kind]
 
     assert len(alike) == 101
@@ -43,7 +47,10 @@ def test_nothing_is_counted_that_can_be_told(count: int, told: int) -> None:
 
 
 def test_kinds_without_end_are_counted_together() -> None:
-    text = "".join(f"libbpf: nothing {number}\n" for number in range(5000)) + "Iter   0 ( 12.000us): hits   49.123M/s\n"
+    text = (
+        "".join(f"libbpf: nothing {number}\n" for number in range(5000))
+        + "Iter   0 ( 12.000us): hits   49.123M/s\n"
+    )
 
     problems = [each for each in parse_any(text).problems if each.lost is None]
 

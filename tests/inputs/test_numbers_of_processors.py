@@ -24,7 +24,8 @@ def with_suffix(folder: Path, path: Path, suffix: str) -> Path:
 
 def rows(ended: Result) -> list[Any]:
     return [
-        [row["benchmark"], row["base"], row["head"], row["verdict"]] for row in json.loads(ended.stdout)["comparisons"]
+        [row["benchmark"], row["base"], row["head"], row["verdict"]]
+        for row in json.loads(ended.stdout)["comparisons"]
     ]
 
 

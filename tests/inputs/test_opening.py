@@ -63,12 +63,19 @@ def test_one_file_of_two_arms_comes_through_standard_input(tmp_path: Path) -> No
 
     whole = cliffwatch("compare", both, "--format", "json")
     assert rows(cliffwatch("compare", "-", "--format", "json", stdin=both.read_bytes())) == rows(whole)
-    assert rows(cliffwatch("compare", "--format", "json", "--", BASE, "-:head", stdin=both.read_bytes())) == expected()
+    assert (
+        rows(cliffwatch("compare", "--format", "json", "--", BASE, "-:head", stdin=both.read_bytes()))
+        == expected()
+    )
 
 
 @pytest.mark.parametrize("command", [("parse", "--json"), ("export", "--format", "csv"), ("export",)])
-def test_every_command_that_reads_takes_standard_input_and_pipes(tmp_path: Path, command: tuple[str, ...]) -> None:
-    named, piped = (cliffwatch(*command, each) for each in (BASE, fed(tmp_path / "base.txt", BASE.read_bytes())))
+def test_every_command_that_reads_takes_standard_input_and_pipes(
+    tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    named, piped = (
+        cliffwatch(*command, each) for each in (BASE, fed(tmp_path / "base.txt", BASE.read_bytes()))
+    )
     typed = cliffwatch(*command, "-", stdin=BASE.read_bytes())
 
     assert named.exit_code == piped.exit_code == typed.exit_code == 0

@@ -17,7 +17,9 @@ def output(rate: float, banner: str = "", per_producer: float | None = None) -> 
 
 def test_a_name_that_stands_only_where_it_started_is_the_name() -> None:
     rows = compared(CASE / "base.txt", CASE / "head.txt")["comparisons"]
-    hits = {row["benchmark"]: (round(row["base"]), round(row["head"])) for row in rows if row["metric"] == "hits"}
+    hits = {
+        row["benchmark"]: (round(row["base"]), round(row["head"])) for row in rows if row["metric"] == "hits"
+    }
 
     assert hits == {"count-global": (150, 150), "count-local": (149, 149), "trig-fentry": (40, 20)}
 
@@ -73,7 +75,16 @@ def test_words_about_bench_are_no_command(line: str) -> None:
 
 @pytest.mark.parametrize(
     "line",
-    ["Kernel: 6", "Date: 20240102", "Run: 3", "Boot: 2", "Subject: 10 entries", "CPU0: 5 MHz", "see line: 7", "a: b"],
+    [
+        "Kernel: 6",
+        "Date: 20240102",
+        "Run: 3",
+        "Boot: 2",
+        "Subject: 10 entries",
+        "CPU0: 5 MHz",
+        "see line: 7",
+        "a: b",
+    ],
 )
 def test_what_is_no_parameter_makes_no_other_case(line: str) -> None:
     assert labels_of(line) == {}
@@ -86,7 +97,9 @@ def test_labels_and_producers_keep_outputs_of_one_name_apart() -> None:
     assert read(labelled).of("hits") == [("x/entries=10", 5.0), ("x/entries=100", 4.0)]
     assert read(labelled).problems == []
 
-    swept = "".join(output(rate, "Benchmark 'x' started.\n", rate / count) for rate, count in ((5, 1), (8, 2), (12, 4)))
+    swept = "".join(
+        output(rate, "Benchmark 'x' started.\n", rate / count) for rate, count in ((5, 1), (8, 2), (12, 4))
+    )
     assert read(swept).of("hits") == [("x", 5.0), ("x/producers=2", 8.0), ("x/producers=4", 12.0)]
     assert read(swept).problems == []
 

@@ -19,7 +19,9 @@ DATA = Path(__file__).parents[1] / "data"
 FILES = sorted(
     path
     for path in DATA.rglob("*")
-    if path.is_file() and path.suffix in (".out", ".err", ".txt", ".csv", ".json") and path.stat().st_size < 1 << 18
+    if path.is_file()
+    and path.suffix in (".out", ".err", ".txt", ".csv", ".json")
+    and path.stat().st_size < 1 << 18
 )
 SIDES = sorted(folder for folder in (DATA / "inputs").iterdir() if list(folder.glob("base.*")))
 
@@ -87,12 +89,16 @@ WAYS: Mapping[str, Callable[[str], str]] = {
     ),
     "an attachment": multipart,
     "a mailbox": lambda text: f"From mboxrd@z Thu Jan  1 00:00:00 1970\n{in_mail(text)}",
-    "format=flowed": lambda text: in_mail(flowed(text), "Content-Type: text/plain; charset=utf-8; format=flowed"),
+    "format=flowed": lambda text: in_mail(
+        flowed(text), "Content-Type: text/plain; charset=utf-8; format=flowed"
+    ),
 }
 
 
 def measured(arm: Arm) -> list[object]:
-    return [(boot.index, boot.samples, [(each.case, each.status) for each in boot.outcomes]) for boot in arm.boots]
+    return [
+        (boot.index, boot.samples, [(each.case, each.status) for each in boot.outcomes]) for boot in arm.boots
+    ]
 
 
 def held(content: bytes) -> object:
@@ -102,7 +108,9 @@ def held(content: bytes) -> object:
     if not isinstance(imported, ImportedFile):
         return None
     about = (imported.notable, imported.stages, imported.one_run, imported.run)
-    return about, {name: (measured(arm), arm.mode, arm.platform, arm.assumed) for name, arm in imported.arms.items()}
+    return about, {
+        name: (measured(arm), arm.mode, arm.platform, arm.assumed) for name, arm in imported.arms.items()
+    }
 
 
 def id_of(path: Path) -> str:
@@ -141,7 +149,9 @@ def test_logs_and_mail_change_no_verdict(folder: Path, way: str, tmp_path: Path)
 
 
 def compared(*names: Path) -> list[object]:
-    ended = CliRunner().invoke(main, ["compare", *map(str, names), "--format", "json"], catch_exceptions=False)
+    ended = CliRunner().invoke(
+        main, ["compare", *map(str, names), "--format", "json"], catch_exceptions=False
+    )
     rows: list[object] = json.loads(ended.stdout)["comparisons"]
     assert rows
     return rows

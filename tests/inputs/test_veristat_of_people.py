@@ -50,7 +50,8 @@ def test_a_comparison_of_veristat_is_two_arms_with_its_mismatch() -> None:
     assert (insns["file-a/a"]["base"], insns["file-a/a"]["head"]) == (120, 150)
     assert (insns["file-a/a"]["verdict"], insns["file-b/c"]["verdict"]) == ("regression", "missing")
     assert any(
-        "comp" in each and "the verifier refuses file-b/b" in each for each in read(CASE / "comparison.csv").problems
+        "comp" in each and "the verifier refuses file-b/b" in each
+        for each in read(CASE / "comparison.csv").problems
     )
 
 
@@ -75,7 +76,10 @@ def test_so_is_its_table(tmp_path: object) -> None:
 def test_a_table_is_read_as_the_csv_is() -> None:
     found = read(CASE / "table.txt")
 
-    assert found.of("total_insns") == [("bpf_flow.bpf.o/flow_dissector_0", 1421.0), ("loop3.bpf.o/while_true", 5.0)]
+    assert found.of("total_insns") == [
+        ("bpf_flow.bpf.o/flow_dissector_0", 1421.0),
+        ("loop3.bpf.o/while_true", 5.0),
+    ]
     assert found.of("jited_size")[0] == ("bpf_flow.bpf.o/flow_dissector_0", 3611.0)
     assert found.problems == ["failed: the verifier refuses loop3.bpf.o/while_true"]
     assert read("".join(f"> {line}\n" for line in TABLE.splitlines())).values == found.values

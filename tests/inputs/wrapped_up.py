@@ -46,7 +46,9 @@ CONTAINERS: Mapping[str, Callable[[bytes], bytes]] = {
     "two zst in a row": halves(zstandard.compress),
     "tar.gz": lambda content: gzip.compress(tarred(content)),
     "zip of a tar.gz": lambda content: zipped(gzip.compress(tarred(content))),
-    "zst without its size": lambda content: zstandard.ZstdCompressor(write_content_size=False).compress(content),
+    "zst without its size": lambda content: zstandard.ZstdCompressor(write_content_size=False).compress(
+        content
+    ),
 }
 
 ENCODINGS: Mapping[str, Callable[[str], bytes]] = {

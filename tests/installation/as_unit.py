@@ -22,11 +22,34 @@ _BIND, _REC, _REMOUNT, _READ_ONLY = 4096, 16384, 32, 1
 _FLAGS = {"nosuid": 2, "nodev": 4, "noexec": 8, "noatime": 1024, "nodiratime": 2048, "relatime": 1 << 21}
 _DONE = {
     *("User", "Group", "NoNewPrivileges", "CapabilityBoundingSet", "AmbientCapabilities", "ProtectSystem"),
-    *("ReadWritePaths", "ProtectHome", "ProtectKernelModules", "ProtectHostname", "SystemCallFilter", "Environment"),
-    *("UMask", "LimitCORE", "StateDirectory", "CacheDirectory", "PrivateMounts", "SystemCallErrorNumber", "ExecStart"),
+    *(
+        "ReadWritePaths",
+        "ProtectHome",
+        "ProtectKernelModules",
+        "ProtectHostname",
+        "SystemCallFilter",
+        "Environment",
+    ),
+    *(
+        "UMask",
+        "LimitCORE",
+        "StateDirectory",
+        "CacheDirectory",
+        "PrivateMounts",
+        "SystemCallErrorNumber",
+        "ExecStart",
+    ),
 }
 _SYSTEMDS = {
-    *("Type", "Restart", "RestartSec", "RestartPreventExitStatus", "KillMode", "TimeoutStopSec", "SyslogIdentifier"),
+    *(
+        "Type",
+        "Restart",
+        "RestartSec",
+        "RestartPreventExitStatus",
+        "KillMode",
+        "TimeoutStopSec",
+        "SyslogIdentifier",
+    ),
     *("Delegate", "DelegateSubgroup", "OOMPolicy", "StateDirectoryMode", "CacheDirectoryMode", "KeyringMode"),
     *("RemoveIPC", "DevicePolicy", "RestrictSUIDSGID", "RestrictRealtime", "LockPersonality", "ProtectClock"),
     *("SystemCallArchitectures", "RestrictAddressFamilies"),
@@ -60,9 +83,13 @@ def mount(source: str, target: str, kind: str = "none", flags: int = 0, data: st
 
 def close_files(unit: Mapping[str, str], bound: Mapping[str, str], shown: Sequence[str]) -> None:
     """ProtectSystem=strict and ProtectHome=, with the unit's own folders and what is shown in their places."""
-    writable = [path for path in (word.lstrip("-") for word in unit["ReadWritePaths"].split()) if Path(path).exists()]
+    writable = [
+        path for path in (word.lstrip("-") for word in unit["ReadWritePaths"].split()) if Path(path).exists()
+    ]
     hidden = [path for path in map(Path, shown) if any(path.is_relative_to(folder) for folder in _HIDDEN)]
-    tops = [str(path) for path in hidden if not any(path != top and path.is_relative_to(top) for top in hidden)]
+    tops = [
+        str(path) for path in hidden if not any(path != top and path.is_relative_to(top) for top in hidden)
+    ]
     own = {path: path for path in (*writable, *tops)} | dict(bound)
     held = {path: os.open(source, os.O_PATH) for path, source in own.items()}
     for path in (*_HIDDEN, "/var/lib", "/var/cache"):

@@ -40,7 +40,12 @@ def install(token: Path, root: Path) -> Command:
             "root": str(root),
             **named,
         }
-        words = [word for name, value in options.items() if value for word in (f"--{name.replace('_', '-')}", value)]
+        words = [
+            word
+            for name, value in options.items()
+            if value
+            for word in (f"--{name.replace('_', '-')}", value)
+        ]
         return CliRunner().invoke(main, ["host", "install", *words, *more], catch_exceptions=False)
 
     return invoke
@@ -49,6 +54,8 @@ def install(token: Path, root: Path) -> Command:
 @pytest.fixture
 def remove(root: Path) -> Command:
     def invoke(*more: str) -> Result:
-        return CliRunner().invoke(main, ["host", "remove", "--root", str(root), *more], catch_exceptions=False)
+        return CliRunner().invoke(
+            main, ["host", "remove", "--root", str(root), *more], catch_exceptions=False
+        )
 
     return invoke

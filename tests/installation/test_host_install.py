@@ -53,7 +53,9 @@ def test_a_host_of_icount_runs_has_nothing_of_roots(install: Command, root: Path
 
 
 @pytest.mark.parametrize("mode", ["icount", "walltime"])
-def test_a_dry_run_shows_everything_and_writes_nothing(install: Command, root: Path, token: Path, mode: str) -> None:
+def test_a_dry_run_shows_everything_and_writes_nothing(
+    install: Command, root: Path, token: Path, mode: str
+) -> None:
     ended = install("--dry-run", mode=mode)
 
     assert ended.exit_code == 0
@@ -78,7 +80,8 @@ def _state(root: Path) -> dict[Path, tuple[int, ...]]:
     """What changes where something is written: reading a folder moves its time of access on some file systems."""
     found = {path: path.stat() for path in root.rglob("*")}
     return {
-        path: (at.st_ino, at.st_mode, at.st_uid, at.st_gid, at.st_size, at.st_mtime_ns) for path, at in found.items()
+        path: (at.st_ino, at.st_mode, at.st_uid, at.st_gid, at.st_size, at.st_mtime_ns)
+        for path, at in found.items()
     }
 
 
@@ -164,7 +167,10 @@ def test_a_dry_run_of_removing_removes_nothing(install: Command, remove: Command
 
     assert ended.exit_code == 0
     assert f"would remove {WORKER_UNIT}" in ended.output
-    assert "systemctl stop cliffwatch-doctor.timer cliffwatch-worker.service cliffwatch-doctor.service" in ended.output
+    assert (
+        "systemctl stop cliffwatch-doctor.timer cliffwatch-worker.service cliffwatch-doctor.service"
+        in ended.output
+    )
     assert files_of(root) == before
 
 
@@ -201,7 +207,8 @@ def test_the_helper_that_is_installed_is_the_one_that_the_doctor_writes(
 ) -> None:
     install()
     subprocess.run(
-        [sys.executable, "-m", "cliffwatch.command", "doctor", "--tuning-helper", str(tmp_path / "helper")], check=True
+        [sys.executable, "-m", "cliffwatch.command", "doctor", "--tuning-helper", str(tmp_path / "helper")],
+        check=True,
     )
 
     assert (root / "usr/local/sbin/cliffwatch-tune").read_bytes() == (tmp_path / "helper").read_bytes()
@@ -257,7 +264,9 @@ def test_where_a_host_does_not_fit_each_reason_is_given(
     assert all(failure.next_step for failure in found)
 
 
-def test_a_program_that_the_workers_user_does_not_get_to_is_refused(order: InstallationOrder, tmp_path: Path) -> None:
+def test_a_program_that_the_workers_user_does_not_get_to_is_refused(
+    order: InstallationOrder, tmp_path: Path
+) -> None:
     closed = tmp_path / "closed"
     closed.mkdir()
     (closed / "cliffwatch").write_text("#!/bin/sh\n")

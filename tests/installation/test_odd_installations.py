@@ -58,7 +58,9 @@ def test_what_no_unit_should_hold_is_refused(install: Command, root: Path, optio
         ("cw_\x07bell-rings\n", "holds is no token"),
     ],
 )
-def test_what_is_no_token_is_refused(install: Command, root: Path, token: Path, text: str, reason: str) -> None:
+def test_what_is_no_token_is_refused(
+    install: Command, root: Path, token: Path, text: str, reason: str
+) -> None:
     token.write_text(text)
 
     ended = install()
@@ -94,7 +96,9 @@ def test_everything_that_is_wrong_is_said_at_once(install: Command) -> None:
 def test_percent_signs_dollars_and_quotes_mean_nothing_in_a_unit(install: Command, root: Path) -> None:
     assert install(url="https://bench.example.org/a%20b/$HOME/'c'").exit_code == 0
 
-    line = next(line for line in (root / WORKER_UNIT.relative_to("/")).read_text().splitlines() if "--url" in line)
+    line = next(
+        line for line in (root / WORKER_UNIT.relative_to("/")).read_text().splitlines() if "--url" in line
+    )
     assert """--url "https://bench.example.org/a%%20b/$$HOME/'c'" --name""" in line
 
 
@@ -129,7 +133,9 @@ def in_place(root: Path, path: Path) -> Path:
 
 
 @pytest.mark.parametrize("path", list(PATHS), ids=lambda path: path.name)
-def test_a_link_in_a_files_place_is_neither_followed_nor_replaced(install: Command, root: Path, path: Path) -> None:
+def test_a_link_in_a_files_place_is_neither_followed_nor_replaced(
+    install: Command, root: Path, path: Path
+) -> None:
     precious = root.parent / "precious"
     precious.write_text("mine\n")
     in_place(root, path).symlink_to(precious)
@@ -161,7 +167,9 @@ def test_what_is_no_plain_file_is_left(install: Command, root: Path, kind: str) 
 
 
 @pytest.mark.parametrize("folder", ["etc/systemd", "var/lib/cliffwatch", "usr"])
-def test_a_link_on_the_way_is_not_followed(install: Command, remove: Command, root: Path, folder: str) -> None:
+def test_a_link_on_the_way_is_not_followed(
+    install: Command, remove: Command, root: Path, folder: str
+) -> None:
     elsewhere = root.parent / "elsewhere"
     elsewhere.mkdir()
     place = in_place(root, Path("/", folder))
@@ -201,7 +209,9 @@ def test_a_unit_that_somebody_wrote_by_hand_is_his(install: Command, remove: Com
 
 
 @pytest.mark.parametrize("path", ["/var/lib/cliffwatch-worker", "/var/cache/cliffwatch-worker"])
-def test_a_link_in_a_folders_place_is_not_emptied(install: Command, remove: Command, root: Path, path: str) -> None:
+def test_a_link_in_a_folders_place_is_not_emptied(
+    install: Command, remove: Command, root: Path, path: str
+) -> None:
     install()
     elsewhere = root.parent / "elsewhere"
     elsewhere.mkdir()

@@ -27,7 +27,9 @@ def started(root: Path, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, bool
     return calls
 
 
-def test_files_are_there_before_anything_is_started(install: Command, started: list[tuple[str, bool]]) -> None:
+def test_files_are_there_before_anything_is_started(
+    install: Command, started: list[tuple[str, bool]]
+) -> None:
     ended = install()
 
     assert started == [
@@ -41,7 +43,9 @@ def test_files_are_there_before_anything_is_started(install: Command, started: l
     assert "cliffwatch-worker.service is started" in ended.output
 
 
-def test_a_worker_is_not_restarted_where_nothing_changed(install: Command, started: list[tuple[str, bool]]) -> None:
+def test_a_worker_is_not_restarted_where_nothing_changed(
+    install: Command, started: list[tuple[str, bool]]
+) -> None:
     install()
     started.clear()
 
@@ -67,7 +71,11 @@ def test_the_worker_ends_before_its_files_go(
 
 
 def test_a_worker_that_cannot_be_stopped_keeps_its_files(
-    install: Command, remove: Command, started: list[tuple[str, bool]], root: Path, monkeypatch: pytest.MonkeyPatch
+    install: Command,
+    remove: Command,
+    started: list[tuple[str, bool]],
+    root: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     install()
     before = files_of(root)

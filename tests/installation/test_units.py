@@ -58,7 +58,9 @@ def version() -> int:
 def test_systemd_takes_every_line_of_a_unit(host: Path, unit: Path) -> None:
     ended = analyze("verify", "--man=no", below(host, unit))
 
-    said = [line for line in ended.stderr.splitlines() if version() >= 254 or "'DelegateSubgroup'" not in line]
+    said = [
+        line for line in ended.stderr.splitlines() if version() >= 254 or "'DelegateSubgroup'" not in line
+    ]
     assert (ended.returncode, said) == (0, [])
 
 
@@ -87,7 +89,9 @@ def test_systemd_makes_the_user(host: Path) -> None:
 
 
 def setting(unit: Path, name: str) -> str:
-    return next(line.partition("=")[2] for line in unit.read_text().splitlines() if line.startswith(f"{name}="))
+    return next(
+        line.partition("=")[2] for line in unit.read_text().splitlines() if line.startswith(f"{name}=")
+    )
 
 
 @pytest.mark.parametrize("mode", ["icount"], indirect=True)
@@ -109,6 +113,13 @@ def test_a_sandbox_is_made_with_the_system_calls_that_the_unit_allows(host: Path
 
 def within(words: str, argv: list[str]) -> "subprocess.CompletedProcess[str]":
     launcher = [sys.executable, str(Path(__file__).with_name("within_calls.py")), words]
-    nobody = ["setpriv", "--reuid=64750", "--regid=64750", "--clear-groups", "--bounding-set=-all", "--inh-caps=-all"]
+    nobody = [
+        "setpriv",
+        "--reuid=64750",
+        "--regid=64750",
+        "--clear-groups",
+        "--bounding-set=-all",
+        "--inh-caps=-all",
+    ]
     as_user = nobody if os.geteuid() == 0 else []
     return subprocess.run([*launcher, *as_user, *argv], capture_output=True, text=True, check=False)

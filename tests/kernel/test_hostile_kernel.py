@@ -20,8 +20,21 @@ def source() -> Path:
     return found[-1]
 
 
-def test_a_kernel_whose_build_tries_to_get_out_is_no_kernel_and_hurts_nothing(source: Path, tmp_path: Path) -> None:
-    argv = [str(CLIFFWATCH), "run", "--tree", str(source), "--base", "HEAD", "--head", "HEAD", "--patch", str(PATCH)]
+def test_a_kernel_whose_build_tries_to_get_out_is_no_kernel_and_hurts_nothing(
+    source: Path, tmp_path: Path
+) -> None:
+    argv = [
+        str(CLIFFWATCH),
+        "run",
+        "--tree",
+        str(source),
+        "--base",
+        "HEAD",
+        "--head",
+        "HEAD",
+        "--patch",
+        str(PATCH),
+    ]
     argv += ["--mode", "icount", "--boots", "1", "--suite", "bloom", "--out", str(tmp_path / "results")]
     core_pattern = Path("/proc/sys/kernel/core_pattern").read_text()
 
@@ -42,5 +55,8 @@ def test_a_kernel_whose_build_tries_to_get_out_is_no_kernel_and_hurts_nothing(so
 
 def _log() -> str:
     """The log of the failed build: worktrees are used again at once."""
-    logs = (path.read_text(errors="replace") for path in (Path.home() / ".cache/cliffwatch/failures").glob("*.log"))
+    logs = (
+        path.read_text(errors="replace")
+        for path in (Path.home() / ".cache/cliffwatch/failures").glob("*.log")
+    )
     return next(log for log in logs if "hostile: all was tried" in log)

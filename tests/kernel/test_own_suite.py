@@ -22,7 +22,18 @@ def run(out: Path, *words: str) -> list[dict[str, Any]]:
     found = sorted(Path("/usr/src").glob("linux-source-*.tar.*"))
     assert found, "there is no kernel source under /usr/src: tools/install-packages.sh source"
     leave_out_root()
-    argv = [str(CLIFFWATCH), "run", "--tree", str(found[-1]), "--base", "HEAD", "--head", "HEAD", "--mode", "icount"]
+    argv = [
+        str(CLIFFWATCH),
+        "run",
+        "--tree",
+        str(found[-1]),
+        "--base",
+        "HEAD",
+        "--head",
+        "HEAD",
+        "--mode",
+        "icount",
+    ]
     argv += ["--isolation", ISOLATION, "--out", str(out), "--format", "json", *words]
     ended = subprocess.run(argv, check=False, stdout=subprocess.PIPE, text=True)
     assert ended.returncode == 0, ended.stdout
@@ -42,7 +53,9 @@ def test_lookups_through_bpf_repeat_and_half_of_them_miss(tmp_path: Path) -> Non
 
 def test_a_lookup_in_a_per_cpu_map_pays_for_every_possible_cpu(tmp_path: Path) -> None:
     """Three guests a kernel, each of one CPU: two minutes where the kernel is in the cache."""
-    rows = run(tmp_path / "results", "--suite", str(ROOT / "examples" / "possible-cpus-suite"), "--boots", "1")
+    rows = run(
+        tmp_path / "results", "--suite", str(ROOT / "examples" / "possible-cpus-suite"), "--boots", "1"
+    )
 
     possible = {row["params"]["possible-cpus"]: row["head"] for row in rows if row["metric"] == "cpus"}
     assert possible == {"1": 1, "4": 4, "16": 16}
@@ -83,7 +96,15 @@ def test_a_map_that_a_branch_adds_is_measured_whatever_it_is_called(tmp_path: Pa
     patch = tmp_path / "map.patch"
     patch.write_text(renamed.replace("STRTAB", "WORD_TABLE"))
     rows = run(
-        tmp_path / "results", "--patch", str(patch), "--suite", "string-maps", "--profile", "smoke", "--boots", "1"
+        tmp_path / "results",
+        "--patch",
+        str(patch),
+        "--suite",
+        "string-maps",
+        "--profile",
+        "smoke",
+        "--boots",
+        "1",
     )
 
     added = {
@@ -95,11 +116,17 @@ def test_a_map_that_a_branch_adds_is_measured_whatever_it_is_called(tmp_path: Pa
     assert {added[operation, "length-prefixed-key"] for operation in operations} == {4 + 64}
     assert {added[operation, "insns/op"] > 500 for operation in operations} == {True}
     hashed = {
-        row["benchmark"]: row["head"] for row in rows if row["params"]["map"] == "hash" and row["metric"] == "insns/op"
+        row["benchmark"]: row["head"]
+        for row in rows
+        if row["params"]["map"] == "hash" and row["metric"] == "insns/op"
     }
     assert added["string-lookup", "insns/op"] != pytest.approx(hashed["string-lookup"], rel=0.01)
     output = next((tmp_path / "results").glob("boots/*-head/1/cases/*-string-lookup.out"))
-    said = {line for case in output.parent.glob("*-string-lookup.out") for line in case.read_text().splitlines()}
+    said = {
+        line for case in output.parent.glob("*-string-lookup.out") for line in case.read_text().splitlines()
+    }
     assert {"map-type: BPF_MAP_TYPE_WORD_TABLE", "key-layout: length-prefixed"} <= said
-    reasons = [case.read_text() for case in (tmp_path / "results").glob("boots/*-base/1/cases/*-string-lookup.err")]
+    reasons = [
+        case.read_text() for case in (tmp_path / "results").glob("boots/*-base/1/cases/*-string-lookup.err")
+    ]
     assert any("this kernel has no map type beyond those of linux 7.3" in reason for reason in reasons)

@@ -22,7 +22,14 @@ def test_the_planted_commit_of_four_is_named(tmp_path: Path) -> None:
     found = sorted(Path("/usr/src").glob("linux-source-*.tar.*"))
     assert found, "there is no kernel source under /usr/src: tools/install-packages.sh source"
     seed = int(os.environ.get("PLANTED_SEED") or random.SystemRandom().randrange(10**6))
-    argv = [sys.executable, str(ROOT / "tools/planted_history"), str(found[-1]), "--seed", str(seed), "--small"]
+    argv = [
+        sys.executable,
+        str(ROOT / "tools/planted_history"),
+        str(found[-1]),
+        "--seed",
+        str(seed),
+        "--small",
+    ]
     ended = subprocess.run(
         [*argv, "--bisect", "--out", str(tmp_path / "planted")], check=False, capture_output=True, text=True
     )

@@ -43,7 +43,18 @@ def source() -> Path:
 def results(package: Path, source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("prebuilt") / "results"
     argv = [str(CLIFFWATCH), "run", "--tree", str(source), "--base", "HEAD", "--kernel", str(package)]
-    argv += ["--mode", "icount", "--suite", "local-storage", "--profile", "smoke", "--boots", "2", "--out", str(out)]
+    argv += [
+        "--mode",
+        "icount",
+        "--suite",
+        "local-storage",
+        "--profile",
+        "smoke",
+        "--boots",
+        "2",
+        "--out",
+        str(out),
+    ]
     ended = subprocess.run(argv, check=False, stdout=subprocess.PIPE, text=True)
     assert ended.returncode == 0, ended.stdout
     return out

@@ -45,7 +45,18 @@ def source() -> Path:
 def results(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     leave_out_root()
     out = tmp_path_factory.mktemp("demo") / "results"
-    argv = [str(CLIFFWATCH), "run", "--tree", str(source), "--base", "HEAD", "--head", "HEAD", "--patch", str(PATCH)]
+    argv = [
+        str(CLIFFWATCH),
+        "run",
+        "--tree",
+        str(source),
+        "--base",
+        "HEAD",
+        "--head",
+        "HEAD",
+        "--patch",
+        str(PATCH),
+    ]
     argv += ["--isolation", ISOLATION]
     ended = subprocess.run(
         [*argv, "--mode", "icount", "--out", str(out)], check=False, stdout=subprocess.PIPE, text=True
@@ -61,7 +72,9 @@ def rows(results: Path) -> dict[str, dict[str, object]]:
     argv = [str(CLIFFWATCH), "compare", str(results), "--format", "json"]
     text = subprocess.run(argv, check=True, stdout=subprocess.PIPE, text=True).stdout
     compared = json.loads(text)["comparisons"]
-    return {f"{row['benchmark']}/{list(row['params'].values())[-1]}": row for row in compared if row["primary"]}
+    return {
+        f"{row['benchmark']}/{list(row['params'].values())[-1]}": row for row in compared if row["primary"]
+    }
 
 
 def test_a_lookup_out_of_line_costs_four_to_six_per_cent(results: Path) -> None:
@@ -74,7 +87,9 @@ def test_a_lookup_out_of_line_costs_four_to_six_per_cent(results: Path) -> None:
 def functions(results: Path) -> dict[str, dict[str, object]]:
     argv = [str(CLIFFWATCH), "compare", str(results), "--format", "json"]
     document = json.loads(subprocess.run(argv, check=True, stdout=subprocess.PIPE, text=True).stdout)
-    return {f"{each['benchmark']}/{list(each['params'].values())[-1]}": each for each in document["functions"]}
+    return {
+        f"{each['benchmark']}/{list(each['params'].values())[-1]}": each for each in document["functions"]
+    }
 
 
 def test_the_function_that_went_out_of_line_is_named_first(results: Path) -> None:
@@ -84,7 +99,11 @@ def test_the_function_that_went_out_of_line_is_named_first(results: Path) -> Non
     assert len(explained) == 5, "each case that changed, and no control"
     for name, each in explained.items():
         first = each["functions"][0]  # type: ignore[index]
-        assert (first["name"], first["object"], first["base"]) == ("bpf_local_storage_lookup", "kernel", 0.0), name
+        assert (first["name"], first["object"], first["base"]) == (
+            "bpf_local_storage_lookup",
+            "kernel",
+            0.0,
+        ), name
         measured = float(str(each["head"])) - float(str(each["base"]))
         assert float(str(each["summed"])) == pytest.approx(measured, rel=0.02), name
         assert each["explained"] is True
@@ -121,14 +140,20 @@ def test_user_space_is_counted_by_its_objects(results: Path) -> None:
             user = {each["name"]: count for each, count in counted if each["object"] == "user"}
             assert {"bench", "libc.so.6"} <= user.keys(), (path, case["benchmark"], user)
             unnamed = sum(user.get(name, 0) for name in ("programs", "shared libraries"))
-            assert unnamed <= (0 if for_each_process else sum(user.values()) / 3), (path, case["benchmark"], user)
+            assert unnamed <= (0 if for_each_process else sum(user.values()) / 3), (
+                path,
+                case["benchmark"],
+                user,
+            )
 
 
 def test_a_case_executes_the_same_code_where_it_executes_no_function_that_differs(results: Path) -> None:
     """The control does with gcc 12; gcc 14 pads a function of its set-up otherwise, since others moved."""
     record = json.loads((results / "run.json").read_text())
     kernels = [default_cache() / "kernels" / arm["facts"]["kernel"] for arm in record["arms"]]
-    base, head = (function_digests(kernel, default_cache(), Sandbox(level="none", user=None)) for kernel in kernels)
+    base, head = (
+        function_digests(kernel, default_cache(), Sandbox(level="none", user=None)) for kernel in kernels
+    )
     assert not isinstance(base, str)
     assert not isinstance(head, str)
     executed = executed_by_case(results)
@@ -167,7 +192,11 @@ def test_the_control_does_not_move(results: Path) -> None:
 
 def test_another_user_of_the_host_measures_the_same(results: Path) -> None:
     """Each has built his own kernels, in a cache of his own, and nothing of his guests is the other's."""
-    others = [path for path in KEPT.iterdir() if path.name != getpass.getuser() and any(path.iterdir())] if KEPT else []
+    others = (
+        [path for path in KEPT.iterdir() if path.name != getpass.getuser() and any(path.iterdir())]
+        if KEPT
+        else []
+    )
     if not others:
         pytest.skip(
             "no other user's results to compare with: REAL_KERNEL_RESULTS names no folder that has some (.ci/run does)"
@@ -215,7 +244,9 @@ def test_benchstat_reads_what_is_exported(results: Path, tmp_path: Path) -> None
     benchstat = shutil.which("benchstat") or shutil.which("benchstat", path=str(Path(sys.executable).parent))
     if benchstat is None:
         pytest.skip("benchstat is not installed: make test-programs")
-    exported = subprocess.run([str(CLIFFWATCH), "export", str(results)], check=True, stdout=subprocess.PIPE).stdout
+    exported = subprocess.run(
+        [str(CLIFFWATCH), "export", str(results)], check=True, stdout=subprocess.PIPE
+    ).stdout
     (tmp_path / "run.txt").write_bytes(exported)
 
     argv = [benchstat, "-col", "arm", str(tmp_path / "run.txt")]

@@ -38,10 +38,20 @@ def test_a_push_of_a_real_kernel_is_measured_and_reported(tree: Path, tmp_path: 
         "name": "linux",
         "owner": {"login": "kernel"},
     }
-    event: dict[str, Any] = {"ref": "refs/heads/master", "before": base, "after": head, "repository": repository}
+    event: dict[str, Any] = {
+        "ref": "refs/heads/master",
+        "before": base,
+        "after": head,
+        "repository": repository,
+    }
 
     acted = act(
-        tree, "push", event, tmp_path, ROOT / "tests/workflows/own_kernels_command.py", cache=default_cache().parent
+        tree,
+        "push",
+        event,
+        tmp_path,
+        ROOT / "tests/workflows/own_kernels_command.py",
+        cache=default_cache().parent,
     )
 
     assert acted.status == 0, acted.log[-4000:]

@@ -52,16 +52,18 @@ def test_such_a_line_without_a_benchmark_is_skipped_and_said() -> None:
 
 
 def test_the_warm_up_of_a_pasted_output_is_the_one_that_makes_its_summary() -> None:
-    text = HITS.replace("Iter   1 (  0.000us): hits    5.900M/s", "Iter   1 (  0.000us): hits    9.000M/s").replace(
-        "hits    6.000 ± 0.141M/s", "hits    6.100 ± 0.000M/s"
-    )
+    text = HITS.replace(
+        "Iter   1 (  0.000us): hits    5.900M/s", "Iter   1 (  0.000us): hits    9.000M/s"
+    ).replace("hits    6.000 ± 0.141M/s", "hits    6.100 ± 0.000M/s")
 
     assert parse_bench(text).samples[0].readings == (6.1,)
 
 
 def test_trees_before_5_16_print_no_total() -> None:
     text = HITS.replace(", total operations    1.000M/s", "").replace(", total operations    5.900M/s", "")
-    text = text.replace(", total operations    6.100M/s", "").replace(", total operations    6.000 ± 0.141M/s", "")
+    text = text.replace(", total operations    6.100M/s", "").replace(
+        ", total operations    6.000 ± 0.141M/s", ""
+    )
     parsed = parse_bench(text)
 
     assert "total" not in values(parsed)
@@ -304,7 +306,10 @@ def test_a_benchmark_that_nobody_knows_is_read_by_its_lines() -> None:
 def test_several_runs_in_one_text_stay_apart() -> None:
     parsed = parse_bench(HITS + HITS.replace("trig-fentry", "trig-fexit"))
 
-    assert [each.case.benchmark for each in parsed.samples if each.metric == "hits"] == ["trig-fentry", "trig-fexit"]
+    assert [each.case.benchmark for each in parsed.samples if each.metric == "hits"] == [
+        "trig-fentry",
+        "trig-fexit",
+    ]
 
 
 def test_a_line_of_no_known_kind_is_reported_with_its_number() -> None:

@@ -27,7 +27,9 @@ def problems(parsed: Parsed) -> list[tuple[int, str, str]]:
 
 
 def test_readings_after_a_summary_are_another_run() -> None:
-    parsed = parse_bench(hits(0, 1) + hits(1, 5) + summary(5) + hits(0, 1) + hits(1, 7) + summary(7), benchmark="x")
+    parsed = parse_bench(
+        hits(0, 1) + hits(1, 5) + summary(5) + hits(0, 1) + hits(1, 7) + summary(7), benchmark="x"
+    )
 
     assert named(parsed) == [("x", 5.0), ("x", 7.0)]
     assert parsed.problems == ()
@@ -50,7 +52,9 @@ def test_a_doubt_belongs_to_the_run_before_it() -> None:
 
 
 def test_a_failure_belongs_to_the_run_before_it() -> None:
-    parsed = parse_bench(hits(0, 1) + hits(1, 5) + summary(5) + "No timing samples collected.\n", benchmark="x")
+    parsed = parse_bench(
+        hits(0, 1) + hits(1, 5) + summary(5) + "No timing samples collected.\n", benchmark="x"
+    )
 
     assert named(parsed) == [("x", 5.0)]
     assert parsed.problems == ()
@@ -76,7 +80,10 @@ def test_standard_error_is_of_the_last_run() -> None:
         "Setting up benchmark 'y'...\nSetting up benchmark 'z'...\n", stderr="other words\nlibbpf: no BTF\n"
     )
 
-    assert [reason for _, _, reason in problems(parsed)] == ["failed: it ended without a result", "failed: no BTF"]
+    assert [reason for _, _, reason in problems(parsed)] == [
+        "failed: it ended without a result",
+        "failed: no BTF",
+    ]
 
 
 def test_a_cut_output_is_named_with_its_first_line() -> None:
@@ -106,12 +113,22 @@ def test_memory_is_compared_as_it_is_and_rates_by_true_seconds() -> None:
     )
 
     assert parse_bench(text.format(memory="2.00", rate="15.00"), warmup=1).problems == ()
-    assert "Summary says 10 where" in parse_bench(text.format(memory="2.00", rate="10.00"), warmup=1).problems[0].reason
-    assert "Summary says 2 where" in parse_bench(text.format(memory="3.00", rate="15.00"), warmup=1).problems[0].reason
+    assert (
+        "Summary says 10 where"
+        in parse_bench(text.format(memory="2.00", rate="10.00"), warmup=1).problems[0].reason
+    )
+    assert (
+        "Summary says 2 where"
+        in parse_bench(text.format(memory="3.00", rate="15.00"), warmup=1).problems[0].reason
+    )
 
 
-@pytest.mark.parametrize(("warmup", "samples"), [(0, (1.0, 5.0, 7.0)), (1, (5.0, 7.0)), (3, (7.0,)), (9, (7.0,))])
-def test_the_warm_up_of_a_run_leaves_at_least_its_last_reading(warmup: int, samples: tuple[float, ...]) -> None:
+@pytest.mark.parametrize(
+    ("warmup", "samples"), [(0, (1.0, 5.0, 7.0)), (1, (5.0, 7.0)), (3, (7.0,)), (9, (7.0,))]
+)
+def test_the_warm_up_of_a_run_leaves_at_least_its_last_reading(
+    warmup: int, samples: tuple[float, ...]
+) -> None:
     parsed = parse_bench(hits(0, 1) + hits(1, 5) + hits(2, 7) + summary(6), warmup=warmup)
 
     assert parsed.samples[0].readings == samples
@@ -134,7 +151,9 @@ def test_a_reading_that_is_no_number_does_not_choose_the_warm_up() -> None:
 
 
 def test_the_suite_that_is_given_is_that_of_the_samples() -> None:
-    assert {each.case.suite for each in parse_bench(hits(0, 1) + hits(1, 5) + summary(5), suite="s").samples} == {"s"}
+    assert {
+        each.case.suite for each in parse_bench(hits(0, 1) + hits(1, 5) + summary(5), suite="s").samples
+    } == {"s"}
 
 
 def test_what_is_no_number_is_named_with_the_line_of_the_summary() -> None:

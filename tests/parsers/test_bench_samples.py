@@ -17,7 +17,9 @@ OUTPUTS = sorted(SAMPLES.glob("*.out"))
 FAILED = "local-storage-create"
 
 
-@pytest.mark.parametrize("path", [path for path in OUTPUTS if path.stem != FAILED], ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path", [path for path in OUTPUTS if path.stem != FAILED], ids=lambda path: path.stem
+)
 def test_a_real_output_has_values_and_no_problem(path: Path) -> None:
     parsed = parse_bench(path.read_text())
 
@@ -41,7 +43,9 @@ def test_a_failure_is_reported_with_libbpfs_reason() -> None:
     parsed = parse_bench((SAMPLES / f"{FAILED}.out").read_text(), stderr=stderr)
 
     assert parsed.samples == ()
-    reason = "failed: prog 'socket_post_create': failed to find kernel BTF type ID of 'socket_post_create': -3"
+    reason = (
+        "failed: prog 'socket_post_create': failed to find kernel BTF type ID of 'socket_post_create': -3"
+    )
     assert [problem.reason for problem in parsed.problems] == [reason]
     assert [problem.reason for problem in parse_any(stderr).problems] == [reason]
 
@@ -49,7 +53,12 @@ def test_a_failure_is_reported_with_libbpfs_reason() -> None:
 def test_the_values_of_all_samples_are_those_that_were_looked_at() -> None:
     rows = {
         path.stem: [
-            {"metric": each.metric, "unit": each.unit, "value": round(each.value, 6), "samples": list(each.readings)}
+            {
+                "metric": each.metric,
+                "unit": each.unit,
+                "value": round(each.value, 6),
+                "samples": list(each.readings),
+            }
             for each in parse_bench(path.read_text()).samples
         ]
         for path in OUTPUTS

@@ -13,12 +13,16 @@ from cliffwatch.samples import Boot
 
 names = st.sampled_from(["A", "A/size=4-8", "B-16", "BPF/bench=get/n=1-1", "BPF/bench=%67et/n=1-1", "", "C"])
 numbers = st.one_of(
-    st.sampled_from(["1", "0", "007", "5.", ".5", "1.50", "-2.5", "1e3", "1.25e-07", "1_000", "+Inf", "nan", "five"]),
+    st.sampled_from(
+        ["1", "0", "007", "5.", ".5", "1.50", "-2.5", "1e3", "1.25e-07", "1_000", "+Inf", "nan", "five"]
+    ),
     st.decimals(min_value=0, max_value=10**6, places=3).map(str),
 )
 units = st.sampled_from(["ns/op", "B/op", "allocs/op", "MB/s", "hits-Mops/s", "bpf_ns/op"])
 results = st.builds(
-    lambda name, count, pairs, blank: f"Benchmark{name}{blank}{count}{blank}{blank.join(f'{a} {b}' for a, b in pairs)}",
+    lambda name, count, pairs, blank: (
+        f"Benchmark{name}{blank}{count}{blank}{blank.join(f'{a} {b}' for a, b in pairs)}"
+    ),
     names,
     st.sampled_from(["1", "100", "x"]),
     st.lists(st.tuples(numbers, units), min_size=1, max_size=3),
@@ -58,7 +62,9 @@ def test_whatever_the_text_every_value_is_a_number(text: str) -> None:
 
 
 def test_a_plain_file_becomes_columns() -> None:
-    parsed = parse_go_bench("goos: linux\nBenchmarkA-8 1 2.50 ns/op 3 B/op\nBenchmarkA-8 1 2.5 ns/op 4 B/op\nPASS\n")
+    parsed = parse_go_bench(
+        "goos: linux\nBenchmarkA-8 1 2.50 ns/op 3 B/op\nBenchmarkA-8 1 2.5 ns/op 4 B/op\nPASS\n"
+    )
 
     assert isinstance(parsed.found, SampleTable)
     assert parsed.found.values.tolist() == [2.5, 2.5, 3.0, 4.0]

@@ -217,7 +217,9 @@ def test_each_scenario_of_the_timing_library_is_a_case() -> None:
         line.format("hit", "82.50", "83.90") + line.format("miss", "90.50", "91.25"), params={"a": "1"}
     )
 
-    assert [(each.metric, dict(each.case.params), each.value, each.resolution) for each in parsed.samples] == [
+    assert [
+        (each.metric, dict(each.case.params), each.value, each.resolution) for each in parsed.samples
+    ] == [
         ("latency", {"a": "1", "scenario": "hit"}, 82.5, 0.01),
         ("latency-p99", {"a": "1", "scenario": "hit"}, 83.9, 0.01),
         ("latency", {"a": "1", "scenario": "miss"}, 90.5, 0.01),
@@ -238,11 +240,15 @@ def test_medians_for_people_alone_are_read_too() -> None:
 def test_errors_beside_a_result_make_it_doubtful(counts: str) -> None:
     parsed = parse_bench(f"{SUMMARIES['local-storage-create'][0]}\nsocket() {counts}\n", benchmark="x")
 
-    assert [problem.reason for problem in parsed.problems] == [f"doubtful: errors while it ran: socket() {counts}"]
+    assert [problem.reason for problem in parsed.problems] == [
+        f"doubtful: errors while it ran: socket() {counts}"
+    ]
 
 
 def test_no_errors_beside_a_result_are_no_problem() -> None:
-    parsed = parse_bench(f"{SUMMARIES['local-storage-create'][0]}\nsocket() errors 0 create_errs 0\n", benchmark="x")
+    parsed = parse_bench(
+        f"{SUMMARIES['local-storage-create'][0]}\nsocket() errors 0 create_errs 0\n", benchmark="x"
+    )
 
     assert parsed.problems == ()
 
@@ -250,7 +256,9 @@ def test_no_errors_beside_a_result_are_no_problem() -> None:
 def test_zero_operations_come_with_the_reason_that_standard_error_gives() -> None:
     zero = "Summary: hits 0.000 ± 0.000M/s ( 0.000M/prod), drops 0.000 ± 0.000M/s"
 
-    assert [problem.reason for problem in parse_bench(zero).problems] == ["failed: zero operations, so nothing ran"]
+    assert [problem.reason for problem in parse_bench(zero).problems] == [
+        "failed: zero operations, so nothing ran"
+    ]
     assert [problem.reason for problem in parse_bench(zero, stderr="libbpf: no BTF\n").problems] == [
         "failed: zero operations, so nothing ran (no BTF)"
     ]
@@ -259,7 +267,9 @@ def test_zero_operations_come_with_the_reason_that_standard_error_gives() -> Non
 def test_a_failure_does_not_change_the_kind_of_a_run() -> None:
     lines = "nop: median 82.50 ns/op, stddev 0.40, p99 83.90 (200 samples)\nNo timing samples collected.\n"
 
-    assert [problem.reason for problem in parse_bench(lines).problems] == ["failed: No timing samples collected."]
+    assert [problem.reason for problem in parse_bench(lines).problems] == [
+        "failed: No timing samples collected."
+    ]
     assert [problem.reason for problem in parse_bench("No timing samples collected.\n" * 2).problems] == [
         "failed: No timing samples collected."
     ]

@@ -71,7 +71,12 @@ def test_what_is_exported_comes_back(benchmark: str, params: dict[str, str], val
 
 
 def test_metrics_and_units_survive_the_way_through_the_format() -> None:
-    for metric, unit in (("hits", "M ops/s"), ("latency-p99", "ns/op"), ("memory", "MiB"), ("bpf_ns/op", "ns/op")):
+    for metric, unit in (
+        ("hits", "M ops/s"),
+        ("latency-p99", "ns/op"),
+        ("memory", "MiB"),
+        ("bpf_ns/op", "ns/op"),
+    ):
         assert metric_of(unit_of(metric, unit)) == (metric, unit)
 
 
@@ -95,10 +100,17 @@ def test_veristat_gives_a_metric_a_column_and_tells_programs_that_fail() -> None
 
 
 def test_bencher_measures_are_values_with_their_bounds() -> None:
-    text = json.dumps({"adapter::rust": {"latency": {"value": 88.0, "lower_value": 87.0, "upper_value": 89.5}}})
+    text = json.dumps(
+        {"adapter::rust": {"latency": {"value": 88.0, "lower_value": 87.0, "upper_value": 89.5}}}
+    )
     (sample,) = parse_bencher(text).samples
 
-    assert (sample.case.benchmark, sample.metric, sample.unit, sample.value) == ("adapter::rust", "latency", "ns", 88.0)
+    assert (sample.case.benchmark, sample.metric, sample.unit, sample.value) == (
+        "adapter::rust",
+        "latency",
+        "ns",
+        88.0,
+    )
     assert sample.readings == (87.0, 89.5)
 
 
@@ -123,7 +135,13 @@ def test_names_of_other_programs_are_one_line(text: str) -> None:
 
 
 def test_hostile_json_is_a_problem_and_no_crash() -> None:
-    for text in ("{" * 100_000, '{"a": {"b": {"value": NaN}}}', '{"a": {"b": {"value": 1e999}}}', '{"a": []}', "{1}"):
+    for text in (
+        "{" * 100_000,
+        '{"a": {"b": {"value": NaN}}}',
+        '{"a": {"b": {"value": 1e999}}}',
+        '{"a": []}',
+        "{1}",
+    ):
         parsed = parse_any(text)
 
         assert parsed.samples == ()
@@ -133,7 +151,9 @@ def test_hostile_json_is_a_problem_and_no_crash() -> None:
 def test_the_format_is_recognised_by_the_content() -> None:
     assert parse_any(CILIUM).samples[0].metric == "ns/op"
     assert parse_any(VERISTAT).samples[0].case.suite == "veristat"
-    assert parse_any("".join(f"> {line}\n" for line in CILIUM.splitlines())).samples == parse_any(CILIUM).samples
+    assert (
+        parse_any("".join(f"> {line}\n" for line in CILIUM.splitlines())).samples == parse_any(CILIUM).samples
+    )
 
 
 def test_unit_lines_say_what_may_be_assumed_of_a_metric() -> None:

@@ -26,7 +26,9 @@ def test_a_warning_is_recognised_with_the_case_that_was_running() -> None:
 
 
 def test_a_panic_is_distinguished_from_a_warning() -> None:
-    (splat,) = find_splats("[    1.5] Kernel panic - not syncing: VFS: Unable to mount root fs on unknown-block(0,0)\n")
+    (splat,) = find_splats(
+        "[    1.5] Kernel panic - not syncing: VFS: Unable to mount root fs on unknown-block(0,0)\n"
+    )
 
     assert splat.panic
     assert splat.case is None

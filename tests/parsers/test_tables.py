@@ -112,7 +112,9 @@ def test_a_cell_that_is_wrong_is_named(extra: str, cell: str, reason: str) -> No
 
 
 def test_of_a_newer_table_nothing_is_guessed() -> None:
-    found = read_csv_table(f'{HEADER},about\n{ROW},"{{""format_version"":2}}"\n{ROW.replace(",1,", ",2,")},\n')
+    found = read_csv_table(
+        f'{HEADER},about\n{ROW},"{{""format_version"":2}}"\n{ROW.replace(",1,", ",2,")},\n'
+    )
     assert (found.arms, len(found.problems)) == ({}, 1)
 
 
@@ -178,7 +180,9 @@ def columns(count: int = 2, **other: Any) -> dict[str, Any]:
     return known | other
 
 
-def file_of(path: Path, content: Mapping[str, Any], metadata: Mapping[str, str] | None = None, **how: Any) -> Path:
+def file_of(
+    path: Path, content: Mapping[str, Any], metadata: Mapping[str, str] | None = None, **how: Any
+) -> Path:
     pq.write_table(pa.table(dict(content), metadata=dict(metadata or {})), path, **how)
     return path
 
@@ -193,7 +197,13 @@ def refused(path: Path) -> str:
 
 
 def test_parquet_of_other_programs_reads(tmp_path: Path) -> None:
-    for how in ({}, {"use_dictionary": False}, {"compression": "none"}, {"row_group_size": 1}, {"version": "1.0"}):
+    for how in (
+        {},
+        {"use_dictionary": False},
+        {"compression": "none"},
+        {"row_group_size": 1},
+        {"version": "1.0"},
+    ):
         found = read_parquet_table(file_of(tmp_path / "a", columns(), **how).read_bytes(), "a")
         assert isinstance(found, Table)
         assert [len(boot.samples) for boot in found.arms["head"].boots] == [1, 1]
@@ -211,7 +221,9 @@ def test_parquet_of_other_programs_reads(tmp_path: Path) -> None:
         ({f"c{number}": [1, 2] for number in range(300)}, "310 columns, at most 256 are read"),
     ],
 )
-def test_a_parquet_file_that_is_none_of_ours_is_refused(tmp_path: Path, other: dict[str, Any], reason: str) -> None:
+def test_a_parquet_file_that_is_none_of_ours_is_refused(
+    tmp_path: Path, other: dict[str, Any], reason: str
+) -> None:
     assert reason in refused(file_of(tmp_path / "a", columns(**other)))
 
 
@@ -226,7 +238,9 @@ def test_columns_that_lack_or_are_newer_are_named(tmp_path: Path) -> None:
 def test_what_unpacks_to_more_than_the_limits_is_refused_before_it_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    bomb = file_of(tmp_path / "a", columns(1, params=["x" * (8 << 20)]), use_dictionary=False, compression="zstd")
+    bomb = file_of(
+        tmp_path / "a", columns(1, params=["x" * (8 << 20)]), use_dictionary=False, compression="zstd"
+    )
     assert bomb.stat().st_size < 100_000
     monkeypatch.setattr(limits, "MOST_BYTES", 1 << 20)
     assert "it unpacks to 8 MiB, at most 1 are read" in refused(bomb)

@@ -95,9 +95,16 @@ def test_want_of_memory_is_told_apart(said: str, error: int) -> None:
 
 def test_a_program_without_a_load_has_no_size() -> None:
     """Nothing looked over the shoulder: what is not known is not 0."""
-    text = "\n".join(line for line in recorded("bpf_cubic").splitlines() if not line.startswith("cliffwatch: "))
+    text = "\n".join(
+        line for line in recorded("bpf_cubic").splitlines() if not line.startswith("cliffwatch: ")
+    )
 
-    assert set(program(text, "bpf_cubic_init").values) == {"duration", "total_insns", "total_states", "peak_states"}
+    assert set(program(text, "bpf_cubic_init").values) == {
+        "duration",
+        "total_insns",
+        "total_states",
+        "peak_states",
+    }
 
 
 _LINES = st.sampled_from(

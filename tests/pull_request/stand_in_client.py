@@ -30,7 +30,9 @@ class Client(GitHubAPI):
 
     def __init__(self, github: StandIn, moment: Moment, timeout: float = 0.25) -> None:
         super().__init__("cliffwatch", base_url=github.url)
-        self.http = httpx2.AsyncClient(trust_env=False, timeout=httpx2.Timeout(10, read=timeout), limits=_NONE_KEPT)
+        self.http = httpx2.AsyncClient(
+            trust_env=False, timeout=httpx2.Timeout(10, read=timeout), limits=_NONE_KEPT
+        )
         self.moment = moment
 
     async def _request(
@@ -47,14 +49,18 @@ class Client(GitHubAPI):
         self.moment.seconds += seconds
 
 
-def speaker(github: StandIn, moment: Moment, *, patience: Patience = _PATIENT, timeout: float = 5.0) -> Poster:
+def speaker(
+    github: StandIn, moment: Moment, *, patience: Patience = _PATIENT, timeout: float = 5.0
+) -> Poster:
     """As an installation of the app, whose token is made anew when it is refused."""
     installation = next(iter(github.kept.installations.values()))
     tokens: list[str] = []
 
     async def token(fresh: bool) -> str | Failure:
         if installation.revoked:
-            return Failure(whose="host", message="the installation was revoked", next_step="install the app again")
+            return Failure(
+                whose="host", message="the installation was revoked", next_step="install the app again"
+            )
         if fresh or not tokens:
             tokens.append(github.kept.token(BOT, installation=installation.identity))
         return tokens[-1]

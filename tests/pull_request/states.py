@@ -26,7 +26,11 @@ from cliffwatch.pull_request.state import (
 from cliffwatch.reports.context import ArmFailure, ReportContext
 from cliffwatch.samples import CaseKey, CaseOutcome, Mode
 
-BASE, HEAD, NEXT = "1f9feb4e1fdd90f6fa2cae1e1a2a5b1ff3bb6dea", "a3c5d0e94cbb82f9a1e7dc4f1f1b7e0f9d3e4b5c", "c" * 40
+BASE, HEAD, NEXT = (
+    "1f9feb4e1fdd90f6fa2cae1e1a2a5b1ff3bb6dea",
+    "a3c5d0e94cbb82f9a1e7dc4f1f1b7e0f9d3e4b5c",
+    "c" * 40,
+)
 REPEAT = (
     "cliffwatch run --tree https://github.com/kernel-patches/bpf.git --base 1f9feb4e1fdd --head a3c5d0e94cbb"
     " --suite local-storage,ringbuf --mode walltime --platform amd-rome --boots staged"
@@ -44,7 +48,9 @@ CONTEXT = ReportContext(
 STEP = "correct it and push: the new head is measured by itself"
 
 
-def row(benchmark: str, change: float | None, verdict: str, *, mode: Mode = "walltime", **more: Any) -> Comparison:
+def row(
+    benchmark: str, change: float | None, verdict: str, *, mode: Mode = "walltime", **more: Any
+) -> Comparison:
     """A row of a benchmark in nanoseconds; `params` as a mapping, `half` is half the width of the interval."""
     params: Mapping[str, str] = more.pop("params", {})
     half: float = more.pop("half", 0.0005 if mode == "icount" else 0.007)
@@ -83,7 +89,9 @@ def compared(*rows: Comparison, **more: Any) -> ComparisonSet:
     values = {
         "base": SideFacts(label="1f9feb4e1fdd (bpf: Base)", facts=facts, boots=2 if mode == "icount" else 21),
         "head": SideFacts(
-            label="a3c5d0e94cbb (bpf: Head)", facts={**facts, "commit": "1" * 40}, boots=2 if mode == "icount" else 21
+            label="a3c5d0e94cbb (bpf: Head)",
+            facts={**facts, "commit": "1" * 40},
+            boots=2 if mode == "icount" else 21,
         ),
         "platform": rows[0].platform if rows else None,
         "mode": mode,
@@ -112,12 +120,18 @@ def state(*progresses: Progress | tuple[str, Mode, Progress], **more: Any) -> Pu
         "head": HEAD,
         "targets": targets,
         "repeat": REPEAT,
-        "links": (Link(name="comparison", url=f"https://bench.example.org/compare/{BASE[:12]}...{HEAD[:12]}"),),
+        "links": (
+            Link(name="comparison", url=f"https://bench.example.org/compare/{BASE[:12]}...{HEAD[:12]}"),
+        ),
     }
     return PullRequestState(**{**values, **more})
 
 
-SEQ, INT, CONTROL = "local-storage-cache-seq-get", "local-storage-cache-int-get", "local-storage-cache-hashmap-control"
+SEQ, INT, CONTROL = (
+    "local-storage-cache-seq-get",
+    "local-storage-cache-int-get",
+    "local-storage-cache-hashmap-control",
+)
 
 
 def maps(benchmark: str, changes: Mapping[int, tuple[float, str]], **more: Any) -> list[Comparison]:
@@ -166,11 +180,18 @@ def mixed() -> list[Comparison]:
         better="higher",
         base=24.1,
     )
-    return [*maps(SEQ, falling), *maps(INT, {16: (0.0213, "regression"), 17: (0.0001, "unchanged")}), throughput, gone]
+    return [
+        *maps(SEQ, falling),
+        *maps(INT, {16: (0.0213, "regression"), 17: (0.0001, "unchanged")}),
+        throughput,
+        gone,
+    ]
 
 
 def confirmed(*rows: Comparison) -> frozenset[Any]:
-    return frozenset((each.case, each.metric) for each in rows if each.verdict in ("regression", "improvement"))
+    return frozenset(
+        (each.case, each.metric) for each in rows if each.verdict in ("regression", "improvement")
+    )
 
 
 def measured(*rows: Comparison, **more: Any) -> Measured:
@@ -262,10 +283,17 @@ def states() -> dict[str, PullRequestState]:
         failures=(ArmFailure(arm="head", message="it died in local-storage-cache-seq-get", evidence=OOPS),),
         folder=None,
     )
-    dead = [row(SEQ, None, "failed", params={"nr_maps": count}, reason="head: it died") for count in ("1", "16")]
+    dead = [
+        row(SEQ, None, "failed", params={"nr_maps": count}, reason="head: it died") for count in ("1", "16")
+    ]
     exact = maps(
         INT,
-        {16: (0.0481, "regression"), 17: (0.0431, "regression"), 24: (0.0422, "regression"), 32: (0.04, "unchanged")},
+        {
+            16: (0.0481, "regression"),
+            17: (0.0431, "regression"),
+            24: (0.0422, "regression"),
+            32: (0.04, "unchanged"),
+        },
         mode="icount",
     )
     rome = measured(*regressed())

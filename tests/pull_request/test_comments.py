@@ -55,7 +55,8 @@ def test_the_comment_that_notifies(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", sorted({*NAMES} - {"one-platform", "mixed", "booting", "second-version", "3000-rows", "go-library"})
+    "name",
+    sorted({*NAMES} - {"one-platform", "mixed", "booting", "second-version", "3000-rows", "go-library"}),
 )
 def test_nothing_notifies_but_a_confirmed_regression(name: str) -> None:
     assert regression_comment(STATES[name]) is None
@@ -65,7 +66,9 @@ def test_a_regression_that_is_not_confirmed_does_not_notify() -> None:
     unconfirmed = state(measured(*regressed(), confirmed=frozenset()))
 
     assert regression_comment(unconfirmed) is None
-    assert "Of 1 case that got worse 0 are confirmed on fresh boots." in " ".join(sticky_comment(unconfirmed).split())
+    assert "Of 1 case that got worse 0 are confirmed on fresh boots." in " ".join(
+        sticky_comment(unconfirmed).split()
+    )
 
 
 def test_a_change_that_nobody_judged_is_news_and_no_regression() -> None:
@@ -114,7 +117,9 @@ def test_github_shows_what_we_wrote_and_nothing_else(name: str) -> None:
     assert page.names <= template
     assert page.linked() == []
     assert [each.strip() for each in page.comments] == ["cliffwatch sticky 7"]
-    assert all(each["href"].startswith("https://bench.example.org/") for name, each in page.elements if name == "a")  # type: ignore[union-attr]
+    assert all(
+        each["href"].startswith("https://bench.example.org/") for name, each in page.elements if name == "a"
+    )  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize("name", ["mixed", "one-platform", "3000-rows"])
@@ -165,7 +170,12 @@ def test_a_sweep_is_one_line() -> None:
 def test_an_unchanged_case_within_a_sweep_parts_it() -> None:
     changes = {1: 0.03, 2: 0.03, 3: 0.03, 4: None, 5: 0.04, 6: 0.05, 7: 0.06}
     rows = [
-        row(SEQ, change or 0.001, "unchanged" if change is None else "regression", params={"nr_maps": str(count)})
+        row(
+            SEQ,
+            change or 0.001,
+            "unchanged" if change is None else "regression",
+            params={"nr_maps": str(count)},
+        )
         for count, change in changes.items()
     ]
     text = sticky_comment(state(measured(*rows)))
@@ -206,7 +216,10 @@ def sweep(**members: Any) -> Sweep:
 
 
 def test_a_curve_that_head_changes_is_named_with_its_fixed_parameters_and_others_are_not() -> None:
-    sweeps = (sweep(fixed={"producers": "2", "consumers": None}), sweep(fixed={"producers": "4"}, differs=False))
+    sweeps = (
+        sweep(fixed={"producers": "2", "consumers": None}),
+        sweep(fixed={"producers": "4"}, differs=False),
+    )
     measured_here = Measured(compared=compared(*regressed(), sweeps=sweeps))
     text = sticky_comment(state(measured_here, measured(*calm()))).split("<details")[0]
 
@@ -219,7 +232,9 @@ def test_a_curve_that_head_changes_is_named_with_its_fixed_parameters_and_others
 
 def test_of_many_changed_curves_some_are_named_and_the_rest_is_counted() -> None:
     sweeps = tuple(sweep(fixed={"producers": str(count)}) for count in range(20))
-    text = sticky_comment(state(Measured(compared=compared(*regressed(), sweeps=sweeps)))).split("<details")[0]
+    text = sticky_comment(state(Measured(compared=compared(*regressed(), sweeps=sweeps)))).split("<details")[
+        0
+    ]
 
     assert text.count("jumps between") == 8
     assert "- 12 more curves that head surely changes" in text
@@ -287,7 +302,9 @@ def test_what_is_not_confirmed_does_not_fail_a_check_that_asks_for_confirmation(
 
 
 def test_a_host_that_failed_is_no_fault_of_the_change() -> None:
-    host = Failed(failure=Failure(whose="host", message="no host could do it", next_step="say `/bench` again"))
+    host = Failed(
+        failure=Failure(whose="host", message="no host could do it", next_step="say `/bench` again")
+    )
 
     assert check_run(state(host), fail_on="regression").conclusion == "neutral"
 
@@ -310,7 +327,8 @@ def test_unnamed_targets_and_no_targets_are_comments_too() -> None:
 
 
 @pytest.mark.parametrize(
-    "repeat", [REPEAT, "cliffwatch run --tree 'a b' --head \"it's\"", "unfinished 'quote", f"{REPEAT}\n{REPEAT}"]
+    "repeat",
+    [REPEAT, "cliffwatch run --tree 'a b' --head \"it's\"", "unfinished 'quote", f"{REPEAT}\n{REPEAT}"],
 )
 def test_the_command_is_the_same_word_by_word(repeat: str) -> None:
     text = sticky_comment(state(measured(*calm()), repeat=repeat))
@@ -333,7 +351,9 @@ def test_a_regression_that_was_not_measured_again_is_not_gone() -> None:
     first = [row(SEQ, 0.05, then, params={"nr_maps": name}) for name, (then, _) in kinds.items()]
     second = [row(SEQ, 0.05, since, params={"nr_maps": name}) for name, (_, since) in kinds.items()]
     only_first, only_second = row(INT, 0.05, "regression"), row(CONTROL, 0.05, "regression")
-    earlier = EarlierVersion(version=1, head=BASE, compared={("amd-rome", "walltime"): compared(*first, only_first)})
+    earlier = EarlierVersion(
+        version=1, head=BASE, compared={("amd-rome", "walltime"): compared(*first, only_first)}
+    )
     text = " ".join(sticky_comment(state(measured(*second, only_second), earlier=earlier)).split())
 
     assert "): 1 gone, 1 still there, 2 open, 1 new, 1 not measured before." in text
@@ -355,13 +375,21 @@ def test_the_functions_behind_the_changes_are_folded_away(data: Path) -> None:
 
 
 def test_without_counts_there_is_no_such_fold() -> None:
-    assert "Functions behind" not in sticky_comment(state(("emulated-x86-64", "icount", measured(*regressed()))))
+    assert "Functions behind" not in sticky_comment(
+        state(("emulated-x86-64", "icount", measured(*regressed())))
+    )
 
 
 def test_how_the_code_of_the_kernels_differs_stands_with_what_was_measured() -> None:
     """Whether or not anything changed; names are of the kernel's making."""
     program = ProgramDifference(
-        name="get_`@somebody`", cases=(), base=412, head=436, base_instructions=96, head_instructions=97, lines=()
+        name="get_`@somebody`",
+        cases=(),
+        base=412,
+        head=436,
+        base_instructions=96,
+        head_instructions=97,
+        lines=(),
     )
     digest = CasePrograms(suite="s", benchmark="b", params={}, names=1, base=8 * "0", head=8 * "1")
     image = ArmCode(arm="head", functions=(), programs=(program,), case_programs=(digest,))
@@ -379,7 +407,9 @@ def test_how_the_code_of_the_kernels_differs_stands_with_what_was_measured() -> 
 
 
 def test_a_warning_stands_before_the_rows_that_it_is_about() -> None:
-    warned = replace(measured(*mixed()), compared=compared(*mixed(), warnings=("Measured on a host: smt is *on*.",)))
+    warned = replace(
+        measured(*mixed()), compared=compared(*mixed(), warnings=("Measured on a host: smt is *on*.",))
+    )
     asked = state(warned, measured(*calm()))
     warning = r"**amd-rome: Measured on a host: smt is \*on\*.**"
 

@@ -68,7 +68,9 @@ def everywhere(text: str) -> PullRequestState:
         CONTEXT, setting=(text,), notes=(text,), failures=(ArmFailure(arm=text, message=text, evidence=text),)
     )
     progress = replace(
-        progress, compared=replace(progress.compared, base=base, head=head, left_out=left_out), context=context
+        progress,
+        compared=replace(progress.compared, base=base, head=head, left_out=left_out),
+        context=context,
     )
     failure = Failure(whose="kernel", message=text, next_step=text, evidence=f"{text}\nerror: {text}\n{text}")
     return state(
@@ -83,7 +85,9 @@ def everywhere(text: str) -> PullRequestState:
         head=text,
         repeat=f"cliffwatch run --tree {text}\n{text}",
         series=Series(identity=text, version=2),
-        earlier=EarlierVersion(version=1, head=text, compared={("amd-rome", "walltime"): compared(*rows[:1])}),
+        earlier=EarlierVersion(
+            version=1, head=text, compared={("amd-rome", "walltime"): compared(*rows[:1])}
+        ),
         links=(Link(name=text, url=text), Link(name="page", url=f"https://bench.example.org/{text}")),
         notes=(text,),
     )
@@ -111,7 +115,11 @@ TEMPLATE = {
 def assert_harmless(markdown: str, marker: str | None) -> None:
     page = shown(markdown)
     links = [attributes["href"] for name, attributes in page.elements if name == "a"]
-    own = [link for link in links if re.fullmatch(r"https://bench\.example\.org/[A-Za-z0-9._~%/?=&+,:;-]*", link or "")]
+    own = [
+        link
+        for link in links
+        if re.fullmatch(r"https://bench\.example\.org/[A-Za-z0-9._~%/?=&+,:;-]*", link or "")
+    ]
 
     assert page.names - {"a"} <= TEMPLATE
     assert links == own
@@ -125,7 +133,9 @@ def assert_harmless(markdown: str, marker: str | None) -> None:
     assert page.linked() == []
     assert [each.strip() for each in page.comments] == ([marker] if marker else [])
     assert not re.search(r"^\s*::|##\[", markdown, re.MULTILINE)
-    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\u200e\u200f\u2028\u2029]", markdown)
+    assert not re.search(
+        r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\u200e\u200f\u2028\u2029]", markdown
+    )
     markdown.encode()
 
 
@@ -156,10 +166,14 @@ def test_a_text_leaves_the_rest_as_it_is(text: str) -> None:
         assert found == wanted or (each == "pre" and not text.strip())
 
 
-@given(st.text(alphabet=st.one_of(st.sampled_from("`|\\<>[]()@#:$~*_-\n !&;"), st.characters()), max_size=200))
+@given(
+    st.text(alphabet=st.one_of(st.sampled_from("`|\\<>[]()@#:$~*_-\n !&;"), st.characters()), max_size=200)
+)
 def test_no_text_at_all_gets_out(text: str) -> None:
     sentence = wrapped(f"A sentence with {code(text)} and {code(text * 3)} in it.", first="- ", then="  ")
-    page = shown("\n".join([sentence, "", *block(text, lines=10), "", f"a | b\n--|--\n{code(text)} | {code(text)}"]))
+    page = shown(
+        "\n".join([sentence, "", *block(text, lines=10), "", f"a | b\n--|--\n{code(text)} | {code(text)}"])
+    )
 
     assert page.names <= {"ul", "li", "p", "br", "code", "pre", "table", "thead", "tbody", "tr", "th", "td"}
     assert [name for name, _ in page.elements].count("td") == 2

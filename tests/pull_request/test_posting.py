@@ -45,7 +45,12 @@ def how(posted: Posted | Failure) -> str:
 
 
 def test_one_comment_is_edited_in_place(github: StandIn, moment: Moment) -> None:
-    assert [how(put(github, moment, each)) for each in (1, 2, 2, 1)] == ["created", "edited", "unchanged", "outdated"]
+    assert [how(put(github, moment, each)) for each in (1, 2, 2, 1)] == [
+        "created",
+        "edited",
+        "unchanged",
+        "outdated",
+    ]
     assert shown(github) == [body(2)]
 
 
@@ -108,7 +113,9 @@ def test_an_answer_that_was_lost_leaves_no_second_comment(github: StandIn, momen
 
 
 def test_limits_are_waited_for_as_github_says(github: StandIn, moment: Moment) -> None:
-    github.faults.next("issues/list-comments", Fault("secondary", 7), Fault("too-many", 11), Fault("primary", 90))
+    github.faults.next(
+        "issues/list-comments", Fault("secondary", 7), Fault("too-many", 11), Fault("primary", 90)
+    )
 
     assert how(put(github, moment, 1)) == "created"
     assert moment.waits == [7, 11, 90]
@@ -224,7 +231,9 @@ def test_a_command_is_answered_and_reacted_to_once(github: StandIn, moment: Mome
 
 def check(sequence: int, *, done: bool = False) -> CheckRun:
     status, conclusion = ("completed", "neutral") if done else ("in_progress", None)
-    return CheckRun(sequence=sequence, title=f"{sequence}", summary="words", status=status, conclusion=conclusion)  # type: ignore[arg-type]
+    return CheckRun(
+        sequence=sequence, title=f"{sequence}", summary="words", status=status, conclusion=conclusion
+    )  # type: ignore[arg-type]
 
 
 def test_a_check_run_is_updated_and_never_by_an_earlier_state(github: StandIn, moment: Moment) -> None:
@@ -251,7 +260,9 @@ def test_a_thousand_updates_out_of_order_leave_one_comment(github: StandIn, mome
     """Duplicates, replays and every fault but the silent one, which would only take long."""
     random_ = random.Random(14)
     sequences = [random_.randint(1, 300) for _ in range(995)] + [300, 299, 300, 1, 150]
-    github.faults.at_random(14, 0.1, ("500", "502", "503", "secondary", "too-many", "primary", "lost", "dropped"))
+    github.faults.at_random(
+        14, 0.1, ("500", "502", "503", "secondary", "too-many", "primary", "lost", "dropped")
+    )
     poster = speaker(github, moment, patience=Patience(tries=9))
 
     async def speak() -> list[Posted | Failure]:

@@ -94,7 +94,9 @@ def test_they_do_where_sides_did_not_take_turns() -> None:
 
 def test_a_comment_says_that_two_measurements_differ_where_sides_did_not_take_turns() -> None:
     rows = regressed()
-    apart = replace(measured(*rows), compared=compared(*rows, took_turns=False, warnings=(f"{NOT_IN_TURNS}.",)))
+    apart = replace(
+        measured(*rows), compared=compared(*rows, took_turns=False, warnings=(f"{NOT_IN_TURNS}.",))
+    )
     text, title = sticky_comment(state(apart)), check_run(state(apart)).title
     count = sum(each.verdict == "regression" for each in rows)
     differ = f"{count} {'differs' if count == 1 else 'differ'} between the two measurements ("

@@ -21,7 +21,9 @@ def ask(github: StandIn, method: str, path: str, *, token: str | None = None, **
 
 def test_comments_are_kept(github: StandIn) -> None:
     made = ask(github, "POST", f"/repos/{REPOSITORY}/issues/1/comments", json={"body": "first"})
-    edited = ask(github, "PATCH", f"/repos/{REPOSITORY}/issues/comments/{made.json()['id']}", json={"body": "second"})
+    edited = ask(
+        github, "PATCH", f"/repos/{REPOSITORY}/issues/comments/{made.json()['id']}", json={"body": "second"}
+    )
     listed = ask(github, "GET", f"/repos/{REPOSITORY}/issues/1/comments").json()
 
     assert (made.status_code, edited.status_code) == (201, 200)
@@ -47,10 +49,20 @@ def test_lists_come_in_pages(github: StandIn) -> None:
     [
         ("GET", "/repos/octocat/linux/isues", None, "no such operation"),
         ("GET", "/repos/octocat/linux/issues/1/comments?pages=2", None, "query parameter pages is not known"),
-        ("GET", "/repos/octocat/linux/issues/1/comments?per_page=101", None, "per_page must be from 1 to 100"),
+        (
+            "GET",
+            "/repos/octocat/linux/issues/1/comments?per_page=101",
+            None,
+            "per_page must be from 1 to 100",
+        ),
         ("GET", "/repos/octocat/linux/issues/one/comments", None, "path issue_number"),
         ("POST", "/repos/octocat/linux/issues/1/comments", {"text": "x"}, "'body' is a required property"),
-        ("POST", "/repos/octocat/linux/issues/1/comments", {"body": "x", "reply": 1}, "property reply is not known"),
+        (
+            "POST",
+            "/repos/octocat/linux/issues/1/comments",
+            {"body": "x", "reply": 1},
+            "property reply is not known",
+        ),
         (
             "POST",
             "/repos/octocat/linux/check-runs",
@@ -99,7 +111,9 @@ def test_a_locked_pull_request_takes_no_comment(github: StandIn) -> None:
     )
 
 
-@pytest.mark.parametrize(("kind", "status"), [("secondary", 403), ("too-many", 429), ("primary", 403), ("502", 502)])
+@pytest.mark.parametrize(
+    ("kind", "status"), [("secondary", 403), ("too-many", 429), ("primary", 403), ("502", 502)]
+)
 def test_faults_are_those_of_github(github: StandIn, kind: Any, status: int, moment: Moment) -> None:
     github.faults.next("issues/list-comments", kind)
 
@@ -130,7 +144,11 @@ def test_answers_have_the_form_that_github_says(github: StandIn) -> None:
     comment = github.kept.comment(REPOSITORY, 1, "octocat", "text")
     kept.artifacts[5] = (7, "cliffwatch-results", b"PK")
     ask(
-        github, "POST", f"/repos/{REPOSITORY}/check-runs", token=token, json={"name": "c", "head_sha": "2" * 40}
+        github,
+        "POST",
+        f"/repos/{REPOSITORY}/check-runs",
+        token=token,
+        json={"name": "c", "head_sha": "2" * 40},
     ).raise_for_status()
     repo, head = f"/repos/{REPOSITORY}", "2" * 40
     check = next(iter(kept.checks))

@@ -26,7 +26,10 @@ def test_a_change_that_both_kernels_boots_measured_again_is_confirmed() -> None:
 
 
 def test_a_change_of_the_screen_alone_is_not() -> None:
-    assert confirmed_rows(compared(NOISY), booted("base", "screen", "confirm"), booted("head", "screen")) == frozenset()
+    assert (
+        confirmed_rows(compared(NOISY), booted("base", "screen", "confirm"), booted("head", "screen"))
+        == frozenset()
+    )
     assert confirmed_rows(compared(NOISY)) == frozenset()
 
 

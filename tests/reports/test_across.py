@@ -37,7 +37,9 @@ def row(verdict: str, *, value: str = "1", change: float | None = 0.05, **other:
         ("regression", None, "regression", "amd-rome at least"),
     ],
 )
-def test_a_case_says_on_which_targets_it_holds(rome: str, skylake: str | None, verdict: str, where: str) -> None:
+def test_a_case_says_on_which_targets_it_holds(
+    rome: str, skylake: str | None, verdict: str, where: str
+) -> None:
     (found,) = across([[row(rome)], [] if skylake is None else [row(skylake)]])
     assert (found.verdict, whereabouts(found, BOTH)) == (verdict, where)
 
@@ -50,7 +52,11 @@ def test_changes_to_both_sides_disagree_whether_somebody_judged_them_or_not() ->
 
 
 def test_the_sentence_counts_cases_and_names_what_one_target_alone_shows() -> None:
-    rome = [row("regression", value="1"), row("regression", value="2"), row("unchanged", value="3", change=0.001)]
+    rome = [
+        row("regression", value="1"),
+        row("regression", value="2"),
+        row("unchanged", value="3", change=0.001),
+    ]
     skylake = [row("regression", value="1"), row("unchanged", value="2"), row("unchanged", value="3")]
     found = across([rome, skylake])
     assert sentence_across(found, BOTH) == "2 regressions, 1 unchanged; on amd-rome only: 1 regression"

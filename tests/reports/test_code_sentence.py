@@ -97,7 +97,11 @@ OF_CASES = (
 
 
 def program(
-    name: str, base: int, head: int, *cases: OfCase, lines: tuple[str, ...] = ("@@ -5,0 +6 @@", "+nop dword ptr [rax]")
+    name: str,
+    base: int,
+    head: int,
+    *cases: OfCase,
+    lines: tuple[str, ...] = ("@@ -5,0 +6 @@", "+nop dword ptr [rax]"),
 ) -> ProgramDifference:
     return ProgramDifference(
         name=name,
@@ -113,7 +117,12 @@ def program(
 def compared(*programs: ProgramDifference) -> ArmCode:
     digests = tuple(
         CasePrograms(
-            suite=each.suite, benchmark=each.benchmark, params=each.params, names=2, base=8 * "0", head=8 * "1"
+            suite=each.suite,
+            benchmark=each.benchmark,
+            params=each.params,
+            names=2,
+            base=8 * "0",
+            head=8 * "1",
         )
         for each in OF_CASES
     )
@@ -140,8 +149,12 @@ def compared(*programs: ProgramDifference) -> ArmCode:
         ),
     ],
 )
-def test_bpf_programs_follow_the_kernels_functions(programs: tuple[ProgramDifference, ...], sentence: str) -> None:
-    assert code_sentence(compared(*programs)) == (f"Code of head: no function that cases executed differs; {sentence}")
+def test_bpf_programs_follow_the_kernels_functions(
+    programs: tuple[ProgramDifference, ...], sentence: str
+) -> None:
+    assert code_sentence(compared(*programs)) == (
+        f"Code of head: no function that cases executed differs; {sentence}"
+    )
 
 
 def run_with(tmp_path: Path, image: ArmCode) -> Path:

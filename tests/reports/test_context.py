@@ -17,7 +17,9 @@ def test_configurations_that_differ_are_in_the_report_and_what_all_have_in_commo
         arm("base", OURS, "CONFIG_BASE_FULL is unknown to this tree, not y"),
         arm("control", OURS, "CONFIG_BASE_FULL is unknown to this tree, not y"),
         arm("head", DEBIANS, "CONFIG_BASE_FULL is unknown to this tree, not y", "CONFIG_HZ_1000 is n, not y"),
-        arm("other", DEBIANS, "CONFIG_BASE_FULL is unknown to this tree, not y", "CONFIG_HZ_1000 is n, not y"),
+        arm(
+            "other", DEBIANS, "CONFIG_BASE_FULL is unknown to this tree, not y", "CONFIG_HZ_1000 is n, not y"
+        ),
     )
 
     notes = context_of_record(made_record(arms=arms, notes=("booted at noon",)), None).notes

@@ -50,7 +50,9 @@ def by_maps_and(name: str, values: list[str]) -> ComparisonSet:
 @pytest.mark.parametrize("name", REPORTS)
 def test_every_report_tells_the_curve_that_changed_and_counts_the_others(name: str) -> None:
     report: Callable[[ComparisonSet, ReportContext], str] = REPORTS[name]
-    said = " ".join(unescape(report(by_maps_and("producers", ["2", "1", "4"]), NO_CONTEXT)).split()).replace("\\", "")
+    said = " ".join(unescape(report(by_maps_and("producers", ["2", "1", "4"]), NO_CONTEXT)).split()).replace(
+        "\\", ""
+    )
 
     assert "map-lookup at producers=2" in said
     assert "head: jumps between nr_maps 8 and 16 (+50 %)" in said

@@ -9,11 +9,20 @@ from golden import assert_golden
 from cliffwatch.command.main import main
 
 RUN = Path(__file__).parents[1] / "data/runs/uninlined"
-FORMATS = {"text": "txt", "commit": "commit", "markdown": "md", "mail": "mail", "html": "html", "json": "json"}
+FORMATS = {
+    "text": "txt",
+    "commit": "commit",
+    "markdown": "md",
+    "mail": "mail",
+    "html": "html",
+    "json": "json",
+}
 
 
 @pytest.mark.parametrize(("form", "ending"), FORMATS.items())
-def test_every_format_says_what_changed_and_why(form: str, ending: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_format_says_what_changed_and_why(
+    form: str, ending: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(RUN.parent)
 
     ended = CliRunner().invoke(main, ["compare", RUN.name, "--format", form], catch_exceptions=False)

@@ -60,9 +60,15 @@ def test_a_comparison_comes_back_as_it_was_but_for_what_no_document_has() -> Non
 def as_version_1(content: dict[str, Any], notable: float) -> dict[str, Any]:
     """What version 1 wrote of it before rows said their threshold."""
     names = ("threshold", "interval_level", "arm")
-    rows = [{name: value for name, value in row.items() if name not in names} for row in content["comparisons"]]
-    sides = {arm["name"]: {"label": arm["label"], "boots": arm["boots"], **arm["facts"]} for arm in content["arms"]}
-    left = {name: value for name, value in content.items() if name not in ("arms", "alpha", "platform", "mode")}
+    rows = [
+        {name: value for name, value in row.items() if name not in names} for row in content["comparisons"]
+    ]
+    sides = {
+        arm["name"]: {"label": arm["label"], "boots": arm["boots"], **arm["facts"]} for arm in content["arms"]
+    }
+    left = {
+        name: value for name, value in content.items() if name not in ("arms", "alpha", "platform", "mode")
+    }
     return {**left, "format_version": 1, **sides, "notable": notable, "comparisons": rows}
 
 

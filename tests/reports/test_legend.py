@@ -39,7 +39,8 @@ def int_get_is_noisy(case: CaseKey, *_: object) -> MetricTraits:
 def mixed() -> ComparisonSet:
     """Under icount: a counted regression, a noisy row, and a counted row that differs but whose boots differ as much."""
     base = arm(
-        "base", {SEQ_GET: [185.0] * 5, INT_GET: [30.0, 30.1, 30.2, 29.9, 30.0], CONTROL: [100.0, 101.0, 100.5] * 2}
+        "base",
+        {SEQ_GET: [185.0] * 5, INT_GET: [30.0, 30.1, 30.2, 29.9, 30.0], CONTROL: [100.0, 101.0, 100.5] * 2},
     )
     head = arm("head", {SEQ_GET: [194.0] * 5, INT_GET: [30.1, 30.0, 30.1, 30.0, 29.9], CONTROL: [101.6] * 6})
     compared = compare(base, head, int_get_is_noisy)
@@ -82,16 +83,26 @@ def test_a_commit_message_stays_within_its_width(mixed: ComparisonSet) -> None:
         (
             exact,
             Method(),
-            ["the repeatability band, by which equal kernels may differ (counted values)", f"from {size(COUNTED)} on;"],
+            [
+                "the repeatability band, by which equal kernels may differ (counted values)",
+                f"from {size(COUNTED)} on;",
+            ],
         ),
         (noisy, Method(), ["Intervals: 90 % confidence.", f"from {size(NOISY)} on;"]),
         (noisy, Method(notable=0.0025, alpha=0.05), ["Intervals: 95 % confidence.", "from 0.25 % on;"]),
         (
             int_get_is_noisy,
             Method(),
-            ["90 % confidence for noisy rows; for counted", f"{size(COUNTED)} on in counted rows, from {size(NOISY)}"],
+            [
+                "90 % confidence for noisy rows; for counted",
+                f"{size(COUNTED)} on in counted rows, from {size(NOISY)}",
+            ],
         ),
-        (int_get_is_noisy, Method(notable=0.03), ["90 % confidence for noisy rows; for counted", "from 3 % on; ~"]),
+        (
+            int_get_is_noisy,
+            Method(notable=0.03),
+            ["90 % confidence for noisy rows; for counted", "from 3 % on; ~"],
+        ),
     ],
 )
 def test_the_legend_says_what_stands_in_the_rows(

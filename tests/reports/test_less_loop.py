@@ -54,7 +54,9 @@ def test_the_verdict_is_that_of_the_whole_latency(compared: tuple[ComparisonSet,
 def test_a_page_names_both_and_a_document_says_which_decides(compared: tuple[ComparisonSet, ...]) -> None:
     assert f"{SEQ_GET}, less loop" in html_report(compared[0], NO_CONTEXT)
     assert f"`{SEQ_GET}, less loop`" in markdown_of_arms(compared, NO_CONTEXT)
-    rows = [row for row in json.loads(json_report(compared[0], NO_CONTEXT))["comparisons"] if row["base"] < 50]
+    rows = [
+        row for row in json.loads(json_report(compared[0], NO_CONTEXT))["comparisons"] if row["base"] < 50
+    ]
     assert [(row["metric"], row["primary"], row["verdict"]) for row in rows] == [
         ("latency-less-loop", False, "regression")
     ]

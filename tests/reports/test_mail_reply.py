@@ -48,7 +48,9 @@ def test_a_reply_names_the_mail_that_it_answers(compared: ComparisonSet) -> None
     assert message["From"] == "A Developer <dev@example.org>"
     assert message["Date"].datetime == NOON
     assert message["Message-ID"].endswith("@example.org>")
-    assert message["Subject"].startswith("Re: [bpf] head012345: local-storage-cache-seq-get/nr_maps=16 4.8% regression")
+    assert message["Subject"].startswith(
+        "Re: [bpf] head012345: local-storage-cache-seq-get/nr_maps=16 4.8% regression"
+    )
     assert message.get_content_type() == "text/plain"
 
 
@@ -70,13 +72,16 @@ def test_the_same_results_at_the_same_time_are_the_same_mail(compared: Compariso
 
 
 @pytest.mark.parametrize(
-    "text", [ID, f"<{ID}>", f" <{ID}> ", f"https://lore.kernel.org/bpf/{ID}/", f"https://lore.kernel.org/r/{ID}"]
+    "text",
+    [ID, f"<{ID}>", f" <{ID}> ", f"https://lore.kernel.org/bpf/{ID}/", f"https://lore.kernel.org/r/{ID}"],
 )
 def test_how_a_mail_is_named(text: str) -> None:
     assert read_reply(text, "A Developer <dev@example.org>") == REPLY
 
 
-@pytest.mark.parametrize("text", ["", "v2", "a@b\nBcc: x@y", "<a@b> <c@d>", "https://example.org/a@b", "a b@c", "@"])
+@pytest.mark.parametrize(
+    "text", ["", "v2", "a@b\nBcc: x@y", "<a@b> <c@d>", "https://example.org/a@b", "a b@c", "@"]
+)
 def test_what_names_no_mail_is_usage(text: str) -> None:
     refused = read_reply(text, "dev@example.org")
     assert isinstance(refused, Failure)

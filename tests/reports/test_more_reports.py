@@ -33,7 +33,9 @@ CONTEXT = ReportContext(
 
 
 def boots(seed: int, centre: float, spread: float) -> list[float]:
-    return [round(float(value), 3) for value in centre * np.exp(np.random.default_rng(seed).normal(0, spread, 12))]
+    return [
+        round(float(value), 3) for value in centre * np.exp(np.random.default_rng(seed).normal(0, spread, 12))
+    ]
 
 
 @pytest.fixture
@@ -131,7 +133,15 @@ UNSEEN = "\x1b[31m\x1b]0;title\x07\x9b2J\r\x08\u202egnp.exe\u2066\u200f\u2028\uf
 
 @pytest.mark.parametrize(
     "report",
-    [text_report_without_colour, commit_report, markdown_report, mail_report, html_report, explained, exported],
+    [
+        text_report_without_colour,
+        commit_report,
+        markdown_report,
+        mail_report,
+        html_report,
+        explained,
+        exported,
+    ],
 )
 def test_nothing_is_printed_but_what_a_reader_sees(compared: ComparisonSet, report: Report) -> None:
     case = CaseKey(f"suite{UNSEEN}", f"bench{UNSEEN}", ((f"a{UNSEEN}", f"b{UNSEEN}"),))
@@ -193,7 +203,12 @@ def test_every_outcome_reads_well_in_every_format(compared: ComparisonSet) -> No
     everything = replace(compared, rows=tuple(rows))
 
     formats = {"txt": partial(text_report, colour=False), "md": markdown_report, "mail": mail_report}
-    for name, report in {**formats, "commit": commit_report, "html": html_report, "json": json_report}.items():
+    for name, report in {
+        **formats,
+        "commit": commit_report,
+        "html": html_report,
+        "json": json_report,
+    }.items():
         assert_golden(f"outcomes.{name}", report(everything, CONTEXT))
 
 

@@ -14,7 +14,9 @@ from cliffwatch.formats.reading import written
 RUN = Path(__file__).parents[1] / "data/runs/uninlined"
 
 
-def profile(arm: str, samples: dict[str, int], problems: tuple[str, ...] = (), **counters: float | None) -> CaseProfile:
+def profile(
+    arm: str, samples: dict[str, int], problems: tuple[str, ...] = (), **counters: float | None
+) -> CaseProfile:
     total = sum(samples.values()) or 1
     return CaseProfile(
         suite="local-storage",
@@ -28,7 +30,9 @@ def profile(arm: str, samples: dict[str, int], problems: tuple[str, ...] = (), *
             )
             for name, count in samples.items()
         ),
-        guest=tuple(CounterRecord(event=name.replace("_", "-"), value=value) for name, value in counters.items()),
+        guest=tuple(
+            CounterRecord(event=name.replace("_", "-"), value=value) for name, value in counters.items()
+        ),
         host=(),
         problems=problems,
     )
@@ -40,7 +44,9 @@ def lines(*cases: CaseProfile, left_out: int = 0) -> list[str]:
 
 def test_the_largest_change_of_a_share_comes_first() -> None:
     counted = {"cycles": 1000.0, "branches": 200.0, "LLC_loads": 10.0}
-    base = profile("base", {"loop": 60, "lookup": 40}, **counted, instructions=2100, branch_misses=1, LLC_load_misses=5)
+    base = profile(
+        "base", {"loop": 60, "lookup": 40}, **counted, instructions=2100, branch_misses=1, LLC_load_misses=5
+    )
     head = profile(
         "head",
         {"loop": 48, "lookup": 32, "outlined": 20},

@@ -31,8 +31,12 @@ CONTEXT = ReportContext(
 
 def mixed() -> ComparisonSet:
     gone = CaseKey("htab-mem", "htab-mem", (("use-case", "overwrite"),))
-    old = CaseOutcome(case=CaseKey("sockmap", "sockmap"), status="unsupported", reason="came with linux about 6.16")
-    base = arm("base", {CONTROL: [275.701], SEQ_GET: [185.77], INT_GET: [173.387], gone: [26.54]}, outcomes=[old])
+    old = CaseOutcome(
+        case=CaseKey("sockmap", "sockmap"), status="unsupported", reason="came with linux about 6.16"
+    )
+    base = arm(
+        "base", {CONTROL: [275.701], SEQ_GET: [185.77], INT_GET: [173.387], gone: [26.54]}, outcomes=[old]
+    )
     head = arm("head", {CONTROL: [275.704], SEQ_GET: [194.7], INT_GET: [168.2]}, outcomes=[old])
     compared = compare(base, head, exact)
     assert isinstance(compared, ComparisonSet)
@@ -121,7 +125,9 @@ def test_json_has_every_field_and_null_for_what_does_not_exist() -> None:
 
 
 def test_the_go_benchmark_format_keeps_every_sample_and_says_what_may_be_assumed() -> None:
-    text = go_bench_report([arm("base", {SEQ_GET: [185.787, 185.788]}), arm("head", {SEQ_GET: [194.7]})], exact)
+    text = go_bench_report(
+        [arm("base", {SEQ_GET: [185.787, 185.788]}), arm("head", {SEQ_GET: [194.7]})], exact
+    )
 
     assert "Unit latency-ns/op better=lower assume=exact" in text.splitlines()
     assert [sample.value for sample in parse_go_bench(text).samples] == [185.787, 185.788, 194.7]

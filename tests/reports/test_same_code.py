@@ -38,7 +38,9 @@ def rows(run: Path) -> list[Any]:
 
 
 @pytest.mark.parametrize(("head", "same"), [("a", True), ("b", False)])
-def test_json_says_of_a_row_whether_both_sides_execute_the_same_code(run: Path, head: str, same: bool) -> None:
+def test_json_says_of_a_row_whether_both_sides_execute_the_same_code(
+    run: Path, head: str, same: bool
+) -> None:
     of_cases = {
         (row["benchmark"], *row["params"].values()): row["same_code"]
         for row in rows(with_digests(run, base="a", head=head))
@@ -52,7 +54,10 @@ def test_json_says_of_a_row_whether_both_sides_execute_the_same_code(run: Path, 
     ("head", "line"),
     [
         ("a", "  same code in base and head, by 4,321 functions and what surrounds them: A/A evidence"),
-        ("b", "  code that it executes differs between base and head, by 4,321 functions and what surrounds them"),
+        (
+            "b",
+            "  code that it executes differs between base and head, by 4,321 functions and what surrounds them",
+        ),
     ],
 )
 def test_an_explained_row_says_it_too(run: Path, head: str, line: str) -> None:

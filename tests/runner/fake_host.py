@@ -2,8 +2,20 @@
 
 from pathlib import Path
 
-ROME = {"vendor": "AuthenticAMD", "family": 23, "model": 49, "stepping": 0, "name": "AMD EPYC 7502 32-Core Processor"}
-SKYLAKE = {"vendor": "GenuineIntel", "family": 6, "model": 85, "stepping": 4, "name": "Intel(R) Xeon(R) Gold 6130 CPU"}
+ROME = {
+    "vendor": "AuthenticAMD",
+    "family": 23,
+    "model": 49,
+    "stepping": 0,
+    "name": "AMD EPYC 7502 32-Core Processor",
+}
+SKYLAKE = {
+    "vendor": "GenuineIntel",
+    "family": 6,
+    "model": 85,
+    "stepping": 4,
+    "name": "Intel(R) Xeon(R) Gold 6130 CPU",
+}
 
 FILES = {
     "sys/devices/system/cpu/online": "0-3\n",

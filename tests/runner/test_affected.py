@@ -73,11 +73,16 @@ def test_a_case_that_executes_what_differs_is_affected() -> None:
 
 
 def test_nothing_is_affected_where_nothing_differs() -> None:
-    assert affected_cases(ARMS, planned(LOOKUP, CONTROL), Differences(functions=frozenset()), EXECUTED).affected == ()
+    assert (
+        affected_cases(ARMS, planned(LOOKUP, CONTROL), Differences(functions=frozenset()), EXECUTED).affected
+        == ()
+    )
 
 
 def test_what_every_guest_executes_affects_all() -> None:
-    answer = affected_cases(ARMS, planned(LOOKUP, CONTROL), Differences(functions=frozenset({"mount"})), EXECUTED)
+    answer = affected_cases(
+        ARMS, planned(LOOKUP, CONTROL), Differences(functions=frozenset({"mount"})), EXECUTED
+    )
 
     assert names(answer.affected) == [LOOKUP.benchmark, CONTROL.benchmark]
     assert answer.at_start == ("mount",)
@@ -109,7 +114,10 @@ def test_a_run_without_counts_is_refused(data: Path, tmp_path: Path) -> None:
 
 def test_the_answer_reads() -> None:
     answer = affected_cases(
-        ARMS, planned(LOOKUP, CONTROL, NEW), Differences(functions=frozenset({"lookup", "tick", "gone"})), EXECUTED
+        ARMS,
+        planned(LOOKUP, CONTROL, NEW),
+        Differences(functions=frozenset({"lookup", "tick", "gone"})),
+        EXECUTED,
     )
 
     assert affected_text(answer).splitlines() == [
@@ -159,7 +167,9 @@ def test_cases_are_unaffected_where_digests_of_their_code_are_the_same(differs: 
 
 
 def test_text_in_names_is_shown_as_text() -> None:
-    evil = Executed(source="x", cases={LOOKUP: frozenset({"a\x1b[31m"})}, start=frozenset(), kernels=frozenset())
+    evil = Executed(
+        source="x", cases={LOOKUP: frozenset({"a\x1b[31m"})}, start=frozenset(), kernels=frozenset()
+    )
     answer = affected_cases(ARMS, planned(LOOKUP), Differences(functions=frozenset({"a\x1b[31m"})), evil)
 
     assert "\x1b" not in affected_text(answer)
@@ -189,7 +199,9 @@ def test_a_suite_whose_program_differs_is_affected_whatever_the_kernels_are() ->
 
 
 def test_guests_that_are_prepared_otherwise_touch_every_case() -> None:
-    answer = affected_cases(ARMS, planned(LOOKUP, CONTROL), Differences(functions=frozenset(), guests=True), EXECUTED)
+    answer = affected_cases(
+        ARMS, planned(LOOKUP, CONTROL), Differences(functions=frozenset(), guests=True), EXECUTED
+    )
 
     assert answer.unaffected == ()
     assert "Guests are prepared otherwise" in affected_text(answer)
@@ -236,7 +248,9 @@ def test_a_change_of_the_jit_touches_every_case_that_loads_a_program(data: Path,
     executed = read_executed(tmp_path / "run")
     assert isinstance(executed, Executed)
 
-    document = affected_cases(ARMS, planned(*executed.cases), Differences(functions=frozenset({"do_jit"})), executed)
+    document = affected_cases(
+        ARMS, planned(*executed.cases), Differences(functions=frozenset({"do_jit"})), executed
+    )
 
     measured = json.loads((data / "bpf-programs/functions.json").read_text())
     jit = [each["name"] for each in measured["functions"]].index("do_jit")

@@ -74,7 +74,10 @@ def test_go_modules_are_named_by_version_or_folder() -> None:
         ("v2=HEAD boot=init=/bin/sh", "guests are started by that argument"),
         ("v2=HEAD 'boot=a b'", "is no argument of a kernel"),
         ("v2=HEAD module=example.org/a", "says no version: give module=PATH@VERSION, or module=PATH=FOLDER"),
-        ("v2=HEAD module=example.org/a@v1.0.0 module=example.org/a@v1.1.0", "example.org/a stands in it twice"),
+        (
+            "v2=HEAD module=example.org/a@v1.0.0 module=example.org/a@v1.1.0",
+            "example.org/a stands in it twice",
+        ),
         ("v2=HEAD module=../a@v1.0.0", "is no path of a Go module"),
         ("v2=HEAD module=example.org/a@upgrade", "is no version such as v0.19.0, a branch or a commit"),
         ("v2=HEAD module=example.org/a@-x", "is no version such as"),
@@ -85,7 +88,10 @@ def test_go_modules_are_named_by_version_or_folder() -> None:
         ("p{n}=HEAD sweep=n=0,,1", "is none such as n=0..10"),
         ("p{n}=HEAD sweep=N=0..1", "is none such as n=0..10"),
         ("p{n}=HEAD sweep=n=0..1 sweep=m=0..1", "sweep names one knob"),
-        ("p=HEAD sysctl=kernel.x={n} sweep=n=0..1", "its arms need names of their own: put {n} into the name"),
+        (
+            "p=HEAD sysctl=kernel.x={n} sweep=n=0..1",
+            "its arms need names of their own: put {n} into the name",
+        ),
         ("p{n}=HEAD sysctl=kernel.x=1 sweep=n=a/b,c", "is no name of an arm"),
         ("control=HEAD", "is no name of an arm"),
     ],
@@ -119,7 +125,10 @@ def test_a_file_names_arms_with_paths_from_its_own_folder(tmp_path: Path) -> Non
     [
         ("[[arm]\n", "cannot be read"),
         ('[[arm]]\nname = "a"\n', "a: it names no subject"),
-        ('[[arm]]\nname = "a"\nrev = "HEAD"\ncolour = "red"\n', "arm.0: Object contains unknown field colour"),
+        (
+            '[[arm]]\nname = "a"\nrev = "HEAD"\ncolour = "red"\n',
+            "arm.0: Object contains unknown field colour",
+        ),
         ('[[arm]]\nname = "a"\nrev = 5\n', "arm.0.rev: Expected str"),
         ('[[arms]]\nname = "a"\nrev = "HEAD"\n', "unknown field arms"),
     ],
@@ -138,7 +147,10 @@ def test_arms_have_names_of_their_own_and_are_at_least_two() -> None:
 
     assert wrong_arms((one, one)).message == "two arms are called a"
     assert "at least two arms" in wrong_arms((one,)).message
-    assert "more than a run takes" in wrong_arms(tuple(ArmRequest(name=f"a{n}", rev="HEAD") for n in range(16))).message
+    assert (
+        "more than a run takes"
+        in wrong_arms(tuple(ArmRequest(name=f"a{n}", rev="HEAD") for n in range(16))).message
+    )
 
 
 def test_a_sweep_is_an_arm_for_each_value_of_a_knob() -> None:
@@ -187,7 +199,12 @@ def test_a_knob_of_eleven_values_is_one_run(repository: Path, tmp_path: Path) ->
 
 @pytest.mark.usefixtures("stand_in")
 def test_three_arms_are_one_run_whose_boots_take_turns(repository: Path, tmp_path: Path) -> None:
-    toy.change(repository, "kernel/bpf/core.c", "int bpf_prog_run(void)\n{\n\treturn 43;\n}\n", "bpf: Change something")
+    toy.change(
+        repository,
+        "kernel/bpf/core.c",
+        "int bpf_prog_run(void)\n{\n\treturn 43;\n}\n",
+        "bpf: Change something",
+    )
     arms = (
         ArmRequest(name="plain", rev="v6.12"),
         ArmRequest(name="patched", rev="HEAD"),
@@ -218,12 +235,15 @@ def test_arms_stand_alone(repository: Path, tmp_path: Path) -> None:
 
 def anchored(anchor: str) -> tuple[ArmRequest, ...]:
     return tuple(
-        ArmRequest(name=name, rev=rev) for name, rev in (("base", "v6.12"), ("head", "HEAD"), ("anchor", anchor))
+        ArmRequest(name=name, rev=rev)
+        for name, rev in (("base", "v6.12"), ("head", "HEAD"), ("anchor", anchor))
     )
 
 
 @pytest.mark.usefixtures("stand_in")
-def test_an_anchor_is_screened_beside_base_and_head_and_compared_with_neither(repository: Path, tmp_path: Path) -> None:
+def test_an_anchor_is_screened_beside_base_and_head_and_compared_with_neither(
+    repository: Path, tmp_path: Path
+) -> None:
     toy.change(repository, "behaviour", "slow\n", "bpf: Make it slow")
     asked = toy.request(
         repository,
@@ -237,7 +257,11 @@ def test_an_anchor_is_screened_beside_base_and_head_and_compared_with_neither(re
     run = toy.run_toy(asked)
 
     assert isinstance(run, Run), run
-    assert [len([boot for boot in arm.boots if boot.stage == "screen"]) for arm in run.arms.values()] == [5, 5, 5]
+    assert [len([boot for boot in arm.boots if boot.stage == "screen"]) for arm in run.arms.values()] == [
+        5,
+        5,
+        5,
+    ]
     confirmed = {boot.arm for boot in run.record.plan.boots if boot.stage == "confirm"}
     assert confirmed == {"base", "head"}
     sides = sides_of_run(run)
@@ -247,10 +271,16 @@ def test_an_anchor_is_screened_beside_base_and_head_and_compared_with_neither(re
 
 
 @pytest.mark.usefixtures("stand_in")
-def test_an_anchor_that_does_not_build_leaves_base_and_head_measured(repository: Path, tmp_path: Path) -> None:
-    toy.change(repository, "kernel/bpf/core.c", "int bpf_prog_run(void)\n{\n\treturn 42\n}\n", "bpf: Break it")
+def test_an_anchor_that_does_not_build_leaves_base_and_head_measured(
+    repository: Path, tmp_path: Path
+) -> None:
+    toy.change(
+        repository, "kernel/bpf/core.c", "int bpf_prog_run(void)\n{\n\treturn 42\n}\n", "bpf: Break it"
+    )
     toy.git(repository, "tag", "broken")
-    toy.change(repository, "kernel/bpf/core.c", "int bpf_prog_run(void)\n{\n\treturn 42;\n}\n", "bpf: Repair it")
+    toy.change(
+        repository, "kernel/bpf/core.c", "int bpf_prog_run(void)\n{\n\treturn 42;\n}\n", "bpf: Repair it"
+    )
     run = toy.run_toy(toy.request(repository, tmp_path, base=None, head=None, arms=anchored("broken")))
 
     assert isinstance(run, Run), run

@@ -62,7 +62,11 @@ def keep(folder: Path, suite: str, benchmark: str, *names: str) -> None:
     """As if a case had been counted on this host."""
     case, functions = CaseKey(suite, benchmark, ()), frozenset(names)
     executed = Executed(
-        source="x", cases={case: functions}, start=frozenset(), kernels=frozenset(), measured={case: functions}
+        source="x",
+        cases={case: functions},
+        start=frozenset(),
+        kernels=frozenset(),
+        measured={case: functions},
     )
     keep_executed(folder / "cache", "local", f"{suite}-{benchmark}", executed)
 
@@ -80,7 +84,8 @@ def test_functions_are_found_with_their_text() -> None:
 
 
 @pytest.mark.parametrize(
-    "comment", ["/* one */", "/**\n * two\n **/", "/* a * b / c */", "// to the end", "/***/", "/* not ended {"]
+    "comment",
+    ["/* one */", "/**\n * two\n **/", "/* a * b / c */", "// to the end", "/***/", "/* not ended {"],
 )
 def test_comments_are_no_part_of_a_function(comment: str) -> None:
     assert functions_of(f"{BEFORE}{comment}\n") == functions_of(BEFORE)
@@ -102,7 +107,9 @@ def test_what_was_counted_decides_function_by_function() -> None:
     inlined = ChangedFile(path=RESERVE, functions=frozenset({"round"}), whole=False)
     measured = measured_by_suite(
         {
-            CaseKey("ringbufs", "rb-custom", ()): frozenset({"__bpf_ringbuf_reserve.isra.0", "bpf_ringbuf_query"}),
+            CaseKey("ringbufs", "rb-custom", ()): frozenset(
+                {"__bpf_ringbuf_reserve.isra.0", "bpf_ringbuf_query"}
+            ),
             CaseKey("trigger", "trig-tp", ()): frozenset({"__bpf_ringbuf_reserve"}),
             CaseKey("cilium-ebpf", "MapInfo", ()): frozenset({"bpf_map_get_info_by_fd"}),
         }
@@ -122,7 +129,12 @@ def test_what_was_counted_decides_function_by_function() -> None:
 def test_what_a_timer_tick_executes_is_on_no_measured_path() -> None:
     def counts(seconds: float | None) -> CaseCounts:
         return CaseCounts(
-            suite="s", benchmark="b", params={}, seconds=seconds, counts=((3, 99_900), (1, 100), (2, 99)), executed=()
+            suite="s",
+            benchmark="b",
+            params={},
+            seconds=seconds,
+            counts=((3, 99_900), (1, 100), (2, 99)),
+            executed=(),
         )
 
     assert list(measured_places(counts(1.0))) == [3]
@@ -152,13 +164,18 @@ def test_a_run_measures_the_suites_of_its_change_and_says_why(repository: Path, 
     assert not any("ringbufs: " in line for line in lines)
 
 
-def test_a_change_that_no_suite_executes_is_said_with_what_could_be_measured(repository: Path, tmp_path: Path) -> None:
+def test_a_change_that_no_suite_executes_is_said_with_what_could_be_measured(
+    repository: Path, tmp_path: Path
+) -> None:
     change(repository, "Documentation/bpf/ringbuf.rst", "words\n")
     ended = plan(repository, tmp_path, "--base", "HEAD~", "--head", "HEAD")
 
     assert ended.exit_code == 2
     assert "no suite executes what head changes: Documentation/bpf/ringbuf.rst" in ended.stderr
-    assert "name what to measure all the same with --suite: all, or some of bloom, cilium-ebpf, crypto," in ended.stderr
+    assert (
+        "name what to measure all the same with --suite: all, or some of bloom, cilium-ebpf, crypto,"
+        in ended.stderr
+    )
 
 
 def test_a_change_of_comments_is_said(repository: Path, tmp_path: Path) -> None:
@@ -179,7 +196,10 @@ def test_a_change_of_comments_is_said(repository: Path, tmp_path: Path) -> None:
             ("--base", "HEAD", "--kernel", "KERNEL"),
             "a prebuilt kernel has no revision, so it is not known what it changes",
         ),
-        (("--base", "HEAD", "--head", "HEAD", "--case", "nosuch"), "--case: no case of any suite matches 'nosuch'"),
+        (
+            ("--base", "HEAD", "--head", "HEAD", "--case", "nosuch"),
+            "--case: no case of any suite matches 'nosuch'",
+        ),
     ],
 )
 def test_where_nothing_says_what_changed_a_suite_must_be_named(
@@ -204,7 +224,9 @@ def test_cases_that_are_named_choose_their_suites(repository: Path, tmp_path: Pa
 
 def test_a_module_chooses_the_suites_that_are_built_with_it(repository: Path, tmp_path: Path) -> None:
     module = "module=github.com/cilium/ebpf"
-    ended = plan(repository, tmp_path, "--arm", f"old=HEAD {module}@v0.17.0", "--arm", f"new=HEAD {module}@v0.19.0")
+    ended = plan(
+        repository, tmp_path, "--arm", f"old=HEAD {module}@v0.17.0", "--arm", f"new=HEAD {module}@v0.19.0"
+    )
 
     assert ended.stdout.startswith("Suites that are built with github.com/cilium/ebpf: cilium-ebpf\n")
 
@@ -220,4 +242,6 @@ def test_a_patch_on_an_archive_chooses_too(repository: Path, tmp_path: Path) -> 
     ended = plan(repository, tmp_path, "--base", "HEAD", "--head", "HEAD", "--patch", patch)
 
     assert ended.exit_code == 0, ended.stderr
-    assert ended.stdout.startswith(f"Suites by what head changes in {RESERVE}: ringbufs (declares {RESERVE})\n")
+    assert ended.stdout.startswith(
+        f"Suites by what head changes in {RESERVE}: ringbufs (declares {RESERVE})\n"
+    )

@@ -56,8 +56,27 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def bisect(repository: Path, *words: str, good: str = "v6.12", bad: str = "master") -> Result:
     leave_out_root()
-    plain = ["bisect", "--tree", str(repository), "--good", good, "--bad", bad, "--case", CASE, "--boots", "1"]
-    plain += ["--isolation", ISOLATION, "--cache", str(Path.cwd() / "cache"), "--out", str(Path.cwd() / "bisection")]
+    plain = [
+        "bisect",
+        "--tree",
+        str(repository),
+        "--good",
+        good,
+        "--bad",
+        bad,
+        "--case",
+        CASE,
+        "--boots",
+        "1",
+    ]
+    plain += [
+        "--isolation",
+        ISOLATION,
+        "--cache",
+        str(Path.cwd() / "cache"),
+        "--out",
+        str(Path.cwd() / "bisection"),
+    ]
     mode = () if "--mode" in words else ("--mode", "icount")
     return CliRunner().invoke(main, [*plain, *mode, *words], catch_exceptions=False)
 
@@ -72,7 +91,9 @@ def found(result: Result) -> dict:
 def culprits(document: Mapping) -> dict[tuple[str, ...], float | None]:
     """The change of the only case, by the commits that made it."""
     return {
-        tuple(each["commit"] for each in culprit["commits"]): (*culprit["worse"], *culprit["better"])[0]["change"]
+        tuple(each["commit"] for each in culprit["commits"]): (*culprit["worse"], *culprit["better"])[0][
+            "change"
+        ]
         for culprit in document["culprits"]
     }
 
@@ -111,9 +132,16 @@ def two_sides(repository: Path) -> dict[str, str]:
     return {"slower": slower, "faster": faster, "merge": merged}
 
 
-def test_the_culprit_is_found_past_one_that_does_not_build(repository: Path, here: Path, runs: list[str]) -> None:
+def test_the_culprit_is_found_past_one_that_does_not_build(
+    repository: Path, here: Path, runs: list[str]
+) -> None:
     notes(repository, 3, "before")
-    change(repository, "kernel/bpf/core.c", "int bpf_prog_run(void) { return nothing; }\n", "bpf: Break the build")
+    change(
+        repository,
+        "kernel/bpf/core.c",
+        "int bpf_prog_run(void) { return nothing; }\n",
+        "bpf: Break the build",
+    )
     git(repository, "checkout", "--quiet", "v6.12", "--", "kernel/bpf/core.c")
     git(repository, "commit", "--quiet", "--message", "bpf: Build again")
     culprit = latency(repository, 206, "bpf: Make it slower")
@@ -270,7 +298,12 @@ def test_interrupted_it_goes_on_without_measuring_again(
 
 def test_what_ended_is_not_measured_again_nor_built(repository: Path, here: Path, runs: list[str]) -> None:
     notes(repository, 1, "before")
-    change(repository, "kernel/bpf/core.c", "int bpf_prog_run(void) { return nothing; }\n", "bpf: Break the build")
+    change(
+        repository,
+        "kernel/bpf/core.c",
+        "int bpf_prog_run(void) { return nothing; }\n",
+        "bpf: Break the build",
+    )
     git(repository, "checkout", "--quiet", "v6.12", "--", "kernel/bpf/core.c")
     git(repository, "commit", "--quiet", "--message", "bpf: Build again")
     latency(repository, 206, "bpf: Make it slower")
@@ -281,7 +314,9 @@ def test_what_ended_is_not_measured_again_nor_built(repository: Path, here: Path
     assert bisect(repository).stdout == first
     assert len(runs) == done
     assert "does not build" in first
-    assert len(list((here / "bisection/runs").iterdir())) == done - 1, "a commit that does not build boots nothing"
+    assert len(list((here / "bisection/runs").iterdir())) == done - 1, (
+        "a commit that does not build boots nothing"
+    )
 
 
 def test_cases_have_culprits_of_their_own(repository: Path, here: Path) -> None:
@@ -291,9 +326,14 @@ def test_cases_have_culprits_of_their_own(repository: Path, here: Path) -> None:
     notes(repository, 1, "between")
     second = change(repository, "behaviour", "latency 250.000\n", "bpf: Make hash maps slow as well")
 
-    document = found(bisect(repository, "--case", "hashmap-control/hashmap_nr_keys_used=10", "--format", "json"))
+    document = found(
+        bisect(repository, "--case", "hashmap-control/hashmap_nr_keys_used=10", "--format", "json")
+    )
 
-    rows = {each["commits"][0]["commit"]: {row["benchmark"] for row in each["worse"]} for each in document["culprits"]}
+    rows = {
+        each["commits"][0]["commit"]: {row["benchmark"] for row in each["worse"]}
+        for each in document["culprits"]
+    }
     assert rows == {first: {"local-storage-cache-seq-get"}, second: {"local-storage-cache-hashmap-control"}}
 
 
@@ -314,14 +354,21 @@ def test_ends_that_cannot_be_bisected(repository: Path, here: Path, good: str, b
 
 
 def test_a_bad_end_that_does_not_build_is_the_kernels_failure(repository: Path, here: Path) -> None:
-    change(repository, "kernel/bpf/core.c", "int bpf_prog_run(void) { return nothing; }\n", "bpf: Break the build")
+    change(
+        repository,
+        "kernel/bpf/core.c",
+        "int bpf_prog_run(void) { return nothing; }\n",
+        "bpf: Break the build",
+    )
     ended = bisect(repository)
 
     assert ended.exit_code == 3
     assert "name ends that build, boot and run the case" in ended.stderr
 
 
-def test_an_unknown_case_and_a_folder_of_another_bisection_are_wrong_usage(repository: Path, here: Path) -> None:
+def test_an_unknown_case_and_a_folder_of_another_bisection_are_wrong_usage(
+    repository: Path, here: Path
+) -> None:
     latency(repository, 206, "bpf: Make it slower")
     assert bisect(repository).exit_code == 0
 
@@ -376,7 +423,9 @@ def test_walltime_is_for_what_icount_does_not_show_where_both_are_asked_for(
 def test_both_modes_are_refused_where_kvm_runs_no_guest(
     repository: Path, here: Path, monkeypatch: pytest.MonkeyPatch, runs: list[str]
 ) -> None:
-    monkeypatch.setattr(walltime_host, "gather", lambda _: SimpleNamespace(kvm=KvmProbe(usable=False, reason="none")))
+    monkeypatch.setattr(
+        walltime_host, "gather", lambda _: SimpleNamespace(kvm=KvmProbe(usable=False, reason="none"))
+    )
     latency(repository, 206, "bpf: Make it slower")
     ended = bisect(repository, "--mode", "both")
 

@@ -29,10 +29,17 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_the_commit_that_made_it_slow_is_found_past_one_that_does_not_build(repository: Path, here: Path) -> None:
+def test_the_commit_that_made_it_slow_is_found_past_one_that_does_not_build(
+    repository: Path, here: Path
+) -> None:
     for number in range(3):
         change(repository, "README", f"{number}\n", f"docs: Say {number}")
-    change(repository, "kernel/bpf/core.c", "int bpf_prog_run(void) { return nothing; }\n", "bpf: Break the build")
+    change(
+        repository,
+        "kernel/bpf/core.c",
+        "int bpf_prog_run(void) { return nothing; }\n",
+        "bpf: Break the build",
+    )
     git(repository, "checkout", "--quiet", "v6.12", "--", "kernel/bpf/core.c")
     git(repository, "commit", "--quiet", "--message", "bpf: Build again")
     culprit = change(repository, "behaviour", "slow\n", "bpf: Make it slow")
@@ -57,7 +64,12 @@ def test_the_commit_that_made_it_slow_is_found_past_one_that_does_not_build(repo
 def test_what_does_not_build_is_skipped_and_what_is_equal_is_good(repository: Path, here: Path) -> None:
     change(repository, "README", "nothing\n", "docs: Say nothing")
     equal = judged(repository, here, "--case", "seq-get/nr_maps=16")
-    change(repository, "kernel/bpf/core.c", "int bpf_prog_run(void) { return nothing; }\n", "bpf: Break the build")
+    change(
+        repository,
+        "kernel/bpf/core.c",
+        "int bpf_prog_run(void) { return nothing; }\n",
+        "bpf: Break the build",
+    )
     broken = judged(repository, here, "--case", "seq-get/nr_maps=16")
 
     assert (equal.exit_code, broken.exit_code) == (0, 125)

@@ -28,10 +28,14 @@ def by_behaviour(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The guest that plays the kernel executes the file `behaviour`, and no other. There is no emulator that counts it."""
 
     def leaving_out(asked: Any, facts: Any, *_: object) -> Limited:
-        behaviour = {git(repository, "show", f"{arm.subject.revision.commit}:behaviour") for arm in facts.arms.values()}
+        behaviour = {
+            git(repository, "show", f"{arm.subject.revision.commit}:behaviour") for arm in facts.arms.values()
+        }
         if asked.only_affected is None or len(behaviour) > 1:
             return Limited(facts=facts, known=None)
-        left_out = tuple(CaseOutcome(case=case.key, status="unchanged-build", reason="x") for case in facts.plan.cases)
+        left_out = tuple(
+            CaseOutcome(case=case.key, status="unchanged-build", reason="x") for case in facts.plan.cases
+        )
         selection = Selection(cases=(), left_out=left_out)
         plan = plan_boots(asked, selection, tuple(facts.arms))
         return Limited(facts=replace(facts, plan=plan, left_out=left_out), known=None)
@@ -50,14 +54,25 @@ def test_commits_that_change_nothing_boot_nothing(
     culprit = change(repository, "behaviour", "latency 206.000\n", "bpf: Make it slower")
     change(repository, "README", "after\n", "docs: Say after")
     words = ["--tree", str(repository), "--good", "v6.12", "--bad", "master", "--case", "seq-get/nr_maps=16"]
-    words += ["--isolation", ISOLATION, "--cache", str(tmp_path / "cache"), "--out", "bisection", "--format", "json"]
+    words += [
+        "--isolation",
+        ISOLATION,
+        "--cache",
+        str(tmp_path / "cache"),
+        "--out",
+        "bisection",
+        "--format",
+        "json",
+    ]
 
     ended = CliRunner().invoke(main, ["bisect", *words, "--mode", "icount"], catch_exceptions=False)
 
     assert ended.exit_code == 0, ended.stderr
     named = [commit["commit"] for each in json.loads(ended.stdout)["culprits"] for commit in each["commits"]]
     assert named == [culprit]
-    booted = {folder.name: len(list((folder / "boots").glob("*"))) for folder in Path("bisection/runs").iterdir()}
+    booted = {
+        folder.name: len(list((folder / "boots").glob("*"))) for folder in Path("bisection/runs").iterdir()
+    }
     good = git(repository, "rev-parse", "v6.12")[:12]
     before = git(repository, "rev-parse", f"{culprit}~1")[:12]
     assert booted[f"{good}-{before}-icount"] == 0
@@ -109,6 +124,8 @@ def test_a_commit_without_any_boot_is_as_the_good_one() -> None:
 
 
 def test_a_case_that_failed_is_not_filled_in() -> None:
-    failing = Boot(index=1, block=1, samples=(), outcomes=(CaseOutcome(case=LOOKUP, status="failed", reason="x"),))
+    failing = Boot(
+        index=1, block=1, samples=(), outcomes=(CaseOutcome(case=LOOKUP, status="failed", reason="x"),)
+    )
 
     assert values_of(measured(arm(failing, unchanged=(CONTROL,)))) == [{CONTROL: 50}, {CONTROL: 51}]

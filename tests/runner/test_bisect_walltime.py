@@ -41,7 +41,9 @@ class NoisyHost:
                 Boot(
                     index=index,
                     block=index,
-                    samples=(Sample(CASE, "hits-latency", "ns/op", self.draw.gauss(centre, SPREAD * centre)),),
+                    samples=(
+                        Sample(CASE, "hits-latency", "ns/op", self.draw.gauss(centre, SPREAD * centre)),
+                    ),
                 )
                 for index in range(1, boots + 1)
             ],
@@ -51,13 +53,17 @@ class NoisyHost:
         boots = self.per_step or 40
         self.boots.append(boots)
         rows = compared_rows(
-            Sides(base=self.arm("base", pair.base, boots), head=self.arm("head", pair.head, boots), one_run=True)
+            Sides(
+                base=self.arm("base", pair.base, boots), head=self.arm("head", pair.head, boots), one_run=True
+            )
         )
         assert isinstance(rows, tuple)
         return rows
 
 
-def bisected(seed: int, folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[bisecting.Bisected, NoisyHost]:
+def bisected(
+    seed: int, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> tuple[bisecting.Bisected, NoisyHost]:
     host = NoisyHost(seed)
     monkeypatch.setattr(bisecting, "TimedPairs", lambda runs, boots: host)
     parents = {str(number): (str(number - 1),) for number in range(COMMITS, 0, -1)}
@@ -72,7 +78,9 @@ def bisected(seed: int, folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[
         report_step=lambda pair, rows: None,
         report_marks=lambda marks: None,
     )
-    ended = bisecting._Bisection(order, PairRuns(order.request, "0", None, None, None), "walltime").carried_out()
+    ended = bisecting._Bisection(
+        order, PairRuns(order.request, "0", None, None, None), "walltime"
+    ).carried_out()
     assert isinstance(ended, bisecting.Bisected)
     return ended, host
 

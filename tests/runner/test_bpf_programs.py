@@ -55,7 +55,9 @@ class Guest:
         assert asked is not None, command
         first = int(asked[2], 16)
         words = [f"0x{self.memory.get(first + 8 * place, 0):016x}" for place in range(int(asked[1]))]
-        lines = (f"{first + 8 * at:016x}: {' '.join(words[at : at + 2])}\r\n" for at in range(0, len(words), 2))
+        lines = (
+            f"{first + 8 * at:016x}: {' '.join(words[at : at + 2])}\r\n" for at in range(0, len(words), 2)
+        )
         return "".join(lines)
 
 
@@ -136,7 +138,9 @@ def test_what_no_program_is_as_long_as_is_not_read(names: BpfNames, emulator: Em
 def test_many_programs_are_read_in_several_looks(names: BpfNames, guest: Guest, emulator: Emulator) -> None:
     for number in range(512):
         guest.page(number, 0x100000)
-    long = [BpfCode(JIT + number, JIT + number + LARGEST_PROGRAM_BYTES, PROGRAM) for number in range(0, 800, 8)]
+    long = [
+        BpfCode(JIT + number, JIT + number + LARGEST_PROGRAM_BYTES, PROGRAM) for number in range(0, 800, 8)
+    ]
 
     read = names.programs(long)
 
@@ -162,7 +166,9 @@ def test_a_list_without_an_end_is_left_at_some_length(names: BpfNames, guest: Gu
     ],
     ids=["cursor", "no text", "far end", "backwards", "kernel", "nothing"],
 )
-def test_an_entry_that_is_none_ends_the_list(names: BpfNames, guest: Guest, start: int, end: int, name: bytes) -> None:
+def test_an_entry_that_is_none_ends_the_list(
+    names: BpfNames, guest: Guest, start: int, end: int, name: bytes
+) -> None:
     guest.listed(start, end, name, at=0x20000)
 
     assert names.now() == ()
@@ -184,14 +190,18 @@ def test_page_tables_that_lead_to_themselves_end(names: BpfNames, guest: Guest, 
 
 
 @pytest.mark.parametrize("answer", ["", "Cannot access memory\r\n", "0" * (1 << 17), "[" * 10_000, "0x12"])
-def test_an_emulator_that_answers_nonsense_shows_nothing(names: BpfNames, emulator: Emulator, answer: str) -> None:
+def test_an_emulator_that_answers_nonsense_shows_nothing(
+    names: BpfNames, emulator: Emulator, answer: str
+) -> None:
     emulator.answers = lambda _: answer
 
     assert names.now() == ()
     assert names.programs([BpfCode(JIT, JIT + 16, PROGRAM)]) == {}
 
 
-def test_a_kernel_that_does_not_say_where_its_page_tables_are_has_names_alone(monitor: Monitor, guest: Guest) -> None:
+def test_a_kernel_that_does_not_say_where_its_page_tables_are_has_names_alone(
+    monitor: Monitor, guest: Guest
+) -> None:
     guest.listed(JIT, JIT + 16, PROGRAM.encode(), at=0x20000)
     names = BpfNames(monitor, KERNEL_MAP + LIST)
 

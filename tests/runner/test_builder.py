@@ -21,7 +21,14 @@ from cliffwatch_runner.worker.asked import suite_names
 from cliffwatch_runner.worker.builder import asking
 from cliffwatch_runner.worker.builder.asking import Builders, builder_job, run_in_builder
 from cliffwatch_runner.worker.builder.collecting import collect
-from cliffwatch_runner.worker.builder.messages import LONGEST_LINE, SOCKET, BuilderJob, job_line, read_answer, read_job
+from cliffwatch_runner.worker.builder.messages import (
+    LONGEST_LINE,
+    SOCKET,
+    BuilderJob,
+    job_line,
+    read_answer,
+    read_job,
+)
 from cliffwatch_runner.worker.builder.serving import BuilderPlace, serve_one_job
 
 JOB = BuilderJob(
@@ -136,7 +143,9 @@ def test_a_job_that_takes_too_long_is_ended(place: BuilderPlace) -> None:
 
 def test_a_worker_that_stops_ends_the_run(place: BuilderPlace) -> None:
     begun = threading.Event()
-    sleeping = replace(place, command=(sys.executable, "-uc", "import time; print('begun'); time.sleep(1000)"))
+    sleeping = replace(
+        place, command=(sys.executable, "-uc", "import time; print('begun'); time.sleep(1000)")
+    )
     with serving(lambda: serve_one_job(sleeping)):
         ended = run_in_builder(
             JOB, place.exchange, deadline=60.0, on_output=lambda _: begun.set(), should_stop=begun.is_set
@@ -216,7 +225,9 @@ def test_what_is_no_job_is_none(line: bytes) -> None:
 
 
 def test_a_job_reads_as_it_was_written() -> None:
-    assert read_job(job_line(msgspec.structs.replace(JOB, resume=True))) == msgspec.structs.replace(JOB, resume=True)
+    assert read_job(job_line(msgspec.structs.replace(JOB, resume=True))) == msgspec.structs.replace(
+        JOB, resume=True
+    )
     assert read_answer(b'{"nothing": 1}') is None
 
 
@@ -301,4 +312,7 @@ def test_who_has_no_builder_of_his_own_is_built_as_anybody() -> None:
 
 
 def test_a_job_names_no_folder_of_this_host_as_its_suite() -> None:
-    assert suite_names(made_work(suites=("ringbufs", "./../home", "/srv/mine"))) == "ringbufs,._.._home,_srv_mine"
+    assert (
+        suite_names(made_work(suites=("ringbufs", "./../home", "/srv/mine")))
+        == "ringbufs,._.._home,_srv_mine"
+    )

@@ -86,7 +86,9 @@ def test_a_build_has_no_network_no_home_and_no_secret(
     assert "hunter2" not in text
     assert "key: No such file or directory" in text
     assert "/etc/shadow: No such file or directory" in text
-    interfaces = [line.split(":")[0].strip() for line in text.splitlines() if line.count(":") == 1 and line[:1] == " "]
+    interfaces = [
+        line.split(":")[0].strip() for line in text.splitlines() if line.count(":") == 1 and line[:1] == " "
+    ]
     assert set(interfaces) <= {"lo"}
 
 
@@ -144,7 +146,10 @@ def test_the_first_error_of_a_compiler_comes_with_its_lines() -> None:
             "ld: kernel/fork.o: in function `f':\nfork.c:(.text+0x1): undefined reference to `g'\nmake: *** [vmlinux] Error 1\n",
             "undefined reference to `g'",
         ),
-        ("FAILED: load BTF from vmlinux: Invalid argument\nmake: *** [vmlinux] Error 255\n", "FAILED: load BTF"),
+        (
+            "FAILED: load BTF from vmlinux: Invalid argument\nmake: *** [vmlinux] Error 255\n",
+            "FAILED: load BTF",
+        ),
         ("make[1]: *** No rule to make target 'bzImage'.  Stop.\n", "No rule to make target"),
         ("", ""),
     ],
@@ -212,10 +217,14 @@ def test_what_a_tree_needs_is_read_from_the_tree(repository: Path, tmp_path: Pat
 
 
 def test_all_missing_tools_are_told_at_once() -> None:
-    missing = find_toolchain(ToolChoice(cc="no-gcc", clang="no-clang-7", pahole="no-pahole", build_image=None))
+    missing = find_toolchain(
+        ToolChoice(cc="no-gcc", clang="no-clang-7", pahole="no-pahole", build_image=None)
+    )
 
     assert isinstance(missing, tuple)
-    assert {"no-gcc is missing", "no-clang-7 is missing", "no-pahole is missing"} <= {each.message for each in missing}
+    assert {"no-gcc is missing", "no-clang-7 is missing", "no-pahole is missing"} <= {
+        each.message for each in missing
+    }
 
 
 def test_a_tool_that_is_there_and_does_not_run_is_not_told_as_missing(
@@ -288,7 +297,11 @@ def test_a_binary_file_that_a_source_pulls_in_is_never_that_of_an_older_build(
     if where == "a common header":
         header.write_text(f"{header.read_text()}\n#define PULL_IN {pull_in}\n")
         pull_in = "PULL_IN"
-    core = '#include "../../include/uapi/linux/bpf.h"\n' + pull_in + "\nint bpf_prog_run(void)\n{\n\treturn 42;\n}\n"
+    core = (
+        '#include "../../include/uapi/linux/bpf.h"\n'
+        + pull_in
+        + "\nint bpf_prog_run(void)\n{\n\treturn 42;\n}\n"
+    )
     (repository / "kernel/bpf/core.c").write_text(core)
     makefile = (repository / "Makefile").read_text().replace("$(CC) -c", "$(CC) -Wp,-MMD,$(O)/core.d -c")
     change(repository, "Makefile", makefile, "Say what a source depends on, as kernels do")

@@ -124,7 +124,13 @@ def test_a_run_leaves_what_the_listing_shows(repository: Path, tmp_path: Path, s
 
     listed = list_cache(tmp_path / "cache")
 
-    assert [len(listed.of(kind)) for kind in ("kernel", "bench", "worktree", "ccache", "mirror")] == [1, 1, 1, 1, 1]
+    assert [len(listed.of(kind)) for kind in ("kernel", "bench", "worktree", "ccache", "mirror")] == [
+        1,
+        1,
+        1,
+        1,
+        1,
+    ]
     assert not any(each.in_use for each in listed.entries)
     (built,) = listed.of("kernel")
     assert built.about.startswith("linux 6.12")
@@ -134,10 +140,18 @@ def test_a_run_leaves_what_the_listing_shows(repository: Path, tmp_path: Path, s
     assert 0 < sum(worktree.parts.values()) <= worktree.bytes
     as_json = json.loads(cliffwatch("--cache", str(tmp_path / "cache"), "--json").output)
     assert as_json["bytes"] == listed.bytes
-    assert {each["kind"] for each in as_json["entries"]} == {"kernel", "bench", "worktree", "ccache", "mirror"}
+    assert {each["kind"] for each in as_json["entries"]} == {
+        "kernel",
+        "bench",
+        "worktree",
+        "ccache",
+        "mirror",
+    }
 
 
-def test_a_run_prunes_older_kernels_and_never_its_own(repository: Path, tmp_path: Path, stand_in: None) -> None:
+def test_a_run_prunes_older_kernels_and_never_its_own(
+    repository: Path, tmp_path: Path, stand_in: None
+) -> None:
     run_toy(request(repository, tmp_path, out=tmp_path / "one"))
     (first,) = list_cache(tmp_path / "cache").of("kernel")
     (first_bench,) = list_cache(tmp_path / "cache").of("bench")
@@ -150,10 +164,14 @@ def test_a_run_prunes_older_kernels_and_never_its_own(repository: Path, tmp_path
     (kept_bench,) = list_cache(tmp_path / "cache").of("bench")
     assert kept.name != first.name
     assert kept_bench.name != first_bench.name
-    assert any(line.startswith("removed from the cache, least recently used first: 2 ") for line in progress.lines)
+    assert any(
+        line.startswith("removed from the cache, least recently used first: 2 ") for line in progress.lines
+    )
 
 
-def test_a_kernel_that_was_used_again_outlives_newer_ones(repository: Path, tmp_path: Path, stand_in: None) -> None:
+def test_a_kernel_that_was_used_again_outlives_newer_ones(
+    repository: Path, tmp_path: Path, stand_in: None
+) -> None:
     run_toy(request(repository, tmp_path, head="v6.12", out=tmp_path / "one"))
     (ours,) = list_cache(tmp_path / "cache").of("kernel")
     long_ago = (NOW - timedelta(days=99)).timestamp()
@@ -178,7 +196,8 @@ def test_an_entry_that_another_process_uses_stays_until_it_ends_however_it_ends(
         process.wait()
 
     assert (
-        "Removed 1 entry, 1.0 MiB; 0 B are left." in cliffwatch("prune", "--cache", str(tmp_path), "--keep", "0").output
+        "Removed 1 entry, 1.0 MiB; 0 B are left."
+        in cliffwatch("prune", "--cache", str(tmp_path), "--keep", "0").output
     )
     assert list((tmp_path / "kernels").iterdir()) == []
 

@@ -24,7 +24,16 @@ from cliffwatch_runner.run.unchanged_builds.executed import ExecutionContext
 CASE = CaseKey("own", "lookup", (("entries", "10"),))
 OTHER = CaseKey("other", "lookup", ())
 EVERYTHING = (
-    *("uses_inline", "uses_table", "uses_setting", "uses_pointer", "uses_text", "uses_key", "calls", "helper"),
+    *(
+        "uses_inline",
+        "uses_table",
+        "uses_setting",
+        "uses_pointer",
+        "uses_text",
+        "uses_key",
+        "calls",
+        "helper",
+    ),
     *("jit", "say"),
 )
 
@@ -89,7 +98,11 @@ def test_a_digest_changes_with_what_a_case_executes_and_with_nothing_else(
 
 @pytest.mark.parametrize(
     ("executes", "start", "equal"),
-    [(("helper",), ("untouched",), True), (("helper", "jit"), ("untouched",), False), (("helper",), ("jit",), False)],
+    [
+        (("helper",), ("untouched",), True),
+        (("helper", "jit"), ("untouched",), False),
+        (("helper",), ("jit",), False),
+    ],
     ids=["elsewhere", "in-the-case", "at-boot"],
 )
 def test_a_change_counts_where_it_is_executed(
@@ -147,7 +160,9 @@ def test_a_case_that_was_never_counted_has_no_digest() -> None:
 def test_runs_that_executed_other_functions_are_not_compared() -> None:
     """Their digests are of other names: that they differ says nothing of the code."""
     kernel = arm({"lookup": "1", "tick": "2"})
-    first, second = (digests_of({"head": kernel}, executed(names), CASE) for names in ({"lookup"}, {"lookup", "tick"}))
+    first, second = (
+        digests_of({"head": kernel}, executed(names), CASE) for names in ({"lookup"}, {"lookup", "tick"})
+    )
 
     assert same_code(first, "head", second, "head") is None
     assert same_code(first, "head", first, "head") is True

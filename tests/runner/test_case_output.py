@@ -76,7 +76,12 @@ def test_a_unit_is_called_as_the_suite_calls_its_metric() -> None:
     case = replace(PIPE, metrics=declared)
 
     found = values(case, "BenchmarkX 1 5 ns/op 3 rate-Mops/s 1 misses/op 2 insns\n")
-    assert found == {"hit latency (ns/op)": 5, "rate (M ops/s)": 3, "misses (misses/op)": 1, "insns (insns)": 2}
+    assert found == {
+        "hit latency (ns/op)": 5,
+        "rate (M ops/s)": 3,
+        "misses (misses/op)": 1,
+        "insns (insns)": 2,
+    }
 
 
 def test_two_metrics_of_one_unit_are_told_apart_by_their_names_alone() -> None:
@@ -97,7 +102,12 @@ def test_two_metrics_of_one_unit_are_told_apart_by_their_names_alone() -> None:
         (0, "", "", "pipes.test printed nothing"),
         (0, "hello\n", "", "pipes.test printed no line of the Go benchmark format; its last line: hello"),
         (1, "", "", "pipes.test ended with status 1 and printed nothing"),
-        (2, "BenchmarkPipe 1 5 ns/op\n", "panic: no pipe\n", "pipes.test ended with status 2: panic: no pipe"),
+        (
+            2,
+            "BenchmarkPipe 1 5 ns/op\n",
+            "panic: no pipe\n",
+            "pipes.test ended with status 2: panic: no pipe",
+        ),
         (
             1,
             "--- FAIL: BenchmarkPipe\n    x_test.go:9: no pipe\nFAIL\n",
@@ -113,7 +123,9 @@ def test_two_metrics_of_one_unit_are_told_apart_by_their_names_alone() -> None:
         (0, "BenchmarkPipe 1 5 ns/op\n", "", None),
     ],
 )
-def test_an_output_that_cannot_be_believed_says_why(status: int, stdout: str, stderr: str, reason: str | None) -> None:
+def test_an_output_that_cannot_be_believed_says_why(
+    status: int, stdout: str, stderr: str, reason: str | None
+) -> None:
     assert program_failure(status, PIPE, parse_case(PIPE, stdout, stderr), (stdout, stderr)) == reason
 
 
@@ -126,7 +138,10 @@ def test_a_program_may_print_what_it_likes_beside_its_results() -> None:
 
 def test_no_output_makes_a_record_that_cannot_be_read_again() -> None:
     units = "".join(f" {number} unit-{number}" for number in range(1000))
-    text = f"BenchmarkPipe 1 5 ns/op 1 {'x' * 300} 1 \x85\x1b[31mred{units}\n" + "BenchmarkPipe 1 7 ns/op\n" * 20_000
+    text = (
+        f"BenchmarkPipe 1 5 ns/op 1 {'x' * 300} 1 \x85\x1b[31mred{units}\n"
+        + "BenchmarkPipe 1 7 ns/op\n" * 20_000
+    )
     samples = tuple(sample._replace(case=PIPE.key) for sample in parse_case(PIPE, text, "").samples)
     record = SamplesRecord(samples=tuple(map(sample_record, samples)), outcomes=())
 

@@ -64,7 +64,9 @@ def test_the_catalogue_says_what_is_known_of_a_programs_metrics(repository: Path
     assert record(repository)["declared"] == []
     assert record(repository)["bench"] is None
     found = rows(ended.stdout)
-    assert {name: (each["verdict"], each["primary"]) for name, each in found.items() if name.startswith("20")} == {
+    assert {
+        name: (each["verdict"], each["primary"]) for name, each in found.items() if name.startswith("20")
+    } == {
         "20 insns": ("unchanged", True),
         "20 states": ("regression", True),
         "20 misses/op": ("unchanged", False),
@@ -107,7 +109,9 @@ def test_all_leaves_out_what_does_not_build_here_and_says_why(repository: Path, 
     reason = "suite counter: its program is built with zig, which is not there; install zig under /usr"
     assert {case["suite"] for case in record(repository)["plan"]["cases"]} == {"local-storage"}
     left_out = [each for each in record(repository)["left_out"] if each["suite"] == "counter"]
-    assert [(each["status"], each["reason"].startswith(reason)) for each in left_out] == [("not-run", True)] * 2
+    assert [(each["status"], each["reason"].startswith(reason)) for each in left_out] == [
+        ("not-run", True)
+    ] * 2
     assert [note for note in record(repository)["notes"] if note.startswith(f"left out: {reason}")]
 
 
@@ -150,7 +154,9 @@ def test_a_program_that_cannot_measure_here_says_so_with_status_4(repository: Pa
     assert found["reason"] == "head: counter: this kernel has no states"
 
 
-def test_a_program_of_the_catalogue_that_fails_is_judged_as_bench_is(repository: Path, catalogue: Path) -> None:
+def test_a_program_of_the_catalogue_that_fails_is_judged_as_bench_is(
+    repository: Path, catalogue: Path
+) -> None:
     change(repository, "behaviour", "broken\n", "bpf: Forget a system call")
     ended = run(repository, "--suite", "counter", "--format", "json", base="HEAD")
 

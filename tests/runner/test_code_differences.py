@@ -25,7 +25,9 @@ def run(tmp_path: Path) -> Path:
         CountedFunction(name="jit", object="bpf"),
     )
     counts = tuple((place, 10) for place in (0, 1, 2, 3, 5))
-    case = CaseCounts(suite="s", benchmark="b", params={}, seconds=1.0, counts=counts, executed=(0, 1, 2, 3, 4, 5))
+    case = CaseCounts(
+        suite="s", benchmark="b", params={}, seconds=1.0, counts=counts, executed=(0, 1, 2, 3, 4, 5)
+    )
     document = FunctionCountsRecord(counter="", functions=functions, started=(), cases=(case,))
     (tmp_path / "run" / "boots" / "001-base").mkdir(parents=True)
     (tmp_path / "run" / "boots" / "001-base" / "functions.json").write_bytes(written(document))
@@ -45,7 +47,10 @@ def test_functions_that_differ_are_listed_with_what_differs(run: Path, tmp_path:
     assert isinstance(record, CodeRecord)
     (arm,) = record.arms
     assert arm.arm == "head"
-    assert [(each.name, each.base is None) for each in arm.functions] == [("only_here", True), ("uses_inline", False)]
+    assert [(each.name, each.base is None) for each in arm.functions] == [
+        ("only_here", True),
+        ("uses_inline", False),
+    ]
     assert any(line.startswith("+lea") for line in arm.functions[1].lines)
     assert not any("ffffffff81" in line for each in arm.functions for line in each.lines)
 
@@ -112,8 +117,12 @@ JIT = 0xFFFFFFFFA0000100
 
 def with_program(run: Path, number: int, arm: str, kernel: Path, before: bytes) -> None:
     """A boot in which a case executed a program that calls a function of its kernel's."""
-    (helper,) = [line for line in (kernel / "System.map").read_text().splitlines() if line.endswith(" helper")]
-    code = before + b"\xe8" + struct.pack("<i", int(helper.split()[0], 16) - (JIT + len(before) + 5)) + b"\xc3"
+    (helper,) = [
+        line for line in (kernel / "System.map").read_text().splitlines() if line.endswith(" helper")
+    ]
+    code = (
+        before + b"\xe8" + struct.pack("<i", int(helper.split()[0], 16) - (JIT + len(before) + 5)) + b"\xc3"
+    )
     piece = BpfPiece(
         address=f"{JIT:016x}",
         bytes=len(code),
@@ -125,7 +134,9 @@ def with_program(run: Path, number: int, arm: str, kernel: Path, before: bytes) 
     case = CaseBpfPrograms(suite="s", benchmark="b", params={}, pieces=(piece,))
     home = run / "boots" / f"{number:03d}-{arm}"
     home.mkdir(exist_ok=True)
-    about = BootRecord(index=number, block=0, arm=arm, began="2026-11-24T21:00", ended="2026-11-24T21:01", status="ok")
+    about = BootRecord(
+        index=number, block=0, arm=arm, began="2026-11-24T21:00", ended="2026-11-24T21:01", status="ok"
+    )
     (home / "boot.json").write_bytes(written(about))
     (home / "bpf-programs.json").write_bytes(written(BpfProgramsRecord(cases=(case,))))
 
@@ -133,7 +144,8 @@ def with_program(run: Path, number: int, arm: str, kernel: Path, before: bytes) 
 def test_programs_of_cases_stand_beside_the_kernels_functions(run: Path, tmp_path: Path) -> None:
     base = build(tmp_path / "base")
     head = build(
-        tmp_path / "head", SOURCE.replace("APART int say(", "APART int added(int x) { return x; }\nAPART int say(")
+        tmp_path / "head",
+        SOURCE.replace("APART int say(", "APART int added(int x) { return x; }\nAPART int say("),
     )
     with_program(run, 1, "base", base, b"")
     with_program(run, 2, "head", head, b"\x90")
@@ -144,14 +156,20 @@ def test_programs_of_cases_stand_beside_the_kernels_functions(run: Path, tmp_pat
     assert isinstance(record, CodeRecord)
     (arm,) = record.arms
     (program,) = arm.programs
-    assert (program.name, program.base, program.head, program.lines) == ("get", 6, 7, ("@@ -0,0 +1 @@", "+nop"))
+    assert (program.name, program.base, program.head, program.lines) == (
+        "get",
+        6,
+        7,
+        ("@@ -0,0 +1 @@", "+nop"),
+    )
     assert [case.names for case in arm.case_programs] == [1]
 
 
 def test_programs_that_call_what_lies_elsewhere_are_the_same(run: Path, tmp_path: Path) -> None:
     base = build(tmp_path / "base")
     head = build(
-        tmp_path / "head", SOURCE.replace("APART int say(", "APART int added(int x) { return x; }\nAPART int say(")
+        tmp_path / "head",
+        SOURCE.replace("APART int say(", "APART int added(int x) { return x; }\nAPART int say("),
     )
     with_program(run, 1, "base", base, b"")
     with_program(run, 2, "head", head, b"")

@@ -70,7 +70,16 @@ def build(folder: Path, source: str = SOURCE, header: str = HEADER, *flags: str)
     (folder / "kernel.c").write_text(source)
     (folder / "inline.h").write_text(header)
     (folder / "kernel.lds").write_text(SCRIPT)
-    compiler = ["gcc", "-O2", "-ffreestanding", "-fno-pic", "-mcmodel=kernel", "-fcf-protection=none", "-c", *flags]
+    compiler = [
+        "gcc",
+        "-O2",
+        "-ffreestanding",
+        "-fno-pic",
+        "-mcmodel=kernel",
+        "-fcf-protection=none",
+        "-c",
+        *flags,
+    ]
     subprocess.run([*compiler, "kernel.c", "-o", "kernel.o"], cwd=folder, check=True)
     subprocess.run(["ld", "-T", "kernel.lds", "kernel.o", "-o", "vmlinux"], cwd=folder, check=True)
     symbols = subprocess.run(["nm", "-n", "vmlinux"], cwd=folder, check=True, capture_output=True).stdout
@@ -241,7 +250,13 @@ def test_a_kernel_without_a_map_cannot_be_compared(base: Path, tmp_path: Path) -
 
 def test_a_hostile_map_gives_digests_all_the_same(base: Path, tmp_path: Path) -> None:
     lines = (base / "System.map").read_text().splitlines()
-    twisted = [*lines, "ffffffffffffffff T end", "ffffffff81000000 T \x1b[31m", "0000000000000000 T _stext", "x" * 5000]
+    twisted = [
+        *lines,
+        "ffffffffffffffff T end",
+        "ffffffff81000000 T \x1b[31m",
+        "0000000000000000 T _stext",
+        "x" * 5000,
+    ]
     (tmp_path / "System.map").write_text("\n".join(reversed(twisted)))
     (tmp_path / "bzImage").write_bytes((base / "bzImage").read_bytes())
 

@@ -69,7 +69,17 @@ def counted(plugin: Plugin, folder: Path, windows: str, code: bytes | None = Non
     (folder / "windows").write_text(windows)
     (folder / plugin.path.name).write_bytes(plugin.path.read_bytes())
     option = Counting(plugin=plugin, mark=MARK, tick=TICK).option(folder, folder)
-    machine = [EMULATOR, "-machine", "pc", "-accel", "tcg", "-icount", "shift=0,sleep=off", "-display", "none"]
+    machine = [
+        EMULATOR,
+        "-machine",
+        "pc",
+        "-accel",
+        "tcg",
+        "-icount",
+        "shift=0,sleep=off",
+        "-display",
+        "none",
+    ]
     disk = ["-drive", f"file={folder / 'disk'},format=raw", "-device", "isa-debug-exit,iobase=0x501,iosize=1"]
     ended = subprocess.run([*machine, *disk, *option.split()], timeout=120, check=False, capture_output=True)
     assert ended.returncode == 1, ended.stderr
@@ -113,7 +123,9 @@ def test_the_plugin_is_built_once(plugin: Plugin) -> None:
     assert plugin.path.stat().st_mtime_ns == before
 
 
-def test_a_host_without_a_compiler_has_no_plugin_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_host_without_a_compiler_has_no_plugin_and_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "bin").mkdir()
     emulator = shutil.which(EMULATOR)
     assert emulator is not None
@@ -130,7 +142,10 @@ def test_a_source_that_does_not_compile_is_said_with_its_first_error(
     (tmp_path / "gcc").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
 
-    assert counting_plugin(tmp_path / "cache") == "the counting plugin does not compile: counts.c:1: error: no luck"
+    assert (
+        counting_plugin(tmp_path / "cache")
+        == "the counting plugin does not compile: counts.c:1: error: no luck"
+    )
     assert not (tmp_path / "cache" / "plugins").exists()
 
 
@@ -160,7 +175,9 @@ def test_functions_of_a_kernel_have_one_name_each() -> None:
     ]
 
 
-@pytest.mark.parametrize("odd", [b"", b"\xff\xfe", b"ffffffff81000000 T _stext\n", MAP.replace(b"_etext", b"other")])
+@pytest.mark.parametrize(
+    "odd", [b"", b"\xff\xfe", b"ffffffff81000000 T _stext\n", MAP.replace(b"_etext", b"other")]
+)
 def test_a_map_that_is_none_has_no_functions(odd: bytes) -> None:
     assert kernel_functions(odd) == ()
 
@@ -173,11 +190,17 @@ def test_a_symbol_that_a_kernel_has_twice_has_no_address() -> None:
 def test_a_kernel_without_the_functions_that_say_when_is_not_counted(tmp_path: Path) -> None:
     plugin = Plugin(path=tmp_path / "counts.so", counter="")
 
-    assert counting_of(tmp_path, plugin) == "it came without a System.map, by which addresses become functions"
+    assert (
+        counting_of(tmp_path, plugin) == "it came without a System.map, by which addresses become functions"
+    )
     (tmp_path / "System.map").write_bytes(MAP.replace(b"it_real_fn", b"other"))
-    assert counting_of(tmp_path, plugin) == "its System.map has no it_real_fn, by which cases are distinguished"
+    assert (
+        counting_of(tmp_path, plugin) == "its System.map has no it_real_fn, by which cases are distinguished"
+    )
     (tmp_path / "System.map").write_bytes(MAP)
-    assert counting_of(tmp_path, plugin) == Counting(plugin=plugin, mark=0xFFFFFFFF81000050, tick=0xFFFFFFFF81000060)
+    assert counting_of(tmp_path, plugin) == Counting(
+        plugin=plugin, mark=0xFFFFFFFF81000050, tick=0xFFFFFFFF81000060
+    )
 
 
 def words(*numbers: int) -> bytes:

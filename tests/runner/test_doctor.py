@@ -85,9 +85,13 @@ def bad(tmp_path: Path) -> HostFacts:
         boot_id="5d2b",
         pid=1,
         written="2026-11-20T10:00:00+00:00",
-        entries=(JournalEntry(name="smt", target="sys/devices/system/cpu/smt/control", old="on", form="word"),),
+        entries=(
+            JournalEntry(name="smt", target="sys/devices/system/cpu/smt/control", old="on", form="word"),
+        ),
     )
-    holder = Holder(pid=4242, since=datetime(2026, 11, 20, 10, 0, tzinfo=UTC), what="walltime run of 1a2b3c..4d5e6f")
+    holder = Holder(
+        pid=4242, since=datetime(2026, 11, 20, 10, 0, tzinfo=UTC), what="walltime run of 1a2b3c..4d5e6f"
+    )
     return HostFacts(
         record=host_record(root),
         programs=dict.fromkeys(GOOD_PROGRAMS),
@@ -163,7 +167,8 @@ def test_names_of_items_are_unique(good: HostFacts) -> None:
 
 
 @pytest.mark.parametrize(
-    ("version", "status"), [(None, "fail"), ("1.21", "fail"), ("1.22", "warn"), ("1.26", "warn"), ("1.27", "ok")]
+    ("version", "status"),
+    [(None, "fail"), ("1.21", "fail"), ("1.22", "warn"), ("1.26", "warn"), ("1.27", "ok")],
 )
 def test_pahole_must_be_new_enough_for_the_tree(good: HostFacts, version: str | None, status: str) -> None:
     assert by_name(replace(good, programs=good.programs | {"pahole": version}))["pahole"] == status
@@ -195,7 +200,9 @@ def test_clang_needs_tools_of_its_own_version(good: HostFacts) -> None:
     assert by_name(replace(good, llvms=(mixed, whole)))["llvm"] == "ok"
 
 
-@pytest.mark.parametrize("name", ["smt", "boost", "governor", "irqbalance", "numa-balancing", "thp", "watchdogs"])
+@pytest.mark.parametrize(
+    "name", ["smt", "boost", "governor", "irqbalance", "numa-balancing", "thp", "watchdogs"]
+)
 def test_what_a_run_tunes_itself_needs_mending_only_by_those_who_may_not(good: HostFacts, name: str) -> None:
     assert by_name(good)[name] == "ok"
     assert by_name(replace(good, may_tune=False))[name] in {"warn", "fail"}
@@ -205,8 +212,14 @@ def test_what_a_run_tunes_itself_needs_mending_only_by_those_who_may_not(good: H
     ("reason", "step"),
     [
         ("qemu-system-x86_64 is not installed", "apt install qemu-system-x86"),
-        ("QEMU could not run a probe guest: Could not access KVM kernel module: Permission denied", "usermod -aG kvm"),
-        ("QEMU could not run a probe guest: Could not access KVM kernel module: No such file or directory", "modprobe"),
+        (
+            "QEMU could not run a probe guest: Could not access KVM kernel module: Permission denied",
+            "usermod -aG kvm",
+        ),
+        (
+            "QEMU could not run a probe guest: Could not access KVM kernel module: No such file or directory",
+            "modprobe",
+        ),
         ("the probe guest started but did not finish: its code is emulated, not run", "--mode icount"),
     ],
 )
@@ -309,7 +322,9 @@ def test_gathering_looks_at_the_root_it_is_given(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(facts_module, "program_versions", dict)
     monkeypatch.setattr(facts_module, "installed_llvms", lambda: ())
 
-    facts = gather(tmp_path / "not/yet/there", root=fake_host(tmp_path / "root"), journal=tmp_path / "journal.json")
+    facts = gather(
+        tmp_path / "not/yet/there", root=fake_host(tmp_path / "root"), journal=tmp_path / "journal.json"
+    )
 
     assert facts.word("cpu", "vendor") == "AuthenticAMD"
     assert facts.nmi_watchdog == "1"

@@ -22,7 +22,9 @@ DOUBTED = {
 
 def seq_get() -> PlannedCase:
     suites = tuple(suite for suite in load_catalogue().suites if suite.name == "local-storage")
-    chosen = select_cases(suites, "smoke", offered=None, release=(6, 12), mode="icount", cpus=1, memory_mib=None)
+    chosen = select_cases(
+        suites, "smoke", offered=None, release=(6, 12), mode="icount", cpus=1, memory_mib=None
+    )
     return next(case for case in chosen.cases if case.key.benchmark == "local-storage-cache-seq-get")
 
 
@@ -48,7 +50,10 @@ def test_a_doubted_result_is_failed_with_the_reason_that_an_import_gives(tmp_pat
     (lost,) = (each for boot in arm.boots for each in boot.outcomes)
     assert (read.outcome.status, read.samples) == ("failed", ())
     # An import does not know how long the warm-up was, so that its mean of the readings is another.
-    assert (lost.status, lost.reason.partition(" make ")[0]) == ("failed", read.outcome.reason.partition(" make ")[0])
+    assert (lost.status, lost.reason.partition(" make ")[0]) == (
+        "failed",
+        read.outcome.reason.partition(" make ")[0],
+    )
 
 
 @pytest.mark.parametrize(

@@ -86,7 +86,10 @@ def test_a_program_that_cannot_be_emptied_leaves_its_loop_unsupported(
     with_program: Path, tmp_path: Path, was: str, now: str
 ) -> None:
     change(
-        with_program, f"{SELFTESTS}/progs/local_storage_bench.c", PROGRAM.replace(was, now), "bench: Look up otherwise"
+        with_program,
+        f"{SELFTESTS}/progs/local_storage_bench.c",
+        PROGRAM.replace(was, now),
+        "bench: Look up otherwise",
     )
     ended = run(with_program, tmp_path)
     left = {outcome.benchmark: outcome for outcome in ended.record.left_out}

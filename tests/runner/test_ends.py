@@ -15,7 +15,17 @@ pytestmark = pytest.mark.usefixtures("stand_in")
 
 def plan(tree: object, folder: Path, *words: object) -> Result:
     """The plan of a run of the suite that the toy tree has."""
-    arguments = ["run", "--tree", tree, "--suite", "local-storage", "--dry-run", "--cache", folder / "cache", *words]
+    arguments = [
+        "run",
+        "--tree",
+        tree,
+        "--suite",
+        "local-storage",
+        "--dry-run",
+        "--cache",
+        folder / "cache",
+        *words,
+    ]
     return CliRunner().invoke(main, [str(word) for word in arguments], catch_exceptions=False)
 
 
@@ -145,7 +155,10 @@ def test_a_head_that_is_older_than_base_is_refused(
     ended = plan(repository, tmp_path, "--base", name, "--head", "v6.12")
 
     assert ended.exit_code == 2
-    assert f"head v6.12 is older than base {name}, which has all of its commits and 2 commits more" in ended.stderr
+    assert (
+        f"head v6.12 is older than base {name}, which has all of its commits and 2 commits more"
+        in ended.stderr
+    )
     assert f"exchange them: --base v6.12 --head {name}" in ended.stderr
 
 
@@ -202,4 +215,6 @@ def test_a_range_is_no_revision_of_an_arm(repository: Path, tmp_path: Path) -> N
 def test_a_tree_without_history_needs_none(repository: Path, tmp_path: Path) -> None:
     (repository / ".git").rename(tmp_path / "away")
 
-    assert first_lines(repository, tmp_path, "--base", "HEAD", "--head", "HEAD")[0].startswith("Base and head are both")
+    assert first_lines(repository, tmp_path, "--base", "HEAD", "--head", "HEAD")[0].startswith(
+        "Base and head are both"
+    )

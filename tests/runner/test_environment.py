@@ -28,7 +28,9 @@ Mitigation: PTI
 
 
 def test_facts_become_a_record() -> None:
-    record = guest_environment(FACTS, "CONFIG_BPF=y\n", "kernel\n", "cpu  200 0 80 1900 0 0 0 45 0 0\n", parts=1)
+    record = guest_environment(
+        FACTS, "CONFIG_BPF=y\n", "kernel\n", "cpu  200 0 80 1900 0 0 0 45 0 0\n", parts=1
+    )
 
     assert record.kernel == "Linux version 6.12.117 (gcc 12.2.0)"
     assert record.cpu_model == "QEMU Virtual CPU"

@@ -22,7 +22,9 @@ WORK = as_json(made_work(job="j1", lease="l1", mode="walltime"))
 
 def check(name: str, status: Status, group: Group = "walltime") -> Check:
     fixes = ("put it right",) if status in ("warn", "fail") else ()
-    return Check(name=name, group=group, status=status, finding=f"{name} is so", why="for numbers", fixes=fixes)
+    return Check(
+        name=name, group=group, status=status, finding=f"{name} is so", why="for numbers", fixes=fixes
+    )
 
 
 @pytest.mark.parametrize(

@@ -78,7 +78,8 @@ def kernel(tmp_path: Path) -> Path:
 
 def functions_of(document: FunctionCountsRecord, case: CaseCounts) -> dict[str, int]:
     return {
-        f"{document.functions[place].object}:{document.functions[place].name}": count for place, count in case.counts
+        f"{document.functions[place].object}:{document.functions[place].name}": count
+        for place, count in case.counts
     }
 
 
@@ -112,7 +113,9 @@ def test_a_case_has_the_functions_of_its_window(tmp_path: Path, kernel: Path) ->
     assert first.seconds == CASES[0].duration
     assert [document.functions[place].name for place in document.started] == ["lookup"]
     executed = {document.functions[place].name for place in first.executed}
-    assert {"lookup", "lookup@2", "get_local", "programs"} <= executed, "what only the set-up executes is there too"
+    assert {"lookup", "lookup@2", "get_local", "programs"} <= executed, (
+        "what only the set-up executes is there too"
+    )
     assert functions_of(document, second) == {"kernel:lookup": 70, "kernel:run-time code without a name": 10}
     assert read_as(written(document), FunctionCountsRecord) == document
 
@@ -134,7 +137,10 @@ def test_calls_are_the_executions_of_what_begins_where_a_function_does(tmp_path:
 
     assert document is not None
     (case,) = document.cases
-    assert {document.functions[place].name: times for place, times in case.calls} == {"lookup": 22, "get_local": 6}
+    assert {document.functions[place].name: times for place, times in case.calls} == {
+        "lookup": 22,
+        "get_local": 6,
+    }
 
 
 def test_user_space_is_a_row_for_each_object_that_is_known(tmp_path: Path, kernel: Path) -> None:
@@ -174,7 +180,9 @@ def test_code_that_another_process_executed_first_is_counted_at_its_addresses_th
     document = counts_of_boot(tmp_path / "boot", CASES, [part], kernel, "QEMU 10.0")
 
     assert document is not None
-    assert {"user:bench": 20, "user:libc.so.6": 30}.items() <= functions_of(document, document.cases[0]).items()
+    assert {"user:bench": 20, "user:libc.so.6": 30}.items() <= functions_of(
+        document, document.cases[0]
+    ).items()
 
 
 def test_programs_at_one_address_are_named_by_those_of_their_own_case_alone(
@@ -288,7 +296,9 @@ def test_a_boots_files_are_made_of_what_was_read_and_take_its_place(tmp_path: Pa
     write_function_counts(home, plan, [part], kernel, "QEMU 7.2")
 
     assert isinstance(read_as((home / BPF_PROGRAMS).read_bytes(), BpfProgramsRecord), BpfProgramsRecord)
-    assert isinstance(read_as((home / "functions.json").read_bytes(), FunctionCountsRecord), FunctionCountsRecord)
+    assert isinstance(
+        read_as((home / "functions.json").read_bytes(), FunctionCountsRecord), FunctionCountsRecord
+    )
     assert sorted(path.name for path in (home / "1").iterdir()) == []
 
 

@@ -44,7 +44,18 @@ def run(repository: Path, suite: Path, *arms: str, form: str = "json", trust: st
     leave_out_root()
     named = [word for arm in arms for word in ("--arm", arm)]
     folders = ["--cache", repository.parent / "cache", "--out", repository.parent / "results"]
-    plain = ["run", "--tree", repository, "--mode", "icount", "--boots", 1, *folders, "--isolation", ISOLATION]
+    plain = [
+        "run",
+        "--tree",
+        repository,
+        "--mode",
+        "icount",
+        "--boots",
+        1,
+        *folders,
+        "--isolation",
+        ISOLATION,
+    ]
     return cliffwatch(*plain, "--suite", suite, *named, "--format", form, "--trust", trust)
 
 
@@ -72,7 +83,13 @@ def test_arms_of_one_kernel_are_compared_by_the_modules_that_they_name(repositor
 @needs_go
 @pytest.mark.usefixtures("stand_in")
 def test_the_record_says_which_arm_ran_which_program(repository: Path, suite: Path) -> None:
-    run(repository, suite, "old=HEAD", f"new=HEAD module={MODULE}@v1.1.0", f"again=HEAD module={MODULE}@v1.1.0")
+    run(
+        repository,
+        suite,
+        "old=HEAD",
+        f"new=HEAD module={MODULE}@v1.1.0",
+        f"again=HEAD module={MODULE}@v1.1.0",
+    )
     read = read_run(repository.parent / "results")
 
     assert isinstance(read, Run)
@@ -165,7 +182,9 @@ def test_a_folder_must_have_the_module_that_it_stands_for(suite: Path, tmp_path:
     fork = write_module(tmp_path / "fork", 1)
     (fork / "go.mod").write_text("module example.org/fork\n")
     arms = [ArmRequest(name="a", rev="HEAD", module={MODULE: str(folder)}) for folder in (fork, tmp_path)]
-    messages = [each.message.partition(f"module={MODULE}: ")[2] for each in wrong_modules(arms, (go_suite(suite),))]
+    messages = [
+        each.message.partition(f"module={MODULE}: ")[2] for each in wrong_modules(arms, (go_suite(suite),))
+    ]
 
     assert messages == [f"{fork} has the module example.org/fork", f"{tmp_path} has no go.mod"]
 

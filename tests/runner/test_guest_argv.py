@@ -79,7 +79,9 @@ def test_a_guest_has_no_network_and_sees_no_home() -> None:
     assert {"--unshare-net", "--unshare-pid", "--unshare-ipc", "--unshare-user"} <= set(argv)
     assert "--clearenv" in argv
     assert "/etc/shadow" not in argv
-    bound = [argv[index + 1] for index, word in enumerate(argv) if word in {"--ro-bind", "--bind", "--dev-bind"}]
+    bound = [
+        argv[index + 1] for index, word in enumerate(argv) if word in {"--ro-bind", "--bind", "--dev-bind"}
+    ]
     assert bound == ["/proc/sys", "/usr", "/srv/venv", "/k", "/i", "/r", "/m"]
 
 

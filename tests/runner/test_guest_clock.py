@@ -66,7 +66,9 @@ def test_the_answer_to_the_last_question_is_the_clock(emulator: Emulator, tmp_pa
     clock.close()
 
 
-def test_an_emulator_that_does_not_answer_is_not_waited_for_nor_asked_twice(emulator: Emulator, tmp_path: Path) -> None:
+def test_an_emulator_that_does_not_answer_is_not_waited_for_nor_asked_twice(
+    emulator: Emulator, tmp_path: Path
+) -> None:
     clock = GuestClock(tmp_path)
     readings = [clock.seconds() for _ in range(5)]
 
@@ -87,7 +89,9 @@ def test_an_emulator_that_does_not_answer_is_not_waited_for_nor_asked_twice(emul
         b'{"return": 7}\n',
     ],
 )
-def test_nonsense_of_an_emulator_leaves_the_clock_unknown(emulator: Emulator, tmp_path: Path, nonsense: bytes) -> None:
+def test_nonsense_of_an_emulator_leaves_the_clock_unknown(
+    emulator: Emulator, tmp_path: Path, nonsense: bytes
+) -> None:
     clock = GuestClock(tmp_path)
     clock.seconds()
     assert emulator.connection is None
@@ -105,9 +109,7 @@ def test_a_real_emulator_tells_the_time_of_its_guest(folder: Path) -> None:
     qemu = shutil.which("qemu-system-x86_64")
     if qemu is None:
         pytest.skip("needs qemu-system-x86_64: make packages")
-    options = (
-        "-machine q35 -m 16M -nodefaults -display none -icount shift=0,sleep=off -rtc base=2026-01-01T00:00:00,clock=vm"
-    )
+    options = "-machine q35 -m 16M -nodefaults -display none -icount shift=0,sleep=off -rtc base=2026-01-01T00:00:00,clock=vm"
     monitor = ["-qmp", f"unix:{SOCKET},server=on,wait=off"]
     with subprocess.Popen([qemu, "-S", *options.split(), *monitor], cwd=folder) as process:
         clock = GuestClock(folder)

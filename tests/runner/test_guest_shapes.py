@@ -75,17 +75,27 @@ def test_a_block_boots_every_arm_once_in_each_shape(tmp_path: Path) -> None:
         boots = [boot for boot in plan.boots if boot.block == block]
         assert len(boots) == 3 * 2
         for arm in ("base", "head"):
-            shapes = [{plan.cases[case].guest.params for case in boot.cases} for boot in boots if boot.arm == arm]
+            shapes = [
+                {plan.cases[case].guest.params for case in boot.cases} for boot in boots if boot.arm == arm
+            ]
             assert all(len(each) == 1 for each in shapes)
-            assert sorted(next(iter(each)) for each in shapes) == [(), (("guest-cpus", "2"),), (("guest-cpus", "4"),)]
+            assert sorted(next(iter(each)) for each in shapes) == [
+                (),
+                (("guest-cpus", "2"),),
+                (("guest-cpus", "4"),),
+            ]
 
 
-def test_threads_that_run_at_the_same_time_are_not_measured_where_instructions_are_counted(tmp_path: Path) -> None:
+def test_threads_that_run_at_the_same_time_are_not_measured_where_instructions_are_counted(
+    tmp_path: Path,
+) -> None:
     of = suite(tmp_path, "{ cpus = 4, concurrent = true }")
 
     (outcome,) = selected(of).left_out
     assert outcome.status == "unsupported"
-    assert outcome.reason.startswith("not measured in icount: CPUs of a guest that counts instructions take turns")
+    assert outcome.reason.startswith(
+        "not measured in icount: CPUs of a guest that counts instructions take turns"
+    )
     assert selected(of, "walltime").left_out == ()
 
 
@@ -119,7 +129,9 @@ def test_a_guest_is_started_as_its_cases_ask(needs: GuestNeeds, words: list[str]
 )
 def test_nodes_share_memory_and_cpus(needs: GuestNeeds, cpus: list[str]) -> None:
     shape = shape_of_case(GuestShape(mode="icount", cpus=1, memory_mib=2048), needs)
-    (options,) = (word for word in vng_argv(shape, SANDBOX_FOLDERS, None, ["true"]) if word.startswith("--qemu-opts="))
+    (options,) = (
+        word for word in vng_argv(shape, SANDBOX_FOLDERS, None, ["true"]) if word.startswith("--qemu-opts=")
+    )
 
     assert re.findall(r"-object (\S+) -numa (\S+)", options) == [
         (f"memory-backend-ram,id=node{node},size=1024M", f"node,nodeid={node},memdev=node{node}{each}")

@@ -43,7 +43,9 @@ class Guest:
         self.watch = GuestWatch(folder, LIMITS, self.cases.append, lambda: False)
         self.watch.begin(self.meter)
 
-    def pass_(self, seconds: float, *, guest: float | None = None, work: float = 0.0, idle: float = 0.0) -> str | None:
+    def pass_(
+        self, seconds: float, *, guest: float | None = None, work: float = 0.0, idle: float = 0.0
+    ) -> str | None:
         """Seconds of the host pass, and of the guest's clock, of work and of idling."""
         self.now += seconds
         if guest is not None:

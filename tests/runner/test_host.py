@@ -56,7 +56,9 @@ def test_boost_reads_the_same_from_either_driver(tmp_path: Path) -> None:
         (ROME | {"vendor": "HygonGenuine", "family": 24, "model": 0}, "hygongenuine-family-24-model-0"),
     ],
 )
-def test_walltime_platforms_are_kinds_of_processors(tmp_path: Path, processor: dict[str, object], name: str) -> None:
+def test_walltime_platforms_are_kinds_of_processors(
+    tmp_path: Path, processor: dict[str, object], name: str
+) -> None:
     assert platform_name(host_record(fake_host(tmp_path, processor)), "walltime") == name
 
 
@@ -67,7 +69,11 @@ def test_every_emulated_guest_is_one_platform(tmp_path: Path) -> None:
 def test_throttling_is_summed_over_cores_and_counted_once_for_a_package(tmp_path: Path) -> None:
     for cpu, (core, package) in enumerate([(3, 7), (4, 7)]):
         put(tmp_path, f"sys/devices/system/cpu/cpu{cpu}/thermal_throttle/core_throttle_count", f"{core}\n")
-        put(tmp_path, f"sys/devices/system/cpu/cpu{cpu}/thermal_throttle/package_throttle_count", f"{package}\n")
+        put(
+            tmp_path,
+            f"sys/devices/system/cpu/cpu{cpu}/thermal_throttle/package_throttle_count",
+            f"{package}\n",
+        )
 
     assert throttle_counters(tmp_path) == {"core": 7, "package": 7}
 

@@ -64,7 +64,12 @@ def test_who_waits_is_told_once_who_holds_the_lock_and_gets_it_afterwards(path: 
                 first.close()
 
         with host_lock(
-            "walltime", what="second", waiting=reported.append, should_stop=lambda: False, path=path, pause=pause
+            "walltime",
+            what="second",
+            waiting=reported.append,
+            should_stop=lambda: False,
+            path=path,
+            pause=pause,
         ) as lock:
             assert lock == HostLock(path=path, mode="walltime")
     assert pauses == [1.0, 1.0, 1.0]
@@ -191,7 +196,12 @@ def test_a_read_only_root_says_what_to_make_writable(path: Path, monkeypatch: py
 
 
 def test_names_of_holders_cannot_write_on_the_terminal(path: Path) -> None:
-    entry = {"held": True, "pid": os.getpid(), "since": "2026-11-20T10:00:00+00:00", "what": "evil\x1b[2J" + "x" * 999}
+    entry = {
+        "held": True,
+        "pid": os.getpid(),
+        "since": "2026-11-20T10:00:00+00:00",
+        "what": "evil\x1b[2J" + "x" * 999,
+    }
     path.write_text(json.dumps(entry) + "\n")
     with path.open("rb") as other:
         fcntl.flock(other, fcntl.LOCK_EX)

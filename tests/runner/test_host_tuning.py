@@ -11,7 +11,13 @@ from fake_host import fake_host, put
 
 from cliffwatch_runner.host import journal as tuning_journal
 from cliffwatch_runner.host import tuning
-from cliffwatch_runner.host.journal import Journal, JournalEntry, read_journal, restore_from_journal, write_journal
+from cliffwatch_runner.host.journal import (
+    Journal,
+    JournalEntry,
+    read_journal,
+    restore_from_journal,
+    write_journal,
+)
 from cliffwatch_runner.host.knobs import LATENCY_DEVICE, Knob, TuningPlan, primary_threads, tuning_plan
 from cliffwatch_runner.host.tuning import Tuned, tuned_host
 
@@ -132,12 +138,20 @@ def test_old_values_are_on_disk_before_the_first_change(
 
     monkeypatch.setattr(tuning, "write_value", write)
     with tuned_host(
-        tuning_plan(root, frozenset({1})), report=no_report, root=root, journal=journal, services=FakeServices()
+        tuning_plan(root, frozenset({1})),
+        report=no_report,
+        root=root,
+        journal=journal,
+        services=FakeServices(),
     ) as tuned:
-        assert seen == [outcome.target for outcome in tuned.outcomes if outcome.state == "changed" and outcome.before]
+        assert seen == [
+            outcome.target for outcome in tuned.outcomes if outcome.state == "changed" and outcome.before
+        ]
 
 
-def test_values_are_put_back_last_change_first(root: Path, journal: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_values_are_put_back_last_change_first(
+    root: Path, journal: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     order: list[str] = []
     real = tuning.write_value
 
@@ -148,7 +162,11 @@ def test_values_are_put_back_last_change_first(root: Path, journal: Path, monkey
     monkeypatch.setattr(tuning, "write_value", write)
     monkeypatch.setattr(tuning_journal, "write_value", write)
     with tuned_host(
-        tuning_plan(root, frozenset({1})), report=no_report, root=root, journal=journal, services=FakeServices()
+        tuning_plan(root, frozenset({1})),
+        report=no_report,
+        root=root,
+        journal=journal,
+        services=FakeServices(),
     ):
         done = len(order)
 
@@ -160,7 +178,9 @@ def test_a_run_that_fails_leaves_the_host_as_it_was(root: Path, journal: Path) -
     before = contents(root)
     with (
         pytest.raises(RuntimeError),
-        tuned_host(tuning_plan(root, frozenset()), report=print, root=root, journal=journal, services=FakeServices()),
+        tuned_host(
+            tuning_plan(root, frozenset()), report=print, root=root, journal=journal, services=FakeServices()
+        ),
     ):
         raise RuntimeError("the run has a bug")
 
@@ -182,7 +202,9 @@ def test_a_failure_in_the_middle_of_tuning_undoes_what_was_done(
     monkeypatch.setattr(tuning, "write_value", write)
     with (
         pytest.raises(KeyboardInterrupt),
-        tuned_host(tuning_plan(root, frozenset()), report=print, root=root, journal=journal, services=FakeServices()),
+        tuned_host(
+            tuning_plan(root, frozenset()), report=print, root=root, journal=journal, services=FakeServices()
+        ),
     ):
         raise AssertionError("the block must not begin")
 
@@ -213,7 +235,9 @@ def test_what_a_killed_run_left_is_mended_from_its_journal(root: Path, journal: 
     assert not journal.exists()
 
 
-def test_the_next_run_mends_first_and_does_not_take_tuned_values_for_old_ones(root: Path, journal: Path) -> None:
+def test_the_next_run_mends_first_and_does_not_take_tuned_values_for_old_ones(
+    root: Path, journal: Path
+) -> None:
     before = contents(root)
     _killed_run(root, journal)
 
@@ -251,7 +275,11 @@ def test_a_knob_that_refuses_is_told_and_ends_nothing(
     _refusing(monkeypatch, root / BOOST)
 
     with tuned_host(
-        tuning_plan(root, frozenset()), report=reported.append, root=root, journal=journal, services=FakeServices()
+        tuning_plan(root, frozenset()),
+        report=reported.append,
+        root=root,
+        journal=journal,
+        services=FakeServices(),
     ) as tuned:
         assert contents(root)[SMT] == "off"
 
@@ -260,14 +288,22 @@ def test_a_knob_that_refuses_is_told_and_ends_nothing(
     assert contents(root) == before
 
 
-def test_a_value_that_does_not_stay_is_a_refusal(root: Path, journal: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_value_that_does_not_stay_is_a_refusal(
+    root: Path, journal: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(tuning, "write_value", lambda path, value: None)
     reported: list[str] = []
 
     with tuned_host(
-        tuning_plan(root, frozenset()), report=reported.append, root=root, journal=journal, services=FakeServices()
+        tuning_plan(root, frozenset()),
+        report=reported.append,
+        root=root,
+        journal=journal,
+        services=FakeServices(),
     ) as tuned:
-        assert ("boost", "it took 0 and reads 1") in {(outcome.name, outcome.reason) for outcome in tuned.refused}
+        assert ("boost", "it took 0 and reads 1") in {
+            (outcome.name, outcome.reason) for outcome in tuned.refused
+        }
 
 
 def test_what_cannot_be_put_back_is_told_and_stays_in_the_journal(
@@ -275,7 +311,11 @@ def test_what_cannot_be_put_back_is_told_and_stays_in_the_journal(
 ) -> None:
     reported: list[str] = []
     with tuned_host(
-        tuning_plan(root, frozenset()), report=reported.append, root=root, journal=journal, services=FakeServices()
+        tuning_plan(root, frozenset()),
+        report=reported.append,
+        root=root,
+        journal=journal,
+        services=FakeServices(),
     ):
         _refusing(monkeypatch, root / SMT)
 
@@ -344,7 +384,11 @@ def test_a_journal_that_others_can_write_is_not_believed(root: Path, journal: Pa
     reported: list[str] = []
 
     with tuned_host(
-        tuning_plan(root, frozenset()), report=reported.append, root=root, journal=journal, services=FakeServices()
+        tuning_plan(root, frozenset()),
+        report=reported.append,
+        root=root,
+        journal=journal,
+        services=FakeServices(),
     ) as tuned:
         assert "changed" not in states(tuned).values()
 
@@ -352,7 +396,9 @@ def test_a_journal_that_others_can_write_is_not_believed(root: Path, journal: Pa
     assert journal.exists(), "what a person shall look at is kept"
 
 
-def test_cpus_that_smt_took_away_are_passed_over(root: Path, journal: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cpus_that_smt_took_away_are_passed_over(
+    root: Path, journal: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     real = tuning.write_value
 
     def write(path: Path, value: str) -> str | None:

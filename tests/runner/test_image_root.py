@@ -47,7 +47,9 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (files / "lib").symlink_to("/usr/lib")
     (files / "dev/console").write_text("no device\n")
     engine.mkdir()
-    script = ENGINE.format(log=tmp_path / "calls", broken=tmp_path / "broken", tools=TOOLS, other=OTHER, files=files)
+    script = ENGINE.format(
+        log=tmp_path / "calls", broken=tmp_path / "broken", tools=TOOLS, other=OTHER, files=files
+    )
     (engine / "docker").write_text(script)
     (engine / "docker").chmod(0o755)
     monkeypatch.setenv("PATH", f"{engine}:/usr/bin:/bin")
@@ -142,7 +144,10 @@ def test_unpacking_ends_when_the_run_is_to_end(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("files")
 def test_a_root_that_was_named_wins_over_the_images(tmp_path: Path) -> None:
     named = tmp_path / "named"
-    for guest_root, expected in ((named, named), (None, tmp_path / "cache" / "guest-roots" / TOOLS[:32] / "root")):
+    for guest_root, expected in (
+        (named, named),
+        (None, tmp_path / "cache" / "guest-roots" / TOOLS[:32] / "root"),
+    ):
         tools = ToolChoice(cc=None, clang=None, pahole=None, build_image="tools:1")
         wanted = request(tmp_path, tmp_path, tools=tools, guest_root=guest_root)
         rooted = _with_root_of_image(wanted, RecordedProgress(), threading.Event(), Uses())
@@ -154,7 +159,9 @@ def test_a_root_that_was_named_wins_over_the_images(tmp_path: Path) -> None:
 def test_that_guests_run_on_the_hosts_programs_is_said(files: Path, tmp_path: Path) -> None:
     (files / "usr/lib/systemd/systemd-udevd").unlink()
     tools, progress = ToolChoice(cc=None, clang=None, pahole=None, build_image="tools:1"), RecordedProgress()
-    rooted = _with_root_of_image(request(tmp_path, tmp_path, tools=tools), progress, threading.Event(), Uses())
+    rooted = _with_root_of_image(
+        request(tmp_path, tmp_path, tools=tools), progress, threading.Event(), Uses()
+    )
 
     assert not isinstance(rooted, Failure)
     assert rooted.guest_root is None

@@ -48,7 +48,14 @@ def test_the_newest_whole_llvm_of_the_image_is_taken(image: Image) -> None:
     found = find_toolchain(IN_IMAGE)
 
     assert isinstance(found, Toolchain)
-    assert [tool.program for tool in found.tools] == ["gcc", "clang-92", "llc-92", "llvm-strip-92", "pahole", "ld"]
+    assert [tool.program for tool in found.tools] == [
+        "gcc",
+        "clang-92",
+        "llc-92",
+        "llvm-strip-92",
+        "pahole",
+        "ld",
+    ]
     assert (found.clang.version, found.image) == ((92, 1, 8), "tools:1")
 
 

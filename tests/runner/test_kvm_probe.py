@@ -46,7 +46,11 @@ def test_a_guest_that_never_tells_is_no_proof(monkeypatch: pytest.MonkeyPatch) -
             False,
             "the probe guest started but did not finish its hundred million rounds within 1 s: its code is emulated, not run",
         ),
-        ("printf 1; exec sleep 100", False, "the probe guest started but did not reach 64-bit mode within 1 s"),
+        (
+            "printf 1; exec sleep 100",
+            False,
+            "the probe guest started but did not reach 64-bit mode within 1 s",
+        ),
     ],
 )
 def test_the_reason_says_how_far_the_guest_came(

@@ -75,7 +75,9 @@ def test_a_lock_that_nobody_holds_stops_no_fetch(lock: str, repository: Path, tm
     left.touch()
 
     assert resolved(opened(repository, tmp_path / "cache"), commit).commit == commit
-    assert not left.exists() or lock in ("config.lock", "HEAD.lock", "packed-refs.lock"), "a lock in nobody's way stays"
+    assert not left.exists() or lock in ("config.lock", "HEAD.lock", "packed-refs.lock"), (
+        "a lock in nobody's way stays"
+    )
 
 
 @pytest.mark.parametrize("lock", ["config.lock", "HEAD.lock"])
@@ -121,7 +123,9 @@ def test_an_index_lock_that_nobody_holds_stops_no_check_out(repository: Path, tm
 def holding(lock: Path) -> Iterator[subprocess.Popen[bytes]]:
     """A process that has made the lock and has it open."""
     code = f"import sys; lock = open({str(lock)!r}, 'x'); print(flush=True); sys.stdin.read()"
-    with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as held:
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as held:
         assert held.stdout is not None
         held.stdout.readline()
         yield held
@@ -166,7 +170,11 @@ def waits(work: Callable[[], object], held: subprocess.Popen[bytes], monkeypatch
 @pytest.mark.parametrize("lock", ["shallow.lock", "refs/cliffwatch/{commit}.lock"])
 @pytest.mark.parametrize("holder", [holding, git_within], ids=["has it open", "a git in the mirror"])
 def test_a_lock_that_a_living_process_holds_is_waited_for(
-    holder: Callable[[Path], object], lock: str, repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    holder: Callable[[Path], object],
+    lock: str,
+    repository: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     tree = opened(repository, tmp_path / "cache")
     resolved(tree, "v6.12")
@@ -226,8 +234,13 @@ def test_what_a_server_says_removes_no_file_elsewhere(repository: Path, tmp_path
     said = f"remote: Unable to create '{tmp_path}/precious.lock': File exists"
 
     assert git_writing._lock_in_the_way(said, mirror) is None
-    assert git_writing._lock_in_the_way(f"Unable to create '{mirror}/../../precious.lock': File exists", mirror) is None
-    assert git_writing._lock_in_the_way(f"Unable to create '{mirror}/x.lock': Permission denied", mirror) is None
+    assert (
+        git_writing._lock_in_the_way(f"Unable to create '{mirror}/../../precious.lock': File exists", mirror)
+        is None
+    )
+    assert (
+        git_writing._lock_in_the_way(f"Unable to create '{mirror}/x.lock': Permission denied", mirror) is None
+    )
 
 
 def test_a_git_of_another_mirror_of_the_same_name_is_not_waited_for(repository: Path, tmp_path: Path) -> None:
@@ -248,7 +261,10 @@ def test_a_git_of_somebody_else_that_does_not_end_is_named(
     tree = opened(repository, tmp_path / "cache")
     monkeypatch.setattr(git_writing, "_OTHERS_PATIENCE", -1.0)
 
-    with git_within(tree.mirror, tree.mirror / "other.lock") as git, holding(tree.mirror / "shallow.lock") as held:
+    with (
+        git_within(tree.mirror, tree.mirror / "other.lock") as git,
+        holding(tree.mirror / "shallow.lock") as held,
+    ):
         failure = tree.resolve("v6.12")
         git.kill()
         held.kill()

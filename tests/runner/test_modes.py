@@ -30,9 +30,16 @@ from cliffwatch_runner.run.modes.both import answered_by
 pytestmark = pytest.mark.usefixtures("stand_in")
 
 SMT = Check(
-    name="smt", group="walltime", status="fail", finding="on", why="A sibling thread takes caches.", fixes=("x",)
+    name="smt",
+    group="walltime",
+    status="fail",
+    finding="on",
+    why="A sibling thread takes caches.",
+    fixes=("x",),
 )
-SWAP = Check(name="swap", group="walltime", status="warn", finding="8.0 GiB", why="A guest may wait.", fixes=("x",))
+SWAP = Check(
+    name="swap", group="walltime", status="warn", finding="8.0 GiB", why="A guest may wait.", fixes=("x",)
+)
 KVM = KvmProbe(usable=True, reason="a probe guest ran in 0.1 s")
 
 
@@ -79,7 +86,9 @@ def measured(folder: Path) -> Run:
     return found
 
 
-@pytest.mark.parametrize("command", [run_command, bisect, bisect_run, watch, doctor], ids=lambda each: each.name)
+@pytest.mark.parametrize(
+    "command", [run_command, bisect, bisect_run, watch, doctor], ids=lambda each: each.name
+)
 def test_without_a_mode_it_is_icount(command: click.Command) -> None:
     mode: Any = next(each for each in command.params if each.name == "mode")
 

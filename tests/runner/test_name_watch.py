@@ -82,7 +82,9 @@ def test_processes_that_prepare_a_guest_are_looked_into_before_its_first_case(
     assert read_user_objects(tmp_path) == {BEFORE: (LIBC,), "000-lookup": (BENCH,)}
 
 
-def test_a_look_that_outlasts_its_case_is_not_believed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_look_that_outlasts_its_case_is_not_believed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     case(tmp_path, "000-lookup")
 
     def outlasting() -> Sequence[MappedObject]:
@@ -94,7 +96,9 @@ def test_a_look_that_outlasts_its_case_is_not_believed(tmp_path: Path, monkeypat
     assert read_user_objects(tmp_path) == {"000-lookup": (BENCH,)}
 
 
-def test_memory_that_grows_takes_no_room_of_other_cases(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_that_grows_takes_no_room_of_other_cases(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(name_watch, "_MOST_OF_CASE", 3)
     case(tmp_path, "000-grows")
     grown = [MappedObject(0x10000, 0x10000 + size, "anonymous memory") for size in range(1, 6)]

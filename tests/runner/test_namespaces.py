@@ -13,7 +13,12 @@ from cliffwatch.command.main import main
 from cliffwatch_runner.command import worker as command
 from cliffwatch_runner.doctor import isolation
 from cliffwatch_runner.sandbox import namespaces
-from cliffwatch_runner.sandbox.namespaces import NOT_INSTALLED, NamespaceRefusal, bubblewrap_refusal, explained
+from cliffwatch_runner.sandbox.namespaces import (
+    NOT_INSTALLED,
+    NamespaceRefusal,
+    bubblewrap_refusal,
+    explained,
+)
 from cliffwatch_runner.sandbox.unprivileged_user import User, out_of_reach
 
 NOBODY = 64750
@@ -80,7 +85,9 @@ def host_with(folder: Path, setting: str, value: str) -> Path:
     return folder
 
 
-def test_apparmors_refusal_is_told_from_others_with_the_profile_that_helps(programs: Path, tmp_path: Path) -> None:
+def test_apparmors_refusal_is_told_from_others_with_the_profile_that_helps(
+    programs: Path, tmp_path: Path
+) -> None:
     bubblewrap_that_says(programs, UID_MAP)
     ubuntu = host_with(tmp_path / "ubuntu", "kernel/apparmor_restrict_unprivileged_userns", "1")
     other = host_with(tmp_path / "other", "kernel/apparmor_restrict_unprivileged_userns", "0")

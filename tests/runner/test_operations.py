@@ -26,7 +26,9 @@ def printed(case: PlannedCase, **values: tuple[float, str]) -> tuple[Sample, ...
     )
 
 
-RATE = printed(RINGBUF, hits=(6.227, "M ops/s"), hits_per_producer=(6.227, "M ops/s"), drops=(0.006227, "M ops/s"))
+RATE = printed(
+    RINGBUF, hits=(6.227, "M ops/s"), hits_per_producer=(6.227, "M ops/s"), drops=(0.006227, "M ops/s")
+)
 
 
 def counted(case: PlannedCase, operations: float | None, operation: str | None) -> CaseCounts:
@@ -52,7 +54,11 @@ def by_metric(samples: tuple[Sample, ...]) -> dict[str, tuple[float, str]]:
         ({("bpf", "bench_ringbuf"): 12454}, 6_227_000.0, "bpf:bench_ringbuf"),  # 500 of each call
         ({("bpf", "bench_ringbuf"): 12430}, 6_215_000.0, "bpf:bench_ringbuf"),  # bench read late, by 0.2 %
         ({("bpf", "bench_ringbuf"): 6_081}, 6_226_944.0, "bpf:bench_ringbuf"),  # 1024 of each call
-        ({("bpf", "bench_ringbuf"): 12452}, 6_226_000.0, "bpf:bench_ringbuf"),  # the window ends within a call
+        (
+            {("bpf", "bench_ringbuf"): 12452},
+            6_226_000.0,
+            "bpf:bench_ringbuf",
+        ),  # the window ends within a call
         ({("bpf", "bench_ringbuf"): 12454 * 1500}, 6_227_000.0, "bpf:bench_ringbuf"),  # 3 calls of each
         ({("bpf", "bench_ringbuf"): 4_000_000}, 6_227_000.0, None),  # near no whole number: as printed
         ({("kernel", "bench_ringbuf"): 12454}, 6_227_000.0, None),  # somebody else's

@@ -35,7 +35,9 @@ def recorded(benchmark: str) -> str:
         ("percpu-batch-inside", {"kernel-mean", *(f"kernel-{each}" for each in PERCENTILES)}),
     ],
 )
-def test_what_the_program_printed_on_6_12_is_what_the_suite_declares(benchmark: str, metrics: set[str]) -> None:
+def test_what_the_program_printed_on_6_12_is_what_the_suite_declares(
+    benchmark: str, metrics: set[str]
+) -> None:
     case, text = case_of(benchmark), recorded(benchmark)
     parsed = parse_case(case, text, "")
 
@@ -65,7 +67,9 @@ def percpu(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert SUITE.source_file is not None
     folder = tmp_path_factory.mktemp("percpu") / "suite"
     shutil.copytree(SUITE.source_file.parent, folder)
-    subprocess.run(SUITE.program.build.replace("-Wall", "-Wall -Wextra -Werror"), cwd=folder, shell=True, check=True)
+    subprocess.run(
+        SUITE.program.build.replace("-Wall", "-Wall -Wextra -Werror"), cwd=folder, shell=True, check=True
+    )
     return folder / SUITE.program.run
 
 

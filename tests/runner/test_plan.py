@@ -73,7 +73,9 @@ def test_too_few_boots_to_report_anything_are_named_before_they_are_made() -> No
 
 
 @pytest.mark.parametrize(
-    ("boots", "mode"), [(8, "walltime"), (ADAPTIVE, "walltime"), (1, "icount")], ids=["enough", "staged", "icount"]
+    ("boots", "mode"),
+    [(8, "walltime"), (ADAPTIVE, "walltime"), (1, "icount")],
+    ids=["enough", "staged", "icount"],
 )
 def test_of_a_plan_that_can_report_changes_nothing_is_said(boots: int | Stages, mode: Mode) -> None:
     assert out_of_reach(_plan(boots), mode) is None
@@ -96,7 +98,10 @@ def test_all_is_every_suite_of_the_catalogue() -> None:
         ),
         (
             ("*control/hashmap_nr_keys_used=10", "int-get/nr_maps=17"),
-            {"local-storage-cache-hashmap-control/hashmap_nr_keys_used=10", "local-storage-cache-int-get/nr_maps=17"},
+            {
+                "local-storage-cache-hashmap-control/hashmap_nr_keys_used=10",
+                "local-storage-cache-int-get/nr_maps=17",
+            },
         ),
         (("no such",), set()),
     ],

@@ -176,10 +176,13 @@ def test_modules_may_lie_under_usr(take: Take, tmp_path: Path) -> None:
     assert taken(take(top)).initramfs is not None
 
 
-def test_what_the_image_says_of_its_configuration_counts_before_the_file_beside_it(take: Take, tmp_path: Path) -> None:
+def test_what_the_image_says_of_its_configuration_counts_before_the_file_beside_it(
+    take: Take, tmp_path: Path
+) -> None:
     own = config(IKCONFIG_PROC="y", HZ_1000="y")
     top = lay_out(
-        {**contents(tmp_path), f"boot/vmlinuz-{RELEASE}": bz_image(vmlinux(tmp_path, inside=own))}, tmp_path / "top"
+        {**contents(tmp_path), f"boot/vmlinuz-{RELEASE}": bz_image(vmlinux(tmp_path, inside=own))},
+        tmp_path / "top",
     )
 
     kernel = taken(take(top))
@@ -199,7 +202,9 @@ def test_what_differs_from_our_own_kernels_is_stated(take: Take, deb: Path) -> N
     assert not any("CONFIG_9P_FS" in note or "IKCONFIG" in note for note in notes)
 
 
-def test_bounds_that_distributions_check_are_a_difference_and_no_debug_option(take: Take, tmp_path: Path) -> None:
+def test_bounds_that_distributions_check_are_a_difference_and_no_debug_option(
+    take: Take, tmp_path: Path
+) -> None:
     path = tmp_path / "linux-image.deb"
     path.write_bytes(package(contents(tmp_path, UBSAN="y")))
 
@@ -209,7 +214,10 @@ def test_bounds_that_distributions_check_are_a_difference_and_no_debug_option(ta
 
 REFUSED_OPTIONS = {
     "BTF": ({"DEBUG_INFO_BTF": "n"}, "CONFIG_DEBUG_INFO_BTF=y"),
-    "a debug kernel": ({"KASAN": "y", "PROVE_LOCKING": "y"}, "debug kernel: CONFIG_KASAN, CONFIG_PROVE_LOCKING"),
+    "a debug kernel": (
+        {"KASAN": "y", "PROVE_LOCKING": "y"},
+        "debug kernel: CONFIG_KASAN, CONFIG_PROVE_LOCKING",
+    ),
     "9p": ({"9P_FS": "n"}, "CONFIG_9P_FS"),
     "a guest's disk in memory": ({"BLK_DEV_INITRD": "n"}, "CONFIG_BLK_DEV_INITRD"),
     "the JIT": ({"BPF_JIT": "n"}, "CONFIG_BPF_JIT (what is measured is compiled programs)"),
@@ -217,7 +225,9 @@ REFUSED_OPTIONS = {
 
 
 @pytest.mark.parametrize("which", REFUSED_OPTIONS)
-def test_a_kernel_that_cannot_be_measured_is_refused_with_the_options(take: Take, tmp_path: Path, which: str) -> None:
+def test_a_kernel_that_cannot_be_measured_is_refused_with_the_options(
+    take: Take, tmp_path: Path, which: str
+) -> None:
     options, said = REFUSED_OPTIONS[which]
     path = tmp_path / "linux-image.deb"
     path.write_bytes(package(contents(tmp_path, **options)))
@@ -228,9 +238,12 @@ def test_a_kernel_that_cannot_be_measured_is_refused_with_the_options(take: Take
     assert failure.message.startswith("linux-image.deb: ")
 
 
-def test_an_image_without_types_is_refused_whatever_its_configuration_says(take: Take, tmp_path: Path) -> None:
+def test_an_image_without_types_is_refused_whatever_its_configuration_says(
+    take: Take, tmp_path: Path
+) -> None:
     top = lay_out(
-        {**contents(tmp_path), f"boot/vmlinuz-{RELEASE}": bz_image(vmlinux(tmp_path, types=b""))}, tmp_path / "top"
+        {**contents(tmp_path), f"boot/vmlinuz-{RELEASE}": bz_image(vmlinux(tmp_path, types=b""))},
+        tmp_path / "top",
     )
 
     failure = refused(take(top))
@@ -290,7 +303,11 @@ def test_of_several_images_one_is_to_be_named(take: Take, tmp_path: Path) -> Non
     assert "boot/vmlinuz-6.1.0" in refused(take(top)).message
 
 
-IN_THE_PLACE_OF = (f"boot/vmlinuz-{RELEASE}", f"boot/config-{RELEASE}", f"lib/modules/{RELEASE}/modules.order")
+IN_THE_PLACE_OF = (
+    f"boot/vmlinuz-{RELEASE}",
+    f"boot/config-{RELEASE}",
+    f"lib/modules/{RELEASE}/modules.order",
+)
 
 KINDS = {
     "a link to a file": (tarfile.SYMTYPE, "{secret}"),
@@ -335,7 +352,9 @@ def test_folders_of_a_package_that_are_links_lead_nowhere(
     take: Take, tmp_path: Path, open_folder: Path, secret: Path, folder: str
 ) -> None:
     elsewhere = lay_out(contents(tmp_path), open_folder / "elsewhere")
-    files = {name: content for name, content in contents(tmp_path).items() if not name.startswith(f"{folder}/")}
+    files = {
+        name: content for name, content in contents(tmp_path).items() if not name.startswith(f"{folder}/")
+    }
     path = tmp_path / "linux-image.deb"
     path.write_bytes(package({**files, folder: instead(tarfile.SYMTYPE, str(elsewhere / folder))}))
     unpacked_by_hand = lay_out(files, tmp_path / "by-hand")
@@ -354,7 +373,11 @@ def test_files_that_a_package_puts_outside_its_folder_are_not_written(
     victim = open_folder / "victim"
     victim.mkdir(mode=0o777)
     victim.chmod(0o777)
-    files = {"way": instead(tarfile.SYMTYPE, str(victim)), "way/written": b"by the package", **contents(tmp_path)}
+    files = {
+        "way": instead(tarfile.SYMTYPE, str(victim)),
+        "way/written": b"by the package",
+        **contents(tmp_path),
+    }
     path = tmp_path / "linux-image.deb"
     path.write_bytes(package(files))
 
@@ -379,13 +402,16 @@ def test_a_payload_that_unpacks_to_gigabytes_ends_at_its_limit(take: Take, tmp_p
     payload = bomb + bytes(4)
     image[0x24C:0x250] = len(payload).to_bytes(4, "little")
     top = lay_out(
-        {**contents(tmp_path), f"boot/vmlinuz-{RELEASE}": bytes(image[: 4096 + 64]) + payload}, tmp_path / "top"
+        {**contents(tmp_path), f"boot/vmlinuz-{RELEASE}": bytes(image[: 4096 + 64]) + payload},
+        tmp_path / "top",
     )
 
     assert "does not decompress" in refused(take(top)).message
 
 
-@pytest.mark.parametrize("path", ["../../../secret.ko", "/secret.ko", "kernel/../secret.ko", "kernel//9p.ko", "9p"])
+@pytest.mark.parametrize(
+    "path", ["../../../secret.ko", "/secret.ko", "kernel/../secret.ko", "kernel//9p.ko", "9p"]
+)
 def test_paths_of_modules_stay_below_their_folder(path: str) -> None:
     assert modules_of(f"{path}\n") == {}
 

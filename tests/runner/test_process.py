@@ -15,7 +15,9 @@ from cliffwatch_runner import process
 
 
 def test_output_and_status_come_back(tmp_path: Path) -> None:
-    ended = process.run(["sh", "-c", "echo out; echo err >&2; exit 3"], deadline=600, log=process.Log(tmp_path / "log"))
+    ended = process.run(
+        ["sh", "-c", "echo out; echo err >&2; exit 3"], deadline=600, log=process.Log(tmp_path / "log")
+    )
 
     assert ended.status == 3
     assert not ended.ok
@@ -46,7 +48,10 @@ def test_a_request_to_stop_ends_the_process() -> None:
     stop = threading.Event()
 
     ended = process.run(
-        ["sh", "-c", "echo begun; sleep 1000"], deadline=600, on_output=lambda _: stop.set(), should_stop=stop.is_set
+        ["sh", "-c", "echo begun; sleep 1000"],
+        deadline=600,
+        on_output=lambda _: stop.set(),
+        should_stop=stop.is_set,
     )
 
     assert ended.stopped
@@ -118,7 +123,11 @@ def test_a_program_that_no_readable_folder_of_path_has_is_missing(tmp_path: Path
 
     output = as_ordinary_user_with(tmp_path, "/usr/bin:/bin", script)
 
-    assert output.splitlines() == ["FileNotFoundError no-such-program-anywhere", "FileNotFoundError there", "0"]
+    assert output.splitlines() == [
+        "FileNotFoundError no-such-program-anywhere",
+        "FileNotFoundError there",
+        "0",
+    ]
 
 
 def test_a_program_that_may_not_be_run_is_no_missing_one(tmp_path: Path) -> None:

@@ -54,7 +54,9 @@ def compared(run: Path, recorded: Path, base: str, head: str, kernel: str) -> Pr
 def test_two_boots_of_one_kernel_have_no_difference(tmp_path: Path, recorded: Path) -> None:
     differences = compared(tmp_path, recorded, "001-base", "003-base", "kernel-base")
 
-    first, again = ((recorded / "boots" / name / "bpf-programs.json").read_text() for name in ("001-base", "003-base"))
+    first, again = (
+        (recorded / "boots" / name / "bpf-programs.json").read_text() for name in ("001-base", "003-base")
+    )
     assert first != again, "programs lay elsewhere"
     assert differences.programs == ()
     assert len(differences.cases) == 7
@@ -88,7 +90,9 @@ def test_a_program_is_listed_with_names(tmp_path: Path, recorded: Path) -> None:
     assert "movabs rdi, <memory 1>" in loop.lines
     assert "call loop" in get.lines
     assert not any(
-        "ffffffff" in line or "ffff88" in line for line in (*loop.lines, *get.lines) if "0xfffffff9" not in line
+        "ffffffff" in line or "ffff88" in line
+        for line in (*loop.lines, *get.lines)
+        if "0xfffffff9" not in line
     )
 
 
@@ -115,7 +119,9 @@ def piece(code: bytes | None, *, at: int = JIT, name: str = "get", executed: boo
 
 
 def record(*pieces: BpfPiece) -> bytes:
-    case = CaseBpfPrograms(suite=CASE.suite, benchmark=CASE.benchmark, params=dict(CASE.params), pieces=pieces)
+    case = CaseBpfPrograms(
+        suite=CASE.suite, benchmark=CASE.benchmark, params=dict(CASE.params), pieces=pieces
+    )
     return written(BpfProgramsRecord(cases=(case,)))
 
 
@@ -188,7 +194,9 @@ def test_boots_whose_jit_hides_constants_are_not_compared(tmp_path: Path, record
     (tmp_path / "boots/001-base/environment.json").write_text(json.dumps(environment))
     assert CASE in programs_of(tmp_path, "base", recorded / "kernel-base")
 
-    (tmp_path / "boots/001-base/environment.json").write_text(json.dumps({**environment, "bpf_jit_harden": "2"}))
+    (tmp_path / "boots/001-base/environment.json").write_text(
+        json.dumps({**environment, "bpf_jit_harden": "2"})
+    )
     assert programs_of(tmp_path, "base", recorded / "kernel-base") == {}
 
 
@@ -200,7 +208,9 @@ def test_a_kernel_without_a_map_has_no_listing(tmp_path: Path, recorded: Path) -
 
 
 def test_code_that_is_none_is_compared_all_the_same(tmp_path: Path, recorded: Path) -> None:
-    found = differences(tmp_path, recorded, [record(piece(b"\x06" * 50_000))], [record(piece(b"\x07" * 49_999))])
+    found = differences(
+        tmp_path, recorded, [record(piece(b"\x06" * 50_000))], [record(piece(b"\x07" * 49_999))]
+    )
 
     (each,) = found.programs
     assert len(each.lines) == 200

@@ -21,14 +21,18 @@ ffffffff81000200 T _etext
 ffffffff82000000 D counter
 ffffffff82000100 D _end
 """
-OTHER_MAP = MAP.replace(b"ffffffff81000100", b"ffffffff81000180").replace(b"000000000002b6c0", b"000000000002b700")
+OTHER_MAP = MAP.replace(b"ffffffff81000100", b"ffffffff81000180").replace(
+    b"000000000002b6c0", b"000000000002b700"
+)
 
 
 def place(target: int, following: int) -> bytes:
     return struct.pack("<i", target - following)
 
 
-def listed(code: bytes, start: int = JIT, *, symbols: bytes = MAP, neighbours: tuple[Neighbour, ...] = ()) -> list[str]:
+def listed(
+    code: bytes, start: int = JIT, *, symbols: bytes = MAP, neighbours: tuple[Neighbour, ...] = ()
+) -> list[str]:
     return ProgramListing(read_names(symbols)).lines(start, code, neighbours)
 
 
@@ -61,15 +65,21 @@ LINES = [
 
 
 def test_what_differs_from_boot_to_boot_has_names() -> None:
-    first = program(JIT + 0x100, helper=0xFFFFFFFF81000100, memory=0xFFFF888004001000, cpu=0x2B6D8, other=JIT + 0x800)
+    first = program(
+        JIT + 0x100, helper=0xFFFFFFFF81000100, memory=0xFFFF888004001000, cpu=0x2B6D8, other=JIT + 0x800
+    )
 
     assert listed(first, JIT + 0x100, neighbours=((JIT + 0x800, JIT + 0x900, "sub"),)) == LINES
 
 
 def test_another_boot_of_another_build_reads_the_same() -> None:
-    other = program(JIT + 0x704, helper=0xFFFFFFFF81000180, memory=0xFFFFC90000042000, cpu=0x2B718, other=JIT + 0x40)
+    other = program(
+        JIT + 0x704, helper=0xFFFFFFFF81000180, memory=0xFFFFC90000042000, cpu=0x2B718, other=JIT + 0x40
+    )
 
-    assert listed(other, JIT + 0x704, symbols=OTHER_MAP, neighbours=((JIT + 0x40, JIT + 0x90, "sub"),)) == LINES
+    assert (
+        listed(other, JIT + 0x704, symbols=OTHER_MAP, neighbours=((JIT + 0x40, JIT + 0x90, "sub"),)) == LINES
+    )
 
 
 @pytest.mark.parametrize(
@@ -120,7 +130,17 @@ BASE = ("push rbp", "test rax, rax", "je #4", "call helper", "mov rdi, rax", "jn
 CHANGES: Mapping[str, tuple[tuple[str, ...], list[str]]] = {
     "the same": (BASE, []),
     "one more": (
-        ("push rbp", "nop", "test rax, rax", "je #5", "call helper", "mov rdi, rax", "jne #2", "leave", "ret"),
+        (
+            "push rbp",
+            "nop",
+            "test rax, rax",
+            "je #5",
+            "call helper",
+            "mov rdi, rax",
+            "jne #2",
+            "leave",
+            "ret",
+        ),
         ["@@ -1,0 +2 @@", "+nop"],
     ),
     "one less": (
@@ -132,7 +152,17 @@ CHANGES: Mapping[str, tuple[tuple[str, ...], list[str]]] = {
         ["@@ -3 +3 @@", "-je #4", "+je #6"],
     ),
     "to what is new": (
-        ("push rbp", "test rax, rax", "je #4", "call helper", "nop", "mov rdi, rax", "jne #1", "leave", "ret"),
+        (
+            "push rbp",
+            "test rax, rax",
+            "je #4",
+            "call helper",
+            "nop",
+            "mov rdi, rax",
+            "jne #1",
+            "leave",
+            "ret",
+        ),
         ["@@ -3 +3 @@", "-je #4", "+je #+4", "@@ -4,0 +5 @@", "+nop"],
     ),
     "all other": (("int3",), ["@@ -1,8 +1 @@", *(f"-{line}" for line in BASE), "+int3"]),

@@ -34,7 +34,9 @@ def test_plain_lines_tell_phases_and_every_half_minute_in_between() -> None:
     )
 
 
-@pytest.mark.parametrize(("seconds", "shown"), [(0.4, "0 s"), (59, "59 s"), (200, "3 min 20 s"), (7500, "2 h 05 min")])
+@pytest.mark.parametrize(
+    ("seconds", "shown"), [(0.4, "0 s"), (59, "59 s"), (200, "3 min 20 s"), (7500, "2 h 05 min")]
+)
 def test_durations_are_read_at_a_glance(seconds: float, shown: str) -> None:
     assert duration(seconds) == shown
 

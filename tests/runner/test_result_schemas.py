@@ -15,7 +15,9 @@ FORMATS = Path(__file__).parents[2] / "docs" / "formats.md"
 
 
 @pytest.mark.usefixtures("stand_in")
-@pytest.mark.parametrize("behaviour", ["good", "panic-in local-storage-cache-int-get", "panic-at-boot", "garbage"])
+@pytest.mark.parametrize(
+    "behaviour", ["good", "panic-in local-storage-cache-int-get", "panic-at-boot", "garbage"]
+)
 def test_every_file_of_a_run_fits_its_schema(repository: Path, tmp_path: Path, behaviour: str) -> None:
     change(repository, "behaviour", f"{behaviour}\n\n", "bpf: Change")
     run = run_toy(request(repository, tmp_path, suites=("local-storage", "lpm-trie")))
@@ -28,7 +30,9 @@ def test_every_file_of_a_run_fits_its_schema(repository: Path, tmp_path: Path, b
 
 
 def fits(schema: str, path: Path) -> None:
-    jsonschema.validate(json.loads(path.read_text()), json.loads((SCHEMAS / f"{schema}.schema.json").read_text()))
+    jsonschema.validate(
+        json.loads(path.read_text()), json.loads((SCHEMAS / f"{schema}.schema.json").read_text())
+    )
 
 
 def test_every_key_of_run_json_is_explained() -> None:

@@ -29,7 +29,20 @@ def cliffwatch(*arguments: object) -> Result:
 def run(repository: Path, *arguments: object, base: str = "v6.12", head: str = "HEAD") -> Result:
     leave_out_root()
     folders = ["--cache", repository.parent / "cache", "--out", repository.parent / "results"]
-    plain = ["run", "--tree", repository, "--base", base, "--head", head, "--mode", "icount", "--boots", 1, *folders]
+    plain = [
+        "run",
+        "--tree",
+        repository,
+        "--base",
+        base,
+        "--head",
+        head,
+        "--mode",
+        "icount",
+        "--boots",
+        1,
+        *folders,
+    ]
     plain += ["--suite", "local-storage"]
     return cliffwatch(*plain, "--isolation", ISOLATION, *arguments)
 
@@ -89,14 +102,18 @@ def test_tags_short_hashes_and_head_are_revisions(repository: Path) -> None:
     commit = change(repository, "behaviour", "slow\n", "bpf: Make it slow")
 
     for name in ("HEAD", commit, commit[:9], "master", "HEAD~0"):
-        assert run(repository, "--dry-run", head=name).stdout.splitlines()[1].startswith(f"head  {commit[:12]}")
+        assert (
+            run(repository, "--dry-run", head=name).stdout.splitlines()[1].startswith(f"head  {commit[:12]}")
+        )
 
 
 def test_a_tree_that_is_none_is_usage(repository: Path, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
 
     for tree, message in ((tmp_path / "none", "there is no tree"), (tmp_path / "empty", "is no kernel tree")):
-        ended = cliffwatch("run", "--tree", tree, "--base", "HEAD", "--head", "HEAD", "--cache", tmp_path / "cache")
+        ended = cliffwatch(
+            "run", "--tree", tree, "--base", "HEAD", "--head", "HEAD", "--cache", tmp_path / "cache"
+        )
         assert ended.exit_code == 2
         assert message in ended.stderr
 
@@ -110,7 +127,9 @@ def test_an_unpacked_folder_is_one_revision(repository: Path, tmp_path: Path) ->
 
 def test_a_patch_makes_head(repository: Path, tmp_path: Path) -> None:
     patch = tmp_path / "slow.patch"
-    patch.write_text("Subject: [PATCH] bpf: Slow\n---\n--- a/behaviour\n+++ b/behaviour\n@@ -1 +1 @@\n-good\n+slow\n")
+    patch.write_text(
+        "Subject: [PATCH] bpf: Slow\n---\n--- a/behaviour\n+++ b/behaviour\n@@ -1 +1 @@\n-good\n+slow\n"
+    )
     ended = run(repository, "--patch", patch, base="HEAD")
 
     assert ended.exit_code == 0
@@ -151,26 +170,50 @@ def test_a_kernel_that_panics_ends_with_3(repository: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message", "next_step"),
     [
-        (("--pahole", "pahole-of-tomorrow"), "--pahole: there is no program 'pahole-of-tomorrow'", "install dwarves"),
+        (
+            ("--pahole", "pahole-of-tomorrow"),
+            "--pahole: there is no program 'pahole-of-tomorrow'",
+            "install dwarves",
+        ),
         (("--cc", "gcc-of-tomorrow"), "--cc: there is no program 'gcc-of-tomorrow'", "install gcc"),
-        (("--clang", "clang-of-tomorrow"), "--clang: there is no program 'clang-of-tomorrow'", "install clang"),
+        (
+            ("--clang", "clang-of-tomorrow"),
+            "--clang: there is no program 'clang-of-tomorrow'",
+            "install clang",
+        ),
         (("--suite", "local-storge"), "there is no suite 'local-storge'", "choose among: "),
         (("--suite", ","), "there is no suite ''", "choose among: "),
         (("--platform", ""), "--platform: '' is no name of a platform", "such as amd-rome"),
-        (("--platform", "amd\trome"), "--platform: 'amd\\trome' is no name of a platform", "such as amd-rome"),
-        (("--platform", "AMD-Rome"), "'AMD-Rome' would be another platform than 'amd-rome'", "did you mean amd-rome?"),
+        (
+            ("--platform", "amd\trome"),
+            "--platform: 'amd\\trome' is no name of a platform",
+            "such as amd-rome",
+        ),
+        (
+            ("--platform", "AMD-Rome"),
+            "'AMD-Rome' would be another platform than 'amd-rome'",
+            "did you mean amd-rome?",
+        ),
         (
             ("--case", "seq-get", "--case", "hashmep"),
             "--case: no case of the plan matches 'hashmep'",
             "hashmap-control",
         ),
-        (("--explain", "seq-gte"), "--explain: no case of the plan matches 'seq-gte'", "local-storage-cache-seq-get"),
+        (
+            ("--explain", "seq-gte"),
+            "--explain: no case of the plan matches 'seq-gte'",
+            "local-storage-cache-seq-get",
+        ),
         (
             ("--report-out", "/nosuch/report.txt"),
             "/nosuch/report.txt cannot be written",
             "a folder that you may write to",
         ),
-        (("--report-out", "/proc/report.txt"), "/proc/report.txt cannot be written", "a folder that you may write to"),
+        (
+            ("--report-out", "/proc/report.txt"),
+            "/proc/report.txt cannot be written",
+            "a folder that you may write to",
+        ),
         (("--out", "/proc/results"), "results cannot be written to /proc/results", "--out"),
         (("--config", "/nosuch.config"), "/nosuch.config", "does not exist"),
         (("--upload", "nonsense"), "--upload: 'nonsense' is no address of a service", "https://"),
@@ -214,7 +257,10 @@ def test_tools_that_a_newer_tree_needs_are_told_before_anything_is_built(
     repository: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     makefile = (
-        (repository / "Makefile").read_text().replace("VERSION = 6", "VERSION = 7").replace("LEVEL = 12", "LEVEL = 2")
+        (repository / "Makefile")
+        .read_text()
+        .replace("VERSION = 6", "VERSION = 7")
+        .replace("LEVEL = 12", "LEVEL = 2")
     )
     change(repository, "Makefile", makefile, "Linux 7.2")
     old = {"pahole": ("v1.24", (1, 24)), "bpf-clang": ("clang version 19.1.7", (19, 1, 7))}
@@ -305,7 +351,9 @@ def test_a_run_is_compared_by_the_threshold_that_it_was_given(repository: Path) 
     assert "Changes are reported from 60 % on" in ended.stdout
     assert cliffwatch("compare", results).stdout == ended.stdout
     assert run(repository).stdout == ended.stdout
-    assert cliffwatch("compare", results, "--notable", 1).stdout.startswith("5 regressions, 2 unchanged of 7 cases\n")
+    assert cliffwatch("compare", results, "--notable", 1).stdout.startswith(
+        "5 regressions, 2 unchanged of 7 cases\n"
+    )
 
 
 def test_compare_and_export_read_the_same_folder_later(repository: Path) -> None:
@@ -317,9 +365,14 @@ def test_compare_and_export_read_the_same_folder_later(repository: Path) -> None
     assert "0 regressions" not in cliffwatch("compare", f"{results}:base", f"{results}:head").stdout
     exported = repository.parent / "export.txt"
     exported.write_text(cliffwatch("export", results).stdout)
-    first, second = (json.loads(cliffwatch("compare", each, "--format", "json").stdout) for each in (results, exported))
+    first, second = (
+        json.loads(cliffwatch("compare", each, "--format", "json").stdout) for each in (results, exported)
+    )
     assert second == first
-    assert "BenchmarkBPF/bench=local-storage-cache-seq-get/nr_maps=16-1 1 " in cliffwatch("export", results).stdout
+    assert (
+        "BenchmarkBPF/bench=local-storage-cache-seq-get/nr_maps=16-1 1 "
+        in cliffwatch("export", results).stdout
+    )
 
 
 def test_a_folder_that_is_no_run_is_usage(tmp_path: Path) -> None:

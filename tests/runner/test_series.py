@@ -43,9 +43,15 @@ def two_patches(version: str = "", *, base: str | None = None, slow: str = SLOW)
     return (
         mail(f"[PATCH bpf-next{version} 0/2] Slower storage", f"A cover letter.\n\n{about}", f"0{version}")
         + mail(
-            f"[PATCH bpf-next{version} 2/2] bpf: Make it slow", f"Why.\n---\n behaviour | 2 +-\n\n{slow}", f"2{version}"
+            f"[PATCH bpf-next{version} 2/2] bpf: Make it slow",
+            f"Why.\n---\n behaviour | 2 +-\n\n{slow}",
+            f"2{version}",
         )
-        + mail(f"[PATCH bpf-next{version} 1/2] bpf: Take a note", f"Why.\n---\n note | 1 +\n\n{NOTE}", f"1{version}")
+        + mail(
+            f"[PATCH bpf-next{version} 1/2] bpf: Take a note",
+            f"Why.\n---\n note | 1 +\n\n{NOTE}",
+            f"1{version}",
+        )
     )
 
 
@@ -89,7 +95,9 @@ def test_a_series_is_measured_on_its_base_commit(repository: Path, tmp_path: Pat
     assert "head is v1 of the series in series.mbox, 2 patches" in ended.stdout
 
 
-def test_a_series_without_a_base_is_measured_on_the_one_that_is_said(repository: Path, tmp_path: Path) -> None:
+def test_a_series_without_a_base_is_measured_on_the_one_that_is_said(
+    repository: Path, tmp_path: Path
+) -> None:
     file = mailbox(tmp_path, two_patches())
     refused = run(repository, file, "--dry-run")
     assert refused.exit_code == 2
@@ -121,7 +129,9 @@ def test_of_a_base_that_does_not_exist_that_alone_is_said(
 ) -> None:
     file = mailbox(tmp_path, two_patches(base="1" * 40 if bases else None))
     sides = (
-        ["--arm", "base=nosuch", "--arm", f"head=series={file}"] if as_arms else ["--base", "nosuch", "--series", file]
+        ["--arm", "base=nosuch", "--arm", f"head=series={file}"]
+        if as_arms
+        else ["--base", "nosuch", "--series", file]
     )
     words = [
         "run",
@@ -145,7 +155,9 @@ def test_of_a_base_that_does_not_exist_that_alone_is_said(
     ]
 
 
-def test_a_mailbox_without_patches_is_said_beside_a_base_that_does_not_exist(repository: Path, tmp_path: Path) -> None:
+def test_a_mailbox_without_patches_is_said_beside_a_base_that_does_not_exist(
+    repository: Path, tmp_path: Path
+) -> None:
     ended = run(repository, mailbox(tmp_path, "Nothing."), "--base", "nosuch", "--dry-run")
 
     assert "has no revision 'nosuch'" in ended.stderr
@@ -154,7 +166,11 @@ def test_a_mailbox_without_patches_is_said_beside_a_base_that_does_not_exist(rep
 
 def test_a_patch_that_does_not_apply_is_named_with_its_place(repository: Path, tmp_path: Path) -> None:
     ended = run(
-        repository, mailbox(tmp_path, two_patches(slow=SLOW.replace("-good", "-bad"))), "--base", "v6.12", "--dry-run"
+        repository,
+        mailbox(tmp_path, two_patches(slow=SLOW.replace("-good", "-bad"))),
+        "--base",
+        "v6.12",
+        "--dry-run",
     )
 
     assert ended.exit_code == 2
@@ -180,7 +196,9 @@ def test_without_a_series_two_revisions_are_needed(repository: Path) -> None:
 
 
 def test_patches_come_in_order_and_replies_are_passed_over(tmp_path: Path) -> None:
-    replies = mail("Re: [PATCH bpf-next 1/2] bpf: Take a note", f"> {NOTE}\nReviewed-by: B <b@example.org>", "r1")
+    replies = mail(
+        "Re: [PATCH bpf-next 1/2] bpf: Take a note", f"> {NOTE}\nReviewed-by: B <b@example.org>", "r1"
+    )
     replies += mail("RE: [PATCH bpf-next 2/2] bpf: Make it slow", SLOW, "r2", "In-Reply-To: <2@example.org>")
 
     series = series_of(tmp_path, two_patches() + replies)
@@ -238,7 +256,10 @@ def test_what_is_no_series_is_said(tmp_path: Path) -> None:
     assert "holds no patch" in refusal(tmp_path, "").message
     assert "holds no patch" in refusal(tmp_path, "\x00\xff" * 1000).message
     bases = two_patches(base="1" * 40) + FROM
-    assert "several bases" in refusal(tmp_path, bases.replace(SLOW, SLOW + f"\nbase-commit: {'2' * 40}\n")).message
+    assert (
+        "several bases"
+        in refusal(tmp_path, bases.replace(SLOW, SLOW + f"\nbase-commit: {'2' * 40}\n")).message
+    )
 
 
 def test_hostile_mails_change_nothing_but_their_own_text(repository: Path, tmp_path: Path) -> None:
@@ -248,10 +269,20 @@ def test_hostile_mails_change_nothing_but_their_own_text(repository: Path, tmp_p
     assert ended.exit_code == 2
     assert "does not apply" in ended.stderr
 
-    odd = mail("[PATCH] --upload-pack=\x1b[2J", NOTE, "1", "Content-Type: text/plain; charset=no-such", "From: @@@\x00")
+    odd = mail(
+        "[PATCH] --upload-pack=\x1b[2J",
+        NOTE,
+        "1",
+        "Content-Type: text/plain; charset=no-such",
+        "From: @@@\x00",
+    )
     assert len(series_of(tmp_path, odd + FROM + "Subject: =?x?y?z?=\n\n").patches) <= 1
     ended = run(
-        repository, mailbox(tmp_path, mail("[PATCH] --help \x00\x1b[2J", NOTE, "1")), "--base", "v6.12", "--dry-run"
+        repository,
+        mailbox(tmp_path, mail("[PATCH] --help \x00\x1b[2J", NOTE, "1")),
+        "--base",
+        "v6.12",
+        "--dry-run",
     )
     assert ended.exit_code == 0, ended.stderr
     assert "\x1b" not in ended.stdout
@@ -303,7 +334,16 @@ def test_a_series_from_a_pipe_is_read_once(repository: Path, packed: Callable[[b
 
 def test_a_patch_from_standard_input_is_read_once(repository: Path) -> None:
     words = ["run", "--tree", repository, "--base", "v6.12", "--head", "v6.12", "--patch", "-", "--dry-run"]
-    words += ["--suite", AUTO_TOO, "--mode", "icount", "--cache", repository.parent / "cache", "--isolation", ISOLATION]
+    words += [
+        "--suite",
+        AUTO_TOO,
+        "--mode",
+        "icount",
+        "--cache",
+        repository.parent / "cache",
+        "--isolation",
+        ISOLATION,
+    ]
     plan = CliRunner().invoke(main, [str(word) for word in words], input=SLOW, catch_exceptions=False)
 
     assert plan.exit_code == 0, plan.stderr
@@ -313,7 +353,16 @@ def test_a_patch_from_standard_input_is_read_once(repository: Path) -> None:
 
 def test_an_arm_takes_a_series_from_a_pipe(repository: Path) -> None:
     with piped(gzip.compress(two_patches().encode())) as name:
-        words = ["run", "--tree", repository, "--arm", "base=v6.12", "--arm", f"head=series={name}", "--dry-run"]
+        words = [
+            "run",
+            "--tree",
+            repository,
+            "--arm",
+            "base=v6.12",
+            "--arm",
+            f"head=series={name}",
+            "--dry-run",
+        ]
         words += ["--suite", AUTO_TOO, "--mode", "icount"]
         words += ["--cache", repository.parent / "cache", "--isolation", ISOLATION]
         plan = CliRunner().invoke(main, [str(word) for word in words], catch_exceptions=False)

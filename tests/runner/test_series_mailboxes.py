@@ -37,7 +37,9 @@ def mail(subject: str, body: str, identity: str, *, sender: str = AUTHOR, **head
     return message
 
 
-def patch(subject: str, file: str, *, sender: str = AUTHOR, identity: str = "", **headers: str) -> EmailMessage:
+def patch(
+    subject: str, file: str, *, sender: str = AUTHOR, identity: str = "", **headers: str
+) -> EmailMessage:
     body = f"Why.\n---\n {file} | 1 +\n\n{diff(file)}"
     return mail(subject, body, identity or f"{file}-{abs(hash(subject))}", sender=sender, **headers)
 
@@ -66,13 +68,17 @@ def titles(series: Series) -> list[str]:
     return [each.title for each in series.patches]
 
 
-@pytest.mark.parametrize(("name", "patches"), [("tip_v1", 3), ("tip_single", 1), ("stable", 3), ("stable1", 1)])
+@pytest.mark.parametrize(
+    ("name", "patches"), [("tip_v1", 3), ("tip_single", 1), ("stable", 3), ("stable1", 1)]
+)
 def test_branches_with_slashes_and_notices_of_bots(name: str, patches: int) -> None:
     series = read_series(KEPT / f"{name}.mbox")
 
     assert isinstance(series, Series), series
     assert len(series.patches) == patches
-    assert series.notes == (f"head is v1 of the series in {name}.mbox, {patches} patch{'es' if patches > 1 else ''}",)
+    assert series.notes == (
+        f"head is v1 of the series in {name}.mbox, {patches} patch{'es' if patches > 1 else ''}",
+    )
 
 
 @pytest.mark.parametrize(
@@ -119,17 +125,24 @@ ONE = patch("[PATCH bpf-next] bpf: one", "a", identity="one")
         patch("回复: [PATCH bpf-next 1/2] bpf: one", "x"),
         patch("[External] Re: [PATCH bpf-next 1/2] bpf: one", "x"),
         mail("Re: [PATCH bpf-next 1/2] bpf: one", "> diff --git a/a b/a\n> +one\n", "quoting"),
-        patch("[PATCH] bpf: fix semicolon.cocci warnings", "fix", sender=BOT, In_Reply_To="<one@example.org>"),
+        patch(
+            "[PATCH] bpf: fix semicolon.cocci warnings", "fix", sender=BOT, In_Reply_To="<one@example.org>"
+        ),
     ],
     ids=lambda each: each["Subject"],
 )
-def test_what_bots_and_readers_write_into_the_thread_is_no_patch(notice: EmailMessage, tmp_path: Path) -> None:
+def test_what_bots_and_readers_write_into_the_thread_is_no_patch(
+    notice: EmailMessage, tmp_path: Path
+) -> None:
     assert titles(series_of(tmp_path, *SERIES, notice)) == ["bpf: one", "bpf: two"]
     assert titles(series_of(tmp_path, notice, ONE)) == ["bpf: one"]
 
 
 def test_a_notice_alone_is_no_series(tmp_path: Path) -> None:
-    notices = [patch('Patch "bpf: one" has been added to the 6.6-stable tree', "a"), patch("[tip: x86/core] one", "a")]
+    notices = [
+        patch('Patch "bpf: one" has been added to the 6.6-stable tree', "a"),
+        patch("[tip: x86/core] one", "a"),
+    ]
     for notice in notices:
         assert "notices of what became of a patch" in refusal(tmp_path, notice).message
     hint = patch("[PATCH 6.6 001/139] bpf: one", "a", X_Patchwork_Hint="ignore")
@@ -183,13 +196,13 @@ def attached(
 
 
 def formatted(number: int, title: str, file: str) -> tuple[str, str]:
-    head = (
-        f"From {'1' * 40} Mon Sep 17 00:00:00 2001\nFrom: {AUTHOR}\nSubject: [PATCH {number}/2] {title}\n\nWhy.\n---\n"
-    )
+    head = f"From {'1' * 40} Mon Sep 17 00:00:00 2001\nFrom: {AUTHOR}\nSubject: [PATCH {number}/2] {title}\n\nWhy.\n---\n"
     return f"000{number}-{file}.patch", head + diff(file)
 
 
-@pytest.mark.parametrize("kind", ["text/x-patch", "text/plain", "application/octet-stream", "application/x-patch"])
+@pytest.mark.parametrize(
+    "kind", ["text/x-patch", "text/plain", "application/octet-stream", "application/x-patch"]
+)
 @pytest.mark.parametrize("subject", ["[PATCH 0/2] A cover", "[PATCH] Two patches", "Two patches"])
 def test_several_patches_attached_to_one_mail_are_all_taken(subject: str, kind: str, tmp_path: Path) -> None:
     both = formatted(2, "bpf: two", "b"), formatted(1, "bpf: one", "a")
@@ -205,7 +218,9 @@ def test_patches_of_one_mail_that_contradict_are_all_refused(tmp_path: Path) -> 
 
     for odd in (attached("[PATCH] x", files[0], text=diff("c")), attached("[PATCH 1/2] x", *files)):
         refused = (
-            refusal(tmp_path, odd, patch("[PATCH 2/2] y", "y")) if "1/2" in odd["Subject"] else refusal(tmp_path, odd)
+            refusal(tmp_path, odd, patch("[PATCH 2/2] y", "y"))
+            if "1/2" in odd["Subject"]
+            else refusal(tmp_path, odd)
         )
         assert "has 2 diffs and does not say which" in refused.message
     same = attached("[PATCH] x", ("x.patch", diff("c")), text=diff("c"))
@@ -233,7 +248,9 @@ LINE = "grüße € = " + "long " * 20 + "end"
 @pytest.mark.parametrize("encoding", ["8bit", "base64", "quoted-printable"])
 def test_encoded_patches_apply(encoding: str, ends: bytes, tmp_path: Path, tree: Tree) -> None:
     body = diff("a", LINE).encode().replace(b"\n", ends)
-    body = {"8bit": bytes, "base64": base64.encodebytes, "quoted-printable": quopri.encodestring}[encoding](body)
+    body = {"8bit": bytes, "base64": base64.encodebytes, "quoted-printable": quopri.encodestring}[encoding](
+        body
+    )
 
     assert applied(tree, series_of(tmp_path, encoded(body, encoding)), "a") == f"{LINE}\n"
 
@@ -260,13 +277,16 @@ FLOWED = (
 @pytest.mark.parametrize(("delsp", "broken"), [("", "broken it here"), ("; delsp=yes", "broken ithere")])
 def test_flowed_mails_are_put_together(delsp: str, broken: str, tmp_path: Path, tree: Tree) -> None:
     series = series_of(
-        tmp_path, encoded(FLOWED.format("").encode(), "8bit", f"text/plain; charset=utf-8; format=flowed{delsp}")
+        tmp_path,
+        encoded(FLOWED.format("").encode(), "8bit", f"text/plain; charset=utf-8; format=flowed{delsp}"),
     )
 
     assert applied(tree, series, "a").splitlines()[0].endswith(broken)
 
 
-def test_context_lines_of_flowed_mails_lose_the_space_that_was_put_before_them(tmp_path: Path, tree: Tree) -> None:
+def test_context_lines_of_flowed_mails_lose_the_space_that_was_put_before_them(
+    tmp_path: Path, tree: Tree
+) -> None:
     text = b"--- a/behaviour\n+++ b/behaviour\n@@ -1 +1,2 @@\n  good\n+slow\n"
 
     series = series_of(tmp_path, encoded(text, "7bit", "text/plain; format=flowed"))
@@ -291,7 +311,9 @@ def test_a_patch_whose_lines_a_mail_program_broke_is_called_damaged(tmp_path: Pa
     "container",
     [b"Content-Type: multipart/mixed; boundary=b%d\n\n--b%d\n", b"Content-Type: message/rfc822\nX: %d%d\n\n"],
 )
-def test_a_mail_that_is_nested_without_end_is_passed_over(container: bytes, count: int, tmp_path: Path) -> None:
+def test_a_mail_that_is_nested_without_end_is_passed_over(
+    container: bytes, count: int, tmp_path: Path
+) -> None:
     nested = b"Subject: [PATCH 1/2] deep\n" + b"".join(container % (each, each) for each in range(count))
 
     assert titles(series_of(tmp_path, nested, *SERIES)) == ["bpf: one", "bpf: two"]

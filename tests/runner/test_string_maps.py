@@ -37,7 +37,9 @@ def case_of(benchmark: str, map_: str) -> PlannedCase:
         ("string-mixed", "hash", "fixed"),
     ],
 )
-def test_what_the_program_printed_on_6_12_is_what_the_suite_declares(benchmark: str, map_: str, layout: str) -> None:
+def test_what_the_program_printed_on_6_12_is_what_the_suite_declares(
+    benchmark: str, map_: str, layout: str
+) -> None:
     case, text = case_of(benchmark, map_), (OUTPUTS / f"{benchmark}-{map_}-6.12-tcg.out").read_text()
     parsed = parse_case(case, text, "")
 
@@ -69,7 +71,9 @@ def strings(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert SUITE.source_file is not None
     folder = tmp_path_factory.mktemp("strings") / "suite"
     shutil.copytree(SUITE.source_file.parent, folder)
-    subprocess.run(SUITE.program.build.replace("-Wall", "-Wall -Wextra -Werror"), cwd=folder, shell=True, check=True)
+    subprocess.run(
+        SUITE.program.build.replace("-Wall", "-Wall -Wextra -Werror"), cwd=folder, shell=True, check=True
+    )
     return folder / SUITE.program.run
 
 
@@ -106,11 +110,16 @@ def test_arguments_that_make_no_sense_are_refused(strings: Path, line: str) -> N
     [
         (b"", "the file of --data is no text with a name a line: it is empty"),
         (b"one.example\n\0\n", "it has a zero byte"),
-        (b"one.example\ntwo words\n", "line 2 of the file of --data is no name: it has a blank or a control character"),
+        (
+            b"one.example\ntwo words\n",
+            "line 2 of the file of --data is no name: it has a blank or a control character",
+        ),
         (b"\x7fELF\x02\n", "line 1 of the file of --data is no name"),
     ],
 )
-def test_a_file_that_has_no_names_is_refused(strings: Path, tmp_path: Path, content: bytes, message: str) -> None:
+def test_a_file_that_has_no_names_is_refused(
+    strings: Path, tmp_path: Path, content: bytes, message: str
+) -> None:
     (tmp_path / "names").write_bytes(content)
     ended = run(strings, f"{LOOKUP} --map hash --set domains", tmp_path / "names")
 
@@ -120,12 +129,15 @@ def test_a_file_that_has_no_names_is_refused(strings: Path, tmp_path: Path, cont
 
 def test_too_few_names_are_no_case(strings: Path, tmp_path: Path) -> None:
     """Names of a list with ranks, with Windows' ends of lines, one of them twice, one too long."""
-    (tmp_path / "names").write_text(f"1,a.example\r\n2,b.example\r\n3,a.example\r\n4,{'c' * 64}\r\n", newline="")
+    (tmp_path / "names").write_text(
+        f"1,a.example\r\n2,b.example\r\n3,a.example\r\n4,{'c' * 64}\r\n", newline=""
+    )
     ended = run(strings, f"{LOOKUP} --map hash --set domains", tmp_path / "names")
 
     assert (ended.returncode, ended.stdout) == (4, "")
     assert (
-        "the file of --data has 2 different strings of at most 63 bytes, fewer than the 100 of --keys" in ended.stderr
+        "the file of --data has 2 different strings of at most 63 bytes, fewer than the 100 of --keys"
+        in ended.stderr
     )
 
 
@@ -194,7 +206,10 @@ def test_a_type_that_takes_no_strings_is_no_case_and_each_layout_is_told(strings
     ended = run_where(strings, types_with("ARRAY", "ARROW"), "/sys/kernel/btf/vmlinux", line)
 
     assert (ended.returncode, ended.stdout) == (4, "")
-    assert "of the map types that this kernel adds none takes strings. BPF_MAP_TYPE_ARROW: fixed: " in ended.stderr
+    assert (
+        "of the map types that this kernel adds none takes strings. BPF_MAP_TYPE_ARROW: fixed: "
+        in ended.stderr
+    )
     for layout in ("length-prefixed", "short-length-prefixed", "dynptr"):
         assert f"; {layout}: no map is made (" in ended.stderr
 
@@ -212,7 +227,8 @@ def test_a_second_type_is_another_case(strings: Path) -> None:
 def test_every_string_is_found_and_no_other(strings: Path, operation: str, map_: str) -> None:
     """The program itself ends with 1 where one is not, or has the value of another."""
     ended = run(
-        strings, f"--op {operation} --map {map_} --set files --order sorted --keys 400 --threads 2 --operations 2000"
+        strings,
+        f"--op {operation} --map {map_} --set files --order sorted --keys 400 --threads 2 --operations 2000",
     )
     if "Operation not permitted" in ended.stderr or "as many CPUs" in ended.stderr:
         pytest.skip("maps are not to be made here")

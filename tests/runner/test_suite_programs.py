@@ -92,7 +92,11 @@ def test_a_program_is_built_once_for_each_content_of_its_folder(repository: Path
     replaced(counter, "7 bytes", "8 bytes", "counter.c")
     changed = run(repository, "--suite", counter).stderr
 
-    assert ["counter of counter was there" in text for text in (first, again, changed)] == [False, True, False]
+    assert ["counter of counter was there" in text for text in (first, again, changed)] == [
+        False,
+        True,
+        False,
+    ]
     assert len(list((repository.parent / "cache" / "programs").iterdir())) == 2
 
 
@@ -131,14 +135,18 @@ def test_a_script_is_a_program_with_what_it_needs_beside_it(repository: Path, co
     assert ended.exit_code == 0, ended.stderr
     (samples, *_) = (repository.parent / "results").glob("boots/*/samples.json")
     readings = {
-        tuple(each["readings"]) for each in json.loads(samples.read_text())["samples"] if each["metric"] == "insns"
+        tuple(each["readings"])
+        for each in json.loads(samples.read_text())["samples"]
+        if each["metric"] == "insns"
     }
     assert readings == {(1000.0, 1000.0), (2000.0, 2000.0)}
     (program,) = record(repository)["programs"]
     assert (program["name"], program["fixed_seed"]) == ("twice.sh", None)
 
 
-def test_data_is_given_to_the_program_and_its_hash_is_recorded(repository: Path, counter: Path, tmp_path: Path) -> None:
+def test_data_is_given_to_the_program_and_its_hash_is_recorded(
+    repository: Path, counter: Path, tmp_path: Path
+) -> None:
     (tmp_path / "keys.txt").write_text("5\n")
     ended = run(repository, "--suite", counter, "--data", tmp_path / "keys.txt", "--format", "json")
 
@@ -191,7 +199,9 @@ def test_what_a_program_does_on_every_kernel_is_its_suites_fault(
         assert rows(ended.stdout)["10 insns"]["verdict"] == "unchanged"
 
 
-def test_a_program_that_declares_no_unit_that_it_prints_gives_nothing(repository: Path, counter: Path) -> None:
+def test_a_program_that_declares_no_unit_that_it_prints_gives_nothing(
+    repository: Path, counter: Path
+) -> None:
     for unit in ("insns", "states", "misses/op"):
         replaced(counter, f'unit = "{unit}"', f'unit = "{unit}-of-others"')
     ended = run(repository, "--suite", counter)
@@ -208,7 +218,9 @@ def test_a_program_that_declares_no_unit_that_it_prints_gives_nothing(repository
     )
 
 
-def test_what_a_program_does_on_one_kernel_alone_is_the_kernels_fault(repository: Path, counter: Path) -> None:
+def test_what_a_program_does_on_one_kernel_alone_is_the_kernels_fault(
+    repository: Path, counter: Path
+) -> None:
     change(repository, "behaviour", "broken\n", "bpf: Forget a system call")
     ended = run(repository, "--suite", counter)
 
@@ -226,7 +238,11 @@ def test_what_a_program_does_on_one_kernel_alone_is_the_kernels_fault(repository
             ["suite.toml:6: 'run' is '../counter'; it must be the name of a file"],
         ),
         ('better = "lower" }', 'better = "less" }', ["suite.toml:12: 'better' is 'less'"]),
-        ('build = "make"', 'build = "make counter2"', ["suite counter: its program does not build", "No rule to make"]),
+        (
+            'build = "make"',
+            'build = "make counter2"',
+            ["suite counter: its program does not build", "No rule to make"],
+        ),
         (
             'build = "make"',
             'build = "ln -s /etc/passwd counter"',
@@ -254,8 +270,14 @@ def test_what_is_wrong_with_a_suite_is_told_before_any_kernel_is_built(
         (["--suite", "{folder}/empty"], "has no suite.toml"),
         (["--suite", "{folder}/local-storage"], "there is a suite 'local-storage' already"),
         (["--bench-args", "--keys 10"], "--bench-args is for what only the tree has"),
-        (["--suite", "discovered", "--bench-args", "--keys '10"], "No closing quotation: quote it as for a shell"),
-        (["--suite", "discovered", "--bench-args", "--file {data}"], "{data} stands for a file, and there is none"),
+        (
+            ["--suite", "discovered", "--bench-args", "--keys '10"],
+            "No closing quotation: quote it as for a shell",
+        ),
+        (
+            ["--suite", "discovered", "--bench-args", "--file {data}"],
+            "{data} stands for a file, and there is none",
+        ),
         (["--data", "{folder}/large"], "has 65 MiB, more than the 64 MiB that a guest is given"),
         (["--data", "{folder}/small"], "--data is for programs of your own"),
     ],

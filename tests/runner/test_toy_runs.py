@@ -75,13 +75,20 @@ def test_a_kernel_is_built_once(repository: Path, tmp_path: Path) -> None:
 def test_a_head_that_does_not_build_leaves_base_measured_and_shows_its_first_error(
     repository: Path, tmp_path: Path
 ) -> None:
-    change(repository, "kernel/bpf/core.c", "int bpf_prog_run(void)\n{\n\treturn 42\n}\n", "bpf: Forget a semicolon")
+    change(
+        repository,
+        "kernel/bpf/core.c",
+        "int bpf_prog_run(void)\n{\n\treturn 42\n}\n",
+        "bpf: Forget a semicolon",
+    )
     run = good(run_toy(request(repository, tmp_path)))
 
     broken = run.record.arm_by_name["head"].failure
     assert broken.whose == "kernel"
     assert broken.evidence.splitlines()[0].startswith("kernel/bpf/core.c: In function")
-    assert "error: expected ';' before '}' token" in broken.evidence.replace("\u2018", "'").replace("\u2019", "'")
+    assert "error: expected ';' before '}' token" in broken.evidence.replace("\u2018", "'").replace(
+        "\u2019", "'"
+    )
     assert len(run.arms["base"].boots) == 1
     assert run.arms["head"].boots == ()
     assert "bench is of base, as that of head does not build" in run.record.notes
@@ -162,7 +169,9 @@ def test_a_guest_that_is_not_fit_is_refused(repository: Path, tmp_path: Path) ->
     assert "CONFIG_KASAN" in run.record.arm_by_name["head"].failure.message
     assert run.record.arm_by_name["head"].failure.whose == "kernel"
     reasons = {outcome.reason for boot in run.arms["head"].boots for outcome in boot.outcomes}
-    assert reasons == {"the guest was refused: the kernel has CONFIG_KASAN=y, which makes its timings meaningless"}
+    assert reasons == {
+        "the guest was refused: the kernel has CONFIG_KASAN=y, which makes its timings meaningless"
+    }
 
 
 def test_garbage_is_a_failed_case_and_no_crash(repository: Path, tmp_path: Path) -> None:
@@ -172,7 +181,9 @@ def test_garbage_is_a_failed_case_and_no_crash(repository: Path, tmp_path: Path)
     assert set(statuses(run, "head").values()) == {"failed"}
 
 
-def test_links_and_pipes_that_a_guest_leaves_are_removed_and_recorded(repository: Path, tmp_path: Path) -> None:
+def test_links_and_pipes_that_a_guest_leaves_are_removed_and_recorded(
+    repository: Path, tmp_path: Path
+) -> None:
     change(repository, "behaviour", "links\n", "Look at the host")
     run = good(run_toy(request(repository, tmp_path)))
 
@@ -180,7 +191,9 @@ def test_links_and_pipes_that_a_guest_leaves_are_removed_and_recorded(repository
     boot = json.loads((home / "boot.json").read_text())
     assert boot["parts"][0]["unexpected_files"] == ["boot.json", "dmesg"]
     assert not (home / "1" / "dmesg").exists()
-    assert "root:" not in "".join(path.read_text(errors="replace") for path in home.rglob("*") if path.is_file())
+    assert "root:" not in "".join(
+        path.read_text(errors="replace") for path in home.rglob("*") if path.is_file()
+    )
 
 
 def test_a_plan_is_the_same_for_the_same_seed(repository: Path, tmp_path: Path) -> None:
@@ -217,7 +230,11 @@ def test_an_interrupted_run_goes_on_with_the_boots_that_are_done(repository: Pat
 
 
 def test_stopping_in_a_build_leaves_no_lock_and_no_half_kernel(repository: Path, tmp_path: Path) -> None:
-    makefile = (repository / "Makefile").read_text().replace("@mkdir -p $(O)/arch", "@sleep 600\n\t@mkdir -p $(O)/arch")
+    makefile = (
+        (repository / "Makefile")
+        .read_text()
+        .replace("@mkdir -p $(O)/arch", "@sleep 600\n\t@mkdir -p $(O)/arch")
+    )
     change(repository, "Makefile", makefile, "Build for ever")
     stop = threading.Event()
 
@@ -315,7 +332,11 @@ def test_the_threshold_that_was_asked_for_decides_what_is_confirmed(repository: 
     change(repository, "behaviour", "slower-by-six-per-cent\n", "bpf: Make it slower")
     stages = Stages(screen=10, screen_alpha=0.1, looks=(Look(boots=6, alpha=0.01),))
     by_default, by_60 = (
-        good(run_toy(request(repository, tmp_path, suites=("discovered",), boots=stages, notable=notable, out=out)))
+        good(
+            run_toy(
+                request(repository, tmp_path, suites=("discovered",), boots=stages, notable=notable, out=out)
+            )
+        )
         for notable, out in ((None, tmp_path / "default"), (0.6, tmp_path / "by-60"))
     )
 

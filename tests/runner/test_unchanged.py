@@ -141,7 +141,9 @@ def test_a_run_keeps_what_it_counted_and_what_it_need_not_count(data: Path, tmp_
     assert GONE not in kept.cases
 
 
-def test_of_a_case_that_failed_nothing_is_kept(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_a_case_that_failed_nothing_is_kept(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It is not known what more it would have executed."""
     ended_well = frozenset({CONTROL})
     monkeypatch.setattr(
@@ -177,4 +179,6 @@ def test_beside_a_kernel_that_does_not_build_all_cases_are_measured(asked: Any, 
     request: Any = SimpleNamespace(only_affected=asked, cache=tmp_path, trust="local")
     sandbox: Any = None
 
-    assert leave_out_unchanged(request, made, tmp_path, sandbox, lambda: False) == Limited(facts=made, known=None)
+    assert leave_out_unchanged(request, made, tmp_path, sandbox, lambda: False) == Limited(
+        facts=made, known=None
+    )

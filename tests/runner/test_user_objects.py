@@ -11,14 +11,22 @@ from cliffwatch_runner.guest.counting.user_objects import HEADER_BYTES, MappedOb
 from cliffwatch_runner.guest.programs import GuestPrograms
 
 PAGE = 0x1000
-MAIN, LIBRARY, VDSO, LINKER, HEAP = 0x555555554000, 0x7F0000400000, 0x7FFF10000000, 0x7F0000800000, 0x555555600000
+MAIN, LIBRARY, VDSO, LINKER, HEAP = (
+    0x555555554000,
+    0x7F0000400000,
+    0x7FFF10000000,
+    0x7F0000800000,
+    0x555555600000,
+)
 LOAD, DYNAMIC, DEBUG = 1, 2, 21
 SHARED, EXECUTABLE = 3, 2
 
 
 def elf(kind: int, loads: Sequence[tuple[int, int]], dynamic: int | None = None) -> bytes:
     """The beginning of a file: its segments by address and bytes."""
-    rows = [(LOAD, begin, size) for begin, size in loads] + ([] if dynamic is None else [(DYNAMIC, dynamic, 0x100)])
+    rows = [(LOAD, begin, size) for begin, size in loads] + (
+        [] if dynamic is None else [(DYNAMIC, dynamic, 0x100)]
+    )
     header = b"\x7fELF\x02\x01\x01".ljust(16, b"\0") + struct.pack("<HHIQQQ", kind, 62, 1, 0, 64, 0)
     header += struct.pack("<IHHHHHH", 0, 64, 56, len(rows), 64, 0, 0)
     return header + b"".join(
@@ -128,7 +136,9 @@ def test_the_vdso_of_a_static_program_is_found_where_the_kernel_maps_it(tmp_path
 def test_a_stack_of_gigabytes_is_looked_through_to_a_limit(tmp_path: Path) -> None:
     static = elf(EXECUTABLE, [(0x400000, 0x200000)])
     stack = {LIBRARY + PAGE * place: b"stack" for place in range(300)}
-    memory = Memory(tmp_path, {0x400000: static} | stack, [(0x400000, 0x410000), (LIBRARY, LIBRARY + PAGE * (1 << 24))])
+    memory = Memory(
+        tmp_path, {0x400000: static} | stack, [(0x400000, 0x410000), (LIBRARY, LIBRARY + PAGE * (1 << 24))]
+    )
 
     assert UserObjects(memory, {}).now()[0].name == "anonymous memory"
     assert memory.asked < 100
@@ -153,7 +163,11 @@ def test_a_guest_that_goes_to_another_process_meanwhile_is_not_believed(tmp_path
 
 
 def test_a_list_without_an_end_is_read_to_a_limit(tmp_path: Path) -> None:
-    circle = PAGES[LIST][:0xC0] + link_map(LIBRARY, LIST + 0x280, LIST + 0xC0).ljust(0x40, b"\0") + PAGES[LIST][0x100:]
+    circle = (
+        PAGES[LIST][:0xC0]
+        + link_map(LIBRARY, LIST + 0x280, LIST + 0xC0).ljust(0x40, b"\0")
+        + PAGES[LIST][0x100:]
+    )
     memory = Memory(tmp_path, PAGES | {LIST: circle}, RANGES)
 
     UserObjects(memory, PROGRAMS).now()
@@ -176,7 +190,16 @@ HUGE = 0xFFFFFFFFFFFFFFFF
         elf(SHARED, [(0, PAGE)] * 60),
         elf(7, [(0, PAGE)]),
     ],
-    ids=["nothing", "short", "ones", "huge-segment", "huge-address", "no-segment", "many-segments", "no-program"],
+    ids=[
+        "nothing",
+        "short",
+        "ones",
+        "huge-segment",
+        "huge-address",
+        "no-segment",
+        "many-segments",
+        "no-program",
+    ],
 )
 def test_a_program_that_is_none_gives_nothing(tmp_path: Path, main: bytes) -> None:
     assert UserObjects(Memory(tmp_path, PAGES | {MAIN: main}, RANGES), PROGRAMS).now() == ()

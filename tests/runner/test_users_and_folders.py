@@ -22,7 +22,9 @@ from cliffwatch_runner.sandbox.isolation import refused_path
 CLIFFWATCH = Path(sys.executable).parent / "cliffwatch"
 
 
-def refused(repository: Path, folder: Path, *arguments: str, **env: str) -> "subprocess.CompletedProcess[str]":
+def refused(
+    repository: Path, folder: Path, *arguments: str, **env: str
+) -> "subprocess.CompletedProcess[str]":
     """`cliffwatch run` without root's powers, in `folder`; it has to end before it builds anything."""
     argv = [
         str(CLIFFWATCH),
@@ -105,7 +107,10 @@ def test_a_cache_whose_file_system_runs_no_programs_is_refused_before_anything_i
 
     assert isinstance(failures, tuple)
     assert [each.whose for each in failures] == ["usage"]
-    assert f"the cache {tmp_path}/cache is on a file system that runs no programs (noexec)" in failures[0].message
+    assert (
+        f"the cache {tmp_path}/cache is on a file system that runs no programs (noexec)"
+        in failures[0].message
+    )
     assert "--cache" in failures[0].next_step
 
 
@@ -116,7 +121,9 @@ def test_a_real_noexec_mount_is_seen(command: str, repository: Path, tmp_path: P
     script = f'mount -t tmpfs -o noexec none {tmp_path}/cache || exit 77; exec "$@"'
     words = [command, "--tree", repository, "--base", "v6.12", "--head", "HEAD"]
     argv = ["unshare", "-m", "sh", "-c", script, "sh", CLIFFWATCH, *words, "--cache", tmp_path / "cache"]
-    ended = subprocess.run([str(word) for word in argv], cwd=tmp_path, capture_output=True, text=True, check=False)
+    ended = subprocess.run(
+        [str(word) for word in argv], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
     if ended.returncode in (77, 1):
         pytest.skip(f"this container lets root mount nothing: {ended.stderr}")
 
@@ -135,7 +142,9 @@ def test_a_home_that_may_only_be_read_asks_for_a_cache(repository: Path, tmp_pat
     assert "name a folder that you can write with --cache" in ended.stderr
 
 
-@pytest.mark.parametrize("arguments", [("--out", "shut/results"), ("--out", "file/results"), ("--out", "shut")])
+@pytest.mark.parametrize(
+    "arguments", [("--out", "shut/results"), ("--out", "file/results"), ("--out", "shut")]
+)
 def test_results_that_could_not_be_written_are_told_before_anything_is_built(
     repository: Path, tmp_path: Path, arguments: tuple[str, ...]
 ) -> None:
@@ -183,7 +192,9 @@ def test_spaces_in_every_path_are_no_matter_to_a_build_in_its_sandbox(
 
 
 @pytest.mark.usefixtures("stand_in")
-def test_without_a_sandbox_spaces_are_refused_before_anything_is_built(repository: Path, tmp_path: Path) -> None:
+def test_without_a_sandbox_spaces_are_refused_before_anything_is_built(
+    repository: Path, tmp_path: Path
+) -> None:
     ended = run_toy(request(repository, tmp_path, cache=tmp_path / "my cache", isolation="none"))
 
     assert isinstance(ended, tuple)
@@ -201,7 +212,9 @@ def test_results_may_lie_below_the_folder_where_a_run_begins(
     monkeypatch.chdir(open_folder)
     monkeypatch.setattr(prepare, "guest_programs", prepared_run.guest_programs)
 
-    ended = run_toy(request(toy_repository(open_folder), open_folder, out=Path("my-results"), isolation=isolation))
+    ended = run_toy(
+        request(toy_repository(open_folder), open_folder, out=Path("my-results"), isolation=isolation)
+    )
 
     assert isinstance(ended, Run)
     assert [len(arm.boots[0].samples) > 0 for arm in ended.arms.values()] == [True, True]

@@ -90,7 +90,11 @@ def test_each_program_of_an_object_is_compared_in_every_metric(tree: Path) -> No
 
 def test_what_neither_side_takes_is_listed_and_no_failure(tree: Path) -> None:
     change(tree, "behaviour", "good\n\n", "bpf: Change nothing")
-    left = {each["params"].get("program"): each for each in measured(tree)["left_out"] if each["status"] == "refused"}  # type: ignore[attr-defined]
+    left = {
+        each["params"].get("program"): each
+        for each in measured(tree)["left_out"]
+        if each["status"] == "refused"
+    }  # type: ignore[attr-defined]
 
     assert left.keys() == {"never"}
     assert left["never"]["reason"] == "R1 type=ctx expected=fp"
@@ -148,7 +152,9 @@ def test_an_object_that_builds_nowhere_is_listed_and_the_rest_measured(tree: Pat
     content = measured(tree, "--profile", "full")
     left = [each for each in record(tree)["left_out"] if each["params"]["object"] == "bpf_cubic.bpf.o"]  # type: ignore[attr-defined]
 
-    assert [(each["status"], each["reason"]) for each in left] == [("not-run", "does not build: #error no such thing")]
+    assert [(each["status"], each["reason"]) for each in left] == [
+        ("not-run", "does not build: #error no such thing")
+    ]
     assert rows(content)["atomics.bpf.o add"][0] == "unchanged"
 
 
@@ -156,7 +162,10 @@ def test_full_has_every_object_of_the_tree(tree: Path) -> None:
     change(tree, f"{BPF}/progs/of_this_tree.c", source("alone:9"), "bpf: Bring an object")
     content = measured(tree, "--profile", "full")
 
-    assert rows(content)["of_this_tree.bpf.o alone"] == ("missing", "base: this tree has no of_this_tree.bpf.o")
+    assert rows(content)["of_this_tree.bpf.o alone"] == (
+        "missing",
+        "base: this tree has no of_this_tree.bpf.o",
+    )
 
 
 def test_one_sides_objects_serve_both_kernels_where_that_is_asked(tree: Path) -> None:
@@ -174,7 +183,11 @@ def test_a_folder_of_ones_own_is_verified_instead(tree: Path, tmp_path: Path) ->
     (folder / "mine.o").write_text("program:entry:41")
     (folder / "odd.o").write_text("nothing that is an object")
     content = measured(tree, "--data", str(folder))
-    left = {each["params"]["object"]: each["reason"] for each in content["left_out"] if each["status"] == "refused"}  # type: ignore[attr-defined]
+    left = {
+        each["params"]["object"]: each["reason"]
+        for each in content["left_out"]
+        if each["status"] == "refused"
+    }  # type: ignore[attr-defined]
 
     assert rows(content) == {"mine.o entry": rows(content)["mine.o entry"]}
     assert left == {"odd.o": "it is no object that libbpf opens (errno 95)"}

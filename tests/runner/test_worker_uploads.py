@@ -71,7 +71,9 @@ def test_what_did_not_arrive_is_sent_again(job: LeasedJob, monkeypatch: pytest.M
     assert len(tried) == 3
 
 
-def test_results_that_cannot_be_handled_are_left_for_the_end(job: LeasedJob, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_results_that_cannot_be_handled_are_left_for_the_end(
+    job: LeasedJob, monkeypatch: pytest.MonkeyPatch
+) -> None:
     tried: list[None] = []
 
     def broken(*_: object, **__: object) -> None:
@@ -97,7 +99,9 @@ def test_the_lease_is_kept_while_a_job_is_delivered() -> None:
             twice.set()
 
     worker: Any = SimpleNamespace(client=SimpleNamespace(post=post), host=None, say=None)
-    leased = LeasedJob(worker, made_work(lease="one", heartbeat_seconds=0.01), Spooled(Path()), threading.Event())
+    leased = LeasedJob(
+        worker, made_work(lease="one", heartbeat_seconds=0.01), Spooled(Path()), threading.Event()
+    )
 
     with jobs._heartbeats(leased):
         assert twice.wait(60)

@@ -42,7 +42,9 @@ class RecordedProgress:
 
 def git(repository: Path, *arguments: str) -> str:
     name = ["-c", "user.name=Test", "-c", "user.email=test@localhost", "-c", "commit.gpgsign=false"]
-    done = subprocess.run(["git", "-C", str(repository), *name, *arguments], check=True, capture_output=True, text=True)
+    done = subprocess.run(
+        ["git", "-C", str(repository), *name, *arguments], check=True, capture_output=True, text=True
+    )
     return done.stdout.strip()
 
 

@@ -36,7 +36,9 @@ def nights_of(count: int, *, host: Logs, branch: Logs | None = None, seed: int =
     heads = np.zeros((count, SERIES)) if branch is None else branch
     bases = np.concatenate([heads[:1], heads[:-1]])
     names = ("tagged",) * count
-    return Nights(host=host, base=noise[0] + bases, head=noise[1] + heads, anchor=noise[2] + 0.05, anchors=names)
+    return Nights(
+        host=host, base=noise[0] + bases, head=noise[1] + heads, anchor=noise[2] + 0.05, anchors=names
+    )
 
 
 def drifting(count: int, *, by: float, step: float, at: int) -> Logs:
@@ -65,12 +67,16 @@ SELECT md5('night ' || %(night)s), identity, platform, mode, status, host_id, en
 
 def _night(running: Any, branch: int, index: int, nights: Nights) -> None:
     """A run of the revision before, that of the night, and the anchor."""
-    members = running.rows(f"SELECT revision_id FROM branch_revision WHERE branch_id = {branch} ORDER BY ordinal")
+    members = running.rows(
+        f"SELECT revision_id FROM branch_revision WHERE branch_id = {branch} ORDER BY ordinal"
+    )
     series = [row["id"] for row in running.rows(f"SELECT id FROM series ORDER BY id LIMIT {SERIES}")]
     moved = nights.host[index]
     arms = [("base", index - 1, nights.base), ("head", index, nights.head)][index == 0 :]
     with running.service.transaction() as connection:
-        run, environment = connection.execute(_RUN, {"night": index, "later": timedelta(days=index)}).fetchone()
+        run, environment = connection.execute(
+            _RUN, {"night": index, "later": timedelta(days=index)}
+        ).fetchone()
         for name, place, read in arms:
             revision = members[place]["revision_id"]
             (arm,) = connection.execute(
@@ -93,7 +99,9 @@ def _points(series: list[int], logs: Logs) -> list[tuple[int, int, float, None, 
 
 def _anchor(connection: Any, name: str) -> int:
     commit = commit_of(name)
-    connection.execute("INSERT INTO revision (commit, parents) VALUES (%s, '{}') ON CONFLICT DO NOTHING", [commit])
+    connection.execute(
+        "INSERT INTO revision (commit, parents) VALUES (%s, '{}') ON CONFLICT DO NOTHING", [commit]
+    )
     (identity,) = connection.execute("SELECT id FROM revision WHERE commit = %s", [commit]).fetchone()
     return int(identity)
 

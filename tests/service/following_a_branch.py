@@ -14,7 +14,13 @@ def walltime(*platforms: str) -> list[dict[str, str]]:
 
 def follow(running: Any, url: str, tmp_path: Path, targets: Any = EMULATED, policy: str = "push") -> int:
     """The number of the entry."""
-    body = {"tree": url, "branch": "master", "policy": policy, "targets": targets, "suites": ["local-storage"]}
+    body = {
+        "tree": url,
+        "branch": "master",
+        "policy": policy,
+        "targets": targets,
+        "suites": ["local-storage"],
+    }
     with running.http("admin") as http:
         number = int(http.post("/api/v1/follows", json=body).raise_for_status().json()["follow"])
     look(running, number, tmp_path)

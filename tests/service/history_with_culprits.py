@@ -18,7 +18,9 @@ class PlantedHistory:
     def commit(self, subject: str, *, case: int | None = None, slower: float = 0.0) -> str:
         """A commit in a file of its own, so that merges never conflict."""
         self.count += 1
-        made = toy.change(self.repository, f"kernel/bpf/made{self.count}.c", f"int made{self.count};\n", subject)
+        made = toy.change(
+            self.repository, f"kernel/bpf/made{self.count}.c", f"int made{self.count};\n", subject
+        )
         if case is not None:
             self.planted[made] = (case, slower)
         return made

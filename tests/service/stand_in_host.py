@@ -86,7 +86,9 @@ class StandInHost:
         made = with_anchor(made, "anchor") if anchor else made
         for index, commit in enumerate((work["base"], work["head"], *anchor)):
             facts = made.record["arms"][index]["facts"]
-            facts.update(commit=commit, tree=commit[::-1], kernel=commit[:32], subject="bpf: measured", parents=[])
+            facts.update(
+                commit=commit, tree=commit[::-1], kernel=commit[:32], subject="bpf: measured", parents=[]
+            )
             made.record["arms"][index]["label"] = commit[:12]
             for case, level in self.levels(commit).items():
                 if case >= self.cases:

@@ -75,7 +75,9 @@ def test_a_host_whose_anchor_steps_is_an_event_of_that_host_and_blames_no_commit
 def test_what_steps_with_the_anchor_and_has_none_itself_blames_no_commit_either(running: Any) -> None:
     branch = measured_nights(running, nights_of(NIGHTS, host=drifting(NIGHTS, by=0.0, step=0.04, at=35)))
     with running.service.transaction() as connection:
-        connection.execute("DELETE FROM anchor_point WHERE series_id = (SELECT max(series_id) FROM anchor_point)")
+        connection.execute(
+            "DELETE FROM anchor_point WHERE series_id = (SELECT max(series_id) FROM anchor_point)"
+        )
 
     assert watch(running, branch) == 0
     assert {row["reason"] for row in running.rows("SELECT reason FROM host_event")} == {"control"}

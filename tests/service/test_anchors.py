@@ -13,18 +13,29 @@ from cliffwatch_service.history.follow import poll
 from cliffwatch_service.ingest.provenance import trust_of
 from cliffwatch_service.store.work import queue
 
-ROME, EMULATED = {"platform": "amd-rome", "mode": "walltime"}, {"platform": "emulated-x86-64", "mode": "icount"}
+ROME, EMULATED = (
+    {"platform": "amd-rome", "mode": "walltime"},
+    {"platform": "emulated-x86-64", "mode": "icount"},
+)
 TREE = "https://git.example.org/bpf-next.git"
 
 
 def body_of(url: str, **named: Any) -> dict[str, Any]:
-    plain = {"tree": url, "branch": "master", "policy": "push", "targets": [ROME], "suites": ["local-storage"]}
+    plain = {
+        "tree": url,
+        "branch": "master",
+        "policy": "push",
+        "targets": [ROME],
+        "suites": ["local-storage"],
+    }
     return {**plain, **named}
 
 
 def follow(running: Any, url: str, **named: Any) -> int:
     with running.http("admin") as http:
-        return int(http.post("/api/v1/follows", json=body_of(url, **named)).raise_for_status().json()["follow"])
+        return int(
+            http.post("/api/v1/follows", json=body_of(url, **named)).raise_for_status().json()["follow"]
+        )
 
 
 def look(running: Any, number: int, tmp_path: Path) -> int:
@@ -86,11 +97,16 @@ def test_counted_targets_have_none(running: Any, served: Any, tmp_path: Path) ->
     push(repository, 1)
     assert look(running, both, tmp_path) == 2
 
-    assert [(len(arms), on) for _, _, arms, on in asked(running)] == [(0, ["emulated-x86-64"]), (3, ["amd-rome"])]
+    assert [(len(arms), on) for _, _, arms, on in asked(running)] == [
+        (0, ["emulated-x86-64"]),
+        (3, ["amd-rome"]),
+    ]
 
 
 @pytest.mark.parametrize("named", [{"policy": "commit"}, {"anchor": "none"}, {"targets": [EMULATED]}])
-def test_where_nobody_wants_one_there_is_none(running: Any, served: Any, tmp_path: Path, named: dict[str, Any]) -> None:
+def test_where_nobody_wants_one_there_is_none(
+    running: Any, served: Any, tmp_path: Path, named: dict[str, Any]
+) -> None:
     url, repository = served
     number = follow(running, url, **named)
     look(running, number, tmp_path)
@@ -202,7 +218,9 @@ def test_an_anchor_that_was_pushed_away_is_said_where_somebody_named_it(
         ({"anchor": "v6.12", "targets": [EMULATED]}, "an anchor is measured in walltime"),
     ],
 )
-def test_an_anchor_that_nothing_would_measure_is_refused(running: Any, named: dict[str, Any], reason: str) -> None:
+def test_an_anchor_that_nothing_would_measure_is_refused(
+    running: Any, named: dict[str, Any], reason: str
+) -> None:
     with running.http("admin") as http:
         answer = http.post("/api/v1/follows", json=body_of(TREE, **named))
     assert answer.status_code == 422
@@ -252,7 +270,9 @@ def test_what_an_anchor_read_is_no_point_of_its_revision(running: Any) -> None:
     assert running.rows("SELECT of_history FROM run") == [{"of_history": True}]
     points = running.rows("SELECT DISTINCT commit FROM point JOIN revision ON revision.id = revision_id")
     assert {row["commit"] for row in points} == {commit_of("base"), commit_of("head")}
-    (anchor,) = running.rows("SELECT DISTINCT commit FROM anchor_point JOIN revision ON revision.id = revision_id")
+    (anchor,) = running.rows(
+        "SELECT DISTINCT commit FROM anchor_point JOIN revision ON revision.id = revision_id"
+    )
     assert anchor["commit"] == commit_of("old")
     digest = running.rows("SELECT digest FROM series ORDER BY id LIMIT 1")[0]["digest"]
     history = {point["commit"]: point for point in running.get(f"/series/{digest}/history")["points"]}
@@ -292,7 +312,12 @@ def test_an_anchor_that_does_not_build_is_said_and_the_others_are_compared(runni
     running.follow(TREE, "master", [commit_of("base"), commit_of("head")])
     run = with_anchor(run_of(boots=12, cases=3, shift=0.1), "old")
     plan = run.record["plan"]
-    failure = {"whose": "kernel", "message": "the kernel does not build", "next_step": "see the log", "evidence": ""}
+    failure = {
+        "whose": "kernel",
+        "message": "the kernel does not build",
+        "next_step": "see the log",
+        "evidence": "",
+    }
     arm_of(run.record, "anchor")["failure"] = failure
     plan["boots"] = [boot for boot in plan["boots"] if boot["arm"] != "anchor"]
     work = running.lease(run)
@@ -315,7 +340,13 @@ def test_a_form_names_the_anchor_and_the_page_shows_it(running: Any, served: Any
     url, repository = served
     tagged = toy.git(repository, "rev-parse", "v6.12")
     running.enrol("amd-rome")
-    form = {"tree": url, "branch": "master", "target": "amd-rome:walltime", "suite": "all", "profile": "smoke"}
+    form = {
+        "tree": url,
+        "branch": "master",
+        "target": "amd-rome:walltime",
+        "suite": "all",
+        "profile": "smoke",
+    }
     with running.http(None) as http:
         http.post("/sign-in", data={"token": running.tokens["admin"], "next": "/"})
         secret = http.get("/branches").text.split('name="form_token" value="')[1].split('"')[0]

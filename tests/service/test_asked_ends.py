@@ -40,7 +40,9 @@ def test_a_head_that_is_older_than_base_is_refused(running: Any) -> None:
 def test_a_branch_means_the_commit_at_which_head_left_it(running: Any) -> None:
     line = [commit_of(name) for name in ("r0", "r1", "r2", "r3")]
     running.follow("https://git.example.org/bpf-next.git", "master", line)
-    running.measure(run_of(boots=2, cases=1, base="r1", head="topic", parents={"topic": ["r1"], "r1": ["r0"]}))
+    running.measure(
+        run_of(boots=2, cases=1, base="r1", head="topic", parents={"topic": ["r1"], "r1": ["r0"]})
+    )
 
     with running.service.transaction() as connection:
         (tip,) = trees.revisions_named(connection, line[-1])

@@ -59,7 +59,11 @@ def test_expired_revoked_and_foreign_tokens_are_told_apart(running: Any) -> None
     running.clock.pass_(days=2)
     run = run_of(boots=1, cases=1)
     with running.http(None) as http:
-        for secret, status, says in ((old, 401, "expired"), (gone, 401, "revoked"), (foreign, 403, "elsewhere")):
+        for secret, status, says in (
+            (old, 401, "expired"),
+            (gone, 401, "revoked"),
+            (foreign, 403, "elsewhere"),
+        ):
             headers = {"Authorization": f"Bearer {secret}"}
             answer = http.put(f"/api/v1/runs/{run.digest}", json=record_of(run), headers=headers)
             assert says in problem_of(answer, status)["detail"]
@@ -74,7 +78,9 @@ def test_a_body_over_the_limit_is_refused_however_small_it_was_packed(
     bomb = pack(b" " * (65 << 20))
     encoding = {gzip.compress: "gzip"}.get(pack, "identity" if len(bomb) > 1 << 20 else "zstd")
     with running.http("upload") as http:
-        answer = http.put(f"/api/v1/runs/{run.digest}", content=bomb, headers={**JSON, "Content-Encoding": encoding})
+        answer = http.put(
+            f"/api/v1/runs/{run.digest}", content=bomb, headers={**JSON, "Content-Encoding": encoding}
+        )
     assert "packed" in problem_of(answer, 413)["detail"]
 
 
@@ -95,7 +101,9 @@ def test_a_body_over_the_limit_is_refused_however_small_it_was_packed(
 def test_a_body_that_is_damaged_is_refused(running: Any, encoding: str, body: bytes, status: int) -> None:
     run = run_of(boots=1, cases=1)
     with running.http("upload") as http:
-        answer = http.put(f"/api/v1/runs/{run.digest}", content=body, headers={**JSON, "Content-Encoding": encoding})
+        answer = http.put(
+            f"/api/v1/runs/{run.digest}", content=body, headers={**JSON, "Content-Encoding": encoding}
+        )
     problem_of(answer, status)
 
 
@@ -124,7 +132,9 @@ def changed(boot: Any, change: Callable[[Any], None]) -> Any:
         ("resolution", -1, "samples.0.resolution"),
     ],
 )
-def test_a_sample_that_is_none_is_refused_with_its_place(running: Any, where: str, value: Any, says: str) -> None:
+def test_a_sample_that_is_none_is_refused_with_its_place(
+    running: Any, where: str, value: Any, says: str
+) -> None:
     run = run_of(boots=1, cases=2)
     number, body = next(iter(boots_of(run)))
     with running.http("upload") as http:
@@ -205,7 +215,9 @@ def test_sql_and_html_are_text_like_any_other(running: Any, text: str) -> None:
     listed = running.get("/runs")["items"][0]
     assert listed["host"] == host
     assert listed["arms"]["head"]["label"] == text
-    assert running.rows(f"SELECT subject FROM revision WHERE commit = '{commit_of('head')}'") == [{"subject": text}]
+    assert running.rows(f"SELECT subject FROM revision WHERE commit = '{commit_of('head')}'") == [
+        {"subject": text}
+    ]
 
 
 @pytest.mark.parametrize(
@@ -252,7 +264,9 @@ def test_archives_hold_plain_files_alone(running: Any, archive: bytes) -> None:
     with running.http("upload") as http:
         put_all(http, run)
         answer = http.put(
-            f"/api/v1/runs/{run.digest}/boots/1/raw", content=archive, headers={"Content-Type": "application/x-tar"}
+            f"/api/v1/runs/{run.digest}/boots/1/raw",
+            content=archive,
+            headers={"Content-Type": "application/x-tar"},
         )
     problem_of(answer, 422)
     assert running.rows("SELECT number FROM raw_output") == []

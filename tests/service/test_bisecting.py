@@ -43,7 +43,11 @@ def test_three_steps_one_of_them_inside_a_merge_are_bisected_past_a_broken_build
     sizes = confirmed(running)
     assert set(sizes) == {(0, first), (1, inside), (2, third)}
     # What comes after a commit that does not build cannot be told from it: the change lies between the commits around both.
-    (last,) = [each for each in running.get("/changes", state="confirmed", limit=200)["items"] if each["head"] == third]
+    (last,) = [
+        each
+        for each in running.get("/changes", state="confirmed", limit=200)["items"]
+        if each["head"] == third
+    ]
     assert last["base"] == before
     assert sizes[2, third] == pytest.approx(0.05, abs=1e-4)
     assert sizes[0, first] == pytest.approx(0.02, abs=1e-4)
@@ -83,7 +87,9 @@ def test_a_step_measures_only_the_cases_that_its_revisions_can_differ_in(
     assert min(row["values"] for row in series) < max(row["values"] for row in series)
 
 
-def test_both_steps_of_a_merge_are_named_though_they_nearly_cancel(running: Any, served: Any, tmp_path: Path) -> None:
+def test_both_steps_of_a_merge_are_named_though_they_nearly_cancel(
+    running: Any, served: Any, tmp_path: Path
+) -> None:
     """3 % slower on one side and 2 % faster on the other, on the same case: 0.94 % in all."""
     url, repository = served
     history = PlantedHistory(repository)
@@ -117,7 +123,9 @@ def test_platforms_that_share_a_culprit_share_its_report(running: Any, served: A
     culprit = history.commit("bpf: Slow down the lookup", case=0, slower=0.06)
     history.commits(3)
     look(running, number, tmp_path)
-    rome = StandInHost(running, history.levels, platform="amd-rome", modes=("walltime",), spread=0.01, boots=20)
+    rome = StandInHost(
+        running, history.levels, platform="amd-rome", modes=("walltime",), spread=0.01, boots=20
+    )
     StandInHost(running, history.levels).work_off(100)
     rome.work_off(100)
     assert set(confirmed(running)) == {(0, culprit)}
@@ -125,7 +133,9 @@ def test_platforms_that_share_a_culprit_share_its_report(running: Any, served: A
     assert report["head"] == culprit
     assert report["changes"] == 2
     assert sorted(report["platforms"]) == ["amd-rome", "emulated-x86-64"]
-    asked = [each for each in running.get("/requests")["items"] if each["note"].startswith("master: bisection")]
+    asked = [
+        each for each in running.get("/requests")["items"] if each["note"].startswith("master: bisection")
+    ]
     assert {each["boots"] for each in asked} > {"auto"}
 
 
@@ -140,13 +150,21 @@ def test_a_result_that_comes_late_or_twice_changes_nothing(running: Any, served:
     host = StandInHost(running, history.levels)
     host.work_off(100)
     assert set(confirmed(running)) == {(0, culprit)}
-    before = running.get("/changes")["items"], running.get("/reports")["items"], running.get("/requests")["items"]
+    before = (
+        running.get("/changes")["items"],
+        running.get("/reports")["items"],
+        running.get("/requests")["items"],
+    )
     for each in running.rows("SELECT digest FROM run ORDER BY digest DESC"):
         with running.service.transaction() as connection:
             background.ask_analysis(connection, each["digest"])
         running.do_tasks()
     host.work_off(100)
-    after = running.get("/changes")["items"], running.get("/reports")["items"], running.get("/requests")["items"]
+    after = (
+        running.get("/changes")["items"],
+        running.get("/reports")["items"],
+        running.get("/requests")["items"],
+    )
     assert [_untimed(each) for each in after] == [_untimed(each) for each in before]
 
 

@@ -74,7 +74,9 @@ def test_news_say_why(compared: Any) -> None:
         platforms=["emulated-x86-64"],
         suites=["local-storage"],
     )
-    whole = NewsWhole(news=news, changes=(), tree=None, page="https://cliffwatch.example.org/r", causes=causes)
+    whole = NewsWhole(
+        news=news, changes=(), tree=None, page="https://cliffwatch.example.org/r", causes=causes
+    )
 
     text = mail_text(whole)
     assert "local-storage-cache-int-get/nr_maps=16: +9.02 measured, +9.02 in" in text

@@ -40,7 +40,9 @@ def test_every_door_says_so(running: Any, *, apart: bool) -> None:
         (news,) = outbox.newest(connection, suite=None, branch=None, limit=5)
         (report,) = list_reports(connection, ReportsWanted(limit=1))
         changes = stored_changes.changes_of_report(connection, report.id)
-    whole = NewsWhole(news=news, changes=changes, tree=None, page="https://cliffwatch.example.org/regressions/1")
+    whole = NewsWhole(
+        news=news, changes=changes, tree=None, page="https://cliffwatch.example.org/regressions/1"
+    )
     said = json.loads(body_of(whole))
     assert headline(news).endswith(f"worse in 1 case {BETWEEN}" if apart else "worse in 1 case")
     assert (BETWEEN in " ".join(mail_text(whole).split())) == apart

@@ -28,7 +28,9 @@ TREE = "https://git.example.org/bpf-next.git"
 WORDS = "0 to 2 kmallocs/create"
 
 
-def allocations_of(base: float, head: float, revisions: tuple[str, str], *, cases: int = 1, seed: int = 1) -> MadeRun:
+def allocations_of(
+    base: float, head: float, revisions: tuple[str, str], *, cases: int = 1, seed: int = 1
+) -> MadeRun:
     """A run in which every boot of a side allocates as often in the first case, and 10 % more often on head in any further one."""
     run = run_of(boots=8, cases=cases, base=revisions[0], head=revisions[1], seed=seed, spread=0.001)
     with np.errstate(divide="ignore"):
@@ -207,7 +209,9 @@ def test_the_series_page_draws_the_values(running: Any) -> None:
 
 
 @pytest.mark.parametrize("mode", ["icount", "walltime"])
-def test_a_change_from_zero_is_bisected_to_its_commit(running: Any, served: Any, tmp_path: Path, mode: str) -> None:
+def test_a_change_from_zero_is_bisected_to_its_commit(
+    running: Any, served: Any, tmp_path: Path, mode: str
+) -> None:
     url, repository = served
     history = PlantedHistory(repository)
     number = follow(running, url, tmp_path, EMULATED if mode == "icount" else walltime("amd-rome"))
@@ -225,6 +229,11 @@ def test_a_change_from_zero_is_bisected_to_its_commit(running: Any, served: Any,
         StandInHost(running, levels, platform=platform, modes=(mode,), cases=2).work_off(60)
 
     (change,) = running.get("/changes", state="confirmed")["items"]
-    assert (change["head"], change["size"], change["base_value"], change["head_value"]) == (culprit, None, 0, 2)
+    assert (change["head"], change["size"], change["base_value"], change["head_value"]) == (
+        culprit,
+        None,
+        0,
+        2,
+    )
     (report,) = running.get("/reports")["items"]
     assert report["head"] == culprit

@@ -90,7 +90,11 @@ def test_the_same_may_come_twice_and_another_one_may_not(running: Any, results: 
 
 def line(text: str, name: str = "__bpf_task_storage_get") -> dict[str, Any]:
     function = {"name": name, "base": 1, "head": 2, "lines": [text], "more": 0}
-    return {"format": "cliffwatch-code", "format_version": 1, "arms": [{"arm": "head", "functions": [function]}]}
+    return {
+        "format": "cliffwatch-code",
+        "format_version": 1,
+        "arms": [{"arm": "head", "functions": [function]}],
+    }
 
 
 def test_lines_that_are_markup_or_move_a_cursor_stay_text(running: Any, results: Path) -> None:
@@ -139,8 +143,14 @@ def test_what_is_no_code_is_refused_and_the_run_stays(running: Any, results: Pat
 
 
 def test_much_more_than_a_patch_changes_is_refused(running: Any, results: Path) -> None:
-    functions = [{"name": f"f{number}", "base": 1, "head": 2, "lines": ["x" * 400] * 200} for number in range(60)]
-    whole = {"format": "cliffwatch-code", "format_version": 1, "arms": [{"arm": "head", "functions": functions}]}
+    functions = [
+        {"name": f"f{number}", "base": 1, "head": 2, "lines": ["x" * 400] * 200} for number in range(60)
+    ]
+    whole = {
+        "format": "cliffwatch-code",
+        "format_version": 1,
+        "arms": [{"arm": "head", "functions": functions}],
+    }
     (results / "code.json").write_text(json.dumps(whole))
 
     sent = upload_run(running.client("upload"), results, "emulator-1")

@@ -51,7 +51,14 @@ def test_tokens_are_made_listed_and_revoked(database: str, tmp_path: Path) -> No
 
 
 def test_branches_are_followed_listed_and_let_go(database: str, tmp_path: Path) -> None:
-    targets = ["--target", "emulated-x86-64:icount", "--target", "amd-rome:walltime", "--suite", "local-storage"]
+    targets = [
+        "--target",
+        "emulated-x86-64:icount",
+        "--target",
+        "amd-rome:walltime",
+        "--suite",
+        "local-storage",
+    ]
     added = cliffwatch(database, tmp_path, "follow", "add", "bpf-next", *targets)
     assert added.returncode == 0
     assert [line.split(" ", 1)[1] for line in added.stdout.splitlines()] == [
@@ -61,14 +68,20 @@ def test_branches_are_followed_listed_and_let_go(database: str, tmp_path: Path) 
     listed = cliffwatch(database, tmp_path, "follow", "list").stdout
     assert "nightly" in listed
     number = added.stdout.split(":")[0]
-    unknown = cliffwatch(database, tmp_path, "follow", "backfill", number, "--base", "1234567", "--head", "master")
+    unknown = cliffwatch(
+        database, tmp_path, "follow", "backfill", number, "--base", "1234567", "--head", "master"
+    )
     assert unknown.returncode == 2
     assert "no revision 1234567" in unknown.stderr
-    assert cliffwatch(database, tmp_path, "follow", "add", "https://git.example.org/linux.git").returncode == 2
+    assert (
+        cliffwatch(database, tmp_path, "follow", "add", "https://git.example.org/linux.git").returncode == 2
+    )
     assert cliffwatch(database, tmp_path, "follow", "add", "/a/folder", "--branch", "master").returncode == 2
     assert cliffwatch(database, tmp_path, "follow", "remove", number).returncode == 0
     assert cliffwatch(database, tmp_path, "follow", "remove", number).returncode == 2
-    assert cliffwatch(database, tmp_path, "follow", "add", "bpf", *targets, "--anchor", "v6.17").returncode == 0
+    assert (
+        cliffwatch(database, tmp_path, "follow", "add", "bpf", *targets, "--anchor", "v6.17").returncode == 0
+    )
     counted = cliffwatch(database, tmp_path, "follow", "add", "bpf", "--anchor", "v6.17")
     assert counted.returncode == 2
     assert "an anchor is measured in walltime" in counted.stderr
@@ -82,7 +95,9 @@ def test_a_database_that_is_not_there_is_said_in_one_line(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
-def test_a_port_that_is_taken_is_this_hosts_matter_and_said_before_anything_is_begun(tmp_path: Path, host: str) -> None:
+def test_a_port_that_is_taken_is_this_hosts_matter_and_said_before_anything_is_begun(
+    tmp_path: Path, host: str
+) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = str(other.getsockname()[1])
         refused = cliffwatch(
@@ -100,10 +115,14 @@ def test_an_address_of_another_machine_is_usage(tmp_path: Path) -> None:
     for host in ("192.0.2.1", "no such host"):
         refused = cliffwatch("", tmp_path, "serve", "--host", host, "--data-dir", str(tmp_path / "data"))
         assert refused.returncode == 2
-        assert refused.stderr.startswith(f"cliffwatch: this machine has no address {host!r}\n  name one of its own")
+        assert refused.stderr.startswith(
+            f"cliffwatch: this machine has no address {host!r}\n  name one of its own"
+        )
 
 
-def test_a_port_that_is_taken_meanwhile_is_said_the_same_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_port_that_is_taken_meanwhile_is_said_the_same_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Two programs may bind a port until one of them listens."""
     taken = bound("127.0.0.1", 0)
     assert isinstance(taken, tuple)
@@ -158,7 +177,9 @@ def test_submit_asks_follows_and_prints_what_was_found(
     assert "warning: no host of emulated-x86-64:icount is online: one was last seen at" in asked.stderr
 
 
-def test_submit_asks_for_the_merge_base_of_a_branch_and_says_so(running: Any, served_tree: Any, tmp_path: Path) -> None:
+def test_submit_asks_for_the_merge_base_of_a_branch_and_says_so(
+    running: Any, served_tree: Any, tmp_path: Path
+) -> None:
     url, repository = served_tree
     parted = toy.git(repository, "rev-parse", "HEAD")
     toy.git(repository, "checkout", "--quiet", "-b", "topic")
@@ -199,8 +220,16 @@ def test_submit_asks_for_the_merge_base_of_a_branch_and_says_so(running: Any, se
         ({"--on": "emulated-x86-64:both"}, 2, "PLATFORM:MODE"),
         ({"--head": "no-such-branch"}, 2, "no-such-branch"),
         ({"--suite": "no-such-suite"}, 2, "no such suite"),
-        ({"--on": "nosuch:walltime"}, 2, "no enrolled host offers nosuch:walltime; there are emulated-x86-64:icount"),
-        ({"--on": "emulated-x86-64:walltime"}, 2, "offers emulated-x86-64:walltime; there are emulated-x86-64:icount"),
+        (
+            {"--on": "nosuch:walltime"},
+            2,
+            "no enrolled host offers nosuch:walltime; there are emulated-x86-64:icount",
+        ),
+        (
+            {"--on": "emulated-x86-64:walltime"},
+            2,
+            "offers emulated-x86-64:walltime; there are emulated-x86-64:icount",
+        ),
     ],
 )
 def test_a_request_that_cannot_be_made_says_why(
@@ -226,8 +255,24 @@ def test_a_request_that_cannot_be_made_says_why(
 
 
 def worker(running: Any, token: Path, tmp_path: Path) -> "subprocess.Popen[str]":
-    arguments = ["--url", running.url, "--platform", "emulated-x86-64", "--name", "emulator-1", "--mode", "icount"]
-    folders = ["--token-file", str(token), "--cache", str(tmp_path / "cache"), "--spool", str(tmp_path / "spool")]
+    arguments = [
+        "--url",
+        running.url,
+        "--platform",
+        "emulated-x86-64",
+        "--name",
+        "emulator-1",
+        "--mode",
+        "icount",
+    ]
+    folders = [
+        "--token-file",
+        str(token),
+        "--cache",
+        str(tmp_path / "cache"),
+        "--spool",
+        str(tmp_path / "spool"),
+    ]
     return subprocess.Popen([COMMAND, "worker", *arguments, *folders], stderr=subprocess.PIPE, text=True)
 
 
@@ -281,7 +326,9 @@ def test_a_worker_of_a_platform_that_is_no_name_does_not_begin(tmp_path: Path) -
         "", tmp_path, "worker", "--url", "http://127.0.0.1:9", "--platform", "amd rome", "--mode", "icount"
     )
     assert ended.returncode == 2
-    assert ended.stderr.startswith("cliffwatch: --platform: 'amd rome' is no name of a platform\n  use letters")
+    assert ended.stderr.startswith(
+        "cliffwatch: --platform: 'amd rome' is no name of a platform\n  use letters"
+    )
 
 
 @pytest.mark.namespaces
@@ -303,7 +350,9 @@ def test_answers_on_a_connection_that_is_kept_are_not_held_back() -> None:
         options: asyncio.Future[int] = asyncio.get_running_loop().create_future()
 
         async def answer(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            options.set_result(writer.get_extra_info("socket").getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+            options.set_result(
+                writer.get_extra_info("socket").getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+            )
             writer.close()
 
         async with await asyncio.start_server(answer, sock=taken):

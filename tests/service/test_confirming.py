@@ -133,7 +133,9 @@ def test_where_no_boot_came_up_it_is_asked_again_twice_and_then_said(running: An
     ]
 
 
-def test_what_may_not_be_open_yet_waits_and_is_asked_later(running: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_may_not_be_open_yet_waits_and_is_asked_later(
+    running: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("cliffwatch_service.history.watching.confirming.MOST_OPEN", 0)
     measured_history(running)
     (candidate,) = running.get("/changes", state="candidate")["items"]
@@ -154,7 +156,9 @@ def test_a_late_second_result_of_the_same_job_changes_nothing(running: Any) -> N
     running.do_tasks()
     before = running.get("/changes")["items"], running.get("/reports")["items"]
     with running.http(f"of {host.name}") as http:
-        http.post(f"/api/v1/leases/{work['lease']}/complete", json={"outcome": "done", "run": host.run(work).digest})
+        http.post(
+            f"/api/v1/leases/{work['lease']}/complete", json={"outcome": "done", "run": host.run(work).digest}
+        )
     host.levels = lambda _: {}
     again = host.run(work)
     again.record["identity"] = "e" * 32

@@ -36,14 +36,18 @@ def schema_of(url: str) -> list[Any]:
 
 def counts_of(url: str) -> dict[str, int]:
     with psycopg.connect(url) as connection:
-        names = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public' ORDER BY 1").fetchall()
+        names = connection.execute(
+            "SELECT tablename FROM pg_tables WHERE schemaname = 'public' ORDER BY 1"
+        ).fetchall()
         return {name: connection.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for (name,) in names}
 
 
 def test_an_old_database_with_data_becomes_what_a_fresh_one_is(empty_database: str, database: str) -> None:
     migrate(empty_database, to="0001")
     with psycopg.connect(empty_database) as connection:
-        connection.execute("INSERT INTO tree (url, added) VALUES ('https://git.example.org/linux.git', now())")
+        connection.execute(
+            "INSERT INTO tree (url, added) VALUES ('https://git.example.org/linux.git', now())"
+        )
         connection.execute("INSERT INTO revision (commit) VALUES (repeat('a', 40))")
         connection.execute(
             "INSERT INTO regression_report (digest, base_revision_id, head_revision_id, state, opened, updated)"
@@ -60,7 +64,9 @@ def test_steps_of_older_bisections_are_of_their_platform_and_mode(empty_database
     migrate(empty_database, to="0019")
     with psycopg.connect(empty_database) as connection:
         connection.execute("INSERT INTO platform (name) VALUES ('amd-rome')")
-        connection.execute("INSERT INTO tree (url, added) VALUES ('https://git.example.org/linux.git', now())")
+        connection.execute(
+            "INSERT INTO tree (url, added) VALUES ('https://git.example.org/linux.git', now())"
+        )
         connection.execute("INSERT INTO branch (tree_id, name) SELECT id, 'master' FROM tree")
         for commit in ("a" * 40, "b" * 40):
             connection.execute("INSERT INTO revision (commit) VALUES (%s)", [commit])
@@ -155,7 +161,9 @@ def test_a_backup_of_a_restored_database_is_one_too(
     assert counts_of(another_empty_database) == counts_of(running.database)
 
 
-def test_a_database_that_is_used_is_not_overwritten(running: Any, cluster: EmbeddedPostgres, tmp_path: Path) -> None:
+def test_a_database_that_is_used_is_not_overwritten(
+    running: Any, cluster: EmbeddedPostgres, tmp_path: Path
+) -> None:
     file = tmp_path / "cliffwatch.backup"
     backup(Postgres(running.database, "", cluster.programs), file)
     with pytest.raises(Refusal, match="empty one"):

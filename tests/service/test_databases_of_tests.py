@@ -27,7 +27,9 @@ def test_rows_and_sessions_of_a_test_end_with_it(databases: Databases, database:
         left_open.execute("SELECT 1")
     left_open.close()
     with psycopg.connect(database) as connection:
-        made = connection.execute("INSERT INTO tree (url, added) VALUES ('first', now()) RETURNING id").fetchone()
+        made = connection.execute(
+            "INSERT INTO tree (url, added) VALUES ('first', now()) RETURNING id"
+        ).fetchone()
     assert made == (1,)
 
 
@@ -44,7 +46,9 @@ def test_rows_and_sessions_of_a_test_end_with_it(databases: Databases, database:
         "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET work_mem = 64', current_database()); END $$",
     ],
 )
-def test_a_database_that_a_test_changed_is_not_used_again(databases: Databases, database: str, change: str) -> None:
+def test_a_database_that_a_test_changed_is_not_used_again(
+    databases: Databases, database: str, change: str
+) -> None:
     with psycopg.connect(database) as connection:
         connection.execute(change)
     databases.give_back()

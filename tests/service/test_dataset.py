@@ -126,7 +126,10 @@ def test_it_says_what_is_in_it(running: Any, tmp_path: Path) -> None:
             assert header == [field["name"] for field in each["schema"]["fields"]]
     assert json.loads((tmp_path / "out/table.schema.json").read_text()) == table_schema()
     assert [field["name"] for field in table_schema()["fields"]] == list(NAMES)
-    assert {row["commit"] for row in table(tmp_path / "out", "revisions.csv")} == {commit_of("base"), commit_of("head")}
+    assert {row["commit"] for row in table(tmp_path / "out", "revisions.csv")} == {
+        commit_of("base"),
+        commit_of("head"),
+    }
     verdicts = table(tmp_path / "out", "verdicts.csv")
     assert {(row["base"], row["head"]) for row in verdicts} == {(commit_of("base"), commit_of("head"))}
     assert {"regression", "unchanged"} & {row["verdict"] for row in verdicts} == {"regression"}
@@ -136,7 +139,9 @@ def test_only_whole_runs_of_history_are_public(running: Any, tmp_path: Path) -> 
     public, running_run, partial, private = (run_of(boots=2, cases=1, seed=seed) for seed in (1, 2, 3, 4))
     with running.http("upload") as http:
         put_all(http, public)
-        http.put(f"/api/v1/runs/{running_run.digest}", json=record_of(running_run, "running")).raise_for_status()
+        http.put(
+            f"/api/v1/runs/{running_run.digest}", json=record_of(running_run, "running")
+        ).raise_for_status()
         put_all(http, partial, list(boots_of(partial))[:3])
         running.make_history()
         put_all(http, private)
@@ -146,7 +151,9 @@ def test_only_whole_runs_of_history_are_public(running: Any, tmp_path: Path) -> 
     assert "rome-1" not in text
 
 
-def test_full_parts_are_not_written_again(running: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_parts_are_not_written_again(
+    running: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(writing, "MOST_RUNS", 2)
     made = [run_of(boots=2, cases=1, seed=seed) for seed in range(1, 7)]
     upload(running, *made[:3])
@@ -206,13 +213,18 @@ def test_equal_content_makes_equal_files(running: Any, tmp_path: Path) -> None:
             written(running, tmp_path / f"{name}-{form}", Wanted(form=form, licence="CC-BY-4.0"))
     for form in ("parquet", "csv"):
         mine, other = (
-            {each.name: each.read_bytes() for each in (tmp_path / f"{name}-{form}").iterdir()} for name in "ab"
+            {each.name: each.read_bytes() for each in (tmp_path / f"{name}-{form}").iterdir()}
+            for name in "ab"
         )
         assert mine == other
 
 
 def command(running: Any, *arguments: object, **env: str) -> Result:
-    settings = {"DATABASE_URL": running.database, "CLIFFWATCH_DATA_DIR": str(running.service.settings.data_dir), **env}
+    settings = {
+        "DATABASE_URL": running.database,
+        "CLIFFWATCH_DATA_DIR": str(running.service.settings.data_dir),
+        **env,
+    }
     return CliRunner().invoke(dataset, [str(each) for each in arguments], env=settings)
 
 
@@ -229,7 +241,9 @@ def test_the_command_says_what_it_did_and_refuses_other_folders(running: Any, tm
     refused = command(running, mine, "--licence", "CC-BY-4.0")
     assert (refused.exit_code, "holds other files than a dataset" in refused.stderr) == (2, True)
     assert [each.name for each in mine.iterdir()] == ["thesis.tex"]
-    (out / "datapackage.json").write_text('{"cliffwatch": {"format": "cliffwatch-dataset", "format_version": 2}}')
+    (out / "datapackage.json").write_text(
+        '{"cliffwatch": {"format": "cliffwatch-dataset", "format_version": 2}}'
+    )
     newer = command(running, out, "--licence", "CC-BY-4.0")
     assert (newer.exit_code, "this version did not write" in newer.stderr) == (2, True)
 

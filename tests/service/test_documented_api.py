@@ -31,7 +31,9 @@ def snippets(language: str) -> list[tuple[str, str | None]]:
     ]
 
 
-@pytest.mark.skipif(shutil.which("curl") is None, reason="the page's commands are curl's, and there is none here")
+@pytest.mark.skipif(
+    shutil.which("curl") is None, reason="the page's commands are curl's, and there is none here"
+)
 def test_what_the_page_shows_is_what_is_answered(demonstration: Any) -> None:
     commands, programs = snippets("sh"), snippets("python")
     assert len(commands) > 5

@@ -103,7 +103,9 @@ def test_data_of_another_user_are_left_alone(tmp_path: Path, monkeypatch: pytest
 def test_a_data_directory_that_cannot_be_made_is_said_with_what_to_do(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     argv = [str(Path(sys.executable).parent / "cliffwatch"), "serve", "--port", "0", "--data-dir"]
-    ended = subprocess.run([*argv, str(tmp_path / "file" / "data")], capture_output=True, text=True, check=False)
+    ended = subprocess.run(
+        [*argv, str(tmp_path / "file" / "data")], capture_output=True, text=True, check=False
+    )
 
     assert ended.returncode == 4
     assert "cannot be made (Not a directory); name a folder of yours with --data-dir" in ended.stderr

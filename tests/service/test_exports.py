@@ -116,7 +116,9 @@ def test_kcidb_and_bencher_get_what_their_schemas_ask_for(running: Any, data: Pa
         schema = json.loads((data / "kcidb/v05_03.schema.json").read_text())
         report = running.get(f"/runs/{run.digest}/export", format="kcidb", origin="our_lab")
         jsonschema.validate(report, schema)
-        assert {each["git_repository_url"] for each in report["checkouts"]} == {"https://git.example.org/bpf-next.git"}
+        assert {each["git_repository_url"] for each in report["checkouts"]} == {
+            "https://git.example.org/bpf-next.git"
+        }
         assert {each["status"] for each in report["tests"]} == {"DONE"}
         assert [len(each["misc"]["metrics"][0]["boots"]) for each in report["tests"]] == [3] * 4
         assert "rome-1" not in json.dumps(report)
@@ -135,7 +137,9 @@ def test_one_arm_as_csv_is_imported_as_a_run_of_its_own(running: Any, tmp_path: 
         text = exported(running, run.digest, tmp_path / "head.csv", format="csv", arm="head").read_bytes()
         params = {"platform": "amd-rome", "mode": "walltime", "name": "head.csv"}
         kind = {"Content-Type": "text/plain"}
-        made = http.post("/api/v1/imports", params=params, content=text, headers=kind).raise_for_status().json()
+        made = (
+            http.post("/api/v1/imports", params=params, content=text, headers=kind).raise_for_status().json()
+        )
         both = exported(running, run.digest, tmp_path / "both.csv", format="csv").read_bytes()
         refused = http.post("/api/v1/imports", params=params, content=both, headers=kind)
         parquet = http.post("/api/v1/imports", params=params, content=b"PAR1\0\0", headers=kind)

@@ -30,7 +30,9 @@ NOW = datetime(2026, 11, 21, tzinfo=UTC)
         ("commit", [], None, []),
     ],
 )
-def test_a_policy_asks(policy: Any, fresh: list[str], requested: datetime | None, expected: list[Wish]) -> None:
+def test_a_policy_asks(
+    policy: Any, fresh: list[str], requested: datetime | None, expected: list[Wish]
+) -> None:
     assert wishes(policy, fresh, "a", requested, NOW) == expected
 
 
@@ -60,7 +62,10 @@ def test_each_new_commit_is_requested_against_its_parent_once(
     number = follow(running, url)
     assert look(running, number, tmp_path) == 0
     start = toy.git(repository, "rev-parse", "HEAD")
-    made = [toy.change(repository, "kernel/bpf/core.c", f"int core = {n};\n", f"bpf: Change {n}") for n in range(3)]
+    made = [
+        toy.change(repository, "kernel/bpf/core.c", f"int core = {n};\n", f"bpf: Change {n}")
+        for n in range(3)
+    ]
     assert look(running, number, tmp_path) == 3
     assert look(running, number, tmp_path) == 0
 
@@ -91,7 +96,10 @@ def test_a_policy_measures_of_every_commit_the_cases_that_it_can_touch(
         assert job is not None
         assert (job.setup == {"only_affected": True}) is only
         assert trust_of(connection, job) == "followed"
-        assert trust_of(connection, replace(job, setup={"only_affected": True, "bench_args": ["x"]})) == "outside"
+        assert (
+            trust_of(connection, replace(job, setup={"only_affected": True, "bench_args": ["x"]}))
+            == "outside"
+        )
 
 
 def test_a_forced_push_replaces_what_it_replaced(running: Any, served: Any, tmp_path: Path) -> None:
@@ -131,7 +139,13 @@ def test_facts_of_a_branchs_revisions_come_from_git_and_not_from_uploads(
     url, repository = served
     head = toy.git(repository, "rev-parse", "HEAD")
     run = run_of(boots=1, cases=1)
-    lies = {"commit": head, "subject": "bpf: a lie", "author": "Nobody", "release": "9.9.9", "parents": ["f" * 40]}
+    lies = {
+        "commit": head,
+        "subject": "bpf: a lie",
+        "author": "Nobody",
+        "release": "9.9.9",
+        "parents": ["f" * 40],
+    }
     arm_of(run.record, "head")["facts"].update(lies)
     with running.http("upload") as http:
         http.put(f"/api/v1/runs/{run.digest}", json=record_of(run)).raise_for_status()
@@ -145,12 +159,19 @@ def test_facts_of_a_branchs_revisions_come_from_git_and_not_from_uploads(
     known = running.get(f"/revisions/{head}")
     assert known["subject"] == toy.git(repository, "log", "-1", "--format=%s")
     assert known["author"] == toy.git(repository, "log", "-1", "--format=%an")
-    assert (known["release"], known["parents"]) == (None, toy.git(repository, "log", "-1", "--format=%P").split())
+    assert (known["release"], known["parents"]) == (
+        None,
+        toy.git(repository, "log", "-1", "--format=%P").split(),
+    )
 
 
 def big_push(repository: Path, commits: int) -> list[str]:
     """So many commits at once, the oldest first."""
-    tree, parent, made = toy.git(repository, "rev-parse", "HEAD^{tree}"), toy.git(repository, "rev-parse", "HEAD"), []
+    tree, parent, made = (
+        toy.git(repository, "rev-parse", "HEAD^{tree}"),
+        toy.git(repository, "rev-parse", "HEAD"),
+        [],
+    )
     for number in range(commits):
         parent = toy.git(repository, "commit-tree", tree, "-p", parent, "-m", f"bpf: Commit {number}")
         made.append(parent)
@@ -215,7 +236,9 @@ def test_a_range_is_backfilled_on_request(running: Any, served: Any, tmp_path: P
     assert set(asked_pairs(running)) >= set(pairwise(made[:5]))
 
 
-def test_a_branch_is_followed_by_each_policy_on_targets_of_its_own(running: Any, served: Any, tmp_path: Path) -> None:
+def test_a_branch_is_followed_by_each_policy_on_targets_of_its_own(
+    running: Any, served: Any, tmp_path: Path
+) -> None:
     url, repository = served
     commits, nightly = follow(running, url), follow(running, url, "nightly")
     assert commits != nightly

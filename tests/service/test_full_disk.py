@@ -53,7 +53,9 @@ def test_a_full_disk_refuses_uploads_and_loses_none(small_disk: Path) -> None:
     assert sorted(stored) == sorted(sent)
 
 
-def _until_refused(http: httpx2.Client, bodies: dict[int, str], sent: list[tuple[str, int]]) -> tuple[str, str] | None:
+def _until_refused(
+    http: httpx2.Client, bodies: dict[int, str], sent: list[tuple[str, int]]
+) -> tuple[str, str] | None:
     """Address and body of the first upload that was not taken; those that were are added to `sent`."""
     for seed in range(100):
         run = run_of(boots=10, cases=3000, seed=seed)

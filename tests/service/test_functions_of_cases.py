@@ -95,7 +95,9 @@ def test_a_case_without_a_change_says_which_function_it_hides(running: Any, resu
     said = re.sub(r"\s+", " ", answer.text.replace("\\", ""))
     assert "bpf_local_storage_lookup" in said
     assert (
-        '"hidden_in":"unchanged"' if form == ".json" else "unchanged; bpf_local_storage_lookup +12.00 per operation"
+        '"hidden_in":"unchanged"'
+        if form == ".json"
+        else "unchanged; bpf_local_storage_lookup +12.00 per operation"
     ) in said
 
 
@@ -133,7 +135,9 @@ def test_names_that_are_markup_stay_text(running: Any, results: Path) -> None:
     ],
     ids=["empty", "list", "incomplete", "no-text", "nested", "large"],
 )
-def test_counts_that_are_none_are_as_if_they_were_not_there(running: Any, results: Path, content: bytes) -> None:
+def test_counts_that_are_none_are_as_if_they_were_not_there(
+    running: Any, results: Path, content: bytes
+) -> None:
     for path in results.glob(f"boots/*/{COUNTS}"):
         path.write_bytes(content)
 

@@ -15,7 +15,11 @@ def counts(instructions: dict[Function, float], *, whole: bool = False) -> Opera
 
 
 def boxes(side: list[Box], level: int) -> dict[str, tuple[float, float, str]]:
-    return {each.title.partition(":")[0]: (each.left, each.width, each.kind) for each in side if each.level == level}
+    return {
+        each.title.partition(":")[0]: (each.left, each.width, each.kind)
+        for each in side
+        if each.level == level
+    }
 
 
 def test_both_sides_share_the_scale_of_the_larger_one() -> None:
@@ -51,7 +55,10 @@ def test_a_difference_of_less_than_half_a_per_cent_is_not_coloured() -> None:
     icicle = icicle_of(counts({LOOKUP: 100.0, BENCH: 100.0}), counts({LOOKUP: 100.9, BENCH: 102.0}))
 
     assert icicle is not None
-    assert {name: kind for name, (_, _, kind) in boxes(icicle.head, 2).items()} == {"bench": "more", "lookup": "same"}
+    assert {name: kind for name, (_, _, kind) in boxes(icicle.head, 2).items()} == {
+        "bench": "more",
+        "lookup": "same",
+    }
 
 
 @pytest.mark.parametrize(

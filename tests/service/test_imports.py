@@ -18,7 +18,9 @@ LONG = "L" * 300
 def posted(http: Any, text: str, name: str, revision: str | None = None) -> Any:
     params = {"platform": "amd-rome", "mode": "walltime", "name": name}
     params |= {"revision": revision} if revision else {}
-    return http.post("/api/v1/imports", params=params, content=text.encode(), headers={"Content-Type": "text/plain"})
+    return http.post(
+        "/api/v1/imports", params=params, content=text.encode(), headers={"Content-Type": "text/plain"}
+    )
 
 
 def compared_by_service(running: Any, base: str, head: str, *, seed: str) -> dict[str, Any]:
@@ -58,7 +60,10 @@ PAIRS = {
         "BenchmarkA 1 10 requests/sec 3 p99-ns\n" * 6,
         "BenchmarkA 1 20 requests/sec 3 p99-ns\nhello there\n" * 6,
     ),
-    "assumed": ("Unit widgets better=lower assume=exact\nBenchmarkA 1 10 widgets\n", "BenchmarkA 1 11 widgets\n"),
+    "assumed": (
+        "Unit widgets better=lower assume=exact\nBenchmarkA 1 10 widgets\n",
+        "BenchmarkA 1 11 widgets\n",
+    ),
     "no number": ("BenchmarkA 1 10 ns/op 5 x/op\n" * 6, "BenchmarkA 1 10 ns/op NaN x/op\n" * 6),
 }
 
@@ -71,7 +76,15 @@ def test_an_import_says_what_compare_says(running: Any, kind: str) -> None:
     answer = compared_by_service(running, base, head, seed=seed)
 
     rows = [
-        (row["benchmark"], row["metric"], row["base"], row["head"], row["change"], row["verdict"], row["reason"])
+        (
+            row["benchmark"],
+            row["metric"],
+            row["base"],
+            row["head"],
+            row["change"],
+            row["verdict"],
+            row["reason"],
+        )
         for row in answer["comparisons"]
     ]
     assert sorted(rows, key=str) == sorted(
@@ -108,7 +121,9 @@ def test_an_error_names_the_line(running: Any, text: str) -> None:
 
 def test_a_file_of_failures_alone_is_a_result(running: Any) -> None:
     with running.http("upload") as http:
-        made = posted(http, "pkg: m\n--- FAIL: BenchmarkA\n    a_test.go:1: broken\nFAIL\tm\t0.1s\n", "failed.txt")
+        made = posted(
+            http, "pkg: m\n--- FAIL: BenchmarkA\n    a_test.go:1: broken\nFAIL\tm\t0.1s\n", "failed.txt"
+        )
     assert made.status_code == 201
     assert made.json()["problems"][0]["line"] == 2
 

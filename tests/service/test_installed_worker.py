@@ -68,7 +68,11 @@ def installed(program: Path, url: str, token: Path, root: Path) -> Path:
 
 def started(unit: Path, folder: Path, shown: Sequence[Path]) -> "subprocess.Popen[str]":
     """The unit's worker, with its folders below `folder`."""
-    bound = {STATE: folder / "state", CACHE: folder / "cache", TOKEN: folder / "root" / TOKEN.relative_to("/")}
+    bound = {
+        STATE: folder / "state",
+        CACHE: folder / "cache",
+        TOKEN: folder / "root" / TOKEN.relative_to("/"),
+    }
     for path in (bound[STATE], bound[CACHE]):
         path.mkdir(mode=0o700)
     own = ["unshare", "--mount", "--uts"]
@@ -153,7 +157,9 @@ def test_an_installed_worker_does_a_job_within_what_its_unit_allows(
 @pytest.mark.kernel
 @pytest.mark.long
 @pytest.mark.timeout(4 * 3600)
-def test_an_installed_worker_does_a_job_of_a_real_kernel(running: Any, served: Any, open_folder: Path) -> None:
+def test_an_installed_worker_does_a_job_of_a_real_kernel(
+    running: Any, served: Any, open_folder: Path
+) -> None:
     """The demonstration's two kernels, built from nothing as a stranger's are: twenty minutes."""
     programs = shown_programs()
     url, repository = served

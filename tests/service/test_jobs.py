@@ -32,7 +32,13 @@ def ask(running: Any, key: str = "one", **other: Any) -> Any:
 
 
 def offer(running: Any, host: str = "rome-1", platform: str = "amd-rome", **other: Any) -> Any:
-    body = {"host": host, "platform": platform, "modes": ["walltime", "icount"], "isolation": "bubblewrap", **other}
+    body = {
+        "host": host,
+        "platform": platform,
+        "modes": ["walltime", "icount"],
+        "isolation": "bubblewrap",
+        **other,
+    }
     with running.http("work") as http:
         answer = http.post("/api/v1/offers", json=body)
         return answer.raise_for_status().json() if answer.status_code != 204 else None
@@ -48,7 +54,10 @@ def job_state(running: Any, job: str) -> str:
 
 
 def test_a_request_becomes_a_job_on_each_target(running: Any) -> None:
-    targets = [{"platform": "amd-rome", "mode": "walltime"}, {"platform": "intel-skylake", "mode": "walltime"}]
+    targets = [
+        {"platform": "amd-rome", "mode": "walltime"},
+        {"platform": "intel-skylake", "mode": "walltime"},
+    ]
     made = ask(running, targets=targets)
     assert [(job["platform"], job["state"]) for job in made["jobs"]] == [
         ("amd-rome", "queued"),
@@ -97,7 +106,9 @@ def test_a_host_that_is_quiet_at_present_is_waited_for_with_a_warning(running: A
     made = ask(running)
 
     (warning,) = made["warnings"]
-    assert warning.startswith("no host of amd-rome:walltime is online: one was last seen at 2026-11-20 12:00 UTC")
+    assert warning.startswith(
+        "no host of amd-rome:walltime is online: one was last seen at 2026-11-20 12:00 UTC"
+    )
     offer(running, "rome-1", modes=["icount"])
     offer(running, "rome-2", modes=["walltime"])
     assert running.get(f"/requests/{made['request']}")["warnings"] == []
@@ -196,7 +207,9 @@ def test_a_job_that_two_hosts_failed_at_is_parked_and_an_operator_puts_it_back(r
     ask(running)
     for host in ("rome-1", "rome-2"):
         work = offer(running, host)
-        reply = post(running, f"/leases/{work['lease']}/complete", outcome="host-failed", reason="the disk is full")
+        reply = post(
+            running, f"/leases/{work['lease']}/complete", outcome="host-failed", reason="the disk is full"
+        )
     assert reply.json() == {"state": "parked"}
     assert offer(running, "rome-3") is None
     assert running.get("/jobs", state="parked")["items"][0]["reason"] == "the disk is full"
@@ -227,7 +240,9 @@ def test_a_job_that_is_given_back_is_there_for_the_same_host_again(running: Any)
 def test_a_kernel_that_fails_is_a_result_and_no_reason_to_try_again(running: Any) -> None:
     ask(running)
     work = offer(running)
-    reply = post(running, f"/leases/{work['lease']}/complete", outcome="kernel-failed", reason="head does not build")
+    reply = post(
+        running, f"/leases/{work['lease']}/complete", outcome="kernel-failed", reason="head does not build"
+    )
     assert reply.json() == {"state": "failed"}
     assert offer(running, "rome-2") is None
     assert running.get(f"/jobs/{work['job']}")["whose"] == "kernel"
@@ -252,7 +267,9 @@ def test_a_cancelled_job_is_told_its_host_with_the_next_heartbeat(running: Any) 
     work = offer(running)
     post(running, f"/requests/{made['request']}/cancel", "upload")
     assert post(running, f"/leases/{work['lease']}/heartbeat").json() == {"cancel": True}
-    assert post(running, f"/leases/{work['lease']}/complete", outcome="cancelled").json() == {"state": "cancelled"}
+    assert post(running, f"/leases/{work['lease']}/complete", outcome="cancelled").json() == {
+        "state": "cancelled"
+    }
     assert offer(running) is None
 
 
@@ -285,7 +302,9 @@ def test_a_host_gets_only_what_it_can_do(running: Any) -> None:
 
 def test_a_host_without_isolation_is_given_nothing(running: Any) -> None:
     ask(running)
-    answer = post(running, "/offers", host="rome-1", platform="amd-rome", modes=["walltime"], isolation="none")
+    answer = post(
+        running, "/offers", host="rome-1", platform="amd-rome", modes=["walltime"], isolation="none"
+    )
     assert answer.status_code == 403
     assert "bubblewrap" in answer.json()["detail"]
 
@@ -329,7 +348,10 @@ def test_a_stream_goes_on_after_the_last_event_seen(running: Any) -> None:
     (first,) = running.get(f"/jobs/{job}/events")["items"]
     post(running, f"/jobs/{job}/cancel", "upload")
     headers = {"Last-Event-ID": str(first["id"])}
-    with running.http(None) as http, http.stream("GET", f"/api/v1/jobs/{job}/stream", headers=headers) as stream:
+    with (
+        running.http(None) as http,
+        http.stream("GET", f"/api/v1/jobs/{job}/stream", headers=headers) as stream,
+    ):
         kinds = [line.removeprefix("event: ") for line in stream.iter_lines() if line.startswith("event")]
     assert kinds == ["cancelled", "end"]
 
@@ -345,7 +367,10 @@ def test_what_is_expected_comes_from_what_such_jobs_took(running: Any) -> None:
         run.record["plan"]["seed"] = work["seed"]
         with running.http("work") as http:
             put_all(http, run, job=work["job"])
-        assert post(running, f"/leases/{work['lease']}/complete", outcome="done", run=run.digest).status_code == 200
+        assert (
+            post(running, f"/leases/{work['lease']}/complete", outcome="done", run=run.digest).status_code
+            == 200
+        )
     ask(running, "waiting", head=commit_of("w"))
     (waiting,) = [job for job in running.get("/queue")["items"] if job["state"] == "queued"]
     assert waiting["expected"]["position"] == 1

@@ -116,14 +116,19 @@ def test_a_change_that_icount_shows_is_located_there_and_verified_once_in_wallti
     assert (report["base"], report["head"], report["changes"]) == (before, culprit, 2)
     page = text_of(running, f"/regressions/{report['report']}")
     assert "amd-rome walltime located in icount" in page
-    assert "bisection amd-rome walltime: done , located in icount; walltime shows the change at the same commit" in page
+    assert (
+        "bisection amd-rome walltime: done , located in icount; walltime shows the change at the same commit"
+        in page
+    )
     asked = {each["note"].rpartition(", ")[2]: each["boots"] for each in running.get("/requests")["items"]}
     assert asked["both ends in icount"] == "auto"
     assert asked["the commit that icount named"] not in ("auto", "staged")
     assert why(running) == "located in icount; walltime shows the change at the same commit"
 
 
-def test_a_change_that_icount_does_not_show_is_bisected_in_walltime(running: Any, served: Any, tmp_path: Path) -> None:
+def test_a_change_that_icount_does_not_show_is_bisected_in_walltime(
+    running: Any, served: Any, tmp_path: Path
+) -> None:
     """As one of caches or of layout."""
     url, repository = served
     history = PlantedHistory(repository)
@@ -139,7 +144,9 @@ def test_a_change_that_icount_does_not_show_is_bisected_in_walltime(running: Any
 
     assert counting.jobs == [(start, end, "icount")]
     assert located(running) == {("amd-rome", parent(repository, culprit), culprit, None)}
-    assert why(running) == "in walltime: icount on emulated-x86-64 shows less than 50 % of the change, or none"
+    assert (
+        why(running) == "in walltime: icount on emulated-x86-64 shows less than 50 % of the change, or none"
+    )
 
 
 def test_series_that_icount_does_not_show_belong_to_its_commit_or_are_bisected_in_walltime(
@@ -168,17 +175,26 @@ def test_series_that_icount_does_not_show_belong_to_its_commit_or_are_bisected_i
     timing = rome(running, timed)
     work_off(timing, counting)
 
-    walltime = [each for each in running.get("/changes", state="confirmed")["items"] if each["mode"] == "walltime"]
-    assert {(int(next(iter(each["params"].values()))), each["head"], each["located_in"]) for each in walltime} == {
+    walltime = [
+        each for each in running.get("/changes", state="confirmed")["items"] if each["mode"] == "walltime"
+    ]
+    assert {
+        (int(next(iter(each["params"].values()))), each["head"], each["located_in"]) for each in walltime
+    } == {
         (0, first, "icount"),
         (1, first, "icount"),
         (2, second, None),
     }
     assert timing.jobs[1] == (parent(repository, first), first, "walltime")
-    assert {each["head"]: each["changes"] for each in running.get("/reports")["items"]} == {first: 3, second: 1}
+    assert {each["head"]: each["changes"] for each in running.get("/reports")["items"]} == {
+        first: 3,
+        second: 1,
+    }
 
 
-def test_a_commit_that_walltime_does_not_bear_out_is_not_named(running: Any, served: Any, tmp_path: Path) -> None:
+def test_a_commit_that_walltime_does_not_bear_out_is_not_named(
+    running: Any, served: Any, tmp_path: Path
+) -> None:
     """More instructions in one commit, more time in another: the commit with more instructions is a change in icount alone."""
     url, repository = served
     history = PlantedHistory(repository)
@@ -243,7 +259,9 @@ def test_where_icount_does_not_answer_walltime_goes_on_and_the_late_answer_chang
     assert {each["report"] for each in running.get("/reports")["items"]} >= set(reports)
 
 
-def test_a_culprit_that_icount_knows_already_is_only_verified(running: Any, served: Any, tmp_path: Path) -> None:
+def test_a_culprit_that_icount_knows_already_is_only_verified(
+    running: Any, served: Any, tmp_path: Path
+) -> None:
     """Of a branch that is followed in icount too: its ends are not compared there."""
     url, repository = served
     history = PlantedHistory(repository)
@@ -282,7 +300,9 @@ def test_pages_say_in_which_mode_it_is_bisected_and_why(running: Any, served: An
     shown = "in icount on emulated-x86-64, which shows the change: +6.00 % there, +"
     (report,) = running.get("/reports")["items"]
     assert f"amd-rome walltime {shown}" in text_of(running, "/branches")
-    assert f"bisection amd-rome walltime: open , {shown}" in text_of(running, f"/regressions/{report['report']}")
+    assert f"bisection amd-rome walltime: open , {shown}" in text_of(
+        running, f"/regressions/{report['report']}"
+    )
 
     counting.work_off()
     verified = f"icount names {culprit[:12]}, which walltime compares with the commit before"
@@ -323,7 +343,9 @@ def test_in_whatever_order_hosts_answer_and_how_often_the_end_is_the_same(
     (report,) = running.get("/reports")["items"]
     assert (report["head"], report["changes"]) == (culprit, 3)
     ends = [
-        each for each in running.get("/requests", limit=200)["items"] if each["note"].endswith("both ends in icount")
+        each
+        for each in running.get("/requests", limit=200)["items"]
+        if each["note"].endswith("both ends in icount")
     ]
     assert len(ends) == 1
 
@@ -354,7 +376,9 @@ def test_which_changes_in_icount_name_a_commit(
     size: float, base: str, head: str, by_bisection: bool, named: bool
 ) -> None:
     change = CountedChangeRow("lookup", size, base, head, by_bisection)
-    assert named_pairs([change], {"lookup": 0.06}, LINE, the_range()) == ({"lookup": (base, head)} if named else {})
+    assert named_pairs([change], {"lookup": 0.06}, LINE, the_range()) == (
+        {"lookup": (base, head)} if named else {}
+    )
 
 
 def test_half_of_a_change_in_the_same_direction_shows_it() -> None:

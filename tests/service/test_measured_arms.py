@@ -22,9 +22,9 @@ def measured(running: Any, names: list[str] = NAMES) -> None:
 
 def points(running: Any) -> list[dict[str, Any]]:
     (series, *_) = running.get("/series", benchmark="local-storage-cache-seq-get")["items"]
-    found: list[dict[str, Any]] = running.get(f"/series/{series['series']}/history", tree=TREE, branch="master")[
-        "points"
-    ]
+    found: list[dict[str, Any]] = running.get(
+        f"/series/{series['series']}/history", tree=TREE, branch="master"
+    )["points"]
     return found
 
 
@@ -52,10 +52,17 @@ def test_a_revision_measured_later_is_there_at_once(running: Any) -> None:
 def test_a_second_measurement_of_a_revision_takes_the_place_of_the_first(running: Any) -> None:
     measured(running)
     first = points(running)[0]
-    running.measure(run_of(boots=5, cases=1, base="r2", head="r3", seed=9, created="2026-11-21T14:00:00+00:00"))
+    running.measure(
+        run_of(boots=5, cases=1, base="r2", head="r3", seed=9, created="2026-11-21T14:00:00+00:00")
+    )
     running.do_tasks()
     second = points(running)[0]
-    assert (first["commit"], first["n"], second["commit"], second["n"]) == (commit_of("r3"), 3, commit_of("r3"), 5)
+    assert (first["commit"], first["n"], second["commit"], second["n"]) == (
+        commit_of("r3"),
+        3,
+        commit_of("r3"),
+        5,
+    )
     assert first["run"] != second["run"]
 
 
@@ -89,7 +96,9 @@ def test_a_date_that_becomes_known_is_shown(running: Any, column: str) -> None:
     points(running)
     changed(running, "UPDATE revision SET committed = NULL, authored = NULL")
     points(running)
-    changed(running, f"UPDATE revision SET {column} = '2020-02-02T02:02:02Z' WHERE commit = %s", commit_of("r3"))
+    changed(
+        running, f"UPDATE revision SET {column} = '2020-02-02T02:02:02Z' WHERE commit = %s", commit_of("r3")
+    )
     assert points(running)[0]["at"] == "2020-02-02T02:02:02Z"
 
 

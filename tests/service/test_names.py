@@ -91,7 +91,9 @@ def test_the_form_takes_what_people_write(base: str, head: str, there: str, meas
         ("/revisions/a%00b", 422, "is no commit, tag"),
     ],
 )
-def test_what_names_nothing_is_refused_with_what_would(path: str, status: int, words: str, measured: Any) -> None:
+def test_what_names_nothing_is_refused_with_what_would(
+    path: str, status: int, words: str, measured: Any
+) -> None:
     with measured.http(None) as http:
         answer = http.get(path, follow_redirects=True)
     assert (answer.status_code, words in answer.text) == (status, True)
@@ -110,7 +112,9 @@ def test_a_name_in_two_trees_is_told_apart_by_commits(measured: Any) -> None:
 
 def test_neighbours_are_those_that_the_chosen_platform_measured(measured: Any) -> None:
     """Between two revisions that Rome measured lies one that only Skylake did."""
-    measured.measure(run_of(boots=1, cases=1, base="newer", head="newer", platform="intel-skylake", host="sky-1"))
+    measured.measure(
+        run_of(boots=1, cases=1, base="newer", head="newer", platform="intel-skylake", host="sky-1")
+    )
     with measured.service.transaction() as connection:
         ids = dict(connection.execute("SELECT commit, id FROM revision").fetchall())
         tree = trees.keep_tree(connection, "https://git.example.org/bpf-next.git", measured.clock.now())
@@ -127,7 +131,9 @@ def test_tags_of_a_followed_tree_are_known_by_the_commits_that_they_name(
     running: Any, served: Any, tmp_path: Path
 ) -> None:
     url, repository = served
-    toy.git(repository, "-c", "user.name=A", "-c", "user.email=a@example.org", "tag", "-a", "-m", "x", "annotated")
+    toy.git(
+        repository, "-c", "user.name=A", "-c", "user.email=a@example.org", "tag", "-a", "-m", "x", "annotated"
+    )
     commit = toy.git(repository, "rev-parse", "HEAD")
     toy.git(repository, "tag", "light")
     tags = tags_of(url)

@@ -43,7 +43,9 @@ def test_its_documents_are_answered_in_the_form_of_today(older: Any) -> None:
 
 def test_its_verdicts_are_kept_as_they_were_stored(older: Any) -> None:
     with psycopg.connect(older.database) as connection:
-        query = "SELECT summary ->> 'format_version', method_version, counts FROM comparison ORDER BY platform"
+        query = (
+            "SELECT summary ->> 'format_version', method_version, counts FROM comparison ORDER BY platform"
+        )
         stored = connection.execute(query).fetchall()
     assert [version for version, *_ in stored] == ["1", "1"]
 

@@ -101,7 +101,10 @@ def test_events_of_other_workers(running: Any, event: Any) -> None:
 RECORDS = [
     *((("format_version",), version) for version in (0, 1, 3, 99, "2", None)),
     *((("member_of_tomorrow",), value) for value in ({}, [1])),
-    *(((name,), None) for name in ("arms", "plan", "bench", "toolchain", "created", "status", "identity", "mode")),
+    *(
+        ((name,), None)
+        for name in ("arms", "plan", "bench", "toolchain", "created", "status", "identity", "mode")
+    ),
     (("status",), "of tomorrow"),
     (("mode",), "of tomorrow"),
     (("plan", "stages"), {"of": "tomorrow"}),
@@ -114,7 +117,11 @@ def test_records_of_other_workers(running: Any, path: Any, value: Any) -> None:
     run = run_of(boots=1, cases=2)
     with running.http("work") as http:
         whole = record_of(run)
-        sane(http.put(f"/api/v1/runs/{run.digest}", json={**whole, "record": changed(whole["record"], path, value)}))
+        sane(
+            http.put(
+                f"/api/v1/runs/{run.digest}", json={**whole, "record": changed(whole["record"], path, value)}
+            )
+        )
         running.do_tasks()
         for page in (f"/api/v1/runs/{run.digest}", f"/runs/{run.digest}", "/"):
             sane(http.get(page)) if page.startswith("/api") else None

@@ -28,7 +28,14 @@ NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 def interval(
     low: float | None, change: float | None, high: float | None, verdict: str = "regression", **more: Any
 ) -> ComparisonRow:
-    members = {"ci_low": low, "change": change, "ci_high": high, "verdict": verdict, "base": 100.0, "head": 105.0}
+    members = {
+        "ci_low": low,
+        "change": change,
+        "ci_high": high,
+        "verdict": verdict,
+        "base": 100.0,
+        "head": 105.0,
+    }
     return made_row(**(members | more))
 
 
@@ -59,7 +66,9 @@ def test_equal_samples_lie_above_each_other_and_the_median_between() -> None:
 
 
 def test_a_sweep_of_thousands_is_drawn_by_a_hundred_and_keeps_its_ends() -> None:
-    drawn = curve([sweep_point(float(value)) for value in range(1, 3001)], {"base": (16.0, 17.0), "head": None})
+    drawn = curve(
+        [sweep_point(float(value)) for value in range(1, 3001)], {"base": (16.0, 17.0), "head": None}
+    )
     assert len(drawn.dots) <= 122
     assert drawn.x_ticks[0].label == "1"
     assert drawn.x_ticks[-1].label == "3,000"
@@ -73,7 +82,9 @@ def sweep_point(value: float, base: float = 100.0, head: float = 105.0) -> Sweep
 
 def test_a_sweep_draws_head_against_base_where_a_log_axis_hides_it() -> None:
     """Costs over three decades: 5 % are less than a line is thick, and half of the axis below it."""
-    points = [sweep_point(float(value), base=100.0 * value, head=105.0 * value) for value in (1, 10, 100, 1000)]
+    points = [
+        sweep_point(float(value), base=100.0 * value, head=105.0 * value) for value in (1, 10, 100, 1000)
+    ]
     drawn = curve(points, {})
     assert abs(drawn.dots[0].y - float(drawn.base[1:].split("L")[0].split()[1])) < 2
     assert drawn.ratio.zero - drawn.ratio.dots[0].y > 30
@@ -92,7 +103,11 @@ def test_a_point_of_a_sweep_leads_to_its_row_and_says_its_values() -> None:
 @pytest.mark.parametrize("largest", [9, 1000, 4_194_304])
 def test_labels_of_a_sweep_lie_within_the_picture_and_on_no_other(largest: int) -> None:
     values = sorted({1, 2, 3, 10, 16, 17, 24, 100, 1000, 10_000, 1_000_000, 4_194_303, largest})
-    points = [sweep_point(float(value), base=1e6 * value, head=1.05e6 * value) for value in values if value <= largest]
+    points = [
+        sweep_point(float(value), base=1e6 * value, head=1.05e6 * value)
+        for value in values
+        if value <= largest
+    ]
     drawn = curve(points, {})
     spans = []
     for tick in drawn.x_ticks:
@@ -131,7 +146,8 @@ def test_history_breaks_at_epochs_and_survives_a_flat_line() -> None:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "words"), [(None, "–"), (0, "0 s"), (119, "119 s"), (120, "2 min"), (7300, "2 h"), (200_000, "2 d")]
+    ("seconds", "words"),
+    [(None, "–"), (0, "0 s"), (119, "119 s"), (120, "2 min"), (7300, "2 h"), (200_000, "2 d")],
 )
 def test_lengths_of_time_have_one_unit(seconds: float | None, words: str) -> None:
     assert lasting(seconds) == words
@@ -149,7 +165,9 @@ def test_a_search_is_for_words_in_any_order() -> None:
 
 def test_the_kernels_log_comes_first_and_every_output_says_its_case() -> None:
     params = {"nr_maps": "16"}
-    case = PlannedCaseRecord(suite="local-storage", benchmark="local-storage-cache-seq-get", params=params, argv=())
+    case = PlannedCaseRecord(
+        suite="local-storage", benchmark="local-storage-cache-seq-get", params=params, argv=()
+    )
     record = made_record(plan=PlanRecord(seed=1, cases=(case,), boots=()))
     names = ["1/000-local-storage-cache-seq-get.out", "1/002-other.out", "1/console", "1/dmesg"]
     outputs = outputs_of([{"name": name, "size": 1} for name in names], record)
@@ -178,7 +196,9 @@ def test_parameters_are_read_from_pairs_and_from_objects() -> None:
         ("a...b", "application/json;q=0", ("a...b", "html")),
     ],
 )
-def test_the_format_comes_from_the_suffix_then_from_accept(pair: str, accept: str, wanted: tuple[str, str]) -> None:
+def test_the_format_comes_from_the_suffix_then_from_accept(
+    pair: str, accept: str, wanted: tuple[str, str]
+) -> None:
     assert wanted_form(pair, accept) == wanted
 
 
@@ -188,13 +208,19 @@ def test_conditions_that_differ_come_first() -> None:
         for name, microcode in (("base", "0x1"), ("head", "0x2"))
     )
     items = conditions(ours, "base", theirs, "head")
-    assert [(each.item, each.same) for each in items] == [("host cpu microcode", False), ("kernel config", True)]
+    assert [(each.item, each.same) for each in items] == [
+        ("host cpu microcode", False),
+        ("kernel config", True),
+    ]
 
 
 @pytest.mark.parametrize(
     ("tree", "address"),
     [
-        ("https://github.com/kernel-patches/bpf.git", "https://github.com/kernel-patches/bpf/commit/" + "a" * 40),
+        (
+            "https://github.com/kernel-patches/bpf.git",
+            "https://github.com/kernel-patches/bpf/commit/" + "a" * 40,
+        ),
         (
             "git://git.kernel.org/pub/scm/linux/kernel/git/bpf/bpf-next.git",
             "https://git.kernel.org/pub/scm/linux/kernel/git/bpf/bpf-next.git/commit/?id=" + "a" * 40,
@@ -204,7 +230,9 @@ def test_conditions_that_differ_come_first() -> None:
         (None, None),
     ],
 )
-def test_commits_are_linked_only_to_hosts_that_are_known_to_show_them(tree: str | None, address: str | None) -> None:
+def test_commits_are_linked_only_to_hosts_that_are_known_to_show_them(
+    tree: str | None, address: str | None
+) -> None:
     assert commit_page(tree, "a" * 40) == address
 
 

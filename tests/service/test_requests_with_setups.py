@@ -45,7 +45,9 @@ def submit(running: Any, token: Path, tree: str, *words: str | Path) -> Result:
     return CliRunner().invoke(main, ["submit", *options])
 
 
-def done(running: Any, host: WorkerHost, tmp_path: Path, token: Path, tree: str, *words: str | Path) -> Result:
+def done(
+    running: Any, host: WorkerHost, tmp_path: Path, token: Path, tree: str, *words: str | Path
+) -> Result:
     """What submit prints of a request that a worker does meanwhile."""
     ended, failed = threading.Event(), threading.Event()
 
@@ -63,7 +65,9 @@ def done(running: Any, host: WorkerHost, tmp_path: Path, token: Path, tree: str,
                 running.rows("UPDATE job SET state = 'parked' WHERE state = 'queued' RETURNING id")
                 failed.set()
 
-    offer(running, host.name, host.platform, modes=["icount"], setups=True, build_images=list(host.build_images))
+    offer(
+        running, host.name, host.platform, modes=["icount"], setups=True, build_images=list(host.build_images)
+    )
     worker = threading.Thread(target=work)
     worker.start()
     threading.Thread(target=watch, daemon=True).start()
@@ -84,7 +88,14 @@ def test_arms_of_a_request_are_measured_in_one_run_and_shown_as_a_matrix(
 ) -> None:
     (tmp_path / "v1.patch").write_text(SLOW)
     url, _ = served_tree
-    arms = ["--arm", "plain=v6.12", "--arm", f"v1=v6.12 patch={tmp_path}/v1.patch", "--arm", "quiet=v6.12 boot=quiet"]
+    arms = [
+        "--arm",
+        "plain=v6.12",
+        "--arm",
+        f"v1=v6.12 patch={tmp_path}/v1.patch",
+        "--arm",
+        "quiet=v6.12 boot=quiet",
+    ]
     ended = done(running, host, tmp_path, token, url, *arms, *SUITE)
 
     assert ended.exit_code == 0, ended.output
@@ -114,7 +125,9 @@ def test_an_arm_with_settings_of_its_own_does_not_answer_for_its_revision(
     running: Any, served_tree: Any, host: WorkerHost, token: Path, tmp_path: Path
 ) -> None:
     url, repository = served_tree
-    done(running, host, tmp_path, token, url, "--arm", "plain=v6.12", "--arm", "quiet=v6.12 boot=quiet", *SUITE)
+    done(
+        running, host, tmp_path, token, url, "--arm", "plain=v6.12", "--arm", "quiet=v6.12 boot=quiet", *SUITE
+    )
     commit = toy.git(repository, "rev-parse", "v6.12")
 
     (revision,) = running.rows(f"SELECT id FROM revision WHERE commit = '{commit}'")
@@ -220,11 +233,17 @@ TWO = [arm("a"), arm("b")]
         (without_ends(body(arms=[arm("a")])), "at least two arms"),
         (without_ends(body(arms=[arm("a"), arm("a")])), "two arms are called 'a'"),
         (without_ends(body(arms=[arm("a"), arm("control")])), "'control' is the name of"),
-        (without_ends(body(arms=[arm("a"), arm("b", patch=["q"])])), "the file 'q' is named and did not come along"),
+        (
+            without_ends(body(arms=[arm("a"), arm("b", patch=["q"])])),
+            "the file 'q' is named and did not come along",
+        ),
         (without_ends(body(arms=[arm("a"), arm("b", patch=["../q"])])), "setup.arms.1.patch.0"),
         (without_ends(body(arms=[arm("a"), arm("b", cc="/bin/evil")])), "setup.arms.1.cc"),
         (without_ends(body(arms=[arm("a"), arm("b", colour="red")])), "colour"),
-        (without_ends(body(arms=[arm("a"), arm("b", module={"example.org/x": "../y"})])), "setup.arms.1.module"),
+        (
+            without_ends(body(arms=[arm("a"), arm("b", module={"example.org/x": "../y"})])),
+            "setup.arms.1.module",
+        ),
         (body(folders=["mine"]), "the file 'mine/suite.toml' is named"),
         (body(shapes=[{}]), "a shape names nothing"),
         (body(said=b"another"), "p is not as the setup lists it"),
@@ -257,7 +276,11 @@ def post(running: Any, wanted: dict[str, Any]) -> Any:
     [
         ({}, {"shapes": [{"cpus": 1}]}, "its `cliffwatch worker` is too old"),
         ({"setups": True}, {"build_image": "toolchain:2"}, "builds in toolchain:2 (there: none;"),
-        ({"setups": True, "cpus": 8}, {"shapes": [{"cpus": 16}]}, "has 16 CPUs for the largest guest (there: 8)"),
+        (
+            {"setups": True, "cpus": 8},
+            {"shapes": [{"cpus": 16}]},
+            "has 16 CPUs for the largest guest (there: 8)",
+        ),
     ],
 )
 def test_what_no_host_can_do_is_refused_at_once(
@@ -305,7 +328,10 @@ def test_only_the_host_of_a_lease_gets_the_files_of_its_job_there(running: Any) 
         (["--base", "v6.12", "--head", "v6.12", "--kernel", "FILE"], "--kernel is a file of this machine"),
         (["--arm", "a=v6.12", "--arm", "b=kernel=FILE"], "arm b is a prebuilt kernel, which is too large"),
         (["--base", "v6.12", "--head", "v6.12", "--suite", "./nowhere"], "--suite nowhere is no folder"),
-        (["--base", "v6.12", "--head", "v6.12", "--data", "LARGE"], "more than the 4.0 MiB that a request takes"),
+        (
+            ["--base", "v6.12", "--head", "v6.12", "--data", "LARGE"],
+            "more than the 4.0 MiB that a request takes",
+        ),
         (["--arm", "a=v6.12"], "at least two arms"),
         (["--arm", "a=v6.12", "--arm", "b=v6.12 module=example.org/x=./x"], "arm b names a module's folder"),
     ],

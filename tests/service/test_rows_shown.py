@@ -101,7 +101,10 @@ def test_bounds_are_called_what_they_are(stored: dict[str, Any], words: str) -> 
 
 def test_where_a_column_has_both_kinds_of_bounds_each_row_says_its_own() -> None:
     counted, noisy = {"threshold": 0.01, "interval_level": None}, {"threshold": 0.01, "interval_level": 0.99}
-    assert levels_of([row(**counted), row(**noisy), row(**counted, ci_low=None, ci_high=None)]) == (0.99, None)
+    assert levels_of([row(**counted), row(**noisy), row(**counted, ci_low=None, ci_high=None)]) == (
+        0.99,
+        None,
+    )
     assert "(repeatability band)" in shown(Column(mixed=True), **counted).cells[0].small
     assert "(99 % interval)" in shown(Column(mixed=True), **noisy).cells[0].small
 

@@ -45,7 +45,11 @@ def test_every_arm_is_stored_and_exported(running: Any, three_arms: Path, tmp_pa
     assert not getattr(uploaded, "refused", True), uploaded
     (listed,) = running.get("/runs")["items"]
     with running.http(None) as http:
-        text = http.get(f"/api/v1/runs/{listed['run']}/export", params={"format": "csv"}).raise_for_status().content
+        text = (
+            http.get(f"/api/v1/runs/{listed['run']}/export", params={"format": "csv"})
+            .raise_for_status()
+            .content
+        )
     (tmp_path / "export.csv").write_bytes(text)
     back = import_file(tmp_path / "export.csv")
     assert isinstance(back, ImportedFile)
@@ -53,7 +57,9 @@ def test_every_arm_is_stored_and_exported(running: Any, three_arms: Path, tmp_pa
     assert [len(arm.boots) for arm in back.arms.values()] == [1, 1, 1]
 
 
-def test_its_arms_are_compared_with_the_first_one_on_a_page_and_for_programs(running: Any, three_arms: Path) -> None:
+def test_its_arms_are_compared_with_the_first_one_on_a_page_and_for_programs(
+    running: Any, three_arms: Path
+) -> None:
     upload_run(running.client("upload"), three_arms, "emulator-1")
     running.do_tasks()
     (listed,) = running.get("/runs")["items"]
@@ -76,7 +82,9 @@ def test_its_arms_are_compared_with_the_first_one_on_a_page_and_for_programs(run
     document = running.get(f"/runs/{listed['run']}/comparison")
     assert forms[".json"].json() == document
     assert [arm["name"] for arm in document["arms"]] == ["plain", "v2", "v3"]
-    verdicts = {arm: [row["verdict"] for row in document["comparisons"] if row["arm"] == arm] for arm in ("v2", "v3")}
+    verdicts = {
+        arm: [row["verdict"] for row in document["comparisons"] if row["arm"] == arm] for arm in ("v2", "v3")
+    }
     assert verdicts["v2"] == verdicts["v3"]
     assert "regression" in verdicts["v2"]
 

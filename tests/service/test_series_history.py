@@ -151,7 +151,9 @@ def test_both_platforms_changes_of_one_culprit_lie_together(running: Any) -> Non
     measure(
         running,
         run_of(boots=8, cases=3, base="r0", head="r1", shift=0.1, seed=1),
-        run_of(boots=8, cases=3, base="r0", head="r1", shift=0.1, seed=2, platform="intel-skylake", host="sky-1"),
+        run_of(
+            boots=8, cases=3, base="r0", head="r1", shift=0.1, seed=2, platform="intel-skylake", host="sky-1"
+        ),
     )
     (report,) = running.get("/reports")["items"]
     assert sorted(report["platforms"]) == ["amd-rome", "intel-skylake"]
@@ -168,7 +170,9 @@ def test_triage_is_kept_with_who_when_and_why(running: Any) -> None:
     (report,) = running.get("/reports")["items"]
     address = f"/api/v1/reports/{report['report']}/triage"
     with running.http("triage") as http:
-        http.post(address, json={"state": "acknowledged", "owner": "someone", "note": "bisected"}).raise_for_status()
+        http.post(
+            address, json={"state": "acknowledged", "owner": "someone", "note": "bisected"}
+        ).raise_for_status()
         http.post(address, json={"state": "expected", "note": "the price of a fix"}).raise_for_status()
     with running.http("upload") as http:
         assert http.post(address, json={"state": "noise"}).status_code == 403
@@ -205,7 +209,9 @@ def test_every_export_holds_every_sample(running: Any, form: str) -> None:
     run = run_of(boots=3, cases=4)
     upload(running, run)
     with running.http(None) as http:
-        body = http.get(f"/api/v1/runs/{run.digest}/export", params={"format": form}).raise_for_status().content
+        body = (
+            http.get(f"/api/v1/runs/{run.digest}/export", params={"format": form}).raise_for_status().content
+        )
     read = {
         "json": lambda: [each["value"] for each in json.loads(body)["samples"]],
         "csv": lambda: [float(row["value"]) for row in csv.DictReader(io.StringIO(body.decode()))],
@@ -221,8 +227,12 @@ def test_a_go_benchmark_file_is_imported_once(running: Any) -> None:
     text = "".join(f"BenchmarkMapLookup-1 1000 {100 + index} ns/op\n" for index in range(5))
     with running.http("upload") as http:
         params = {"platform": "amd-rome", "mode": "walltime", "name": "ebpf.txt", "revision": commit_of("go")}
-        first = http.post("/api/v1/imports", params=params, content=text, headers={"Content-Type": "text/plain"})
-        again = http.post("/api/v1/imports", params=params, content=text, headers={"Content-Type": "text/plain"})
+        first = http.post(
+            "/api/v1/imports", params=params, content=text, headers={"Content-Type": "text/plain"}
+        )
+        again = http.post(
+            "/api/v1/imports", params=params, content=text, headers={"Content-Type": "text/plain"}
+        )
     assert (first.status_code, again.status_code) == (201, 200)
     assert first.json()["run"] == again.json()["run"]
     assert first.json()["boots"] == 5
@@ -233,7 +243,9 @@ def test_a_go_benchmark_file_is_imported_once(running: Any) -> None:
 def test_a_file_without_results_is_refused_with_the_reason(running: Any) -> None:
     with running.http("upload") as http:
         params = {"platform": "amd-rome", "mode": "walltime", "name": "x"}
-        answer = http.post("/api/v1/imports", params=params, content="hello\n", headers={"Content-Type": "text/plain"})
+        answer = http.post(
+            "/api/v1/imports", params=params, content="hello\n", headers={"Content-Type": "text/plain"}
+        )
     assert answer.status_code == 422
     assert running.rows("SELECT id FROM run") == []
 
@@ -242,9 +254,15 @@ def test_a_file_with_two_arms_is_refused_rather_than_pooled(running: Any) -> Non
     run = run_of(boots=3, cases=4)
     upload(running, run)
     with running.http("upload") as http:
-        text = http.get(f"/api/v1/runs/{run.digest}/export", params={"format": "go-bench"}).raise_for_status().text
+        text = (
+            http.get(f"/api/v1/runs/{run.digest}/export", params={"format": "go-bench"})
+            .raise_for_status()
+            .text
+        )
         params = {"platform": "amd-rome", "mode": "walltime", "name": "export.txt"}
-        answer = http.post("/api/v1/imports", params=params, content=text, headers={"Content-Type": "text/plain"})
+        answer = http.post(
+            "/api/v1/imports", params=params, content=text, headers={"Content-Type": "text/plain"}
+        )
     assert answer.status_code == 422
     assert "the file holds 2 arms: base, head: import one at a time" in answer.json()["detail"]
     assert len(running.rows("SELECT id FROM run")) == 1

@@ -54,12 +54,17 @@ def test_processes_answer_by_turns_as_one(three: list[Served]) -> None:
         put(next(turns), f"runs/{run.digest}", record_of(run, job=work["job"]))
         for number, body in boots_of(run):
             put(next(turns), f"runs/{run.digest}/boots/{number}", body)
-        assert next(turns).post(f"/api/v1/leases/{work['lease']}/heartbeat", json={}).json() == {"cancel": False}
+        assert next(turns).post(f"/api/v1/leases/{work['lease']}/heartbeat", json={}).json() == {
+            "cancel": False
+        }
         end = {"outcome": "done", "run": run.digest}
-        assert next(turns).post(f"/api/v1/leases/{work['lease']}/complete", json=end).json() == {"state": "done"}
+        assert next(turns).post(f"/api/v1/leases/{work['lease']}/complete", json=end).json() == {
+            "state": "done"
+        }
 
         answers = [
-            next(turns).get(f"/api/v1/comparisons/{commit_of('base')}...{commit_of('head')}").json() for _ in three
+            next(turns).get(f"/api/v1/comparisons/{commit_of('base')}...{commit_of('head')}").json()
+            for _ in three
         ]
     assert [each["comparisons"] for each in answers] == [answers[0]["comparisons"]] * 3
     assert answers[0]["targets"][0]["counts"]["regression"] == 1
@@ -89,5 +94,7 @@ def test_a_browser_is_signed_in_at_all_that_share_the_session_key(three: list[Se
         answer = http.post(f"{first.url}/sign-in", data={"token": first.token, "next": "/"})
         assert answer.status_code == 303
         cookie = answer.headers["set-cookie"].partition(";")[0]
-        signed_in = {each.url: "everybody" in http.get(each.url, headers={"Cookie": cookie}).text for each in three}
+        signed_in = {
+            each.url: "everybody" in http.get(each.url, headers={"Cookie": cookie}).text for each in three
+        }
     assert signed_in == {first.url: True, second.url: True, stranger.url: False}

@@ -36,7 +36,9 @@ def test_revisions_of_two_runs_are_compared_when_asked(running: Any) -> None:
     upload(
         running,
         run_of(boots=8, cases=3, base="one", head="two", seed=1),
-        run_of(boots=8, cases=3, base="two", head="three", shift=0.1, seed=2, created="2026-11-21T11:00:00+00:00"),
+        run_of(
+            boots=8, cases=3, base="two", head="three", shift=0.1, seed=2, created="2026-11-21T11:00:00+00:00"
+        ),
     )
     compared = running.get(f"/comparisons/{commit_of('one')}...{commit_of('three')}")
     assert row_of(compared, "local-storage-cache-seq-get")["verdict"] == "regression"
@@ -49,7 +51,9 @@ def test_runs_of_different_compilers_are_shown_and_not_judged(running: Any) -> N
         run_of(boots=8, cases=3, base="one", head="two", seed=1),
         run_of(boots=8, cases=3, base="two", head="three", shift=0.1, seed=2, config="e" * 64),
     )
-    row = row_of(running.get(f"/comparisons/{commit_of('one')}...{commit_of('three')}"), "local-storage-cache-seq-get")
+    row = row_of(
+        running.get(f"/comparisons/{commit_of('one')}...{commit_of('three')}"), "local-storage-cache-seq-get"
+    )
     assert row["verdict"] == "invalid"
     assert "config" in row["reason"]
 
@@ -60,7 +64,9 @@ def test_the_nearest_measured_ancestor_is_named(running: Any) -> None:
     upload(running, run_of(boots=8, cases=3, base="zero", head="one", seed=1))
     with running.service.transaction() as connection:
         keep_revision(connection, RevisionFacts(commit=commit_of("two"), parents=[commit_of("one")]))
-    upload(running, run_of(boots=8, cases=3, base="elsewhere", head="three", parents=parents, shift=0.1, seed=2))
+    upload(
+        running, run_of(boots=8, cases=3, base="elsewhere", head="three", parents=parents, shift=0.1, seed=2)
+    )
 
     compared = running.get(f"/comparisons/nearest...{commit_of('three')}")
     assert compared["arms"][0]["facts"]["commit"] == commit_of("one")
@@ -154,7 +160,9 @@ def test_readers_of_several_targets_do_not_wait_for_each_other_in_a_circle(runni
         run_of(boots=4, cases=3, seed=1, base="one", head="two"),
         run_of(boots=4, cases=3, seed=2, base="two", head="three", created="2026-11-21T11:00:00+00:00"),
         *(
-            run_of(boots=4, cases=3, seed=seed, base=base, head=head, platform="intel-skylake", host="skylake-1")
+            run_of(
+                boots=4, cases=3, seed=seed, base=base, head=head, platform="intel-skylake", host="skylake-1"
+            )
             for seed, base, head in ((3, "one", "two"), (4, "two", "three"))
         ),
     )
@@ -163,7 +171,9 @@ def test_readers_of_several_targets_do_not_wait_for_each_other_in_a_circle(runni
         paired = pair_revisions(first, commit_of("one"), commit_of("three"), None, None)
         compared(first, paired.pairs[0], now)
         with psycopg.connect(running.database, autocommit=True) as looking:
-            other = pool.submit(lambda: running.get(f"/comparisons/{commit_of('one')}...{commit_of('three')}"))
+            other = pool.submit(
+                lambda: running.get(f"/comparisons/{commit_of('one')}...{commit_of('three')}")
+            )
             while not waits_for_a_transaction(looking):
                 assert not other.done(), other.result()
         compared(first, paired.pairs[1], now)

@@ -44,7 +44,9 @@ ROWS = {
 def change_with_size() -> ChangeFacts:
     """A change has either a size or the values of both sides."""
     hints = get_type_hints(ChangeFacts)
-    fields: dict[str, Any] = {name: None if name.endswith("_value") else made_up(hints[name]) for name in hints}
+    fields: dict[str, Any] = {
+        name: None if name.endswith("_value") else made_up(hints[name]) for name in hints
+    }
     return ChangeFacts(**fields)
 
 
@@ -175,7 +177,9 @@ def connection(database: str) -> Iterator[Connection[Any]]:
 
 def ask(connection: Connection[Any], function: Any) -> None:
     hints = get_type_hints(function)
-    given = {name: made_up(hints[name]) for name in inspect.signature(function).parameters if name != "connection"}
+    given = {
+        name: made_up(hints[name]) for name in inspect.signature(function).parameters if name != "connection"
+    }
     with suppress(AssertionError):  # of a query that has a row whatever is stored: nothing is
         function(connection, **given)
 
@@ -208,7 +212,9 @@ def test_a_column_of_another_name_or_type_is_noticed(
     assert what in asked.wrong[0]
 
 
-@pytest.mark.parametrize(("kind", "query"), [(int, "SELECT 'one'"), (str, "SELECT NULL::text"), (bool, "SELECT 1")])
+@pytest.mark.parametrize(
+    ("kind", "query"), [(int, "SELECT 'one'"), (str, "SELECT NULL::text"), (bool, "SELECT 1")]
+)
 def test_a_value_of_another_type_is_refused(database: str, kind: Any, query: str) -> None:
     with psycopg.connect(database) as connection, pytest.raises(TypeError, match="is no"):
         rows.values(connection, kind).execute(query).fetchone()

@@ -30,7 +30,13 @@ def ask(running: Any, tree: str) -> Any:
 
 
 def follow(running: Any, tree: str) -> Any:
-    body = {"tree": tree, "branch": "master", "policy": "push", "targets": TARGET, "suites": ["local-storage"]}
+    body = {
+        "tree": tree,
+        "branch": "master",
+        "policy": "push",
+        "targets": TARGET,
+        "suites": ["local-storage"],
+    }
     with running.http("admin") as http:
         return http.post("/api/v1/follows", json=body)
 
@@ -60,7 +66,9 @@ def everything(running: Any) -> str:
         ("https://example.org/a/../b", "empty parts, dots alone"),
     ],
 )
-def test_a_tree_that_no_host_would_fetch_is_refused_and_not_repeated(running: Any, tree: str, why: str) -> None:
+def test_a_tree_that_no_host_would_fetch_is_refused_and_not_repeated(
+    running: Any, tree: str, why: str
+) -> None:
     refused = ask(running, tree)
 
     assert refused.status_code == 422
@@ -120,14 +128,28 @@ def test_credentials_that_were_stored_before_they_were_refused_are_not_shown(run
         connection.execute("UPDATE request SET tree = %s", [tree])
         number = trees.keep_tree(connection, tree, running.clock.now())
         row = follows.FollowFacts(
-            tree=tree, branch="old", policy="push", targets=[("amd-rome", "walltime")], suites=["x"], profile="smoke"
+            tree=tree,
+            branch="old",
+            policy="push",
+            targets=[("amd-rome", "walltime")],
+            suites=["x"],
+            profile="smoke",
         )
         entry = follows.keep_follow(connection, trees.keep_branch(connection, number, "old"), row)
-        follows.set_polled(connection, entry, running.clock.now(), problem=f"fatal: unable to access '{tree}/'")
+        follows.set_polled(
+            connection, entry, running.clock.now(), problem=f"fatal: unable to access '{tree}/'"
+        )
     paths = [
         *("/api/v1/requests", f"/api/v1/requests/{made['request']}", "/api/v1/queue", "/api/v1/jobs"),
         *(f"/api/v1/jobs/{job['job']}", f"/api/v1/runs/{run.digest}", "/api/v1/follows"),
-        *("/", f"/requests/{made['request']}", f"/jobs/{job['job']}", f"/runs/{run.digest}", "/hosts", "/queue"),
+        *(
+            "/",
+            f"/requests/{made['request']}",
+            f"/jobs/{job['job']}",
+            f"/runs/{run.digest}",
+            "/hosts",
+            "/queue",
+        ),
     ]
     with running.http() as http:
         for path in paths:
@@ -159,7 +181,9 @@ def test_prefixes_are_words_of_a_setting(
 @pytest.mark.parametrize(
     "given", [f"https://u:{SECRET}@a.example/", "ssh://a.example/", "a.example", "https://a.example/../"]
 )
-def test_a_prefix_that_is_no_address_is_refused_at_the_start(monkeypatch: pytest.MonkeyPatch, given: str) -> None:
+def test_a_prefix_that_is_no_address_is_refused_at_the_start(
+    monkeypatch: pytest.MonkeyPatch, given: str
+) -> None:
     monkeypatch.setenv("CLIFFWATCH_TREES", f"https://b.example/ {given}")
     with pytest.raises(Refusal, match="setting trees: ") as refused:
         read_settings()

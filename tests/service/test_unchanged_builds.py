@@ -8,12 +8,16 @@ REASON = "it executes none of the 3 functions that differ between r0 and r1"
 
 
 def made(measured: int) -> Any:
-    return run_leaving_out(run_of(boots=3, cases=3, base="r0", head="r1"), measured, "unchanged-build", REASON)
+    return run_leaving_out(
+        run_of(boots=3, cases=3, base="r0", head="r1"), measured, "unchanged-build", REASON
+    )
 
 
 def compared(running: Any, suffix: str = "") -> Any:
     with running.http(None) as http:
-        return http.get(f"/compare/{commit_of('r0')[:12]}...{commit_of('r1')[:12]}{suffix}").raise_for_status()
+        return http.get(
+            f"/compare/{commit_of('r0')[:12]}...{commit_of('r1')[:12]}{suffix}"
+        ).raise_for_status()
 
 
 def test_cases_of_an_unchanged_build_are_named_with_the_reason(running: Any) -> None:

@@ -22,7 +22,11 @@ def test_a_run_of_the_command_is_uploaded_and_compared(running: Any, data: Path)
 
     running.do_tasks()
     compared = running.get(f"/runs/{uploaded.run}/comparison")
-    rows = {(row["benchmark"], row["params"].get("nr_maps")): row for row in compared["comparisons"] if row["primary"]}
+    rows = {
+        (row["benchmark"], row["params"].get("nr_maps")): row
+        for row in compared["comparisons"]
+        if row["primary"]
+    }
     seq_get = rows["local-storage-cache-seq-get", "16"]
     assert seq_get["verdict"] == "regression"
     assert seq_get["change"] == pytest.approx(0.0486, abs=1e-3)
@@ -35,7 +39,11 @@ def test_parameters_come_in_any_order(running: Any, data: Path, tmp_path: Path) 
     shutil.copytree(data / "runs/uninlined", folder)
     for path in (folder / "run.json", *folder.glob("boots/*/samples.json")):
         content = json.loads(path.read_text())
-        for each in content.get("plan", {}).get("cases", []) + content.get("samples", []) + content.get("outcomes", []):
+        for each in (
+            content.get("plan", {}).get("cases", [])
+            + content.get("samples", [])
+            + content.get("outcomes", [])
+        ):
             each["params"] = {**each["params"], "guest-cpus": "1"}
         path.write_text(json.dumps(content))
     uploaded = upload_run(running.client("upload"), folder, "emulator-1")
@@ -66,7 +74,10 @@ def test_programs_of_a_planned_object_are_taken_and_compared(running: Any) -> No
             }
             body["outcomes"] = [{**planned, "status": "ok", "reason": ""}, refused]
             http.put(f"/api/v1/runs/{run.digest}/boots/{number}", json=body).raise_for_status()
-        alien = {**body, "samples": [{**body["samples"][0], "params": {"object": "no.bpf.o", "program": "x"}}]}
+        alien = {
+            **body,
+            "samples": [{**body["samples"][0], "params": {"object": "no.bpf.o", "program": "x"}}],
+        }
         answer = http.put(f"/api/v1/runs/{run.digest}/boots/{number}", json=alien)
     running.do_tasks()
     compared = running.get(f"/runs/{run.digest}/comparison")

@@ -32,7 +32,10 @@ def add_point(running: Any, branch: int, index: int, values: NDArray[np.float64]
             "INSERT INTO arm (run_id, name, revision_id, label) VALUES (%s, %s, %s, '') RETURNING id",
             [run["id"], f"of r{index}", member["revision_id"]],
         ).fetchone()
-        points = [(each["id"], 5, float(np.exp(value)), None, None) for each, value in zip(series, values, strict=True)]
+        points = [
+            (each["id"], 5, float(np.exp(value)), None, None)
+            for each, value in zip(series, values, strict=True)
+        ]
         replace_points(connection, arm, member["revision_id"], run["environment_id"], points)
         at = running.clock.now() - timedelta(days=80) + index * timedelta(hours=16)
         connection.execute("UPDATE revision SET committed = %s WHERE id = %s", [at, member["revision_id"]])
@@ -63,11 +66,17 @@ def test_a_step_of_one_series_is_a_candidate_between_the_revisions_that_hold_it(
 
     assert watch(running, branch) == 1
     (change,) = running.get("/changes")["items"]
-    assert (change["state"], change["base"], change["head"]) == ("candidate", commit_of("r29"), commit_of("r30"))
+    assert (change["state"], change["base"], change["head"]) == (
+        "candidate",
+        commit_of("r29"),
+        commit_of("r30"),
+    )
     assert watch(running, branch) == 0
 
 
-def test_series_of_a_host_that_step_together_are_an_event_that_a_fresh_comparison_is_to_judge(running: Any) -> None:
+def test_series_of_a_host_that_step_together_are_an_event_that_a_fresh_comparison_is_to_judge(
+    running: Any,
+) -> None:
     logs = noise(50)
     logs[30:, :5] += 0.05
     branch = measured_branch(running, logs)

@@ -33,7 +33,9 @@ def leased(running: Any) -> Any:
                 "targets": [{"platform": "amd-rome", "mode": "walltime"}],
                 "suites": ["local-storage"],
             }
-            http.post("/api/v1/requests", json=body, headers={"Idempotency-Key": str(number)}).raise_for_status()
+            http.post(
+                "/api/v1/requests", json=body, headers={"Idempotency-Key": str(number)}
+            ).raise_for_status()
     with running.http("work") as http:
         offer = {**OFFER, "about": {"modes": ["walltime"]}}
         work = http.post("/api/v1/offers", json=offer).raise_for_status().json()
@@ -79,14 +81,21 @@ def test_jobs_that_nobody_will_take_are_an_alarm(waiting: int, words: str) -> No
 def test_a_host_without_a_job_is_offline_after_a_while() -> None:
     seen = NOW - timedelta(hours=1)
     host = HostAtWorkRow(
-        name="rome-1", platform="amd-rome", added=seen, last_seen=seen, about={"modes": ["walltime"]}, job=None
+        name="rome-1",
+        platform="amd-rome",
+        added=seen,
+        last_seen=seen,
+        about={"modes": ["walltime"]},
+        job=None,
     )
     assert offline_hosts([host], NOW) == [host]
     assert offline_hosts([replace(host, job=uuid4())], NOW) == []
 
 
 @pytest.mark.parametrize(("platform", "skylake"), [("intel-skylake", 1), ("amd-rome", 0), ("published", 0)])
-def test_a_published_value_lies_beside_the_series_of_its_own_platform_alone(platform: str, skylake: int) -> None:
+def test_a_published_value_lies_beside_the_series_of_its_own_platform_alone(
+    platform: str, skylake: int
+) -> None:
     series = SeriesRow(
         id=1,
         digest="0" * 32,
@@ -100,4 +109,6 @@ def test_a_published_value_lies_beside_the_series_of_its_own_platform_alone(plat
     )
     labels = [each.label for each in references(series)]
     assert sum("Skylake" in label for label in labels) == skylake
-    assert sum("2024" in label for label in labels) == 2, "nobody wrote down on which machine: beside all of them"
+    assert sum("2024" in label for label in labels) == 2, (
+        "nobody wrote down on which machine: beside all of them"
+    )

@@ -79,7 +79,9 @@ def test_a_job_is_built_measured_uploaded_and_compared(
     (head,) = running.rows(f"SELECT parents, subject FROM revision WHERE commit = '{made['head']}'")
     assert head == {"parents": [made["base"]], "subject": "bpf: Change core"}
     texts = [
-        event["data"]["text"] for event in running.get(f"/jobs/{job['job']}/events")["items"] if event["kind"] == "line"
+        event["data"]["text"]
+        for event in running.get(f"/jobs/{job['job']}/events")["items"]
+        if event["kind"] == "line"
     ]
     assert any("measure" in text for text in texts)
 
@@ -103,7 +105,9 @@ def test_a_revision_that_the_tree_lacks_fails_the_job_with_the_reason(
     running: Any, served: Any, host: WorkerHost, tmp_path: Path
 ) -> None:
     url, repository = served
-    made = ask(running, tree=url, base=toy.git(repository, "rev-parse", "v6.12"), head="1" * 40, targets=TARGET)
+    made = ask(
+        running, tree=url, base=toy.git(repository, "rev-parse", "v6.12"), head="1" * 40, targets=TARGET
+    )
     do_one(running, host, tmp_path / "spool")
     (job,) = running.get(f"/requests/{made['request']}")["jobs"]
     assert job["state"] == "failed"
@@ -255,7 +259,9 @@ def test_children_never_see_the_token(running: Any, served: Any, host: WorkerHos
         " proc $(shell cat /proc/[0-9]*/environ 2>/dev/null | tr '\\0' ' '))\n"
     )
     base = toy.git(repository, "rev-parse", "v6.12")
-    head = toy.change(repository, "Makefile", look + (repository / "Makefile").read_text(), "Look for secrets")
+    head = toy.change(
+        repository, "Makefile", look + (repository / "Makefile").read_text(), "Look for secrets"
+    )
     made = ask(running, tree=url, base=base, head=head, targets=TARGET, profile="smoke", boots="1")
     do_one(running, host, tmp_path / "spool")
 

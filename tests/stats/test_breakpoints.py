@@ -32,7 +32,9 @@ def published(data: Path, benchmark: str) -> list[Curve]:
     """The same sweep as published twice: in 2022, with spreads and without, and in 2024 before and after a change."""
     before = measured(data, "measured", benchmark)
     later = [
-        row for row in rows(data, "local-storage-2024-inline-lookup.csv", benchmark) if row["metric"] == "hits latency"
+        row
+        for row in rows(data, "local-storage-2024-inline-lookup.csv", benchmark)
+        if row["metric"] == "hits latency"
     ]
     parameters = np.array([float(row["value"]) for row in later])
     return [
@@ -122,7 +124,9 @@ def test_two_cliffs_are_both_named() -> None:
 
 def test_a_plateau_goes_up_and_returns() -> None:
     parameters = 2.0 ** np.arange(10)
-    answer = breakpoint_of(parameters, noisy(np.log(1.5) * ((parameters >= 8) & (parameters < 64)), noise=0.01))
+    answer = breakpoint_of(
+        parameters, noisy(np.log(1.5) * ((parameters >= 8) & (parameters < 64)), noise=0.01)
+    )
     up, down = sorted((answer, *answer.further), key=lambda each: each.low)
 
     assert (up.low, up.high, down.low, down.high) == (4, 8, 32, 64)

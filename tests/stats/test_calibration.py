@@ -41,7 +41,8 @@ def test_one_change_of_three_per_cent_among_two_hundred_is_detected(kind: Kind) 
     shifts = np.zeros(METRICS)
     shifts[0] = np.log1p(0.03)
     detected = sum(
-        staged_family(np.random.default_rng(seed), kind, shifts, CAREFUL)[0].outcome == "changed" for seed in range(40)
+        staged_family(np.random.default_rng(seed), kind, shifts, CAREFUL)[0].outcome == "changed"
+        for seed in range(40)
     )
 
     assert detected >= 35

@@ -113,7 +113,10 @@ def test_skips_leave_a_set_with_the_planted_commit_in_it(data: st.DataObject) ->
     graph = data.draw(histories())
     good, bad, between = ends_of(data.draw, graph)
     planted = data.draw(st.sampled_from(between))
-    skipped = frozenset(data.draw(st.lists(st.sampled_from(sorted(graph.parents)), max_size=12))) - {good, bad}
+    skipped = frozenset(data.draw(st.lists(st.sampled_from(sorted(graph.parents)), max_size=12))) - {
+        good,
+        bad,
+    }
     host = Host(graph, {"get": {planted: 3.0}}, skipped=skipped, exact=data.draw(st.booleans()))
 
     found = host.find(good, bad)
@@ -129,7 +132,9 @@ def test_whoever_is_named_alone_made_that_change(data: st.DataObject) -> None:
     graph = data.draw(histories())
     good, bad, between = ends_of(data.draw, graph)
     effects = data.draw(
-        st.dictionaries(st.sampled_from(between), st.sampled_from([-5.0, -2.0, 3.0, 7.0]), min_size=1, max_size=4)
+        st.dictionaries(
+            st.sampled_from(between), st.sampled_from([-5.0, -2.0, 3.0, 7.0]), min_size=1, max_size=4
+        )
     )
     if any(len(graph.merge_bases(*of)) > 1 for each in between if len(of := graph.parents_of(each)) == 2):
         return
@@ -167,13 +172,19 @@ MERGE = graph_of({0: (), 1: (0,), 2: (1,), 3: (0,), 4: (3,), 5: (2, 4), 6: (5,)}
 def test_of_a_merge_whose_sides_both_changed_both_are_found(exact: bool) -> None:
     found = Host(MERGE, {"get": {"1": -2.0, "3": 3.0}}, exact=exact).find("0", "6")
 
-    assert {(step.commits, step.way) for step in found.steps} == {(("3",), "regression"), (("1",), "improvement")}
+    assert {(step.commits, step.way) for step in found.steps} == {
+        (("3",), "regression"),
+        (("1",), "improvement"),
+    }
 
 
 def test_what_is_slower_first_and_faster_on_the_side_is_found_as_well() -> None:
     found = Host(MERGE, {"get": {"1": 3.0, "4": -2.0}}).find("0", "6")
 
-    assert [(step.commits, step.way) for step in found.steps] == [(("1",), "regression"), (("4",), "improvement")]
+    assert [(step.commits, step.way) for step in found.steps] == [
+        (("1",), "regression"),
+        (("4",), "improvement"),
+    ]
 
 
 def test_a_change_that_only_the_merge_makes_is_the_merges() -> None:
@@ -193,14 +204,21 @@ def test_what_one_side_had_from_the_other_is_not_searched_on_the_side() -> None:
     graph = graph_of({0: (), 1: (0,), 2: (0,), 3: (2, 1), 4: (3,), 5: (1,), 6: (5, 4)})
     found = Host(graph, {"get": {"1": -2.0, "4": 3.0}}).find("0", "6")
 
-    assert {(step.commits, step.way) for step in found.steps} == {(("4",), "regression"), (("1",), "improvement")}
+    assert {(step.commits, step.way) for step in found.steps} == {
+        (("4",), "regression"),
+        (("1",), "improvement"),
+    }
 
 
 def test_rows_share_what_is_measured_and_have_culprits_of_their_own() -> None:
     host = Host(straight(64), {"get": {"9": 3.0}, "put": {"9": 3.0}, "walk": {"40": 3.0}, "still": {}})
     found = host.find("0", "64")
 
-    assert {(step.row, step.commits) for step in found.steps} == {("get", ("9",)), ("put", ("9",)), ("walk", ("40",))}
+    assert {(step.row, step.commits) for step in found.steps} == {
+        ("get", ("9",)),
+        ("put", ("9",)),
+        ("walk", ("40",)),
+    }
     assert found.rows == ("get", "put", "walk")
     assert len(host.measured) <= 2 + 6 + 5
 

@@ -88,7 +88,10 @@ def test_a_broad_change_is_confirmed_together() -> None:
     def arms(count: int, shift: float) -> BootValues:
         return boot_values(generator.normal(0, 0.01, count), shift + generator.normal(0, 0.01, count))
 
-    rows = [Staged(screened=arms(21, 0.012 * (row < 40)), confirming=arms(30, 0.012 * (row < 40))) for row in range(50)]
+    rows = [
+        Staged(screened=arms(21, 0.012 * (row < 40)), confirming=arms(30, 0.012 * (row < 40)))
+        for row in range(50)
+    ]
     decided = decide_staged(rows, CAREFUL, margin=0.005)
 
     assert sum(row.outcome == "changed" for row in decided[:40]) >= 30
@@ -96,7 +99,9 @@ def test_a_broad_change_is_confirmed_together() -> None:
 
 
 def test_a_decision_comes_out_the_same_when_it_is_made_again() -> None:
-    rows = [Staged(screened=boots(seed, 8, 0.02), confirming=boots(seed + 50, 16, 0.02)) for seed in range(20, 30)]
+    rows = [
+        Staged(screened=boots(seed, 8, 0.02), confirming=boots(seed + 50, 16, 0.02)) for seed in range(20, 30)
+    ]
 
     assert [row.q for row in staged(*rows)] == [row.q for row in staged(*rows)]
 
@@ -105,7 +110,9 @@ def test_boots_that_move_together_are_compared_in_pairs() -> None:
     """Blocks that differ by 3 %, arms within them by 0.4 %: two samples detect nothing, pairs do."""
     generator = np.random.default_rng(14)
     common: Values = generator.normal(0, 0.03, 12)
-    twins = boot_values(common + generator.normal(0, 0.001, 12), common + 0.012 + generator.normal(0, 0.001, 12))
+    twins = boot_values(
+        common + generator.normal(0, 0.001, 12), common + 0.012 + generator.normal(0, 0.001, 12)
+    )
     (row,) = decide_fixed([twins], margin=0.01, alpha=0.01)
 
     assert row.in_pairs

@@ -17,11 +17,16 @@ def test_the_interval_of_a_mean_counts_boots_and_not_rows() -> None:
     generator = np.random.default_rng(3)
     base, head = generator.normal(0, 0.02, size=(1, 10)), generator.normal(0, 0.02, size=(1, 10))
     one = mean_ratio(base, head, level=0.99, generator=np.random.default_rng(4))
-    many = mean_ratio(np.tile(base, (100, 1)), np.tile(head, (100, 1)), level=0.99, generator=np.random.default_rng(4))
+    many = mean_ratio(
+        np.tile(base, (100, 1)), np.tile(head, (100, 1)), level=0.99, generator=np.random.default_rng(4)
+    )
 
     assert one.low is not None
     assert many.low == pytest.approx(one.low)
 
 
 def test_too_few_boots_have_no_interval_of_the_mean() -> None:
-    assert mean_ratio(np.zeros((2, 1)), np.ones((2, 1)), level=0.99, generator=np.random.default_rng(5)).low is None
+    assert (
+        mean_ratio(np.zeros((2, 1)), np.ones((2, 1)), level=0.99, generator=np.random.default_rng(5)).low
+        is None
+    )

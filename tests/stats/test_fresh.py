@@ -38,9 +38,13 @@ def followed(generator: np.random.Generator, size: float, step: float) -> str:
         pytest.param(-0.03, fresh(-0.028, 0.01, 0.0002), 1, "confirmed", id="clear, downwards"),
         pytest.param(0.03, fresh(-0.028, 0.01, 0.0002), 1, "refuted", id="the other way"),
         pytest.param(0.03, fresh(0.002, 0.01, 0.7), 1, "refuted", id="half of it is ruled out"),
-        pytest.param(0.03, fresh(0.012, 0.004, 0.00001), 2, "refuted", id="a change, but less than half of the step"),
+        pytest.param(
+            0.03, fresh(0.012, 0.004, 0.00001), 2, "refuted", id="a change, but less than half of the step"
+        ),
         pytest.param(0.012, fresh(0.007, 0.01, 0.1), 1, "open", id="too few boots to tell"),
-        pytest.param(0.012, fresh(0.007, 0.01, 0.0011), 1, "open", id="half of the error is kept for the second"),
+        pytest.param(
+            0.012, fresh(0.007, 0.01, 0.0011), 1, "open", id="half of the error is kept for the second"
+        ),
         pytest.param(0.012, fresh(0.007, 0.01, 0.1), 2, "refuted", id="the second leaves nothing open"),
         pytest.param(0.012, fresh(0.007, math.inf, 0.1), 1, "open", id="no interval"),
     ],
@@ -64,7 +68,8 @@ def test_of_candidates_without_a_step_fewer_than_the_error_are_confirmed_and_of_
     nothing = sum(followed(generator, 0.01, 0.0) == "confirmed" for _ in range(2000))
     assert nothing <= 2000 * ERROR + 3 * math.sqrt(2000 * ERROR)
     real = {
-        size: sum(followed(generator, size, size) == "confirmed" for _ in range(200)) / 200 for size in (0.01, 0.02)
+        size: sum(followed(generator, size, size) == "confirmed" for _ in range(200)) / 200
+        for size in (0.01, 0.02)
     }
     assert real[0.01] > 0.55
     assert real[0.02] > 0.9

@@ -55,7 +55,9 @@ def test_a_step_near_the_end_waits_for_more_points() -> None:
 def test_a_watch_reports_a_large_step_after_three_points_and_reports_it_once() -> None:
     watch = Watch()
     reported = [
-        (when, step.index) for when, value in enumerate(stepped(5, 100, 50, 0.2)) for step in watch.append(float(value))
+        (when, step.index)
+        for when, value in enumerate(stepped(5, 100, 50, 0.2))
+        for step in watch.append(float(value))
     ]
 
     assert reported == [(52, 50)]

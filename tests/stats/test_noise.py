@@ -94,7 +94,9 @@ def test_drifts_of_rows_are_those_of_each_row_by_itself() -> None:
     generator = np.random.default_rng(9)
     order = np.arange(80.0)
     arms = np.arange(80) % 2
-    rows = generator.normal(0, 0.01, (400, 80)) + np.linspace(0, 0.05, 80) * (np.arange(400) % 3 == 0)[:, None]
+    rows = (
+        generator.normal(0, 0.01, (400, 80)) + np.linspace(0, 0.05, 80) * (np.arange(400) % 3 == 0)[:, None]
+    )
     rows[7] = 0.25
 
     at_once = drifts_of(rows, order, arms)

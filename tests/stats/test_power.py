@@ -15,7 +15,13 @@ from cliffwatch.stats.power.detectable import (
     needs_range,
     published_power,
 )
-from cliffwatch.stats.power.detection import EFFICIENCY, detection_power, least_boots, noncentral_tail, t_quantile
+from cliffwatch.stats.power.detection import (
+    EFFICIENCY,
+    detection_power,
+    least_boots,
+    noncentral_tail,
+    t_quantile,
+)
 from cliffwatch.stats.power.spread import paired_spread, pooled_spread, rank_spread
 from cliffwatch.stats.stages import ADAPTIVE, CAREFUL
 
@@ -128,7 +134,9 @@ def test_one_boot_of_a_side_detects_nothing_however_many_the_other_has(many: int
     assert published_power(5.0, 1, many, 0.05, 2) == 0.0
 
 
-@pytest.mark.parametrize(("shift", "spread"), [(0.0, 0.02), (1e-170, 0.02), (0.01, math.inf), (0.01, math.nan)])
+@pytest.mark.parametrize(
+    ("shift", "spread"), [(0.0, 0.02), (1e-170, 0.02), (0.01, math.inf), (0.01, math.nan)]
+)
 def test_what_no_number_of_boots_detects_needs_the_most_that_is_said(shift: float, spread: float) -> None:
     assert boots_needed(shift, spread, 0.01) == 100_000
 

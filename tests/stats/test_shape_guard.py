@@ -110,7 +110,9 @@ def test_distances_from_the_median_are_compared_as_brown_and_forsythe_do() -> No
 @pytest.mark.parametrize("freedom", [1, 2, 3, 4, 9, 20, 41])
 def test_the_tail_of_students_t_is_that_of_the_tables(freedom: int) -> None:
     for statistic in (0.0, 0.1, 1.0, 3.0, 8.0):
-        assert two_sided_tail(statistic, freedom) == pytest.approx(2 * stats.t.sf(statistic, freedom), abs=1e-12)
+        assert two_sided_tail(statistic, freedom) == pytest.approx(
+            2 * stats.t.sf(statistic, freedom), abs=1e-12
+        )
 
 
 def test_few_pairs_are_compared_as_two_samples_where_pairs_could_not_decide() -> None:
@@ -140,7 +142,9 @@ def test_a_tail_on_one_side_is_no_change_however_many_boots_there_are() -> None:
         base = generator.normal(0, QUIET, (200, 60))
         head = generator.exponential(QUIET, (200, 60)) - QUIET * np.log(2)
         by_ranks += bool((two_samples(base, head).p() <= 0.01 / 200).any())
-        decisions = decide_fixed([boot_values(*arms) for arms in zip(base, head, strict=True)], margin=0.01, alpha=0.01)
+        decisions = decide_fixed(
+            [boot_values(*arms) for arms in zip(base, head, strict=True)], margin=0.01, alpha=0.01
+        )
         reported += any(each.outcome.startswith("changed") for each in decisions)
 
     assert by_ranks >= 5

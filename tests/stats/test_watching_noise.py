@@ -66,11 +66,23 @@ def test_what_is_watched_point_by_point_is_what_the_newest_points_say() -> None:
     for count in range(1, len(logs) + 1):
         start = max(0, count - HORIZON)
         shifted = [
-            Step(index=each.index - start, size=each.size, p=each.p, first=each.first - start, last=each.last - start)
+            Step(
+                index=each.index - start,
+                size=each.size,
+                p=each.p,
+                first=each.first - start,
+                last=each.last - start,
+            )
             for each in known
         ]
         known += [
-            Step(index=each.index + start, size=each.size, p=each.p, first=each.first + start, last=each.last + start)
+            Step(
+                index=each.index + start,
+                size=each.size,
+                p=each.p,
+                first=each.first + start,
+                last=each.last + start,
+            )
             for each in new_candidates(logs[start:count], shifted)
         ]
 

@@ -40,7 +40,9 @@ def test_another_suite_is_measured_on_the_same_kernel_twice(tmp_path: Path) -> N
     assert "--patch" not in shown
 
 
-def test_the_quick_one_boots_a_kernel_that_is_there_with_and_without_hardened_programs(tmp_path: Path) -> None:
+def test_the_quick_one_boots_a_kernel_that_is_there_with_and_without_hardened_programs(
+    tmp_path: Path,
+) -> None:
     shown = demo(tmp_path, None, QUICK="1", KERNEL="/kernels/linux.deb").stdout
 
     assert "head the same with BPF programs hardened" in shown
@@ -48,7 +50,10 @@ def test_the_quick_one_boots_a_kernel_that_is_there_with_and_without_hardened_pr
         "--arm base=kernel=/kernels/linux.deb --arm head=kernel=/kernels/linux.deb sysctl=net.core.bpf_jit_harden=2"
         in shown
     )
-    assert "--bench-from HEAD --case nr_maps=16 --case *nr_keys_used=10 --suite local-storage --profile smoke" in shown
+    assert (
+        "--bench-from HEAD --case nr_maps=16 --case *nr_keys_used=10 --suite local-storage --profile smoke"
+        in shown
+    )
     assert "--patch" not in shown
 
 
@@ -78,7 +83,9 @@ def test_the_distribution_s_kernel_is_fetched_once(tmp_path: Path) -> None:
 
     assert fetch(tmp_path).stdout.strip() == str(path)
     assert path.read_text() == "first\n"
-    assert [each.name for each in path.parent.iterdir()] == ["linux-image-6.12.1+deb12-amd64_1%3a6.12-1_amd64.deb"]
+    assert [each.name for each in path.parent.iterdir()] == [
+        "linux-image-6.12.1+deb12-amd64_1%3a6.12-1_amd64.deb"
+    ]
 
 
 def test_a_newer_kernel_takes_the_place_of_the_one_before(tmp_path: Path) -> None:
@@ -123,7 +130,9 @@ def test_make_asks_for_the_suite_before_it_installs_anything() -> None:
     if shutil.which("make") is None:
         pytest.skip("there is no make here")
     # Tests may be started by make themselves, which says so to every make below it.
-    outside = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")}
+    outside = {
+        name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")
+    }
     argv = ["make", "--dry-run", "demo", "SUITE=nope"]
     shown = subprocess.run(argv, cwd=ROOT, env=outside, capture_output=True, text=True, check=True)
 

@@ -140,7 +140,12 @@ class Checkout:
     folder: Path
 
     def set_up(self, **settings: str) -> subprocess.CompletedProcess[str]:
-        env = {"PATH": os.environ["PATH"], "HOME": str(self.folder), "PIP_RETRIES": "0", "UV_HTTP_RETRIES": "0"}
+        env = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(self.folder),
+            "PIP_RETRIES": "0",
+            "UV_HTTP_RETRIES": "0",
+        }
         env |= {"PIP_CONFIG_FILE": os.devnull, "UV_CACHE_DIR": str(self.folder / "cache"), **settings}
         argv = ["tools/install-python.sh", ".venv", str(self.folder / "python")]
         return subprocess.run(argv, cwd=self.folder, env=env, capture_output=True, text=True, check=False)
@@ -162,7 +167,9 @@ def checkout(index: Index, tmp_path: Path) -> Checkout:
         name = f"own{part}"
         (tmp_path / part / "backend.py").write_text(f"NAME = {name!r}\n{BACKEND}")
         system = '[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n'
-        (tmp_path / part / "pyproject.toml").write_text(f'{system}[project]\nname = "{name}"\nversion = "1"\n')
+        (tmp_path / part / "pyproject.toml").write_text(
+            f'{system}[project]\nname = "{name}"\nversion = "1"\n'
+        )
     script = f"""\
 #!/bin/sh
 {sys.executable} -m venv --without-pip "$3"
@@ -224,10 +231,14 @@ def test_a_certificate_that_nobody_knows_is_told_with_the_way_out(index: Index, 
     assert "export SSL_CERT_FILE=" in done.stderr
 
 
-def test_a_certificate_that_uv_alone_does_not_know_is_told_the_same_way(index: Index, checkout: Checkout) -> None:
+def test_a_certificate_that_uv_alone_does_not_know_is_told_the_same_way(
+    index: Index, checkout: Checkout
+) -> None:
     (checkout.folder / "other.crt").write_bytes(_certificate(checkout.folder)[0].read_bytes())
     done = checkout.set_up(
-        PIP_INDEX_URL=index.url, PIP_CERT=str(index.authority), SSL_CERT_FILE=str(checkout.folder / "other.crt")
+        PIP_INDEX_URL=index.url,
+        PIP_CERT=str(index.authority),
+        SSL_CERT_FILE=str(checkout.folder / "other.crt"),
     )
 
     assert done.returncode == 4

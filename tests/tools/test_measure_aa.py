@@ -18,7 +18,9 @@ import measure_aa
 RECORD = made_record(created="2026-11-22T17:50:50+00:00", host={"programs": {"qemu": "7.2.22"}})
 
 
-def run_of(base: Sequence[float], head: Sequence[float], *, resolution: float = 0.0, release: str = "6.12.117") -> Run:
+def run_of(
+    base: Sequence[float], head: Sequence[float], *, resolution: float = 0.0, release: str = "6.12.117"
+) -> Run:
     arms = {
         name: replace(arm(name, {SEQ_GET: values}, resolution=resolution), facts={"release": release})
         for name, values in (("base", base), ("head", head))

@@ -22,14 +22,18 @@ from cliffwatch.command.main import main  # noqa: E402
 from cliffwatch_runner.plan import prepare  # noqa: E402
 from cliffwatch_runner.run import prepared_run  # noqa: E402
 
-FILES = [f"{folder}/{name}" for folder in ("drivers/net", "fs/proc", "kernel/bpf", "mm") for name in "abcdefghij"]
+FILES = [
+    f"{folder}/{name}" for folder in ("drivers/net", "fs/proc", "kernel/bpf", "mm") for name in "abcdefghij"
+]
 
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
     """The toy tree with more files, as a bare repository."""
     repository = toy_repository(tmp_path)
-    for number, path in enumerate([*(f"{file}.c" for file in FILES), *(f"include/media/{n}.h" for n in range(20))]):
+    for number, path in enumerate(
+        [*(f"{file}.c" for file in FILES), *(f"include/media/{n}.h" for n in range(20))]
+    ):
         (repository / path).parent.mkdir(parents=True, exist_ok=True)
         (repository / path).write_text(f"// SPDX-License-Identifier: GPL-2.0\nint file_{number};\n")
     for number in (1, 2):
@@ -44,7 +48,9 @@ def patches(folder: Path, count: int) -> list[Path]:
     """Patches that apply in any order; the first makes the toy kernel slower, the others change files of their own."""
     made = []
     for number in range(count):
-        path, before, after = ("behaviour", "good", "latency 206.000") if number == 0 else (f"tools/{number}", "a", "b")
+        path, before, after = (
+            ("behaviour", "good", "latency 206.000") if number == 0 else (f"tools/{number}", "a", "b")
+        )
         change = f"--- a/{path}\n+++ b/{path}\n@@ -1 +1 @@\n-{before}\n+{after}\n"
         file = folder / f"{number}.patch"
         file.write_text(f"Subject: [PATCH] Plant {number}\n\n{change}")
@@ -75,7 +81,11 @@ def test_a_merge_of_two_sides_has_a_patch_on_each(tree: Path, tmp_path: Path) ->
     assert git(tree, "show", "base:tools/1", "planted:tools/1", "planted:tools/2").split() == ["b", "a", "b"]
 
 
-FILES_OF_TREE = ["kernel/bpf/core.c", *(f"{file}.c" for file in FILES), *(f"include/media/{n}.h" for n in range(20))]
+FILES_OF_TREE = [
+    "kernel/bpf/core.c",
+    *(f"{file}.c" for file in FILES),
+    *(f"include/media/{n}.h" for n in range(20)),
+]
 SMALL = Mix(text=8, drivers=8, comments=4)
 
 
@@ -84,8 +94,19 @@ def test_forty_commits_of_the_kinds_that_are_asked_for(tree: Path, tmp_path: Pat
     kinds = Counter(each.kind for each in of_seed.made)
 
     assert kinds["planted"] + kinds["text"] + kinds["driver"] + kinds["header"] + kinds["comment"] == 38
-    assert (kinds["planted"], kinds["text"], kinds["driver"] + kinds["header"], kinds["comment"]) == (3, 10, 20, 5)
-    assert (kinds["breaks"], kinds["fix"], kinds["reverted"], kinds["revert"], kinds["merge"]) == (1, 1, 1, 1, 1)
+    assert (kinds["planted"], kinds["text"], kinds["driver"] + kinds["header"], kinds["comment"]) == (
+        3,
+        10,
+        20,
+        5,
+    )
+    assert (kinds["breaks"], kinds["fix"], kinds["reverted"], kinds["revert"], kinds["merge"]) == (
+        1,
+        1,
+        1,
+        1,
+        1,
+    )
     assert [each.kind for each in of_seed.made if each.inside_merge].count("planted") == 1
     assert git(tree, "rev-list", "--count", f"{of_seed.base}..planted") == "43"
     assert git(tree, "log", "--merges", "--oneline", f"{of_seed.base}..planted").count("\n") == 0
@@ -93,7 +114,11 @@ def test_forty_commits_of_the_kinds_that_are_asked_for(tree: Path, tmp_path: Pat
 
 @pytest.mark.parametrize("seed", [0, 1])
 def test_the_seed_decides_all(tree: Path, tmp_path: Path, seed: int) -> None:
-    first, again, other = made(tree, tmp_path, seed), made(tree, tmp_path, seed), made(tree, tmp_path, seed + 100)
+    first, again, other = (
+        made(tree, tmp_path, seed),
+        made(tree, tmp_path, seed),
+        made(tree, tmp_path, seed + 100),
+    )
 
     assert first == again
     assert [each.kind for each in first.made] != [each.kind for each in other.made]
@@ -144,5 +169,7 @@ def test_a_bisection_names_what_was_planted(
     ended = CliRunner().invoke(main, [*words, "--format", "json"], catch_exceptions=False)
 
     assert ended.exit_code == 0, ended.stderr
-    named = [[each["commit"] for each in culprit["commits"]] for culprit in json.loads(ended.stdout)["culprits"]]
+    named = [
+        [each["commit"] for each in culprit["commits"]] for culprit in json.loads(ended.stdout)["culprits"]
+    ]
     assert named == [[json.loads((tmp_path / "truth.json").read_text())["planted"]["0.patch"]]]

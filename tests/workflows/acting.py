@@ -49,7 +49,9 @@ def put_program(folder: Path, cliffwatch: Path, **variables: str) -> None:
     """Makes `cliffwatch` a program of the runner, with these environment variables in place of those that act sets."""
     (folder / "bin").mkdir(exist_ok=True)
     words = " ".join(f"{name}={value}" for name, value in variables.items())
-    (folder / "bin/cliffwatch").write_text(f'#!/bin/sh\nexec env {words} {sys.executable} {cliffwatch} "$@"\n')
+    (folder / "bin/cliffwatch").write_text(
+        f'#!/bin/sh\nexec env {words} {sys.executable} {cliffwatch} "$@"\n'
+    )
     (folder / "bin/cliffwatch").chmod(0o755)
 
 
@@ -85,7 +87,9 @@ def acted(
     lines = [json.loads(line) for line in ended.stdout.splitlines() if line.startswith("{")]
     summary = "\n".join(str(line["msg"]) for line in lines if "Summary - " in str(line.get("msg")))
     commands = frozenset(
-        (str(line["command"]), str(line.get("name"))) for line in lines if line.get("command", "summary") != "summary"
+        (str(line["command"]), str(line.get("name")))
+        for line in lines
+        if line.get("command", "summary") != "summary"
     )
     return Acted(ended.returncode, ended.stdout + ended.stderr, commands, summary, artifacts)
 
@@ -93,12 +97,17 @@ def acted(
 def _played() -> list[tuple[str, Path]]:
     """Repositories and actions as the workflows name them, and the folders that stand for them."""
     workflows = [
-        yaml.safe_load((ROOT / f".github/workflows/{name}.yml").read_text()) for name in ("benchmark", "nightly")
+        yaml.safe_load((ROOT / f".github/workflows/{name}.yml").read_text())
+        for name in ("benchmark", "nightly")
     ]
-    steps = [step for each in workflows for job in each["jobs"].values() for step in job["steps"] if "uses" in step]
+    steps = [
+        step for each in workflows for job in each["jobs"].values() for step in job["steps"] if "uses" in step
+    ]
     called = yaml.safe_load(CALLER.read_text())["jobs"]["benchmark"]["uses"]
     reference = called.rpartition("@")[2]
-    played = {_repository_of(step["uses"]): ACTIONS / step["uses"].split("/")[1].partition("@")[0] for step in steps}
+    played = {
+        _repository_of(step["uses"]): ACTIONS / step["uses"].split("/")[1].partition("@")[0] for step in steps
+    }
     return [(f"cliffwatch/cliffwatch@{reference}", ROOT), *sorted(played.items())]
 
 

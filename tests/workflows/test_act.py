@@ -78,7 +78,11 @@ def test_hostile_names_change_nothing_but_their_own_text(tmp_path: Path) -> None
             "user": {"login": "stranger"},
             "author_association": "NONE",
             "base": {"sha": before, "ref": "master", "repo": {"full_name": "kernel/linux"}},
-            "head": {"sha": after, "ref": "::add-mask::a$(touch${IFS}owned)", "repo": {"full_name": "stranger/linux"}},
+            "head": {
+                "sha": after,
+                "ref": "::add-mask::a$(touch${IFS}owned)",
+                "repo": {"full_name": "stranger/linux"},
+            },
         },
         "repository": {
             "full_name": "kernel/linux",

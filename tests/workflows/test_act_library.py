@@ -13,7 +13,8 @@ from toy import change, git, toy_repository
 COMMAND = Path(__file__).parent / "stand_in_library_command.py"
 CALLER = ROOT / "examples/github/go-library.yml"
 METRICS = "\n".join(
-    f'"{unit}" = {{ unit = "{unit}", better = "lower", primary = true }}' for unit in ("ns/op", "B/op", "allocs/op")
+    f'"{unit}" = {{ unit = "{unit}", better = "lower", primary = true }}'
+    for unit in ("ns/op", "B/op", "allocs/op")
 )
 
 
@@ -28,9 +29,17 @@ def library_of(folder: Path) -> tuple[Path, str, str]:
 
 
 def pull_request(base: str, head: str) -> dict[str, Any]:
-    owner = {"full_name": "example/steps", "default_branch": "main", "name": "steps", "owner": {"login": "example"}}
+    owner = {
+        "full_name": "example/steps",
+        "default_branch": "main",
+        "name": "steps",
+        "owner": {"login": "example"},
+    }
     sides = {"base": (base, "main", "example/steps"), "head": (head, "topic", "stranger/steps")}
-    pull = {side: {"sha": sha, "ref": ref, "repo": {"full_name": name}} for side, (sha, ref, name) in sides.items()}
+    pull = {
+        side: {"sha": sha, "ref": ref, "repo": {"full_name": name}}
+        for side, (sha, ref, name) in sides.items()
+    }
     return {"number": 7, "pull_request": {"number": 7, "body": "", **pull}, "repository": owner}
 
 

@@ -59,9 +59,18 @@ def test_everything_beside_the_code_is_in_the_wheel(wheels: dict[str, Path], pac
 
 
 def test_suites_and_migrations_are_in_the_wheels(wheels: dict[str, Path]) -> None:
-    library, service = (set(zipfile.ZipFile(wheels[name]).namelist()) for name in ("cliffwatch", "cliffwatch_service"))
-    suites = {f"cliffwatch/catalogue/{path.relative_to(ROOT)}" for path in ROOT.glob("suites/**/*") if path.is_file()}
-    steps = {f"cliffwatch_service/migrations/versions/{path.name}" for path in ROOT.glob("db/migrations/versions/*.py")}
+    library, service = (
+        set(zipfile.ZipFile(wheels[name]).namelist()) for name in ("cliffwatch", "cliffwatch_service")
+    )
+    suites = {
+        f"cliffwatch/catalogue/{path.relative_to(ROOT)}"
+        for path in ROOT.glob("suites/**/*")
+        if path.is_file()
+    }
+    steps = {
+        f"cliffwatch_service/migrations/versions/{path.name}"
+        for path in ROOT.glob("db/migrations/versions/*.py")
+    }
 
     assert suites
     assert steps
@@ -81,7 +90,16 @@ def test_the_command_of_the_wheels_works_without_a_checkout(installed: Path) -> 
     assert "local-storage" in cliffwatch(installed, "suites")
     (installed / "token").write_text("cw_0123456789\n")
     (installed / "token").chmod(0o600)
-    install = ["host", "install", "--url", "https://bench.example.org", "--platform", "amd-rome", "--mode", "icount"]
+    install = [
+        "host",
+        "install",
+        "--url",
+        "https://bench.example.org",
+        "--platform",
+        "amd-rome",
+        "--mode",
+        "icount",
+    ]
     install += ["--name", "rome-1", "--token-file", "token", "--program", "/opt/cliffwatch/bin/cliffwatch"]
     assert "ProtectSystem=strict" in cliffwatch(installed, *install, "--root", ".", "--dry-run")
     assert "--port" in cliffwatch(installed, "serve", "--help")

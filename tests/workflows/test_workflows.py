@@ -79,9 +79,13 @@ def test_no_workflow_runs_a_strangers_code_with_our_rights() -> None:
     """What runs after another workflow has rights: it checks nothing out but Cliffwatch at its own commit."""
     for path in (*WORKFLOWS, *EXAMPLES):
         assert "pull_request_target" not in read(path)["on"], path.name
-    assert [path.name for path in (*WORKFLOWS, *EXAMPLES) if "workflow_run" in read(path)["on"]] == ["publish.yml"] * 2
+    assert [path.name for path in (*WORKFLOWS, *EXAMPLES) if "workflow_run" in read(path)["on"]] == [
+        "publish.yml"
+    ] * 2
     fetched = [
-        step["with"] for path, step in steps() if path.name == "publish.yml" and "checkout" in step.get("uses", "")
+        step["with"]
+        for path, step in steps()
+        if path.name == "publish.yml" and "checkout" in step.get("uses", "")
     ]
     assert [(each["repository"], each["ref"]) for each in fetched] == [
         ("${{ job.workflow_repository }}", "${{ job.workflow_sha }}")
@@ -97,9 +101,20 @@ def test_what_builds_a_forks_code_can_do_nothing_but_read() -> None:
 
 
 def test_a_kernel_tree_calls_it_in_five_lines() -> None:
-    lines = [line for line in (ROOT / "examples/github/kernel-tree.yml").read_text().splitlines() if line[:1] != "#"]
+    lines = [
+        line
+        for line in (ROOT / "examples/github/kernel-tree.yml").read_text().splitlines()
+        if line[:1] != "#"
+    ]
 
-    assert [line.split(":")[0].strip() for line in lines] == ["name", "on", "permissions", "jobs", "benchmark", "uses"]
+    assert [line.split(":")[0].strip() for line in lines] == [
+        "name",
+        "on",
+        "permissions",
+        "jobs",
+        "benchmark",
+        "uses",
+    ]
     assert set(read(ROOT / "examples/github/kernel-tree.yml")["on"]) == {"push", "pull_request"}
 
 
@@ -119,7 +134,11 @@ def test_the_examples_policy_is_one() -> None:
 
 
 def test_no_secret_is_named_but_the_uploads_of_what_runs_nobodys_code() -> None:
-    named = {(path.name, secret) for path in WORKFLOWS for secret in re.findall(r"secrets\.([\w-]+)", path.read_text())}
+    named = {
+        (path.name, secret)
+        for path in WORKFLOWS
+        for secret in re.findall(r"secrets\.([\w-]+)", path.read_text())
+    }
 
     assert named == {("publish.yml", "service-token")}
     assert all("secrets: inherit" not in path.read_text() for path in (*WORKFLOWS, *EXAMPLES))
@@ -142,10 +161,16 @@ def test_actions_are_pinned_by_commit() -> None:
 
 def test_dependabot_knows_where_dependencies_are() -> None:
     updates = read(ROOT / ".github/dependabot.yml")["updates"]
-    folders = {each["package-ecosystem"]: each.get("directories", [each.get("directory")]) for each in updates}
+    folders = {
+        each["package-ecosystem"]: each.get("directories", [each.get("directory")]) for each in updates
+    }
 
-    assert {f"/{path.parent.relative_to(ROOT)}" for path in ROOT.glob("images/*/Dockerfile")} == set(folders["docker"])
-    listed = subprocess.run(["git", "ls-files", "*package.json"], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert {f"/{path.parent.relative_to(ROOT)}" for path in ROOT.glob("images/*/Dockerfile")} == set(
+        folders["docker"]
+    )
+    listed = subprocess.run(
+        ["git", "ls-files", "*package.json"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
     assert {f"/{Path(line).parent}" for line in listed.stdout.splitlines()} == set(folders["npm"])
     assert {"github-actions", "pip"} <= set(folders)
 
@@ -157,7 +182,9 @@ def test_no_command_is_made_of_what_somebody_else_wrote() -> None:
 
 
 def test_every_image_that_is_named_is_one_of_ours() -> None:
-    named = {name for path in WORKFLOWS for name in re.findall(r"images/([\w-]+)/Dockerfile", path.read_text())}
+    named = {
+        name for path in WORKFLOWS for name in re.findall(r"images/([\w-]+)/Dockerfile", path.read_text())
+    }
     named |= {job["with"]["name"] for _, _, job in jobs() if job.get("uses", "").endswith("/image.yml")}
     there = {path.parent.name for path in ROOT.glob("images/*/Dockerfile")}
 
@@ -193,6 +220,8 @@ def test_actionlint_finds_nothing() -> None:
 
 def test_zizmor_finds_nothing() -> None:
     argv = [program("zizmor"), "--offline", "--no-progress", "--config", ".github/zizmor.yml", ".github"]
-    ended = subprocess.run([*argv, *map(str, EXAMPLES)], cwd=ROOT, capture_output=True, text=True, check=False)
+    ended = subprocess.run(
+        [*argv, *map(str, EXAMPLES)], cwd=ROOT, capture_output=True, text=True, check=False
+    )
 
     assert ended.returncode == 0, ended.stdout

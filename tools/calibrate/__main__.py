@@ -22,7 +22,18 @@ import numpy as np
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 
-from calibrate import apart, cliffs, families, history, intervals, neighbours, odd_families, real, sizes, watching  # noqa: E402
+from calibrate import (  # noqa: E402
+    apart,
+    cliffs,
+    families,
+    history,
+    intervals,
+    neighbours,
+    odd_families,
+    real,
+    sizes,
+    watching,
+)
 from calibrate.figures import Figure  # noqa: E402
 from calibrate.nights import groups, read_nights  # noqa: E402
 from calibrate.page import page, watching_page  # noqa: E402
@@ -34,14 +45,18 @@ _APART = 10_000_000
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--quick", action="store_true")
     parser.add_argument(
         "--part", type=int, default=1, metavar="N", help="one draw in N, for a first look at a new method"
     )
     parser.add_argument("--watching", action="store_true", help="steps of histories alone")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0])
-    parser.add_argument("--nights", type=Path, default=ROOT.parent / "shared" / "data" / "sandmark-navajo-aa.csv.gz")
+    parser.add_argument(
+        "--nights", type=Path, default=ROOT.parent / "shared" / "data" / "sandmark-navajo-aa.csv.gz"
+    )
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     make = _watching if options.watching else _figures
@@ -56,16 +71,21 @@ def main() -> int:
                 figures.append(figure)
                 mark = {True: "met", False: "MISSED", None: ""}[figure.met]
                 print(
-                    f"{figure.bar:>10}  {mark:<6}  {figure.measured:<28}  {figure.what} ({figure.method})", flush=True
+                    f"{figure.bar:>10}  {mark:<6}  {figure.measured:<28}  {figure.what} ({figure.method})",
+                    flush=True,
                 )
             if not options.quick:
                 minutes = (time.monotonic() - began) / 60
                 done = {each: figures for each, figures in runs.items() if figures}
-                out.write_text(write(done, minutes=minutes, nights=options.nights.exists(), part=options.part))
+                out.write_text(
+                    write(done, minutes=minutes, nights=options.nights.exists(), part=options.part)
+                )
     return 0
 
 
-def _figures(pool: ProcessPoolExecutor, nights: Path, seed: int, *, scale: int, once: bool) -> Iterator[Figure]:
+def _figures(
+    pool: ProcessPoolExecutor, nights: Path, seed: int, *, scale: int, once: bool
+) -> Iterator[Figure]:
     """All figures of one seed, from one draw in `scale`; those that no seed enters, or that are neighbours', are made once."""
     repeats = 4000 // scale
 
@@ -102,7 +122,9 @@ def _figures(pool: ProcessPoolExecutor, nights: Path, seed: int, *, scale: int, 
         yield from neighbours.benchstat_figures(100)
 
 
-def _watching(pool: ProcessPoolExecutor, nights: Path, seed: int, *, scale: int, once: bool) -> Iterator[Figure]:
+def _watching(
+    pool: ProcessPoolExecutor, nights: Path, seed: int, *, scale: int, once: bool
+) -> Iterator[Figure]:
     """What watching raises: made-up histories of every seed, and what no seed enters once."""
     first = seed * _APART
     yield from watching.watching_figures(range(first, first + max(2, 100 // scale)), pool, neighbours=once)
@@ -119,7 +141,9 @@ def _watching(pool: ProcessPoolExecutor, nights: Path, seed: int, *, scale: int,
 def _on_nights(pool: ProcessPoolExecutor, path: Path, scale: int) -> Iterator[Figure]:
     series = read_nights(path)
     long = {
-        host: np.log(np.stack([nights[:_LEAST_NIGHTS] for nights in of_host.values() if len(nights) >= _LEAST_NIGHTS]))
+        host: np.log(
+            np.stack([nights[:_LEAST_NIGHTS] for nights in of_host.values() if len(nights) >= _LEAST_NIGHTS])
+        )
         for host, of_host in groups(series).items()
         if sum(len(nights) >= _LEAST_NIGHTS for nights in of_host.values()) > 1
     }

@@ -52,7 +52,9 @@ def _ramp(generator: np.random.Generator, places: Values, rows: int) -> Values:
 
 def _step(generator: np.random.Generator, places: Values, rows: int) -> Values:
     """One step at any boot."""
-    return np.asarray(generator.normal(size=(rows, 1)) * (places >= generator.integers(1, len(places), (rows, 1))))
+    return np.asarray(
+        generator.normal(size=(rows, 1)) * (places >= generator.integers(1, len(places), (rows, 1)))
+    )
 
 
 def _regimes(generator: np.random.Generator, places: Values, rows: int) -> Values:
@@ -164,7 +166,11 @@ def _outcome(seed: int, shape: str) -> _Outcome:
     base, head = logs[:, :BOOTS], logs[:, BOOTS:]
     rows = generator.choice(ROWS, len(PLANTED), replace=False)
     head[rows] += np.log1p(np.array(PLANTED))[:, None]
-    found, by_noise, by_ranks = changed(base, head), _noise_alone(base, head), two_samples(base, head).p() <= 0.05
+    found, by_noise, by_ranks = (
+        changed(base, head),
+        _noise_alone(base, head),
+        two_samples(base, head).p() <= 0.05,
+    )
     others = np.setdiff1d(np.arange(ROWS), rows).tolist()
     return _Outcome(
         ours=any(found[row] for row in others),

@@ -93,7 +93,9 @@ SHAPES = (
 )
 
 
-def curve(seed: tuple[int, ...], shape: int, noise: float, booted: bool) -> tuple[Values, Values, Values | None, Edges]:
+def curve(
+    seed: tuple[int, ...], shape: int, noise: float, booted: bool
+) -> tuple[Values, Values, Values | None, Edges]:
     """Parameters, costs, standard errors and the truth of a sweep of 9 to 12 points, each parameter 1.3 to 3 times the one before."""
     generator = np.random.default_rng(seed)
     points = int(generator.integers(9, 13))
@@ -131,7 +133,9 @@ def cliff_figures(seeds: range, pool: ProcessPoolExecutor) -> Iterator[Figure]:
                 one = partial(_outcome, shape=number, noise=noise, booted="boots" in boots)
                 counts.append(Counter(pool.map(one, seeds, chunksize=max(1, len(seeds) // 40))))
             what = f"{shape.name}, {boots}, noise of 1, 2, 5 %"
-            yield _placed(what, counts, len(seeds), least) if shape.broken else _false(what, counts, len(seeds))
+            yield (
+                _placed(what, counts, len(seeds), least) if shape.broken else _false(what, counts, len(seeds))
+            )
 
 
 def _false(what: str, counts: list[Counter[str]], curves: int) -> Figure:

@@ -24,7 +24,9 @@ PLANS = {"careful, 21 then 30 boots": CAREFUL, "staged, 10 then 42 boots": ADAPT
 Draw = tuple[Values, Values]
 
 
-def staged_family(generator: np.random.Generator, kind: Kind, shifts: Values, stages: Stages) -> list[Decision]:
+def staged_family(
+    generator: np.random.Generator, kind: Kind, shifts: Values, stages: Stages
+) -> list[Decision]:
     """Decisions on a family whose metrics are shifted by `shifts`, logs; confirming boots are drawn anew."""
     moved = shifts[:, None]
     first = (
@@ -79,7 +81,9 @@ def staged_figures(seeds: range, pool: ProcessPoolExecutor) -> Iterator[Figure]:
             )
         for size, wanted in ((0.03, 0.95), (0.05, 0.995)):
             for kind in KINDS:
-                detected = counted(partial(_one, kind=kind, stages=stages, size=size), seeds[: families // 2], pool)
+                detected = counted(
+                    partial(_one, kind=kind, stages=stages, size=size), seeds[: families // 2], pool
+                )
                 yield Figure(
                     bar="B2",
                     what=f"{name}, {kind}: one shift of {size:.0%} detected",
@@ -152,7 +156,10 @@ def _spent(seed: int, stages: Stages) -> Spent:
 def _fixed(seed: int, boots: int) -> Spent:
     generator = np.random.default_rng(seed)
     shifts = _mixed_shifts(generator)
-    base, head = family(generator, "mixed", METRICS, boots, SPREAD), family(generator, "mixed", METRICS, boots, SPREAD)
+    base, head = (
+        family(generator, "mixed", METRICS, boots, SPREAD),
+        family(generator, "mixed", METRICS, boots, SPREAD),
+    )
     flags = np.array(holm(two_samples(base, head + shifts[:, None]).p())) <= 0.01
     large = np.abs(shifts) >= np.log1p(0.03) - 1e-9
     return Spent(boots * METRICS, int(flags[large].sum()), int(large.sum()))

@@ -38,13 +38,17 @@ class History:
     steps: tuple[tuple[int, float], ...]
 
 
-def made_up(generator: np.random.Generator, kind: HistoryKind, steps: int, *, between: bool = False) -> History:
+def made_up(
+    generator: np.random.Generator, kind: HistoryKind, steps: int, *, between: bool = False
+) -> History:
     """A history of a kind with so many steps, at least twenty points apart and at least forty from its ends; their sizes are any
     `between` the smallest and the largest, else one of the five.
     """
     points = POINTS
     places = generator.choice(np.arange(2, points // 20 - 2), size=steps, replace=False) * 20
-    made = tuple((int(index), float(_size(generator, between) * generator.choice([-1, 1]))) for index in sorted(places))
+    made = tuple(
+        (int(index), float(_size(generator, between) * generator.choice([-1, 1]))) for index in sorted(places)
+    )
     level = np.zeros(points)
     for index, size in made:
         level[index:] += np.log1p(size)
@@ -52,7 +56,9 @@ def made_up(generator: np.random.Generator, kind: HistoryKind, steps: int, *, be
 
 
 def _size(generator: np.random.Generator, between: bool) -> float:
-    return float(generator.uniform(STEP_SIZES[0], STEP_SIZES[-1]) if between else generator.choice(STEP_SIZES))
+    return float(
+        generator.uniform(STEP_SIZES[0], STEP_SIZES[-1]) if between else generator.choice(STEP_SIZES)
+    )
 
 
 def noise_over_time(generator: np.random.Generator, kind: HistoryKind, points: int) -> Values:

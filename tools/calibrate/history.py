@@ -30,7 +30,9 @@ class Report:
 def watched(logs: Values) -> list[Report]:
     watch = Watch()
     return [
-        Report(step.index, when, step.size) for when, value in enumerate(logs) for step in watch.append(float(value))
+        Report(step.index, when, step.size)
+        for when, value in enumerate(logs)
+        for step in watch.append(float(value))
     ]
 
 
@@ -68,7 +70,12 @@ def scored(reports: Sequence[tuple[Sequence[tuple[int, float]], Sequence[Report]
             made[abs(size)] += 1
         for each in reported:
             hit = next(
-                (step for step in open_steps if abs(step[0] - each.index) <= NEAR and step[1] * each.size > 0), None
+                (
+                    step
+                    for step in open_steps
+                    if abs(step[0] - each.index) <= NEAR and step[1] * each.size > 0
+                ),
+                None,
             )
             if hit is None:
                 false += 1

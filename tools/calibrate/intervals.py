@@ -40,7 +40,9 @@ def coverage(repeats: int, seed: int = 0) -> Iterator[Figure]:
                 method="ours",
                 measured=" ".join(f"{100 * value:.1f}" for value in covered) + " %",
                 wanted=f"{100 * low:g} to {100 * high:g} %",
-                met=all(low <= value <= high + 2 * math.sqrt(high * (1 - high) / repeats) for value in covered),
+                met=all(
+                    low <= value <= high + 2 * math.sqrt(high * (1 - high) / repeats) for value in covered
+                ),
             )
 
 
@@ -171,7 +173,9 @@ def _boots_for_power(shape: Shape, shift: float, alpha: float, repeats: int) -> 
 def modes(repeats: int, seed: int = 0) -> Iterator[Figure]:
     reported = sum(modes is not None for modes in two_modes(*_draw("gauss", repeats, 21, 99, seed)))
     generator = np.random.default_rng((_SEED, 98, seed))
-    arms = generator.normal(0, 0.002, size=(2, repeats, 21)) + 0.05 * (generator.random((2, repeats, 21)) < 0.3)
+    arms = generator.normal(0, 0.002, size=(2, repeats, 21)) + 0.05 * (
+        generator.random((2, repeats, 21)) < 0.3
+    )
     far = sum(modes is not None for modes in two_modes(*arms))
     yield Figure(
         bar="modes",

@@ -31,7 +31,10 @@ def benchstat_figures(families: int) -> Iterator[Figure]:
         flagged = 0
         for seed in range(families):
             generator = np.random.default_rng(seed)
-            base, head = family(generator, kind, METRICS, 21, SPREAD), family(generator, kind, METRICS, 21, SPREAD)
+            base, head = (
+                family(generator, kind, METRICS, 21, SPREAD),
+                family(generator, kind, METRICS, 21, SPREAD),
+            )
             flagged += _benchstat_flags(benchstat, base, head)
         yield Figure(
             bar="B1",

@@ -104,7 +104,9 @@ ODD = (
 )
 
 
-def decided_staged(generator: np.random.Generator, draw: Draw, moved: Values, stages: Stages) -> list[Decision]:
+def decided_staged(
+    generator: np.random.Generator, draw: Draw, moved: Values, stages: Stages
+) -> list[Decision]:
     """`moved` are the shifts of the metrics, logs; confirming boots are drawn anew."""
     boots = stages.looks[-1].boots
     first, fresh = draw(generator, stages.screen, stages.screen), draw(generator, boots, boots)

@@ -46,7 +46,9 @@ the figures of comparisons.
 """
 
 
-def watching_page(runs: Mapping[int, Sequence[Figure]], *, minutes: float, nights: bool, part: int = 1) -> str:
+def watching_page(
+    runs: Mapping[int, Sequence[Figure]], *, minutes: float, nights: bool, part: int = 1
+) -> str:
     """As `page`, of the figures of watching alone; of today and of the commit that is checked out."""
     commit = subprocess.run(
         ["git", "rev-parse", "--short", "HEAD"], check=True, capture_output=True, text=True
@@ -66,7 +68,9 @@ def page(runs: Mapping[int, Sequence[Figure]], *, minutes: float, nights: bool, 
     """`runs` are the figures of each seed; a row has all of them, and is met where every seed meets it."""
     seeds = ", ".join(map(str, runs))
     lines = [
-        _HEAD.format(version=METHOD_VERSION, minutes=minutes, seeds=seeds, nights=_NIGHTS if nights else _NO_NIGHTS)
+        _HEAD.format(
+            version=METHOD_VERSION, minutes=minutes, seeds=seeds, nights=_NIGHTS if nights else _NO_NIGHTS
+        )
     ]
     if part > 1:
         lines += [
@@ -79,7 +83,10 @@ def page(runs: Mapping[int, Sequence[Figure]], *, minutes: float, nights: bool, 
 def _tables(rows: Sequence[Figure]) -> list[str]:
     judged = [row for row in rows if row.met is not None]
     missed = [row for row in judged if not row.met]
-    lines = [f"Of {len(judged)} figures with a bar, {len(judged) - len(missed)} meet it, {len(missed)} miss it.", ""]
+    lines = [
+        f"Of {len(judged)} figures with a bar, {len(judged) - len(missed)} meet it, {len(missed)} miss it.",
+        "",
+    ]
     for bar in dict.fromkeys(row.bar for row in rows):
         lines += [f"## {bar}", "", "| what | method | measured | wanted | |", "|---|---|---|---|---|"]
         for row in rows:

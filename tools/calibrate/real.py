@@ -35,10 +35,14 @@ def _dealt(nights: Values, seed: int, size: float) -> tuple[Values, Values]:
 def _outcomes(seed: int, nights: Values, size: float) -> dict[str, tuple[bool, bool]]:
     """By each method: whether an unshifted metric is published, and whether the shifted one is."""
     base, head = _dealt(nights, seed, size)
-    fixed = decide_fixed([boot_values(*row) for row in zip(base, head, strict=True)], margin=MARGIN, alpha=0.01)
+    fixed = decide_fixed(
+        [boot_values(*row) for row in zip(base, head, strict=True)], margin=MARGIN, alpha=0.01
+    )
     cut = STAGES.screen
     rows = [
-        Staged(screened=boot_values(ours[:cut], theirs[:cut]), confirming=boot_values(ours[cut:], theirs[cut:]))
+        Staged(
+            screened=boot_values(ours[:cut], theirs[:cut]), confirming=boot_values(ours[cut:], theirs[cut:])
+        )
         for ours, theirs in zip(base, head, strict=True)
     ]
     staged = decide_staged(rows, STAGES, margin=MARGIN)
@@ -48,7 +52,8 @@ def _outcomes(seed: int, nights: Values, size: float) -> dict[str, tuple[bool, b
         "rank test at 5 %, as benchstat": two_samples(base, head).p() <= 0.05,
     }
     return {
-        name: (bool(flags[1:].any() or (size == 0 and flags[0])), bool(flags[0])) for name, flags in flagged.items()
+        name: (bool(flags[1:].any() or (size == 0 and flags[0])), bool(flags[0]))
+        for name, flags in flagged.items()
     }
 
 
@@ -56,7 +61,9 @@ def real_figures(hosts: dict[str, Values], repeats: int, pool: ProcessPoolExecut
     """`hosts` holds logs of nights, (benchmarks, nights), by host period."""
     for host, nights in hosts.items():
         for size, wanted in ((0.0, None), (0.02, 0.90), (0.03, 0.95)):
-            outcomes = list(pool.map(partial(_outcomes, nights=nights, size=size), range(repeats), chunksize=20))
+            outcomes = list(
+                pool.map(partial(_outcomes, nights=nights, size=size), range(repeats), chunksize=20)
+            )
             for name in outcomes[0]:
                 wrong, detected = (sum(each[name][part] for each in outcomes) for part in (0, 1))
                 ours = name.startswith("ours")

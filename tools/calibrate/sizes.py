@@ -30,14 +30,19 @@ def _first(seed: int, kind: Kind, plan: str, rows: int, shift: float) -> tuple[D
     moved = np.where(np.arange(rows) == 0, shift, 0.0)
 
     def arms(boots: int) -> list[tuple[np.ndarray, np.ndarray]]:
-        base, head = family(generator, kind, rows, boots, SPREAD), family(generator, kind, rows, boots, SPREAD)
+        base, head = (
+            family(generator, kind, rows, boots, SPREAD),
+            family(generator, kind, rows, boots, SPREAD),
+        )
         return [(ours, theirs + by) for ours, theirs, by in zip(base, head, moved, strict=True)]
 
     if plan == FIXED:
         return decide_fixed([boot_values(*row) for row in arms(_BOOTS)], margin=MARGIN, alpha=_ALPHA)[0], 0
     stages = PLANS[plan]
     both = zip(arms(stages.screen), arms(stages.looks[-1].boots), strict=True)
-    rows_of_plan = [Staged(screened=boot_values(*first), confirming=boot_values(*fresh)) for first, fresh in both]
+    rows_of_plan = [
+        Staged(screened=boot_values(*first), confirming=boot_values(*fresh)) for first, fresh in both
+    ]
     decisions = decide_staged(rows_of_plan, stages, margin=MARGIN)
     return decisions[0], sum(decision.direction != 0 for decision in decisions)
 
@@ -60,7 +65,9 @@ def detectable_figures(seeds: range, pool: ProcessPoolExecutor) -> Iterator[Figu
                 typical = pool.map(partial(_candidates, kind="independent", plan=plan, rows=rows), range(40))
                 shift = detectable_staged(SPREAD, PLANS[plan], round(np.mean(list(typical))) + 1)
             assert shift is not None
-            detected = counted(partial(_detected, kind="independent", plan=plan, rows=rows, shift=shift), seeds, pool)
+            detected = counted(
+                partial(_detected, kind="independent", plan=plan, rows=rows, shift=shift), seeds, pool
+            )
             yield Figure(
                 bar="detectable",
                 what=f"{plan}, {rows} rows: the detectable change of {math.expm1(shift):.2%} detected",

@@ -114,7 +114,9 @@ def tally(watched: Sequence[Watched], right_where: Right = in_range) -> Tally:
         for raised in each.raised:
             if not raised.confirmed:
                 continue
-            hit = next((made for made in left if right_where(raised, made) and made[1] * raised.step.size > 0), None)
+            hit = next(
+                (made for made in left if right_where(raised, made) and made[1] * raised.step.size > 0), None
+            )
             if hit is None:
                 wrong += 1
                 continue
@@ -146,7 +148,9 @@ def watching_figures(draws: range, pool: ProcessPoolExecutor, *, neighbours: boo
         return [
             each
             for kind in kinds
-            for each in pool.map(partial(watched_history, kind=kind, steps=steps, between=between), draws, chunksize=2)
+            for each in pool.map(
+                partial(watched_history, kind=kind, steps=steps, between=between), draws, chunksize=2
+            )
         ]
 
     quiet = {kind: of([kind], 0) for kind in HISTORY_KINDS}
@@ -174,7 +178,10 @@ def _quiet_figures(quiet: dict[HistoryKind, list[Watched]]) -> Iterator[Figure]:
     mean = float(np.mean(list(rates.values())))
     points = POINTS * sum(map(len, quiet.values()))
     yield _figure(
-        f"{points:,} points without a step, eight kinds: candidates in 1000", f"{mean:.2f}", "at most 2.5", mean <= 2.5
+        f"{points:,} points without a step, eight kinds: candidates in 1000",
+        f"{mean:.2f}",
+        "at most 2.5",
+        mean <= 2.5,
     )
     for kind, rate in rates.items():
         yield _figure(f"without a step, {kind}: candidates in 1000 points", f"{rate:.2f}", "reported", None)

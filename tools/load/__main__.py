@@ -36,7 +36,9 @@ def percentile(values: list[float], share: float) -> float:
 
 def report(name: str, milliseconds: list[float], extra: str = "") -> None:
     middle, high = statistics.median(milliseconds), percentile(milliseconds, 0.95)
-    print(f"{name:64} median {middle:8.1f} ms   p95 {high:8.1f} ms   n {len(milliseconds)} {extra}", flush=True)
+    print(
+        f"{name:64} median {middle:8.1f} ms   p95 {high:8.1f} ms   n {len(milliseconds)} {extra}", flush=True
+    )
 
 
 def timed(work: Callable[[], Any]) -> float:
@@ -88,7 +90,9 @@ def watched_series(samples: int) -> list[str]:
 def ingest(service: Served, samples: int, seconds: float) -> None:
     """Two hosts upload whole runs of 42 boots of 3,000 values as fast as they are taken, while one client reads."""
     chosen = filling.cases()
-    bodies = [_packed(filling.boot_upload(chosen, number, number)) for number in range(1, 2 * filling.BOOTS + 1)]
+    bodies = [
+        _packed(filling.boot_upload(chosen, number, number)) for number in range(1, 2 * filling.BOOTS + 1)
+    ]
     stop = threading.Event()
     answered: list[float] = []
     read: list[float] = []
@@ -149,7 +153,9 @@ def _put(http: httpx2.Client, path: str, body: bytes) -> None:
 def upload(service: Served) -> None:
     """One boot at a time, nothing else going on."""
     chosen = filling.cases()
-    bodies = [_packed(filling.boot_upload(chosen, number, number)) for number in range(1, 2 * filling.BOOTS + 1)]
+    bodies = [
+        _packed(filling.boot_upload(chosen, number, number)) for number in range(1, 2 * filling.BOOTS + 1)
+    ]
     spent = []
     with service.http() as http:
         runs = filling.runs_to_send(filling.TARGETS[0], "amd-rome-alone", chosen, int(time.time()) * 1000)
@@ -160,7 +166,8 @@ def upload(service: Served) -> None:
                 _packed({"host": "amd-rome-alone", "record": {**record, "status": "running"}, "job": None}),
             )
             spent += [
-                timed_put(http, f"/api/v1/runs/{digest}/boots/{number}", body) for number, body in enumerate(bodies, 1)
+                timed_put(http, f"/api/v1/runs/{digest}/boots/{number}", body)
+                for number, body in enumerate(bodies, 1)
             ]
     report("one uploaded boot of 3,000 values", spent)
 
@@ -172,12 +179,18 @@ def timed_put(http: httpx2.Client, path: str, body: bytes) -> float:
 def verdicts(service: Served, turns: int = 12) -> None:
     """From the last boot's answer to the stored comparison."""
     chosen = filling.cases()
-    bodies = [_packed(filling.boot_upload(chosen, number, number)) for number in range(1, 2 * filling.BOOTS + 1)]
+    bodies = [
+        _packed(filling.boot_upload(chosen, number, number)) for number in range(1, 2 * filling.BOOTS + 1)
+    ]
     waited = []
     with service.http() as http:
         runs = filling.runs_to_send(filling.TARGETS[0], "amd-rome-verdict", chosen, int(time.time()) * 1000)
         for digest, record in (next(runs) for _ in range(turns)):
-            _put(http, f"/api/v1/runs/{digest}", _packed({"host": "amd-rome-verdict", "record": record, "job": None}))
+            _put(
+                http,
+                f"/api/v1/runs/{digest}",
+                _packed({"host": "amd-rome-verdict", "record": record, "job": None}),
+            )
             for number, body in enumerate(bodies, 1):
                 _put(http, f"/api/v1/runs/{digest}/boots/{number}", body)
             began = time.perf_counter()
@@ -204,7 +217,9 @@ def sizes(service: Served) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--samples", type=int, default=100_000_000)
     parser.add_argument("--seconds", type=float, default=300, help="of ingest")
     parser.add_argument("--keep", type=Path, help="where the filled database stays")

@@ -15,7 +15,12 @@ from cliffwatch.samples import CaseKey
 from cliffwatch_service.ingest.boot_document import pack, packed
 from cliffwatch_service.store.series import SeriesFacts, keep_columns, keep_series
 
-TARGETS = (("amd-rome", "walltime"), ("intel-skylake", "walltime"), ("amd-rome", "icount"), ("intel-skylake", "icount"))
+TARGETS = (
+    ("amd-rome", "walltime"),
+    ("intel-skylake", "walltime"),
+    ("amd-rome", "icount"),
+    ("intel-skylake", "icount"),
+)
 SERIES = 3000
 BOOTS = 21
 REVISIONS = 5000
@@ -23,7 +28,11 @@ TREE, BRANCH = "https://git.example.org/load.git", "master"
 READINGS = 3
 """Readings that each sample has under it."""
 
-BENCHMARKS = ("local-storage-cache-seq-get", "local-storage-cache-int-get", "local-storage-cache-hashmap-control")
+BENCHMARKS = (
+    "local-storage-cache-seq-get",
+    "local-storage-cache-int-get",
+    "local-storage-cache-hashmap-control",
+)
 PER_SAMPLE = 2 * BOOTS * len(TARGETS)
 
 
@@ -32,7 +41,9 @@ def commit_of(number: int) -> str:
 
 
 def cases() -> list[CaseKey]:
-    return [CaseKey("local-storage", BENCHMARKS[index % 3], (("nr_maps", str(index)),)) for index in range(SERIES)]
+    return [
+        CaseKey("local-storage", BENCHMARKS[index % 3], (("nr_maps", str(index)),)) for index in range(SERIES)
+    ]
 
 
 def watched_series(samples: int) -> int:
@@ -76,7 +87,9 @@ def _revisions(connection: psycopg.Connection[Any]) -> None:
     )
 
 
-def _target(connection: psycopg.Connection[Any], target: tuple[str, str], watched: int, full: int, token: int) -> None:
+def _target(
+    connection: psycopg.Connection[Any], target: tuple[str, str], watched: int, full: int, token: int
+) -> None:
     platform = target[0]
     connection.execute("INSERT INTO platform (name) VALUES (%s) ON CONFLICT DO NOTHING", [platform])
     connection.execute(
@@ -96,7 +109,9 @@ def _target(connection: psycopg.Connection[Any], target: tuple[str, str], watche
     whole = list(range(REVISIONS - 1, 0, -step))[:full]
     for chosen, heads in ((ordered[:watched], list(range(1, REVISIONS))), (ordered, whole)):
         columns = keep_columns(
-            connection, digest_of(["columns", [row.digest for row in rows[: len(chosen)]]]), every[: len(chosen)]
+            connection,
+            digest_of(["columns", [row.digest for row in rows[: len(chosen)]]]),
+            every[: len(chosen)],
         )
         _runs(connection, target, chosen, columns, heads, token)
 
@@ -171,7 +186,12 @@ def _runs(
 def record_of(target: tuple[str, str], chosen: list[CaseKey], head: int) -> dict[str, Any]:
     """run.json of a run of head against its parent."""
     planned = [
-        {"suite": case.suite, "benchmark": case.benchmark, "params": dict(case.params), "argv": [case.benchmark]}
+        {
+            "suite": case.suite,
+            "benchmark": case.benchmark,
+            "params": dict(case.params),
+            "argv": [case.benchmark],
+        }
         for case in chosen
     ]
     boots = [
@@ -223,7 +243,13 @@ def boot_upload(chosen: list[CaseKey], number: int, seed: int) -> dict[str, Any]
         for case, row in zip(chosen, drawn, strict=True)
     ]
     outcomes = [
-        {"suite": case.suite, "benchmark": case.benchmark, "params": dict(case.params), "status": "ok", "reason": ""}
+        {
+            "suite": case.suite,
+            "benchmark": case.benchmark,
+            "params": dict(case.params),
+            "status": "ok",
+            "reason": "",
+        }
         for case in chosen
     ]
     about = {
@@ -235,7 +261,13 @@ def boot_upload(chosen: list[CaseKey], number: int, seed: int) -> dict[str, Any]
         "ended": "2026-11-21T10:10:00Z",
         "status": "complete",
     }
-    return {"boot": about, "environment": {"kernel": "6.12"}, "samples": samples, "outcomes": outcomes, "problems": []}
+    return {
+        "boot": about,
+        "environment": {"kernel": "6.12"},
+        "samples": samples,
+        "outcomes": outcomes,
+        "problems": [],
+    }
 
 
 def document_of(target: tuple[str, str], chosen: list[CaseKey]) -> bytes:

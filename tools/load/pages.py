@@ -63,7 +63,10 @@ def pages(
         print(f"compare page: {size / 1000:.0f} KB compressed, {len(answer.content) / 1000:,.0f} KB of HTML")
         report(
             "compare page, filtered",
-            [timed(lambda: get(page_path(*drawn.choice(last)) + f"&text={drawn.randrange(3000)}")) for _ in range(40)],
+            [
+                timed(lambda: get(page_path(*drawn.choice(last)) + f"&text={drawn.randrange(3000)}"))
+                for _ in range(40)
+            ],
         )
         report("home page", [timed(lambda: get("/")) for _ in range(_REPEATS)])
         report(
@@ -84,7 +87,9 @@ def _browser(service: Served, pairs: Sequence[tuple[str, str]], report: Callable
             page = chromium.new_context(viewport={"width": 1280, "height": 900}).new_page()
             page.goto(service.url + page_path(*pairs[turn % len(pairs)]))
             page.wait_for_function("performance.getEntriesByName('first-contentful-paint').length > 0")
-            paints.append(page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime"))
+            paints.append(
+                page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime")
+            )
             frames += page.evaluate(_SCROLL)
             page.context.close()
         chromium.close()

@@ -53,7 +53,9 @@ def served(data_dir: Path, *, token: str | None = None, **settings: str) -> Iter
     """Serves from `data_dir` until the end; makes a token unless one is given."""
     env = {**environment(data_dir), **settings}
     with (data_dir / "serve.log").open("a") as log:
-        process = subprocess.Popen([COMMAND, "serve", "--port", "0"], env=env, stderr=subprocess.PIPE, text=True)
+        process = subprocess.Popen(
+            [COMMAND, "serve", "--port", "0"], env=env, stderr=subprocess.PIPE, text=True
+        )
         assert process.stderr is not None
         try:
             url = address_said(process, log)
@@ -79,7 +81,11 @@ def address_said(process: "subprocess.Popen[str]", log: Any) -> str:
 def _token(env: dict[str, str]) -> str:
     name = f"load {os.getpid()}"
     made = subprocess.run(
-        [COMMAND, "token", "make", name, "--scope", "admin"], env=env, capture_output=True, text=True, check=True
+        [COMMAND, "token", "make", name, "--scope", "admin"],
+        env=env,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     return made.stdout.strip()
 

@@ -61,7 +61,9 @@ def main() -> int:
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("tree")
     parser.add_argument("--base", default="HEAD")
     parser.add_argument("--seed", type=int, default=int(time.time()))
@@ -96,7 +98,12 @@ def _checked(options: argparse.Namespace, history: History) -> int:
     named = () if options.code else CASES[:1] if options.two_sides else CASES
     cases = [word for case in named for word in ("--case", case)]
     suites = SUITES_OF_CODE if options.code else SUITES.partition(",")[0] if options.two_sides else SUITES
-    argv = [str(Path(sys.executable).parent / "cliffwatch"), "bisect", "--tree", str(options.out / "linux.git")]
+    argv = [
+        str(Path(sys.executable).parent / "cliffwatch"),
+        "bisect",
+        "--tree",
+        str(options.out / "linux.git"),
+    ]
     argv += ["--good", "base", "--bad", "planted", "--suite", suites, "--mode", "icount", *cases]
     argv += ["--cache", str(options.cache), "--out", str(options.out / "bisection")]
     began = time.monotonic()

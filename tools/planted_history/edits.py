@@ -8,7 +8,15 @@ from typing import Literal
 
 Kind = Literal["planted", "text", "driver", "header", "comment", "breaks", "fix", "reverted", "revert"]
 
-MEASURED = ("kernel/bpf/", "arch/x86/entry/", "kernel/trace/", "kernel/rcu/", "tools/", "scripts/", "include/linux/bpf")
+MEASURED = (
+    "kernel/bpf/",
+    "arch/x86/entry/",
+    "kernel/trace/",
+    "kernel/rcu/",
+    "tools/",
+    "scripts/",
+    "include/linux/bpf",
+)
 """What is on the measured paths, or builds and measures: no change of text goes there, comments do."""
 
 _BUILT = ("fs/proc/", "net/ipv4/", "net/core/", "mm/")
@@ -95,7 +103,10 @@ def drawn_edits(mix: Mix, files: Sequence[str], draw: random.Random) -> list[Edi
         ),
         *edits("text", mix.text, _BUILT),
         *edits("driver", mix.drivers - headers, ("drivers/",), 100),
-        *(_edit("header", pick(_DRIVER_HEADERS, ".h"), appended_macro(number), number) for number in range(headers)),
+        *(
+            _edit("header", pick(_DRIVER_HEADERS, ".h"), appended_macro(number), number)
+            for number in range(headers)
+        ),
         *(
             _edit("comment", pick(_COMMENTED, ".c", files), comment_on_top(number), number)
             for number in range(mix.comments)
@@ -106,8 +117,17 @@ def drawn_edits(mix: Mix, files: Sequence[str], draw: random.Random) -> list[Edi
 
 def _built_always(files: Sequence[str]) -> list[str]:
     """Files of which every kernel has the object: a break there breaks the build."""
-    known = ("mm/memory.c", "mm/mmap.c", "mm/slab_common.c", "lib/string.c", "lib/vsprintf.c", "kernel/fork.c")
-    return [path for path in files if path in known] or [path for path in files if path.endswith("kernel/bpf/core.c")]
+    known = (
+        "mm/memory.c",
+        "mm/mmap.c",
+        "mm/slab_common.c",
+        "lib/string.c",
+        "lib/vsprintf.c",
+        "kernel/fork.c",
+    )
+    return [path for path in files if path in known] or [
+        path for path in files if path.endswith("kernel/bpf/core.c")
+    ]
 
 
 def _edit(kind: Kind, path: str, change: Callable[[str], str], number: int) -> Edit:

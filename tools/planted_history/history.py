@@ -63,7 +63,9 @@ def make_two_sides(repository: Path, base: str, patches: Sequence[Path], seed: i
     """
     draw = random.Random(f"{seed} {base}")
     before, first, second = (_planted(path) for path in sorted(patches))
-    quiet = drawn_edits(Mix(text=2, drivers=1, comments=1, breaks=0, reverted=0), _files(repository, base), draw)
+    quiet = drawn_edits(
+        Mix(text=2, drivers=1, comments=1, breaks=0, reverted=0), _files(repository, base), draw
+    )
     draw.shuffle(quiet)
     sides = [first, *quiet[:2]], [second, *quiet[2:]]
     for side in sides:
@@ -72,7 +74,9 @@ def make_two_sides(repository: Path, base: str, patches: Sequence[Path], seed: i
     with tempfile.TemporaryDirectory(prefix="planted-history-") as folder:
         writer.write([before], range(0), Path(folder))
         fork = writer.tip
-        made = writer.write([*sides[0], *sides[1]], range(len(sides[0]), len(sides[0]) + len(sides[1])), Path(folder))
+        made = writer.write(
+            [*sides[0], *sides[1]], range(len(sides[0]), len(sides[0]) + len(sides[1])), Path(folder)
+        )
     return _finished(repository, History(base=fork, tip=writer.tip, seed=seed, made=tuple(made)))
 
 
@@ -94,7 +98,9 @@ def _finished(repository: Path, history: History) -> History:
 def _subject(path: Path) -> str:
     lines = path.read_text().splitlines()
     named = [
-        line.removeprefix("Subject:").replace("[PATCH]", "").strip() for line in lines if line.startswith("Subject:")
+        line.removeprefix("Subject:").replace("[PATCH]", "").strip()
+        for line in lines
+        if line.startswith("Subject:")
     ]
     return named[0] if named else path.stem
 
@@ -165,7 +171,9 @@ class _Writer:
         self.tip = main.tip
         return made
 
-    def _merged(self, order: Sequence[Edit], side: range, main: _Line, tips: Sequence[str], folder: Path) -> list[Made]:
+    def _merged(
+        self, order: Sequence[Edit], side: range, main: _Line, tips: Sequence[str], folder: Path
+    ) -> list[Made]:
         fork = tips[max(0, len(tips) - 1 - len(side))]
         branch = _Line(fork, folder / "side")
         self._git(["read-tree", fork], branch)
@@ -185,7 +193,13 @@ class _Writer:
             edit = taken_back(of, edit.kind, self._before[edit.path])
         self._apply(edit, line)
         line.tip = self._written(edit.subject, line, [line.tip])
-        return Made(line.tip, edit.kind, edit.subject, Path(edit.patch).name if edit.patch else "", inside_merge=inside)
+        return Made(
+            line.tip,
+            edit.kind,
+            edit.subject,
+            Path(edit.patch).name if edit.patch else "",
+            inside_merge=inside,
+        )
 
     def _apply(self, edit: Edit, line: _Line) -> None:
         if edit.patch:
@@ -198,7 +212,11 @@ class _Writer:
         self._git(["update-index", "--cacheinfo", f"100644,{blob},{edit.path}"], line)
 
     def _text(self, path: str, line: _Line) -> str:
-        shown = git(["cat-file", "blob", f":{path}"], git_dir=self._repository, env={"GIT_INDEX_FILE": str(line.index)})
+        shown = git(
+            ["cat-file", "blob", f":{path}"],
+            git_dir=self._repository,
+            env={"GIT_INDEX_FILE": str(line.index)},
+        )
         assert shown.ok, shown.output
         return shown.output
 

@@ -49,7 +49,9 @@ def percentile(values: Sequence[float], share: float) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--hosts", type=int, default=50)
     parser.add_argument("--pushes", type=int, default=1000)
@@ -90,7 +92,9 @@ def simulate(folder: Path, given: Any) -> list[str]:
             began, before = time.monotonic(), used(all_of_them)
             measure(folder, first, url, given, git_url, commits)
             waited = until_done(first)
-            report(all_of_them, used(all_of_them).since(before), time.monotonic() - began, waited, ratio, jobs)
+            report(
+                all_of_them, used(all_of_them).since(before), time.monotonic() - began, waited, ratio, jobs
+            )
         kinds(folder)
         wrong = wrong_results(first, day, folder / "spool")
         if given.pace:
@@ -141,7 +145,9 @@ def at_work(fleet: Fleet, service: Served) -> Iterator[None]:
         work.end()
 
 
-def measure(folder: Path, service: Served, url: str, given: Any, git_url: str, commits: Sequence[str]) -> None:
+def measure(
+    folder: Path, service: Served, url: str, given: Any, git_url: str, commits: Sequence[str]
+) -> None:
     """The day itself."""
     record, asked = Record(), Asked()
     client = TimedClient(url, service.token, record)
@@ -171,7 +177,9 @@ def until_done(service: Served) -> float:
     return time.monotonic() - began
 
 
-def report(services: Sequence[Served], spent: Used, seconds: float, waited: float, ratio: float, jobs: int) -> None:
+def report(
+    services: Sequence[Served], spent: Used, seconds: float, waited: float, ratio: float, jobs: int
+) -> None:
     print(f"the day took {seconds:.0f} s, of which {waited:.0f} s after its end")
     print(
         f"CPU: service {spent.answering:.0f} s, background tasks {spent.tasks:.0f} s, PostgreSQL {spent.postgresql:.0f} s;"
@@ -195,7 +203,9 @@ def waits(service: Served, ratio: float) -> None:
         " WHERE ended IS NOT NULL"
     )
     for target in sorted({(row[0], row[1]) for row in rows}):
-        queued, worked = ([row[column] * ratio / 60 for row in rows if (row[0], row[1]) == target] for column in (2, 3))
+        queued, worked = (
+            [row[column] * ratio / 60 for row in rows if (row[0], row[1]) == target] for column in (2, 3)
+        )
         print(
             f"queue of {' '.join(target)}: {len(queued):,} jobs waited p50 {statistics.median(queued):.0f}, p95 {percentile(queued, 0.95):.0f},"
             f" largest {max(queued):.0f} min of the day; a job took {statistics.median(worked):.0f} min"
@@ -256,7 +266,9 @@ def requests_of(services: Sequence[Served]) -> float:
     for service in services:
         with service.http() as http:
             lines = http.get("/metrics").text.splitlines()
-        total += sum(float(line.rpartition(" ")[2]) for line in lines if line.startswith("cliffwatch_requests_total{"))
+        total += sum(
+            float(line.rpartition(" ")[2]) for line in lines if line.startswith("cliffwatch_requests_total{")
+        )
     return total
 
 

@@ -27,7 +27,9 @@ _KINDS = tuple(
 
 def kind_of(method: str, path: str) -> str:
     """What a request of a worker is for."""
-    return next((kind for pattern, kind in _KINDS if pattern.fullmatch(f"{method} {path}")), f"{method} {path}")
+    return next(
+        (kind for pattern, kind in _KINDS if pattern.fullmatch(f"{method} {path}")), f"{method} {path}"
+    )
 
 
 class Record:
@@ -62,5 +64,7 @@ class TimedClient(Client):
     def _timed(self, method: str, path: str, ask: Callable[[], Reply]) -> Reply:
         began = time.perf_counter()
         reply = ask()
-        self._record.add(kind_of(method, path), began, reply.status if isinstance(reply, Answered | Refused) else 0)
+        self._record.add(
+            kind_of(method, path), began, reply.status if isinstance(reply, Answered | Refused) else 0
+        )
         return reply

@@ -35,7 +35,18 @@ BUILD_SECONDS = (180.0, 900.0)
 VIEWS_EACH = 4
 """Pages that people look at for each push, and as many questions of programs that wait for it."""
 
-PAGES = ("home", "compare", "compare", "compare", "run", "series", "history", "regressions", "jobs", "comparison")
+PAGES = (
+    "home",
+    "compare",
+    "compare",
+    "compare",
+    "run",
+    "series",
+    "history",
+    "regressions",
+    "jobs",
+    "comparison",
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,7 +59,15 @@ def work_all(fleet: Fleet, chosen: Sequence[tuple[str, str, str]], number: int, 
         )
         client = TimedClient(fleet.url, fleet.tokens[name], record)
         spool = Spool(fleet.folder / "spool" / name)
-        work(client, host, spool, drain=ended, stop=ended, say=lambda text: print(text, file=log), idle=fleet.idle)
+        work(
+            client,
+            host,
+            spool,
+            drain=ended,
+            stop=ended,
+            say=lambda text: print(text, file=log),
+            idle=fleet.idle,
+        )
 
     threads = [threading.Thread(target=one, args=each) for each in chosen]
     for thread in threads:

@@ -66,11 +66,17 @@ def main() -> None:
     record["plan"]["seed"] = seed
     write(out / "run.json", record)
     slower = 1.05 if drawn.random() < float(os.environ["SIMULATED_SLOWER"]) else 1.0
-    levels = [random.Random(f"level {index}").uniform(20, 900) for index in range(len(record["plan"]["cases"]))]
+    levels = [
+        random.Random(f"level {index}").uniform(20, 900) for index in range(len(record["plan"]["cases"]))
+    ]
     spread = 0.01 if mode == "walltime" else 0.00001
     for boot in like["boots"]:
         time.sleep(boot_seconds / ratio)
-        about = {**boot["boot"], "began": datetime.now(UTC).isoformat(), "ended": datetime.now(UTC).isoformat()}
+        about = {
+            **boot["boot"],
+            "began": datetime.now(UTC).isoformat(),
+            "ended": datetime.now(UTC).isoformat(),
+        }
         for index, sample in enumerate(boot["samples"]):
             level = levels[index] * (slower if index == 0 and about["arm"] == "head" else 1.0)
             readings = [round(level * (1 + drawn.gauss(0, spread)), 3) for _ in range(3)]

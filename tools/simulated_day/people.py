@@ -60,7 +60,9 @@ class Reader:
             return
         began = time.perf_counter()
         answer = self._http.get(path, headers={"Accept-Encoding": "gzip"})
-        self._record.add(f"page: {kind}" if "/api/" not in path else f"read: {kind}", began, answer.status_code)
+        self._record.add(
+            f"page: {kind}" if "/api/" not in path else f"read: {kind}", began, answer.status_code
+        )
 
     def _path(self, kind: str) -> str | None:
         """None where there is nothing to look at yet."""

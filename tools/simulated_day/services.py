@@ -70,7 +70,9 @@ def services(folder: Path, count: int, git_url: str) -> Iterator[tuple[list[Serv
         all_of_them = [first]
         for number in range(1, count):
             (folder / f"service-{number}").mkdir()
-            all_of_them.append(stack.enter_context(beside(first, folder / f"service-{number}", settings(git_url))))
+            all_of_them.append(
+                stack.enter_context(beside(first, folder / f"service-{number}", settings(git_url)))
+            )
         url = first.url if count == 1 else stack.enter_context(round_robin(folder, all_of_them))
         yield all_of_them, url
 
@@ -80,7 +82,9 @@ def beside(first: Served, folder: Path, given: dict[str, str]) -> Iterator[Serve
     """A further service on the first one's database, as on another machine: with a data directory of its own."""
     env = {**environment(folder), **given, "DATABASE_URL": first.database}
     with (folder / "serve.log").open("a") as log:
-        process = subprocess.Popen([COMMAND, "serve", "--port", "0"], env=env, stderr=subprocess.PIPE, text=True)
+        process = subprocess.Popen(
+            [COMMAND, "serve", "--port", "0"], env=env, stderr=subprocess.PIPE, text=True
+        )
         assert process.stderr is not None
         try:
             url = address_said(process, log)
@@ -128,19 +132,34 @@ def _until_it_listens(process: "subprocess.Popen[bytes]", port: int) -> None:
 def git_server(folder: Path, commits: int) -> Iterator[tuple[str, list[str]]]:
     """A git server with the repository `linux`, whose branch `master` has so many commits: its address, and they, oldest first."""
     repository = folder / "trees" / "linux"
-    subprocess.run(["git", "init", "--quiet", "--bare", "--initial-branch=master", str(repository)], check=True)
+    subprocess.run(
+        ["git", "init", "--quiet", "--bare", "--initial-branch=master", str(repository)], check=True
+    )
     stream = "".join(
         f"commit refs/heads/master\ncommitter A Developer <dev@example.org> {1_790_000_000 + 60 * number} +0000\n"
         f"data <<END\nbpf: Change {number}\nEND\n"
         f"M 100644 inline kernel/bpf/core.c\ndata <<END\nint core = {number};\nEND\n\n"
         for number in range(commits)
     )
-    subprocess.run(["git", "-C", str(repository), "fast-import", "--quiet"], input=stream, text=True, check=True)
+    subprocess.run(
+        ["git", "-C", str(repository), "fast-import", "--quiet"], input=stream, text=True, check=True
+    )
     shown = subprocess.run(
-        ["git", "-C", str(repository), "rev-list", "--reverse", "master"], capture_output=True, text=True, check=True
+        ["git", "-C", str(repository), "rev-list", "--reverse", "master"],
+        capture_output=True,
+        text=True,
+        check=True,
     )
     port = free_port()
-    argv = ["git", "-c", "uploadpack.allowAnySHA1InWant=true", "-c", "safe.directory=*", "daemon", "--export-all"]
+    argv = [
+        "git",
+        "-c",
+        "uploadpack.allowAnySHA1InWant=true",
+        "-c",
+        "safe.directory=*",
+        "daemon",
+        "--export-all",
+    ]
     argv += ["--reuseaddr", "--listen=127.0.0.1", f"--port={port}", f"--base-path={repository.parent}"]
     with (folder / "git.log").open("w") as log:
         process = subprocess.Popen(argv, stderr=log, start_new_session=True)

@@ -22,7 +22,9 @@ class Used:
     journal: int
 
     def since(self, before: "Used") -> "Used":
-        return Used(**{name: getattr(self, name) - getattr(before, name) for name in Used.__dataclass_fields__})
+        return Used(
+            **{name: getattr(self, name) - getattr(before, name) for name in Used.__dataclass_fields__}
+        )
 
 
 def used(services: Sequence[Served]) -> Used:

@@ -128,7 +128,8 @@ def blocks_of_cases(
     for case, found in cases:
         causes.setdefault((_cause(found) or case, found.hidden_in), []).append((case, found))
     of_changed, of_others = (
-        [same for same in causes.values() if (same[0][1].hidden_in is not None) == kind] for kind in (False, True)
+        [same for same in causes.values() if (same[0][1].hidden_in is not None) == kind]
+        for kind in (False, True)
     )
     shown = [*of_changed[:most], *of_others[:most]]
     blocks = tuple(replace(block_of(*same[0], code, most=each), also=_also(same[1:])) for same in shown)
@@ -171,7 +172,11 @@ def text_lines(block: FunctionBlock, indent: str = "  ", *, width: int = 100) ->
         yield f"{indent}  {block.rest}"
     if block.also:
         yield from textwrap.wrap(
-            block.also, width, initial_indent=f"{indent}  ", subsequent_indent=f"{indent}    ", break_on_hyphens=False
+            block.also,
+            width,
+            initial_indent=f"{indent}  ",
+            subsequent_indent=f"{indent}    ",
+            break_on_hyphens=False,
         )
 
 
@@ -186,7 +191,8 @@ def block_of(
         case=str(case),
         sentence=_sentence(found),
         rows=tuple(
-            _row(each, found, largest, None if code is None else code.of(each.function, case)) for each in shown
+            _row(each, found, largest, None if code is None else code.of(each.function, case))
+            for each in shown
         ),
         rest=f"and {counted(left, 'function', 'functions')} with smaller changes" if left else "",
     )
@@ -273,7 +279,11 @@ def _sizes(different: "CodeDifference | ProgramDifference | None") -> Iterator[s
     """How many bytes of code a function has where both kernels have it."""
     if different is not None and different.base is not None and different.head is not None:
         same = different.base == different.head
-        yield f"other code, {different.base} bytes" if same else f"code {different.base} to {different.head} bytes"
+        yield (
+            f"other code, {different.base} bytes"
+            if same
+            else f"code {different.base} to {different.head} bytes"
+        )
 
 
 def more_cases(left: int) -> str:

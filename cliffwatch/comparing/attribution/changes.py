@@ -139,7 +139,14 @@ def functions_by_call(
     """Of a case whose operations are not known: instructions of a call, which do not add up to what was measured."""
     base, head = measured
     return CaseFunctions(
-        base=base, head=head, summed=0.0, band=0.0, changes=changes, moves=(), hidden_in=hidden_in, by_call=True
+        base=base,
+        head=head,
+        summed=0.0,
+        band=0.0,
+        changes=changes,
+        moves=(),
+        hidden_in=hidden_in,
+        by_call=True,
     )
 
 
@@ -150,7 +157,9 @@ def _moves(changes: list[FunctionChange]) -> tuple[Move, ...]:
         if not (row.new or row.gone):
             continue
         others = [
-            other for other in changes if other.change * row.change < 0 and other.function.object == row.function.object
+            other
+            for other in changes
+            if other.change * row.change < 0 and other.function.object == row.function.object
         ]
         other = max(others, key=lambda each: abs(each.change), default=None)
         if other is None or abs(other.change) < _TAKEN * abs(row.change) or (row.gone and other.new):

@@ -23,7 +23,9 @@ def blocks_of_document(
 
 def _functions(record: CaseFunctionsRecord) -> CaseFunctions:
     changes = tuple(
-        FunctionChange(Function(each.object, each.name), each.base, each.head, each.base_calls, each.head_calls)
+        FunctionChange(
+            Function(each.object, each.name), each.base, each.head, each.base_calls, each.head_calls
+        )
         for each in record.functions
     )
     named = {each.function.name: each.function for each in changes}

@@ -41,7 +41,9 @@ class OperationCounts(NamedTuple):
     operations: float = math.inf
 
 
-def operation_counts(counts: FunctionCountsRecord, case: CaseCounts, value: float, unit: str) -> OperationCounts | None:
+def operation_counts(
+    counts: FunctionCountsRecord, case: CaseCounts, value: float, unit: str
+) -> OperationCounts | None:
     """Of a boot that measured `value`; None where the unit says nothing of operations."""
     if nanoseconds(value, unit) is None:
         return None
@@ -60,7 +62,9 @@ def _operations_share(case: CaseCounts, value: float, unit: str) -> float | None
     return 1 / case.operations if case.operations else each / (case.seconds * 1e9)
 
 
-def _totals(counts: FunctionCountsRecord, places: Iterable[tuple[int, int]], share: float) -> dict[Function, float]:
+def _totals(
+    counts: FunctionCountsRecord, places: Iterable[tuple[int, int]], share: float
+) -> dict[Function, float]:
     totals: dict[Function, float] = {}
     for place, count in places:
         if place < len(counts.functions):
@@ -95,7 +99,9 @@ def _mean(boots: Iterable[Mapping[Function, float]]) -> dict[Function, float]:
 
 def lacks_objects(boot: Mapping[Function, float], least: float) -> bool:
     """Whether more than `least` of a boot's instructions lie in user space and nobody knows in which object."""
-    return sum(boot.get(Function("user", name), 0.0) for name in (UNNAMED_PROGRAMS, UNNAMED_LIBRARIES)) > least
+    return (
+        sum(boot.get(Function("user", name), 0.0) for name in (UNNAMED_PROGRAMS, UNNAMED_LIBRARIES)) > least
+    )
 
 
 def user_space_as_one(boot: Mapping[Function, float]) -> Mapping[Function, float]:

@@ -26,7 +26,9 @@ def differing_functions(image: ArmCode | None) -> frozenset[Function]:
     if image is None:
         return frozenset()
     kernel = {Function("kernel", plain_name(each.name)) for each in image.functions if _differs(each)}
-    return frozenset(kernel | {Function("bpf", plain_name(each.name)) for each in image.programs if _differs(each)})
+    return frozenset(
+        kernel | {Function("bpf", plain_name(each.name)) for each in image.programs if _differs(each)}
+    )
 
 
 _PLACE = re.compile(r"0x[0-9a-f]{4,}|\{[0-9a-f]+\}")
@@ -44,7 +46,11 @@ def _instructions(lines: Iterable[str], sign: str) -> list[str]:
 
 
 def hidden_changes(
-    base: Sequence[OperationCounts], head: Sequence[OperationCounts], differing: Container[Function], *, apart: float
+    base: Sequence[OperationCounts],
+    head: Sequence[OperationCounts],
+    differing: Container[Function],
+    *,
+    apart: float,
 ) -> tuple[FunctionChange, ...]:
     """The changes of functions on the case's path whose code differs, the largest first: instructions of a call beyond what boots of one arm
     differ by, and functions that only one side executes. `apart`: by which fraction the case itself differs between equal kernels.
@@ -77,7 +83,10 @@ def changed_calls(
 
 
 def _is_real(
-    change: FunctionChange, base: Sequence[OperationCounts], head: Sequence[OperationCounts], case_apart: float
+    change: FunctionChange,
+    base: Sequence[OperationCounts],
+    head: Sequence[OperationCounts],
+    case_apart: float,
 ) -> bool:
     if change.new or change.gone:
         on_path = _on_path(change.function, head if change.new else base, unknown=True)
@@ -103,7 +112,10 @@ def _on_path(function: Function, boots: Sequence[OperationCounts], *, unknown: b
 
 
 def _is_called_otherwise(
-    change: FunctionChange, base: Sequence[OperationCounts], head: Sequence[OperationCounts], case_apart: float
+    change: FunctionChange,
+    base: Sequence[OperationCounts],
+    head: Sequence[OperationCounts],
+    case_apart: float,
 ) -> bool:
     """Whether an operation calls it more often or more rarely, beyond what boots of one arm differ by."""
     if any(boot.whole for boot in (*base, *head)):
@@ -117,6 +129,8 @@ def _is_called_otherwise(
 def _spread(function: Function, boots: Sequence[OperationCounts]) -> float:
     """How far the boots of an arm lie apart, in instructions of a call."""
     of_boots = [
-        boot.instructions.get(function, 0.0) / boot.calls[function] for boot in boots if boot.calls.get(function)
+        boot.instructions.get(function, 0.0) / boot.calls[function]
+        for boot in boots
+        if boot.calls.get(function)
     ]
     return max(of_boots, default=0.0) - min(of_boots, default=0.0)

@@ -29,7 +29,10 @@ def profile_lines(record: "ProfileRecord", base: str, head: str, indent: str = "
             yield f"{indent}{case}: {_how(of_arms[base], of_arms[head])}"
             yield from (f"{indent}  {line}" for line in _case(of_arms[base], of_arms[head]))
     if record.left_out:
-        one, more = "more case changed too and was not profiled", "more cases changed too and were not profiled"
+        one, more = (
+            "more case changed too and was not profiled",
+            "more cases changed too and were not profiled",
+        )
         yield f"{indent}{counted(record.left_out, one, more)}: choose by --case"
 
 
@@ -57,7 +60,11 @@ def _shares(base: "CaseProfile", head: "CaseProfile") -> Sequence[tuple[str, flo
     old = {(each.name, each.object): each.share for each in base.functions}
     new = {(each.name, each.object): each.share for each in head.functions}
     rows = [
-        (f"{name} ({place})" if place != "kernel" else name, old.get((name, place), 0.0), new.get((name, place), 0.0))
+        (
+            f"{name} ({place})" if place != "kernel" else name,
+            old.get((name, place), 0.0),
+            new.get((name, place), 0.0),
+        )
         for name, place in dict.fromkeys((*old, *new))
     ]
     rows.sort(key=lambda row: (-abs(row[2] - row[1]), -max(row[1], row[2]), row[0]))
@@ -80,7 +87,13 @@ def _values(counters: "Sequence[CounterRecord]") -> Mapping[str, float]:
 
 
 def _ratio(
-    old: Mapping[str, float], new: Mapping[str, float], name: str, above: str, below: str, scale: float, unit: str
+    old: Mapping[str, float],
+    new: Mapping[str, float],
+    name: str,
+    above: str,
+    below: str,
+    scale: float,
+    unit: str,
 ) -> str | None:
     if not all(side.get(below) and above in side for side in (old, new)):
         return None

@@ -33,7 +33,8 @@ def programs_sentence(image: "ArmCode") -> str:
     if not by_name:
         return "no BPF program differs"
     named = sorted(
-        by_name.items(), key=lambda of_name: (-max(abs(each.head - each.base) for each in of_name[1]), of_name[0])
+        by_name.items(),
+        key=lambda of_name: (-max(abs(each.head - each.base) for each in of_name[1]), of_name[0]),
     )
     shown = [f"{name} {_sizes(different)}" for name, different in named[:_MOST_NAMED]]
     left = len(named) - len(shown)
@@ -44,7 +45,9 @@ def program_blocks(image: "ArmCode | None", case: "CaseKey | None" = None) -> tu
     """The programs that differ, of a case or of all; nothing where that is not known."""
     if image is None:
         return ()
-    chosen = [each for each in image.programs if case is None or any(of.key == case.planned for of in each.cases)]
+    chosen = [
+        each for each in image.programs if case is None or any(of.key == case.planned for of in each.cases)
+    ]
     return tuple(_block(each) for each in chosen)
 
 
@@ -56,7 +59,11 @@ def program_lines(blocks: Sequence[ProgramBlock], indent: str = "  ") -> Iterato
 
 
 def _block(different: "ProgramDifference") -> ProgramBlock:
-    left = (f"and {counted(different.more, 'more line')}, in the boots' bpf-programs.json",) if different.more else ()
+    left = (
+        (f"and {counted(different.more, 'more line')}, in the boots' bpf-programs.json",)
+        if different.more
+        else ()
+    )
     return ProgramBlock(
         name=different.name,
         sentence=", ".join(

@@ -4,7 +4,12 @@ from collections.abc import Container, Sequence
 from dataclasses import replace
 from typing import Protocol
 
-from cliffwatch.comparing.attribution.changes import SHARE_OF_CASE, CaseFunctions, case_functions, functions_by_call
+from cliffwatch.comparing.attribution.changes import (
+    SHARE_OF_CASE,
+    CaseFunctions,
+    case_functions,
+    functions_by_call,
+)
 from cliffwatch.comparing.attribution.operations import (
     Function,
     OperationCounts,
@@ -57,7 +62,11 @@ def row_functions(
     band = max(SHARE_OF_CASE, (high - low) / 2) * measured[0]
     if any(boot.whole for boot in (*base, *head)):
         calls = changed_calls(base, head, differing)
-        return functions_by_call(calls, measured=(measured[0], measured[1]), hidden_in=hidden_in) if calls else None
+        return (
+            functions_by_call(calls, measured=(measured[0], measured[1]), hidden_in=hidden_in)
+            if calls
+            else None
+        )
     base, head = with_same_objects(base, head, least=SHARE_OF_CASE * measured[0])
     found = case_functions(mean_of(base), mean_of(head), measured=(measured[0], measured[1]), band=band)
     changes = () if hidden_in is None else hidden_changes(base, head, differing, apart=(high - low) / 2)
@@ -70,6 +79,7 @@ def with_same_objects(base: Boots, head: Boots, *, least: float) -> tuple[Boots,
     if len(lacking) == 1:
         return base, head
     as_one = [
-        [boot._replace(instructions=user_space_as_one(boot.instructions)) for boot in boots] for boots in (base, head)
+        [boot._replace(instructions=user_space_as_one(boot.instructions)) for boot in boots]
+        for boots in (base, head)
     ]
     return as_one[0], as_one[1]

@@ -33,7 +33,9 @@ def assumed_traits(arms: Sequence[Arm], traits: Traits) -> Traits:
     return answer
 
 
-def case_traits(catalogue: Traits, cpus: int, case: CaseKey, metric: str, unit: str, mode: Mode | None) -> MetricTraits:
+def case_traits(
+    catalogue: Traits, cpus: int, case: CaseKey, metric: str, unit: str, mode: Mode | None
+) -> MetricTraits:
     """The catalogue's traits; its repeatabilities are of guests with one CPU."""
     traits = catalogue(case, metric, unit, mode)
     own = dict(case.params).get(GUEST_CPUS, "")

@@ -35,7 +35,9 @@ def loop_among(case: CaseKey, loop: str, others: Iterable[CaseKey]) -> CaseKey |
     """
     own = set(case.params)
     fit = [
-        each for each in others if (each.suite, each.benchmark) == (case.suite, loop) and own.issuperset(each.params)
+        each
+        for each in others
+        if (each.suite, each.benchmark) == (case.suite, loop) and own.issuperset(each.params)
     ]
     return max(fit, key=lambda each: len(each.params), default=None)
 
@@ -50,8 +52,12 @@ def with_rows_less_loops(rows: Sequence[Row]) -> Sequence[Row]:
         return rows
     pairs = [(rows[number], rows[loop]) for number, loop in loops.items()]
     keys = [RowKey(row.case, f"{row.metric}{LESS_LOOP}", row.unit) for row, _ in pairs]
-    base, base_less = _extended([row.base for row in rows], keys, [_less(row.base, loop.base) for row, loop in pairs])
-    head, head_less = _extended([row.head for row in rows], keys, [_less(row.head, loop.head) for row, loop in pairs])
+    base, base_less = _extended(
+        [row.base for row in rows], keys, [_less(row.base, loop.base) for row, loop in pairs]
+    )
+    head, head_less = _extended(
+        [row.head for row in rows], keys, [_less(row.head, loop.head) for row, loop in pairs]
+    )
     less = {
         number: _row_less(row, loop, mine, theirs)
         for number, (row, loop), mine, theirs in zip(loops, pairs, base_less, head_less, strict=True)
@@ -69,7 +75,9 @@ def _loops(rows: Sequence[Row]) -> dict[int, int]:
     wanted = [number for number, row in enumerate(rows) if row.traits.empty_loop and _is_time(row)]
     if not wanted:
         return {}
-    places = {(row.case, row.metric, row.unit): number for number, row in enumerate(rows) if _on_both_sides(row)}
+    places = {
+        (row.case, row.metric, row.unit): number for number, row in enumerate(rows) if _on_both_sides(row)
+    }
     cases: dict[tuple[str, str], dict[CaseKey, None]] = {}
     for case, _, _ in places:
         cases.setdefault((case.suite, case.benchmark), {})[case] = None
@@ -100,7 +108,10 @@ def _less(side: Side, loop: Side) -> _Difference:
         resolutions=side.resolutions[mine] + loop.resolutions[theirs],
         places=side.places[mine],
         readings=[
-            tuple(one - other for one, other in zip(_readings(side, first), _readings(loop, second), strict=False))
+            tuple(
+                one - other
+                for one, other in zip(_readings(side, first), _readings(loop, second), strict=False)
+            )
             for first, second in zip(mine.tolist(), theirs.tolist(), strict=True)
         ],
     )
@@ -128,7 +139,9 @@ def _extended(
         readings=readings,
     )
     begins_and_ends = zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True)
-    return [side._replace(columns=longer) for side in sides], [Side(longer, *each) for each in begins_and_ends]
+    return [side._replace(columns=longer) for side in sides], [
+        Side(longer, *each) for each in begins_and_ends
+    ]
 
 
 def _row_less(row: Row, loop: Row, base: Side, head: Side) -> Row | None:

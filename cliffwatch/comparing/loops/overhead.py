@@ -26,7 +26,9 @@ def compare_less(base: Arm, head: Arm, loop: Arm, compare: Compare) -> Compariso
     middle, *ends = compared
     if isinstance(middle, Failure):
         return middle
-    others = [{(row.case, row.metric): row for row in each.rows} for each in ends if isinstance(each, ComparisonSet)]
+    others = [
+        {(row.case, row.metric): row for row in each.rows} for each in ends if isinstance(each, ComparisonSet)
+    ]
     rows = tuple(_widened(row, [each[row.case, row.metric] for each in others]) for row in middle.rows)
     return replace(middle, rows=rows)
 
@@ -48,7 +50,10 @@ def _less(arm: Arm, loop: dict[_Key, list[float]], which: Callable[[list[float]]
     def boot_less(boot: Boot) -> Boot:
         kept = [sample for sample in boot.samples if _key(sample) in loop]
         return replace(
-            boot, samples=tuple(each._replace(value=each.value - which(loop[_key(each)]), readings=()) for each in kept)
+            boot,
+            samples=tuple(
+                each._replace(value=each.value - which(loop[_key(each)]), readings=()) for each in kept
+            ),
         )
 
     return replace(arm, boots=tuple(map(boot_less, arm.boots)))
@@ -60,5 +65,8 @@ def _widened(row: Comparison, others: list[Comparison]) -> Comparison:
     note = (*row.notes, "less the empty loop")
     if any(bound is None for bound in (*lows, *highs)):
         return replace(row, ci_low=None, ci_high=None, notes=note)
-    known_lows, known_highs = [low for low in lows if low is not None], [high for high in highs if high is not None]
+    known_lows, known_highs = (
+        [low for low in lows if low is not None],
+        [high for high in highs if high is not None],
+    )
     return replace(row, ci_low=min(known_lows), ci_high=max(known_highs), notes=note)

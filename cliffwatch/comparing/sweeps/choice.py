@@ -69,7 +69,9 @@ def _chosen(group: list[Sweep]) -> ChosenCurves:
         key=lambda sweep: (_kind(sweep), sweep.base_breakpoint == sweep.head_breakpoint),
     )
     shown = {id(sweep) for sweep in worth[:MOST]}
-    return ChosenCurves(shown=tuple(worth[:MOST]), others=tuple(sweep for sweep in group if id(sweep) not in shown))
+    return ChosenCurves(
+        shown=tuple(worth[:MOST]), others=tuple(sweep for sweep in group if id(sweep) not in shown)
+    )
 
 
 def _kind(sweep: Sweep) -> int:
@@ -97,4 +99,6 @@ def curve_name(sweep: Sweep) -> str:
 
 def fixed_words(fixed: Mapping[str, str | None]) -> str:
     """`producers=4, default consumers`: a parameter that the cases do not give is at the benchmark's default."""
-    return ", ".join(f"default {name}" if value is None else f"{name}={value}" for name, value in fixed.items())
+    return ", ".join(
+        f"default {name}" if value is None else f"{name}={value}" for name, value in fixed.items()
+    )

@@ -69,7 +69,9 @@ def _curves(group: Sequence[Comparison]) -> Iterator[_Curve]:
     for name, values in varied.items():
         values.update(each.get(name) for each in params)
     varied = {name: values for name, values in varied.items() if len(values) > 1}
-    for parameter in sorted(filter(lambda name: _numeric(varied[name]), varied), key=lambda name: -len(varied[name])):
+    for parameter in sorted(
+        filter(lambda name: _numeric(varied[name]), varied), key=lambda name: -len(varied[name])
+    ):
         others = [name for name in varied if name != parameter]
         combined: dict[tuple[str | None, ...], list[tuple[float, Comparison]]] = {}
         for each, row in zip(params, group, strict=True):
@@ -79,7 +81,9 @@ def _curves(group: Sequence[Comparison]) -> Iterator[_Curve]:
         for values_of_others, found in combined.items():
             points = dict(found)
             if FEWEST <= len(points) == len(found):
-                yield _Curve(parameter=parameter, fixed=dict(zip(others, values_of_others, strict=True)), points=points)
+                yield _Curve(
+                    parameter=parameter, fixed=dict(zip(others, values_of_others, strict=True)), points=points
+                )
 
 
 def _numeric(values: Iterable[str | None]) -> bool:
@@ -110,12 +114,16 @@ def _judged(named: Sweep, curve: _Curve) -> Sweep:
 
 def _breakpoint(points: Mapping[float, Comparison], side: str) -> Breakpoint | NoBreakpoint:
     values = [row.base if side == "base" else row.head for row in points.values()]
-    return find_breakpoint(np.array(list(points)), np.array(values, dtype=float), _errors(points.values(), side))
+    return find_breakpoint(
+        np.array(list(points)), np.array(values, dtype=float), _errors(points.values(), side)
+    )
 
 
 def _errors(rows: Iterable[Comparison], side: str) -> Values | None:
     """The standard errors of one side's medians, as fractions; None where no row has a spread between boots."""
-    found = [(row.base_spread, row.n_base) if side == "base" else (row.head_spread, row.n_head) for row in rows]
+    found = [
+        (row.base_spread, row.n_base) if side == "base" else (row.head_spread, row.n_head) for row in rows
+    ]
     if all(spread is None for spread, _ in found):
         return None
     return np.array([_OF_A_MEDIAN * (spread or 0.0) / np.sqrt(max(1, boots)) for spread, boots in found])

@@ -9,7 +9,10 @@ from cliffwatch.stats.curves.placing import LEAST_SLOPE
 
 
 def words_of(
-    base: Breakpoint | NoBreakpoint, head: Breakpoint | NoBreakpoint, parameter: str, measured: Sequence[float]
+    base: Breakpoint | NoBreakpoint,
+    head: Breakpoint | NoBreakpoint,
+    parameter: str,
+    measured: Sequence[float],
 ) -> str:
     ours, theirs = (_side(each, parameter, measured) for each in (base, head))
     if same_course(base, head):
@@ -20,7 +23,9 @@ def words_of(
 def same_course(base: Breakpoint | NoBreakpoint, head: Breakpoint | NoBreakpoint) -> bool:
     """Whether both sides take one course, as far as it is known."""
     if isinstance(base, NoBreakpoint) or isinstance(head, NoBreakpoint):
-        return isinstance(base, NoBreakpoint) and isinstance(head, NoBreakpoint) and _alike_courses(base, head)
+        return (
+            isinstance(base, NoBreakpoint) and isinstance(head, NoBreakpoint) and _alike_courses(base, head)
+        )
     return _alike(base, head)
 
 
@@ -64,7 +69,9 @@ def _where(point: Breakpoint, parameter: str, measured: Sequence[float]) -> str:
         way = "jumps" if point.step > 0 else "drops"
         return f"{way} between {parameter} {low} and {high} ({_percent(point.step)})"
     if any(point.low < each < point.high for each in measured):
-        return f"{_way(point)} somewhere between {parameter} {low} and {high} ({_percent(point.step)} at {high})"
+        return (
+            f"{_way(point)} somewhere between {parameter} {low} and {high} ({_percent(point.step)} at {high})"
+        )
     return f"{_way(point)} from {parameter} {low} on ({_percent(point.step)} at {high})"
 
 

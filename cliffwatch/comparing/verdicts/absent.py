@@ -41,7 +41,9 @@ def _why_missing(case: CaseKey, lacking: Arm, name: str) -> tuple[Verdict, str]:
     if outcome.status == _REFUSED and name == "base":
         return "missing", f"fixed: head takes it, and base refused it{_because(outcome)}"
     if outcome.status == _REFUSED:
-        return "failed", f"head refuses it{_because(outcome)}" if _because(outcome) else f"head: {REFUSED_BY_VERIFIER}"
+        return "failed", f"head refuses it{_because(outcome)}" if _because(
+            outcome
+        ) else f"head: {REFUSED_BY_VERIFIER}"
     return "failed" if outcome.status in _FAILED else "missing", f"{name}: {outcome.reason or outcome.status}"
 
 
@@ -63,7 +65,9 @@ def _covers(whole: CaseKey, case: CaseKey) -> bool:
         return False
     if whole.benchmark == whole.suite:
         return True
-    return not whole.params and (case.benchmark == whole.benchmark or case.benchmark.startswith(f"{whole.benchmark}/"))
+    return not whole.params and (
+        case.benchmark == whole.benchmark or case.benchmark.startswith(f"{whole.benchmark}/")
+    )
 
 
 def failed_everywhere(
@@ -82,7 +86,9 @@ def failed_everywhere(
     platform = base.platform or head.platform
     return [
         replace(
-            blank(Row(case, "", "", traits, nothing, nothing), platform, mode, method), verdict="failed", reason=reason
+            blank(Row(case, "", "", traits, nothing, nothing), platform, mode, method),
+            verdict="failed",
+            reason=reason,
         )
         for case, reason in failed.items()
     ]

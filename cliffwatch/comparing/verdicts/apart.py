@@ -82,19 +82,17 @@ def reasons_of(drifts: Sequence[BetweenSides | None], hidden: Sequence[bool]) ->
     chosen = [each for each, is_hidden in zip(drifts, hidden, strict=True) if is_hidden and each is not None]
     alone = [each.detectable for each in chosen if each.common is None]
     size = range_words([100 * math.expm1(each) for each in alone])
-    of_noise = (
-        f"{DRIFT}: sides that did not take turns may differ by {size} % more than by noise; measure them in turns"
-    )
+    of_noise = f"{DRIFT}: sides that did not take turns may differ by {size} % more than by noise; measure them in turns"
     return [
-        (of_noise if each.common is None else _in_common(each.common)) if is_hidden and each is not None else None
+        (of_noise if each.common is None else _in_common(each.common))
+        if is_hidden and each is not None
+        else None
         for each, is_hidden in zip(drifts, hidden, strict=True)
     ]
 
 
 def _in_common(moved: CommonMovement) -> str:
-    return (
-        f"{DRIFT}: nearly all times and rates moved by about {moved.words}, and this one by no more than twice as much"
-    )
+    return f"{DRIFT}: nearly all times and rates moved by about {moved.words}, and this one by no more than twice as much"
 
 
 def between_sides(

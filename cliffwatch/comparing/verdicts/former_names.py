@@ -24,7 +24,10 @@ def under_present_names(arms: Sequence[tuple[str, Arm]], renamed: Callable[[Case
     """
     names = [_names_by_benchmark(arm, renamed) for _, arm in arms]
     several = {
-        each for of_arm in names for each in of_arm if len({tuple(has[each]) for has in names if each in has}) > 1
+        each
+        for of_arm in names
+        for each in of_arm
+        if len({tuple(has[each]) for has in names if each in has}) > 1
     }
     if not several:
         return [arm for _, arm in arms]
@@ -47,8 +50,12 @@ def _names_by_benchmark(arm: Arm, renamed: Callable[[CaseKey], CaseKey]) -> _Nam
 
 def _cases_of(arm: Arm) -> Iterable[CaseKey]:
     """Those that the arm measured or should have measured. What its tree does not offer it may have under the other name."""
-    ended = (each.case for each in (*bad_outcomes_of(arm.boots), *arm.unchanged) if each.status not in _NOT_THERE)
-    return dict.fromkeys(chain((key.case for key in columns_of(arm.boots).keys), ended, (case for case, _ in arm.lost)))
+    ended = (
+        each.case for each in (*bad_outcomes_of(arm.boots), *arm.unchanged) if each.status not in _NOT_THERE
+    )
+    return dict.fromkeys(
+        chain((key.case for key in columns_of(arm.boots).keys), ended, (case for case, _ in arm.lost))
+    )
 
 
 def _linked(arm: Arm, has: _Names, linked: set[_Benchmark], renamed: Callable[[CaseKey], CaseKey]) -> Arm:

@@ -65,7 +65,9 @@ def judge_family(
         decisions = decide_fixed(family, margin=threshold, alpha=error.of_family)
     else:
         confirming = _measured(rows, "confirm", one_run=one_run)
-        staged = [Staged(screened=first, confirming=later) for first, later in zip(family, confirming, strict=True)]
+        staged = [
+            Staged(screened=first, confirming=later) for first, later in zip(family, confirming, strict=True)
+        ]
         decisions = decide_staged(staged, stages, margin=threshold)
         family = [decision.used for decision in decisions]
     summaries = summarised(
@@ -77,8 +79,12 @@ def judge_family(
         spread_in_pairs=stages is None,
     )
     candidates = sum(decision.direction != 0 for decision in decisions)
-    setting = _Setting(threshold=threshold, error=error, family=len(rows), candidates=candidates, stages=stages)
-    drifts = between_sides(family, apart, decisions, summaries, level=1 - error.of_report, row_error=setting.row_alpha)
+    setting = _Setting(
+        threshold=threshold, error=error, family=len(rows), candidates=candidates, stages=stages
+    )
+    drifts = between_sides(
+        family, apart, decisions, summaries, level=1 - error.of_report, row_error=setting.row_alpha
+    )
     steps = largest_steps(rows)
     least = least_boots(_row_error(setting))
     hidden = [
@@ -118,7 +124,9 @@ def _measured(rows: Sequence[Row], stage: Stage, *, one_run: bool) -> BootTable:
 
 def _of_stage(sides: Sequence[Side], stage: Stage) -> ArmLogs:
     columns = sides[0].columns
-    first, last = (np.array([getattr(side, name) for side in sides], dtype=np.intp) for name in ("first", "last"))
+    first, last = (
+        np.array([getattr(side, name) for side in sides], dtype=np.intp) for name in ("first", "last")
+    )
     chosen = columns.boots.confirms[columns.places] == (stage == "confirm")
     before = np.concatenate([[0], np.cumsum(chosen)])
     # Rows of another family, or of none, may have any value.
@@ -235,7 +243,10 @@ def _undecided(decision: Decision, q: float, summary: Summary, setting: _Setting
     if decision.p <= LIKELY and abs(summary.shift) >= margin:
         needs = boots_needed(abs(summary.shift), summary.spread, error)
         chance = f"likely: p = {decision.p:.1g} alone, {q:.1g} among {counted(setting.family, 'row')}"
-        return (f"{chance}; {_settling(needs, decision, 'settle this change')}", needs if needs > boots else None)
+        return (
+            f"{chance}; {_settling(needs, decision, 'settle this change')}",
+            needs if needs > boots else None,
+        )
     needs = boots_needed(margin, summary.spread, error)
     if needs <= boots:
         return "near the threshold: more boots may decide", None
@@ -250,7 +261,9 @@ def _settling(needs: int, decision: Decision, what: str, least: int = 0) -> str:
     low, high = needs_range(needs, n, m)
     if high <= CLOSE * low:
         return f"{counted(needs, 'boot')} per kernel would {what}"
-    return f"about {counted(needs, 'boot')} per kernel would {what} ({max(low, least, min(n, m) + 1)} to {high})"
+    return (
+        f"about {counted(needs, 'boot')} per kernel would {what} ({max(low, least, min(n, m) + 1)} to {high})"
+    )
 
 
 def _steps(
@@ -274,7 +287,9 @@ def _steps(
     how = "in pairs of a block (signed ranks)" if decision.in_pairs else "as two samples (rank sums)"
     if drift is not None:
         steps.append(drift.words())
-    steps.append(f"compared {how}: change {draft.change:+.3%}, {draft.interval_level:.0%} interval {_interval(draft)}")
+    steps.append(
+        f"compared {how}: change {draft.change:+.3%}, {draft.interval_level:.0%} interval {_interval(draft)}"
+    )
     steps.append(
         f"p = {draft.p:.3g}; of {counted(family, 'row')} together q = {draft.q:.3g} against {setting.error.of_report:.0%}"
     )

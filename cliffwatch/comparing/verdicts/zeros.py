@@ -36,7 +36,9 @@ def as_positive(row: Row) -> Row:
         distances = together - together.min()
         steps = np.diff(np.unique(distances))
         widest, narrowest = float(steps.sum()), float(steps.min(initial=np.inf))
-        octaves = 0.0 if not len(steps) else _OCTAVES if narrowest * _OCTAVES <= widest else widest / narrowest
+        octaves = (
+            0.0 if not len(steps) else _OCTAVES if narrowest * _OCTAVES <= widest else widest / narrowest
+        )
         sizes = np.exp2(distances / max(float(distances.max()), np.finfo(float).tiny) * octaves)
         ours, theirs = sizes[: row.base.boots], sizes[row.base.boots :]
     return row._replace(base=_with_values(row.base, ours), head=_with_values(row.head, theirs))
@@ -69,7 +71,10 @@ def judge_without_ratio(judged: Comparison, row: Row, alpha: float) -> Compariso
         ci_high=None,
         mde=None,
         notes=row.notes,
-        explained=lambda: (_words(row), f"p = {judged.p:.3g}, q = {judged.q:.3g} against {alpha:.0%}: {known.verdict}"),
+        explained=lambda: (
+            _words(row),
+            f"p = {judged.p:.3g}, q = {judged.q:.3g} against {alpha:.0%}: {known.verdict}",
+        ),
     )
     unsure = judged.verdict not in CHANGES and (judged.q is None or judged.q > alpha)
     if unsure and is_negative(row) and judged.verdict == "unchanged":
@@ -87,7 +92,12 @@ def judge_exact_without_ratio(draft: Comparison, row: Row) -> Comparison:
     known = replace(draft, explained=lambda: ("counted values", _words(row)))
     if ours.min() == ours.max() == theirs.min() == theirs.max():
         return replace(
-            known, change=0.0, ci_low=0.0, ci_high=0.0, verdict="unchanged", reason="the same value in every boot"
+            known,
+            change=0.0,
+            ci_low=0.0,
+            ci_high=0.0,
+            verdict="unchanged",
+            reason="the same value in every boot",
         )
     if ours.max() < theirs.min() or theirs.max() < ours.min():
         return _changed(known, row, "beyond what boots of one kernel differ by")
@@ -106,9 +116,17 @@ def _changed(known: Comparison, row: Row, why: str) -> Comparison:
         return replace(known, verdict="inconclusive", reason=reason, needs=None)
     if abs(difference) < known.threshold * max(abs(base), abs(head)):
         return replace(
-            known, verdict="unchanged", reason=f"real, but below the threshold of {100 * known.threshold:.4g}%"
+            known,
+            verdict="unchanged",
+            reason=f"real, but below the threshold of {100 * known.threshold:.4g}%",
         )
-    kind = "of negative values" if is_negative(row) else "from or to zero" if not (base and head) else "across zero"
+    kind = (
+        "of negative values"
+        if is_negative(row)
+        else "from or to zero"
+        if not (base and head)
+        else "across zero"
+    )
     reason = f"{row.metric} {base:.6g} -> {head:.6g} {row.unit}: a change {kind} has no percentage; {why}"
     return replace(known, verdict=direction(difference, known.better), reason=reason)
 

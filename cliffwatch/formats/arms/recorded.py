@@ -42,7 +42,10 @@ def recorded_of(record: RunRecord, arm: ArmRecord) -> dict[str, str]:
         "durations": sorted(lengths),
         "programs": {each.suite: each.source_digest for each in record.programs if each.ran_on(arm.name)},
         "modules": {
-            name: version for each in record.programs if each.ran_on(arm.name) for name, version in each.modules.items()
+            name: version
+            for each in record.programs
+            if each.ran_on(arm.name)
+            for name, version in each.modules.items()
         },
     }
     return dict(_texts("", {key: value for key, value in shared.items() if value is not None}, 0))
@@ -51,7 +54,9 @@ def recorded_of(record: RunRecord, arm: ArmRecord) -> dict[str, str]:
 def recorded_of_guest(environment: EnvironmentRecord) -> dict[str, str]:
     """Of what a guest said of itself, but for what its kernel alone decides."""
     known = {
-        name: value for name, value in as_json(environment).items() if name not in _OF_THE_KERNEL and value is not None
+        name: value
+        for name, value in as_json(environment).items()
+        if name not in _OF_THE_KERNEL and value is not None
     }
     known.pop("format_version", None)
     return dict(_texts("booted.", known, 0))

@@ -6,7 +6,9 @@ from typing import NamedTuple
 _COMMAND = re.compile(r"(?:^|.*[\s/;&|(\"'])bench(?:\s+(?P<words>[^|;&<>()#\"'`]+))")
 _REDIRECTION = re.compile(r"\s\d?>{1,2}\s?\S+")
 _BENCHMARK = re.compile(r"[a-z][a-z0-9]*(?:[-_][a-z0-9]+)*")
-_OPTION = re.compile(r"(?:--(?P<long>[a-z][\w-]{0,40})(?:=(?P<inline>\S+))?|-(?P<short>[a-zA-Z])(?P<rest>\S*))")
+_OPTION = re.compile(
+    r"(?:--(?P<long>[a-z][\w-]{0,40})(?:=(?P<inline>\S+))?|-(?P<short>[a-zA-Z])(?P<rest>\S*))"
+)
 _VALUE = re.compile(r"[\w.,:()-]{1,60}")
 _WITH_VALUE = {"w": "warmup", "d": "duration", "p": "producers", "c": "consumers"}
 _NO_VALUE = frozenset(

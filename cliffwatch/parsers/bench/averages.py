@@ -25,13 +25,17 @@ def mean_of(
     yield MetricValue(metric=metric, value=value, samples=readings, resolution=step)
 
 
-def mean_over_cpus(metric: str, name: str, step: float) -> Callable[[BenchOutput, Sequence[Reading]], MetricValues]:
+def mean_over_cpus(
+    metric: str, name: str, step: float
+) -> Callable[[BenchOutput, Sequence[Reading]], MetricValues]:
     """For kinds of a final line a CPU: the mean over the CPUs that ran, one sample each."""
 
     def values(output: BenchOutput, _: Sequence[Reading]) -> MetricValues:
         samples = tuple(fields[name] for _, fields in output.finals)
         if samples:
-            yield MetricValue(metric=metric, value=sum(samples) / len(samples), samples=samples, resolution=step)
+            yield MetricValue(
+                metric=metric, value=sum(samples) / len(samples), samples=samples, resolution=step
+            )
 
     return values
 

@@ -27,7 +27,11 @@ def take(known: KnownLine, line: Line, output: BenchOutput) -> None:
 
 def _take_reading(known: KnownLine, fields: dict[str, float], output: BenchOutput) -> None:
     last = output.readings[-1] if output.readings else None
-    if known.kind.lines_per_reading > 1 and last is not None and last.fields.get("iter") == fields.get("iter"):
+    if (
+        known.kind.lines_per_reading > 1
+        and last is not None
+        and last.fields.get("iter") == fields.get("iter")
+    ):
         output.readings[-1] = Reading({**last.fields, **fields}, last.seconds)
         return
     output.readings.append(Reading(fields, 1.0 + fields.get("jitter", 0.0) / 1e6))

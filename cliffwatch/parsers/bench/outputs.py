@@ -34,7 +34,11 @@ def split(
         place += splitting.read(lines, place)
     outputs = splitting.outputs
     # `Benchmark 'x' started.` alone is no output: somebody's words, or the end of one that begins elsewhere.
-    return outputs if len(outputs) > 1 or any(each.framed or each.kind or each.failures for each in outputs) else []
+    return (
+        outputs
+        if len(outputs) > 1 or any(each.framed or each.kind or each.failures for each in outputs)
+        else []
+    )
 
 
 @lru_cache(maxsize=1 << 14)

@@ -80,7 +80,9 @@ def _read(
     for row in rows:
         if row not in good:
             lost = Lost(whole._replace(params=(*whole.params, *row.params.items())), metric=row.metric)
-            problems.append(problem_at(output.summary_line or output.line, name, f"{row.metric} is no number", lost))
+            problems.append(
+                problem_at(output.summary_line or output.line, name, f"{row.metric} is no number", lost)
+            )
     if output.slab is not None and samples and "memory" not in output.kind.metrics:
         samples.append(_of_slab(output.slab, samples[0].case))
     return [Found(sample, doubted=bool(doubts)) for sample in samples]
@@ -116,7 +118,9 @@ def _failure(output: BenchOutput, rows: Sequence[MetricValue], complaints: Seque
 
 def _nothing_ran(kind: Kind, rows: Sequence[MetricValue]) -> bool:
     """Whether all rates are zero, those of dropped operations too."""
-    rates = [row.value for row in rows if kind.metrics[row.metric].better == "higher" or row.metric == kind.dropped]
+    rates = [
+        row.value for row in rows if kind.metrics[row.metric].better == "higher" or row.metric == kind.dropped
+    ]
     return bool(rates) and not any(rates)
 
 

@@ -43,7 +43,5 @@ def disagreement(output: BenchOutput, kept: Sequence[Reading]) -> str | None:
         numbers = [each.fields[name] * (each.seconds if name == output.kind.rate else 1.0) for each in kept]
         mean, summary = sum(numbers) / len(numbers), output.summary[name]
         if abs(mean - summary) > max(DOUBTFUL * abs(summary), 10 * STEP):
-            return (
-                f"the Summary says {summary:g} where the Iter lines make {mean:g}: readings are missing or were changed"
-            )
+            return f"the Summary says {summary:g} where the Iter lines make {mean:g}: readings are missing or were changed"
     return None

@@ -14,9 +14,7 @@ class ForeignForm(NamedTuple):
     has: Callable[[Object], bool]
 
 
-_TEXT_OF_TOOL = (
-    "give the output of the tool that it was made from: `go test -bench`, Google Benchmark's JSON, hyperfine's JSON"
-)
+_TEXT_OF_TOOL = "give the output of the tool that it was made from: `go test -bench`, Google Benchmark's JSON, hyperfine's JSON"
 _CSV = "write each measurement as a row of CSV: benchmark, metric, value, unit, boot (docs/formats.md, The table)"
 
 FORMS = (
@@ -26,7 +24,9 @@ FORMS = (
         lambda each: _is(each, "format", "cliffwatch-"),
     ),
     ForeignForm("JMH's JSON", _CSV, lambda each: "primaryMetric" in each or "jmhVersion" in each),
-    ForeignForm("github-action-benchmark's list", _TEXT_OF_TOOL, lambda each: {"name", "unit", "value"} <= each.keys()),
+    ForeignForm(
+        "github-action-benchmark's list", _TEXT_OF_TOOL, lambda each: {"name", "unit", "value"} <= each.keys()
+    ),
     ForeignForm(
         "github-action-benchmark's data",
         _TEXT_OF_TOOL,
@@ -44,7 +44,9 @@ FORMS = (
     ForeignForm(
         "Conbench's JSON",
         _CSV,
-        lambda each: ("stats" in each and bool({"batch_id", "run_id", "tags"} & each.keys())) or "stats_data" in each,
+        lambda each: (
+            ("stats" in each and bool({"batch_id", "run_id", "tags"} & each.keys())) or "stats_data" in each
+        ),
     ),
     ForeignForm("pytest-benchmark's JSON", _CSV, lambda each: {"machine_info", "benchmarks"} <= each.keys()),
     ForeignForm("pyperf's JSON", _CSV, lambda each: _has_items(each, "benchmarks", "runs")),
@@ -60,7 +62,11 @@ FORMS = (
 def refused(content: object) -> str | None:
     """Why a document is not read; None where it may be Bencher's."""
     is_list = isinstance(content, list)
-    first = next((each for each in content if isinstance(each, dict)), {}) if isinstance(content, list) else content
+    first = (
+        next((each for each in content if isinstance(each, dict)), {})
+        if isinstance(content, list)
+        else content
+    )
     if isinstance(first, dict):
         for form in FORMS:
             if form.has(first):

@@ -61,9 +61,7 @@ def parse_google(content: Mapping[str, object]) -> Parsed:
         elif entry.get("run_type") != "aggregate" or id(entry) in only:
             found += [Found(sample) for sample in _samples(entry, problems)]
     if only:
-        reason = (
-            "only aggregates of its repetitions: one value a benchmark (leave --benchmark_report_aggregates_only out)"
-        )
+        reason = "only aggregates of its repetitions: one value a benchmark (leave --benchmark_report_aggregates_only out)"
         problems.append(problem_at(0, "", reason))
     described = _described(content, problems)
     return Parsed(found=tuple(found), problems=tuple(problems), assumed=_assumed(found), arms={"": described})
@@ -130,7 +128,9 @@ def _described(content: Mapping[str, object], problems: list[Problem]) -> ArmDes
     context = content.get("context")
     about = context if isinstance(context, dict) else {}
     if about.get("library_build_type") == "debug":
-        problems.append(problem_at(0, "", "Google Benchmark was built for debugging, which makes times longer"))
+        problems.append(
+            problem_at(0, "", "Google Benchmark was built for debugging, which makes times longer")
+        )
     if about.get("cpu_scaling_enabled") is True:
         problems.append(problem_at(0, "", "the frequency of the CPU was not fixed (cpu_scaling_enabled)"))
     settings = {name: name_of(str(about[key])) for key, name in _MACHINE.items() if key in about}

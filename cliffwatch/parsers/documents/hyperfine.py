@@ -38,7 +38,11 @@ def parse_hyperfine(content: Mapping[str, object]) -> Parsed:
 
 def _samples(result: Mapping[str, object], problems: list[Problem]) -> Iterator[Sample]:
     given = result.get("parameters")
-    params = {name_of(str(name)): name_of(str(text)) for name, text in given.items()} if isinstance(given, dict) else {}
+    params = (
+        {name_of(str(name)): name_of(str(text)) for name, text in given.items()}
+        if isinstance(given, dict)
+        else {}
+    )
     command = name_of(str(result["command"]))
     case = CaseKey(_SUITE, command, tuple(params.items()))
     codes = result.get("exit_codes")

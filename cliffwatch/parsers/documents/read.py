@@ -15,7 +15,9 @@ def parse_json(text: str) -> Parsed:
     if looks_like_go_test(text):
         return parse_go_test(text)
     if len(text) > LARGEST_CHARACTERS:
-        reason = f"JSON of more than {LARGEST_CHARACTERS >> 20} MiB: split it by benchmark and compare the parts"
+        reason = (
+            f"JSON of more than {LARGEST_CHARACTERS >> 20} MiB: split it by benchmark and compare the parts"
+        )
         return Parsed(found=(), problems=(problem_at(0, text, reason),))
     try:
         content = json.loads(text)

@@ -61,7 +61,9 @@ class GoContext:
             for number, machine in enumerate(machines):
                 words = "-".join(machine[key] for key in telling[:1] if key in machine) or "unknown"
                 shown = "-".join(filter(None, (named, _NO_NAME.sub("-", words.lower()).strip("-"))))
-                names[_numbered(named, number)] = f"{shown}-{number + 1}" if shown in names.values() else shown
+                names[_numbered(named, number)] = (
+                    f"{shown}-{number + 1}" if shown in names.values() else shown
+                )
         return names
 
     def set(self, key: str, value: str) -> None:

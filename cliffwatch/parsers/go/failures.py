@@ -24,7 +24,9 @@ _PACKAGE = re.compile(r"FAIL\s+(?P<package>\S+)(?:\s+(?P<why>.+))?")
 _OVER = re.compile(r"(?:PASS|FAIL|ok|exit status|goos:|goarch:|pkg:|cpu:)(?:\s|$)")
 _BEGUN = re.compile(r"(?P<name>Benchmark[^\sa-z]\S*)(?P<rest>\s.*)?")
 _TIME = re.compile(r"[\d.]+s")
-_OURS = re.compile(r"(?P<status>failed|refused|panic|timeout|unsupported|not-run|unchanged-build):(?: (?P<why>.*))?")
+_OURS = re.compile(
+    r"(?P<status>failed|refused|panic|timeout|unsupported|not-run|unchanged-build):(?: (?P<why>.*))?"
+)
 _LONGEST_WHY = 300
 
 
@@ -104,7 +106,9 @@ class GoFailures:
         """A name without a result after it. Go writes a tab between; words after a blank may be anybody's sentence."""
         case, words = self._case(suite, name), rest.split()
         if words and words[0].isdecimal():
-            self._ended.append(_Ended(line, case, arm, "failed", "its line is cut off", rest.strip()[:_LONGEST_WHY]))
+            self._ended.append(
+                _Ended(line, case, arm, "failed", "its line is cut off", rest.strip()[:_LONGEST_WHY])
+            )
         elif not words or "\t" in rest[: len(rest) - len(rest.lstrip())]:
             self._open = _Ended(line, case, arm, "failed", "it began and gave no result")
             self._begun.setdefault((arm, case), line)
@@ -118,7 +122,9 @@ class GoFailures:
         if not name.startswith("Benchmark"):
             return
         what = "it failed" if failed else "it was skipped"
-        self._ended.append(_Ended(line, self._case(suite, name), arm, "failed" if failed else "not-run", what))
+        self._ended.append(
+            _Ended(line, self._case(suite, name), arm, "failed" if failed else "not-run", what)
+        )
         self._waits = True
 
     def _crash(self, line: Line, arm: str, suite: str, name: str | None, why: str) -> None:
@@ -142,7 +148,10 @@ class GoFailures:
         known: dict[tuple[str, str], CaseKey] = {}
         for case in measured:
             known.setdefault((case.suite, case.benchmark), case)
-        return [_problem(each, _named(each.case, known)) for each in [*self._with_causes(), *self._unfinished(known)]]
+        return [
+            _problem(each, _named(each.case, known))
+            for each in [*self._with_causes(), *self._unfinished(known)]
+        ]
 
     def _with_causes(self) -> list[_Ended]:
         """A benchmark fails with each of its own: the ones that failed themselves are the cause."""
@@ -151,7 +160,8 @@ class GoFailures:
             each
             for each in self._ended
             if not any(
-                other.suite == each.case.suite and is_part_of(other.benchmark, each.case.benchmark) for other in failed
+                other.suite == each.case.suite and is_part_of(other.benchmark, each.case.benchmark)
+                for other in failed
             )
         ]
 

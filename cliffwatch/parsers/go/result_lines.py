@@ -59,7 +59,9 @@ def result_lines(text: str) -> ResultLines | None:
         line_of=line_of,
         texts=_taken(words, places),
         units=_taken(words, places + 1),
-        others=[Line(line + 1, text[starts[line] : ends[line]].rstrip()) for line in np.flatnonzero(rest).tolist()],
+        others=[
+            Line(line + 1, text[starts[line] : ends[line]].rstrip()) for line in np.flatnonzero(rest).tolist()
+        ],
     )
 
 

@@ -16,9 +16,16 @@ _PARAMETER = re.compile(r";\s*(?P<name>[\w-]{1,40})\*?=(?:\"(?P<quoted>[^\"]*)\"
 _OF_MIME = {"content-type", "content-transfer-encoding", "mime-version"}
 _OF_MAIL = {"from", "to", "cc", "subject", "date", "message-id", "in-reply-to", "received", "delivered-to"}
 _FROM = re.compile(r"From \S{1,300} .*\d{4}\s*$")
-_TEXTS = ("application/octet-stream", "application/json", "application/csv", "application/x-log", "message/rfc822")
+_TEXTS = (
+    "application/octet-stream",
+    "application/json",
+    "application/csv",
+    "application/x-log",
+    "message/rfc822",
+)
 _CHARSET = re.compile(
-    r"(?:utf-?(?:8|16)|us-ascii|iso-8859-\d{1,2}|windows-125\d|cp125\d|koi8-[ru]|gb\w{1,8}|big5)", re.IGNORECASE
+    r"(?:utf-?(?:8|16)|us-ascii|iso-8859-\d{1,2}|windows-125\d|cp125\d|koi8-[ru]|gb\w{1,8}|big5)",
+    re.IGNORECASE,
 )
 _SOFT_BREAK = re.compile(r"(?m)[^=\n]=\r?$")
 _ENCODED = ("=C2=B1", "=3D", "=E2=80")
@@ -154,7 +161,9 @@ def _parts(part: _Part) -> Iterator[_Part]:
             continue
         count += 1
         if count > MOST_PARTS:
-            reason = f"the mail has more than {MOST_PARTS:,} parts: save the part that is meant, and give that"
+            reason = (
+                f"the mail has more than {MOST_PARTS:,} parts: save the part that is meant, and give that"
+            )
             raise MailTooLarge(reason)
         if begun is not None:
             yield _part_in(part.lines[begun:place])

@@ -13,9 +13,7 @@ _BOM = "\ufeff"
 def as_printed(text: str) -> str | Problem:
     """The text without mail headers, encodings of mail, and time stamps before its lines; a Problem where it is too large. Total."""
     if _has_too_many_lines(text):
-        reason = (
-            f"it has more than {MOST_LINES // 1_000_000} million lines: split it by benchmark and compare the parts"
-        )
+        reason = f"it has more than {MOST_LINES // 1_000_000} million lines: split it by benchmark and compare the parts"
         return problem_at(0, "", reason)
     try:
         return without_stamps(body_of_mail(text.removeprefix(_BOM)))

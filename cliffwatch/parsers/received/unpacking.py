@@ -74,7 +74,8 @@ def _one_layer(content: bytes) -> bytes | None:
     for magic, what in _FOREIGN.items():
         if content.startswith(magic):
             raise _Refused(
-                f"it is {what}", "give the text that the benchmark printed, as it is or as .gz, .xz, .zst or .zip"
+                f"it is {what}",
+                "give the text that the benchmark printed, as it is or as .gz, .xz, .zst or .zip",
             )
     for magic, read in _READERS.items():
         if content.startswith(magic):
@@ -89,7 +90,8 @@ def _whole(pieces: Iterator[bytes]) -> bytes:
         whole.write(piece)
         if whole.tell() > LARGEST_BYTES:
             raise _Refused(
-                f"it unpacks to more than {LARGEST_BYTES >> 20} MiB", "split it by benchmark and compare the parts"
+                f"it unpacks to more than {LARGEST_BYTES >> 20} MiB",
+                "split it by benchmark and compare the parts",
             )
     return whole.getvalue()
 

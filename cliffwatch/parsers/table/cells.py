@@ -32,7 +32,9 @@ def number_of(cells: Cells, name: str) -> float | None:
 
 
 def _finite(content: Any, name: str) -> float:
-    odd = isinstance(content, bool) or (isinstance(content, str) and ("_" in content or not content.isascii()))
+    odd = isinstance(content, bool) or (
+        isinstance(content, str) and ("_" in content or not content.isascii())
+    )
     try:
         number = math.nan if odd else float(content)
     except (TypeError, ValueError, OverflowError):

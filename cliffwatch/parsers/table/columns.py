@@ -50,9 +50,15 @@ class Column:
 
 
 COLUMNS = (
-    Column("run", "string", "The run: its identity in a service, of a result directory run.json's `identity`."),
+    Column(
+        "run", "string", "The run: its identity in a service, of a result directory run.json's `identity`."
+    ),
     Column("platform", "string", "The kind of machine."),
-    Column("mode", "string", "walltime or icount; numbers of one mode are never compared with those of the other."),
+    Column(
+        "mode",
+        "string",
+        "walltime or icount; numbers of one mode are never compared with those of the other.",
+    ),
     Column("arm", "string", "The side of the run: base, head, control."),
     Column("commit", "string", "The commit that the arm's kernel was built from."),
     Column("boot", "integer", "The boot's number in the run; boots of a run have different numbers."),
@@ -60,13 +66,17 @@ COLUMNS = (
     Column("suite", "string", "The suite of the benchmark."),
     Column("benchmark", "string", "The benchmark."),
     Column("params", "object", "Its parameters in their order, names and values as text."),
-    Column("metric", "string", "What was measured. Empty in a row that is the outcome of a case without a value."),
+    Column(
+        "metric", "string", "What was measured. Empty in a row that is the outcome of a case without a value."
+    ),
     Column("unit", "string", "The unit of value, readings and resolution."),
     Column("value", "number", "The boot's value."),
     Column("block", "integer", "The group of boots in which every arm is booted once."),
     Column("layout", "string", "The placement of the kernel's code, where boots of one kernel have several."),
     Column("readings", "array", "The values within the boot, warm-up dropped."),
-    Column("resolution", "number", "The smallest step that the printed digits can show; 0 where it is not known."),
+    Column(
+        "resolution", "number", "The smallest step that the printed digits can show; 0 where it is not known."
+    ),
     Column(
         "outcome",
         "string",

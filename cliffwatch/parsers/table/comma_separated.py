@@ -35,7 +35,9 @@ def _written(rows: Iterable[Iterable[object]]) -> bytes:
 
 def _cells(row: TableRow) -> list[object]:
     # As `harmless`, which would be called twenty times a row.
-    cells: list[object] = [f"'{each}" if isinstance(each, str) and each[:1] in _GUARDED else each for each in row]
+    cells: list[object] = [
+        f"'{each}" if isinstance(each, str) and each[:1] in _GUARDED else each for each in row
+    ]
     if row.readings is not None:
         cells[_READINGS] = f"[{','.join(map(repr, row.readings))}]"
     return cells
@@ -59,7 +61,9 @@ def _unfit(header: list[str]) -> str | None:
         return f"more than {MOST_COLUMNS} columns"
     lacking = NEEDED - set(header)
     twice = [name for name in NAMES if header.count(name) > 1]
-    return f"no column {min(lacking)!r}" if lacking else f"column {twice[0]!r} is there twice" if twice else None
+    return (
+        f"no column {min(lacking)!r}" if lacking else f"column {twice[0]!r} is there twice" if twice else None
+    )
 
 
 def read_csv_table(text: str) -> Table:
@@ -73,7 +77,9 @@ def read_csv_table(text: str) -> Table:
         return reader.table()
     for line, cells in _lines(text[len(first) + 1 :], reader):
         if len(cells) != len(header):
-            reader.problem(line, ",".join(cells)[:400], f"{len(cells)} columns where the header has {len(header)}")
+            reader.problem(
+                line, ",".join(cells)[:400], f"{len(cells)} columns where the header has {len(header)}"
+            )
         else:
             named = dict(zip(header, map(unguarded, cells), strict=True))
             reader.add(named, line)

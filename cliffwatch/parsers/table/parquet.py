@@ -35,7 +35,8 @@ def has_parquet() -> bool:
 
 def no_parquet() -> Failure:
     return wrong_usage(
-        "this Cliffwatch was installed without Parquet", "pip install 'cliffwatch[parquet]', or use --format csv"
+        "this Cliffwatch was installed without Parquet",
+        "pip install 'cliffwatch[parquet]', or use --format csv",
     )
 
 
@@ -157,7 +158,9 @@ def _fits(pa: Any, type_: Any, kind: str) -> bool:
         return bool(pa.types.is_list(type_) and pa.types.is_floating(type_.value_type))
     numeric = pa.types.is_floating(type_) or pa.types.is_integer(type_)
     return bool(
-        numeric if kind in ("number", "integer") else pa.types.is_string(type_) or pa.types.is_large_string(type_)
+        numeric
+        if kind in ("number", "integer")
+        else pa.types.is_string(type_) or pa.types.is_large_string(type_)
     )
 
 

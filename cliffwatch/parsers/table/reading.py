@@ -37,7 +37,9 @@ from cliffwatch.samples import (
 MOST_PROBLEMS = 1000
 """Lines that are named; of further ones the number is said."""
 
-_STATUSES = frozenset({"ok", "failed", "refused", "panic", "timeout", "unsupported", "not-run", "unchanged-build"})
+_STATUSES = frozenset(
+    {"ok", "failed", "refused", "panic", "timeout", "unsupported", "not-run", "unchanged-build"}
+)
 _COMPARED = frozenset(COMPARED)
 _SHORT_RUN = 12
 
@@ -120,7 +122,9 @@ class TableReader:
         if boot is None:
             stage = "confirm" if cells.get("stage") == "confirm" else "screen"
             block = whole_of(cells, "block")
-            boot = arm.boots[number] = _BootRows(number if block is None else block, stage, text_of(cells, "layout"))
+            boot = arm.boots[number] = _BootRows(
+                number if block is None else block, stage, text_of(cells, "layout")
+            )
         if case is not None:
             _keep(boot, case, sample, _outcome(cells, case))
 
@@ -145,7 +149,8 @@ class TableReader:
         if case is None:
             named = object_of(cells, "params")
             pairs = tuple(
-                (str(name), text if isinstance(text, str) else json.dumps(text)) for name, text in named.items()
+                (str(name), text if isinstance(text, str) else json.dumps(text))
+                for name, text in named.items()
             )
             case = self._cases[key] = CaseKey(suite or "unknown", benchmark, pairs)
         return case
@@ -160,7 +165,10 @@ class TableReader:
         runs = dict.fromkeys(run for run, _ in self._arms)
         short = {run: run[:_SHORT_RUN] for run in runs}
         named = short if len(set(short.values())) == len(runs) else dict(zip(runs, runs, strict=True))
-        arms = {name if len(runs) == 1 else f"{named[run]}/{name}": rows for (run, name), rows in self._arms.items()}
+        arms = {
+            name if len(runs) == 1 else f"{named[run]}/{name}": rows
+            for (run, name), rows in self._arms.items()
+        }
         first = next(iter(self._arms.values()), None)
         return Table(
             arms={name: _arm(name, rows) for name, rows in arms.items()},
@@ -199,7 +207,9 @@ def _arm(name: str, rows: _ArmRows) -> Arm:
         environment={key: value for key, value in environment.items() if key in _COMPARED},
         assumed=_assumed(rows.about.get("assumed")),
         host_faults=read_faults(texts_of(rows.about.get("settings"))),
-        warnings=tuple(each for each in warnings if isinstance(each, str)) if isinstance(warnings, list) else (),
+        warnings=tuple(each for each in warnings if isinstance(each, str))
+        if isinstance(warnings, list)
+        else (),
         recorded={key: value for key, value in environment.items() if key not in _COMPARED},
     )
 
@@ -239,7 +249,9 @@ def _sample(cells: Cells, case: CaseKey | None, value: float) -> Sample:
     resolution = number_of(cells, "resolution") or 0.0
     if resolution < 0:
         raise Unreadable("a negative resolution")
-    return Sample(case=case, metric=metric, unit=unit, value=value, readings=readings_of(cells), resolution=resolution)
+    return Sample(
+        case=case, metric=metric, unit=unit, value=value, readings=readings_of(cells), resolution=resolution
+    )
 
 
 def _outcome(cells: Cells, case: CaseKey) -> CaseOutcome | None:

@@ -10,7 +10,9 @@ _WHERE = TableRow._fields.index("suite")
 _EMPTY = TableRow("", None, None, "", *[None] * (len(TableRow._fields) - 4))
 
 
-def rows_of_arm(run: str, arm: Arm, boots: Iterable[Boot], settings: Mapping[str, str]) -> Iterator[list[TableRow]]:
+def rows_of_arm(
+    run: str, arm: Arm, boots: Iterable[Boot], settings: Mapping[str, str]
+) -> Iterator[list[TableRow]]:
     """An arm's rows, boot by boot; `boots` are read in turn, those of `arm` are not. An arm without any has a row of its own.
 
     `settings` are those of the run: `notable`, `stages` and `one-run`, each as text, where it has them.
@@ -62,18 +64,24 @@ def _rows_of_boot(blank: TableRow, boot: Boot, params: dict[CaseKey, str]) -> li
         suite, benchmark, text, status, reason = of_case
         value = (sample.metric, sample.unit, sample.value)
         more = (sample.readings or None, sample.resolution)
-        rows.append(TableRow._make((*where, suite, benchmark, text, *value, *beside, *more, status, reason, None)))
+        rows.append(
+            TableRow._make((*where, suite, benchmark, text, *value, *beside, *more, status, reason, None))
+        )
     for case, outcome in outcomes.items():
         if case not in of_cases:
             suite, benchmark, text, status, reason = _of_case(case, outcome, params)
             none = (None, None, None)
             rows.append(
-                TableRow._make((*where, suite, benchmark, text, *none, *beside, *none[:2], status, reason, None))
+                TableRow._make(
+                    (*where, suite, benchmark, text, *none, *beside, *none[:2], status, reason, None)
+                )
             )
     return rows or [of_boot]
 
 
-def _of_case(case: CaseKey, outcome: CaseOutcome | None, params: dict[CaseKey, str]) -> tuple[str | None, ...]:
+def _of_case(
+    case: CaseKey, outcome: CaseOutcome | None, params: dict[CaseKey, str]
+) -> tuple[str | None, ...]:
     """Suite, benchmark, parameters as text, outcome and reason."""
     text = params.get(case)
     if text is None:

@@ -72,7 +72,9 @@ def read_rows(text: str, problems: list[Problem]) -> Iterator[Row]:
             continue
         cells = _cells(line.text) if as_csv else _GAP.split(line.text.strip())
         if not header:
-            problems.append(problem_at(line.number, line.text, "it stands before veristat's header; it was skipped"))
+            problems.append(
+                problem_at(line.number, line.text, "it stands before veristat's header; it was skipped")
+            )
         elif cells is None:
             problems.append(problem_at(line.number, line.text, "no line of CSV"))
         elif len(cells) != len(header):

@@ -44,7 +44,9 @@ def too_long_for_bencher(arm: Arm) -> int:
     samples = [sample for boot in arm.boots for sample in boot.samples]
     names = {_name(case) for case in {sample.case for sample in samples}}
     measures = {f"{sample.metric} ({sample.unit})" for sample in samples}
-    return sum(len(name) > LONGEST_NAME for name in names) + sum(len(each) > LONGEST_MEASURE for each in measures)
+    return sum(len(name) > LONGEST_NAME for name in names) + sum(
+        len(each) > LONGEST_MEASURE for each in measures
+    )
 
 
 def _name(case: CaseKey) -> str:

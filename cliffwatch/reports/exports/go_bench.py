@@ -16,7 +16,11 @@ Traits = Callable[[CaseKey, str, str, Mode | None], MetricTraits]
 
 
 def go_bench_report(
-    arms: Iterable[Arm], traits: Traits, *, settings: Mapping[str, str] | None = None, of_run: Sequence[Arm] = ()
+    arms: Iterable[Arm],
+    traits: Traits,
+    *,
+    settings: Mapping[str, str] | None = None,
+    of_run: Sequence[Arm] = (),
 ) -> str:
     """The samples of all arms. A unit is exact for benchstat only where every case that has it is.
 

@@ -173,7 +173,9 @@ def _tests(arm: Arm, reported: Reported, build: str, primary: Primary) -> Iterat
     for boot in arm.boots:
         for sample in boot.samples:
             worst.setdefault(sample.case, _UNTOLD)
-            values.setdefault(sample.case, {}).setdefault((sample.metric, sample.unit), array("d")).append(sample.value)
+            values.setdefault(sample.case, {}).setdefault((sample.metric, sample.unit), array("d")).append(
+                sample.value
+            )
         for outcome in boot.outcomes:
             worst[outcome.case] = _worse(worst.get(outcome.case, _UNTOLD), outcome)
     named = _Named(
@@ -228,7 +230,9 @@ def _test(
         comment=_text(str(case)),
         status=ended.status or "DONE",
         log_excerpt=_excerpt(ended.reason, ""),
-        number=None if measured is None else Value(value=statistics.median(values[measured]), unit=_text(measured[1])),
+        number=None
+        if measured is None
+        else Value(value=statistics.median(values[measured]), unit=_text(measured[1])),
         misc=Measured(
             arm=arm.name,
             suite=case.suite,

@@ -66,7 +66,9 @@ def _lines(arm: Arm, layout: Layout, table: _Table, cells: _Cells) -> Iterator[s
     case = " ".join([table.case.benchmark, *(f"{name}={text}" for name, text in table.case.params)])
     named = table.unit if table.metric == table.unit else f"{table.metric}, {table.unit}"
     counts = sorted({len(values) for values in cells.values()})
-    boots = counted(counts[0], "boot") if len(counts) == 1 else f"{counts[0]} to {counted(counts[-1], 'boot')}"
+    boots = (
+        counted(counts[0], "boot") if len(counts) == 1 else f"{counts[0]} to {counted(counts[-1], 'boot')}"
+    )
     yield f"### {_plain(case)}"
     yield ""
     yield f"{_plain(named)}; medians of {boots} of {_plain(arm.name)}"
@@ -85,4 +87,6 @@ def _line(cells: list[str]) -> str:
 
 def _plain(text: str) -> str:
     """Text in which nothing is Markdown's own."""
-    return "".join(f"\\{letter}" if letter in "\\|`*_<>[]" else letter for letter in text if letter.isprintable())
+    return "".join(
+        f"\\{letter}" if letter in "\\|`*_<>[]" else letter for letter in text if letter.isprintable()
+    )

@@ -48,12 +48,14 @@ def read_reply(in_reply_to: str, mail_from: str) -> Reply | Failure:
     identity = _IDENTITY.fullmatch(unquote(at_lore["id"]) if at_lore else text)
     if identity is None:
         return wrong_usage(
-            f"--in-reply-to: {text[:100]!a} is no Message-ID", "give one such as 20261122103000.1-1-a@example.org"
+            f"--in-reply-to: {text[:100]!a} is no Message-ID",
+            "give one such as 20261122103000.1-1-a@example.org",
         )
     name, address = parseaddr(mail_from)
     if not _ADDRESS.fullmatch(address) or not name.isprintable():
         return wrong_usage(
-            f"--mail-from: {mail_from[:100]!a} is no address", "say who replies: --mail-from 'Name <name@example.org>'"
+            f"--mail-from: {mail_from[:100]!a} is no address",
+            "say who replies: --mail-from 'Name <name@example.org>'",
         )
     return Reply(to=identity["id"], sender_name=name, sender=address)
 
@@ -66,7 +68,9 @@ def reply_report(compared: ComparisonSet, context: ReportContext, reply: Reply, 
     message["From"] = Address(display_name=reply.sender_name, username=user, domain=domain)
     message["Date"] = format_datetime(date)
     message["Subject"] = f"Re: {plain(mail_subject(compared))[:200]}"
-    message["Message-ID"] = f"<cliffwatch-{digest_of([body, reply.to, reply.sender, date.isoformat()])}@{domain}>"
+    message["Message-ID"] = (
+        f"<cliffwatch-{digest_of([body, reply.to, reply.sender, date.isoformat()])}@{domain}>"
+    )
     message["In-Reply-To"] = f"<{reply.to}>"
     message["References"] = f"<{reply.to}>"
     message.set_content(body, cte="8bit")

@@ -72,7 +72,9 @@ def mail_opening(compared: ComparisonSet) -> Iterator[str]:
         yield ""
     failed = {row.case for row in compared.rows if row.verdict == "failed"}
     found = [counted(len(failed), "failed case")] if failed else []
-    found.append("no change" if worst is None else f"a {_size(worst)} of {worst.case}{_where(worst, compared)}")
+    found.append(
+        "no change" if worst is None else f"a {_size(worst)} of {worst.case}{_where(worst, compared)}"
+    )
     yield f"cliffwatch noticed {' and '.join(found)} on:"
     yield ""
     yield f"commit: {compared.head.label}"
@@ -81,7 +83,9 @@ def mail_opening(compared: ComparisonSet) -> Iterator[str]:
 
 def _opening(compared: ComparisonSet) -> Iterator[str]:
     for line in mail_opening(compared):
-        yield from textwrap.wrap(line, _WIDTH, break_on_hyphens=False) if line in compared.warnings else [line]
+        yield from (
+            textwrap.wrap(line, _WIDTH, break_on_hyphens=False) if line in compared.warnings else [line]
+        )
 
 
 def _facts(compared: ComparisonSet, context: ReportContext) -> Iterator[str]:
@@ -171,7 +175,9 @@ def _remarks(rows: Sequence[Comparison], compared: ComparisonSet, context: Repor
 
 
 def _functions(compared: ComparisonSet, context: ReportContext) -> Iterator[str]:
-    blocks, left = function_blocks(compared, context.functions, context.code) if context.functions else ((), 0)
+    blocks, left = (
+        function_blocks(compared, context.functions, context.code) if context.functions else ((), 0)
+    )
     if not blocks:
         return
     yield f"{TITLE}:"

@@ -48,7 +48,9 @@ class Across:
     def measures(self) -> tuple[tuple[str, str], ...]:
         """Metric and unit of its cells, its own first."""
         return tuple(
-            dict.fromkeys([(self.metric, self.unit), *((each.metric, each.unit) for each in self.cells if each)])
+            dict.fromkeys(
+                [(self.metric, self.unit), *((each.metric, each.unit) for each in self.cells if each)]
+            )
         )
 
     @property
@@ -82,7 +84,9 @@ def targets_named(pairs: Sequence[tuple[str, Mode]]) -> tuple[Target, ...]:
     platforms = Counter(platform for platform, _ in pairs)
     modes = {mode for _, mode in pairs}
     return tuple(
-        Target(platform, mode, platform if platforms[platform] == 1 and len(modes) == 1 else f"{platform} {mode}")
+        Target(
+            platform, mode, platform if platforms[platform] == 1 and len(modes) == 1 else f"{platform} {mode}"
+        )
         for platform, mode in pairs
     )
 
@@ -187,7 +191,9 @@ def sentence_across(rows: Sequence[Across], targets: Sequence[Target], *, in_tur
         parts = {verdict: part.replace("case", "row") for verdict, part in parts.items()}
     changed = [verdict for verdict in parts if verdict in CHANGED]
     if changed and not in_turns:
-        parts[changed[0]] = differing(sum(verdicts[each] for each in changed), [parts[each] for each in changed])
+        parts[changed[0]] = differing(
+            sum(verdicts[each] for each in changed), [parts[each] for each in changed]
+        )
         parts = {verdict: part for verdict, part in parts.items() if verdict not in changed[1:]}
     text = ", ".join(parts.values()) or "nothing compared"
     for index, counts in _on_one(rows, targets):
@@ -199,7 +205,9 @@ def _on_one(rows: Sequence[Across], targets: Sequence[Target]) -> Iterable[tuple
     if len(targets) < 2:
         return
     for index in range(len(targets)):
-        alone = Counter(row.verdict for row in rows if row.verdict in CHANGES and row.where == (index,) and _alone(row))
+        alone = Counter(
+            row.verdict for row in rows if row.verdict in CHANGES and row.where == (index,) and _alone(row)
+        )
         if alone:
             yield index, ", ".join(_counted(alone[verdict], verdict) for verdict in CHANGES if alone[verdict])
 

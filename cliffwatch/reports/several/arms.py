@@ -16,7 +16,12 @@ from cliffwatch.reports.text import text_report
 
 
 def text_of_arms(
-    compared: Sequence[ComparisonSet], context: ReportContext, *, colour: bool, width: int = 120, all_metrics: bool
+    compared: Sequence[ComparisonSet],
+    context: ReportContext,
+    *,
+    colour: bool,
+    width: int = 120,
+    all_metrics: bool,
 ) -> str:
     """For a terminal. What went wrong comes first, what is true of the whole run last."""
     styles = Styles(colour=colour)
@@ -25,7 +30,9 @@ def text_of_arms(
     lines = [plain(line) for text in context.chosen for line in textwrap.wrap(text, width)]
     lines.append(styles("strong", f"{len(names)} arms, each against {names[0]}"))
     for warning in shared_warnings(compared):
-        lines += [styles("doubt", plain(line)) for line in textwrap.wrap(warning, width, break_on_hyphens=False)]
+        lines += [
+            styles("doubt", plain(line)) for line in textwrap.wrap(warning, width, break_on_hyphens=False)
+        ]
     lines.append(f"  {names[0]:<{room}}  {plain(compared[0].base.label)}")
     for name, each in zip(names[1:], compared, strict=True):
         lines += [f"  {name:<{room}}  {plain(each.head.label)}", f"  {'':<{room}}  {sentence(each)}"]
@@ -69,7 +76,9 @@ def commit_of_arms(compared: Sequence[ComparisonSet], context: ReportContext) ->
     lines = [f"{len(names)} arms, each against {names[0]}:"]
     lines += [line for text in context.chosen for line in textwrap.wrap(text, WIDTH)]
     lines += [
-        line for warning in shared_warnings(compared) for line in textwrap.wrap(warning, WIDTH, break_on_hyphens=False)
+        line
+        for warning in shared_warnings(compared)
+        for line in textwrap.wrap(warning, WIDTH, break_on_hyphens=False)
     ]
     lines += [f"  {name:<{room}}  {plain(label)}" for name, label in zip(names, labels, strict=True)]
     blocks = ["\n".join(cut(line) for line in (*lines, *_narrow_matrix(compared))) + "\n"]

@@ -53,7 +53,9 @@ def _undecided(compared: Sequence[ComparisonSet]) -> Iterator[str]:
             yield f"{arm}{figures.shortened(cases)}: {figures.undecided(row)}"
 
 
-def _table(metric: str, unit: str, names: list[str], rows: list[MatrixRow], means: list[str]) -> Iterator[str]:
+def _table(
+    metric: str, unit: str, names: list[str], rows: list[MatrixRow], means: list[str]
+) -> Iterator[str]:
     shown = tidied(unit)[0]
     title = shown if metric in (unit, "") else f"{metric} {shown}"
     cells = [_cells(row) for row in rows]
@@ -67,9 +69,17 @@ def _table(metric: str, unit: str, names: list[str], rows: list[MatrixRow], mean
     label = max(widths[0], len("geomean"))
     blocks = [widths[1], *(value + 2 + room for value, room in zip(widths[2:], rooms, strict=True))]
     blocks = [max(block, len(name)) for block, name in zip(blocks, names, strict=True)]
-    yield f"{'':<{label}} │ " + " │ ".join(f"{name:^{block}}" for name, block in zip(names, blocks, strict=True)) + " │"
+    yield (
+        f"{'':<{label}} │ "
+        + " │ ".join(f"{name:^{block}}" for name, block in zip(names, blocks, strict=True))
+        + " │"
+    )
     heads = [title, *(f"{title:>{value}}  vs base" for value in widths[2:])]
-    yield f"{'':<{label}} │ " + " │ ".join(f"{head:<{block}}" for head, block in zip(heads, blocks, strict=True)) + " │"
+    yield (
+        f"{'':<{label}} │ "
+        + " │ ".join(f"{head:<{block}}" for head, block in zip(heads, blocks, strict=True))
+        + " │"
+    )
     for each, change in zip(cells, changes, strict=True):
         pairs = zip(each[2:], change, widths[2:], strict=True)
         texts = [f"{each[1]:>{widths[1]}}", *(f"{value:>{width}}  {text}" for value, text, width in pairs)]

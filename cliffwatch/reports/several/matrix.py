@@ -82,4 +82,6 @@ def _aligned(lines: Sequence[tuple[str, ...]]) -> Iterator[str]:
             continue
         name, value, unit, *cells = line
         shown = [cell.rjust(width) for cell, width in zip(cells, widths[3:], strict=True)]
-        yield "  ".join((name.ljust(widths[0]), value.rjust(widths[1]), unit.ljust(widths[2]), *shown)).rstrip()
+        yield "  ".join(
+            (name.ljust(widths[0]), value.rjust(widths[1]), unit.ljust(widths[2]), *shown)
+        ).rstrip()

@@ -11,9 +11,7 @@ from cliffwatch.reports.several.benchstat import scaled, tidied
 from cliffwatch.reports.several.matrix import cell
 
 _WIDEST_LABEL = 30
-UNIT_LEGEND = (
-    "▲ worse, ▼ better, ~ within the noise. Values have the prefixes of benchstat, ± is their spread between boots."
-)
+UNIT_LEGEND = "▲ worse, ▼ better, ~ within the noise. Values have the prefixes of benchstat, ± is their spread between boots."
 
 
 def unit_tables(compared: ComparisonSet, *, most: int) -> list[str]:
@@ -29,7 +27,9 @@ def unit_tables(compared: ComparisonSet, *, most: int) -> list[str]:
     return lines
 
 
-def _table(compared: ComparisonSet, metric: str, unit: str, rows: Sequence[Comparison], most: int) -> list[str]:
+def _table(
+    compared: ComparisonSet, metric: str, unit: str, rows: Sequence[Comparison], most: int
+) -> list[str]:
     shown = tidied(unit)[0]
     title = word(shown) if metric in (unit, "") else f"{word(metric)} {word(shown)}"
     chosen = rows if len(rows) <= most else sorted(rows, key=lambda row: row.verdict not in CHANGES)[:most]

@@ -62,7 +62,9 @@ class NoBreakpoint:
     stray: tuple[float, float] | None = None
 
 
-def find_breakpoint(parameters: Values, costs: Values, spreads: Values | None = None) -> Breakpoint | NoBreakpoint:
+def find_breakpoint(
+    parameters: Values, costs: Values, spreads: Values | None = None
+) -> Breakpoint | NoBreakpoint:
     """Of a sweep: positive parameters and costs, (points,); `spreads` are standard errors as fractions of the costs."""
     parameters, x, y, noise = _points(parameters, costs, spreads)
     if len(x) < FEWEST:
@@ -71,7 +73,9 @@ def find_breakpoint(parameters: Values, costs: Values, spreads: Values | None = 
         )
     chosen, p = choose(x, y, noise, SURE)
     if chosen is None:
-        return _no_breakpoint(f"one straight line in log space fits as well (p = {p:.2g})", parameters, y, noise)
+        return _no_breakpoint(
+            f"one straight line in log space fits as well (p = {p:.2g})", parameters, y, noise
+        )
     placed = [each for each in place(chosen, x, y, noise) if _worth_a_word(each)]
     if not placed:
         return _no_breakpoint("what changes of its course is not worth a word", parameters, y, noise)
@@ -80,7 +84,9 @@ def find_breakpoint(parameters: Values, costs: Values, spreads: Values | None = 
     return _named(placed[0], parameters, p, tuple(further)) if further else first
 
 
-def _points(parameters: Values, costs: Values, spreads: Values | None) -> tuple[Values, Values, Values, Values]:
+def _points(
+    parameters: Values, costs: Values, spreads: Values | None
+) -> tuple[Values, Values, Values, Values]:
     """In order of the parameter: parameters, both logs, and the noise, to which a point's own spread and that of all contribute alike."""
     order = np.unique(parameters, return_index=True)[1]
     if len(order) > MOST:

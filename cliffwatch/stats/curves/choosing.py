@@ -55,7 +55,9 @@ def choose(x: Values, y: Values, noise: Values, sure: float) -> tuple[Chosen | N
     for courses in (one_break(x, noise), two_breaks(x, noise)):
         judged = courses.only(len(x) - 2 - courses.parameters > 0)
         if len(judged.members):
-            found.append(_against(judged, rests, _without_one(rests, (straight**2).sum(axis=1)[:, None]), usual))
+            found.append(
+                _against(judged, rests, _without_one(rests, (straight**2).sum(axis=1)[:, None]), usual)
+            )
     if not found:
         return None, 1.0
     p = min(1.0, len(found) * min(each.p for each in found))
@@ -101,7 +103,9 @@ def _against(courses: Courses, rests: Values, simpler: tuple[Values, Values], us
     )
 
 
-def _ratios(simpler: Values, squares: Values, parameters: NDArray[np.int64] | int, points: int, usual: float) -> Values:
+def _ratios(
+    simpler: Values, squares: Values, parameters: NDArray[np.int64] | int, points: int, usual: float
+) -> Values:
     noise = (PRIOR * usual + squares) / (PRIOR + points - 2 - parameters)
     return np.asarray((simpler - squares) / parameters / noise)
 
@@ -109,9 +113,13 @@ def _ratios(simpler: Values, squares: Values, parameters: NDArray[np.int64] | in
 def _largest(courses: Courses, rests: Values, simpler: tuple[Values, Values], usual: float) -> list[Values]:
     """The largest ratio of each curve, (2, curves): among courses of as many parameters it is that of the least sum of squares."""
     total = (rests**2).sum(axis=0)
-    groups = [(parameters, np.maximum(0.0, total - gain)) for parameters, gain in courses.largest_gains(rests)]
+    groups = [
+        (parameters, np.maximum(0.0, total - gain)) for parameters, gain in courses.largest_gains(rests)
+    ]
     return [
-        np.max([_ratios(each, squares, parameters, len(rests), usual) for parameters, squares in groups], axis=0)
+        np.max(
+            [_ratios(each, squares, parameters, len(rests), usual) for parameters, squares in groups], axis=0
+        )
         for each in simpler
     ]
 

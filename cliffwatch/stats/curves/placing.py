@@ -49,7 +49,9 @@ def place(chosen: Chosen, x: Values, y: Values, noise: Values) -> list[Placed]:
     """The breaks of the best course, in order of the parameter. Logs, (points,) each."""
     squares = float(chosen.squares[chosen.best])
     scale = max(chosen.scale, squares / chosen.freedom)
-    plausible = np.flatnonzero(chosen.squares <= squares + t_quantile(_OUTSIDE, PRIOR + chosen.freedom) ** 2 * scale)
+    plausible = np.flatnonzero(
+        chosen.squares <= squares + t_quantile(_OUTSIDE, PRIOR + chosen.freedom) ** 2 * scale
+    )
     gaps = np.array([[each.gap for each in chosen.courses.breaks(course)] for course in plausible])
     fit = _Fit.of(chosen.courses.breaks(chosen.best), (x, y, noise))
     bounds: list[tuple[int, int]] = []
@@ -59,7 +61,9 @@ def place(chosen: Chosen, x: Values, y: Values, noise: Values) -> list[Placed]:
         bounds.append(_narrowed(widest, begin, fit.shifts[index], (x, y, noise)))
     within = [course for course, each in zip(plausible, gaps, strict=True) if _all_within(each, bounds)]
     if within:
-        fit = _Fit.of(chosen.courses.breaks(max(within, key=lambda course: chosen.ratios[course])), (x, y, noise))
+        fit = _Fit.of(
+            chosen.courses.breaks(max(within, key=lambda course: chosen.ratios[course])), (x, y, noise)
+        )
     return [fit.placed(index, bounds, (x, y)) for index in range(len(bounds))]
 
 
@@ -123,7 +127,10 @@ class _Fit:
     @classmethod
     def of(cls, breaks: tuple[Break, ...], curve: Curve) -> "_Fit":
         x, y, noise = curve
-        parts = [np.column_stack([np.ones_like(x), x]), *(np.column_stack(columns(each, x)) for each in breaks)]
+        parts = [
+            np.column_stack([np.ones_like(x), x]),
+            *(np.column_stack(columns(each, x)) for each in breaks),
+        ]
         coefficients, squares = _fitted(parts, y, noise)
         slope, shifts, weights = float(coefficients[0][1]), [], []
         for index, each in enumerate(breaks, start=1):

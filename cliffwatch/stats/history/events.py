@@ -28,7 +28,11 @@ class MachineEvent:
 
 
 def machine_events(
-    steps: Mapping[str, Sequence[int]], *, measured: int, control: Sequence[int] = (), known: Sequence[int] = ()
+    steps: Mapping[str, Sequence[int]],
+    *,
+    measured: int,
+    control: Sequence[int] = (),
+    known: Sequence[int] = (),
 ) -> list[MachineEvent]:
     """Events of one host, from the indexes at which each series steps, on an order that all series share.
 

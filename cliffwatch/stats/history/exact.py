@@ -18,7 +18,9 @@ def exact_steps(logs: Values, threshold: float) -> list[Step]:
     Each step is certain (p of 0) and lies exactly at its index. Raises ValueError of values that are not finite.
     """
     if not np.isfinite(logs).all():
-        raise ValueError("logs of an exact series must be finite: leave out what is zero, or compare it by itself")
+        raise ValueError(
+            "logs of an exact series must be finite: leave out what is zero, or compare it by itself"
+        )
     sizes = np.expm1(np.diff(logs))
     return [
         Step(index=index + 1, size=float(sizes[index]), p=0.0, first=index + 1, last=index + 1)

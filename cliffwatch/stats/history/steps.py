@@ -125,7 +125,9 @@ def _cuts(rest: Values) -> list[tuple[int, int, int]]:
     return _joined(sums, sorted(cuts), len(rest))
 
 
-def _judged(logs: Values, rest: Values, joined: list[tuple[int, int, int]], known: Sequence[int] = ()) -> list[Step]:
+def _judged(
+    logs: Values, rest: Values, joined: list[tuple[int, int, int]], known: Sequence[int] = ()
+) -> list[Step]:
     """Of the cuts those that no smooth background explains, each judged where it is about the middle of a window."""
     cuts = [cut for _, cut, _ in joined]
     judged: dict[tuple[int, int], Judged] = {}
@@ -166,7 +168,8 @@ def _moving(sums: _Sums, count: int, points: int) -> NDArray[np.bool_]:
     whole = (points - WINDOW) // (WINDOW // 2) + 1 if points >= WINDOW else 0
     if whole:
         parts, squares = (
-            sliding_window_view(each, WINDOW + 1)[:: WINDOW // 2][:whole] for each in (sums.sums, sums.squares)
+            sliding_window_view(each, WINDOW + 1)[:: WINDOW // 2][:whole]
+            for each in (sums.sums, sums.squares)
         )
         left, weights = _places(WINDOW)
         total = parts[:, -1] - parts[:, 0]
@@ -231,10 +234,18 @@ def _excess(sums: _Sums, left: int, cut: int, right: int) -> float:
 
 
 def _step(
-    logs: Values, rest: Values, sums: _Sums, joined: tuple[int, int, int], start: int, stop: int, judged: Judged
+    logs: Values,
+    rest: Values,
+    sums: _Sums,
+    joined: tuple[int, int, int],
+    start: int,
+    stop: int,
+    judged: Judged,
 ) -> Step:
     left, cut, right = joined
-    loss = likelihoods(rest[start:stop], cut - start, [other for other in judged.kept if other != cut - start], judged)
+    loss = likelihoods(
+        rest[start:stop], cut - start, [other for other in judged.kept if other != cut - start], judged
+    )
     near = start + np.flatnonzero(loss <= RANGE)
     index = left + placed(logs[left:right], cut - left)
     return Step(

@@ -85,7 +85,9 @@ class SideDrift:
         rows = self._rows
         squares = (rows.contrasts[:, None, :] ** 2 / rows.variances).sum(axis=2)
         freedom, count = rows.freedom[:, None], rows.contrasts.shape[1]
-        logs = -0.5 * np.log(rows.variances).sum(axis=2) - 0.5 * (freedom + count) * np.log1p(squares / freedom)
+        logs = -0.5 * np.log(rows.variances).sum(axis=2) - 0.5 * (freedom + count) * np.log1p(
+            squares / freedom
+        )
         likelihoods = np.exp(logs - logs.max(axis=1, keepdims=True))
         posterior = _posterior(likelihoods[rows.drifts], likelihoods)
         seen = posterior[rows.drifts].mean(axis=0) if rows.drifts.any() else posterior.mean(axis=0)
@@ -204,7 +206,17 @@ def _t_tail(far: Values, freedom: Values) -> Values:
     return np.asarray(_erfc(normal / math.sqrt(2)))
 
 
-_ERFC = (-1.26551223, 1.00002368, 0.37409196, 0.09678418, -0.18628806, 0.27886807, -1.13520398, 1.48851587, -0.82215223)
+_ERFC = (
+    -1.26551223,
+    1.00002368,
+    0.37409196,
+    0.09678418,
+    -0.18628806,
+    0.27886807,
+    -1.13520398,
+    1.48851587,
+    -0.82215223,
+)
 _ERFC_LAST = 0.17087277
 
 

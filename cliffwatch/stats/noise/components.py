@@ -40,7 +40,9 @@ def components(readings: Sequence[Sequence[float]]) -> Components | None:
         return None
     squares = ((reading - mean) ** 2 for boot, mean in zip(boots, means, strict=True) for reading in boot)
     inner = math.fsum(squares) / (count - len(boots))
-    outer = math.fsum(size * (mean - centre) ** 2 for size, mean in zip(sizes, means, strict=True)) / (len(boots) - 1)
+    outer = math.fsum(size * (mean - centre) ** 2 for size, mean in zip(sizes, means, strict=True)) / (
+        len(boots) - 1
+    )
     typical = (count - sum(size * size for size in sizes) / count) / (len(boots) - 1)
     between = max(0.0, (outer - inner) / typical)
     total = between + inner

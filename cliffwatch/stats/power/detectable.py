@@ -84,7 +84,9 @@ def detectable_in_pairs(spread: float, pairs: int, alpha: float, power: float = 
 def detectable_staged(spread: float, stages: Stages, candidates: int, power: float = POWER) -> float | None:
     """The smallest shift that a plan of two stages detects with `power`, as one of so many candidates."""
     last = stages.looks[-1]
-    units = _smallest_staged(stages.screen, stages.screen_alpha, last.boots, last.alpha / max(1, candidates), power)
+    units = _smallest_staged(
+        stages.screen, stages.screen_alpha, last.boots, last.alpha / max(1, candidates), power
+    )
     return None if units is None else units * spread
 
 
@@ -200,7 +202,9 @@ def _smallest(n: int, m: int, alpha: float, sides: int, power: float) -> float |
 
 
 @cache
-def _smallest_staged(screen: int, screen_alpha: float, boots: int, alpha: float, power: float) -> float | None:
+def _smallest_staged(
+    screen: int, screen_alpha: float, boots: int, alpha: float, power: float
+) -> float | None:
     """In spreads. The screen asks a t-test beside the ranks, hence its full efficiency."""
     if not _reaches(boots, boots, alpha):
         return None
@@ -250,7 +254,9 @@ def _both(first: float, second: float, terms: tuple[_Term, ...]) -> float:
         return min(first, second)
     ours, theirs = _NORMAL.inv_cdf(first), _NORMAL.inv_cdf(second)
     squares, product = ours**2 + theirs**2, 2 * ours * theirs
-    together = math.fsum([weight * math.exp(-(squares - product * sine) / cosine) for weight, sine, cosine in terms])
+    together = math.fsum(
+        [weight * math.exp(-(squares - product * sine) / cosine) for weight, sine, cosine in terms]
+    )
     return first * second + together / (2 * math.pi)
 
 
@@ -260,5 +266,6 @@ def _terms(correlation: float) -> tuple[_Term, ...]:
     """
     widest = math.asin(correlation)
     return tuple(
-        (widest * weight, math.sin(widest * point), 2 * math.cos(widest * point) ** 2) for point, weight in NODES
+        (widest * weight, math.sin(widest * point), 2 * math.cos(widest * point) ** 2)
+        for point, weight in NODES
     )

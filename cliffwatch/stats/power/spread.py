@@ -31,14 +31,18 @@ def paired_spread(base: Values, head: Values, shift: float) -> Values:
     Differences of independent boots spread by the root of two as much as the boots.
     """
     within = head - base
-    plain = within.std(axis=-1, ddof=1) / math.sqrt(2) if within.shape[-1] > 1 else np.zeros(within.shape[:-1])
+    plain = (
+        within.std(axis=-1, ddof=1) / math.sqrt(2) if within.shape[-1] > 1 else np.zeros(within.shape[:-1])
+    )
     return _by_near_boots(within, math.sqrt(2) * shift, shift, plain)
 
 
 def _by_near_boots(boots: Values, reach: float, shift: float, plain: Values) -> Values:
     """From the share of pairs that lie nearer to each other than `reach`; `plain` where all pairs or none do."""
     ordered = np.sort(boots, axis=-1)
-    spread = shift / (math.sqrt(2) * _normal_distances(math.comb(ordered.shape[-1], 2))[_near(ordered, reach)])
+    spread = shift / (
+        math.sqrt(2) * _normal_distances(math.comb(ordered.shape[-1], 2))[_near(ordered, reach)]
+    )
     return np.where(np.isfinite(spread), spread, plain)
 
 

@@ -13,7 +13,9 @@ _INCLUDED = re.compile(r"^\s*(?:In file included from|from) .*[:,]$")
 _CONTEXT = re.compile(r"^(?!\s++[A-Z]{2}\w*+\s++\S)\s")
 _MAKE_ERROR = re.compile(r"^make(?:\[\d+\])?: \*\*\* ")
 _DISK_FULL = re.compile(r"No space left on device|Disk quota exceeded")
-_KILLED = re.compile(r"\bKilled\b|signal terminated program cc1|internal compiler error: Killed|Out of memory")
+_KILLED = re.compile(
+    r"\bKilled\b|signal terminated program cc1|internal compiler error: Killed|Out of memory"
+)
 _KEPT_LINES = 24
 EVIDENCE = 1000
 """The last characters of a log that come with a failure of the host."""
@@ -34,7 +36,9 @@ def first_error(log: str) -> str:
 def _with_context(lines: list[str], number: int) -> str:
     first = number
     while (
-        first > 0 and number - first < 8 and (_INCLUDED.match(lines[first - 1]) or ": In function" in lines[first - 1])
+        first > 0
+        and number - first < 8
+        and (_INCLUDED.match(lines[first - 1]) or ": In function" in lines[first - 1])
     ):
         first -= 1
     last = number + 1
@@ -69,5 +73,8 @@ def failure_of(log: str) -> Failure:
             evidence=log[-EVIDENCE:],
         )
     return Failure(
-        whose="kernel", message="it does not build", next_step="fix the tree", evidence=first_error(log)[:6000]
+        whose="kernel",
+        message="it does not build",
+        next_step="fix the tree",
+        evidence=first_error(log)[:6000],
     )

@@ -63,12 +63,18 @@ def _unpack(digest: str, folder: Path, should_stop: Callable[[], bool]) -> None:
     temporary = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
     try:
         (temporary / "root").mkdir()
-        container = _last_word(_asked(["create", "--network", "none", digest, "true"], should_stop), _CONTAINER)
+        container = _last_word(
+            _asked(["create", "--network", "none", digest, "true"], should_stop), _CONTAINER
+        )
         try:
             _asked(["export", "--output", str(temporary / "root.tar"), container], should_stop)
         finally:
             process.run([_engine(), "rm", "--force", container], deadline=_SECONDS)
-        _done(process.run(["sh", "-c", _UNPACKED, "sh", str(temporary)], deadline=_SECONDS, should_stop=should_stop))
+        _done(
+            process.run(
+                ["sh", "-c", _UNPACKED, "sh", str(temporary)], deadline=_SECONDS, should_stop=should_stop
+            )
+        )
         try:
             temporary.replace(folder)
         except OSError:

@@ -125,7 +125,9 @@ def build_kernel(
         settings.report_progress(None, "waiting for another process that builds the same kernel")
 
     with locked(settings.built / "locks" / digest, waiting=waiting, should_stop=settings.should_stop):
-        return cached_kernel(folder, settings) or _build(tree, revision, fragments, toolchain, settings, folder)
+        return cached_kernel(folder, settings) or _build(
+            tree, revision, fragments, toolchain, settings, folder
+        )
 
 
 def cached_kernel(folder: Path, settings: BuildSettings, *, was_there: bool = True) -> Kernel | None:
@@ -146,7 +148,12 @@ def cached_kernel(folder: Path, settings: BuildSettings, *, was_there: bool = Tr
 
 
 def _build(
-    tree: Tree, revision: Revision, fragments: Fragments, toolchain: Toolchain, settings: BuildSettings, folder: Path
+    tree: Tree,
+    revision: Revision,
+    fragments: Fragments,
+    toolchain: Toolchain,
+    settings: BuildSettings,
+    folder: Path,
 ) -> Kernel | Failure:
     began = clock.monotonic()
     with tempfile.TemporaryDirectory(prefix="cliffwatch-given-") as temporary:
@@ -196,7 +203,11 @@ def _make(worktree: Worktree, toolchain: Toolchain) -> list[str]:
     llvm = [f"LLVM={suffix or 1}"] if toolchain.cc.name == "clang" else []
     return [
         *("make", "-C", str(worktree.source), f"O={BUILD}", "ARCH=x86_64", *llvm),
-        *(f"CC={worktree.compiler(toolchain.cc.program)}", f"PAHOLE={toolchain.pahole.program}", "LOCALVERSION="),
+        *(
+            f"CC={worktree.compiler(toolchain.cc.program)}",
+            f"PAHOLE={toolchain.pahole.program}",
+            "LOCALVERSION=",
+        ),
     ]
 
 
@@ -216,7 +227,13 @@ def _configure(worktree: Worktree, fragments: Fragments, toolchain: Toolchain, l
 def _dump_btf(worktree: Worktree, log: Path) -> Failure | None:
     """Keeps the types of vmlinux, which bench is built from, without its 200 MB of debug information."""
     clear = ["rm", "-rf", "--", f"{worktree.build}/btf"]
-    dump = ["objcopy", "--dump-section", f".BTF={worktree.build}/btf", f"{worktree.build}/vmlinux", "/dev/null"]
+    dump = [
+        "objcopy",
+        "--dump-section",
+        f".BTF={worktree.build}/btf",
+        f"{worktree.build}/vmlinux",
+        "/dev/null",
+    ]
     return worktree.make(clear, log) or worktree.make(dump, log)
 
 

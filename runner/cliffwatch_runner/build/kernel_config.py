@@ -85,7 +85,9 @@ def read_fragments(suites: Sequence[Suite], extra: Sequence[Path]) -> Fragments 
             texts.append(path.read_text())
         except (OSError, UnicodeDecodeError) as error:
             return Failure(
-                whose="usage", message=f"the fragment {path} cannot be read: {error}", next_step="check the path"
+                whose="usage",
+                message=f"the fragment {path} cannot be read: {error}",
+                next_step="check the path",
             )
     return Fragments(text="\n".join(texts))
 

@@ -14,7 +14,12 @@ from cliffwatch.failure import Failure
 from cliffwatch.formats.reading import written
 from cliffwatch_runner.build.cache.entries import locked, new_entry
 from cliffwatch_runner.build.images.bz_image import BzImage
-from cliffwatch_runner.build.images.config import modules_wanted, refused_config, stated_differences, without_btf
+from cliffwatch_runner.build.images.config import (
+    modules_wanted,
+    refused_config,
+    stated_differences,
+    without_btf,
+)
 from cliffwatch_runner.build.images.finding import LARGEST_CONFIG, FoundKernel, find_in, find_named
 from cliffwatch_runner.build.images.initramfs import initramfs
 from cliffwatch_runner.build.images.modules import take_modules
@@ -126,7 +131,9 @@ def _unpacked(shop: Workshop, package: Path) -> FoundKernel:
     shop.settings.report_progress(None, f"unpacking {package.name}")
     failure = shop.unpack_package(shop.give("package", package), _UNPACKED)
     if failure is not None:
-        raise said(failure, "it does not unpack", "fetch it once more, and see that it is a Debian package (.deb)")
+        raise said(
+            failure, "it does not unpack", "fetch it once more, and see that it is a Debian package (.deb)"
+        )
     return find_in(shop.output.below(_UNPACKED))
 
 

@@ -9,7 +9,13 @@ from pathlib import Path
 
 from cliffwatch.failure import Failure
 from cliffwatch_runner import process
-from cliffwatch_runner.host.programs import Version, container_engine, installed_llvms, parse_version, version_in
+from cliffwatch_runner.host.programs import (
+    Version,
+    container_engine,
+    installed_llvms,
+    parse_version,
+    version_in,
+)
 from cliffwatch_runner.source.revision import Revision, blob
 
 _CLANG = re.compile(r"clang(-\d+)?")
@@ -101,7 +107,9 @@ def find_toolchain(choice: ToolChoice) -> Toolchain | tuple[Failure, ...]:
         "pahole": choice.pahole or "pahole",
         "ld": f"ld.lld{suffix}" if "clang" in Path(cc).name else "ld",
     }
-    missing = [] if choice.build_image else [_missing(name) for name in _PLAIN_TOOLS if shutil.which(name) is None]
+    missing = (
+        [] if choice.build_image else [_missing(name) for name in _PLAIN_TOOLS if shutil.which(name) is None]
+    )
     tools: dict[str, Tool] = {}
     for name, program in wanted.items():
         tool = ask(name, program, choice.build_image)
@@ -112,7 +120,9 @@ def find_toolchain(choice: ToolChoice) -> Toolchain | tuple[Failure, ...]:
     if missing:
         return tuple(missing)
     first, bpf, llc, strip, pahole, ld = (tools[name] for name in wanted)
-    return Toolchain(cc=first, clang=bpf, llc=llc, llvm_strip=strip, pahole=pahole, ld=ld, image=choice.build_image)
+    return Toolchain(
+        cc=first, clang=bpf, llc=llc, llvm_strip=strip, pahole=pahole, ld=ld, image=choice.build_image
+    )
 
 
 def _llvm_suffix(choice: ToolChoice) -> str:

@@ -152,7 +152,11 @@ class Worktree:
         return tried and self._fixed and self._scratch is None
 
     def _run(
-        self, command: Sequence[str], log: Path, on_output: Callable[[str], None] | None, tools: Sequence[Mount]
+        self,
+        command: Sequence[str],
+        log: Path,
+        on_output: Callable[[str], None] | None,
+        tools: Sequence[Mount],
     ) -> process.Finished | Failure:
         return self._finished(
             command,
@@ -176,7 +180,9 @@ class Worktree:
         """How a command ended in its sandbox, or the limit that it reached. Raises Stopped."""
         sandbox = self.settings.sandbox
         own = not sandbox.shares_session
-        argv = sandbox.argv(command, env=self._environment(jobs), mounts=mounts, workdir=self.source, own_session=own)
+        argv = sandbox.argv(
+            command, env=self._environment(jobs), mounts=mounts, workdir=self.source, own_session=own
+        )
         with guarded(limits, [mount.source for mount in mounts if mount.writable], user=sandbox.uid) as guard:
             done = process.run(
                 guard.argv(argv),
@@ -238,7 +244,9 @@ class Worktree:
         user = self.settings.sandbox.user
         if user is not None:
             owner = f"{user.uid}:{user.gid}"
-            process.run(["chown", "-R", "--no-dereference", owner, str(self._scratch)], deadline=_COPY_SECONDS)
+            process.run(
+                ["chown", "-R", "--no-dereference", owner, str(self._scratch)], deadline=_COPY_SECONDS
+            )
 
 
 def _tail(log: Path) -> str:

@@ -32,7 +32,9 @@ def locked_worktree(name: str, settings: BuildSettings, given: Path) -> Iterator
     given.chmod(0o755)
     for path in given.iterdir():
         path.chmod(0o644)
-    folders = _single_use_folders(settings) if settings.trust == "outside" else _shared_folders(name, settings)
+    folders = (
+        _single_use_folders(settings) if settings.trust == "outside" else _shared_folders(name, settings)
+    )
     with folders as (folder, ccache):
         for each in (folder / "source", folder / "output", ccache):
             each.mkdir(parents=True, exist_ok=True)

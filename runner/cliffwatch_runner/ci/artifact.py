@@ -25,14 +25,24 @@ _LARGEST_FILE = 32 << 20
 _LARGEST_CONTENT = 512 << 20
 _MOST_ENTRIES = 20_000
 _PIECE = 1 << 20
-_ARTIFACT = re.compile(rf"cliffwatch-(?P<platform>[A-Za-z0-9][\w.+-]{{0,99}})-(?P<mode>{'|'.join(MODES)})", re.ASCII)
+_ARTIFACT = re.compile(
+    rf"cliffwatch-(?P<platform>[A-Za-z0-9][\w.+-]{{0,99}})-(?P<mode>{'|'.join(MODES)})", re.ASCII
+)
 _PART = re.compile(r"[A-Za-z0-9_][\w.=+,%-]{0,199}", re.ASCII)
 _BOOT = re.compile(r"[0-9]{3,6}-(?:base|head|control)(?:\.interrupted-[0-9]{1,4})?")
 _OF_BOOT = frozenset({"boot.json", "environment.json", "samples.json"})
 _DEEPEST = 6
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _ENCRYPTED = 0x1
-_UNREADABLE = (zipfile.BadZipFile, zlib.error, OSError, ValueError, NotImplementedError, RuntimeError, EOFError)
+_UNREADABLE = (
+    zipfile.BadZipFile,
+    zlib.error,
+    OSError,
+    ValueError,
+    NotImplementedError,
+    RuntimeError,
+    EOFError,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +108,11 @@ def _wrong_entry(entry: zipfile.ZipInfo) -> str | None:
         return f"{shown} is packed in a way that is not read"
     if entry.file_size > _LARGEST_FILE:
         return f"{shown} is too large"
-    return None if _of_a_result_directory(entry.filename, folder=entry.is_dir()) else f"{shown} is no file of a run"
+    return (
+        None
+        if _of_a_result_directory(entry.filename, folder=entry.is_dir())
+        else f"{shown} is no file of a run"
+    )
 
 
 def _of_a_result_directory(name: str, *, folder: bool) -> bool:

@@ -174,10 +174,14 @@ def _state(asked: Watching) -> str | Failure | None:
     if not asked.state.exists():
         return None
     document = read_as(asked.state.read_bytes(), WatchedBranch)
-    ours = isinstance(document, WatchedBranch) and (document.format, document.version) == (FORMAT, FORMAT_VERSION)
+    ours = isinstance(document, WatchedBranch) and (document.format, document.version) == (
+        FORMAT,
+        FORMAT_VERSION,
+    )
     if isinstance(document, Wrong) or not ours or document.branch != asked.branch:
         return wrong_usage(
-            f"{asked.state} is no state of {asked.branch}", "name another file with --state, or remove it to begin anew"
+            f"{asked.state} is no state of {asked.branch}",
+            "name another file with --state, or remove it to begin anew",
         )
     return document.commit
 

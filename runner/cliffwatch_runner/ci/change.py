@@ -59,7 +59,9 @@ def default_policy(subject: Subject) -> Policy:
     return LIBRARY_DEFAULT if subject == "go-library" else DEFAULT
 
 
-def plan_change(event: Event, tree: Path, choices: ManualChoices, subject: Subject = "kernel") -> JobPlan | Failure:
+def plan_change(
+    event: Event, tree: Path, choices: ManualChoices, subject: Subject = "kernel"
+) -> JobPlan | Failure:
     """The plan of an event, from a checkout of the subject that has the history of base and head."""
     if isinstance(event, PullRequest):
         ends = _of_pull_request(event, tree)
@@ -104,14 +106,22 @@ def _module_of(tree: Path, name: str, commit: str) -> str | Failure:
     if module is None:
         what = "has no go.mod at its top" if text is None else "names no module in its go.mod"
         return wrong_usage(
-            f"{name}, {commit[:12]}, {what}", "call the workflow from a Go library whose module is the repository's top"
+            f"{name}, {commit[:12]}, {what}",
+            "call the workflow from a Go library whose module is the repository's top",
         )
-    return module if is_module_path(module) else wrong_usage(f"{name} is no module: {module[:200]!a}", "fix its go.mod")
+    return (
+        module
+        if is_module_path(module)
+        else wrong_usage(f"{name} is no module: {module[:200]!a}", "fix its go.mod")
+    )
 
 
 def _planned(tree: Path, ends: _Ends, policy: Policy) -> JobPlan:
     counting = counting_range(
-        _commits(tree, ends.merge_base, ends.head), merge_base=ends.merge_base, head=ends.head, recorded=ends.recorded
+        _commits(tree, ends.merge_base, ends.head),
+        merge_base=ends.merge_base,
+        head=ends.head,
+        recorded=ends.recorded,
     )
     notes = [f"{ends.chosen}."] if ends.chosen else []
     if counting.head != ends.head:
@@ -125,7 +135,9 @@ def _planned(tree: Path, ends: _Ends, policy: Policy) -> JobPlan:
         notes.append(f"Nothing is measured: {FILE_NAME} of the base branch does not follow this branch.")
     suites = suites_of_policy(tree, policy, counting) if followed and counting.commits else None
     if isinstance(suites, Failure):
-        notes.append(f"Nothing is measured: {suites.message}. {suites.next_step[0].upper()}{suites.next_step[1:]}.")
+        notes.append(
+            f"Nothing is measured: {suites.message}. {suites.next_step[0].upper()}{suites.next_step[1:]}."
+        )
         followed = False
     elif suites is not None:
         notes += [f"{suites.sentence}."] if suites.sentence else []
@@ -180,7 +192,9 @@ def _of_push(event: Push, tree: Path) -> _Ends | Failure:
         tip=tip,
         merge_base=merge_base,
         head=event.after,
-        chosen=_sentence(tree, "the default branch" if since == tip else "what was pushed before", since, merge_base),
+        chosen=_sentence(
+            tree, "the default branch" if since == tip else "what was pushed before", since, merge_base
+        ),
         trust="followed",
         series=None if series is None else series.series,
         branch=event.branch,
@@ -199,11 +213,15 @@ def _by_hand(default_branch: str, tree: Path, choices: ManualChoices) -> _Ends |
     named = read_ends(choices.base, choices.head)
     if isinstance(named, Failure):
         return named
-    default = next((name for name in (f"origin/{default_branch}", default_branch) if commit_of(tree, name)), None)
+    default = next(
+        (name for name in (f"origin/{default_branch}", default_branch) if commit_of(tree, name)), None
+    )
     if default is None:
         return _no_commit(f"the branch {default_branch!a}")
     ends = replace(
-        named, base=_name_here(tree, named.base) if named.base else default, head=_name_here(tree, named.head or "HEAD")
+        named,
+        base=_name_here(tree, named.base) if named.base else default,
+        head=_name_here(tree, named.head or "HEAD"),
     )
     tip, base, head = (commit_of(tree, name or "") for name in (default, ends.base, ends.head))
     if tip is None or base is None or head is None:
@@ -242,7 +260,11 @@ def policy_at(tree: Path, commit: str, default: Policy = DEFAULT) -> Policy | Fa
     if text is None or isinstance(text, Failure):
         return default if text is None else text
     policy = read_policy(text, FILE_NAME, default)
-    return replace(policy, message=f"{policy.message} (at {commit[:12]})") if isinstance(policy, Failure) else policy
+    return (
+        replace(policy, message=f"{policy.message} (at {commit[:12]})")
+        if isinstance(policy, Failure)
+        else policy
+    )
 
 
 def _text_at(tree: Path, commit: str, name: str) -> str | Failure | None:
@@ -259,7 +281,9 @@ def _text_at(tree: Path, commit: str, name: str) -> str | Failure | None:
 
 
 def commit_of(tree: Path, name: str) -> str | None:
-    parsed = read_repository(tree, ["rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}"])
+    parsed = read_repository(
+        tree, ["rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}"]
+    )
     return parsed.output.split()[-1] if parsed.ok and parsed.output.strip() else None
 
 
@@ -284,7 +308,9 @@ def _commits(tree: Path, merge_base: str, head: str) -> dict[str, BranchCommit]:
     """The newest commits along head's first parents, and a few from the merge base down, with the files that they touch."""
     found = {}
     for limit, revisions in ((_LOOKED_AT, [head, f"^{merge_base}"]), (_BELOW, [merge_base])):
-        listed = read_repository(tree, ["rev-list", "--first-parent", "--parents", f"--max-count={limit}", *revisions])
+        listed = read_repository(
+            tree, ["rev-list", "--first-parent", "--parents", f"--max-count={limit}", *revisions]
+        )
         for line in listed.output.splitlines() if listed.ok else ():
             commit, *parents = line.split()
             found[commit] = BranchCommit(commit=commit, parents=tuple(parents), paths=_paths(tree, commit))
@@ -294,5 +320,7 @@ def _commits(tree: Path, merge_base: str, head: str) -> dict[str, BranchCommit]:
 
 
 def _paths(tree: Path, commit: str) -> tuple[str, ...]:
-    touched = read_repository(tree, ["diff-tree", "--no-commit-id", "--name-only", "-r", "-z", "--root", commit])
+    touched = read_repository(
+        tree, ["diff-tree", "--no-commit-id", "--name-only", "-r", "-z", "--root", commit]
+    )
     return tuple(filter(None, touched.output.split("\0"))) if touched.ok else ()

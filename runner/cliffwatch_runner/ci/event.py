@@ -17,7 +17,9 @@ _LARGEST = 32 << 20
 _BRANCH_REF = "refs/heads/"
 
 Commit = Annotated[str, Meta(pattern=r"^[0-9a-f]{40}(?![\s\S])")]
-RepositoryName = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9-]{0,99}/[A-Za-z0-9_.-]{1,100}(?![\s\S])")]
+RepositoryName = Annotated[
+    str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9-]{0,99}/[A-Za-z0-9_.-]{1,100}(?![\s\S])")
+]
 GitHubNumber = Annotated[int, Meta(ge=1, lt=1 << 53)]
 _RefName = Annotated[str, Meta(min_length=1, max_length=300, pattern=r"^[^-]")]
 """Of a branch, never an option of git."""
@@ -149,7 +151,9 @@ def event_of(file: Path, kind: type[P]) -> P | Failure:
 
 
 def malformed(file: Path, what: str) -> Failure:
-    return wrong_usage(f"the event in {file} cannot be used: {what}", "name the file of GITHUB_EVENT_PATH as it is")
+    return wrong_usage(
+        f"the event in {file} cannot be used: {what}", "name the file of GITHUB_EVENT_PATH as it is"
+    )
 
 
 def _push(file: Path, event: _PushEvent) -> Push | Failure:

@@ -13,7 +13,11 @@ from cliffwatch_runner import clock
 from cliffwatch_runner.ci.artifact import LARGEST_ARCHIVE, refused
 
 API = "https://api.github.com"
-_HEADERS = {"Accept": "application/vnd.github+json", "X-GitHub-Api-Version": "2022-11-28", "User-Agent": "cliffwatch"}
+_HEADERS = {
+    "Accept": "application/vnd.github+json",
+    "X-GitHub-Api-Version": "2022-11-28",
+    "User-Agent": "cliffwatch",
+}
 _TIMEOUT = httpx2.Timeout(60.0, connect=10.0)
 _AGAIN = frozenset({429, 500, 502, 503, 504})
 _TRIES = 5
@@ -109,7 +113,9 @@ class GitHubReader:
                 break
             if attempt < _TRIES - 1:
                 self._sleep(wait)
-        return Failure(whose="host", message=f"GitHub cannot be asked: {why}", next_step="start the job again later")
+        return Failure(
+            whose="host", message=f"GitHub cannot be asked: {why}", next_step="start the job again later"
+        )
 
 
 def _wait(response: httpx2.Response, attempt: int) -> float | None:

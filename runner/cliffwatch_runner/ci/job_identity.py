@@ -90,7 +90,9 @@ def _not_given(service: str, reply: Reply) -> Failure:
         return _failure(f"the service gives this job no token: {reply.detail}", _STORE, "usage")
     if isinstance(reply, Answered):
         return _failure(f"{service} answers without a token", "look at the service's address", "usage")
-    return _failure(f"the service cannot be asked for a token: {reply.reason}", "start the job again later", "host")
+    return _failure(
+        f"the service cannot be asked for a token: {reply.reason}", "start the job again later", "host"
+    )
 
 
 _STORE = "docs/github.md says what the service's operator sets; a stored secret service-token goes without"

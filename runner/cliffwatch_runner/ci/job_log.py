@@ -80,7 +80,11 @@ def add_to_summary(file: Path, markdown: str) -> bool:
     room = LARGEST_SUMMARY - there - 200
     content = markdown.encode(errors="replace")
     fits = len(content) <= room
-    shown = content if fits else content[: max(0, room)] + b"\n\nThe rest did not fit here: it is in the artifact.\n"
+    shown = (
+        content
+        if fits
+        else content[: max(0, room)] + b"\n\nThe rest did not fit here: it is in the artifact.\n"
+    )
     with file.open("ab") as sink:
         sink.write(shown.rstrip(b"\n") + b"\n\n")
     return fits

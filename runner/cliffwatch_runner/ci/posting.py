@@ -72,7 +72,9 @@ async def _post(
             said.append(Said(what="comment", came=sticky))
             news = regression_comment(state)
             if news is not None and not isinstance(sticky, Failure) and sticky.how != "outdated":
-                said.append(Said(what="notification", came=await put_notification(poster, repository, number, news)))
+                said.append(
+                    Said(what="notification", came=await put_notification(poster, repository, number, news))
+                )
         run = check_run(state, fail_on=fail_on(policy))
         said.append(Said(what="check run", came=await put_check_run(poster, repository, state.head, run)))
         return said

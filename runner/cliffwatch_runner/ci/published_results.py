@@ -24,7 +24,9 @@ _MOST_ARTIFACTS = 20
 _LEFT_OUT = 20
 """Commits of CI files that are passed over at either end, at most."""
 
-UNTRUSTED = "Measured by the workflow of a fork, whose author can change it: untrusted, and no part of any history."
+UNTRUSTED = (
+    "Measured by the workflow of a fork, whose author can change it: untrusted, and no part of any history."
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +55,9 @@ def open_pull(reader: GitHubReader, run: WorkflowRun) -> OpenPull | NotPublished
     listed = reader.pages("/pulls", head=f"{owner}:{run.head_branch}", state="open")
     if isinstance(listed, Failure):
         return listed
-    ours = [each for each in listed if (each["head"].get("repo") or {}).get("full_name") == run.head_repository]
+    ours = [
+        each for each in listed if (each["head"].get("repo") or {}).get("full_name") == run.head_repository
+    ]
     if not ours:
         return NotPublished("the pull request is closed")
     current = [each for each in ours if each["head"]["sha"] == run.head]
@@ -61,11 +65,16 @@ def open_pull(reader: GitHubReader, run: WorkflowRun) -> OpenPull | NotPublished
         return NotPublished("a newer push took its place")
     pull = min(current, key=lambda each: int(each["number"]))
     return OpenPull(
-        number=int(pull["number"]), title=str(pull["title"]), base_branch=pull["base"]["ref"], base=pull["base"]["sha"]
+        number=int(pull["number"]),
+        title=str(pull["title"]),
+        base_branch=pull["base"]["ref"],
+        base=pull["base"]["sha"],
     )
 
 
-def results_of(reader: GitHubReader, run: WorkflowRun, pull: OpenPull | None, folder: Path) -> list[Result] | Failure:
+def results_of(
+    reader: GitHubReader, run: WorkflowRun, pull: OpenPull | None, folder: Path
+) -> list[Result] | Failure:
     """Downloads, unpacks and checks every artifact of ours; each is by itself, so that a forged one hides no other."""
     listed = reader.pages(f"/actions/runs/{run.identity}/artifacts", "artifacts")
     if isinstance(listed, Failure):
@@ -79,7 +88,9 @@ def results_of(reader: GitHubReader, run: WorkflowRun, pull: OpenPull | None, fo
     ]
 
 
-def _result(reader: GitHubReader, commits: "_Commits", identity: int, target: ArtifactName, folder: Path) -> Result:
+def _result(
+    reader: GitHubReader, commits: "_Commits", identity: int, target: ArtifactName, folder: Path
+) -> Result:
     archive = folder.with_suffix(".zip")
     failure = reader.download(identity, archive) or unpack(archive, folder)
     archive.unlink(missing_ok=True)
@@ -171,7 +182,9 @@ class _Commits:
         common = compared["merge_base_commit"]["sha"] if compared is not None else None
         if common is None or not any(base == each for each in self._counting(common)):
             return refused(
-                "its base is not the merge base of the pull request" if self._pull else "its base is not below head"
+                "its base is not the merge base of the pull request"
+                if self._pull
+                else "its base is not below head"
             )
         return None
 
@@ -193,7 +206,9 @@ def mark(measured: Run, run: WorkflowRun, server: str, policy: Policy) -> None:
     repository = f"{server}/{run.head_repository}"
     library = library_of(measured)
     said = (
-        () if library is None else (f"{library.module} of {repository}, {library.base[:12]} and {library.head[:12]}",)
+        ()
+        if library is None
+        else (f"{library.module} of {repository}, {library.base[:12]} and {library.head[:12]}",)
     )
     marked = msgspec.structs.replace(
         record,

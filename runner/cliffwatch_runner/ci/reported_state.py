@@ -5,7 +5,15 @@ from collections.abc import Sequence
 from cliffwatch.failure import Failure
 from cliffwatch.pull_request.mailing_list_series import read_series_branch, version_in_subject
 from cliffwatch.pull_request.policy import DEFAULT, LIBRARY_DEFAULT, Policy
-from cliffwatch.pull_request.state import Failed, Link, Measured, PullRequestState, Series, TargetState, confirmed_rows
+from cliffwatch.pull_request.state import (
+    Failed,
+    Link,
+    Measured,
+    PullRequestState,
+    Series,
+    TargetState,
+    confirmed_rows,
+)
 from cliffwatch.reports.context import context_of_run, with_functions
 from cliffwatch_runner.ci.published_results import (
     MeasuredLibrary,
@@ -48,8 +56,12 @@ def reported_state(
         if library is None
         else _repeat_of_library(run, policy, library, server),
         by_unit=library is not None,
-        series=None if series is None else Series(identity=str(series.series), version=version_in_subject(title)),
-        links=(Link(name="the workflow's run", url=f"{server}/{run.repository}/actions/runs/{run.identity}"),),
+        series=None
+        if series is None
+        else Series(identity=str(series.series), version=version_in_subject(title)),
+        links=(
+            Link(name="the workflow's run", url=f"{server}/{run.repository}/actions/runs/{run.identity}"),
+        ),
         notes=tuple(origin_notes(run)),
     )
 
@@ -78,10 +90,15 @@ def _repeat_of_library(run: WorkflowRun, policy: Policy, library: MeasuredLibrar
         ("head", run.head_repository, library.head),
     ):
         folder = f"library-{name}"
-        lines += [f"git init --quiet {folder}", f"git -C {folder} fetch --depth 1 {server}/{repository} {commit}"]
+        lines += [
+            f"git init --quiet {folder}",
+            f"git -C {folder} fetch --depth 1 {server}/{repository} {commit}",
+        ]
         lines.append(f"git -C {folder} checkout --quiet {commit}")
         arms.append(f"--arm '{name}={kernel.revision} module={library.module}=./{folder}'")
-    measured = f"--suite {','.join(suites)} --profile {policy.profile} --mode {target.mode} --boots {policy.boots}"
+    measured = (
+        f"--suite {','.join(suites)} --profile {policy.profile} --mode {target.mode} --boots {policy.boots}"
+    )
     return "\n".join([*lines, f"cliffwatch run --tree {kernel.tree} {' '.join(arms)} {measured}"])
 
 

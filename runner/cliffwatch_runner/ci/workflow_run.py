@@ -61,7 +61,9 @@ def read_workflow_run(file: Path) -> WorkflowRun | Failure:
     if isinstance(ended, Failure):
         return ended
     run = ended.workflow_run
-    event: PublishedEvent | None = next((each for each in get_args(PublishedEvent) if each == run.event), None)
+    event: PublishedEvent | None = next(
+        (each for each in get_args(PublishedEvent) if each == run.event), None
+    )
     if event is None:
         return malformed(file, f"nothing is published for the event {run.event[:60]!a}")
     return WorkflowRun(

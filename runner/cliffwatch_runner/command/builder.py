@@ -20,7 +20,10 @@ _FOLDER = click.Path(path_type=Path, file_okay=False, exists=True)
 
 @click.command()
 @click.option(
-    "--exchange", type=_FOLDER, required=True, help="Folder that is shared with the worker, and with nobody else."
+    "--exchange",
+    type=_FOLDER,
+    required=True,
+    help="Folder that is shared with the worker, and with nobody else.",
 )
 @cache_option("Folder of kernels and build output; default: ~/.cache/cliffwatch.")
 @click.option(

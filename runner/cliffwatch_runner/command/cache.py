@@ -55,7 +55,10 @@ def cache(ctx: click.Context, cache: Path, *, entries: bool, as_json: bool) -> N
 @cache_option("Cache folder; default: ~/.cache/cliffwatch.")
 @click.option("--keep", type=Size(), default=KEEP_BYTES, show_default="20G", help="Size that stays.")
 @click.option(
-    "--older-than", type=click.FloatRange(0), metavar="DAYS", help="Days without use after which an entry goes as well."
+    "--older-than",
+    type=click.FloatRange(0),
+    metavar="DAYS",
+    help="Days without use after which an entry goes as well.",
 )
 @click.option("--dry-run", is_flag=True, help="List of what would go; nothing is removed.")
 @click.pass_context
@@ -127,7 +130,13 @@ def table_lines(listed: Listing) -> list[str]:
         for name, count, size, used, note in rows
     ]
     free = f"{size_text(listed.free_bytes)} are free on its file system."
-    return [f"{listed.cache}: {free}", "", *lines, "", "`cliffwatch cache prune --dry-run` lists what would go."]
+    return [
+        f"{listed.cache}: {free}",
+        "",
+        *lines,
+        "",
+        "`cliffwatch cache prune --dry-run` lists what would go.",
+    ]
 
 
 def _sums(entries: Sequence[CacheEntry]) -> tuple[str, str, str, str]:
@@ -151,7 +160,9 @@ def _entry_lines(listed: Listing) -> Iterator[str]:
 
 def _echo_entries(verb: str, entries: Sequence[CacheEntry]) -> None:
     for entry in entries:
-        click.echo(f"{verb} {_named(entry)}, {size_text(entry.bytes)}, last used {_time(entry.last_used)} UTC")
+        click.echo(
+            f"{verb} {_named(entry)}, {size_text(entry.bytes)}, last used {_time(entry.last_used)} UTC"
+        )
 
 
 def _named(entry: CacheEntry) -> str:
@@ -163,7 +174,11 @@ def _summed(verb: str, entries: Sequence[CacheEntry], listed: Listing) -> str:
     gone = sum(entry.bytes for entry in entries)
     used = sum(entry.bytes for entry in listed.entries if entry.in_use)
     note = f", {size_text(used)} of it in use" if used else ""
-    what = f"{len(entries)} {'entry' if len(entries) == 1 else 'entries'}, {size_text(gone)}" if entries else "nothing"
+    what = (
+        f"{len(entries)} {'entry' if len(entries) == 1 else 'entries'}, {size_text(gone)}"
+        if entries
+        else "nothing"
+    )
     return f"{verb} {what}; {size_text(listed.bytes - gone)} are left{note}."
 
 

@@ -41,7 +41,9 @@ _TITLES: dict[Group, str] = {
 @cache_option("Folder of kernels and build output; default: ~/.cache/cliffwatch.")
 @click.option("--json", "as_json", is_flag=True, help="All checks as JSON, for programs.")
 @click.option(
-    "--restore", is_flag=True, help="Recovery of a host that a killed walltime run left tuned, and nothing else."
+    "--restore",
+    is_flag=True,
+    help="Recovery of a host that a killed walltime run left tuned, and nothing else.",
 )
 @click.option(
     "--tuning-helper",
@@ -64,7 +66,9 @@ def doctor(
     console = terminal.console()
     if tuning_helper is not None:
         write_helper(tuning_helper)
-        console.print(Text(f"{tuning_helper} is written; docs/host.md has how root installs it."), soft_wrap=True)
+        console.print(
+            Text(f"{tuning_helper} is written; docs/host.md has how root installs it."), soft_wrap=True
+        )
         sys.exit(Exit.DONE)
     if restore:
         _restore(console)
@@ -127,12 +131,16 @@ def _restore(console: Console) -> NoReturn:
         console.print(Text(text), soft_wrap=True)
 
     what = "cliffwatch doctor --restore"
-    with host_lock("walltime", what=what, waiting=show_line, should_stop=lambda: False, path=lock_path()) as lock:
+    with host_lock(
+        "walltime", what=what, waiting=show_line, should_stop=lambda: False, path=lock_path()
+    ) as lock:
         if isinstance(lock, Failure):
             show_line(f"{lock.message} {lock.next_step}")
             sys.exit(lock.exit)
         problems = restore_from_journal(JOURNAL)
     for problem in problems:
         show_line(problem)
-    show_line("Not everything could be put back; run this again as root." if problems else "The host is as it was.")
+    show_line(
+        "Not everything could be put back; run this again as root." if problems else "The host is as it was."
+    )
     sys.exit(Exit.HOST_FAILED if problems else Exit.DONE)

@@ -55,7 +55,9 @@ _root = click.option(
     required=True,
     help="File with the host's token, readable by you alone; it is copied.",
 )
-@click.option("--name", default=socket.gethostname, help="Name of this host; default: what the machine calls itself.")
+@click.option(
+    "--name", default=socket.gethostname, help="Name of this host; default: what the machine calls itself."
+)
 @click.option(
     "--program",
     type=click.Path(path_type=Path),
@@ -70,7 +72,9 @@ _root = click.option(
     show_default=True,
     help="Hours that a job may take at most.",
 )
-@click.option("--dry-run", is_flag=True, help="Every file with its content, and every command; nothing is written.")
+@click.option(
+    "--dry-run", is_flag=True, help="Every file with its content, and every command; nothing is written."
+)
 @_root
 def install(
     url: str,
@@ -144,7 +148,9 @@ def _installed(files: Sequence[FileChange], root: Path) -> Exit:
 def _with_restart(failed: Failure) -> Failure:
     """A second time finds the files as they should be, and would leave a worker at work as it is."""
     restart = step_text(steps_to_install(changed=True)[-1])
-    return replace(failed, next_step=f"{failed.next_step}; a worker that runs already needs `{restart}` after that")
+    return replace(
+        failed, next_step=f"{failed.next_step}; a worker that runs already needs `{restart}` after that"
+    )
 
 
 @host.command()
@@ -153,7 +159,9 @@ def _with_restart(failed: Failure) -> Failure:
     is_flag=True,
     help="Removal of the spool too, with results that the service may not have, and of the user.",
 )
-@click.option("--dry-run", is_flag=True, help="List of what would go and of each command; nothing is removed.")
+@click.option(
+    "--dry-run", is_flag=True, help="List of what would go and of each command; nothing is removed."
+)
 @_root
 def remove(*, purge: bool, dry_run: bool, root: Path) -> NoReturn:
     """Take back what `cliffwatch host install` installed. The job under way ends first; results stay without --purge."""
@@ -161,7 +169,9 @@ def remove(*, purge: bool, dry_run: bool, root: Path) -> NoReturn:
     if not dry_run:
         _end_with(hindered)
     removal = found_removal(root, purge=purge)
-    before = steps_before_removal([path for path in removal.files if path in (WORKER_UNIT, DOCTOR_UNIT, TIMER)])
+    before = steps_before_removal(
+        [path for path in removal.files if path in (WORKER_UNIT, DOCTOR_UNIT, TIMER)]
+    )
     after = steps_after_removal(files=bool(removal.files), user=removal.user)
     if removal.empty:
         click.echo("There is no installation here to remove.")
@@ -228,7 +238,9 @@ def _show_steps(steps: Sequence[Step], root: Path) -> None:
     if not steps:
         return
     click.echo(
-        "== Commands" if root == _HERE else f"== Commands, for the host whose files are in {root}: none was started"
+        "== Commands"
+        if root == _HERE
+        else f"== Commands, for the host whose files are in {root}: none was started"
     )
     for step in steps:
         click.echo(step_text(step))

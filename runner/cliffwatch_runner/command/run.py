@@ -19,7 +19,13 @@ from cliffwatch_runner.build.toolchain import ToolChoice
 from cliffwatch_runner.command.failures import host_failure, print_failures
 from cliffwatch_runner.command.options.arms import arm_options, take_arms
 from cliffwatch_runner.command.options.cache import Size, cache_option
-from cliffwatch_runner.command.options.measuring import BOTH, AskedMode, isolation_option, mode_option, profile_option
+from cliffwatch_runner.command.options.measuring import (
+    BOTH,
+    AskedMode,
+    isolation_option,
+    mode_option,
+    profile_option,
+)
 from cliffwatch_runner.command.options.suites import case_option, suite_options, take_suites
 from cliffwatch_runner.command.options.values import boots, counts, numbers
 from cliffwatch_runner.command.stopping import stopping
@@ -39,7 +45,9 @@ _SEVERAL_IN_ONE_TEXT = ("text", "commit", "markdown")
 
 @click.command()
 @click.option(
-    "--tree", required=True, help="Kernel tree: git repository, URL, unpacked source folder or source archive."
+    "--tree",
+    required=True,
+    help="Kernel tree: git repository, URL, unpacked source folder or source archive.",
 )
 @click.option(
     "--tree-access",
@@ -102,11 +110,18 @@ _SEVERAL_IN_ONE_TEXT = ("text", "commit", "markdown")
 @click.option("--cc", help="Compiler of the kernel: gcc or clang, with its version if you like.")
 @click.option("--clang", help="Compiler of bench's BPF programs, such as clang-20.")
 @click.option("--pahole", help="Program that makes BTF.")
-@click.option("--build-image", help="Container image to build in, with its tools; guests run on its file system.")
-@click.option("--jobs", type=click.IntRange(1, 1024), help="Compilers at once; default: one per CPU.")
-@click.option("--cpus", type=click.IntRange(1, 256), help="CPUs of the guest; default: 1 in icount, 4 in walltime.")
 @click.option(
-    "--memory", "memory_mib", type=click.IntRange(512), help="Memory of the guest in MiB; default: what the cases need."
+    "--build-image", help="Container image to build in, with its tools; guests run on its file system."
+)
+@click.option("--jobs", type=click.IntRange(1, 1024), help="Compilers at once; default: one per CPU.")
+@click.option(
+    "--cpus", type=click.IntRange(1, 256), help="CPUs of the guest; default: 1 in icount, 4 in walltime."
+)
+@click.option(
+    "--memory",
+    "memory_mib",
+    type=click.IntRange(512),
+    help="Memory of the guest in MiB; default: what the cases need.",
 )
 @click.option("--pin", callback=numbers, help="Host CPUs of the guest's CPUs (walltime), such as 2,3,4,5.")
 @click.option(
@@ -138,7 +153,9 @@ _SEVERAL_IN_ONE_TEXT = ("text", "commit", "markdown")
     metavar="NAME=VALUE",
     help="Limit of a build on this host: memory=32G, processes=8192, disk=100G, hours=6; may be repeated.",
 )
-@isolation_option("Isolation of the tree's code from this host; none only on your word, and the results record it.")
+@isolation_option(
+    "Isolation of the tree's code from this host; none only on your word, and the results record it."
+)
 @click.option(
     "--function-counts/--no-function-counts",
     default=True,
@@ -161,7 +178,9 @@ _SEVERAL_IN_ONE_TEXT = ("text", "commit", "markdown")
         "counted them, without DIR as earlier runs of base's kernel left it in the cache."
     ),
 )
-@click.option("--upload", metavar="URL", help="Service that gets the results; the token is that of CLIFFWATCH_TOKEN.")
+@click.option(
+    "--upload", metavar="URL", help="Service that gets the results; the token is that of CLIFFWATCH_TOKEN."
+)
 @click.option("--dry-run", is_flag=True, help="Plan alone: print it and do nothing.")
 @report_options
 def run(**options: Any) -> NoReturn:
@@ -198,7 +217,9 @@ def run(**options: Any) -> NoReturn:
         raise SystemExit(_interrupted(progress, console, ended))
     codes = [report_of_run(folder, report) for folder in ended.folders]
     console.print(f"took {progress.summary()}", highlight=False, soft_wrap=True)
-    uploaded = [upload_folder(folder, upload, token, console) for folder in ended.folders if upload is not None]
+    uploaded = [
+        upload_folder(folder, upload, token, console) for folder in ended.folders if upload is not None
+    ]
     failed = [print_failures(ended.failures, console)] if ended.failures else []
     raise SystemExit(next((code for code in (*failed, *uploaded, *codes) if code), Exit.DONE))
 
@@ -209,7 +230,11 @@ def _measured(
     if mode == BOTH:
         return run_both(request, progress, stop)
     ended = carry_out(request, progress, stop)
-    return ended if isinstance(ended, tuple) else FinishedModes(folders=(ended.folder,), interrupted=ended.interrupted)
+    return (
+        ended
+        if isinstance(ended, tuple)
+        else FinishedModes(folders=(ended.folder,), interrupted=ended.interrupted)
+    )
 
 
 def _one_report(report: ReportOptions) -> Failure | None:
@@ -249,7 +274,9 @@ def _print_plans(request: RunRequest, mode: AskedMode, progress: Progress, conso
     for planned in plans:
         if isinstance(planned, tuple):
             return print_failures(planned, console)
-    click.echo("\n".join(plan_text(planned) for planned in plans if isinstance(planned, PlannedRun)), nl=False)
+    click.echo(
+        "\n".join(plan_text(planned) for planned in plans if isinstance(planned, PlannedRun)), nl=False
+    )
     return Exit.DONE
 
 
@@ -257,6 +284,8 @@ def _interrupted(progress: Progress, console: Console, ended: FinishedModes | No
     progress.close()
     done = f"; what is done lies in {' and '.join(map(str, ended.folders))}" if ended is not None else ""
     console.print(
-        f"cliffwatch: interrupted{done}. The same command goes on from there.", highlight=False, soft_wrap=True
+        f"cliffwatch: interrupted{done}. The same command goes on from there.",
+        highlight=False,
+        soft_wrap=True,
     )
     return Exit.INTERRUPTED

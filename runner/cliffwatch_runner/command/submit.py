@@ -62,11 +62,16 @@ _ENDED = ("done", "failed", "cancelled", "parked")
 )
 @suite_options
 @click.option("--build-image", help="Container image to build in, one that hosts of the targets offer.")
-@click.option("--profile", type=click.Choice(["smoke", "standard", "full"]), default="standard", show_default=True)
-@click.option("--boots", default="auto", show_default=True, help="Boots per kernel, as of `cliffwatch run`.")
-@click.option("--priority", type=click.Choice(["person", "push", "backfill"]), default="person", show_default=True)
 @click.option(
-    "--key", help="Key under which the service takes the request once; default: a digest of it and of today's date."
+    "--profile", type=click.Choice(["smoke", "standard", "full"]), default="standard", show_default=True
+)
+@click.option("--boots", default="auto", show_default=True, help="Boots per kernel, as of `cliffwatch run`.")
+@click.option(
+    "--priority", type=click.Choice(["person", "push", "backfill"]), default="person", show_default=True
+)
+@click.option(
+    "--key",
+    help="Key under which the service takes the request once; default: a digest of it and of today's date.",
 )
 @click.option(
     "--only-affected",
@@ -89,7 +94,12 @@ def submit(url: str, token_file: Path | None, detach: bool, key: str | None, **o
     if work.note:
         console.print(work.note, markup=False)
     body = as_json(work)
-    key = key or hashlib.sha256(json.dumps([body, time.strftime("%Y-%m-%d")], sort_keys=True).encode()).hexdigest()[:32]
+    key = (
+        key
+        or hashlib.sha256(json.dumps([body, time.strftime("%Y-%m-%d")], sort_keys=True).encode()).hexdigest()[
+            :32
+        ]
+    )
     client = Client(url, token)
     try:
         request = _answered(client.post("/requests", body, key=key), MadeRequest)
@@ -146,7 +156,11 @@ def _work(options: FreeJson) -> AskedWork | Failure:
         contents=contents,
     )
     checked = converted(as_json(work), AskedWork)
-    return wrong_usage(f"the request cannot be made: {checked}", "change that") if isinstance(checked, Wrong) else work
+    return (
+        wrong_usage(f"the request cannot be made: {checked}", "change that")
+        if isinstance(checked, Wrong)
+        else work
+    )
 
 
 def _are_two_revisions(setup: Setup) -> bool:
@@ -175,9 +189,13 @@ def _answered(reply: Reply, kind: type[P]) -> P:
         answer = converted(reply.body, kind)
         if not isinstance(answer, Wrong):
             return answer
-        raise SystemExit(_failed("host", f"the service answers with something else: {answer}", "look at its address"))
+        raise SystemExit(
+            _failed("host", f"the service answers with something else: {answer}", "look at its address")
+        )
     if isinstance(reply, Refused):
-        raise SystemExit(_failed("usage", f"the service refuses: {reply.detail}", "change the request and ask again"))
+        raise SystemExit(
+            _failed("usage", f"the service refuses: {reply.detail}", "change the request and ask again")
+        )
     raise SystemExit(_failed("host", reply.reason, "ask again when the service answers"))
 
 
@@ -205,7 +223,9 @@ def _print_position(client: Client, job: str, printed: str, console: Console) ->
         return printed
     seconds = expected.seconds
     when = (
-        f"done in about {counted(max(1, round(seconds / 60)), 'minute')}" if seconds is not None else "duration unknown"
+        f"done in about {counted(max(1, round(seconds / 60)), 'minute')}"
+        if seconds is not None
+        else "duration unknown"
     )
     text = f"position {expected.position} in the queue, {counted(expected.hosts, 'host')} at work, {when}"
     if text != printed:
@@ -217,7 +237,9 @@ def _report(client: Client, jobs: Sequence[Job], pages: Sequence[str], console: 
     """The comparison of what was measured, as text, and the addresses of its pages; the exit status of the worst job."""
     for job in jobs:
         if job.state != "done":
-            console.print(f"{job.platform} {job.mode}: {job.state}: {job.reason or 'no reason given'}", markup=False)
+            console.print(
+                f"{job.platform} {job.mode}: {job.state}: {job.reason or 'no reason given'}", markup=False
+            )
     if any(job.state == "done" for job in jobs):
         for compared in _compared(client, jobs):
             _print_comparison(compared)

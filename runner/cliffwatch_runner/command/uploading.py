@@ -33,7 +33,9 @@ def upload_folder(folder: Path, url: str, token: str | None, console: Console) -
     finally:
         client.close()
     if isinstance(uploaded, Uploaded) and not uploaded.refused:
-        console.print(f"uploaded: {url.rstrip('/')}/api/v1/runs/{uploaded.run}", highlight=False, soft_wrap=True)
+        console.print(
+            f"uploaded: {url.rstrip('/')}/api/v1/runs/{uploaded.run}", highlight=False, soft_wrap=True
+        )
         return Exit.DONE
     if isinstance(uploaded, Uploaded):
         why = "; ".join(uploaded.refused)

@@ -53,7 +53,9 @@ _DRAINING = b"draining: the job under way is the last one; once more to leave it
 @click.command()
 @click.option("--url", envvar="CLIFFWATCH_URL", required=True, help="Address of the service.")
 @click.option("--platform", required=True, help="Name of this kind of machine, such as amd-rome.")
-@click.option("--name", default=socket.gethostname, help="Name of this host; default: what the machine calls itself.")
+@click.option(
+    "--name", default=socket.gethostname, help="Name of this host; default: what the machine calls itself."
+)
 @modes_option("Mode of its jobs; may be repeated.")
 @click.option(
     "--token-file",
@@ -122,7 +124,9 @@ def worker(
             next_step="leave one of them out",
         )
         raise SystemExit(echo_failure(wrong))
-    unusable = builders if isinstance(builders, Failure) else None if builders else _no_isolation(build_images)
+    unusable = (
+        builders if isinstance(builders, Failure) else None if builders else _no_isolation(build_images)
+    )
     if unusable is not None:
         raise SystemExit(echo_failure(unusable))
     spool = spool or cache.parent / "cliffwatch-spool"
@@ -160,7 +164,9 @@ def _builders(folders: tuple[str, ...], trees: Path) -> Builders | Failure | Non
         whose, _, folder = word.rpartition("=")
         if whose not in ("", "outside", "followed") or not Path(folder).is_dir():
             return Failure(
-                whose="usage", message=f"--builder {word}: no such folder", next_step="give DIR, or followed=DIR"
+                whose="usage",
+                message=f"--builder {word}: no such folder",
+                next_step="give DIR, or followed=DIR",
             )
         exchanges["followed" if whose == "followed" else "outside"] = Path(folder)
     if exchanges and "outside" not in exchanges:
@@ -187,7 +193,12 @@ def findings(results: Sequence[Check], mode: Mode) -> FreeJson:
     return {
         "verdict": verdict(results, mode),
         "checks": [
-            {"name": check.name, "status": check.status, "finding": check.finding[:500], "fixes": list(check.fixes)}
+            {
+                "name": check.name,
+                "status": check.status,
+                "finding": check.finding[:500],
+                "fixes": list(check.fixes),
+            }
             for check in bad
         ],
     }

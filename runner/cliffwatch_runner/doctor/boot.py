@@ -20,7 +20,9 @@ def boot_checks(facts: HostFacts) -> Iterator[Check]:
 
 def qemu(facts: HostFacts) -> Check:
     version = facts.programs.get("qemu")
-    status: Status = "fail" if version is None else "ok" if parse_version(version) >= OLDEST_TRIED_QEMU else "warn"
+    status: Status = (
+        "fail" if version is None else "ok" if parse_version(version) >= OLDEST_TRIED_QEMU else "warn"
+    )
     newer = "Debian 12 and Ubuntu 24.04 have QEMU 7.2 or newer: upgrade the host."
     return Check(
         name="qemu",

@@ -45,7 +45,9 @@ def python(facts: HostFacts) -> Check:
         status="ok" if good else "fail",
         finding=facts.python,
         why="Cliffwatch is written for Python 3.11 and newer.",
-        fixes=() if good else ("sudo apt install python3.11 python3.11-venv && make setup PYTHON=python3.11",),
+        fixes=()
+        if good
+        else ("sudo apt install python3.11 python3.11-venv && make setup PYTHON=python3.11",),
     )
 
 

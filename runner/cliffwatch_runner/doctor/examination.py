@@ -10,7 +10,10 @@ from cliffwatch_runner.doctor.check import Check, Group
 from cliffwatch_runner.doctor.facts import HostFacts
 from cliffwatch_runner.doctor.walltime import walltime_checks
 
-NEEDED: dict[Mode, tuple[Group, ...]] = {"icount": ("build", "boot"), "walltime": ("build", "boot", "walltime")}
+NEEDED: dict[Mode, tuple[Group, ...]] = {
+    "icount": ("build", "boot"),
+    "walltime": ("build", "boot", "walltime"),
+}
 
 
 def checks(facts: HostFacts) -> Iterator[Check]:

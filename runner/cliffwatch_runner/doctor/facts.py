@@ -15,7 +15,13 @@ from cliffwatch_runner.host.journal import JOURNAL, Journal, Systemctl, read_jou
 from cliffwatch_runner.host.knobs import LATENCY_DEVICE
 from cliffwatch_runner.host.kvm_probe import KvmProbe, kvm_usable
 from cliffwatch_runner.host.lock import LockState, lock_state
-from cliffwatch_runner.host.programs import Llvm, find_udev, find_virtme_run, installed_llvms, program_versions
+from cliffwatch_runner.host.programs import (
+    Llvm,
+    find_udev,
+    find_virtme_run,
+    installed_llvms,
+    program_versions,
+)
 from cliffwatch_runner.host.tuning_rights import helper_allowed
 from cliffwatch_runner.plan.writable_folders import runs_programs
 from cliffwatch_runner.sandbox.namespaces import NamespaceRefusal, bubblewrap_refusal
@@ -117,7 +123,9 @@ def gather(cache: Path, *, root: Path = Path("/"), journal: Path = JOURNAL) -> H
 
 
 def missing_headers(root: Path) -> tuple[str, ...]:
-    return tuple(name for name, paths in _HEADERS.items() if not any((root / path).exists() for path in paths))
+    return tuple(
+        name for name, paths in _HEADERS.items() if not any((root / path).exists() for path in paths)
+    )
 
 
 def _named(path: Path | None) -> str | None:

@@ -37,7 +37,9 @@ def switch_check(switch: Switch, facts: HostFacts) -> Check:
 
 
 def _switched(switch: Switch, status: Status, finding: str, fixes: tuple[str, ...]) -> Check:
-    return Check(name=switch.name, group="walltime", status=status, finding=finding, why=switch.why, fixes=fixes)
+    return Check(
+        name=switch.name, group="walltime", status=status, finding=finding, why=switch.why, fixes=fixes
+    )
 
 
 def switches(facts: HostFacts) -> Iterator[Switch]:

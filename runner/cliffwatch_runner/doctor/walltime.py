@@ -56,7 +56,9 @@ def bare_metal(facts: HostFacts) -> Check:
         status="fail" if virtual else "ok",
         finding="this host is a virtual machine itself" if virtual else "no hypervisor",
         why="Neighbours on the same machine take time that nothing here can see.",
-        fixes=("Use a machine of your own for walltime runs; --mode icount is exact here as well.",) if virtual else (),
+        fixes=("Use a machine of your own for walltime runs; --mode icount is exact here as well.",)
+        if virtual
+        else (),
     )
 
 
@@ -109,7 +111,9 @@ def tuning(facts: HostFacts) -> Check:
         name="tuning",
         group="walltime",
         status="ok" if facts.may_tune else "warn",
-        finding=f"{facts.user} may tune this host" if facts.may_tune else f"{facts.user} may not tune this host",
+        finding=f"{facts.user} may tune this host"
+        if facts.may_tune
+        else f"{facts.user} may not tune this host",
         why="A run sets what follows and puts it back, as root or by a helper that sudo starts and that can do nothing else.",
         fixes=() if facts.may_tune else lines_to_allow(facts.user),
     )
@@ -169,7 +173,9 @@ def load(facts: HostFacts) -> Check:
         status="warn" if busy else "ok",
         finding="unknown" if latest is None else f"{latest:.2f} over the last minute",
         why="Whatever else runs here takes caches, memory bandwidth and time.",
-        fixes=("ps -eo pcpu,args --sort=-pcpu | head  # stop what is there, then wait a minute",) if busy else (),
+        fixes=("ps -eo pcpu,args --sort=-pcpu | head  # stop what is there, then wait a minute",)
+        if busy
+        else (),
     )
 
 

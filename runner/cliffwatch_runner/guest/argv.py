@@ -49,7 +49,13 @@ class GuestShape:
         """What the guest itself must show before anything is measured in it."""
         possible = {} if self.possible_cpus is None else {"possible-cpus": str(self.possible_cpus)}
         nodes = {} if self.numa_nodes == 1 else {"numa-nodes": str(self.numa_nodes)}
-        return {"rootfs": ROOT_FILE_SYSTEM, "machine": HOST_BRIDGE, "cpus": str(self.cpus), **possible, **nodes}
+        return {
+            "rootfs": ROOT_FILE_SYSTEM,
+            "machine": HOST_BRIDGE,
+            "cpus": str(self.cpus),
+            **possible,
+            **nodes,
+        }
 
     def record(self) -> dict[str, object]:
         return {
@@ -135,7 +141,9 @@ def vng_argv(
     argv += ["--rodir", f"{GUEST_INPUT}={folders.input}", "--rwdir", f"{GUEST_RESULTS}={folders.results}"]
     argv += ["--append", " ".join((*_kernel_arguments(shape), *arguments))]
     options = [_icount(folders.monitor)] if shape.mode == "icount" else []
-    options += [folders.counting.option(folders.input, folders.monitor)] if folders.counting is not None else []
+    options += (
+        [folders.counting.option(folders.input, folders.monitor)] if folders.counting is not None else []
+    )
     options += _nodes(shape)
     options += [f"-initrd {folders.kernel / INITRAMFS}"] if initramfs else []
     # One word with `=`: the value begins with a dash, which vng would take for an option of its own.
@@ -164,7 +172,9 @@ def _nodes(shape: GuestShape) -> list[str]:
     for node in range(shape.numa_nodes):
         first, last = node * share, total - 1 if node == shape.numa_nodes - 1 else (node + 1) * share - 1
         cpus = f",cpus={first}-{last}" if first <= last < total else ""
-        options.append(f"-object memory-backend-ram,id=node{node},size={shape.memory_mib // shape.numa_nodes}M")
+        options.append(
+            f"-object memory-backend-ram,id=node{node},size={shape.memory_mib // shape.numa_nodes}M"
+        )
         options.append(f"-numa node,nodeid={node},memdev=node{node}{cpus}")
     return options
 

@@ -145,7 +145,9 @@ def boot_guest(
             take_counts(monitor, folder)
             names.write(folder)
     too_much = watch.too_much or beyond_limits(written)
-    taken = take_guest_files(written, folder, guest_file_names(order.cases, recorded=order.recording is not None))
+    taken = take_guest_files(
+        written, folder, guest_file_names(order.cases, recorded=order.recording is not None)
+    )
     kept = _not_removed(written)
     return boot_end(folder, ended, watch, LeftBehind(taken=taken, too_much=too_much, kept=kept, limit=limit))
 
@@ -156,7 +158,9 @@ def _names(order: BootOrder, monitor: Path, written: Path) -> NameWatch:
         return NameWatch(None, written)
     shared = Monitor(monitor)
     objects = UserObjects(shared, order.programs.headers(HEADER_BYTES))
-    return NameWatch(NamesOfGuest(shared, BpfNames(shared, counting.names, counting.tables), objects), written)
+    return NameWatch(
+        NamesOfGuest(shared, BpfNames(shared, counting.names, counting.tables), objects), written
+    )
 
 
 def _not_removed(written: Path) -> tuple[str, ...]:
@@ -220,7 +224,9 @@ def _write_input(folder: Path, order: BootOrder) -> Path:
     (folder / "agent.sh").write_text(agent.read_text())
     (folder / "cases").write_text("".join(map(_row, order.cases)))
     (folder / "forbidden").write_text("".join(f"{symbol}=[ym]\n" for symbol in order.kernel.forbidden))
-    (folder / "wanted").write_text("".join(f"{what} {value}\n" for what, value in order.shape.wanted().items()))
+    (folder / "wanted").write_text(
+        "".join(f"{what} {value}\n" for what, value in order.shape.wanted().items())
+    )
     settings = [f"{path}\t{value}\n" for path, value in order.kernel.writes.items()]
     (folder / "settings").write_text("".join(settings))
     if order.kernel.config is not None:

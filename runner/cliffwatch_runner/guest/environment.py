@@ -85,7 +85,9 @@ def _root_file_system(mounts: str) -> str | None:
 
 def _vulnerabilities(facts: Mapping[str, str]) -> dict[str, str]:
     folder = "/sys/devices/system/cpu/vulnerabilities/"
-    return {path.removeprefix(folder): text for path, text in sorted(facts.items()) if path.startswith(folder)}
+    return {
+        path.removeprefix(folder): text for path, text in sorted(facts.items()) if path.startswith(folder)
+    }
 
 
 def _number(text: str, pattern: re.Pattern[str]) -> int | None:

@@ -172,7 +172,9 @@ def take_guest_files(source: Path, target: Path, names: Sequence[str]) -> Taken:
     cut: list[str] = []
     for name in names:
         with open_regular(source, name) as descriptor:
-            if descriptor is None or os.fstat(descriptor).st_nlink > 1:  # by its other name it may be somebody's
+            if (
+                descriptor is None or os.fstat(descriptor).st_nlink > 1
+            ):  # by its other name it may be somebody's
                 continue
             allowed = min(LARGEST_BYTES, room)
             room -= _copy(descriptor, target / name, allowed)

@@ -45,7 +45,11 @@ class GuestWatch:
     """Looks at a guest now and then. `reason` is why it is to be ended, once it is, and `too_much` what it made too much of."""
 
     def __init__(
-        self, results: Path, limits: GuestLimits, on_case: Callable[[str], None], asked_to_stop: Callable[[], bool]
+        self,
+        results: Path,
+        limits: GuestLimits,
+        on_case: Callable[[str], None],
+        asked_to_stop: Callable[[], bool],
     ) -> None:
         self._results = results
         self._limits = limits
@@ -87,7 +91,9 @@ class GuestWatch:
         if self.too_much is not None:
             return "too-much-output"
         if now - self._began > self._limits.host:
-            return "hang" if progress.work + progress.idle > _GUESTS_SHARE * (now - self._began) else "starved"
+            return (
+                "hang" if progress.work + progress.idle > _GUESTS_SHARE * (now - self._began) else "starved"
+            )
         return None
 
     def _hangs(self, progress: GuestProgress, guest_clock: Callable[[], float | None]) -> bool:

@@ -153,7 +153,9 @@ def _frequency(root: Path) -> dict[str, object]:
     cpufreq = root / _CPUS / "cpufreq"
 
     def over_policies(name: str) -> list[str]:
-        return sorted({word for path in cpufreq.glob(f"policy*/{name}") if (word := read_line(path)) is not None})
+        return sorted(
+            {word for path in cpufreq.glob(f"policy*/{name}") if (word := read_line(path)) is not None}
+        )
 
     return {
         "drivers": over_policies("scaling_driver"),

@@ -75,13 +75,18 @@ class Systemctl:
             ended = process.run(["systemctl", verb, name], deadline=_SYSTEMCTL_SECONDS)
         except FileNotFoundError:
             return "systemctl is not installed"
-        return None if ended.ok else ended.output.strip() or f"systemctl {verb} ended with status {ended.status}"
+        return (
+            None if ended.ok else ended.output.strip() or f"systemctl {verb} ended with status {ended.status}"
+        )
 
 
 def write_journal(path: Path, root: Path, entries: Iterable[JournalEntry]) -> None:
     """Writes the journal so that it is whole and on disk when this returns. Raises OSError where it cannot be kept."""
     journal = Journal(
-        boot_id=read_word(root / _BOOT_ID), pid=os.getpid(), written=clock.now().isoformat(), entries=tuple(entries)
+        boot_id=read_word(root / _BOOT_ID),
+        pid=os.getpid(),
+        written=clock.now().isoformat(),
+        entries=tuple(entries),
     )
     if not path.parent.is_dir():
         path.parent.mkdir(parents=True)
@@ -112,7 +117,11 @@ def read_journal(path: Path) -> Journal | str | None:
         return f"it cannot be opened: {error.strerror}"
     try:
         about = os.fstat(descriptor)
-        if not stat.S_ISREG(about.st_mode) or about.st_uid not in {0, os.geteuid()} or about.st_mode & stat.S_IWOTH:
+        if (
+            not stat.S_ISREG(about.st_mode)
+            or about.st_uid not in {0, os.geteuid()}
+            or about.st_mode & stat.S_IWOTH
+        ):
             return "it is not a plain file that only its owner, root or this user, can write"
         with os.fdopen(descriptor, "rb", closefd=False) as file:
             text = file.read(_LARGEST)
@@ -147,7 +156,9 @@ def _believable(entry: JournalEntry) -> bool:
     return entry.form in get_args(Form) and KNOB_FILES.fullmatch(entry.target) is not None
 
 
-def restore_from_journal(journal: Path, root: Path = Path("/"), services: Services | None = None) -> tuple[str, ...]:
+def restore_from_journal(
+    journal: Path, root: Path = Path("/"), services: Services | None = None
+) -> tuple[str, ...]:
     """Puts back what the journal holds, last change first, and gives what could not be put back, as sentences.
 
     What could not stays in the journal; the journal goes when nothing is left. A host that was started anew has its own

@@ -167,7 +167,9 @@ def _interrupt_knobs(root: Path, bench_cpus: frozenset[int]) -> Iterator[Knob]:
         return
     why = "an interrupt on a measured CPU stops the guest there"
     mask = cpu_mask(others)
-    yield Knob(name="irq-affinity", path="proc/irq/default_smp_affinity", wanted=mask, why=why, form="cpu-mask")
+    yield Knob(
+        name="irq-affinity", path="proc/irq/default_smp_affinity", wanted=mask, why=why, form="cpu-mask"
+    )
     files = sorted((root / "proc/irq").glob("[0-9]*/smp_affinity_list"))
     for file in files:
         path = str(file.relative_to(root))

@@ -81,7 +81,9 @@ def _judged(ended: process.Finished) -> KvmProbe:
         slow = "the probe guest started but did not finish its hundred million rounds"
         return KvmProbe(usable=False, reason=f"{slow} {within}: its code is emulated, not run")
     if _STARTED.decode() in reached:
-        return KvmProbe(usable=False, reason=f"the probe guest started but did not reach 64-bit mode {within}")
+        return KvmProbe(
+            usable=False, reason=f"the probe guest started but did not reach 64-bit mode {within}"
+        )
     return KvmProbe(usable=False, reason=f"the probe guest did not execute one instruction {within}")
 
 

@@ -162,7 +162,8 @@ def _opened(path: Path) -> int | Failure:
                 next_step=f"Make {path.parent} writable; in a container: --tmpfs {path.parent}:mode=1777.",
             )
         return _not_to_be_had(
-            path, "is a symbolic link" if error.errno == errno.ELOOP else f"cannot be opened: {error.strerror}"
+            path,
+            "is a symbolic link" if error.errno == errno.ELOOP else f"cannot be opened: {error.strerror}",
         )
     about = os.fstat(descriptor)
     if not stat.S_ISREG(about.st_mode) or about.st_nlink != 1:

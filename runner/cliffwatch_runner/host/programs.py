@@ -109,7 +109,11 @@ def _is_there(root: Path, name: str) -> bool:
             return place.exists()
         part = left.pop()
         place = (
-            place.parent if part == ".." and place != root else place / part if part not in ("", ".", "..") else place
+            place.parent
+            if part == ".." and place != root
+            else place / part
+            if part not in ("", ".", "..")
+            else place
         )
         if place.is_symlink():
             target = str(place.readlink())
@@ -121,7 +125,13 @@ def _is_there(root: Path, name: str) -> bool:
 def find_go_root() -> Path | None:
     """The folder of the `go` on PATH (GOROOT), which holds its compiler and standard library; None without a `go`."""
     path = os.pathsep.join((os.environ.get("PATH", os.defpath), _GO_FOLDERS))
-    environment = {"PATH": path, "HOME": "/nonexistent", "GOTOOLCHAIN": "local", "GOENV": "off", "GOTELEMETRY": "off"}
+    environment = {
+        "PATH": path,
+        "HOME": "/nonexistent",
+        "GOTOOLCHAIN": "local",
+        "GOENV": "off",
+        "GOTELEMETRY": "off",
+    }
     try:
         asked = process.run(["go", "env", "GOROOT"], deadline=_DEADLINE_SECONDS, env=environment)
     except OSError:

@@ -90,7 +90,9 @@ def tuned_host(
         _report_all(report, restore_from_journal(journal, root, control))
 
 
-def _journal_hindrance(journal: Path, root: Path, entries: list[tuple[JournalEntry, Knob | None]]) -> str | None:
+def _journal_hindrance(
+    journal: Path, root: Path, entries: list[tuple[JournalEntry, Knob | None]]
+) -> str | None:
     """Writes the old values down; gives the reason where they could not be, and then nothing may be changed.
 
     What a killed run changed and nobody could put back keeps its first old value.
@@ -119,7 +121,9 @@ def _to_change(
         if services.active(service):
             entries.append((JournalEntry(name=service, target=service, old="active", form="service"), None))
             continue
-        settled.append(KnobOutcome(name=service, target=service, state="already", before="inactive", after="inactive"))
+        settled.append(
+            KnobOutcome(name=service, target=service, state="already", before="inactive", after="inactive")
+        )
     for knob in plan.knobs:
         value = read_word(root / knob.path)
         if value is None:
@@ -136,7 +140,9 @@ def _applied(entry: JournalEntry, knob: Knob | None, root: Path, services: Servi
         reason = services.stop(entry.target)
         if reason is not None:
             return _refused(entry, reason)
-        return KnobOutcome(name=entry.name, target=entry.target, state="changed", before="active", after="inactive")
+        return KnobOutcome(
+            name=entry.name, target=entry.target, state="changed", before="active", after="inactive"
+        )
     path = root / knob.path
     if read_word(path) is None:
         # Turning SMT off takes CPUs away, and their files with them.
@@ -160,17 +166,30 @@ def _idle_latency(microseconds: int | None, root: Path) -> Iterator[list[KnobOut
     except FileNotFoundError:
         yield [
             KnobOutcome(
-                name=name, target=LATENCY_DEVICE, state="skipped", before=None, after=None, reason="no such device"
+                name=name,
+                target=LATENCY_DEVICE,
+                state="skipped",
+                before=None,
+                after=None,
+                reason="no such device",
             )
         ]
         return
     except OSError as error:
         reason = error.strerror or str(error)
-        yield [KnobOutcome(name=name, target=LATENCY_DEVICE, state="refused", before=None, after=None, reason=reason)]
+        yield [
+            KnobOutcome(
+                name=name, target=LATENCY_DEVICE, state="refused", before=None, after=None, reason=reason
+            )
+        ]
         return
     try:
         os.write(descriptor, struct.pack("=i", microseconds))
-        yield [KnobOutcome(name=name, target=LATENCY_DEVICE, state="changed", before=None, after=f"{microseconds} us")]
+        yield [
+            KnobOutcome(
+                name=name, target=LATENCY_DEVICE, state="changed", before=None, after=f"{microseconds} us"
+            )
+        ]
     finally:
         os.close(descriptor)
 
@@ -182,12 +201,19 @@ def _outcome(
     after: str | None,
     reason: str = "",
 ) -> KnobOutcome:
-    return KnobOutcome(name=knob.name, target=knob.path, state=state, before=before, after=after, reason=reason)
+    return KnobOutcome(
+        name=knob.name, target=knob.path, state=state, before=before, after=after, reason=reason
+    )
 
 
 def _refused(entry: JournalEntry, reason: str) -> KnobOutcome:
     return KnobOutcome(
-        name=entry.name, target=entry.target, state="refused", before=entry.old, after=entry.old, reason=reason
+        name=entry.name,
+        target=entry.target,
+        state="refused",
+        before=entry.old,
+        after=entry.old,
+        reason=reason,
     )
 
 

@@ -48,7 +48,10 @@ _SHEBANG = "/usr/bin/python3 -IS"
 _PARTS = (
     *("cliffwatch/__init__.py", "cliffwatch/samples.py"),
     *(f"cliffwatch_runner/{name}.py" for name in ("__init__", "clock", "process")),
-    *(f"cliffwatch_runner/host/{name}.py" for name in ("__init__", "cpu_lists", "facts", "journal", "knobs", "tuning")),
+    *(
+        f"cliffwatch_runner/host/{name}.py"
+        for name in ("__init__", "cpu_lists", "facts", "journal", "knobs", "tuning")
+    ),
     "cliffwatch_runner/host/tuning_helper.py",
 )
 
@@ -107,7 +110,9 @@ def serve(
             _answer(answers, refused=hindrance)
             return 4
         sentences: list[str] = []
-        with tuned_host(plan, report=sentences.append, root=root, journal=journal, services=services) as tuned:
+        with tuned_host(
+            plan, report=sentences.append, root=root, journal=journal, services=services
+        ) as tuned:
             _answer(answers, outcomes=[asdict(outcome) for outcome in tuned.outcomes], sentences=sentences)
             sentences.clear()
             while requests.read(_LONGEST):
@@ -138,7 +143,9 @@ def _alone(journal: Path) -> Iterator[str | None]:
         return
     try:
         journal.parent.mkdir(parents=True, exist_ok=True)
-        lock = os.open(journal.parent / "tuning.lock", os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        lock = os.open(
+            journal.parent / "tuning.lock", os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600
+        )
     except OSError as error:
         yield f"{journal.parent} cannot be written: {error.strerror}"
         return

@@ -46,7 +46,9 @@ def tuned_as_allowed(cpus: frozenset[int], *, report: Callable[[str], None]) -> 
 
 
 @contextmanager
-def tuned_by_helper(argv: Sequence[str], cpus: frozenset[int], *, report: Callable[[str], None]) -> Iterator[Tuned]:
+def tuned_by_helper(
+    argv: Sequence[str], cpus: frozenset[int], *, report: Callable[[str], None]
+) -> Iterator[Tuned]:
     """As `tuned_host`, by the helper that `argv` starts. It puts back what it changed when this process ends, too."""
     with process.conversation(argv, patience=_TUNE_SECONDS) as helper:
         answer = _request(helper, request_line(cpus))
@@ -57,7 +59,9 @@ def tuned_by_helper(argv: Sequence[str], cpus: frozenset[int], *, report: Callab
             )
         _report(answer, report)
         yield Tuned(
-            outcomes=tuple(KnobOutcome(**outcome) for outcome in outcomes) if isinstance(outcomes, list) else ()
+            outcomes=tuple(KnobOutcome(**outcome) for outcome in outcomes)
+            if isinstance(outcomes, list)
+            else ()
         )
         helper.end_input()
         _report(_answer(helper), report)

@@ -49,7 +49,11 @@ def _tools(named: ToolChoice) -> Iterator[Failure]:
     """Tools that are named must be there; those of a container image are asked when it is first used."""
     if named.build_image is not None:
         return
-    options = (("--cc", "gcc", named.cc), ("--clang", "clang", named.clang), ("--pahole", "pahole", named.pahole))
+    options = (
+        ("--cc", "gcc", named.cc),
+        ("--clang", "clang", named.clang),
+        ("--pahole", "pahole", named.pahole),
+    )
     for option, tool, program in options:
         if program is not None and isinstance(ask(tool, program), Failure):
             yield Failure(

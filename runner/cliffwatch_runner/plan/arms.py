@@ -26,7 +26,16 @@ _SYSCTL = re.compile(r"[a-z0-9_]+(?:[./][A-Za-z0-9_-]+)+", re.ASCII)
 _PARAMETER = re.compile(r"[A-Za-z0-9_]+\.[A-Za-z0-9_]+", re.ASCII)
 _VALUE = re.compile(r"[\x20-\x7e]{1,200}")
 _ARGUMENT = re.compile(r"[\x21-\x7e]{1,200}")
-_OUR_ARGUMENTS = ("init", "root", "rootflags", "rootfstype", "console", "nokaslr", "transparent_hugepage", "panic")
+_OUR_ARGUMENTS = (
+    "init",
+    "root",
+    "rootflags",
+    "rootfstype",
+    "console",
+    "nokaslr",
+    "transparent_hugepage",
+    "panic",
+)
 """Arguments by which a guest starts and is watched."""
 
 _WORDS = "rev, kernel, patch, series, boot, sysctl, param, config, cc, module or sweep"
@@ -202,7 +211,9 @@ def read_arms(path: Path) -> tuple[ArmRequest, ...] | Failure:
     for each in read.arm:
         problem = _problem(each)
         if problem is not None:
-            return wrong_usage(f"--arms: {path}: {each.name}: {problem}", "see docs/arms.md for what it may hold")
+            return wrong_usage(
+                f"--arms: {path}: {each.name}: {problem}", "see docs/arms.md for what it may hold"
+            )
         arms.append(_from_folder(each, path.parent))
     return tuple(arms)
 
@@ -228,7 +239,8 @@ def _from_folder(arm: ArmRequest, folder: Path) -> ArmRequest:
         series=None if arm.series is None else folder / arm.series,
         config=tuple(folder / each for each in arm.config),
         module={
-            name: str((folder / how).absolute()) if how.startswith(".") else how for name, how in arm.module.items()
+            name: str((folder / how).absolute()) if how.startswith(".") else how
+            for name, how in arm.module.items()
         },
     )
 
@@ -286,9 +298,13 @@ def wrong_arms(arms: Sequence[ArmRequest]) -> Failure | None:
     """What is wrong with arms together."""
     names = [arm.name for arm in arms]
     if len(arms) < 2:
-        return wrong_usage("a run compares at least two arms, and one is named", "name another one with --arm")
+        return wrong_usage(
+            "a run compares at least two arms, and one is named", "name another one with --arm"
+        )
     if len(arms) >= MOST_ARMS:
-        return wrong_usage(f"{len(arms)} arms are more than a run takes ({MOST_ARMS - 1})", "make two runs of them")
+        return wrong_usage(
+            f"{len(arms)} arms are more than a run takes ({MOST_ARMS - 1})", "make two runs of them"
+        )
     twice = sorted({name for name in names if names.count(name) > 1})
     return wrong_usage(f"two arms are called {twice[0]}", "give each a name of its own") if twice else None
 

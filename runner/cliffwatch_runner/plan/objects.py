@@ -30,7 +30,9 @@ def with_objects(suite: Suite, objects: Sequence[str], *, own: bool) -> Suite:
     param = None if suite.program is None else suite.program.objects
     if param is None:
         return suite
-    return replace(suite, benchmarks=tuple(_with_objects(each, param, objects, own=own) for each in suite.benchmarks))
+    return replace(
+        suite, benchmarks=tuple(_with_objects(each, param, objects, own=own) for each in suite.benchmarks)
+    )
 
 
 def _with_objects(benchmark: Benchmark, param: str, objects: Sequence[str], *, own: bool) -> Benchmark:
@@ -75,7 +77,9 @@ def objects_of_folder(folder: Path, limit: int) -> GuestData | Failure:
                 entry.size = len(content)
                 archive.addfile(entry, io.BytesIO(content))
     except OSError as error:
-        return wrong_usage(f"--data: {folder} cannot be read: {error.strerror}", "make its files readable to you")
+        return wrong_usage(
+            f"--data: {folder} cannot be read: {error.strerror}", "make its files readable to you"
+        )
     content = packed.getvalue()
     names = tuple(path.name for path in found)
     return GuestData(name=ARCHIVE, content=content, digest=hashlib.sha256(content).hexdigest(), objects=names)
@@ -88,7 +92,9 @@ def _odd(folder: Path, found: Collection[Path], limit: int) -> Iterator[Failure]
         yield wrong_usage(f"--data: {folder} has more than {MOST_OBJECTS} objects", "give fewer at a time")
     odd = next((each.name for each in found if not each.name.isprintable() or len(each.name) > 99), None)
     if odd is not None:
-        yield wrong_usage(f"--data: {odd!r} in {folder} is too long or odd a name", "call it by up to 99 plain letters")
+        yield wrong_usage(
+            f"--data: {odd!r} in {folder} is too long or odd a name", "call it by up to 99 plain letters"
+        )
     size = sum(each.stat().st_size for each in found)
     if size > limit:
         yield wrong_usage(

@@ -74,7 +74,9 @@ def confirming_plan(plan: Plan, cases: Sequence[int], *, arms: Sequence[str], bo
     return _with_blocks(plan, tuple(cases), arms=arms, blocks=boots - done, stage="confirm")
 
 
-def _with_blocks(plan: Plan, cases: tuple[int, ...], *, arms: Sequence[str], blocks: int, stage: Stage) -> Plan:
+def _with_blocks(
+    plan: Plan, cases: tuple[int, ...], *, arms: Sequence[str], blocks: int, stage: Stage
+) -> Plan:
     first = 1 + max((boot.block for boot in plan.boots), default=-1)
     # An order that can be repeated, not a secret; a stage's order depends on where it begins, so that a resumed run gets it too.
     rng = random.Random(f"{plan.seed}/{first}" if first else plan.seed)  # noqa: S311
@@ -87,7 +89,9 @@ def _with_blocks(plan: Plan, cases: tuple[int, ...], *, arms: Sequence[str], blo
             arms_of_block = list(arms)
             rng.shuffle(arms_of_block)
             planned += [
-                PlannedBoot(index=len(planned) + offset, block=block, arm=arm, cases=tuple(order), stage=stage)
+                PlannedBoot(
+                    index=len(planned) + offset, block=block, arm=arm, cases=tuple(order), stage=stage
+                )
                 for offset, arm in enumerate(arms_of_block, start=1)
             ]
     return replace(plan, boots=tuple(planned))

@@ -19,11 +19,22 @@ from cliffwatch_runner.plan.arguments import wrong_arguments
 from cliffwatch_runner.plan.objects import object_of, objects_of_tree, with_objects
 from cliffwatch_runner.plan.request import RunRequest
 from cliffwatch_runner.plan.shapes import in_shapes
-from cliffwatch_runner.plan.subjects import Subject, Subjects, compared_revisions, resolve_subjects, wrong_subjects
+from cliffwatch_runner.plan.subjects import (
+    Subject,
+    Subjects,
+    compared_revisions,
+    resolve_subjects,
+    wrong_subjects,
+)
 from cliffwatch_runner.plan.suites.auto import with_auto_suites
 from cliffwatch_runner.plan.suites.own import chosen_suites, read_data
 from cliffwatch_runner.plan.writable_folders import RESULTS_HOME
-from cliffwatch_runner.sandbox.isolation import choose_guest_sandbox, choose_sandbox, refused_path, unreachable
+from cliffwatch_runner.sandbox.isolation import (
+    choose_guest_sandbox,
+    choose_sandbox,
+    refused_path,
+    unreachable,
+)
 from cliffwatch_runner.sandbox.limits import SandboxLimits, changed, host_limits, refusal
 from cliffwatch_runner.sandbox.sandbox import Sandbox
 from cliffwatch_runner.source.revision import Revision
@@ -81,7 +92,9 @@ class ResolvedRequest:
     @property
     def revisions(self) -> tuple[Revision, ...]:
         """Of all arms, and of bench."""
-        return tuple(dict.fromkeys((*(arm.of for arm in self.arms if isinstance(arm.of, Revision)), self.bench)))
+        return tuple(
+            dict.fromkeys((*(arm.of for arm in self.arms if isinstance(arm.of, Revision)), self.bench))
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,12 +204,15 @@ def _bench(name: str, subjects: Subjects, tree: Tree) -> tuple[str, Revision | F
         revisions = {arm: of for arm, of in named.items() if isinstance(of, Revision)}
         if not revisions:
             return name, wrong_usage(
-                "no arm is a revision of the tree, so that none brings a bench", "name the tree's with --bench-from REV"
+                "no arm is a revision of the tree, so that none brings a bench",
+                "name the tree's with --bench-from REV",
             )
         name = list(revisions)[-1]
     of = named.get(name)
     if isinstance(of, Path):
-        return name, wrong_usage(f"--bench-from: {name} is a prebuilt kernel and brings no bench", "name a revision")
+        return name, wrong_usage(
+            f"--bench-from: {name} is a prebuilt kernel and brings no bench", "name a revision"
+        )
     return name, of if of is not None else tree.resolve(name)
 
 
@@ -216,7 +232,9 @@ def check_tools(request: RunRequest, resolved: ResolvedRequest) -> CheckedTools 
         failure
         for arm in resolved.arms
         if arm.revision is not None
-        for failure in unmet(needs_of(resolved.tree.mirror, arm.revision), of_arms[arm.arm].toolchain, arm.revision)
+        for failure in unmet(
+            needs_of(resolved.tree.mirror, arm.revision), of_arms[arm.arm].toolchain, arm.revision
+        )
     ]
     failures += _boot_tools(request)
     sandboxes, limits = _sandboxes(request), changed(host_limits(_BUILD_SECONDS), request.limits)
@@ -270,7 +288,11 @@ def _boot_tools(request: RunRequest) -> Sequence[Failure]:
     versions = program_versions()
     wanted = {"qemu": ("QEMU", "qemu-system-x86")}
     missing = [
-        Failure(whose="host", message=f"{title} is missing", next_step=f"install {package}, or run `make packages`")
+        Failure(
+            whose="host",
+            message=f"{title} is missing",
+            next_step=f"install {package}, or run `make packages`",
+        )
         for name, (title, package) in wanted.items()
         if versions[name] is None
     ]

@@ -94,7 +94,9 @@ def _cases_of_suites(
     lacking: Mapping[str, str] = NONE_LACKING,
     unbuilt: Mapping[str, str] = NONE_LACKING,
 ) -> Selection:
-    offers = with_discovered(request.suites, resolved.suites, offered or (), resolved.catalogue, request.bench_args)
+    offers = with_discovered(
+        request.suites, resolved.suites, offered or (), resolved.catalogue, request.bench_args
+    )
     suites = [in_shapes(suite, request.shapes) for suite in offers]
     shape = guest_shape(request, resolved.mode, 0)
     return select_cases(

@@ -3,7 +3,15 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from cliffwatch.catalogue.discovery import ALL, AUTO, DISCOVERED, Missing, Unsupported, discovered_suite, support
+from cliffwatch.catalogue.discovery import (
+    ALL,
+    AUTO,
+    DISCOVERED,
+    Missing,
+    Unsupported,
+    discovered_suite,
+    support,
+)
 from cliffwatch.catalogue.load import Catalogue
 from cliffwatch.catalogue.suite import PlannedCase, Profile, Suite
 from cliffwatch.comparing.loops.empty_loop import loop_among
@@ -63,7 +71,9 @@ def select_cases(
     for suite in suites:
         for case in suite.cases(profile):
             if suite.name in lacking:
-                outcome: CaseOutcome | None = CaseOutcome(case=case.key, status="not-run", reason=lacking[suite.name])
+                outcome: CaseOutcome | None = CaseOutcome(
+                    case=case.key, status="not-run", reason=lacking[suite.name]
+                )
             elif (reason := unbuilt.get(object_of(suite, case) or "")) is not None:
                 outcome = CaseOutcome(case=case.key, status="not-run", reason=reason)
             else:

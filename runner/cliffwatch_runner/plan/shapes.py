@@ -8,7 +8,11 @@ from cliffwatch.catalogue.suite import Benchmark, CaseSpec, GuestNeeds, Suite
 from cliffwatch.samples import GUEST_CPUS
 
 _NUMBER = re.compile(r"[0-9]{1,4}")
-_MEMBERS = {GUEST_CPUS.removeprefix("guest-"): "cpus", "possible-cpus": "possible_cpus", "numa-nodes": "numa_nodes"}
+_MEMBERS = {
+    GUEST_CPUS.removeprefix("guest-"): "cpus",
+    "possible-cpus": "possible_cpus",
+    "numa-nodes": "numa_nodes",
+}
 _MOST = {"cpus": 255, "possible-cpus": 255, "numa-nodes": 16}
 _NODES_CONFIG = ("CONFIG_NUMA=y", "CONFIG_X86_64_ACPI_NUMA=y")
 """What a kernel needs to have several nodes."""
@@ -31,7 +35,9 @@ def parse_shape(text: str) -> GuestNeeds | str:
     if values.get("possible_cpus", 255) < values.get("cpus", 1):
         return "it has fewer possible CPUs than CPUs"
     return GuestNeeds(
-        cpus=values.get("cpus"), possible_cpus=values.get("possible_cpus"), numa_nodes=values.get("numa_nodes")
+        cpus=values.get("cpus"),
+        possible_cpus=values.get("possible_cpus"),
+        numa_nodes=values.get("numa_nodes"),
     )
 
 

@@ -66,7 +66,11 @@ def wrong_subjects(request: RunRequest) -> tuple[Failure, ...]:
 
 
 def _wrong_arms(request: RunRequest) -> Failure | None:
-    also = [f"--{name}" for name in ("base", "head", "patch", "series", "kernel") if getattr(request, name) is not None]
+    also = [
+        f"--{name}"
+        for name in ("base", "head", "patch", "series", "kernel")
+        if getattr(request, name) is not None
+    ]
     if also:
         return wrong_usage(f"{' and '.join(also)} beside --arm", "name every side as an arm, or none")
     return wrong_arms(request.arms)
@@ -78,8 +82,12 @@ def _wrong_two(request: RunRequest) -> Failure | None:
         return ends
     if ends.head != request.head and (request.kernel is not None or request.series is not None):
         option = "--kernel" if request.kernel is not None else "--series"
-        return wrong_usage(f"a range names base and head, and {option} is the head", "name one revision with --base")
-    if request.kernel is not None and (request.head is not None or request.patch is not None or request.series):
+        return wrong_usage(
+            f"a range names base and head, and {option} is the head", "name one revision with --base"
+        )
+    if request.kernel is not None and (
+        request.head is not None or request.patch is not None or request.series
+    ):
         return wrong_usage("--kernel is the head itself", "leave out --head, --patch and --series")
     if request.series is not None:
         also = request.head is not None or request.patch is not None
@@ -225,4 +233,6 @@ def _of_series(
 def _prebuilt(path: Path) -> Path | Failure:
     if path.exists():
         return path.absolute()
-    return wrong_usage(f"{path}: there is no such kernel", "name a package (.deb), an image, or a folder that has one")
+    return wrong_usage(
+        f"{path}: there is no such kernel", "name a package (.deb), an image, or a folder that has one"
+    )

@@ -28,7 +28,9 @@ def plan_text(planned: PlannedRun) -> str:
     ]
     if plan.stages is not None:
         last = plan.stages.looks[-1].boots
-        lines += [f"  then at most {counted(last, 'more boot')} per kernel, of the cases that these leave open"]
+        lines += [
+            f"  then at most {counted(last, 'more boot')} per kernel, of the cases that these leave open"
+        ]
     if selection.left_out:
         lines += ["", "left out:"]
         lines += [f"  {outcome.case}: {outcome.status}: {outcome.reason}" for outcome in selection.left_out]

@@ -33,7 +33,9 @@ def parse_case(case: PlannedCase, stdout: str, stderr: str) -> Parsed:
     """
     if case.program is None:
         return _of_bench(case, stdout, stderr, case.warmup)
-    parsed = parse_go_bench(stdout) if case.program.output == "go-bench" else _of_bench(case, stdout, stderr, None)
+    parsed = (
+        parse_go_bench(stdout) if case.program.output == "go-bench" else _of_bench(case, stdout, stderr, None)
+    )
     problems = list(parsed.problems[:_MOST_PROBLEMS])
     samples = _as_declared(case, _summarised(_of_case(case, case.program, parsed.samples, problems)))
     problems += _undeclared(case, case.program, samples)
@@ -66,7 +68,9 @@ def program_failure(status: int, case: PlannedCase, parsed: Parsed, said: tuple[
     if not last:
         return f"{name} printed nothing"
     form = (
-        "line of the Go benchmark format" if case.program.output == "go-bench" else "line that bench is known to print"
+        "line of the Go benchmark format"
+        if case.program.output == "go-bench"
+        else "line that bench is known to print"
     )
     return whole or f"{name} printed no {form}; its last line: {last}"
 

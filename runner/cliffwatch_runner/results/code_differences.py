@@ -22,7 +22,11 @@ from cliffwatch_runner.build.code.sections import SectionName, section_sizes
 from cliffwatch_runner.guest.counting.kernel_symbols import read_system_map
 from cliffwatch_runner.results.files import write_document
 from cliffwatch_runner.results.function_counts import FUNCTION_COUNTS
-from cliffwatch_runner.results.program_differences import ProgramDifferences, arm_programs, program_differences
+from cliffwatch_runner.results.program_differences import (
+    ProgramDifferences,
+    arm_programs,
+    program_differences,
+)
 from cliffwatch_runner.sandbox.sandbox import Sandbox
 
 CODE = "code.json"
@@ -56,7 +60,9 @@ def _differences(
     names = executed or _differing([kernel for _, kernel in arms], cache, sandbox, should_stop)
     if names is None:
         return ()
-    listings = {name: function_listings(kernel, names, sandbox, should_stop) if names else {} for name, kernel in arms}
+    listings = {
+        name: function_listings(kernel, names, sandbox, should_stop) if names else {} for name, kernel in arms
+    }
     (first, base), *others = listings.items()
     if isinstance(base, str):
         return ()

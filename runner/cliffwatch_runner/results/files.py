@@ -105,7 +105,10 @@ def _samples(plan: Plan, boot: PlannedBoot, results: Mapping[int, CaseResult], m
         if result is None:
             outcomes.append(outcome_record(CaseOutcome(case=case, status="not-run", reason=missed)))
             continue
-        odd = [Problem(line=0, text=text, reason="a result of this name cannot be stored") for text in _odd(result)]
+        odd = [
+            Problem(line=0, text=text, reason="a result of this name cannot be stored")
+            for text in _odd(result)
+        ]
         outcomes.append(outcome_record(result.outcome))
         outcomes += [each for each in map(outcome_record, result.programs) if not _wrong(each)]
         samples += [each for each in map(sample_record, result.samples) if not _wrong(each)]
@@ -150,6 +153,8 @@ def _part(part: PartEnd) -> PartRecord:
         seconds=round(end.seconds, 3),
         last_case=end.last_case,
         evidence=end.evidence[-8000:],
-        splats=tuple(SplatRecord(title=each.title, text=each.text, case=each.case) for each in end.splats[:20]),
+        splats=tuple(
+            SplatRecord(title=each.title, text=each.text, case=each.case) for each in end.splats[:20]
+        ),
         unexpected_files=end.unexpected_files,
     )

@@ -24,7 +24,9 @@ class ResultFolder:
     host_faults: tuple[str, ...] = ()
 
 
-def choose_folder(out: Path | None, name: str, identity: str, *, reuse: bool = False) -> ResultFolder | Failure:
+def choose_folder(
+    out: Path | None, name: str, identity: str, *, reuse: bool = False
+) -> ResultFolder | Failure:
     """The folder that the user named, else the next free one of this name under `cliffwatch-results`; with `reuse` one that holds this very
     run, complete.
     """

@@ -30,7 +30,14 @@ from cliffwatch_runner.guest.counting.name_watch import (
     read_user_objects,
 )
 from cliffwatch_runner.guest.counting.plugin import COUNTS
-from cliffwatch_runner.guest.counting.records import BOOTED, STARTED, WITHIN, GuestCounts, Stretch, read_counts
+from cliffwatch_runner.guest.counting.records import (
+    BOOTED,
+    STARTED,
+    WITHIN,
+    GuestCounts,
+    Stretch,
+    read_counts,
+)
 from cliffwatch_runner.plan.plan import Plan
 from cliffwatch_runner.results.bpf_code import BPF_PROGRAMS, BpfCodes, case_programs
 from cliffwatch_runner.results.files import write_document
@@ -151,7 +158,9 @@ class _Making:
             return
         objects = read_user_objects(folder)
         others = OtherProcesses([each for of_case in objects.values() for each in of_case])
-        self.started |= {self._place(each) for each in self._functions(counts.stretches.get(STARTED), NO_NAMES)}
+        self.started |= {
+            self._place(each) for each in self._functions(counts.stretches.get(STARTED), NO_NAMES)
+        }
         self.booted |= {self._place(each) for each in self._functions(counts.stretches.get(BOOTED), NO_NAMES)}
         for number, index in enumerate(part.cases, 1):
             result = part.results.get(index)
@@ -176,10 +185,17 @@ class _Making:
             if pieces:
                 measured = () if counts is None else _measured(planned[index], counts, number)
                 executed = [int(address) for stretch in measured for address in stretch.addresses]
-                self.programs.append(case_programs(planned[index], pieces, read.get(name, {}), executed or None))
+                self.programs.append(
+                    case_programs(planned[index], pieces, read.get(name, {}), executed or None)
+                )
 
     def _case(
-        self, case: PlannedCase, counts: GuestCounts, number: int, names: "CaseNames", samples: Sequence[Sample]
+        self,
+        case: PlannedCase,
+        counts: GuestCounts,
+        number: int,
+        names: "CaseNames",
+        samples: Sequence[Sample],
     ) -> CaseCounts:
         stretches = {part: counts.stretches.get((number, part)) for part in range(3)}
         windowed = _windowed(case, counts, number)
@@ -219,10 +235,14 @@ class _Making:
         for number in np.flatnonzero(sums):
             totals["kernel", self.text.names[number]] += int(sums[number])
         user = stretch.addresses < _USER_END
-        for name, count in instructions_of_objects(stretch.addresses[user], stretch.instructions[user], given):
+        for name, count in instructions_of_objects(
+            stretch.addresses[user], stretch.instructions[user], given
+        ):
             totals["user", name] += count
         names, rest = BpfCodes(given.code), ~kernel & ~user
-        for address, count in zip(stretch.addresses[rest].tolist(), stretch.instructions[rest].tolist(), strict=True):
+        for address, count in zip(
+            stretch.addresses[rest].tolist(), stretch.instructions[rest].tolist(), strict=True
+        ):
             totals[_elsewhere(address, names)] += count
         return dict(totals)
 
@@ -230,11 +250,15 @@ class _Making:
         """How often the kernel's functions and BPF programs were called in a stretch."""
         if stretch is None:
             return {}
-        calls: dict[_Function, int] = {("kernel", name): times for name, times in self.text.entered(stretch).items()}
+        calls: dict[_Function, int] = {
+            ("kernel", name): times for name, times in self.text.entered(stretch).items()
+        }
         codes = BpfCodes(given.code)
         starts = np.array(sorted(each.start for each in codes.names), dtype=np.uint64)
         entered = np.isin(stretch.addresses, starts)
-        for address, times in zip(stretch.addresses[entered].tolist(), stretch.times[entered].tolist(), strict=True):
+        for address, times in zip(
+            stretch.addresses[entered].tolist(), stretch.times[entered].tolist(), strict=True
+        ):
             code = codes.at(address)
             if code is not None:
                 calls["bpf", codes.names[code]] = calls.get(("bpf", codes.names[code]), 0) + times

@@ -25,7 +25,9 @@ def instruction_difference(base: Sequence[str], head: Sequence[str]) -> list[str
     start, end = _alike(base, moved)
     middle = (base[start : len(base) - end], moved[start : len(moved) - end])
     whole = (
-        difflib.unified_diff(*middle, n=0, lineterm="") if max(map(len, middle)) <= _MOST_COMPARED else _all(*middle)
+        difflib.unified_diff(*middle, n=0, lineterm="")
+        if max(map(len, middle)) <= _MOST_COMPARED
+        else _all(*middle)
     )
     return [_header(line, start)[:_LONGEST_LINE] for line in whole if not line.startswith(("---", "+++"))]
 
@@ -38,7 +40,9 @@ def _same(base: Sequence[str], head: Sequence[str]) -> Mapping[int, int]:
     same |= {len(new) - back: len(old) - back for back in range(1, end + 1)}
     middle = (old[start : len(old) - end], new[start : len(new) - end])
     if max(map(len, middle)) <= _MOST_COMPARED:
-        for first, second, length in difflib.SequenceMatcher(None, *middle, autojunk=False).get_matching_blocks():
+        for first, second, length in difflib.SequenceMatcher(
+            None, *middle, autojunk=False
+        ).get_matching_blocks():
             same |= {start + second + step: start + first + step for step in range(length)}
     return same
 

@@ -13,7 +13,9 @@ def outcome_of_program(case: PlannedCase, program: VerifiedProgram) -> CaseOutco
     if program.taken:
         return CaseOutcome(case=key, status="ok")
     if program.error == NO_MEMORY:
-        reason = f"the guest has too little memory to verify it: give it more with --memory ({program.reason})"
+        reason = (
+            f"the guest has too little memory to verify it: give it more with --memory ({program.reason})"
+        )
         return CaseOutcome(case=key, status="failed", reason=reason)
     return CaseOutcome(case=key, status="refused", reason=program.reason)
 

@@ -48,7 +48,9 @@ def operations_in_window(
     name = case.operation.removeprefix("bpf:")
     kind_of_code: CodeObject = "bpf" if name != case.operation else "kernel"
     called = sum(
-        times for (code, function), times in calls.items() if code == kind_of_code and plain_name(function) == name
+        times
+        for (code, function), times in calls.items()
+        if code == kind_of_code and plain_name(function) == name
     )
     if is_rate_of_bytes(rate.unit):
         return Operations(float(called), case.operation) if called else None
@@ -101,7 +103,9 @@ def _primaries(sample: Sample) -> Iterator[str]:
             yield sample.metric
 
 
-def in_instructions(planned: Sequence[PlannedCase], part: PartEnd, counts: FunctionCountsRecord | None) -> PartEnd:
+def in_instructions(
+    planned: Sequence[PlannedCase], part: PartEnd, counts: FunctionCountsRecord | None
+) -> PartEnd:
     """What the cases of a part measured, in instructions."""
     by_case = {} if counts is None else {each.key: each for each in counts.cases}
     results = {
@@ -114,7 +118,9 @@ def in_instructions(planned: Sequence[PlannedCase], part: PartEnd, counts: Funct
     return replace(part, results=results)
 
 
-def instruction_samples(case: PlannedCase, samples: Sequence[Sample], counts: CaseCounts | None) -> tuple[Sample, ...]:
+def instruction_samples(
+    case: PlannedCase, samples: Sequence[Sample], counts: CaseCounts | None
+) -> tuple[Sample, ...]:
     """The samples as icount has them: times of an operation are its instructions, other rates follow from that one and are left out.
 
     `counts` is what the boot counted of the case; without it, and of programs of suites, the printed value stands for the instructions.
@@ -122,7 +128,12 @@ def instruction_samples(case: PlannedCase, samples: Sequence[Sample], counts: Ca
     rate = _rate(case, samples)
     if rate is None:
         return tuple(_renamed(sample) for sample in samples)
-    kept = [converted for sample in samples if sample is not rate if (converted := _beside(sample, rate)) is not None]
+    kept = [
+        converted
+        for sample in samples
+        if sample is not rate
+        if (converted := _beside(sample, rate)) is not None
+    ]
     return (_counted(rate, counts), *kept)
 
 
@@ -131,7 +142,9 @@ def _counted(rate: Sample, counts: CaseCounts | None) -> Sample:
     step = rate.resolution / rate.value if rate.value else 0.0
     if counts is None or operations is None:
         value = nanoseconds(rate.value, rate.unit) or 0.0
-        return rate._replace(metric=INSTRUCTIONS, unit=INSTRUCTIONS, value=value, readings=(), resolution=value * step)
+        return rate._replace(
+            metric=INSTRUCTIONS, unit=INSTRUCTIONS, value=value, readings=(), resolution=value * step
+        )
     value = sum(count for _, count in counts.counts) / operations
     step = 0.0 if counts.operation is not None else step
     return Sample(rate.case, INSTRUCTIONS, INSTRUCTIONS, value, resolution=value * step)
@@ -141,7 +154,9 @@ def _beside(sample: Sample, rate: Sample) -> Sample | None:
     """A value beside the one that decides; None of what follows from that one."""
     if sample.metric == "drops" and is_rate(sample.unit) and sample.unit == rate.unit:
         share = sample.value / rate.value if rate.value else 0.0
-        return sample._replace(unit=DROPS, value=share, readings=(), resolution=sample.resolution / (rate.value or 1.0))
+        return sample._replace(
+            unit=DROPS, value=share, readings=(), resolution=sample.resolution / (rate.value or 1.0)
+        )
     if is_rate(sample.unit):
         return None
     return _renamed(sample)

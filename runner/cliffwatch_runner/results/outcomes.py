@@ -15,7 +15,10 @@ from cliffwatch_runner.results.case_output import last_line, parse_case, program
 from cliffwatch_runner.results.object_output import outcome_of_program, samples_of_program
 
 _MOST_PROBLEMS = 100
-_TIMEOUT_STATUSES = (124, 137)  # what `timeout` answers: the program ended at the deadline, or had to be killed
+_TIMEOUT_STATUSES = (
+    124,
+    137,
+)  # what `timeout` answers: the program ended at the deadline, or had to be killed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +72,9 @@ def read_case(index: int, case: PlannedCase, folder: Path, end: BootEnd) -> Case
         outcome = CaseOutcome(case=case.key, status=kind, reason=reason)
         return CaseResult(outcome=outcome, problems=parsed.problems)
     return CaseResult(
-        outcome=CaseOutcome(case=case.key, status="ok"), samples=_samples(case, parsed), problems=parsed.problems
+        outcome=CaseOutcome(case=case.key, status="ok"),
+        samples=_samples(case, parsed),
+        problems=parsed.problems,
     )
 
 
@@ -113,7 +118,8 @@ def _of_object(case: PlannedCase, status: int, ended: str | None, said: str) -> 
     if reason is not None:
         kind: CaseStatus = "timeout" if status in _TIMEOUT_STATUSES else "failed"
         return CaseResult(
-            outcome=CaseOutcome(case=case.key, status=kind, reason=reason), problems=verified.problems[:_MOST_PROBLEMS]
+            outcome=CaseOutcome(case=case.key, status=kind, reason=reason),
+            problems=verified.problems[:_MOST_PROBLEMS],
         )
     if verified.complaint:
         return CaseResult(outcome=CaseOutcome(case=case.key, status="refused", reason=verified.complaint))

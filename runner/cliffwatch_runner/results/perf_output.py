@@ -4,7 +4,13 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from cliffwatch.formats.code.profile import MOST_COUNTERS, MOST_PROFILED, CaseProfile, CounterRecord, ProfiledFunction
+from cliffwatch.formats.code.profile import (
+    MOST_COUNTERS,
+    MOST_PROFILED,
+    CaseProfile,
+    CounterRecord,
+    ProfiledFunction,
+)
 from cliffwatch.samples import CaseKey
 from cliffwatch_runner.guest.files import read_guest_file
 
@@ -64,7 +70,9 @@ def _line(text: str) -> str:
 def read_counters(text: str) -> tuple[CounterRecord, ...]:
     """The counters of `perf stat -x,`: value, unit, event, time that it was counted, share of the time. Comments and what is no number are passed over."""
     counters = [
-        counter for line in text.splitlines()[:_MOST_LINES] if (counter := _counter(line.split(","))) is not None
+        counter
+        for line in text.splitlines()[:_MOST_LINES]
+        if (counter := _counter(line.split(","))) is not None
     ]
     return tuple(counters[:MOST_COUNTERS])
 
@@ -77,7 +85,11 @@ def _counter(fields: list[str]) -> CounterRecord | None:
     if fields[0].strip() in _NO_VALUE:
         return CounterRecord(event=event, value=None)
     value = _number(fields[0])
-    return None if value is None else CounterRecord(event=event, value=value, unit=_line(fields[1])[:40], running=share)
+    return (
+        None
+        if value is None
+        else CounterRecord(event=event, value=value, unit=_line(fields[1])[:40], running=share)
+    )
 
 
 def _number(text: str) -> float | None:
@@ -96,7 +108,9 @@ def case_profile(folder: Path, name: str, case: CaseKey, arm: str, problem: str)
     if not functions:
         problems.append(f"no samples: {_last_line(read_guest_file(folder, f'cases/{name}.perf.err'))}")
     if not host:
-        problems.append(f"nothing counted on the host: {_last_line(read_guest_file(folder, f'host/{name}.err'))}")
+        problems.append(
+            f"nothing counted on the host: {_last_line(read_guest_file(folder, f'host/{name}.err'))}"
+        )
     return CaseProfile(
         suite=case.suite,
         benchmark=case.benchmark,

@@ -69,7 +69,9 @@ def arm_programs(
     listings = program_listings(kernel, programs, sandbox, should_stop) if programs else ()
     if isinstance(listings, str):
         return {}
-    code = {program: _Code(len(program.code), lines) for program, lines in zip(programs, listings, strict=True)}
+    code = {
+        program: _Code(len(program.code), lines) for program, lines in zip(programs, listings, strict=True)
+    }
     of_cases: dict[CaseKey, dict[str, frozenset[_Code]]] = defaultdict(dict)
     for (case_key, name), known in wanted.items():
         if known:
@@ -93,7 +95,8 @@ def program_differences(base: ArmPrograms, head: ArmPrograms) -> ProgramDifferen
         if names:
             cases.append(_case(of_case, pairs, base[case], head[case]))
     return ProgramDifferences(
-        programs=tuple(_difference(name, old, new, of) for (name, old, new), of in found.items()), cases=tuple(cases)
+        programs=tuple(_difference(name, old, new, of) for (name, old, new), of in found.items()),
+        cases=tuple(cases),
     )
 
 

@@ -233,7 +233,9 @@ def _facts(subject: Subject, kernel: Kernel | None) -> ArmFacts:
     image, config = (kernel.digest, kernel.config_digest) if kernel else (None, None)
     revision = subject.revision
     if revision is None:
-        return ArmFacts(subject=subject.short, release=kernel.release if kernel else None, kernel=image, config=config)
+        return ArmFacts(
+            subject=subject.short, release=kernel.release if kernel else None, kernel=image, config=config
+        )
     return ArmFacts(
         kernel=image,
         config=config,
@@ -276,7 +278,9 @@ def _plan(plan: Plan, shape: GuestShape) -> PlanRecord:
             for case in plan.cases
         ),
         boots=tuple(
-            PlannedBootRecord(index=boot.index, block=boot.block, arm=boot.arm, stage=boot.stage, cases=boot.cases)
+            PlannedBootRecord(
+                index=boot.index, block=boot.block, arm=boot.arm, stage=boot.stage, cases=boot.cases
+            )
             for boot in plan.boots
         ),
     )

@@ -24,7 +24,9 @@ class OtherProcesses:
     """
 
     def __init__(self, objects: Iterable[MappedObject]) -> None:
-        placed = sorted({(each.start, each.end, each.name) for each in objects if _is_drawn_for_its_process(each)})
+        placed = sorted(
+            {(each.start, each.end, each.name) for each in objects if _is_drawn_for_its_process(each)}
+        )
         self._starts = np.array([start for start, _, _ in placed], dtype=np.uint64)
         self._ends = np.array([end for _, end, _ in placed], dtype=np.uint64)
         self._names = np.array([name for _, _, name in placed], dtype=object)

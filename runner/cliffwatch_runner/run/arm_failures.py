@@ -8,14 +8,26 @@ from cliffwatch.formats.boot_record import BootRecord, SamplesRecord
 from cliffwatch.formats.reading import Wrong, read_as
 
 _FAILURES: Mapping[str, tuple[Party, str, str]] = {
-    "panic": ("kernel", "the kernel panics before it can be measured", "see the console in the boot's folder"),
-    "hang": ("kernel", "the guest hangs before it can be measured", "see the console; --hang-after gives it more time"),
+    "panic": (
+        "kernel",
+        "the kernel panics before it can be measured",
+        "see the console in the boot's folder",
+    ),
+    "hang": (
+        "kernel",
+        "the guest hangs before it can be measured",
+        "see the console; --hang-after gives it more time",
+    ),
     "lost": (
         "host",
         "the guest ended without a message",
         "see the console in the boot's folder, and `cliffwatch doctor`",
     ),
-    "too-much-output": ("kernel", "the guest wrote more than it may", "see what it wrote in the boot's folder"),
+    "too-much-output": (
+        "kernel",
+        "the guest wrote more than it may",
+        "see what it wrote in the boot's folder",
+    ),
 }
 
 
@@ -26,7 +38,9 @@ _OF_NODES = "the guest's numa-nodes is "
 def arm_failures(run: Path, arms: Iterable[str]) -> dict[str, Failure]:
     """For each arm without a single case that ended well: why, from the last of its boots."""
     failures: dict[str, Failure] = {}
-    boots = [boot for path in sorted((run / "boots").glob("*/boot.json")) if (boot := _boot(path)) is not None]
+    boots = [
+        boot for path in sorted((run / "boots").glob("*/boot.json")) if (boot := _boot(path)) is not None
+    ]
     for arm in arms:
         ours = [(boot, measured) for boot, measured in boots if boot.arm == arm]
         if ours and not any(measured for _, measured in ours):

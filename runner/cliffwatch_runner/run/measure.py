@@ -140,7 +140,9 @@ def _worth_another(part: PartEnd, remaining: list[int]) -> bool:
     return bool(remaining) and part.end.status in ("panic", "hang", "lost") and bool(part.results)
 
 
-def _part(execution: PlanExecution, boot: PlannedBoot, cases: list[int], kernel: ArmKernel, folder: Path) -> PartEnd:
+def _part(
+    execution: PlanExecution, boot: PlannedBoot, cases: list[int], kernel: ArmKernel, folder: Path
+) -> PartEnd:
     planned, stop = execution.plan.cases, execution.stop
     order = boot_order([(index, planned[index]) for index in cases], boot.arm, kernel, execution.guest)
 
@@ -150,7 +152,9 @@ def _part(execution: PlanExecution, boot: PlannedBoot, cases: list[int], kernel:
     end = boot_guest(order, folder, on_case=on_case, should_stop=stop.is_set)
     results = {index: read_case(index, planned[index], folder, end) for index in cases}
     return PartEnd(
-        end=end, cases=tuple(cases), results={index: result for index, result in results.items() if result is not None}
+        end=end,
+        cases=tuple(cases),
+        results={index: result for index, result in results.items() if result is not None},
     )
 
 
@@ -167,7 +171,9 @@ def boot_order(
         cases=guest_cases,
         shape=shape,
         limits=GuestLimits(
-            quiet=guest.hang_after, cases={case.name: float(case.busy) for case in guest_cases}, host=_HOST_SECONDS
+            quiet=guest.hang_after,
+            cases={case.name: float(case.busy) for case in guest_cases},
+            host=_HOST_SECONDS,
         ),
         sandbox=guest.sandbox,
         argv=partial(guest.argv, shape=shape),

@@ -50,7 +50,9 @@ class _Record:
     def write(
         self, facts: RunFacts, status: RunStatus = "running", failures: Mapping[str, Failure] = _NO_FAILURES
     ) -> None:
-        write_document(self.folder / "run.json", record(facts, created=self.created, status=status, failures=failures))
+        write_document(
+            self.folder / "run.json", record(facts, created=self.created, status=status, failures=failures)
+        )
 
 
 def measure_run(run: PreparedRun) -> FinishedRun | tuple[Failure, ...]:
@@ -127,7 +129,9 @@ def _note_resumed(run: PreparedRun, folder: ResultFolder) -> None:
     if folder.resumed:
         boots = run.facts.plan.boots
         done = sum(finished_boot(folder.path, boot) for boot in boots)
-        run.progress.note(f"going on in {folder.path}: {done} of {counted(len(boots), 'boot is', 'boots are')} done")
+        run.progress.note(
+            f"going on in {folder.path}: {done} of {counted(len(boots), 'boot is', 'boots are')} done"
+        )
 
 
 def _measured_on_locked_host(run: PreparedRun, written: _Record) -> RunFacts | Failure:
@@ -155,7 +159,9 @@ def _measured_by_stages(run: PreparedRun, written: _Record) -> RunFacts | Failur
         done = {boot.index for boot in plan.boots if finished_boot(written.folder, boot)}
         progress.begin("measure", _boots_text(plan))
         listener = BootProgress(plan, progress, done)
-        failure = measure(PlanExecution(plan, run.guest, written.folder, listener, stop), run.kernels, at_once=at_once)
+        failure = measure(
+            PlanExecution(plan, run.guest, written.folder, listener, stop), run.kernels, at_once=at_once
+        )
         if failure is not None:
             return failure
         progress.end("interrupted" if stop.is_set() else counted(len(plan.boots), "boot"))

@@ -34,7 +34,9 @@ def add_objects(
     programs: Mapping[str, tuple[SuiteProgram, ...]], arms: Mapping[str, BuiltArm], order: BuildOrder
 ) -> BuiltObjects | tuple[Failure, ...]:
     """Builds them for each arm that has a kernel; those of an arm where they do not build come from another one. Raises Stopped, OSError."""
-    suites = {each.name for each in order.resolved.suites if each.program is not None and each.program.objects}
+    suites = {
+        each.name for each in order.resolved.suites if each.program is not None and each.program.objects
+    }
     needing = {program.suite for of_arm in programs.values() for program in of_arm} & suites
     if not needing:
         return BuiltObjects(of_arms=programs)
@@ -58,7 +60,9 @@ def add_objects(
     other, stand_in = next(iter(built.items()))
     return BuiltObjects(
         of_arms={
-            name: tuple(_beside(each, built.get(name, stand_in)) if each.suite in needing else each for each in of_arm)
+            name: tuple(
+                _beside(each, built.get(name, stand_in)) if each.suite in needing else each for each in of_arm
+            )
             for name, of_arm in programs.items()
         },
         unbuilt=_nowhere(built),
@@ -79,7 +83,9 @@ def _of_arm(arm: Subject, kernel: Kernel, order: BuildOrder) -> TreeObjects | Fa
         revision,
         kernel,
         named,
-        toolchain=order.tools.of_arms[arm.arm].toolchain if revision == arm.revision else order.tools.toolchain,
+        toolchain=order.tools.of_arms[arm.arm].toolchain
+        if revision == arm.revision
+        else order.tools.toolchain,
         settings=order.settings,
     )
     if isinstance(objects, Failure):
@@ -105,12 +111,21 @@ def _beside(program: SuiteProgram, objects: TreeObjects) -> SuiteProgram:
 
 def _nowhere(built: Mapping[str, TreeObjects]) -> dict[str, str]:
     there = {name for objects in built.values() for name in objects.built}
-    return {name: reason for objects in built.values() for name, reason in objects.unbuilt.items() if name not in there}
+    return {
+        name: reason
+        for objects in built.values()
+        for name, reason in objects.unbuilt.items()
+        if name not in there
+    }
 
 
 def _unbuilt_notes(built: Mapping[str, TreeObjects]) -> Iterator[str]:
     for name, objects in built.items():
         if objects.unbuilt:
             shown = ", ".join(list(objects.unbuilt)[:_MOST_NAMED])
-            more = f" and {len(objects.unbuilt) - _MOST_NAMED} more" if len(objects.unbuilt) > _MOST_NAMED else ""
+            more = (
+                f" and {len(objects.unbuilt) - _MOST_NAMED} more"
+                if len(objects.unbuilt) > _MOST_NAMED
+                else ""
+            )
             yield f"{counted(len(objects.unbuilt), 'object')} of {name} not built: {shown}{more}"

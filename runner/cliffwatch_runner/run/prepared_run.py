@@ -101,7 +101,9 @@ def plan_with_progress(request: RunRequest, progress: Progress) -> PlannedRun | 
     return planned
 
 
-def _on_this_host(planned: PlannedRun, request: RunRequest, progress: Progress) -> PlannedRun | tuple[Failure, ...]:
+def _on_this_host(
+    planned: PlannedRun, request: RunRequest, progress: Progress
+) -> PlannedRun | tuple[Failure, ...]:
     """A walltime plan with the host's faults, which are shown with their cost before anything begins."""
     if request.mode != "walltime":
         return planned
@@ -162,7 +164,9 @@ def prepare_run(
         progress=progress,
         stop=stop,
         counting=counting,
-        counts=CountsToKeep(cache=request.cache, trust=request.trust, known=limited.known) if counting else None,
+        counts=CountsToKeep(cache=request.cache, trust=request.trust, known=limited.known)
+        if counting
+        else None,
         executed=limited.went_by,
         perf_profile=request.perf_profile,
         reuse=request.reuse,

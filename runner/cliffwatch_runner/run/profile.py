@@ -55,7 +55,9 @@ def _record(run: PreparedRun, folder: Path, changed: Sequence[CaseKey]) -> None:
     set_aside(folder / _HOME)
     kernels = {name: run.kernels[name] for name in compared_arms(run.kernels)}
     profiles = [
-        each for arm, kernel in kernels.items() for each in _of_arm(run, folder / _HOME / arm, arm, kernel, chosen)
+        each
+        for arm, kernel in kernels.items()
+        for each in _of_arm(run, folder / _HOME / arm, arm, kernel, chosen)
     ]
     if run.stop.is_set():
         run.progress.end("interrupted")
@@ -70,7 +72,9 @@ def _changed_cases(folder: Path) -> list[CaseKey]:
     run = read_run(folder)
     compared = () if isinstance(run, Failure) else compare_all(sides_of_run(run))
     rows = [] if isinstance(compared, Failure) else [row for each in compared for row in each.changed_rows()]
-    return list(dict.fromkeys(row.case.planned for row in sorted(rows, key=lambda row: -abs(row.change or 0.0))))
+    return list(
+        dict.fromkeys(row.case.planned for row in sorted(rows, key=lambda row: -abs(row.change or 0.0)))
+    )
 
 
 def _of_arm(
@@ -85,10 +89,15 @@ def _of_arm(
         names: Mapping[str, PlannedCase] = {case_name(index, case): case for index, case in cases}
         (folder / "host").mkdir(parents=True)
         recording = Recording(
-            warmups={name: case.warmup for name, case in names.items()}, host=HostCounters(folder / "host", names)
+            warmups={name: case.warmup for name, case in names.items()},
+            host=HostCounters(folder / "host", names),
         )
-        order = replace(boot_order(cases, arm, replace(kernel, counting=None), run.guest), recording=recording)
+        order = replace(
+            boot_order(cases, arm, replace(kernel, counting=None), run.guest), recording=recording
+        )
         end = boot_guest(order, folder, on_case=lambda _: None, should_stop=run.stop.is_set)
-        problem = "" if end.status == "complete" else f"the guest ended as {end.status}: {end.evidence[-500:]}"
+        problem = (
+            "" if end.status == "complete" else f"the guest ended as {end.status}: {end.evidence[-500:]}"
+        )
         for name, case in names.items():
             yield case_profile(folder, name, case.key, arm, problem)

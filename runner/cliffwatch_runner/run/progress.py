@@ -117,7 +117,9 @@ class LiveLine:
     def end(self, detail: str) -> None:
         with self._lock:
             took = duration(clock.monotonic() - self._phase_began)
-            self._bar.console.print(f"  {escape(self._phase)}: {escape(detail)} [dim]({took})", highlight=False)
+            self._bar.console.print(
+                f"  {escape(self._phase)}: {escape(detail)} [dim]({took})", highlight=False
+            )
             if self._task is not None:
                 self._bar.remove_task(self._task)
                 self._task = None

@@ -11,7 +11,12 @@ from cliffwatch_runner.build.cache.uses import cache_uses
 from cliffwatch_runner.build.worktree_pool import place_of_builds
 from cliffwatch_runner.plan.request import RunRequest
 from cliffwatch_runner.plan.run_plan import PlannedRun
-from cliffwatch_runner.plan.writable_folders import RESULTS_HOME, check_programs_run, check_results, open_cache
+from cliffwatch_runner.plan.writable_folders import (
+    RESULTS_HOME,
+    check_programs_run,
+    check_results,
+    open_cache,
+)
 from cliffwatch_runner.run.measured_run import FinishedRun, measure_run
 from cliffwatch_runner.run.prepared_run import PreparedRun, plan_with_progress, prepare_run
 from cliffwatch_runner.run.progress import Progress
@@ -31,7 +36,9 @@ def run(
     with cache_uses() as uses, place_of_builds(request.cache, request.trust, stop.is_set) as built:
         uses.take(request.cache / "mirror.git", make=True)
         prepared = prepare_run(request, progress, stop, uses, built)
-        unbuilt = prepared.unbuilt(needed) if isinstance(prepared, PreparedRun) and needed is not None else None
+        unbuilt = (
+            prepared.unbuilt(needed) if isinstance(prepared, PreparedRun) and needed is not None else None
+        )
         if unbuilt is not None:
             prepared = (unbuilt,)
         finished = measure_run(prepared) if isinstance(prepared, PreparedRun) else prepared
@@ -46,7 +53,11 @@ def plan_only(request: RunRequest, progress: Progress) -> PlannedRun | tuple[Fai
 
 
 def _unwritable_folder(request: RunRequest) -> Failure | None:
-    return open_cache(request.cache) or check_programs_run(request.cache) or check_results(request.out or RESULTS_HOME)
+    return (
+        open_cache(request.cache)
+        or check_programs_run(request.cache)
+        or check_results(request.out or RESULTS_HOME)
+    )
 
 
 def _prune(request: RunRequest, progress: Progress) -> None:

@@ -48,7 +48,9 @@ class ControlGroup:
 
     def memory_used(self) -> int:
         """Bytes of memory of the group, what it has in file systems in memory and in the page cache among them."""
-        return next((int(_words(self.memory / name)[0]) for name in _USAGE if (self.memory / name).exists()), 0)
+        return next(
+            (int(_words(self.memory / name)[0]) for name in _USAGE if (self.memory / name).exists()), 0
+        )
 
     def kill(self) -> None:
         """Ends all that is in the group; nothing can be started in it from here on."""

@@ -18,7 +18,13 @@ from cliffwatch_runner import process
 from cliffwatch_runner.host.capacity import free_disk, meminfo_bytes, threads_running
 from cliffwatch_runner.sandbox.control_groups import ControlGroup, make_group
 from cliffwatch_runner.sandbox.limits import Reason, SandboxLimits, limit_failure
-from cliffwatch_runner.sandbox.process_tree import SandboxProcess, end_tree, process_of, threads_of, threads_of_others
+from cliffwatch_runner.sandbox.process_tree import (
+    SandboxProcess,
+    end_tree,
+    process_of,
+    threads_of,
+    threads_of_others,
+)
 from cliffwatch_runner.sandbox.watching import ENDED, Watched
 
 _NICENESS = 10

@@ -12,7 +12,15 @@ from cliffwatch_runner.host.capacity import meminfo_bytes
 from cliffwatch_runner.sandbox.control_groups import make_group
 
 Reason = Literal[
-    "memory", "processes", "disk", "spare disk", "time", "host memory", "host processes", "host disk", "host watcher"
+    "memory",
+    "processes",
+    "disk",
+    "spare disk",
+    "time",
+    "host memory",
+    "host processes",
+    "host disk",
+    "host watcher",
 ]
 
 _GIB = 1 << 30
@@ -115,7 +123,9 @@ def limit_failure(reason: Reason, limits: SandboxLimits, what: str) -> Failure:
         "disk": f"filled the disk: {size_text(limits.disk_bytes)} are its share, {size_text(limits.spare_disk)} stay free",
         "time": f"did not end within {limits.seconds / 3600:g} hours",
     }[reason]
-    raised = {"memory": "memory=SIZE", "processes": "processes=N", "disk": "disk=SIZE", "time": "hours=N"}[reason]
+    raised = {"memory": "memory=SIZE", "processes": "processes=N", "disk": "disk=SIZE", "time": "hours=N"}[
+        reason
+    ]
     return Failure(
         whose="kernel",
         message=f"{what} {passed}",

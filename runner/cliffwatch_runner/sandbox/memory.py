@@ -81,7 +81,9 @@ def _held_files(folder: Path) -> list[tuple[int, int]] | None:
             if named.startswith("/memfd:"):
                 about = descriptor.stat()
                 held.append((about.st_ino, about.st_blocks * 512))
-            elif named.startswith("socket:") and _UNDER_WAY.search((folder / "fdinfo" / descriptor.name).read_text()):
+            elif named.startswith("socket:") and _UNDER_WAY.search(
+                (folder / "fdinfo" / descriptor.name).read_text()
+            ):
                 return None
     return held
 

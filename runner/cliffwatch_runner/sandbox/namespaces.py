@@ -36,14 +36,19 @@ class NamespaceRefusal:
     def failure(self, instead: str = "") -> Failure:
         """As a failure of this host. `instead` is what else the caller can do."""
         step = "; ".join(f"`{command}`" for command in self.commands) or self.otherwise
-        return Failure(whose="host", message=self.message, next_step=f"{step}; or {instead}" if instead else step)
+        return Failure(
+            whose="host", message=self.message, next_step=f"{step}; or {instead}" if instead else step
+        )
 
 
-TRUST = "where you trust the tree as you trust what you run by hand: --isolation none, make demo ISOLATION=none"
+TRUST = (
+    "where you trust the tree as you trust what you run by hand: --isolation none, make demo ISOLATION=none"
+)
 """What whoever starts a run may do instead, and a worker never."""
 
 NOT_INSTALLED = NamespaceRefusal(
-    message="bubblewrap is not installed, which keeps a tree's code in", commands=("sudo apt install bubblewrap",)
+    message="bubblewrap is not installed, which keeps a tree's code in",
+    commands=("sudo apt install bubblewrap",),
 )
 _PROFILE = (
     r"printf 'abi <abi/4.0>,\ninclude <tunables/global>\nprofile bwrap /usr/bin/bwrap flags=(unconfined) {\n  userns,\n}\n'"

@@ -104,7 +104,13 @@ class Sandbox:
             return self._container(command, env, mounts, workdir)
         if self.level == "bubblewrap":
             return self._bubblewrap(command, env, mounts, workdir, groups, own_session)
-        clean = ["env", "-i", f"--chdir={workdir}", *(f"{name}={value}" for name, value in env.items()), *command]
+        clean = [
+            "env",
+            "-i",
+            f"--chdir={workdir}",
+            *(f"{name}={value}" for name, value in env.items()),
+            *command,
+        ]
         return clean if self.user is None else self.user.argv(clean, groups=groups)
 
     def process_input(self) -> ProcessInput:
@@ -112,7 +118,9 @@ class Sandbox:
         if self.image is not None:
             kept = {name: os.environ[name] for name in _ENGINE_SETTINGS if name in os.environ}
             return ProcessInput(env=kept, given=None)
-        return ProcessInput(env={"PATH": os.environ.get("PATH", _PATH), "LC_ALL": "C.UTF-8"}, given=self.calls)
+        return ProcessInput(
+            env={"PATH": os.environ.get("PATH", _PATH), "LC_ALL": "C.UTF-8"}, given=self.calls
+        )
 
     def give(self, folder: Path) -> None:
         """Makes a folder the command's own, for it to write to."""
@@ -131,8 +139,13 @@ class Sandbox:
         argv = view_of_host(self.user, own_session=own_session)
         for name, value in env.items():
             argv += ["--setenv", name, value]
-        for folder in dict.fromkeys(above for mount in mounts for above in reversed(mount.target.parents[:-1])):
-            argv += ["--dir", str(folder)]  # made on the way, it would be closed to the user who runs in the view
+        for folder in dict.fromkeys(
+            above for mount in mounts for above in reversed(mount.target.parents[:-1])
+        ):
+            argv += [
+                "--dir",
+                str(folder),
+            ]  # made on the way, it would be closed to the user who runs in the view
         for mount in mounts:
             how = "--dev-bind" if mount.device else "--bind" if mount.writable else "--ro-bind"
             argv += [how, str(mount.source), str(mount.target)]
@@ -145,14 +158,24 @@ class Sandbox:
         self, command: Sequence[str], env: Mapping[str, str], mounts: Sequence[Mount], workdir: Path
     ) -> list[str]:
         assert self.image is not None
-        settings = [word for name, value in env.items() if name != "PATH" for word in ("--env", f"{name}={value}")]
+        settings = [
+            word for name, value in env.items() if name != "PATH" for word in ("--env", f"{name}={value}")
+        ]
         volumes = [
             word
             for mount in mounts
             for word in ("--volume", f"{mount.source}:{mount.target}" + ("" if mount.writable else ":ro"))
         ]
         ids = (self.user.uid, self.user.gid) if self.user is not None else (os.getuid(), os.getgid())
-        isolation = ["--network", "none", "--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--read-only"]
+        isolation = [
+            "--network",
+            "none",
+            "--cap-drop",
+            "ALL",
+            "--security-opt",
+            "no-new-privileges",
+            "--read-only",
+        ]
         head = [
             self.engine,
             "run",
@@ -179,7 +202,14 @@ def view_of_host(
     left of root's rights. Nobody but him runs in it then, so that the host's root owns nothing that he could write. In the
     session of who starts it, it has no device that leads to his terminal.
     """
-    argv = ["bwrap", "--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try"]
+    argv = [
+        "bwrap",
+        "--unshare-ipc",
+        "--unshare-pid",
+        "--unshare-net",
+        "--unshare-uts",
+        "--unshare-cgroup-try",
+    ]
     argv += ["--die-with-parent", "--clearenv", *(["--new-session"] if own_session else [])]
     if user is None:
         argv += ["--unshare-user"]

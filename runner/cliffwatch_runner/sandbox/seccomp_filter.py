@@ -90,7 +90,9 @@ def _program() -> Iterator[bytes]:
         for number in calls.values():
             yield from _answered(_IF_EQUAL, number, _ERRNO | error)
     refused = _ERRNO | errno.EPERM
-    yield from _of_call(_CLONE, 0, [*_answered(_IF_ANY_BIT, _NEW_NAMESPACES, refused), _step(_RETURN, _ALLOW)])
+    yield from _of_call(
+        _CLONE, 0, [*_answered(_IF_ANY_BIT, _NEW_NAMESPACES, refused), _step(_RETURN, _ALLOW)]
+    )
     yield from _of_call(_IOCTL, 1, [*_any_of(_TERMINAL_REQUESTS, refused), _step(_RETURN, _ALLOW)])
     yield from _of_call(_PERSONALITY, 0, [*_any_of(_PERSONALITIES, _ALLOW), _step(_RETURN, refused)])
     unknown = _step(_RETURN, _ERRNO | errno.EAFNOSUPPORT)

@@ -72,7 +72,9 @@ class UntrustedFolder:
         assert not {"..", "/"} & set(parts), name
         try:
             descriptor = (
-                open_below(self.mount_source, parts, way=_FOLDER, end=end) if parts else os.open(self.mount_source, end)
+                open_below(self.mount_source, parts, way=_FOLDER, end=end)
+                if parts
+                else os.open(self.mount_source, end)
             )
         except OSError as error:
             raise _Unreadable(error) from error
@@ -110,7 +112,9 @@ def _unfit(file: int, name: str, limit: int) -> UnfitFile | None:
     if not stat.S_ISREG(about.st_mode):
         return UnfitFile(name=name, reason="is no regular file")
     if about.st_size > limit:
-        return UnfitFile(name=name, reason=f"has {about.st_size} bytes, more than the {limit} that one may have")
+        return UnfitFile(
+            name=name, reason=f"has {about.st_size} bytes, more than the {limit} that one may have"
+        )
     return None
 
 

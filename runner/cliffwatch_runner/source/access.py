@@ -51,7 +51,9 @@ def fetching(url: str, access: TreeAccess) -> Fetching | Failure:
             "leave them out, for others can read what programs are called with: `git config credential.helper` keeps them",
         )
     if access == "own":
-        return Fetching(url=url, settings=("protocol.ext.allow=never",), env={**_taken(_OWN), **users_environment()})
+        return Fetching(
+            url=url, settings=("protocol.ext.allow=never",), env={**_taken(_OWN), **users_environment()}
+        )
     address = read_address(url)
     if isinstance(address, str):
         return _refused(f"the tree cannot be fetched for a job: {address}", "ask for it by another address")

@@ -44,7 +44,9 @@ def _not_imported(path: Path, decompressor: str, ended: process.Finished) -> Fai
             evidence=ended.output[-2000:],
         )
     if ended.status == 127:
-        return Failure(whose="host", message=f"{decompressor} is missing", next_step=f"install {decompressor}")
+        return Failure(
+            whose="host", message=f"{decompressor} is missing", next_step=f"install {decompressor}"
+        )
     return Failure(
         whose="usage",
         message=f"{path.name} is no source archive with one folder in it",

@@ -21,7 +21,9 @@ def import_folder(path: Path, mirror: Path) -> str | Failure:
     try:
         found = set(_files(path))
     except OSError as error:
-        return wrong_usage(f"{error.filename} cannot be read: {error.strerror}", "make the folder readable to you")
+        return wrong_usage(
+            f"{error.filename} cannot be read: {error.strerror}", "make the folder readable to you"
+        )
     written = _write_tree(path, found, mirror, index)
     if written.ok:
         return written.output.strip()

@@ -53,7 +53,11 @@ def git(
     with ExitStack() as open_files:
         stdin = holding if holding is not None else open_files.enter_context(reading.open("rb")).fileno()
         ended = process.run(
-            [*((*_HOLDING, str(reading)) if holding is not None else ()), *(_READABLE if readable else ()), *called],
+            [
+                *((*_HOLDING, str(reading)) if holding is not None else ()),
+                *(_READABLE if readable else ()),
+                *called,
+            ],
             stdin=stdin,
             cwd=cwd,
             env=git_environment(fetching) | dict(env or {}),

@@ -5,7 +5,9 @@ from pathlib import Path
 
 _MODULE = re.compile(r"^[^\S\n]*+module[^\S\n]++(\S+)", re.MULTILINE)
 _REQUIRED = re.compile(r"^[^\S\n]*+(?:require[^\S\n]++)?([^\s()/][^\s()]*+)[^\S\n]++(v\S+)", re.MULTILINE)
-_NO_REQUIREMENT = re.compile(r"^[^\S\n]*+(?:replace|exclude|retract)\s*+(?:\([^)]*+\)?|[^\n(]*+)", re.MULTILINE)
+_NO_REQUIREMENT = re.compile(
+    r"^[^\S\n]*+(?:replace|exclude|retract)\s*+(?:\([^)]*+\)?|[^\n(]*+)", re.MULTILINE
+)
 """A parenthesis that is never closed reaches to the end."""
 
 _PATH = re.compile(r"[A-Za-z0-9][A-Za-z0-9._~/-]{0,199}", re.ASCII)

@@ -20,7 +20,9 @@ def open_library(spec: str, home: Path, access: TreeAccess) -> Tree | Failure:
             )
         spec = str(found.top or found.own)
     mirror = open_mirror(home / "library.git")
-    return Tree(spec=spec, kind="url" if is_url(spec) else "repository", location=spec, mirror=mirror, access=access)
+    return Tree(
+        spec=spec, kind="url" if is_url(spec) else "repository", location=spec, mirror=mirror, access=access
+    )
 
 
 def check_out_library(library: Tree, commit: str, folder: Path) -> Failure | None:

@@ -64,10 +64,14 @@ def describe(mirror: Path, commit: str) -> Revision | Failure:
 def _parents(mirror: Path, commit: str) -> tuple[str, ...]:
     """Read from the object itself: to `git show` a commit that was fetched alone has none."""
     header = git(["cat-file", "commit", commit], git_dir=mirror).output.partition("\n\n")[0]
-    return tuple(line.removeprefix("parent ") for line in header.splitlines() if line.startswith("parent "))[:20]
+    return tuple(line.removeprefix("parent ") for line in header.splitlines() if line.startswith("parent "))[
+        :20
+    ]
 
 
-def check_out(mirror: Path, revision: Revision, source: Path, index: Path, *, keep_free: str) -> Failure | None:
+def check_out(
+    mirror: Path, revision: Revision, source: Path, index: Path, *, keep_free: str
+) -> Failure | None:
     """Makes `source` hold a revision. Only files that differ are written, so make builds only what depends on them.
 
     `keep_free` is a name at its top that is ours; a tree that has it is refused.

@@ -45,9 +45,13 @@ def pack_folder(folder: Path, *, made: Collection[str]) -> PackedFolder | Failur
                 if size > MOST_BYTES or count > MOST_FILES:
                     return _too_much(folder)
                 if not _add(archive, path, name, about):
-                    return wrong_usage(f"{path} is no file, folder or link", "take it out of the suite's folder")
+                    return wrong_usage(
+                        f"{path} is no file, folder or link", "take it out of the suite's folder"
+                    )
     except OSError as error:
-        return wrong_usage(f"the suite's folder {folder} cannot be read: {error}", "make its files readable to you")
+        return wrong_usage(
+            f"the suite's folder {folder} cannot be read: {error}", "make its files readable to you"
+        )
     content = packed.getvalue()
     return PackedFolder(archive=content, digest=hashlib.sha256(content).hexdigest())
 

@@ -82,14 +82,18 @@ class Tree:
         rows = [line.split("\t") for line in listed.output.splitlines() if "\t" in line]
         if not rows:
             return _unknown(
-                name, self.spec, "a URL can be asked for branches, tags and whole hashes; for others name a clone"
+                name,
+                self.spec,
+                "a URL can be asked for branches, tags and whole hashes; for others name a clone",
             )
         peeled = [row[0] for row in rows if row[1].endswith("^{}")]
         return self.fetch(peeled[0] if peeled else rows[0][0])
 
     def fetch(self, commit: str) -> str | Failure:
         """The commit, by its whole hash, with its files in the mirror and nothing of what lies below it."""
-        if git(["cat-file", "-e", f"{commit}^{{tree}}"], git_dir=self.mirror).ok and _complete(self.mirror, commit):
+        if git(["cat-file", "-e", f"{commit}^{{tree}}"], git_dir=self.mirror).ok and _complete(
+            self.mirror, commit
+        ):
             return commit
         fetched = self._fetched(commit)
         if isinstance(fetched, Failure):
@@ -101,7 +105,9 @@ class Tree:
             return large or commit
         if "not our ref" in fetched.output:
             return _unknown(
-                commit, self.spec, "it may have been replaced by a forced push: push it again, or name another"
+                commit,
+                self.spec,
+                "it may have been replaced by a forced push: push it again, or name another",
             )
         return _not_fetched(commit, self, fetched.output[-2000:])
 
@@ -120,12 +126,16 @@ class Tree:
         try:
             text = patch.read_text(errors="replace")
         except OSError as error:
-            return Failure(whose="usage", message=f"the patch cannot be read: {error}", next_step="check the path")
+            return Failure(
+                whose="usage", message=f"the patch cannot be read: {error}", next_step="check the path"
+            )
         with tempfile.TemporaryDirectory(prefix="cliffwatch-index-") as folder:
             env = {"GIT_INDEX_FILE": f"{folder}/index"}
             read = git(["read-tree", base.commit], git_dir=self.mirror, env=env)
             applied = git(
-                ["apply", "--cached", "--whitespace=nowarn", str(patch.resolve())], git_dir=self.mirror, env=env
+                ["apply", "--cached", "--whitespace=nowarn", str(patch.resolve())],
+                git_dir=self.mirror,
+                env=env,
             )
             if not read.ok or not applied.ok:
                 return Failure(
@@ -135,11 +145,21 @@ class Tree:
                     evidence=(read if not read.ok else applied).output[-2000:],
                 )
             tree = git(["write-tree"], git_dir=self.mirror, env=env).output.strip()
-        return describe(self.mirror, commit_tree(self.mirror, tree, _subject(text, patch.name), parent=base.commit))
+        return describe(
+            self.mirror, commit_tree(self.mirror, tree, _subject(text, patch.name), parent=base.commit)
+        )
 
 
 def _fetched_from(reach: Fetching, commit: str, mirror: Path) -> process.Finished:
-    words = ["fetch", "--quiet", "--no-tags", "--depth=1", "--", reach.url, f"{commit}:refs/cliffwatch/{commit}"]
+    words = [
+        "fetch",
+        "--quiet",
+        "--no-tags",
+        "--depth=1",
+        "--",
+        reach.url,
+        f"{commit}:refs/cliffwatch/{commit}",
+    ]
     return write_git(words, git_dir=mirror, fetching=reach)
 
 
@@ -152,9 +172,7 @@ def _not_fetched(commit: str, tree: Tree, evidence: str) -> Failure:
         next_step = "end it, or wait, and repeat the command"
     elif repository is not None and repository.is_partial:
         message = f"{tree.spec} is a partial clone that lacks files of revision {commit[:12]}"
-        next_step = (
-            f"fetch them there: git -C {tree.location} fetch --refetch --no-filter; or name the URL of its remote"
-        )
+        next_step = f"fetch them there: git -C {tree.location} fetch --refetch --no-filter; or name the URL of its remote"
     return Failure(whose="host", message=message, next_step=next_step, evidence=evidence)
 
 
@@ -241,7 +259,9 @@ def _archive(path: Path, spec: str, mirror: Path) -> Tree | Failure:
 
 def _folder(path: Path, spec: str, mirror: Path) -> Tree | Failure:
     """Imports a source folder as one commit."""
-    if not (path / "Makefile").is_file() or "PATCHLEVEL" not in (path / "Makefile").read_text(errors="replace"):
+    if not (path / "Makefile").is_file() or "PATCHLEVEL" not in (path / "Makefile").read_text(
+        errors="replace"
+    ):
         return _no_kernel_tree(spec)
     if (path / ".config").exists() or (path / "vmlinux").exists():
         return Failure(
@@ -277,7 +297,9 @@ def _misnamed(name: str) -> Failure | None:
         )
     if not name or name.startswith("-") or len(name) > 250 or not name.isprintable():
         return Failure(
-            whose="usage", message=f"'{name[:60]}' is no name of a revision", next_step="name a branch, a tag or a hash"
+            whose="usage",
+            message=f"'{name[:60]}' is no name of a revision",
+            next_step="name a branch, a tag or a hash",
         )
     return None
 
@@ -292,7 +314,11 @@ def _near(repository: Path, name: str) -> str:
     names = read_repository(repository, words).output.split()
     stem = name.split("~", maxsplit=1)[0].split("^", maxsplit=1)[0].lower()
     near = [each for each in names if stem and (stem in each.lower() or each.lower() in stem)][:5]
-    return f"did you mean {', '.join(near)}?" if near else "fetch it into that repository first, or check the spelling"
+    return (
+        f"did you mean {', '.join(near)}?"
+        if near
+        else "fetch it into that repository first, or check the spelling"
+    )
 
 
 def _subject(text: str, fallback: str) -> str:

@@ -87,7 +87,9 @@ class Client:
         self._sleep = sleep
 
     def get(self, path: str, **params: Any) -> Reply:
-        return self._send("GET", path, params={name: value for name, value in params.items() if value is not None})
+        return self._send(
+            "GET", path, params={name: value for name, value in params.items() if value is not None}
+        )
 
     def post(self, path: str, content: Any, *, key: str | None = None) -> Reply:
         """`key` makes a request that must not be carried out twice safe to repeat."""
@@ -95,7 +97,9 @@ class Client:
 
     def put(self, path: str, content: bytes, kind: str = "application/json") -> Reply:
         packed = zstandard.ZstdCompressor().compress(content)
-        return self._send("PUT", path, content=packed, headers={"Content-Type": kind, "Content-Encoding": "zstd"})
+        return self._send(
+            "PUT", path, content=packed, headers={"Content-Type": kind, "Content-Encoding": "zstd"}
+        )
 
     def close(self) -> None:
         self._http.close()
@@ -117,7 +121,9 @@ class Client:
             return Unreached(reason=f"{self.url}: {error or type(error).__name__}")
         reply = _reply(response)
         if reply is None:
-            return Unreached(reason=f"{self.url} answers {response.status_code} without JSON: something else listens")
+            return Unreached(
+                reason=f"{self.url} answers {response.status_code} without JSON: something else listens"
+            )
         if isinstance(reply, Refused) and (reply.status in (408, 429) or reply.status >= 500):
             return Unreached(reason=f"{self.url}: {reply.title}: {reply.detail}", wait=_wait(response))
         return reply

@@ -152,7 +152,9 @@ def _damaged(what: str, error: Exception) -> Refused:
     return Refused(status=DAMAGED, title="damaged", detail=f"{what} cannot be read: {error!r}"[:500])
 
 
-def _boot(client: Client, run: str, folder: Path, here: Mapping[int, StoredBoot]) -> bool | Refused | Unreached:
+def _boot(
+    client: Client, run: str, folder: Path, here: Mapping[int, StoredBoot]
+) -> bool | Refused | Unreached:
     """Whether the boot had to be sent."""
     try:
         about, environment, samples = (_content(folder, name) for name in _FILES)

@@ -53,7 +53,9 @@ class _Parcel:
     def put(self, name: str, path: Path) -> str:
         """Raises OSError, and ValueError where there would be more than a request takes."""
         if path.stat().st_size + sum(map(len, self.contents.values())) > LARGEST_FILES_BYTES:
-            raise ValueError(f"the files have more than the {size_text(LARGEST_FILES_BYTES)} that a request takes")
+            raise ValueError(
+                f"the files have more than the {size_text(LARGEST_FILES_BYTES)} that a request takes"
+            )
         if len(self.contents) >= MOST_FILES:
             raise ValueError(f"there are more than {MOST_FILES} files")
         self.contents[name] = path.read_bytes()
@@ -84,7 +86,9 @@ def bring(brought: Brought, resolve: Resolve) -> tuple[Setup, tuple[SetupContent
             return wrong
         data = None if brought.data is None else parcel.put(f"data/{brought.data.name}", brought.data)
     except (OSError, ValueError) as error:
-        return wrong_usage(f"what the request brings along cannot be sent: {error}", "measure it with `cliffwatch run`")
+        return wrong_usage(
+            f"what the request brings along cannot be sent: {error}", "measure it with `cliffwatch run`"
+        )
     setup = Setup(
         arms=tuple(arm for arm in arms if isinstance(arm, SetupArm)),
         shapes=tuple(
@@ -101,14 +105,17 @@ def bring(brought: Brought, resolve: Resolve) -> tuple[Setup, tuple[SetupContent
     checked = converted(as_json(setup), Setup)  # what a document may hold is narrower than what a disk may
     problem = str(checked) if isinstance(checked, Wrong) else problem_of(setup)
     if problem is not None:
-        return wrong_usage(f"the request cannot be made: {problem}", "change that, or measure with `cliffwatch run`")
+        return wrong_usage(
+            f"the request cannot be made: {problem}", "change that, or measure with `cliffwatch run`"
+        )
     return setup, tuple(SetupContent(name=name, content=content) for name, content in parcel.contents.items())
 
 
 def _arm(arm: ArmRequest, first: ArmRequest, parcel: _Parcel, resolve: Resolve) -> SetupArm | Failure:
     if arm.kernel is not None:
         return wrong_usage(
-            f"arm {arm.name} is a prebuilt kernel, which is too large for a request", "measure it with `cliffwatch run`"
+            f"arm {arm.name} is a prebuilt kernel, which is too large for a request",
+            "measure it with `cliffwatch run`",
         )
     if any(is_folder(how) for how in arm.module.values()):
         return wrong_usage(
@@ -118,7 +125,10 @@ def _arm(arm: ArmRequest, first: ArmRequest, parcel: _Parcel, resolve: Resolve) 
     rev = arm.rev or first.rev
     if rev is None:
         return wrong_usage(f"arm {arm.name} names no revision", "give it one, such as rev=v6.12")
-    named = [parcel.put(f"arm-{arm.name}/{number}-{path.name}", path) for number, path in enumerate(arm.patch, start=1)]
+    named = [
+        parcel.put(f"arm-{arm.name}/{number}-{path.name}", path)
+        for number, path in enumerate(arm.patch, start=1)
+    ]
     return SetupArm(
         name=arm.name,
         rev=resolve(rev),

@@ -52,13 +52,17 @@ def _undelivered(job: LeasedJob, outcome: Ending, reason: str | None) -> Unreach
 
 def _end(job: LeasedJob, outcome: JobOutcome, reason: str | None, run: str | None) -> Unreached | None:
     """Ends the lease. Raises Undeliverable."""
-    reply = job.worker.client.post(f"{job.path}/complete", as_json(JobEnd(outcome=outcome, reason=reason, run=run)))
+    reply = job.worker.client.post(
+        f"{job.path}/complete", as_json(JobEnd(outcome=outcome, reason=reason, run=run))
+    )
     if isinstance(reply, Unreached):
         return reply
     if isinstance(reply, Refused) and reply.status in NEVER_TAKEN:
         raise Undeliverable(reply.detail)
     # A lease that ended without us: the job is another's now, the results are here all the same.
-    return None if isinstance(reply, Answered) or reply.status in (404, 409) else Unreached(reason=reply.detail)
+    return (
+        None if isinstance(reply, Answered) or reply.status in (404, 409) else Unreached(reason=reply.detail)
+    )
 
 
 def _uploaded(worker: Worker, spooled: Spooled, job: str | None) -> Uploaded | Unreached | None:
@@ -82,7 +86,9 @@ def _settle(worker: Worker, spooled: Spooled, uploaded: Uploaded | None) -> None
         try:
             spooled.deliver()
         except OSError as full:
-            worker.say(f"job {spooled.folder.name}: cannot be marked as delivered, so it is sent again later: {full}")
+            worker.say(
+                f"job {spooled.folder.name}: cannot be marked as delivered, so it is sent again later: {full}"
+            )
     else:
         aside = spooled.put_aside("\n".join(uploaded.refused))
         worker.say(

@@ -25,7 +25,9 @@ def no_longer_fit(at_start: Sequence[Check], now: Sequence[Check], mode: Mode) -
     """Why a host that was fit for a mode is not now. Pure."""
     known = {check.name for check in at_start if check.status == "fail"}
     fresh = [
-        check for check in now if check.status == "fail" and check.group in NEEDED[mode] and check.name not in known
+        check
+        for check in now
+        if check.status == "fail" and check.group in NEEDED[mode] and check.name not in known
     ]
     if not fresh:
         return None

@@ -47,7 +47,9 @@ def do_job(job: LeasedJob) -> bool:
     keeper.start()
     early.limits_checked.wait()
     try:
-        finished = run_job(job, lambda text: _add_lines(events, text), lambda: early.ended.is_set() or stop.is_set())
+        finished = run_job(
+            job, lambda text: _add_lines(events, text), lambda: early.ended.is_set() or stop.is_set()
+        )
     finally:
         done.set()
         keeper.join()

@@ -41,7 +41,13 @@ class JobLimits:
         ]
         scope = _scope(Path("/"), os.geteuid())
         if scope is not None:
-            return [*scope, f"--property=MemoryMax={self.memory}", f"--property=TasksMax={self.processes}", "--", *each]
+            return [
+                *scope,
+                f"--property=MemoryMax={self.memory}",
+                f"--property=TasksMax={self.processes}",
+                "--",
+                *each,
+            ]
         return each
 
     def exceeded(self, folders: Sequence[Path], seconds: float) -> str | None:
@@ -68,7 +74,11 @@ def _scope(root: Path, user: int) -> list[str] | None:
     if user == 0:
         return start
     runtime = Path("run/user") / str(user)
-    return ["env", f"XDG_RUNTIME_DIR=/{runtime}", *start, "--user"] if (root / runtime / "bus").exists() else None
+    return (
+        ["env", f"XDG_RUNTIME_DIR=/{runtime}", *start, "--user"]
+        if (root / runtime / "bus").exists()
+        else None
+    )
 
 
 def _free_memory() -> int | None:

@@ -42,7 +42,9 @@ def work(
         reply = client.post("/offers", as_json(_offer(host, able)))
         if isinstance(reply, Refused) and reply.status in (401, 403, 409):
             return Failure(
-                whose="usage", message=f"the service refuses: {reply.detail}", next_step="fix that and start again"
+                whose="usage",
+                message=f"the service refuses: {reply.detail}",
+                next_step="fix that and start again",
             )
         offer = _work(worker, reply)
         if offer is None:
@@ -109,7 +111,9 @@ def _idle(worker: Worker, spool: Spool, reply: Reply) -> None:
     if isinstance(reply, Answered):
         redeliver(worker, spool.waiting())
     else:
-        worker.say(f"no answer from the service: {reply.detail if isinstance(reply, Refused) else reply.reason}")
+        worker.say(
+            f"no answer from the service: {reply.detail if isinstance(reply, Refused) else reply.reason}"
+        )
 
 
 def _offer(host: WorkerHost, modes: tuple[Mode, ...]) -> HostOffer:

@@ -39,9 +39,13 @@ class JobProgress:
         while self._unsent or not self._waiting.empty():
             while len(self._unsent) < _AT_ONCE and not self._waiting.empty():
                 line = self._waiting.get()
-                self._unsent.append(JobEvent(number=self._number, kind="line", at=line.at, data={"text": line.text}))
+                self._unsent.append(
+                    JobEvent(number=self._number, kind="line", at=line.at, data={"text": line.text})
+                )
                 self._number += 1
             reply = self._client.post(self._path, as_json(JobEvents(events=tuple(self._unsent))))
-            if not isinstance(reply, Answered) and not (isinstance(reply, Refused) and reply.status in NEVER_TAKEN):
+            if not isinstance(reply, Answered) and not (
+                isinstance(reply, Refused) and reply.status in NEVER_TAKEN
+            ):
                 return
             self._unsent = []  # also what the service will never take: it must not keep back what comes after it

@@ -42,7 +42,9 @@ def _trust(offer: Work) -> Trust:
     return "followed" if offer.trust == "followed" else "outside"
 
 
-def run_job(job: LeasedJob, on_output: Callable[[str], None], should_stop: Callable[[], bool]) -> process.Finished:
+def run_job(
+    job: LeasedJob, on_output: Callable[[str], None], should_stop: Callable[[], bool]
+) -> process.Finished:
     """How the run of a job ended. Its log has all that it printed."""
     host, log = job.worker.host, process.Log(job.spooled.log, _LARGEST_LOG)
     deadline = host.limits.seconds + _SLACK_SECONDS

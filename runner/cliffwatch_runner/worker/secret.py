@@ -21,7 +21,9 @@ def read_token(file: Path | None, *, seen_by_builds: tuple[Path, ...] = ()) -> s
     named = os.environ.pop(FILE_VARIABLE, None)
     file = file or (Path(named) if named else None)
     if file is None:
-        return token or _failure("there is no token", f"name a file that holds one: --token-file or {FILE_VARIABLE}")
+        return token or _failure(
+            "there is no token", f"name a file that holds one: --token-file or {FILE_VARIABLE}"
+        )
     try:
         mode = file.stat().st_mode
         text = file.read_text().strip()

@@ -122,7 +122,9 @@ def refuse_without_right(caller: Caller, operation: str) -> None:
     """Raises Refusal where the caller may not do such a thing to anything; an operation that the table lacks is nobody's."""
     right = RIGHTS.get(operation)
     if right is None:
-        raise Refusal(403, "not allowed", f"nobody may {operation}: it is missing in the service's table of rights")
+        raise Refusal(
+            403, "not allowed", f"nobody may {operation}: it is missing in the service's table of rights"
+        )
     if right.scope is None:
         return
     refuse_unless(caller, right.scope)
@@ -136,7 +138,9 @@ def refuse_without_right(caller: Caller, operation: str) -> None:
 
 def may_speak_for(connection: Connection[Any], caller: Caller, host: str, now: datetime) -> bool:
     """Whether the caller is the one that an administrator made a token of this host for."""
-    return caller.host == host or (caller.host is None and tokens.token_of_host(connection, host, now) is None)
+    return caller.host == host or (
+        caller.host is None and tokens.token_of_host(connection, host, now) is None
+    )
 
 
 def refuse_host_name(connection: Connection[Any], caller: Caller, host: str, now: datetime) -> None:
@@ -146,7 +150,9 @@ def refuse_host_name(connection: Connection[Any], caller: Caller, host: str, now
     refuse_other_host(caller, host)
     if host == IMPORTS or host.startswith(f"{IMPORTS} "):
         raise Refusal(
-            403, "another host's name", f"{host!r} is kept for imported files (POST /imports): choose another name"
+            403,
+            "another host's name",
+            f"{host!r} is kept for imported files (POST /imports): choose another name",
         )
     if not may_speak_for(connection, caller, host, now):
         raise Refusal(
@@ -185,7 +191,9 @@ def refuse_foreign_lease(caller: Caller, lease: LeaseRow) -> None:
 
 def may_cancel(caller: Caller, asked_by: int) -> bool:
     """Whether a job is the caller's to cancel: who asked for it, and administrators."""
-    return caller.may("admin") or (caller.host is None and caller.may("upload") and caller.token_id == asked_by)
+    return caller.may("admin") or (
+        caller.host is None and caller.may("upload") and caller.token_id == asked_by
+    )
 
 
 def refuse_foreign_request(caller: Caller, asked_by: int) -> None:

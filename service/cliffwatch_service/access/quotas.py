@@ -38,7 +38,9 @@ def within_quota(
     most = settings.upload_bytes_per_day
     if size > most:
         raise Refusal(
-            413, "over the quota", f"a token may store {most} bytes a day, and this body alone has {size}: send less"
+            413,
+            "over the quota",
+            f"a token may store {most} bytes a day, and this body alone has {size}: send less",
         )
     stored = keep()
     if stored.fresh:

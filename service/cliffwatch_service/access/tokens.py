@@ -80,11 +80,21 @@ def make_token(
         )
     secret = MARK + secrets.token_urlsafe(32)
     fresh = tokens.insert_token(
-        connection, name=name, hashed=hashed(secret), scopes=sorted(set(scopes)), host=host, expires=expires, now=now
+        connection,
+        name=name,
+        hashed=hashed(secret),
+        scopes=sorted(set(scopes)),
+        host=host,
+        expires=expires,
+        now=now,
     )
     if not fresh:
         raise Refusal(409, "name taken", f"there is or was a token {name!r}: choose another name")
-    detail = {"scopes": sorted(set(scopes)), "host": host, "expires": expires.isoformat() if expires else None}
+    detail = {
+        "scopes": sorted(set(scopes)),
+        "host": host,
+        "expires": expires.isoformat() if expires else None,
+    }
     tokens.write_audit(connection, who=by, action="make-token", what=name, detail=detail, now=now)
     return secret
 
@@ -103,9 +113,13 @@ def _caller(connection: Connection[Any], row: TokenRow | None, now: datetime) ->
     if row is None:
         raise Refusal(401, "token refused", "this token is not known: ask the service's operator for one")
     if row.revoked is not None:
-        raise Refusal(401, "token refused", f"token {row.name!r} was revoked: ask the service's operator for a new one")
+        raise Refusal(
+            401, "token refused", f"token {row.name!r} was revoked: ask the service's operator for a new one"
+        )
     if row.expires is not None and row.expires <= now:
-        raise Refusal(401, "token refused", f"token {row.name!r} has expired: ask the service's operator for a new one")
+        raise Refusal(
+            401, "token refused", f"token {row.name!r} has expired: ask the service's operator for a new one"
+        )
     if row.last_used is None or now - row.last_used > _TOUCHED_EVERY:
         tokens.touch_token(connection, row.id, now)
     return Caller(name=row.name, token_id=row.id, scopes=frozenset(row.scopes), host=row.host)
@@ -116,11 +130,15 @@ def refuse_unless(caller: Caller, scope: Scope) -> None:
         return
     if caller.token_id is None:
         raise Refusal(
-            401, "token needed", f"this needs a token of scope {scope!r}: send it as `Authorization: Bearer …`"
+            401,
+            "token needed",
+            f"this needs a token of scope {scope!r}: send it as `Authorization: Bearer …`",
         )
     raise Refusal(403, "not allowed", f"token {caller.name!r} lacks the scope {scope!r}")
 
 
 def refuse_other_host(caller: Caller, host: str) -> None:
     if caller.host is not None and caller.host != host:
-        raise Refusal(403, "another host's token", f"token {caller.name!r} is for host {caller.host!r}, not {host!r}")
+        raise Refusal(
+            403, "another host's token", f"token {caller.name!r} is for host {caller.host!r}, not {host!r}"
+        )

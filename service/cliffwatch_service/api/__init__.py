@@ -19,5 +19,18 @@ from cliffwatch_service.api.regressions import news, reports
 
 def routers() -> tuple[APIRouter, ...]:
     """Of all resources, in the order in which OpenAPI lists them."""
-    parts = (runs, comparisons, series, reports, news, suites, exchange, requests, hosts, follows, github, tokens)
+    parts = (
+        runs,
+        comparisons,
+        series,
+        reports,
+        news,
+        suites,
+        exchange,
+        requests,
+        hosts,
+        follows,
+        github,
+        tokens,
+    )
     return tuple(part.router for part in parts)

@@ -76,7 +76,9 @@ def _tagged(request: Request, tag: str) -> tuple[dict[str, str], bool]:
     """The headers of an answer, and whether the client has it already."""
     etag = f'W/"{tag}"'
     known = [each.strip() for each in request.headers.get("if-none-match", "").split(",")]
-    return {"ETag": etag, "Cache-Control": "no-cache"}, request.method == "GET" and (etag in known or "*" in known)
+    return {"ETag": etag, "Cache-Control": "no-cache"}, request.method == "GET" and (
+        etag in known or "*" in known
+    )
 
 
 async def _cut(body: bytes) -> AsyncIterator[bytes]:
@@ -86,7 +88,9 @@ async def _cut(body: bytes) -> AsyncIterator[bytes]:
         await asyncio.sleep(0)
 
 
-def page(items: Sequence[Any], limit: int, cursor: Callable[[Any], str], show: Callable[[Any], Any]) -> Page[Any]:
+def page(
+    items: Sequence[Any], limit: int, cursor: Callable[[Any], str], show: Callable[[Any], Any]
+) -> Page[Any]:
     """A page of a list that was read with one item more than asked for: `next` is null on the last one."""
     shown = items[:limit]
     following = cursor(shown[-1]) if len(items) > limit else None

@@ -15,7 +15,15 @@ from cliffwatch_service.api.runs import RunId
 from cliffwatch_service.compare.document import comparison_document, document_tag, run_document
 from cliffwatch_service.compare.pairing import NEAREST, answers
 from cliffwatch_service.compare.several import arms_comparison, has_other_arms
-from cliffwatch_service.http.context import PREFIX, Allowed, Cursor, Limit, ModeName, PlatformName, ServiceHere
+from cliffwatch_service.http.context import (
+    PREFIX,
+    Allowed,
+    Cursor,
+    Limit,
+    ModeName,
+    PlatformName,
+    ServiceHere,
+)
 from cliffwatch_service.http.cursors import cursor_of, identity, read_cursor
 from cliffwatch_service.refusal import Refusal, not_found
 from cliffwatch_service.store import comparisons, run_arms, runs
@@ -40,7 +48,9 @@ def list_comparisons(
 ) -> Response:
     (number,) = read_cursor(cursor, identity)
     with service.transaction() as connection:
-        rows = comparisons.list_comparisons(connection, platform=platform, mode=mode, before=number, limit=limit + 1)
+        rows = comparisons.list_comparisons(
+            connection, platform=platform, mode=mode, before=number, limit=limit + 1
+        )
     return answer(request, page(rows, limit, lambda row: cursor_of(row.id), _listed))
 
 
@@ -85,7 +95,9 @@ def compare_revisions(
         tag = document_tag(found.answers)
         if f'W/"{tag}"' in request.headers.get("if-none-match", ""):
             return answer_bytes(request, b"", JSON, tag=tag)
-        body = comparison_document(connection, found.head.commit, found.answers, demonstration=service.demonstration())
+        body = comparison_document(
+            connection, found.head.commit, found.answers, demonstration=service.demonstration()
+        )
     return answer_bytes(request, body, JSON, tag=tag)
 
 

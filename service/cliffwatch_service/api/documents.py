@@ -36,7 +36,9 @@ def _content(kind: type[msgspec.Struct]) -> FreeJson:
 
 def schemas() -> FreeJson:
     """The schemas of all described bodies and of what they are made of."""
-    _, by_name = msgspec.json.schema_components(_described.values(), ref_template="#/components/schemas/{name}")
+    _, by_name = msgspec.json.schema_components(
+        _described.values(), ref_template="#/components/schemas/{name}"
+    )
     whole = {name: {**by_name[name], "required": list(by_name[name]["properties"])} for name in _answered}
     return by_name | whole
 

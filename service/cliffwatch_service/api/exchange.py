@@ -29,7 +29,9 @@ from cliffwatch_service.ingest.request_fields import LINE
 router = APIRouter(prefix=PREFIX, tags=["exchange"])
 
 Form = Annotated[str, Query(alias="format", pattern="^(json|csv|go-bench|parquet|bmf|kcidb)$")]
-ArmName = Annotated[str | None, Query(max_length=100, description="One arm alone; without it all, of bmf the head")]
+ArmName = Annotated[
+    str | None, Query(max_length=100, description="One arm alone; without it all, of bmf the head")
+]
 Origin = Annotated[str, Query(max_length=100, pattern="^[a-z0-9_]+$", description="The CI system, of kcidb")]
 _PIECE = 1 << 16
 _CONTENT: FreeJson = {kind.partition(";")[0]: {} for kind in MEDIA_TYPES.values()}
@@ -94,7 +96,9 @@ def _end(service: Service, who: str, file: IO[bytes]) -> None:
     "/imports",
     summary="Import of bench output, Go benchmark format, our CSV, veristat's, or Bencher Metric Format",
     status_code=201,
-    openapi_extra={"requestBody": {"required": True, "content": {"text/plain": {"schema": {"type": "string"}}}}},
+    openapi_extra={
+        "requestBody": {"required": True, "content": {"text/plain": {"schema": {"type": "string"}}}}
+    },
     responses={200: {"model": Imported}, 201: {"model": Imported}},
 )
 async def upload_file(
@@ -104,8 +108,12 @@ async def upload_file(
     caller: Allowed,
     platform: Annotated[str, Query(min_length=1, max_length=180, pattern=LINE)],
     mode: Mode,
-    name: Annotated[str, Query(min_length=1, max_length=200, pattern=LINE, description="What people call it")],
-    revision: Annotated[str | None, Query(pattern="^[0-9a-f]{40}$", description="The commit that was measured")] = None,
+    name: Annotated[
+        str, Query(min_length=1, max_length=200, pattern=LINE, description="What people call it")
+    ],
+    revision: Annotated[
+        str | None, Query(pattern="^[0-9a-f]{40}$", description="The commit that was measured")
+    ] = None,
 ) -> Response:
     about = ImportedAs(name=name, platform=platform, mode=mode, commit=revision)
     body = await body_content(request)

@@ -39,7 +39,9 @@ class FollowBody(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    tree: Annotated[str, StringConstraints(min_length=1, max_length=2000, pattern=r"^(https?|git|ssh)://[^\s]+$")]
+    tree: Annotated[
+        str, StringConstraints(min_length=1, max_length=2000, pattern=r"^(https?|git|ssh)://[^\s]+$")
+    ]
     branch: Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_BRANCH)]
     policy: Policy
     targets: Annotated[list[TargetBody], Field(min_length=1, max_length=20)]
@@ -131,7 +133,9 @@ def make_backfill(
     return answer(request, {"follow": follow, "commits": commits}, status=201)
 
 
-@router.delete("/follows/{follow}", summary="End of following a branch", responses={200: {"model": FollowEnded}})
+@router.delete(
+    "/follows/{follow}", summary="End of following a branch", responses={200: {"model": FollowEnded}}
+)
 def end_follow(
     follow: Annotated[int, Path(ge=1, lt=2**31)], request: Request, service: ServiceHere, caller: Allowed
 ) -> Response:

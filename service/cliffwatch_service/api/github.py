@@ -42,7 +42,9 @@ class Taken(BaseModel):
     summary="A webhook of the GitHub App",
     status_code=202,
     responses={202: {"model": Taken}},
-    openapi_extra={"requestBody": {"required": True, "content": {"application/json": {"schema": {"type": "object"}}}}},
+    openapi_extra={
+        "requestBody": {"required": True, "content": {"application/json": {"schema": {"type": "object"}}}}
+    },
 )
 async def take_webhook(
     request: Request,
@@ -63,7 +65,9 @@ def _taken(service: Service, body: bytes, signature: str, event: str, identity: 
         WEBHOOKS.labels("refused").inc()
         _log.warning("webhook refused", gh_event=event, delivery=str(identity), set_up=bool(secrets))
         detail = (
-            "the signature is not of this App's secret" if secrets else "no App is set up: `cliffwatch github setup`"
+            "the signature is not of this App's secret"
+            if secrets
+            else "no App is set up: `cliffwatch github setup`"
         )
         raise Refusal(401, "signature refused", detail)
     delivery = Delivery(identity=identity, event=event, payload=plain_json(body))
@@ -111,7 +115,9 @@ def new_job_token(body: IdentityBody, request: Request, service: ServiceHere, _:
         audience=settings.github_actions_audience or settings.pages_url,
         workflows=frozenset(settings.github_publish_workflows),
     )
-    job = read_identity(body.identity, lambda name: service.signing_keys.key(name, expected.issuer, now), expected, now)
+    job = read_identity(
+        body.identity, lambda name: service.signing_keys.key(name, expected.issuer, now), expected, now
+    )
     with service.transaction() as connection:
         made = make_job_token(connection, settings, job, fork=body.fork, now=now)
     _log.info("job token", repository=job.name, run=job.run, token=made.name)

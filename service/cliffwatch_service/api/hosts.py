@@ -157,14 +157,23 @@ def read_files(lease: UUID, request: Request, service: ServiceHere, caller: Allo
 
 
 @router.post("/leases/{lease}/events", summary="New events of a job", responses={200: {"model": Kept}})
-def tell_events(lease: UUID, body: EventsBody, request: Request, service: ServiceHere, caller: Allowed) -> Response:
+def tell_events(
+    lease: UUID, body: EventsBody, request: Request, service: ServiceHere, caller: Allowed
+) -> Response:
     with service.transaction() as connection:
-        add_events(connection, lease, [(each.number, each.kind, each.data, each.at) for each in body.events], by=caller)
+        add_events(
+            connection,
+            lease,
+            [(each.number, each.kind, each.data, each.at) for each in body.events],
+            by=caller,
+        )
     return answer(request, {"kept": len(body.events)})
 
 
 @router.post("/leases/{lease}/complete", summary="End of a job", responses={200: {"model": JobState}})
-def end_job(lease: UUID, body: CompleteBody, request: Request, service: ServiceHere, caller: Allowed) -> Response:
+def end_job(
+    lease: UUID, body: CompleteBody, request: Request, service: ServiceHere, caller: Allowed
+) -> Response:
     with service.transaction() as connection:
         state = complete(
             connection,

@@ -26,7 +26,9 @@ async def healthz() -> str:
 
 
 @router.get(
-    "/readyz", summary="Whether requests can be answered: the database is reachable", response_class=PlainTextResponse
+    "/readyz",
+    summary="Whether requests can be answered: the database is reachable",
+    response_class=PlainTextResponse,
 )
 def readyz(service: ServiceHere) -> str:
     try:
@@ -43,7 +45,9 @@ TASKS = Gauge("cliffwatch_tasks", "Background tasks in each state", ["state"])
 
 NEWS = Gauge("cliffwatch_news_deliveries", "Deliveries of news in each state", ["channel", "state"])
 STALE = Gauge(
-    "cliffwatch_stale_cases", "Cases of a followed branch without a fresh point", ["branch", "platform", "mode"]
+    "cliffwatch_stale_cases",
+    "Cases of a followed branch without a fresh point",
+    ["branch", "platform", "mode"],
 )
 
 

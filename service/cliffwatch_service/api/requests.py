@@ -140,7 +140,9 @@ def list_requests(
     return answer(request, page(rows, limit, lambda row: cursor_of(row.created, row.id), _listed))
 
 
-@router.get("/requests/{request_id}", summary="A request and its jobs", responses={200: {"model": RequestWhole}})
+@router.get(
+    "/requests/{request_id}", summary="A request and its jobs", responses={200: {"model": RequestWhole}}
+)
 def read_request(request_id: UUID, request: Request, service: ServiceHere, _: Allowed) -> Response:
     with service.transaction() as connection:
         content = _request(connection, service, request_named(connection, request_id))

@@ -21,7 +21,16 @@ from cliffwatch_service.api.models.lists import Page
 from cliffwatch_service.api.models.results import RawListed, RunArm, RunListed, RunWhole, StoredAnswer
 from cliffwatch_service.compare.naming import revision_named
 from cliffwatch_service.http.bodies import Body as ReceivedBody
-from cliffwatch_service.http.context import PREFIX, Allowed, Cursor, Limit, ModeName, PlatformName, Service, ServiceHere
+from cliffwatch_service.http.context import (
+    PREFIX,
+    Allowed,
+    Cursor,
+    Limit,
+    ModeName,
+    PlatformName,
+    Service,
+    ServiceHere,
+)
 from cliffwatch_service.http.cursors import cursor_of, identity, moment, read_cursor
 from cliffwatch_service.http.large import LargeHere
 from cliffwatch_service.ingest.boot_document import unpacked_size, upload_of
@@ -106,7 +115,9 @@ def _keep_boot(service: Service, caller: Caller, run: str, number: int, body: by
     },
     responses={200: {"model": StoredAnswer}, 201: {"model": StoredAnswer}},
 )
-def upload_raw(run: RunId, number: BootNumber, request: Request, service: ServiceHere, caller: Allowed) -> Response:
+def upload_raw(
+    run: RunId, number: BootNumber, request: Request, service: ServiceHere, caller: Allowed
+) -> Response:
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/x-tar":
         raise Refusal(415, "unknown content type", "send the archive as application/x-tar")
@@ -186,7 +197,9 @@ def _listed(row: RunListedRow) -> RunListed:
     )
 
 
-@router.get("/runs/{run}", summary="A run: its record, and which boots are here", responses={200: {"model": RunWhole}})
+@router.get(
+    "/runs/{run}", summary="A run: its record, and which boots are here", responses={200: {"model": RunWhole}}
+)
 def read_run(run: RunId, request: Request, service: ServiceHere, _: Allowed) -> Response:
     with service.transaction() as connection:
         row = runs.run_row(connection, run)
@@ -264,7 +277,9 @@ def read_raw(
     _: Allowed,
 ) -> Response:
     file = raw_file(service.transaction, run, number, path)
-    response = answer_pieces(request, file.pieces, "text/plain; charset=utf-8", tag=file.digest, size=file.size)
+    response = answer_pieces(
+        request, file.pieces, "text/plain; charset=utf-8", tag=file.digest, size=file.size
+    )
     response.headers["X-Content-Type-Options"] = "nosniff"
     response.headers["Content-Security-Policy"] = "sandbox"
     return response

@@ -11,7 +11,15 @@ from cliffwatch_service.api.answers import JSON, answer, answer_bytes, page
 from cliffwatch_service.api.models.history import Branch, RevisionWhole, Series, SeriesHistory, SeriesSamples
 from cliffwatch_service.api.models.lists import Page
 from cliffwatch_service.compare.naming import revision_named
-from cliffwatch_service.http.context import PREFIX, Allowed, Cursor, Limit, ModeName, PlatformName, ServiceHere
+from cliffwatch_service.http.context import (
+    PREFIX,
+    Allowed,
+    Cursor,
+    Limit,
+    ModeName,
+    PlatformName,
+    ServiceHere,
+)
 from cliffwatch_service.http.cursors import cursor_of, identity, read_cursor
 from cliffwatch_service.refusal import Refusal, not_found
 from cliffwatch_service.store import series, trees
@@ -134,7 +142,9 @@ def read_samples(
         row = _series_named(connection, digest)
         at = revision_named(connection, revision)
         samples = series.samples_of(connection, row, at.id, limit)
-    return answer(request, {**dict(about(row)), "revision": at.commit, "samples": [each._asdict() for each in samples]})
+    return answer(
+        request, {**dict(about(row)), "revision": at.commit, "samples": [each._asdict() for each in samples]}
+    )
 
 
 @router.get(
@@ -145,7 +155,9 @@ def read_samples(
 def list_branches(request: Request, service: ServiceHere, _: Allowed) -> Response:
     with service.transaction() as connection:
         rows = trees.list_branches(connection)
-    return answer(request, {"items": [{"tree": row.tree, "branch": row.branch} for row in rows], "next": None})
+    return answer(
+        request, {"items": [{"tree": row.tree, "branch": row.branch} for row in rows], "next": None}
+    )
 
 
 @router.get(

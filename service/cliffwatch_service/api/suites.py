@@ -28,7 +28,11 @@ def read_suite(name: Annotated[str, Path(max_length=200)], request: Request, _: 
         raise not_found("suite", name)
     benchmarks = [
         BenchmarkAbout(
-            benchmark=each.name, formerly=list(each.formerly), about=each.about, kind=each.kind, primary=each.primary
+            benchmark=each.name,
+            formerly=list(each.formerly),
+            about=each.about,
+            kind=each.kind,
+            primary=each.primary,
         )
         for each in suite.benchmarks
     ]
@@ -37,4 +41,6 @@ def read_suite(name: Annotated[str, Path(max_length=200)], request: Request, _: 
 
 
 def _about(suite: Suite) -> SuiteListed:
-    return SuiteListed(suite=suite.name, title=suite.title, about=suite.about, benchmarks=len(suite.benchmarks))
+    return SuiteListed(
+        suite=suite.name, title=suite.title, about=suite.about, benchmarks=len(suite.benchmarks)
+    )

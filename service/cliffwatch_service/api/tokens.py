@@ -41,7 +41,13 @@ class TokenBody(BaseModel):
 def new_token(body: TokenBody, request: Request, service: ServiceHere, caller: Allowed) -> Response:
     with service.transaction() as connection:
         secret = make_token(
-            connection, body.name, body.scopes, by=caller.name, now=service.now(), host=body.host, expires=body.expires
+            connection,
+            body.name,
+            body.scopes,
+            by=caller.name,
+            now=service.now(),
+            host=body.host,
+            expires=body.expires,
         )
     response = answer(request, {"name": body.name, "secret": secret}, status=201)
     response.headers["Cache-Control"] = "no-store"
@@ -67,7 +73,9 @@ def _token(row: TokenRow) -> Token:
     )
 
 
-@router.delete("/tokens/{name:path}", summary="Revoke a token, at once", responses={200: {"model": TokenRevoked}})
+@router.delete(
+    "/tokens/{name:path}", summary="Revoke a token, at once", responses={200: {"model": TokenRevoked}}
+)
 def revoke(
     name: Annotated[str, Path(max_length=200)], request: Request, service: ServiceHere, caller: Allowed
 ) -> Response:

@@ -45,7 +45,11 @@ def create_app(service: Service, large: LargeWork) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         responses={
-            "default": {"model": ProblemDocument, "content": {MEDIA_TYPE: {}}, "description": "A problem document"}
+            "default": {
+                "model": ProblemDocument,
+                "content": {MEDIA_TYPE: {}},
+                "description": "A problem document",
+            }
         },
     )
     app.state.service, app.state.large = service, large
@@ -59,7 +63,9 @@ def create_app(service: Service, large: LargeWork) -> FastAPI:
     settings.data_dir.mkdir(parents=True, exist_ok=True)
     app.add_middleware(
         BodyLimits,
-        room=Room("bytes of bodies", whole=4 * settings.largest_body_bytes, each=2 * settings.largest_body_bytes),
+        room=Room(
+            "bytes of bodies", whole=4 * settings.largest_body_bytes, each=2 * settings.largest_body_bytes
+        ),
         folder=settings.data_dir,
         limit_of=partial(limit_of, settings),
         refused=_refused,
@@ -96,7 +102,9 @@ def limit_of(settings: Settings, path: str) -> int:
         return _IDENTITY_BYTES
     if _ARCHIVE.fullmatch(path):
         return settings.largest_body_bytes
-    largest = settings.largest_document_bytes if path.startswith(_UPLOADS) or path == _REQUESTS else _SMALL_BYTES
+    largest = (
+        settings.largest_document_bytes if path.startswith(_UPLOADS) or path == _REQUESTS else _SMALL_BYTES
+    )
     return min(largest, settings.largest_body_bytes)
 
 

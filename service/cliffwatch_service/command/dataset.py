@@ -18,7 +18,10 @@ from cliffwatch_service.runtime.settings import read_settings
 @click.command()
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
 @click.option(
-    "--licence", required=True, metavar="SPDX", help="Licence of the data, by its SPDX identifier, such as CC-BY-4.0."
+    "--licence",
+    required=True,
+    metavar="SPDX",
+    help="Licence of the data, by its SPDX identifier, such as CC-BY-4.0.",
 )
 @click.option(
     "--format",

@@ -21,4 +21,6 @@ def demo_data(data_dir: Path | None) -> None:
     filling = console.status("filling (about half a minute)")
     with operators_pool(data_dir) as pool, pool.connection() as connection, filling:
         fill(connection, clock.now(), lambda text: console.print(f"  {text}"))
-    console.print("Demonstration ready. Next: cliffwatch serve" + (f" --data-dir {data_dir}" if data_dir else ""))
+    console.print(
+        "Demonstration ready. Next: cliffwatch serve" + (f" --data-dir {data_dir}" if data_dir else "")
+    )

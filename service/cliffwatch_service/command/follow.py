@@ -48,8 +48,12 @@ def _targets(_: click.Context, __: click.Parameter, texts: tuple[str, ...]) -> l
     callback=_targets,
     help=f"PLATFORM[:MODE], in {DEFAULT_MODE} if no mode is named; may be repeated. Default: {':'.join(DEFAULT_TARGET)}.",
 )
-@click.option("--suite", "suites", multiple=True, default=(ALL,), show_default=True, help="Suite; may be repeated.")
-@click.option("--profile", type=click.Choice(PROFILES), default="standard", show_default=True, help="Profile.")
+@click.option(
+    "--suite", "suites", multiple=True, default=(ALL,), show_default=True, help="Suite; may be repeated."
+)
+@click.option(
+    "--profile", type=click.Choice(PROFILES), default="standard", show_default=True, help="Profile."
+)
 @click.option(
     "--policy",
     type=click.Choice(get_args(Policy)),
@@ -91,7 +95,9 @@ def list_(data_dir: Path | None) -> None:
     """List followed branches, and what is in the way."""
     with operators_pool(data_dir) as pool, pool.connection() as connection:
         rows = follows.list_follows(connection)
-    table = Table("number", "branch", "policy", "targets", "suites", "newest", "anchor", "backlog", "problem", box=None)
+    table = Table(
+        "number", "branch", "policy", "targets", "suites", "newest", "anchor", "backlog", "problem", box=None
+    )
     for row in rows:
         targets = " ".join(":".join(target) for target in row.targets)
         backlog = counted(row.backlog, "commit") if row.backlog else "-"

@@ -57,14 +57,20 @@ def _unless(failure: Failure | None) -> None:
 
 
 @github.command()
-@click.option("--name", default="cliffwatch", show_default=True, help="Name of the App; GitHub has each only once.")
+@click.option(
+    "--name", default="cliffwatch", show_default=True, help="Name of the App; GitHub has each only once."
+)
 @click.option("--organisation", help="Organisation whose App it will be; default: yours.")
 @click.option(
-    "--by-hand", type=click.Path(path_type=Path, dir_okay=False), help="Page to write for a browser elsewhere."
+    "--by-hand",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Page to write for a browser elsewhere.",
 )
 @click.option("--again", is_flag=True, help="Replace the App that is set up.")
 @data_dir_option
-def setup(name: str, organisation: str | None, by_hand: Path | None, data_dir: Path | None, *, again: bool) -> None:
+def setup(
+    name: str, organisation: str | None, by_hand: Path | None, data_dir: Path | None, *, again: bool
+) -> None:
     """Make the App on GitHub by its manifest, and keep its key and webhook secret.
 
     CLIFFWATCH_PAGES_URL must be the address under which GitHub reaches the service.
@@ -74,14 +80,17 @@ def setup(name: str, organisation: str | None, by_hand: Path | None, data_dir: P
             raise failed("an App is set up already: give --again to replace it", Exit.USAGE)
         if not settings.pages_url.startswith("https://"):
             raise failed(
-                "set CLIFFWATCH_PAGES_URL to the https address under which GitHub reaches the service", Exit.USAGE
+                "set CLIFFWATCH_PAGES_URL to the https address under which GitHub reaches the service",
+                Exit.USAGE,
             )
         _list_permissions()
         webhook = settings.pages_url + WEBHOOKS
         state = secrets.token_urlsafe(24)
 
         def page(redirect: str) -> str:
-            content = manifest(name=name, pages_url=settings.pages_url, webhook_url=webhook, redirect_url=redirect)
+            content = manifest(
+                name=name, pages_url=settings.pages_url, webhook_url=webhook, redirect_url=redirect
+            )
             return form_page(form_address(settings.github_web, organisation), state, content)
 
         code = _pasted(by_hand, page(_BY_HAND)) if by_hand else _called_back(page, state)
@@ -226,7 +235,9 @@ def _listed(counts: Mapping[str, int]) -> str:
 
 @github.command()
 @click.argument("repository", metavar="OWNER/NAME")
-@click.option("--file", type=click.Path(path_type=Path, dir_okay=False, exists=True), help="Policy to keep, as TOML.")
+@click.option(
+    "--file", type=click.Path(path_type=Path, dir_okay=False, exists=True), help="Policy to keep, as TOML."
+)
 @click.option("--of-base-branch", is_flag=True, help="Forget it: the file of the base branch holds again.")
 @data_dir_option
 def policy(repository: str, file: Path | None, data_dir: Path | None, *, of_base_branch: bool) -> None:
@@ -236,7 +247,9 @@ def policy(repository: str, file: Path | None, data_dir: Path | None, *, of_base
     text = file.read_text(errors="replace") if file is not None else None
     read = read_policy(text, str(file)) if text is not None else None
     if isinstance(read, Failure):
-        raise failed("\n".join(filter(None, (f"{read.message}: {read.next_step}", read.evidence))), Exit.USAGE)
+        raise failed(
+            "\n".join(filter(None, (f"{read.message}: {read.next_step}", read.evidence))), Exit.USAGE
+        )
     with operators_pool(data_dir) as pool, pool.connection() as connection:
         row = installations.repository_named(connection, repository)
         if row is None:
@@ -249,4 +262,6 @@ def policy(repository: str, file: Path | None, data_dir: Path | None, *, of_base
         tokens.write_audit(
             connection, who=operator(), action="github-policy", what=row.name, detail=detail, now=clock.now()
         )
-    click.echo(f"{repository}: {'the file of the base branch holds' if of_base_branch else 'the policy is kept'}")
+    click.echo(
+        f"{repository}: {'the file of the base branch holds' if of_base_branch else 'the policy is kept'}"
+    )

@@ -26,7 +26,9 @@ from cliffwatch_service.runtime.settings import read_settings
     help="File with the reader's password.",
 )
 @click.option(
-    "--pages-url", metavar="URL", help="Where people find the pages: links of Grafana's dashboards lead there."
+    "--pages-url",
+    metavar="URL",
+    help="Where people find the pages: links of Grafana's dashboards lead there.",
 )
 def migrate(
     data_dir: Path | None, reader: str | None, reader_password_file: Path | None, pages_url: str | None

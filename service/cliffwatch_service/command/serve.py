@@ -19,7 +19,9 @@ import rich_click as click
     help="Port to listen at; 0 for a free one.",
 )
 @click.option(
-    "--data-dir", type=click.Path(path_type=Path, file_okay=False), help="Data directory of the embedded PostgreSQL."
+    "--data-dir",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Data directory of the embedded PostgreSQL.",
 )
 @click.option("--no-tasks", is_flag=True, help="No background tasks: `cliffwatch tasks` does them elsewhere.")
 def serve(host: str, port: int, data_dir: Path | None, *, no_tasks: bool) -> NoReturn:
@@ -28,6 +30,8 @@ def serve(host: str, port: int, data_dir: Path | None, *, no_tasks: bool) -> NoR
     Database: the one of DATABASE_URL, else an embedded PostgreSQL. Settings: CLIFFWATCH_* variables, or the TOML file that
     CLIFFWATCH_SETTINGS names; docs/operations.md lists them.
     """
-    asked = json.dumps({"host": host, "port": port, "data_dir": data_dir and str(data_dir), "tasks": not no_tasks})
+    asked = json.dumps(
+        {"host": host, "port": port, "data_dir": data_dir and str(data_dir), "tasks": not no_tasks}
+    )
     # A fresh Python in the place of this one: what the command line has loaded to read its options is 5 MB that a service would keep for ever.
     os.execv(sys.executable, [sys.executable, "-P", "-m", "cliffwatch_service.command.serving", asked])  # noqa: S606 - our own interpreter

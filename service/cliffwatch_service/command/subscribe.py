@@ -64,13 +64,17 @@ def _names(_: click.Context, parameter: click.Parameter, texts: tuple[str, ...])
         )
     for text in texts:
         if not text.strip() or not text.isprintable() or len(text) > _LONGEST_NAME:
-            raise click.BadParameter(f"{text[:100]!r} is no name: write one line of 1 to {_LONGEST_NAME} characters")
+            raise click.BadParameter(
+                f"{text[:100]!r} is no name: write one line of 1 to {_LONGEST_NAME} characters"
+            )
     return tuple(text.strip() for text in texts)
 
 
 @subscribe.command()
 @click.argument("address")
-@click.option("--suite", "suites", multiple=True, callback=_names, help="Only news of this suite; may be repeated.")
+@click.option(
+    "--suite", "suites", multiple=True, callback=_names, help="Only news of this suite; may be repeated."
+)
 @click.option(
     "--author",
     "authors",
@@ -100,7 +104,9 @@ def add(
     """
     channel = channel_of(address)
     if len(address) > _LONGEST_ADDRESS:
-        raise click.UsageError(f"an address for news has {_LONGEST_ADDRESS} characters at most: name a shorter one")
+        raise click.UsageError(
+            f"an address for news has {_LONGEST_ADDRESS} characters at most: name a shorter one"
+        )
     if channel is None:
         raise click.UsageError(
             f"{address[:200]!r} is no address for news: name a mail address, a webhook as https://…, or a GitHub"
@@ -138,7 +144,11 @@ def _filters(subscription: Wanted | SubscriptionRow) -> str:
         "author": subscription.authors,
         "subsystem": subscription.subsystems,
     }
-    named = [f"{kind if len(names) == 1 else f'{kind}s'} {', '.join(names)}" for kind, names in kinds.items() if names]
+    named = [
+        f"{kind if len(names) == 1 else f'{kind}s'} {', '.join(names)}"
+        for kind, names in kinds.items()
+        if names
+    ]
     return visible("; ".join(named)) or "all news"
 
 
@@ -152,7 +162,16 @@ def list_(data_dir: Path | None) -> None:
         click.echo("There is no subscription: `cliffwatch subscribe add ADDRESS` makes one.", err=True)
         return
     table = Table(
-        "number", "address", "news", "made by", "muted until", "delivered", "waiting", "given up", "problem", box=None
+        "number",
+        "address",
+        "news",
+        "made by",
+        "muted until",
+        "delivered",
+        "waiting",
+        "given up",
+        "problem",
+        box=None,
     )
     now = clock.now()
     for row in rows:
@@ -171,14 +190,22 @@ def remove(number: int, data_dir: Path | None) -> None:
     with operators_pool(data_dir) as pool, pool.connection() as connection, _advising({404: _LIST}):
         row = subscription_of(connection, number, _operator())
         subscribing.end_subscription(connection, number, _operator(), clock.now())
-    given_up = f" {counted(row.waiting, 'delivery', 'deliveries')} that waited will not be sent." if row.waiting else ""
+    given_up = (
+        f" {counted(row.waiting, 'delivery', 'deliveries')} that waited will not be sent."
+        if row.waiting
+        else ""
+    )
     click.echo(f"{number} has ended: {row.address} gets no more news.{given_up}")
 
 
 @subscribe.command()
 @_NUMBER
-@click.option("--days", type=click.IntRange(0, 3650), help="For how many days; 0 ends the muting. Default: for good.")
-@click.option("--report", help="Mute only news of this report, for good: the 32 digits in the address of its page.")
+@click.option(
+    "--days", type=click.IntRange(0, 3650), help="For how many days; 0 ends the muting. Default: for good."
+)
+@click.option(
+    "--report", help="Mute only news of this report, for good: the 32 digits in the address of its page."
+)
 @data_dir_option
 def mute(number: int, days: int | None, report: str | None, data_dir: Path | None) -> None:
     """Send no news for some days, or no more of one report. News that come meanwhile are not sent later."""

@@ -22,7 +22,9 @@ from cliffwatch_service.runtime.settings import read_settings
 from cliffwatch_service.store import tokens
 
 data_dir_option = click.option(
-    "--data-dir", type=click.Path(path_type=Path, file_okay=False), help="Data directory of the embedded PostgreSQL."
+    "--data-dir",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Data directory of the embedded PostgreSQL.",
 )
 
 
@@ -55,7 +57,9 @@ def token() -> None:
 @click.option("--host", help="Host that alone may use the token.")
 @click.option("--days", type=click.IntRange(1, 3650), help="Lifetime in days; default: unlimited.")
 @data_dir_option
-def make(name: str, scopes: tuple[str, ...], host: str | None, days: int | None, data_dir: Path | None) -> None:
+def make(
+    name: str, scopes: tuple[str, ...], host: str | None, days: int | None, data_dir: Path | None
+) -> None:
     """Make a token and print its secret, which is stored nowhere."""
     now = clock.now()
     expires = None if days is None else now + timedelta(days=days)
@@ -74,7 +78,9 @@ def list_(data_dir: Path | None) -> None:
     table = Table("name", "scopes", "host", "made", "expires", "last used", "state", box=None)
     for row in rows:
         dates = [f"{each:%Y-%m-%d}" if each else "-" for each in (row.created, row.expires, row.last_used)]
-        state = "revoked" if row.revoked else "expired" if row.expires and row.expires <= clock.now() else "good"
+        state = (
+            "revoked" if row.revoked else "expired" if row.expires and row.expires <= clock.now() else "good"
+        )
         table.add_row(row.name, " ".join(row.scopes), row.host or "any", *dates, state)
     terminal.console().print(table)
 

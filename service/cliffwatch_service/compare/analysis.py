@@ -73,7 +73,9 @@ def _stored_arm(
     rows: Sequence[WholeBootRow],
     columns: Mapping[tuple[int, int], Columns],
 ) -> StoredArm:
-    loaded = boots_of([(bytes(boot.content), columns[run.id, boot.columns_id], boot.samples) for boot in rows])
+    loaded = boots_of(
+        [(bytes(boot.content), columns[run.id, boot.columns_id], boot.samples) for boot in rows]
+    )
     return StoredArm(arm_of_record(record, record.arm_by_name[row.name], loaded), row, run, record)
 
 
@@ -138,7 +140,10 @@ def _inputs(connection: Connection[Any], base_id: int, head_id: int) -> str:
 def inputs_of_arms(connection: Connection[Any], arms: Sequence[int]) -> str:
     """A digest of all that a comparison of arms is made of."""
     return digest_of(
-        [*(boots.boot_digests_of_arm(connection, arm) for arm in arms), run_code.code_digests(connection, arms)]
+        [
+            *(boots.boot_digests_of_arm(connection, arm) for arm in arms),
+            run_code.code_digests(connection, arms),
+        ]
     )
 
 
@@ -193,7 +198,9 @@ def _made(connection: Connection[Any], base_id: int, head_id: int) -> NewCompari
     )
 
 
-def _sides(connection: Connection[Any], base_id: int, head_id: int) -> tuple[StoredArm, StoredArm, Arm | None]:
+def _sides(
+    connection: Connection[Any], base_id: int, head_id: int
+) -> tuple[StoredArm, StoredArm, Arm | None]:
     """Two arms, and the control where they are of one run that has it."""
     wanted = []
     for arm_id in (base_id, head_id):
@@ -216,7 +223,9 @@ def _compared(base: StoredArm, head: StoredArm, control: Arm | None) -> Comparis
     sides = Sides(base=base.arm, head=head.arm)
     if base.run.id == head.run.id:
         record = base.record
-        sides = replace(sides, control=control, stages=record.stages, notable=record.plan.notable, one_run=True)
+        sides = replace(
+            sides, control=control, stages=record.stages, notable=record.plan.notable, one_run=True
+        )
     compared = compare_run(sides)
     if isinstance(compared, Failure):
         raise Refusal(422, "not comparable", f"{compared.message}: {compared.next_step}")

@@ -22,5 +22,7 @@ def functions_between(connection: Connection[Any], base: str, head: str) -> tupl
 
 def causes_between(connection: Connection[Any], base: str, head: str) -> tuple[FunctionBlock, ...]:
     """The same as reports show it, a block for each cause."""
-    blocks, _ = blocks_of_document(functions_between(connection, base, head), most=_MOST_CAUSES, each=_MOST_FUNCTIONS)
+    blocks, _ = blocks_of_document(
+        functions_between(connection, base, head), most=_MOST_CAUSES, each=_MOST_FUNCTIONS
+    )
     return blocks

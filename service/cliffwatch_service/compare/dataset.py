@@ -84,7 +84,10 @@ def write_dataset(transaction: Transaction, folder: Path, wanted: Wanted, now: d
     ]
     parts = [*kept, *fresh]
     _write_tables(transaction, folder, public, parts)
-    _put(folder / SCHEMA_FILE, orjson.dumps(table_schema(), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
+    _put(
+        folder / SCHEMA_FILE,
+        orjson.dumps(table_schema(), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE),
+    )
     with transaction() as connection:
         demonstration = database.is_demonstration(connection)
     contents = Contents(
@@ -149,7 +152,13 @@ def _groups(waiting: Sequence[HistoryRunRow]) -> Iterator[tuple[list[HistoryRunR
 
 
 def _write_part(
-    transaction: Transaction, folder: Path, form: str, number: int, group: Sequence[HistoryRunRow], *, finished: bool
+    transaction: Transaction,
+    folder: Path,
+    form: str,
+    number: int,
+    group: Sequence[HistoryRunRow],
+    *,
+    finished: bool,
 ) -> Part:
     """The name holds a part of the digest: a file that a dataset names never changes under it."""
     writing = folder / _WRITING

@@ -250,7 +250,9 @@ def parts_of(folder: Path, form: str) -> list[Part]:
     file = folder / FILE
     if not file.exists():
         if folder.exists() and any(not each.name.startswith(".") for each in folder.iterdir()):
-            raise Refusal(422, "no dataset", f"{folder} holds other files than a dataset: name an empty folder")
+            raise Refusal(
+                422, "no dataset", f"{folder} holds other files than a dataset: name an empty folder"
+            )
         return []
     content = read_as(file.read_bytes()[:_LARGEST], _ReadPackage)
     parts = None if isinstance(content, Wrong) else _read_parts(content)

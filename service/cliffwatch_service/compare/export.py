@@ -122,7 +122,9 @@ def _run(connection: Connection[Any], digest: str) -> RunRow:
 def _arms_for(wanted: Wanted, names: Sequence[str]) -> list[str]:
     """Raises Refusal where the format has room for one arm and none is named."""
     if wanted.arm is not None and wanted.arm not in names:
-        raise Refusal(422, "no such arm", f"the run has no arm {wanted.arm!r}: choose among {', '.join(names)}")
+        raise Refusal(
+            422, "no such arm", f"the run has no arm {wanted.arm!r}: choose among {', '.join(names)}"
+        )
     if wanted.arm is not None:
         return [wanted.arm]
     if wanted.form == "bmf":
@@ -135,13 +137,19 @@ def _arms_for(wanted: Wanted, names: Sequence[str]) -> list[str]:
 
 
 def _summed(
-    transaction: Transaction, run: RunRow, names: Sequence[str], numbers: Sequence[tuple[int, str]], wanted: Wanted
+    transaction: Transaction,
+    run: RunRow,
+    names: Sequence[str],
+    numbers: Sequence[tuple[int, str]],
+    wanted: Wanted,
 ) -> Iterator[str]:
     """Formats in which what is said first rests on all samples: boots are read once more for each pass over them."""
     record = stored_record(run)
     read = _Boots(transaction, run, record)
     arms = [
-        arm_of_record(record, record.arm_by_name[name], _ReadWhenNeeded(read, [n for n, arm in numbers if arm == name]))
+        arm_of_record(
+            record, record.arm_by_name[name], _ReadWhenNeeded(read, [n for n, arm in numbers if arm == name])
+        )
         for name in names
     ]
     return _SUMMED[wanted.form](arms, run, wanted)
@@ -247,7 +255,10 @@ def _object(row: TableRow, params: dict[str | None, Any]) -> FreeJson:
     return known
 
 
-_TABLES: Mapping[str, Callable[[Iterator[list[TableRow]]], Iterator[bytes]]] = {"json": _json, "csv": csv_lines}
+_TABLES: Mapping[str, Callable[[Iterator[list[TableRow]]], Iterator[bytes]]] = {
+    "json": _json,
+    "csv": csv_lines,
+}
 _SUMMED: Mapping[str, Callable[[Sequence[Arm], RunRow, Wanted], Iterator[str]]] = {
     "go-bench": _go_bench,
     "bmf": _bencher,
@@ -264,6 +275,8 @@ def export_file(transaction: Transaction, folder: Path, digest: str, wanted: Wan
         except BaseException as error:
             path.unlink()
             if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
-                raise Refusal(507, "no room", "the service has no room for an export: ask again later") from None
+                raise Refusal(
+                    507, "no room", "the service has no room for an export: ask again later"
+                ) from None
             raise
     return path

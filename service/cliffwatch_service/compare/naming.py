@@ -30,7 +30,9 @@ def revision_named(connection: Connection[Any], name: str) -> RevisionRow:
     if named is not None:
         return named
     if _COMMIT.fullmatch(digits):
-        raise Refusal(404, "no such revision", f"no revision {name} was measured or followed here", revision=digits)
+        raise Refusal(
+            404, "no such revision", f"no revision {name} was measured or followed here", revision=digits
+        )
     raise Refusal(
         422,
         "no revision",
@@ -62,7 +64,9 @@ def _of_ref(connection: Connection[Any], name: str) -> RevisionRow | None:
         commits = {row.commit for row in matches}
         if len(commits) > 1:
             there = " and ".join(f"{row.commit[:_SHOWN]} in {row.tree}" for row in matches)
-            raise Refusal(409, "several revisions", f"the {kind} {name} is {there}: give one of these commits")
+            raise Refusal(
+                409, "several revisions", f"the {kind} {name} is {there}: give one of these commits"
+            )
         if matches:
             return trees.revision_rows(connection, [matches[0].id])[matches[0].id]
     return None

@@ -107,13 +107,17 @@ def pair_named(connection: Connection[Any], name: str) -> Paired:
     if sides is None:
         run = run_meant(connection, name)
         if run is None:
-            raise Refusal(422, "no pair", f"write BASE...HEAD or {NEAREST}...HEAD with commits, RUN...RUN, or one RUN")
+            raise Refusal(
+                422, "no pair", f"write BASE...HEAD or {NEAREST}...HEAD with commits, RUN...RUN, or one RUN"
+            )
         return _own_arms(connection, run)
     base, head = (None if side == NEAREST else run_meant(connection, side) for side in sides)
     if base is not None and head is not None:
         return _of_runs(connection, base, head)
     if base is not None or head is not None:
-        raise Refusal(422, "no pair", "one side is a run and the other a revision: name two runs, or two revisions")
+        raise Refusal(
+            422, "no pair", "one side is a run and the other a revision: name two runs, or two revisions"
+        )
     return pair_revisions(connection, *sides, None, None)
 
 
@@ -143,7 +147,9 @@ def _digits(connection: Connection[Any], side: str) -> str:
     return (run.digest if run is not None else revision_named(connection, side).commit)[:12]
 
 
-def pair_revisions(connection: Connection[Any], base: str, head: str, platform: str | None, mode: str | None) -> Paired:
+def pair_revisions(
+    connection: Connection[Any], base: str, head: str, platform: str | None, mode: str | None
+) -> Paired:
     """Raises Refusal where no platform and mode has both."""
     head_row = revision_named(connection, head)
     base_row = None if base == NEAREST else revision_named(connection, base)
@@ -154,8 +160,12 @@ def pair_revisions(connection: Connection[Any], base: str, head: str, platform: 
     ]
     if not targets:
         where = f" on {platform}" if platform else ""
-        raise Refusal(404, "not measured", f"revision {head_row.commit[:12]} was not measured{where}: request it")
-    possible = [_pair(connection, _target(connection, base_row, head_row, *target), head_row) for target in targets]
+        raise Refusal(
+            404, "not measured", f"revision {head_row.commit[:12]} was not measured{where}: request it"
+        )
+    possible = [
+        _pair(connection, _target(connection, base_row, head_row, *target), head_row) for target in targets
+    ]
     pairs = [each for each in possible if each is not None]
     if not pairs:
         raise Refusal(404, "not measured", _lacking(connection, base_row, head_row, targets))
@@ -248,9 +258,13 @@ def _of_arms(
     head_run: RunRow,
     head: ArmRow,
 ) -> Paired:
-    revisions = trees.revision_rows(connection, [each.revision_id for each in (base, head) if each.revision_id])
+    revisions = trees.revision_rows(
+        connection, [each.revision_id for each in (base, head) if each.revision_id]
+    )
     if base.revision_id not in revisions or head.revision_id not in revisions:
-        raise Refusal(422, "no revision", "an arm of these runs is of no known revision: upload its run.json again")
+        raise Refusal(
+            422, "no revision", "an arm of these runs is of no known revision: upload its run.json again"
+        )
     target = TargetBase(head_run.platform, head_run.mode, revisions[base.revision_id], None)
     which = tuple(dict.fromkeys((base_run.digest, head_run.digest)))
     return Paired(revisions[head.revision_id], [Pair(target, base.id, head.id, which)])

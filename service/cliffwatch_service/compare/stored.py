@@ -14,12 +14,18 @@ from cliffwatch_service.ingest.boot_document import unpacked
 from cliffwatch_service.store import comparisons
 
 
-def stored_summary(content: FreeJson, platform: str | None = None, mode: Mode | None = None) -> ComparisonSummary:
+def stored_summary(
+    content: FreeJson, platform: str | None = None, mode: Mode | None = None
+) -> ComparisonSummary:
     """The summary of a comparison; `platform` and `mode` are its row's, for those that older versions wrote without."""
     summary = summary_of(content)
     if isinstance(summary, Wrong):
         raise ValueError(f"a stored comparison cannot be read: {summary}")  # noqa: TRY004 - what is wrong is the database
-    return summary if summary.mode is not None else msgspec.structs.replace(summary, platform=platform, mode=mode)
+    return (
+        summary
+        if summary.mode is not None
+        else msgspec.structs.replace(summary, platform=platform, mode=mode)
+    )
 
 
 def stored_rows(connection: Connection[Any], identity: int, notable: float) -> tuple[ComparisonRow, ...]:

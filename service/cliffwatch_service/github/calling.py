@@ -87,7 +87,9 @@ class GitHub:
         """As the App itself; `key` is another private key than the one that is kept."""
         identity, kept = self._files.identity(), key or self._files.private_key()
         if identity is None or kept is None:
-            return GitHubProblem(kind="not set up", status=0, message="no App is set up: run `cliffwatch github setup`")
+            return GitHubProblem(
+                kind="not set up", status=0, message="no App is set up: run `cliffwatch github setup`"
+            )
         import jwt  # noqa: PLC0415 - 15 MB, which a service without a GitHub App does without
 
         began = int(self._now().timestamp()) - _SKEW_SECONDS
@@ -138,7 +140,9 @@ class GitHub:
             ours, theirs = urlsplit(self._api), urlsplit(url)
         except ValueError:
             return False
-        return (ours.scheme, ours.netloc) == (theirs.scheme, theirs.netloc) and theirs.path.startswith(ours.path)
+        return (ours.scheme, ours.netloc) == (theirs.scheme, theirs.netloc) and theirs.path.startswith(
+            ours.path
+        )
 
     def _new_token(self, installation: int) -> str | GitHubProblem:
         reply = self.as_app("POST", f"/app/installations/{installation:d}/access_tokens")

@@ -36,7 +36,9 @@ def look_at_installation(parts: GitHubParts, number: int) -> None:
     reached = parts.github.installed(number).every("/installation/repositories?per_page=100", "repositories")
     if isinstance(reached, GitHubProblem):
         raise_if_later(reached)
-        _log.warning("repositories not read", installation=number, status=reached.status, reason=reached.message)
+        _log.warning(
+            "repositories not read", installation=number, status=reached.status, reason=reached.message
+        )
         return
     known = [(each["id"], each["full_name"]) for each in reached if _is_repository(each)]
     with parts.transaction() as connection:

@@ -25,13 +25,17 @@ class Range(NamedTuple):
     head: str
 
 
-def put_off(connection: Connection[Any], follow_id: int, base: str, head: str, commits: int, now: datetime) -> bool:
+def put_off(
+    connection: Connection[Any], follow_id: int, base: str, head: str, commits: int, now: datetime
+) -> bool:
     """Measures a range of the branch later, down to every commit of it; whether it was not there yet."""
     whole = NewRange(base_commit=base, head_commit=head, commits=commits, measured=True)
     return backlog.keep_range(connection, follow_id, whole, now)
 
 
-def take_from_backlog(connection: Connection[Any], row: FollowRow, token_id: int, now: datetime) -> list[Range]:
+def take_from_backlog(
+    connection: Connection[Any], row: FollowRow, token_id: int, now: datetime
+) -> list[Range]:
     """What of the backlog is due now: as much as fits beside what is queued or under way."""
     room = MOST_WAITING - backlog.waiting_jobs(connection, row.id, token_id)
     due: list[Range] = []
@@ -67,14 +71,18 @@ def _halves(connection: Connection[Any], branch_id: int, entry: BacklogRow) -> I
     yield NewRange(base_commit=entry.base_commit, head_commit=middle, commits=older, measured=True)
 
 
-def backfill(connection: Connection[Any], follow_id: int, base: str, head: str, *, who: str, now: datetime) -> int:
+def backfill(
+    connection: Connection[Any], follow_id: int, base: str, head: str, *, who: str, now: datetime
+) -> int:
     """Measures every commit of a range of a followed branch later; how many commits. Raises Refusal."""
     row = follows.follow_row(connection, follow_id)
     if row is None:
         raise not_found("followed branch", str(follow_id))
     (older, first), (newer, last) = (_place(connection, row, name) for name in (base, head))
     if first >= last:
-        raise Refusal(422, "no range", f"{base} is not before {head} on {row.branch}: name the older revision first")
+        raise Refusal(
+            422, "no range", f"{base} is not before {head} on {row.branch}: name the older revision first"
+        )
     put_off(connection, follow_id, older, newer, last - first, now)
     detail = {"base": older, "head": newer, "commits": counted(last - first, "commit")}
     tokens.write_audit(connection, who=who, action="backfill", what=str(follow_id), detail=detail, now=now)

@@ -25,5 +25,7 @@ def change_words(change: Sized) -> str:
 
 def step_words(change: Sized) -> str:
     """`0 to 2 B/op`."""
-    values = " to ".join("-" if value is None else f"{value:.4g}" for value in (change.base_value, change.head_value))
+    values = " to ".join(
+        "-" if value is None else f"{value:.4g}" for value in (change.base_value, change.head_value)
+    )
     return f"{values} {change.unit}"

@@ -107,7 +107,9 @@ def poll(connection: Connection[Any], number: int, git_dir: Path, now: datetime)
     problem = fetch_commits(mirror, row.tree, row.branch, known=row.head_commit)
     line = first_parents(mirror, row.branch) if problem is None else []
     if problem is not None or not line:
-        follows.set_polled(connection, number, now, problem=problem.message if problem else "the branch has no commit")
+        follows.set_polled(
+            connection, number, now, problem=problem.message if problem else "the branch has no commit"
+        )
         return asked
     start = extend_branch(connection, row.branch_id, line)
     tags = tags_of(row.tree)
@@ -148,7 +150,12 @@ def _due(connection: Connection[Any], row: FollowRow, now: datetime) -> list[Wis
 
 
 def _request(
-    connection: Connection[Any], row: FollowRow, line: Sequence[str], start: int, anchor: str | None, now: datetime
+    connection: Connection[Any],
+    row: FollowRow,
+    line: Sequence[str],
+    start: int,
+    anchor: str | None,
+    now: datetime,
 ) -> int:
     """Requests what the policy says of a branch's commits, beside their anchor; those from `start` on are new on it."""
     before = row.requested_commit
@@ -172,7 +179,12 @@ def _request(
 
 
 def _ask(
-    connection: Connection[Any], row: FollowRow, wanted: Sequence[Wish], anchor: str | None, why: str, now: datetime
+    connection: Connection[Any],
+    row: FollowRow,
+    wanted: Sequence[Wish],
+    anchor: str | None,
+    why: str,
+    now: datetime,
 ) -> int:
     """How many requests it made."""
     asker = tokens.keep_asker(connection, ASKER, now)

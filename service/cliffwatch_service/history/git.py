@@ -101,7 +101,9 @@ def first_parents(mirror: Path, branch: str) -> list[RevisionFacts]:
 _DEEPER = (DEPTH, 10 * DEPTH, 100 * DEPTH)
 
 
-def commit_graph(mirror: Path, url: str, branch: str, base: str, head: str) -> list[RevisionFacts] | GitProblem:
+def commit_graph(
+    mirror: Path, url: str, branch: str, base: str, head: str
+) -> list[RevisionFacts] | GitProblem:
     """The commits between two revisions of a branch with what merges brought in, back to where all of it meets, the newest first; base and that
     commit among them. Fetches more of the branch, still without trees, where the mirror does not reach as far.
     """
@@ -169,7 +171,9 @@ def _asked(url: str, how: Sequence[str], *what: str, mirror: Path | None = None)
     return _git([*how, "--", address.url, *what], mirror=mirror, protocols=PORTS)
 
 
-def _git(arguments: Sequence[str], *, mirror: Path | None = None, protocols: Collection[str] = ()) -> str | GitProblem:
+def _git(
+    arguments: Sequence[str], *, mirror: Path | None = None, protocols: Collection[str] = ()
+) -> str | GitProblem:
     argv = git_argv(arguments, mirror, strict_settings())
     env = {"PATH": os.environ.get("PATH", os.defpath), **nobodys_environment(protocols)}
     try:

@@ -41,7 +41,9 @@ def triage(
     """Sets state and owner of a report and keeps who did; `fix` is the commit that fixed it. Raises Refusal."""
     if fix is not None and (state != "fixed" or not _COMMIT.fullmatch(fix)):
         raise Refusal(
-            422, "no fixing commit", "the fix of a report whose state is `fixed` is a commit: give all of its digits"
+            422,
+            "no fixing commit",
+            "the fix of a report whose state is `fixed` is a commit: give all of its digits",
         )
     report = report_named(connection, digest)
     reports.set_triage(connection, report.id, state=state, owner=owner, note=note, by=by, now=now)
@@ -52,7 +54,12 @@ def triage(
 
 
 def _keep_fix(
-    connection: Connection[Any], report: ReportRow, state: ReportState, fix: str | None, by: str, now: datetime
+    connection: Connection[Any],
+    report: ReportRow,
+    state: ReportState,
+    fix: str | None,
+    by: str,
+    now: datetime,
 ) -> None:
     """Who opens a report again says that what measurements showed did not fix it."""
     known = fixes.fix_of(connection, report.id)

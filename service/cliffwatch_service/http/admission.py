@@ -90,7 +90,11 @@ class Admission:
             if writing or private:
                 await self._admit_program(request, upload=writing and self._of_uploads(path))
             return
-        if private and not path.startswith(_OF_SIGNING_IN) and not await run_in_threadpool(self._signed_in, request):
+        if (
+            private
+            and not path.startswith(_OF_SIGNING_IN)
+            and not await run_in_threadpool(self._signed_in, request)
+        ):
             raise Refusal(401, "sign in first", "this service is private: sign in with a token")
         if writing:
             self._admit_form(request)
@@ -106,7 +110,9 @@ class Admission:
         if not self._service.rates.allow(f"webhooks of {address_of(request.scope)}", self._service.now()):
             raise too_many()
         if not _SIGNATURE.fullmatch(request.headers.get("x-hub-signature-256", "")):
-            raise Refusal(401, "no signature", "a webhook carries X-Hub-Signature-256: give the App a webhook secret")
+            raise Refusal(
+                401, "no signature", "a webhook carries X-Hub-Signature-256: give the App a webhook secret"
+            )
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind != "application/json" or request.headers.get("content-encoding"):
             raise Refusal(415, "no JSON", "webhooks are sent as application/json, without compression")

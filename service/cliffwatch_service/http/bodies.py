@@ -79,7 +79,13 @@ class BodyLimits:
         limit_of: Callable[[str], int],
         refused: Callable[[Request, Refusal], Response],
     ) -> None:
-        self._app, self._room, self._folder, self._limit_of, self._refused = app, room, folder, limit_of, refused
+        self._app, self._room, self._folder, self._limit_of, self._refused = (
+            app,
+            room,
+            folder,
+            limit_of,
+            refused,
+        )
         self._unpackers: anyio.CapacityLimiter | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -165,13 +171,17 @@ async def drain(receive: Once) -> None:
 
 
 def _header(scope: Scope, name: bytes) -> str:
-    return next((value.decode("latin-1").strip().lower() for key, value in scope["headers"] if key == name), "")
+    return next(
+        (value.decode("latin-1").strip().lower() for key, value in scope["headers"] if key == name), ""
+    )
 
 
 def _encoding(scope: Scope) -> str:
     encoding = _header(scope, b"content-encoding").replace("identity", "")
     if encoding and encoding not in ENCODINGS:
-        raise Refusal(415, "unknown encoding", f"a body may be packed with gzip or zstd, not with {encoding[:40]!r}")
+        raise Refusal(
+            415, "unknown encoding", f"a body may be packed with gzip or zstd, not with {encoding[:40]!r}"
+        )
     return encoding
 
 
@@ -182,7 +192,9 @@ def _refuse_announced(scope: Scope, limit: int) -> None:
 
 
 def _too_large(limit: int) -> Refusal:
-    return Refusal(413, "body too large", f"a body may have {limit} bytes here, packed or unpacked; send it in parts")
+    return Refusal(
+        413, "body too large", f"a body may have {limit} bytes here, packed or unpacked; send it in parts"
+    )
 
 
 async def _received(body: Body, receive: Receive, limit: int) -> bool:

@@ -137,7 +137,9 @@ def caller_by_secret(service: Service, address: str, secret: str) -> Caller:
 def within_rate(service: Service, caller: Caller, address: str) -> Caller:
     """The caller, if he has not asked too often. Raises Refusal."""
     now = service.now()
-    if not service.rates.allow(f"token {caller.token_id}" if caller.token_id is not None else f"at {address}", now):
+    if not service.rates.allow(
+        f"token {caller.token_id}" if caller.token_id is not None else f"at {address}", now
+    ):
         raise too_many()
     return caller
 

@@ -74,7 +74,13 @@ class LargeWork:
         self._exports.close()
 
     async def do(
-        self, service: Service, size: int, work: Callable[..., T], *given: Any, reads: bool = False, large: int = LARGE
+        self,
+        service: Service,
+        size: int,
+        work: Callable[..., T],
+        *given: Any,
+        reads: bool = False,
+        large: int = LARGE,
     ) -> T:
         """`work(service, *given)`, in a thread of this process for a document of less than `large` bytes. Raises what it raises."""
         if size < large:
@@ -115,7 +121,9 @@ class _Beside:
     async def do(self, service: Service, work: Callable[..., T], given: tuple[Any, ...], *, most: int) -> T:
         """Waits for its turn unless `most` others do. Raises Refusal, and what `work` raises."""
         if self._waiting >= most:
-            raise Refusal(503, "too many large documents", "too many are waiting already: send it again later")
+            raise Refusal(
+                503, "too many large documents", "too many are waiting already: send it again later"
+            )
         self._turn = self._turn or asyncio.Lock()
         self._waiting += 1
         try:

@@ -57,5 +57,9 @@ class RequestLog:
         REQUESTS.labels(method, path, str(status)).inc()
         SECONDS.labels(method, path).observe(seconds)
         _log.info(
-            "answered", method=scope["method"], path=scope["path"], status=status, milliseconds=round(seconds * 1000, 1)
+            "answered",
+            method=scope["method"],
+            path=scope["path"],
+            status=status,
+            milliseconds=round(seconds * 1000, 1),
         )

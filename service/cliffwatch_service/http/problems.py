@@ -84,7 +84,9 @@ def install(app: FastAPI, answer: Answering) -> None:
 
 def invalid(errors: Any) -> Refusal:
     """Of pydantic's errors: the first ones, each with its path; what was sent is not sent back."""
-    faults = [(".".join(map(str, each["loc"]))[:200], message_in_words(str(each["msg"]))[:300]) for each in errors]
+    faults = [
+        (".".join(map(str, each["loc"]))[:200], message_in_words(str(each["msg"]))[:300]) for each in errors
+    ]
     where, message = faults[0]
     detail = f"{where}: {message}" + (f" (and {len(faults) - 1} more)" if len(faults) > 1 else "")
     return Refusal(422, "invalid request", detail, errors=faults[:20])
@@ -102,7 +104,9 @@ def _unstorable(_: Request, error: Exception) -> Refusal:
 
 def _database_away(_: Request, error: Exception) -> Refusal:
     _log.error("database away", reason=str(error)[:500])
-    return Refusal(503, "database away", "the database is not reachable; nothing was stored: send it again later")
+    return Refusal(
+        503, "database away", "the database is not reachable; nothing was stored: send it again later"
+    )
 
 
 def _of_tasks(request: Request, error: Exception) -> Refusal:
@@ -122,4 +126,6 @@ def _too_long(_: Request, error: Exception) -> Refusal:
 
 def _unforeseen(request: Request, error: Exception) -> Refusal:
     _log.exception("unforeseen", path=request.url.path, exc_info=error)
-    return Refusal(500, "unforeseen", "the service failed; its log has the reason under the id of this request")
+    return Refusal(
+        500, "unforeseen", "the service failed; its log has the reason under the id of this request"
+    )

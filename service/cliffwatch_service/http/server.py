@@ -15,7 +15,9 @@ _KEEP_ALIVE_SECONDS = 15
 def server_config(app: Any, settings: Settings, **more: Any) -> uvicorn.Config:
     """Uvicorn within our limits. What X-Forwarded-For and -Proto say is taken from the proxies of the settings alone."""
     proxies = settings.trusted_proxies
-    guard = Connections(whole=settings.http_connections, each=settings.http_connections_per_address, proxies=proxies)
+    guard = Connections(
+        whole=settings.http_connections, each=settings.http_connections_per_address, proxies=proxies
+    )
     return uvicorn.Config(
         app,
         http=guarded(guard),

@@ -39,7 +39,9 @@ async def event_stream(request: Request, service: Service, job: UUID, last: str 
             row = queue.job_row(connection, job)
             if row is None:
                 raise not_found("job", str(job))
-            return list(map(shown_event, queue.events_after(connection, job, after, 1000))), row.state in ENDED
+            return list(
+                map(shown_event, queue.events_after(connection, job, after, 1000))
+            ), row.state in ENDED
 
     after = identity(last) if last is not None and last.isdecimal() and len(last) < 19 else 0
     first = await run_in_threadpool(look, after)
@@ -65,7 +67,10 @@ async def event_stream(request: Request, service: Service, job: UUID, last: str 
     service.streams.take(who, 1)
     headers = {"Cache-Control": "no-cache"}
     return EndingStream(
-        stream(), media_type="text/event-stream", headers=headers, ended=lambda: service.streams.give_back(who, 1)
+        stream(),
+        media_type="text/event-stream",
+        headers=headers,
+        ended=lambda: service.streams.give_back(who, 1),
     )
 
 

@@ -39,7 +39,9 @@ def _zstd(packed: IO[bytes]) -> Iterator[bytes]:
     decompressor = zstandard.ZstdDecompressor(max_window_size=_WINDOW)
     try:
         # One frame only.
-        with decompressor.stream_reader(packed, read_size=_PIECE, read_across_frames=False, closefd=False) as reader:
+        with decompressor.stream_reader(
+            packed, read_size=_PIECE, read_across_frames=False, closefd=False
+        ) as reader:
             while piece := reader.read(_PIECE):
                 yield piece
     except zstandard.ZstdError as error:

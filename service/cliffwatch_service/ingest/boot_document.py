@@ -158,7 +158,9 @@ def boots_of(arm: Sequence[tuple[bytes, Columns, Sequence[float]]]) -> Sequence[
     columns = arm[0][1]
     measured = _measured(stored, columns, np.array([values for _, _, values in arm], dtype=float))
     good = tuple(columns.measured.values())
-    outcomes = [tuple(_outcomes(each.outcomes, columns.measured)) if each.outcomes else good for each in stored]
+    outcomes = [
+        tuple(_outcomes(each.outcomes, columns.measured)) if each.outcomes else good for each in stored
+    ]
     return BootsOfColumns(measured, np.repeat(np.arange(len(columns.keys)), len(arm)), outcomes)
 
 

@@ -72,7 +72,9 @@ def columns_for(
     Boots run their cases in an order of their own, so samples are put into one order first; as a rule the run's last boot
     had the same columns.
     """
-    keys = [(each.suite, each.benchmark, tuple(each.params.items()), each.metric, each.unit) for each in samples]
+    keys = [
+        (each.suite, each.benchmark, tuple(each.params.items()), each.metric, each.unit) for each in samples
+    ]
     last = known.columns(run.digest)
     if last is not None and len(last[1]) == len(keys):
         positions = [last[1].get(key, -1) for key in keys]

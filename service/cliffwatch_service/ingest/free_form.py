@@ -49,7 +49,9 @@ def _walk(document: Any, where: str) -> Iterator[tuple[str, Any, int]]:
         if isinstance(value, dict):
             left += [(f"{path}.{name}"[:300].lstrip("."), each, depth + 1) for name, each in value.items()]
         elif isinstance(value, list) and not _plain_numbers(value):
-            left += [(f"{path}.{index}"[:300].lstrip("."), each, depth + 1) for index, each in enumerate(value)]
+            left += [
+                (f"{path}.{index}"[:300].lstrip("."), each, depth + 1) for index, each in enumerate(value)
+            ]
 
 
 def _plain_numbers(values: list[Any]) -> bool:
@@ -57,7 +59,11 @@ def _plain_numbers(values: list[Any]) -> bool:
     if not values or not set(map(type, values)) <= {int, float}:
         return False
     try:
-        return all(map(math.isfinite, values)) and min(values) >= -LARGEST_NUMBER and max(values) <= LARGEST_NUMBER
+        return (
+            all(map(math.isfinite, values))
+            and min(values) >= -LARGEST_NUMBER
+            and max(values) <= LARGEST_NUMBER
+        )
     except OverflowError:
         return False
 
@@ -67,7 +73,11 @@ def _wrong(value: Any, depth: int) -> str | None:
     if isinstance(value, str):
         return _wrong_text(value, LONGEST_TEXT)
     if isinstance(value, int):
-        return None if abs(value) <= LARGEST_NUMBER else "a whole number has at most 63 bits: send a larger one as text"
+        return (
+            None
+            if abs(value) <= LARGEST_NUMBER
+            else "a whole number has at most 63 bits: send a larger one as text"
+        )
     if isinstance(value, float):
         return None if math.isfinite(value) else "no finite number: send null where there is none"
     if isinstance(value, dict):

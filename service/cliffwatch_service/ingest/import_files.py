@@ -76,13 +76,21 @@ class ImportResult:
 
 
 def import_file(
-    connection: Connection[Any], known: ColumnsKnown, text: str, about: ImportedAs, *, by: Caller, now: datetime
+    connection: Connection[Any],
+    known: ColumnsKnown,
+    text: str,
+    about: ImportedAs,
+    *,
+    by: Caller,
+    now: datetime,
 ) -> ImportResult:
     """Raises Refusal where nothing in it can be read."""
     imported = read_imported(text, about.name)
     if isinstance(imported, Failure):
         problems = _problems(parse_any(text).problems)
-        raise Refusal(422, "nothing to import", f"no result can be read: {imported.message}", problems=problems[:20])
+        raise Refusal(
+            422, "nothing to import", f"no result can be read: {imported.message}", problems=problems[:20]
+        )
     problems, arms = _problems(imported.problems), imported.arms
     if len(arms) > 1:
         raise Refusal(
@@ -97,7 +105,9 @@ def import_file(
     host = hosts.keep_host(connection, host_name, about.platform, {}, now)
     stored = runs.run_of_identity(connection, identity, host.id)
     if stored is not None:
-        return ImportResult(run=stored.digest, boots=len(arm.boots), samples=samples, problems=problems, fresh=False)
+        return ImportResult(
+            run=stored.digest, boots=len(arm.boots), samples=samples, problems=problems, fresh=False
+        )
     record = _record(arm, about, identity, now)
     digest = run_digest(record.identity, record.created, host_name)
     raw_record = as_json(record)
@@ -111,7 +121,9 @@ def import_file(
 
 
 def _problems(problems: Sequence[Problem]) -> tuple[ImportProblem, ...]:
-    return tuple(ImportProblem(line=each.line, text=each.text[:400], reason=each.reason) for each in problems[:200])
+    return tuple(
+        ImportProblem(line=each.line, text=each.text[:400], reason=each.reason) for each in problems[:200]
+    )
 
 
 def _taken(take: Callable[[FreeJson], T], raw: FreeJson, text: str) -> T:
@@ -149,7 +161,9 @@ def _line_with(text: str, content: object) -> int | None:
 def _declared(arm: Arm) -> tuple[DeclaredMetricRecord, ...]:
     """What suites of the user's own say of the metrics that the file has."""
     units = {
-        (each.case.suite, each.case.benchmark, each.metric): each.unit for boot in arm.boots for each in boot.samples
+        (each.case.suite, each.case.benchmark, each.metric): each.unit
+        for boot in arm.boots
+        for each in boot.samples
     }
     return tuple(
         DeclaredMetricRecord(
@@ -188,11 +202,14 @@ def _record(arm: Arm, about: ImportedAs, identity: str, now: datetime) -> RunRec
         plan=PlanRecord(
             seed=0,
             cases=tuple(
-                PlannedCaseRecord(suite=case.suite, benchmark=case.benchmark, params=dict(case.params), argv=())
+                PlannedCaseRecord(
+                    suite=case.suite, benchmark=case.benchmark, params=dict(case.params), argv=()
+                )
                 for case in cases
             ),
             boots=tuple(
-                PlannedBootRecord(index=boot.index, block=boot.block, arm=ARM, stage=boot.stage) for boot in arm.boots
+                PlannedBootRecord(index=boot.index, block=boot.block, arm=ARM, stage=boot.stage)
+                for boot in arm.boots
             ),
         ),
         declared=_declared(arm),
@@ -212,5 +229,7 @@ def _boot(boot: Boot, now: datetime) -> BootUpload:
         status="complete",
     )
     return BootUpload(
-        boot=about, samples=tuple(map(sample_record, boot.samples)), outcomes=tuple(map(outcome_record, boot.outcomes))
+        boot=about,
+        samples=tuple(map(sample_record, boot.samples)),
+        outcomes=tuple(map(outcome_record, boot.outcomes)),
     )

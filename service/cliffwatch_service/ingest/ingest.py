@@ -238,7 +238,10 @@ def put_boot(
     arm = next((arm for arm in run_arms.arms_of(connection, run.id) if arm.name == about.arm), None)
     if arm is None:
         raise Refusal(
-            422, "no such arm", f"run {digest} has no arm {about.arm!r}", errors=[("boot.arm", "not in the run")]
+            422,
+            "no such arm",
+            f"run {digest} has no arm {about.arm!r}",
+            errors=[("boot.arm", "not in the run")],
         )
     if not any_unit:
         refuse_unknown_units(upload.samples, lambda: _with_programs(stored_record(run)))

@@ -89,7 +89,9 @@ def _digests(connection: Connection[Any], arm: int, case: CaseKey) -> tuple[Code
     """What the run of an arm says of a case, and the arm's name there."""
     stored = run_code.code_of_arm(connection, arm)
     record = None if stored is None else _read(stored.content)
-    found = None if record is None else next((each for each in record.cases if each.key == case.planned), None)
+    found = (
+        None if record is None else next((each for each in record.cases if each.key == case.planned), None)
+    )
     return None if found is None else found.code, "" if stored is None else stored.name
 
 

@@ -15,7 +15,9 @@ def plan_of(known: ColumnsKnown, run: RunRow) -> PlanIndex:
     if plan is None:
         content = stored_record(run).plan
         plan = PlanIndex(
-            cases=frozenset((case.suite, case.benchmark, tuple(case.params.items())) for case in content.cases),
+            cases=frozenset(
+                (case.suite, case.benchmark, tuple(case.params.items())) for case in content.cases
+            ),
             boots={boot.index: (boot.arm, boot.block, boot.stage) for boot in content.boots},
         )
         known.keep_plan(run.record_digest, plan)

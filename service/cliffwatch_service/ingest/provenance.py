@@ -81,7 +81,9 @@ def _refuse_other_work(upload: RunUpload, job: JobRow) -> None:
         "mode": (record.mode, job.mode),
         "seed of the plan": (record.plan.seed, job.seed),
     }
-    other = [f"{what} is {measured}, not {asked}" for what, (measured, asked) in pairs.items() if measured != asked]
+    other = [
+        f"{what} is {measured}, not {asked}" for what, (measured, asked) in pairs.items() if measured != asked
+    ]
     if other:
         raise Refusal(
             409,
@@ -95,7 +97,10 @@ def _arms(record: RunRecord, job: JobRow) -> dict[str, tuple[str | None, str | N
     commits = {arm.name: arm.facts.commit for arm in record.arms}
     setup = None if job.setup is None else convert(job.setup, Setup)
     if setup is None or not setup.arms:
-        return {"base": (commits.get("base"), job.base_commit), "head": (commits.get("head"), job.head_commit)}
+        return {
+            "base": (commits.get("base"), job.base_commit),
+            "head": (commits.get("head"), job.head_commit),
+        }
     plain = {arm.name: arm.rev for arm in setup.arms if not arm.patch and arm.series is None}
     names, asked = sorted({*commits} - {CONTROL}), sorted(arm.name for arm in setup.arms)
     if ANCHOR not in commits and compared_arms(asked) == names:  # the tree did not have it any more

@@ -14,7 +14,9 @@ def refuse_another_record(digest: str, before: RunRecord, after: RunRecord) -> N
     """Raises Refusal where a record is no later state of the one that is stored. A plan may grow by boots that confirm."""
     changed = [name for name in _SAME if getattr(before, name) != getattr(after, name)]
     changed += [f"arms.{name}" for name in _changed_arms(before, after)]
-    changed += [f"plan.{name}" for name in _SAME_OF_PLAN if getattr(before.plan, name) != getattr(after.plan, name)]
+    changed += [
+        f"plan.{name}" for name in _SAME_OF_PLAN if getattr(before.plan, name) != getattr(after.plan, name)
+    ]
     if not _continues(before.plan, after.plan):
         changed.append("plan.boots")
     if changed:
@@ -45,4 +47,6 @@ def _continues(before: PlanRecord, after: PlanRecord) -> bool:
 
 def _confirm(planned: Sequence[PlannedBootRecord], more: Sequence[PlannedBootRecord]) -> bool:
     last = max((boot.index for boot in planned), default=0)
-    return all(boot.stage == "confirm" and boot.index == last + offset for offset, boot in enumerate(more, start=1))
+    return all(
+        boot.stage == "confirm" and boot.index == last + offset for offset, boot in enumerate(more, start=1)
+    )

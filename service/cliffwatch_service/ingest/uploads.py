@@ -18,7 +18,9 @@ from cliffwatch_service.refusal import Refusal
 
 R = TypeVar("R", bound=OfCase)
 
-UNITS = frozenset((INSTRUCTIONS, DROPS, *(shape.unit for shapes in KIND_METRICS.values() for shape in shapes.values())))
+UNITS = frozenset(
+    (INSTRUCTIONS, DROPS, *(shape.unit for shapes in KIND_METRICS.values() for shape in shapes.values()))
+)
 
 
 def run_upload(raw: FreeJson) -> RunUpload:

@@ -37,11 +37,15 @@ def alarms(
             silent.add((each.platform, each.mode))
             sentences.append(f"{name}: nothing was measured for {counted((now - newest).days, 'day')}")
     known = {(each.platform, each.mode) for each in targets if each.newest_of_history or each.waiting}
-    sentences += [f"{platform} ({mode}): followed, and never measured" for platform, mode in sorted(followed - known)]
+    sentences += [
+        f"{platform} ({mode}): followed, and never measured" for platform, mode in sorted(followed - known)
+    ]
     sentences += [each.sentence(now) for each in stale if (each.platform, each.mode) not in silent]
     return sentences
 
 
 def offline_hosts(hosts: Sequence[HostAtWorkRow], now: datetime) -> list[HostAtWorkRow]:
     """Hosts that offered to work once, hold no job and were not seen lately; who only uploads is not expected to be."""
-    return [host for host in hosts if host.about.get("modes") and not host.job and now - host.last_seen > AT_WORK]
+    return [
+        host for host in hosts if host.about.get("modes") and not host.job and now - host.last_seen > AT_WORK
+    ]

@@ -22,7 +22,9 @@ def cancel(connection: Connection[Any], identity: UUID, *, by: Caller, now: date
     if job is None:
         raise not_found("job", str(identity))
     refuse_foreign_request(by, job_of(connection, identity).asked_by)
-    tokens.write_audit(connection, who=who, action="cancel", what=str(identity), detail={"state": job.state}, now=now)
+    tokens.write_audit(
+        connection, who=who, action="cancel", what=str(identity), detail={"state": job.state}, now=now
+    )
     if job.state in ("queued", "parked"):
         queue.set_job(
             connection,
@@ -49,9 +51,13 @@ def retry(connection: Connection[Any], identity: UUID, *, who: str, now: datetim
         raise not_found("job", str(identity))
     if job.state not in ("parked", "failed", "cancelled"):
         raise Refusal(
-            409, "nothing to retry", f"the job is {job.state}: only parked, failed and cancelled ones are put back"
+            409,
+            "nothing to retry",
+            f"the job is {job.state}: only parked, failed and cancelled ones are put back",
         )
     queue.reopen_job(connection, identity)
     queue.write_own_event(connection, identity, "queued", {"by": who}, now)
-    tokens.write_audit(connection, who=who, action="retry", what=str(identity), detail={"state": job.state}, now=now)
+    tokens.write_audit(
+        connection, who=who, action="retry", what=str(identity), detail={"state": job.state}, now=now
+    )
     return "queued"

@@ -52,10 +52,14 @@ def waits_of(
     for platform, mode in targets:
         own = [expected[job.id] for job in jobs if job.platform == platform]
         lengths = queue.durations(connection, platform, mode)
-        working = max([hosts.hosts_at_work(connection, platform, now - AT_WORK), *(each.hosts for each in own)])
+        working = max(
+            [hosts.hosts_at_work(connection, platform, now - AT_WORK), *(each.hosts for each in own)]
+        )
         before = [each.seconds for each in own]
         known = len(lengths) >= LEAST and None not in before and working > 0
-        last = max((each for each in before if each is not None), default=0.0) if len(before) >= working else 0.0
+        last = (
+            max((each for each in before if each is not None), default=0.0) if len(before) >= working else 0.0
+        )
         waits[platform, mode] = Wait(
             ahead=sum(each.position > 0 for each in own),
             hosts=working,
@@ -104,7 +108,9 @@ def _expected(
     middle = statistics.median(lengths)
     wait = sum(each for each in ahead if each is not None) / hosts if position else 0.0
     total = wait + own
-    return Estimate(position=position, hosts=hosts, seconds=total, low=total * low / middle, high=total * high / middle)
+    return Estimate(
+        position=position, hosts=hosts, seconds=total, low=total * low / middle, high=total * high / middle
+    )
 
 
 def _left(lengths: Sequence[float], done: float) -> float | None:

@@ -69,7 +69,9 @@ def offer(
     refuse_host_name(connection, by, offered.host, now)
     if offered.isolation == "none":
         raise Refusal(
-            403, "no isolation", "this host cannot isolate builds: install bubblewrap (`cliffwatch doctor` says how)"
+            403,
+            "no isolation",
+            "this host cannot isolate builds: install bubblewrap (`cliffwatch doctor` says how)",
         )
     about = {**offered.about, "modes": list(offered.modes), **asdict(offered.abilities)}
     host = hosts.keep_host(connection, offered.host, offered.platform, about, now)
@@ -80,7 +82,9 @@ def offer(
         leases.extend_lease(connection, open_lease.id, now + lease_for)
         return Granted(open_lease.id, job_of(connection, open_lease.job_id), open_lease.trust)
     if open_lease is not None:
-        _end(connection, open_lease, "expired", f"host {offered.host} has a token of its own since", None, now)
+        _end(
+            connection, open_lease, "expired", f"host {offered.host} has a token of its own since", None, now
+        )
     identity = queue.take_next(connection, offered.platform, offered.modes, host.id, offered.abilities)
     if identity is None:
         return None
@@ -98,7 +102,9 @@ def offer(
     return Granted(lease.id, job_of(connection, identity), lease.trust)
 
 
-def _keep_holder(connection: Connection[Any], host: HostRow, offered: Offer, by: Caller, now: datetime) -> None:
+def _keep_holder(
+    connection: Connection[Any], host: HostRow, offered: Offer, by: Caller, now: datetime
+) -> None:
     """A name is its first worker's until an administrator makes a token for it, who then says what platform it is of.
 
     Raises Refusal for another worker of that name, and for another platform than its own before.
@@ -128,7 +134,9 @@ def job_of(connection: Connection[Any], identity: UUID) -> JobRow:
     return row
 
 
-def heartbeat(connection: Connection[Any], lease: UUID, *, by: Caller, lease_for: timedelta, now: datetime) -> bool:
+def heartbeat(
+    connection: Connection[Any], lease: UUID, *, by: Caller, lease_for: timedelta, now: datetime
+) -> bool:
     """Keeps a lease; whether its job is to be cancelled. Raises Refusal for a lease that has ended: its job is another's."""
     lease_row = _open(connection, lease, by)
     leases.extend_lease(connection, lease, now + lease_for)

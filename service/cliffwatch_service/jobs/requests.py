@@ -58,7 +58,9 @@ class Asked:
 
     @property
     def needs(self) -> Needs:
-        return Needs(setup=self.setup, cpus=max(self.setup.most_cpus, _cpus_of_suites(self.suites, self.profile)))
+        return Needs(
+            setup=self.setup, cpus=max(self.setup.most_cpus, _cpus_of_suites(self.suites, self.profile))
+        )
 
 
 def asked_of(work: AskedWork) -> Asked:
@@ -72,7 +74,9 @@ def asked_of(work: AskedWork) -> Asked:
     contents = {each.name: each.content for each in work.contents}
     odd = _odd_file(work, contents)
     if odd is not None:
-        raise _odd("contents", f"{odd} is not as the setup lists it: send each file once, with its size and SHA-256")
+        raise _odd(
+            "contents", f"{odd} is not as the setup lists it: send each file once, with its size and SHA-256"
+        )
     base, head = (arms[0].rev, arms[-1].rev) if arms else (work.base, work.head)
     assert base is not None
     assert head is not None
@@ -97,7 +101,8 @@ def _odd_file(work: AskedWork, contents: Mapping[str, bytes]) -> str | None:
     came = {name: (len(content), hashlib.sha256(content).hexdigest()) for name, content in contents.items()}
     names = [each.name for each in work.contents]
     return next(
-        (name for name in [*names, *listed] if came.get(name) != listed.get(name) or names.count(name) > 1), None
+        (name for name in [*names, *listed] if came.get(name) != listed.get(name) or names.count(name) > 1),
+        None,
     )
 
 
@@ -109,7 +114,10 @@ def _cpus_of_suites(names: Sequence[str], profile: str) -> int:
     """CPUs of the largest guest that these suites' cases ask for; 0 where none asks."""
     chosen = [suite for suite in load_catalogue().suites if suite.name in names or ALL in names]
     lengths = [each for each in PROFILES if each == profile]
-    return max((case.guest.cpus or 0 for suite in chosen for each in lengths for case in suite.cases(each)), default=0)
+    return max(
+        (case.guest.cpus or 0 for suite in chosen for each in lengths for case in suite.cases(each)),
+        default=0,
+    )
 
 
 class AskedRequest(NamedTuple):
@@ -119,7 +127,9 @@ class AskedRequest(NamedTuple):
     fresh: bool
 
 
-def ask(connection: Connection[Any], asked: Asked, *, key: str, token_id: int, who: str, now: datetime) -> AskedRequest:
+def ask(
+    connection: Connection[Any], asked: Asked, *, key: str, token_id: int, who: str, now: datetime
+) -> AskedRequest:
     """The request's row, and whether it is new: the same key asks once. Each target becomes a job, whose run measures base and
     head together, so that the base's missing results ride along. Raises Refusal.
     """
@@ -127,7 +137,16 @@ def ask(connection: Connection[Any], asked: Asked, *, key: str, token_id: int, w
     targets = sorted(set(asked.targets))
     setup = as_json(asked.setup) or None
     digest = digest_of(
-        ["request", asked.tree, asked.base, asked.head, targets, sorted(asked.suites), asked.profile, asked.boots]
+        [
+            "request",
+            asked.tree,
+            asked.base,
+            asked.head,
+            targets,
+            sorted(asked.suites),
+            asked.profile,
+            asked.boots,
+        ]
         + ([setup] if setup else [])
     )
     identity = uuid5(_NAMESPACE, f"{token_id} {key}")
@@ -161,7 +180,9 @@ def ask(connection: Connection[Any], asked: Asked, *, key: str, token_id: int, w
     assert stored is not None
     if stored.body_digest != digest:
         raise Refusal(
-            409, "key used", f"the key {key!r} asked for something else before: choose another Idempotency-Key"
+            409,
+            "key used",
+            f"the key {key!r} asked for something else before: choose another Idempotency-Key",
         )
     return AskedRequest(stored, fresh)
 
@@ -177,7 +198,9 @@ def _refuse_unknown(asked: Asked) -> None:
         )
 
 
-def _add_job(connection: Connection[Any], request: UUID, platform: str, mode: str, asked: Asked, now: datetime) -> None:
+def _add_job(
+    connection: Connection[Any], request: UUID, platform: str, mode: str, asked: Asked, now: datetime
+) -> None:
     seed = int.from_bytes(hashlib.sha256(f"{request} {platform} {mode}".encode()).digest()[:4], "big") >> 1
     job = uuid5(request, f"{platform} {mode}")
     row = NewJob(

@@ -41,7 +41,9 @@ class StaleTarget:
 
     def sentence(self, now: datetime) -> str:
         named = ", ".join(self.cases[:_MOST_NAMED])
-        more = f" and {counted(len(self.cases) - _MOST_NAMED, 'other')}" if len(self.cases) > _MOST_NAMED else ""
+        more = (
+            f" and {counted(len(self.cases) - _MOST_NAMED, 'other')}" if len(self.cases) > _MOST_NAMED else ""
+        )
         return (
             f"{self.branch} on {self.platform} ({self.mode}): no fresh point for {counted((now - self.since).days, 'day')} of"
             f" {counted(len(self.cases), 'case')}: {named}{more}"
@@ -67,7 +69,9 @@ def stale_of(rows: Sequence[LastMeasuredRow], now: datetime) -> list[StaleTarget
     """Of rows that are ordered by branch, platform and mode. A branch that has not gone on since owes no point. Pure."""
     found = []
     for (_, platform, mode), group in groupby(rows, key=lambda row: (row.follow_id, row.platform, row.mode)):
-        stale = [row for row in group if row.moved and now - row.at > max(TIMES * (row.gap or _UNKNOWN), SOONEST)]
+        stale = [
+            row for row in group if row.moved and now - row.at > max(TIMES * (row.gap or _UNKNOWN), SOONEST)
+        ]
         if stale:
             target = StaleTarget(
                 branch=stale[0].branch,

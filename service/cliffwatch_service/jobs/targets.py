@@ -61,12 +61,16 @@ def platforms_seen(connection: Connection[Any], mode: str, needs: Needs, since: 
 def refuse_unoffered(connection: Connection[Any], targets: Targets, needs: Needs = NO_NEEDS) -> None:
     """Raises Refusal where no host has ever offered to do one of these; one that is quiet at present may come back."""
     rows = hosts.offered_targets(connection)
-    problems = {index: problem for index, target in enumerate(targets) if (problem := _problem(rows, target, needs))}
+    problems = {
+        index: problem for index, target in enumerate(targets) if (problem := _problem(rows, target, needs))
+    }
     if not problems:
         return
     there = sorted({(row.platform, row.mode) for row in rows})
     unoffered = [_named(targets[index]) for index, problem in problems.items() if problem == _NOBODY]
-    sentences = [f"no host of {_named(targets[index])} {each}" for index, each in problems.items() if each != _NOBODY]
+    sentences = [
+        f"no host of {_named(targets[index])} {each}" for index, each in problems.items() if each != _NOBODY
+    ]
     if unoffered:
         known = f"there are {', '.join(map(_named, there))}" if there else _NO_HOST
         sentences.insert(0, f"no enrolled host offers {', '.join(unoffered)}; {known}")
@@ -74,7 +78,9 @@ def refuse_unoffered(connection: Connection[Any], targets: Targets, needs: Needs
         422,
         "no host for it",
         "; ".join(sentences),
-        errors=[(f"body.targets.{index}", _error(targets[index], problem)) for index, problem in problems.items()],
+        errors=[
+            (f"body.targets.{index}", _error(targets[index], problem)) for index, problem in problems.items()
+        ],
         offered=[{"platform": platform, "mode": mode} for platform, mode in there],
     )
 

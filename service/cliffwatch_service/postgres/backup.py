@@ -48,7 +48,9 @@ def verify(programs: Path | None, file: Path) -> str:
     try:
         run_program(programs, "pg_restore", "--file=/dev/null", str(file))
     except Refusal as refusal:
-        raise no_backup(f"{file} cannot be read whole, use another copy or backup: {refusal.detail}") from None
+        raise no_backup(
+            f"{file} cannot be read whole, use another copy or backup: {refusal.detail}"
+        ) from None
     table = ("--data-only", "--schema=public", "--table=alembic_version", "--file=-")
     lines = run_program(programs, "pg_restore", *table, str(file)).splitlines()
     rows = [after for line, after in pairwise(lines) if line.startswith("COPY ")]

@@ -41,7 +41,9 @@ def open_folder(data_dir: Path) -> Path:
     except OSError as error:
         raise _unusable(f"{data_dir} cannot be made ({error.strerror}); {_NEXT_STEP}") from None
     if not os.access(data_dir, os.W_OK | os.X_OK):
-        raise _unusable(f"{data_dir} cannot be written, it belongs to {_name(data_dir.stat().st_uid)}; {_NEXT_STEP}")
+        raise _unusable(
+            f"{data_dir} cannot be written, it belongs to {_name(data_dir.stat().st_uid)}; {_NEXT_STEP}"
+        )
     folder = data_dir / "postgresql"
     uid = os.geteuid()
     if folder.exists() and folder.stat().st_uid not in {uid, _server_uid(uid)}:

@@ -64,7 +64,11 @@ def _migrated(connection: psycopg.Connection, to: str) -> str:
 def _version(connection: psycopg.Connection) -> str | None:
     """The migration that the database has had last; None where it has had none."""
     there = connection.execute("SELECT to_regclass('alembic_version') IS NOT NULL").fetchone()
-    row = connection.execute("SELECT version_num FROM alembic_version").fetchone() if there and there[0] else None
+    row = (
+        connection.execute("SELECT version_num FROM alembic_version").fetchone()
+        if there and there[0]
+        else None
+    )
     return None if row is None else str(row[0])
 
 
@@ -92,7 +96,9 @@ def _refuse_unusable(connection: psycopg.Connection) -> None:
 
 def _known() -> list[str]:
     """Versions of the schema, the oldest first."""
-    return sorted(path.name.partition("_")[0] for path in (migrations_folder() / "versions").glob("[0-9]*.py"))
+    return sorted(
+        path.name.partition("_")[0] for path in (migrations_folder() / "versions").glob("[0-9]*.py")
+    )
 
 
 def refuse_newer(version: str | None) -> None:

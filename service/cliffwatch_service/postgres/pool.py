@@ -13,7 +13,8 @@ def configured(statement_seconds: float) -> Callable[[psycopg.Connection], None]
 
     def configure(connection: psycopg.Connection) -> None:
         member = connection.execute(
-            "SELECT 1 FROM pg_roles WHERE rolname = %s AND pg_has_role(current_user, oid, 'MEMBER')", [APPLICATION]
+            "SELECT 1 FROM pg_roles WHERE rolname = %s AND pg_has_role(current_user, oid, 'MEMBER')",
+            [APPLICATION],
         ).fetchone()
         if member is not None:
             connection.execute(f"SET ROLE {APPLICATION}")

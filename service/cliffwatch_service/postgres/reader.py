@@ -27,9 +27,7 @@ def allow_reader(url: str, name: str, password: str) -> None:
             connection.execute(sql.SQL("ALTER ROLE {} SET statement_timeout = '30s'").format(role))
             connection.execute(sql.SQL("ALTER ROLE {} SET jit = off").format(role))
         except psycopg.errors.InsufficientPrivilege as error:
-            detail = (
-                f"this user of the database makes no others: have its administrator make {name} and GRANT {DASHBOARDS}"
-            )
+            detail = f"this user of the database makes no others: have its administrator make {name} and GRANT {DASHBOARDS}"
             raise Refusal(503, "no reader", detail) from error
 
 
@@ -37,5 +35,6 @@ def keep_pages_url(url: str, pages: str) -> None:
     """Writes down where people find the pages: links of dashboards lead there."""
     with psycopg.connect(url) as connection:
         connection.execute(
-            "INSERT INTO dashboard.pages (url) VALUES (%s) ON CONFLICT (one) DO UPDATE SET url = excluded.url", [pages]
+            "INSERT INTO dashboard.pages (url) VALUES (%s) ON CONFLICT (one) DO UPDATE SET url = excluded.url",
+            [pages],
         )

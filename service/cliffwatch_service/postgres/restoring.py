@@ -54,7 +54,9 @@ def _set_aside(connection: psycopg.Connection) -> Iterator[bool]:
         owned = may_act_as_owner(connection)
         # A backup of a database that was itself restored may say something of the schema, which only its owner can.
         connection.execute("CREATE SCHEMA public" + (f" AUTHORIZATION {OWNER}" if owned else ""))
-        connection.execute("COMMENT ON SCHEMA public IS 'standard public schema'")  # as pg_dump takes for granted
+        connection.execute(
+            "COMMENT ON SCHEMA public IS 'standard public schema'"
+        )  # as pg_dump takes for granted
         if owned:
             let_owner_create(connection)
     try:
@@ -75,7 +77,9 @@ def _put_back(connection: psycopg.Connection) -> None:
 
 
 def _exists(connection: psycopg.Connection, schema: str) -> bool:
-    return connection.execute("SELECT 1 FROM pg_namespace WHERE nspname = %s", [schema]).fetchone() is not None
+    return (
+        connection.execute("SELECT 1 FROM pg_namespace WHERE nspname = %s", [schema]).fetchone() is not None
+    )
 
 
 def _rename(connection: psycopg.Connection, schema: str, name: str) -> None:
@@ -89,7 +93,9 @@ def _drop(connection: psycopg.Connection, schema: str) -> None:
 
 
 def _refuse_used(connection: psycopg.Connection) -> None:
-    rows = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public' ORDER BY 1").fetchall()
+    rows = connection.execute(
+        "SELECT tablename FROM pg_tables WHERE schemaname = 'public' ORDER BY 1"
+    ).fetchall()
     for (table,) in rows:
         if table in _FILLED_BY_MIGRATIONS or table.startswith("procrastinate_"):
             continue

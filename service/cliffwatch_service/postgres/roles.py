@@ -110,7 +110,9 @@ def grant(connection: psycopg.Connection, version: str) -> None:
         ):
             for table in sorted(there & set(tables)):
                 connection.execute(
-                    sql.SQL("REVOKE {} ON {} FROM {}").format(sql.SQL(act), sql.Identifier(table), sql.Identifier(role))
+                    sql.SQL("REVOKE {} ON {} FROM {}").format(
+                        sql.SQL(act), sql.Identifier(table), sql.Identifier(role)
+                    )
                 )
 
 
@@ -128,7 +130,9 @@ def grant_dashboards(connection: psycopg.Connection, version: str) -> None:
         except psycopg.errors.InsufficientPrivilege:
             return
     connection.execute(sql.SQL("GRANT USAGE ON SCHEMA {} TO {}").format(schema, role))
-    views = connection.execute("SELECT viewname FROM pg_views WHERE schemaname = %s", [DASHBOARD_SCHEMA]).fetchall()
+    views = connection.execute(
+        "SELECT viewname FROM pg_views WHERE schemaname = %s", [DASHBOARD_SCHEMA]
+    ).fetchall()
     for (view,) in views:
         name = sql.Identifier(DASHBOARD_SCHEMA, view)
         connection.execute(sql.SQL("GRANT SELECT ON {} TO {}").format(name, role))

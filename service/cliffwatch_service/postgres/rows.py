@@ -22,7 +22,9 @@ def many(connection: Connection[Any], make: Callable[[Iterable[Any]], Row]) -> C
     return connection.cursor(row_factory=tuple_row(make))
 
 
-def tuple_row(make: Callable[[Iterable[Any]], Row]) -> Callable[[Cursor[Any]], Callable[[Iterable[Any]], Row]]:
+def tuple_row(
+    make: Callable[[Iterable[Any]], Row],
+) -> Callable[[Cursor[Any]], Callable[[Iterable[Any]], Row]]:
     return lambda _: make
 
 

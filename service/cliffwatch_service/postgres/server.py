@@ -31,7 +31,9 @@ def postgres(settings: Settings) -> Iterator[Postgres]:
     with alone(settings.data_dir):
         embedded = _migrated(settings.data_dir)
     try:
-        yield Postgres(embedded.url, f"an embedded PostgreSQL in {embedded.folder}", embedded.programs, embedded)
+        yield Postgres(
+            embedded.url, f"an embedded PostgreSQL in {embedded.folder}", embedded.programs, embedded
+        )
     finally:
         with alone(settings.data_dir):
             embedded.stop()

@@ -76,7 +76,8 @@ def wrong_webhook(address: str) -> str | None:
     if parts.hostname is None or "@" in parts.netloc or "%" in parts.netloc or port == 0:
         return "must name a host, without a user"
     if any(
-        unquote(part) in (".", "..") or "/" in unquote(part) or "\\" in unquote(part) for part in parts.path.split("/")
+        unquote(part) in (".", "..") or "/" in unquote(part) or "\\" in unquote(part)
+        for part in parts.path.split("/")
     ):
         return "its path must not lead upwards"
     return None

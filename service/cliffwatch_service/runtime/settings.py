@@ -32,7 +32,9 @@ from cliffwatch_service.runtime.destinations import is_mail, mail_addresses, rep
 FILE_VARIABLE = "CLIFFWATCH_SETTINGS"
 PREFIX = "CLIFFWATCH_"
 
-_WORKFLOW = re.compile(r"[\w.-]+/[\w.-]+/\.github/workflows/[\w.-]+\.ya?ml@(?:refs/[\w./-]+|[0-9a-f]{40})", re.ASCII)
+_WORKFLOW = re.compile(
+    r"[\w.-]+/[\w.-]+/\.github/workflows/[\w.-]+\.ya?ml@(?:refs/[\w./-]+|[0-9a-f]{40})", re.ASCII
+)
 
 OTHER_PARTS = frozenset(
     {FILE_VARIABLE, "CLIFFWATCH_TOKEN", "CLIFFWATCH_TOKEN_FILE", "CLIFFWATCH_URL", "CLIFFWATCH_CACHE"}
@@ -157,11 +159,17 @@ class Settings(BaseSettings):
     mail_user: Annotated[str | None, Field(max_length=200)] = None
     mail_password: SecretStr | None = None
     """With which the service signs in there, where it has to."""
-    news_mail: Annotated[tuple[str, ...], NoDecode, AfterValidator(mail_addresses), BeforeValidator(_words)] = ()
+    news_mail: Annotated[
+        tuple[str, ...], NoDecode, AfterValidator(mail_addresses), BeforeValidator(_words)
+    ] = ()
     """Mail addresses that may get news, @DOMAIN for all of one; none get none."""
-    news_webhooks: Annotated[tuple[str, ...], NoDecode, AfterValidator(webhook_addresses), BeforeValidator(_words)] = ()
+    news_webhooks: Annotated[
+        tuple[str, ...], NoDecode, AfterValidator(webhook_addresses), BeforeValidator(_words)
+    ] = ()
     """Addresses at or below which webhooks may get news."""
-    news_repositories: Annotated[tuple[str, ...], NoDecode, AfterValidator(repositories), BeforeValidator(_words)] = ()
+    news_repositories: Annotated[
+        tuple[str, ...], NoDecode, AfterValidator(repositories), BeforeValidator(_words)
+    ] = ()
     """Repositories, as OWNER/NAME, in which the App may open issues."""
     news_per_day: Annotated[int, Field(ge=1, le=10_000)] = 50
     """For one subscription within 24 hours; what is more waits."""
@@ -172,7 +180,9 @@ class Settings(BaseSettings):
     @classmethod
     def _networks(cls, given: Any) -> Any:
         names = given.split(",") if isinstance(given, str) else given
-        return tuple(str(ipaddress.ip_network(str(name).strip(), strict=False)) for name in names if str(name).strip())
+        return tuple(
+            str(ipaddress.ip_network(str(name).strip(), strict=False)) for name in names if str(name).strip()
+        )
 
     @classmethod
     def settings_customise_sources(

@@ -68,7 +68,9 @@ def ask_analysis(connection: Connection[Any], run: str) -> None:
 def ask_comparison(connection: Connection[Any], base: int, head: int) -> None:
     """Compare two arms that nobody compared before. Raises Refusal where that was tried and given up."""
     if failed_for_good(connection, COMPARE, {"base": base, "head": head}):
-        raise Refusal(503, "not compared", "the comparison failed: the background task has the reason, for an operator")
+        raise Refusal(
+            503, "not compared", "the comparison failed: the background task has the reason, for an operator"
+        )
     _ask(connection, COMPARE, f"{base} {head}", base=base, head=head)
 
 
@@ -100,7 +102,9 @@ def ask_pull_request(connection: Connection[Any], installation: int, repository:
     _ask(connection, LOOK_AT_PULL_REQUEST, what, queue=GITHUB_QUEUE, lock=f"pull request {what}", **about)
 
 
-def ask_command(connection: Connection[Any], installation: int, repository: int, number: int, comment: int) -> None:
+def ask_command(
+    connection: Connection[Any], installation: int, repository: int, number: int, comment: int
+) -> None:
     """Carry out what a comment says."""
     about = {"installation": installation, "repository": repository, "number": number, "comment": comment}
     lock = f"pull request {repository} {number}"
@@ -128,7 +132,9 @@ def _ask(
 ) -> None:
     """One that waits already will see what is stored now, so it is not asked for twice."""
     about = f"{task} {what}"
-    asked = _asking.configure_task(task, queue=queue, queueing_lock=about, lock=lock or about, connection=connection)
+    asked = _asking.configure_task(
+        task, queue=queue, queueing_lock=about, lock=lock or about, connection=connection
+    )
     try:
         with connection.transaction():
             asked.defer(**arguments)
@@ -145,7 +151,9 @@ ORDER BY job.id DESC LIMIT %(limit)s
 """
 
 
-def list_tasks(connection: Connection[Any], *, status: str | None, before: int | None, limit: int) -> list[TaskRow]:
+def list_tasks(
+    connection: Connection[Any], *, status: str | None, before: int | None, limit: int
+) -> list[TaskRow]:
     """Newest first, those before one; None leaves open."""
     wanted = {"status": status, "before": before, "limit": limit}
     return typed(connection, TaskRow).execute(_TASKS, wanted).fetchall()

@@ -142,7 +142,9 @@ def boots_of(connection: Connection[Any], run_id: int) -> list[BootRow]:
 
 
 def boot_numbers(connection: Connection[Any], run_id: int) -> set[int]:
-    return set(values(connection, int).execute("SELECT number FROM boot WHERE run_id = %s", [run_id]).fetchall())
+    return set(
+        values(connection, int).execute("SELECT number FROM boot WHERE run_id = %s", [run_id]).fetchall()
+    )
 
 
 def whole_boot(connection: Connection[Any], run_id: int, number: int) -> WholeBootRow | None:
@@ -195,7 +197,9 @@ def insert_raw(
     return inserted is not None
 
 
-def insert_raw_piece(connection: Connection[Any], run_id: int, number: int, index: int, content: bytes) -> None:
+def insert_raw_piece(
+    connection: Connection[Any], run_id: int, number: int, index: int, content: bytes
+) -> None:
     connection.execute(
         "INSERT INTO raw_piece (run_id, number, place, content) VALUES (%s, %s, %s, %b)",
         [run_id, number, index, content],
@@ -225,7 +229,13 @@ WHERE raw_output.run_id = %(run)s AND raw_output.number = %(number)s
 
 def raw_piece(connection: Connection[Any], run_id: int, number: int, index: int) -> bytes:
     """A piece of a packed archive; empty after the last one. Archives of before migration 0006 lie whole in their row."""
-    wanted = {"run": run_id, "number": number, "place": index, "begin": index * RAW_PIECE + 1, "size": RAW_PIECE}
+    wanted = {
+        "run": run_id,
+        "number": number,
+        "place": index,
+        "begin": index * RAW_PIECE + 1,
+        "size": RAW_PIECE,
+    }
     return values(connection, bytes).execute(_PIECE, wanted, binary=True).fetchone() or b""
 
 

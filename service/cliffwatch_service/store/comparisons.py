@@ -167,7 +167,9 @@ def counts_of_runs(connection: Connection[Any], runs: Sequence[int]) -> dict[int
         " JOIN arm AS head ON head.run_id = base.run_id AND head.name = 'head'"
         " JOIN comparison ON base_arm_id = base.id AND head_arm_id = head.id WHERE base.run_id = ANY(%s) AND base.name = 'base'"
     )
-    return {row.run_id: row for row in typed(connection, RunCountsRow).execute(query, [list(runs)]).fetchall()}
+    return {
+        row.run_id: row for row in typed(connection, RunCountsRow).execute(query, [list(runs)]).fetchall()
+    }
 
 
 def is_of_history(connection: Connection[Any], identity: int) -> bool:

@@ -15,12 +15,16 @@ def mark_demonstration(connection: Connection[Any], now: datetime) -> None:
 
 
 def holds_results(connection: Connection[Any]) -> bool:
-    return connection.execute("SELECT 1 FROM run UNION ALL SELECT 1 FROM request LIMIT 1").fetchone() is not None
+    return (
+        connection.execute("SELECT 1 FROM run UNION ALL SELECT 1 FROM request LIMIT 1").fetchone() is not None
+    )
 
 
 def allow_long_work(connection: Connection[Any]) -> None:
     """For a transaction whose work takes longer than a request may."""
-    connection.execute("SET LOCAL statement_timeout = '2min'; SET LOCAL idle_in_transaction_session_timeout = '15min'")
+    connection.execute(
+        "SET LOCAL statement_timeout = '2min'; SET LOCAL idle_in_transaction_session_timeout = '15min'"
+    )
 
 
 def answers(connection: Connection[Any]) -> None:

@@ -121,7 +121,9 @@ def due_follows(connection: Connection[Any], before: datetime) -> list[int]:
 
 
 def remove_follow(connection: Connection[Any], number: int) -> bool:
-    return connection.execute("DELETE FROM follow WHERE id = %s RETURNING id", [number]).fetchone() is not None
+    return (
+        connection.execute("DELETE FROM follow WHERE id = %s RETURNING id", [number]).fetchone() is not None
+    )
 
 
 def set_polled(connection: Connection[Any], number: int, now: datetime, *, problem: str | None) -> None:

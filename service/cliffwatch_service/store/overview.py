@@ -174,7 +174,9 @@ def point_at(connection: Connection[Any], series_id: int, revision_id: int) -> P
 _SHOWN = "suite || '/' || name || ' ' || metric || ' in ' || unit || ' on ' || platform || ' ' || mode"
 """All words of a series' title; `name` has its benchmark and parameters."""
 
-_NATURAL = r"regexp_replace(regexp_replace(name, '(\d+)', repeat('0', 20) || '\1', 'g'), '\d*(\d{20})', '\1', 'g')"
+_NATURAL = (
+    r"regexp_replace(regexp_replace(name, '(\d+)', repeat('0', 20) || '\1', 'g'), '\d*(\d{20})', '\1', 'g')"
+)
 """A case's name that sorts as people count: 2 before 16."""
 
 _SERIES_OF_CASE = f"""

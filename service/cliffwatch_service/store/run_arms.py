@@ -98,7 +98,9 @@ ORDER BY run.of_history DESC, run.created DESC, arm.id DESC LIMIT 1
 """
 
 
-def latest_arm(connection: Connection[Any], revision_id: int, platform: str, mode: str) -> MeasuredArmRow | None:
+def latest_arm(
+    connection: Connection[Any], revision_id: int, platform: str, mode: str
+) -> MeasuredArmRow | None:
     """The newest measurement of a revision on a platform in a mode; one of history goes before what anybody uploaded."""
     wanted = {"revision": revision_id, "platform": platform, "mode": mode}
     return typed(connection, MeasuredArmRow).execute(_LATEST_ARM, wanted).fetchone()
@@ -115,7 +117,9 @@ ORDER BY run.of_history DESC, EXISTS (SELECT FROM boot WHERE arm_id IN (base.id,
 """
 
 
-def shared_run(connection: Connection[Any], base: int, head: int, platform: str, mode: str) -> SharedRunRow | None:
+def shared_run(
+    connection: Connection[Any], base: int, head: int, platform: str, mode: str
+) -> SharedRunRow | None:
     """The newest run that measured both revisions together, one of history before all others: its two arms. One that need not boot, since
     nothing that its cases execute differs, is the last choice.
     """

@@ -147,11 +147,18 @@ def insert_run(connection: Connection[Any], row: NewRun, now: datetime) -> int |
 
 
 def set_lease(connection: Connection[Any], run_id: int, lease_id: UUID, *, of_history: bool) -> None:
-    connection.execute("UPDATE run SET lease_id = %s, of_history = %s WHERE id = %s", [lease_id, of_history, run_id])
+    connection.execute(
+        "UPDATE run SET lease_id = %s, of_history = %s WHERE id = %s", [lease_id, of_history, run_id]
+    )
 
 
 def update_run(
-    connection: Connection[Any], run_id: int, status: RunStatus, record: bytes, record_digest: str, now: datetime
+    connection: Connection[Any],
+    run_id: int,
+    status: RunStatus,
+    record: bytes,
+    record_digest: str,
+    now: datetime,
 ) -> None:
     connection.execute(
         "UPDATE run SET status = %s, record = %s, record_digest = %s, updated = %s WHERE id = %s",

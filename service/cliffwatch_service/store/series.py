@@ -138,11 +138,17 @@ FROM series JOIN benchmark_case ON case_id = benchmark_case.id
 
 
 def series_by_digest(connection: Connection[Any], digest: str) -> SeriesRow | None:
-    return many(connection, SeriesRow._make).execute(_SERIES + " WHERE series.digest = %s", [digest]).fetchone()
+    return (
+        many(connection, SeriesRow._make).execute(_SERIES + " WHERE series.digest = %s", [digest]).fetchone()
+    )
 
 
 def series_rows(connection: Connection[Any], ids: Sequence[int]) -> dict[int, SeriesRow]:
-    rows = many(connection, SeriesRow._make).execute(_SERIES + " WHERE series.id = ANY(%s)", [list(ids)]).fetchall()
+    rows = (
+        many(connection, SeriesRow._make)
+        .execute(_SERIES + " WHERE series.id = ANY(%s)", [list(ids)])
+        .fetchall()
+    )
     return {row.id: row for row in rows}
 
 
@@ -192,7 +198,9 @@ ORDER BY run.created DESC, boot.number LIMIT %(limit)s
 """
 
 
-def samples_of(connection: Connection[Any], series_row: SeriesRow, revision: int, limit: int) -> list[SampleRow]:
+def samples_of(
+    connection: Connection[Any], series_row: SeriesRow, revision: int, limit: int
+) -> list[SampleRow]:
     """Every sample of a series at a revision, the newest run first."""
     wanted = {
         "series": series_row.id,

@@ -87,7 +87,8 @@ def token_of_host(connection: Connection[Any], host: str, now: datetime) -> int 
 def is_good(connection: Connection[Any], token_id: int, now: datetime) -> bool:
     """Whether a token is neither revoked nor expired."""
     row = connection.execute(
-        "SELECT FROM token WHERE id = %s AND revoked IS NULL AND (expires IS NULL OR expires > %s)", [token_id, now]
+        "SELECT FROM token WHERE id = %s AND revoked IS NULL AND (expires IS NULL OR expires > %s)",
+        [token_id, now],
     ).fetchone()
     return row is not None
 

@@ -161,7 +161,9 @@ def keep_tree(connection: Connection[Any], url: str, now: datetime) -> int:
 
 
 def keep_branch(connection: Connection[Any], tree_id: int, name: str) -> int:
-    connection.execute("INSERT INTO branch (tree_id, name) VALUES (%s, %s) ON CONFLICT DO NOTHING", [tree_id, name])
+    connection.execute(
+        "INSERT INTO branch (tree_id, name) VALUES (%s, %s) ON CONFLICT DO NOTHING", [tree_id, name]
+    )
     query = "SELECT id FROM branch WHERE tree_id = %s AND name = %s"
     return the_one(values(connection, int).execute(query, [tree_id, name]))
 
@@ -211,7 +213,9 @@ def measured_tips(connection: Connection[Any], name: str) -> list[NamedRevisionR
 
 def set_branch_end(connection: Connection[Any], branch_id: int, first: int, revisions: Sequence[int]) -> None:
     """Makes the branch end with these revisions, from ordinal `first` on; what lay there before a forced push goes."""
-    connection.execute("DELETE FROM branch_revision WHERE branch_id = %s AND ordinal >= %s", [branch_id, first])
+    connection.execute(
+        "DELETE FROM branch_revision WHERE branch_id = %s AND ordinal >= %s", [branch_id, first]
+    )
     connection.execute(
         "INSERT INTO branch_revision (branch_id, ordinal, revision_id)"
         " SELECT %s, %s + nth - 1, id FROM unnest(%s::int[]) WITH ORDINALITY AS given(id, nth)",
@@ -265,7 +269,9 @@ class MeasuredRevisionRow:
     release: str | None
 
 
-def revisions_of_runs(connection: Connection[Any], digests: Sequence[str], after: int) -> list[MeasuredRevisionRow]:
+def revisions_of_runs(
+    connection: Connection[Any], digests: Sequence[str], after: int
+) -> list[MeasuredRevisionRow]:
     """The next revisions that the arms of runs are of, a thousand at most."""
     query = (
         "SELECT id, commit, tree_hash, parents, authored, committed, subject, release FROM revision WHERE id > %s AND EXISTS"

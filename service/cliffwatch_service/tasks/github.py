@@ -28,10 +28,14 @@ class _WhenItSays(BaseRetryStrategy):
     """After as long as GitHub asked for, and longer each time: two seconds, four, … up to half an hour."""
 
     def get_retry_decision(self, *, exception: BaseException, job: Job) -> RetryDecision | None:
-        if job.attempts >= _MOST_TRIES or not isinstance(exception, (NotNow, psycopg.Error, ConnectorException)):
+        if job.attempts >= _MOST_TRIES or not isinstance(
+            exception, (NotNow, psycopg.Error, ConnectorException)
+        ):
             return None
         asked = exception.wait if isinstance(exception, NotNow) else 0.0
-        return RetryDecision(retry_in={"seconds": int(max(asked, min(2 ** (job.attempts + 1), _LONGEST_WAIT)))})
+        return RetryDecision(
+            retry_in={"seconds": int(max(asked, min(2 ** (job.attempts + 1), _LONGEST_WAIT)))}
+        )
 
 
 _RETRY = _WhenItSays()
@@ -40,7 +44,9 @@ _RETRY = _WhenItSays()
 def add_github(app: App, parts: GitHubParts) -> None:
     @app.task(name=background.LOOK_AT_INSTALLATION, queue=background.GITHUB_QUEUE, retry=_RETRY)
     def installation_look(installation: int) -> None:
-        with structlog.contextvars.bound_contextvars(task=background.LOOK_AT_INSTALLATION, installation=installation):
+        with structlog.contextvars.bound_contextvars(
+            task=background.LOOK_AT_INSTALLATION, installation=installation
+        ):
             look_at_installation(parts, installation)
 
     @app.task(name=background.LOOK_AT_PULL_REQUEST, queue=background.GITHUB_QUEUE, retry=_RETRY)

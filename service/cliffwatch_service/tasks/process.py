@@ -59,7 +59,9 @@ def _started(settings: Settings, url: str) -> "subprocess.Popen[bytes]":
     """Python of its own with nothing in it but the tasks: what multiprocessing starts has the command line's libraries too, and a tracker
     of resources beside it, 13 MB in all. Nobody but its parent writes to its standard input.
     """
-    process = subprocess.Popen([sys.executable, "-P", "-m", "cliffwatch_service.tasks"], stdin=subprocess.PIPE)
+    process = subprocess.Popen(
+        [sys.executable, "-P", "-m", "cliffwatch_service.tasks"], stdin=subprocess.PIPE
+    )
     assert process.stdin is not None
     with suppress(BrokenPipeError), process.stdin as given:  # it died at once, and is started anew
         given.write(pickle.dumps((settings, url, os.getpid())))
@@ -86,7 +88,9 @@ def work_for(settings: Settings, url: str, parent: int) -> None:
     asyncio.run(work(url, settings))
 
 
-async def work(url: str, settings: Settings, *, forever: bool = True, now: Callable[[], datetime] = clock.now) -> None:
+async def work(
+    url: str, settings: Settings, *, forever: bool = True, now: Callable[[], datetime] = clock.now
+) -> None:
     """Does tasks until it is signalled to end, or until none is left."""
     pool = open_pool(url, connections=4, statement_seconds=settings.statement_seconds)
     files = app_files(settings)

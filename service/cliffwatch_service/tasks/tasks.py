@@ -38,7 +38,9 @@ from cliffwatch_service.tasks.news import add_news, ask_for_deliveries
 from cliffwatch_service.tasks.retention import apply_retention, forget_deliveries
 
 RETRY = RetryStrategy(max_attempts=5, exponential_wait=3)
-RETRY_DATABASE = RetryStrategy(max_attempts=5, exponential_wait=3, retry_exceptions={psycopg.Error, ConnectorException})
+RETRY_DATABASE = RetryStrategy(
+    max_attempts=5, exponential_wait=3, retry_exceptions={psycopg.Error, ConnectorException}
+)
 _STALLED_SECONDS = 30
 _log = structlog.get_logger("cliffwatch.tasks")
 
@@ -139,7 +141,9 @@ def _add_rounds(app: App, parts: TaskParts, github: GitHubParts) -> None:
         with parts.connection() as connection:
             expire(connection, parts.now())
             write_news(connection, parts.now())
-            due = follows.due_follows(connection, parts.now() - timedelta(seconds=parts.settings.poll_seconds))
+            due = follows.due_follows(
+                connection, parts.now() - timedelta(seconds=parts.settings.poll_seconds)
+            )
             for number in due:
                 background.ask_poll(connection, number)
             background.ask_advance(connection)

@@ -106,7 +106,9 @@ def _followed(connection: Connection[Any], row: FollowRow) -> FollowedBranch:
     rows = list(reversed(overview.strip_of(connection, row.branch_id, CELLS)))
     revisions = [next(group) for _, group in groupby(rows, key=lambda each: each.ordinal)]
     targets = [(target[0], target[1]) for target in row.targets]
-    targets += sorted({(each.platform, each.mode) for each in rows if each.platform and each.mode} - set(targets))
+    targets += sorted(
+        {(each.platform, each.mode) for each in rows if each.platform and each.mode} - set(targets)
+    )
     compared = {(each.commit, each.platform, each.mode): each for each in rows}
     strips = [
         BranchStrip(
@@ -126,7 +128,8 @@ def _cell(revision: StripRow, compared: StripRow | None) -> StripCell:
     counts = compared.counts
     kind, sign = _STANDINGS[standing(counts)]
     words = (
-        ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts.get(verdict)) or "nothing compared"
+        ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts.get(verdict))
+        or "nothing compared"
     )
     return StripCell(commit, compared.base, kind, sign, f"{commit[:12]} {subject}: {words}")
 
@@ -152,7 +155,9 @@ def show_revision(
         row = revision_named(connection, commit)
         recent = runs.list_runs(connection, RunsWanted(revision=row.id, limit=50))
         measured = series.targets_measured(connection, row.id)
-        comparable = any(ancestry.measured_ancestor(connection, row.id, each.platform, each.mode) for each in measured)
+        comparable = any(
+            ancestry.measured_ancestor(connection, row.id, each.platform, each.mode) for each in measured
+        )
         branches = overview.branches_of_revision(connection, row.id)
         neighbours = ancestry.measured_neighbours(connection, row.id)
     return page(

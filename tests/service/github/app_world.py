@@ -29,9 +29,13 @@ def app_key() -> tuple[str, str]:
     """A private key and its public one, in PEM."""
     key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
     private = key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.TraditionalOpenSSL, serialization.NoEncryption()
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.TraditionalOpenSSL,
+        serialization.NoEncryption(),
     )
-    public = key.public_key().public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
+    public = key.public_key().public_bytes(
+        serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
+    )
     return private.decode(), public.decode()
 
 
@@ -65,13 +69,18 @@ class World:
         return answer.json()
 
     def of_pull(self, pull: Any, action: str = "opened") -> dict[str, Any]:
-        content = self.made("pull_request", "opened", number=pull.number, pull_request={"number": pull.number})
+        content = self.made(
+            "pull_request", "opened", number=pull.number, pull_request={"number": pull.number}
+        )
         return {**content, "action": action}
 
     def of_comment(self, comment: Comment) -> dict[str, Any]:
         about = {"id": comment.identity, "body": comment.body, "user": {"login": comment.login}}
         return self.made(
-            "issue_comment", "created", issue={"number": comment.number, "pull_request": {"url": "x"}}, comment=about
+            "issue_comment",
+            "created",
+            issue={"number": comment.number, "pull_request": {"url": "x"}},
+            comment=about,
         )
 
     def open(self, pull: Any, action: str = "opened") -> None:
@@ -103,7 +112,9 @@ class World:
 
     def push(self, pull: Any, head: str, **more: Any) -> None:
         """Somebody pushes another head, with or without force; nothing is sent."""
-        self.repository.commit(head, "bpf: another change", pull.base, files={"kernel/bpf/core.c": head}, **more)
+        self.repository.commit(
+            head, "bpf: another change", pull.base, files={"kernel/bpf/core.c": head}, **more
+        )
         pull.head = head
 
 
@@ -165,7 +176,11 @@ def world(database: str, settings: Settings, clock: Clock, hub: StandIn) -> Iter
     app = hub.kept.app
     files.keep_identity(
         AppIdentity(
-            id=app.identity, slug=app.slug, name=app.slug, owner="bpf", page="https://github.com/apps/cliffwatch"
+            id=app.identity,
+            slug=app.slug,
+            name=app.slug,
+            owner="bpf",
+            page="https://github.com/apps/cliffwatch",
         )
     )
     files.keep_private_key(app_key()[0])

@@ -59,7 +59,9 @@ def made(hub: StandIn) -> None:
 
 
 def test_the_manifest_asks_for_no_more_than_is_explained() -> None:
-    content = manifest(name="x", pages_url="https://c", webhook_url=WEBHOOK, redirect_url="http://127.0.0.1/made")
+    content = manifest(
+        name="x", pages_url="https://c", webhook_url=WEBHOOK, redirect_url="http://127.0.0.1/made"
+    )
     assert content["public"] is False
     assert content["default_permissions"] == {
         "metadata": "read",
@@ -80,7 +82,9 @@ def test_the_page_shows_what_it_sends_and_runs_nothing() -> None:
 
 
 @pytest.mark.usefixtures("made")
-def test_a_code_becomes_an_app_whose_files_nobody_else_reads(asking: GitHub, files: AppFiles, hub: StandIn) -> None:
+def test_a_code_becomes_an_app_whose_files_nobody_else_reads(
+    asking: GitHub, files: AppFiles, hub: StandIn
+) -> None:
     app = setting_up.convert_code(asking, CODE)
     assert not isinstance(app, Failure)
     assert setting_up.keep_app(asking, files, app, WEBHOOK) is None
@@ -149,7 +153,9 @@ def test_a_browser_of_this_machine_brings_the_code_back(monkeypatch: pytest.Monk
     said: queue.SimpleQueue[str] = queue.SimpleQueue()
     monkeypatch.setattr(command.click, "echo", said.put)
     with ThreadPoolExecutor(1) as beside:
-        coming = beside.submit(command._called_back, lambda redirect: f"the page, back to {redirect}", "the state")
+        coming = beside.submit(
+            command._called_back, lambda redirect: f"the page, back to {redirect}", "the state"
+        )
         address = said.get(timeout=60).split()[1].rstrip("/")
         with httpx2.Client(trust_env=False) as http:
             assert http.get(f"{address}/").text == f"the page, back to {address}/made"
@@ -171,7 +177,9 @@ def test_both_webhook_secrets_are_taken_during_the_change(world: World, asking: 
     assert world.post(delivery("ping", {}, fresh)).status_code == 202
 
 
-def test_a_change_that_github_did_not_answer_locks_nobody_out(world: World, asking: GitHub, clock: Clock) -> None:
+def test_a_change_that_github_did_not_answer_locks_nobody_out(
+    world: World, asking: GitHub, clock: Clock
+) -> None:
     files = app_files(world.running.service.settings)
     world.hub.faults.next("apps/update-webhook-config-for-app", "lost")
     failure = setting_up.rotate_webhook_secret(asking, files, WEBHOOK, clock.now())
@@ -188,13 +196,17 @@ def test_a_key_is_taken_once_github_knows_it(world: World, asking: GitHub) -> No
     files = app_files(world.running.service.settings)
     key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
     pem = key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.TraditionalOpenSSL, serialization.NoEncryption()
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.TraditionalOpenSSL,
+        serialization.NoEncryption(),
     ).decode()
     before = files.private_key()
     refused = setting_up.rotate_private_key(asking, files, pem)
     assert refused is not None
     assert files.private_key() == before
-    public = key.public_key().public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
+    public = key.public_key().public_bytes(
+        serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
+    )
     world.hub.kept.app.public_key = public.decode()
     assert setting_up.rotate_private_key(asking, files, pem) is None
     assert files.private_key() == pem
@@ -221,7 +233,9 @@ def test_what_is_no_key_is_refused_before_github_is_asked(world: World, asking: 
         "https://",
     ],
 )
-def test_github_is_only_asked_at_an_address_that_keeps_secrets(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_github_is_only_asked_at_an_address_that_keeps_secrets(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("CLIFFWATCH_GITHUB_API", address)
     with pytest.raises(Refusal) as refused:
         read_settings()
@@ -239,7 +253,11 @@ def test_no_secret_is_in_what_is_shown_of_an_app(files: AppFiles) -> None:
 
 def test_a_redirect_and_a_next_page_elsewhere_are_not_followed(world: World, asking: GitHub) -> None:
     """Neither takes a token anywhere."""
-    for elsewhere in ("http://169.254.169.254/latest", "https://api.github.com.evil.example/x", "file:///etc/passwd"):
+    for elsewhere in (
+        "http://169.254.169.254/latest",
+        "https://api.github.com.evil.example/x",
+        "file:///etc/passwd",
+    ):
         assert not asking.is_here(elsewhere)
     with pytest.raises(ValueError, match="not where GitHub is"):
         asking.answer_of("GET", "http://169.254.169.254/", {}, b"")

@@ -24,12 +24,15 @@ def reactions(world: World, comment: Any) -> list[str]:
 
 def replies(world: World, pull: Any) -> list[str]:
     """Our answers, without their marker, the oldest first."""
-    return [each.body.partition("\n")[2] for each in world.ours(pull) if " reply:" in each.body.partition("\n")[0]]
+    return [
+        each.body.partition("\n")[2] for each in world.ours(pull) if " reply:" in each.body.partition("\n")[0]
+    ]
 
 
 def outcomes(world: World) -> list[str]:
     return [
-        row["outcome"] for row in world.running.rows("SELECT outcome FROM github_command ORDER BY received, comment_id")
+        row["outcome"]
+        for row in world.running.rows("SELECT outcome FROM github_command ORDER BY received, comment_id")
     ]
 
 
@@ -222,7 +225,9 @@ def test_a_branch_as_base_means_its_merge_base_with_the_pull_request(world: Worl
     world.repository.branches["bpf-next"] = "7" * 40
     world.say(pull, "alice", "/bench base=bpf-next boots=3")
     world.say(pull, "alice", "/bench base=7777777 boots=4")
-    rows = world.running.rows("SELECT boots, base_commit FROM request WHERE boots IN ('3', '4') ORDER BY boots")
+    rows = world.running.rows(
+        "SELECT boots, base_commit FROM request WHERE boots IN ('3', '4') ORDER BY boots"
+    )
     assert rows == [{"boots": "3", "base_commit": parted}, {"boots": "4", "base_commit": "7" * 40}]
 
 
@@ -242,6 +247,8 @@ def test_a_pull_request_that_no_suite_executes_is_not_measured_and_said(world: W
     assert world.jobs() == []
     (sticky,) = world.ours(number)
     said = " ".join(sticky.body.split())
-    assert "no suite executes what head changes (Documentation/bpf/ringbuf.rst), so nothing is measured" in said
+    assert (
+        "no suite executes what head changes (Documentation/bpf/ringbuf.rst), so nothing is measured" in said
+    )
     world.say(number, "alice", "/bench suite=bloom")
     assert [job[2] for job in world.jobs()] == ["queued"]

@@ -86,7 +86,10 @@ def encoded(content: Any) -> str:
 def test_a_publishing_job_uploads_for_its_repository_and_nothing_else(exchange: Exchange) -> None:
     made = exchange.token()
     assert (made["name"], made["host"]) == (HOST, HOST)
-    run, other = run_of(boots=1, cases=1, host=HOST), run_of(boots=1, cases=1, seed=9, host="github:bpf/linux")
+    run, other = (
+        run_of(boots=1, cases=1, host=HOST),
+        run_of(boots=1, cases=1, seed=9, host="github:bpf/linux"),
+    )
     with exchange.running.http("job") as http:
         put_all(http, run)
         refused = http.put(f"/api/v1/runs/{other.digest}", json=record_of(other))
@@ -204,7 +207,9 @@ def test_another_job_gets_nothing(exchange: Exchange) -> None:
 @pytest.mark.parametrize(
     ("seconds", "words"), [(329, None), (331, "has expired"), (-29, None), (-31, "of a later time")]
 )
-def test_times_are_held_against_the_services_clock(exchange: Exchange, seconds: int, words: str | None) -> None:
+def test_times_are_held_against_the_services_clock(
+    exchange: Exchange, seconds: int, words: str | None
+) -> None:
     identity = exchange.issuer.identity()
     exchange.running.clock.pass_(seconds=seconds)
     if words is None:
@@ -214,7 +219,9 @@ def test_times_are_held_against_the_services_clock(exchange: Exchange, seconds: 
 
 
 def test_another_key_under_the_same_name_is_refused(exchange: Exchange) -> None:
-    assert "its signature is not GitHub's" in exchange.refused(exchange.issuer.identity(key="evil", kid="first"), 401)
+    assert "its signature is not GitHub's" in exchange.refused(
+        exchange.issuer.identity(key="evil", kid="first"), 401
+    )
 
 
 def test_claims_that_were_changed_after_signing_are_refused(exchange: Exchange) -> None:
@@ -231,7 +238,9 @@ def test_other_algorithms_are_refused_the_public_key_is_no_secret(exchange: Exch
         .public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
     )
     for algorithm in ("none", "None", "nOnE", "HS256", "PS256", "RS512"):
-        signed = f"{encoded({'alg': algorithm, 'typ': 'JWT', 'kid': 'first'})}.{encoded(exchange.issuer.claims())}"
+        signed = (
+            f"{encoded({'alg': algorithm, 'typ': 'JWT', 'kid': 'first'})}.{encoded(exchange.issuer.claims())}"
+        )
         mac = encoded(hmac.new(pem, signed.encode(), hashlib.sha256).digest())
         for signature in (mac, ""):
             assert "not signed with RS256" in exchange.refused(f"{signed}.{signature}", 401), algorithm
@@ -309,7 +318,9 @@ def test_keys_that_cannot_be_read_are_said_and_asked_for_again(exchange: Exchang
     assert exchange.post(exchange.issuer.identity()).status_code == 201
 
 
-def test_an_issuer_that_is_away_is_a_clear_problem(database: str, job_settings: Settings, clock: Clock) -> None:
+def test_an_issuer_that_is_away_is_a_clear_problem(
+    database: str, job_settings: Settings, clock: Clock
+) -> None:
     settings = job_settings.model_copy(update={"github_actions_issuer": "http://127.0.0.1:1"})
     with issuing(clock) as issuer, serving(database, settings, clock) as running:
         detail = Exchange(running, issuer).refused(issuer.identity(), 503)
@@ -318,7 +329,11 @@ def test_an_issuer_that_is_away_is_a_clear_problem(database: str, job_settings: 
 
 @pytest.mark.filterwarnings("ignore::jwt.warnings.InsecureKeyLengthWarning")
 def test_weak_keys_and_keys_for_other_uses_sign_nothing(exchange: Exchange) -> None:
-    exchange.issuer.keys = [public_key("weak", 1024), {**public_key("sealing"), "use": "enc"}, public_key("first")]
+    exchange.issuer.keys = [
+        public_key("weak", 1024),
+        {**public_key("sealing"), "use": "enc"},
+        public_key("first"),
+    ]
     weak = jwt.api_jws.PyJWS(options={"enforce_minimum_key_length": False})
     signed = weak.encode(
         json.dumps(exchange.issuer.claims()).encode(), rsa_key("weak", 1024), "RS256", headers={"kid": "weak"}
@@ -359,7 +374,9 @@ def test_a_service_that_names_no_workflow_gives_no_tokens(
 ) -> None:
     settings = job_settings.model_copy(update={"github_publish_workflows": ()})
     with serving(database, settings, clock) as running:
-        assert "CLIFFWATCH_GITHUB_PUBLISH_WORKFLOWS" in Exchange(running, issuer).refused(issuer.identity(), 403)
+        assert "CLIFFWATCH_GITHUB_PUBLISH_WORKFLOWS" in Exchange(running, issuer).refused(
+            issuer.identity(), 403
+        )
     assert issuer.asked == 0
 
 
@@ -382,7 +399,9 @@ def test_settings_that_would_let_others_in_are_refused(
 
 
 def test_settings_are_read_from_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("CLIFFWATCH_GITHUB_PUBLISH_WORKFLOWS", f"{WORKFLOW}, {WORKFLOW.rpartition('@')[0]}@{'a' * 40}")
+    monkeypatch.setenv(
+        "CLIFFWATCH_GITHUB_PUBLISH_WORKFLOWS", f"{WORKFLOW}, {WORKFLOW.rpartition('@')[0]}@{'a' * 40}"
+    )
     monkeypatch.setenv("CLIFFWATCH_GITHUB_REPOSITORIES", "4711 4712")
     settings = read_settings(data_dir=tmp_path)
     assert len(settings.github_publish_workflows) == 2

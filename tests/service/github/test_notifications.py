@@ -48,7 +48,9 @@ def measure(world: World, *, confirmed: bool) -> None:
         boots, planned = list(boots_of(run)), run.record["plan"]["boots"]
         for status, many in (("running", 2 * SCREEN), ("running", len(planned)), ("complete", len(planned))):
             run.record["plan"]["boots"] = planned[:many]
-            http.put(f"/api/v1/runs/{run.digest}", json=record_of(run, status, job=work["job"])).raise_for_status()
+            http.put(
+                f"/api/v1/runs/{run.digest}", json=record_of(run, status, job=work["job"])
+            ).raise_for_status()
             for number, body in boots[:many]:
                 of_plan = planned[number - 1]["cases"]
                 for each in ("samples", "outcomes"):

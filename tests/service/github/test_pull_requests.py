@@ -30,7 +30,12 @@ def test_a_pull_request_is_measured_against_its_merge_base(world: World, pull: A
 def test_its_code_is_outside_and_its_results_are_no_history(world: World, pull: Any) -> None:
     world.running.follow("https://github.com/bpf/linux.git", "master", [BASE])
     world.open(pull)
-    offered = {"host": "emulator-1", "platform": "emulated-x86-64", "modes": ["icount"], "isolation": "bubblewrap"}
+    offered = {
+        "host": "emulator-1",
+        "platform": "emulated-x86-64",
+        "modes": ["icount"],
+        "isolation": "bubblewrap",
+    }
     world.running.token("of emulator-1", "work", host="emulator-1")
     with world.running.http("of emulator-1") as http:
         work = http.post("/api/v1/offers", json=offered).raise_for_status().json()
@@ -65,7 +70,11 @@ def test_a_head_that_comes_back_and_was_cancelled_is_measured_anew(world: World,
     world.open(pull, "synchronize")
     pull.head = HEAD
     world.open(pull, "synchronize")
-    assert [job[1:] for job in world.jobs()] == [("2222", "cancelled"), ("3333", "cancelled"), ("2222", "queued")]
+    assert [job[1:] for job in world.jobs()] == [
+        ("2222", "cancelled"),
+        ("3333", "cancelled"),
+        ("2222", "queued"),
+    ]
 
 
 def test_a_closed_pull_request_is_cancelled_and_a_reopened_one_begins_anew(world: World, pull: Any) -> None:
@@ -105,7 +114,8 @@ def test_a_thousand_copies_in_any_order_are_one_measurement(world: World, pull: 
     deliveries = [delivery("pull_request", body, SECRET) for body in bodies]
     numbers = [str(number) for number in range(250)]
     copies = [
-        (each, f"00000000-0000-4000-8000-{int(number):012d}") for each, number in itertools.product(deliveries, numbers)
+        (each, f"00000000-0000-4000-8000-{int(number):012d}")
+        for each, number in itertools.product(deliveries, numbers)
     ]
     drawn.shuffle(copies)
     for index, (each, number) in enumerate(copies):
@@ -150,7 +160,8 @@ def test_an_administrators_policy_goes_before_the_file(world: World, pull: Any) 
     world.push(pull, NEXT)
     world.open(pull, "synchronize")
     assert [
-        row["suites"] for row in world.running.rows("SELECT suites FROM request ORDER BY created, head_commit")
+        row["suites"]
+        for row in world.running.rows("SELECT suites FROM request ORDER BY created, head_commit")
     ] == [
         ["ringbufs"],
         ["bloom"],
@@ -187,7 +198,11 @@ def test_a_pull_request_of_ci_files_alone_is_not_measured(world: World) -> None:
     assert world.jobs() == []
 
 
-SERIES = {"head_branch": "series/358111=>bpf-next", "base_branch": "bpf-next_base", "login": "kernel-patches[bot]"}
+SERIES = {
+    "head_branch": "series/358111=>bpf-next",
+    "base_branch": "bpf-next_base",
+    "login": "kernel-patches[bot]",
+}
 UPSTREAM, CI, FIRST, SECOND = (digit * 40 for digit in "abcd")
 
 
@@ -196,7 +211,9 @@ def series(world: World) -> Any:
     """A series as kernel-patches shows it: upstream, a commit of CI files, two patches, and a commit of CI files."""
     repository = world.repository
     repository.commit(UPSTREAM, "bpf: upstream")
-    repository.commit(CI, "adding ci files", UPSTREAM, files={".github/workflows/test.yml": "x", "ci/vmtest": "y"})
+    repository.commit(
+        CI, "adding ci files", UPSTREAM, files={".github/workflows/test.yml": "x", "ci/vmtest": "y"}
+    )
     repository.commit(FIRST, "bpf: first", CI, files={"kernel/bpf/a.c": "a"})
     repository.commit(SECOND, "bpf: second", FIRST, files={"kernel/bpf/b.c": "b"})
     repository.commit("e" * 40, "ci: tweak", SECOND, files={"ci/vmtest": "z"})

@@ -29,7 +29,11 @@ def first_line(body: str) -> str:
 def checks(world: World) -> dict[str, tuple[str, str | None, str]]:
     """Status, conclusion and title of the check run of each head (its first characters)."""
     return {
-        each.head[:4]: (each.content["status"], each.content.get("conclusion"), each.content["output"]["title"])
+        each.head[:4]: (
+            each.content["status"],
+            each.content.get("conclusion"),
+            each.content["output"]["title"],
+        )
         for each in world.repository.checks.values()
     }
 
@@ -150,7 +154,9 @@ def test_progress_alone_is_posted_every_few_minutes(world: World, pull: Any) -> 
     run = run_for(work_)
     numbered = list(boots_of(run))
     with world.running.http("of emulator-1") as http:
-        http.put(f"/api/v1/runs/{run.digest}", json=record_of(run, "running", job=work_["job"])).raise_for_status()
+        http.put(
+            f"/api/v1/runs/{run.digest}", json=record_of(run, "running", job=work_["job"])
+        ).raise_for_status()
         http.put(f"/api/v1/runs/{run.digest}/boots/{numbered[0][0]}", json=numbered[0][1]).raise_for_status()
         minute(world)
         edits = world.ours(pull)[0].edits
@@ -168,7 +174,9 @@ def test_what_says_the_same_is_not_posted_again(world: World, pull: Any) -> None
     assert [each for each in world.hub.requests[asked:] if each[0] != "GET"] == []
 
 
-def test_a_push_is_told_in_the_same_comment_and_ends_the_check_of_the_head_before(world: World, pull: Any) -> None:
+def test_a_push_is_told_in_the_same_comment_and_ends_the_check_of_the_head_before(
+    world: World, pull: Any
+) -> None:
     world.open(pull)
     world.push(pull, NEXT)
     world.open(pull, "synchronize")
@@ -188,7 +196,9 @@ def test_a_late_task_does_not_bring_back_what_was(world: World, pull: Any) -> No
     with world.running.service.transaction() as connection:
         connection.execute("UPDATE github_pull_request SET sequence = 0, shown = NULL, head = %s", [HEAD])
     with world.running.service.transaction() as connection:
-        background.ask_telling(connection, connection.execute("SELECT id FROM github_pull_request").fetchone()[0])
+        background.ask_telling(
+            connection, connection.execute("SELECT id FROM github_pull_request").fetchone()[0]
+        )
     world.do()
     (comment,) = world.ours(pull)
     assert comment.body == before
@@ -338,7 +348,9 @@ def test_a_pull_request_from_outside_waits_and_says_so_once(world: World) -> Non
 def test_a_hostile_pull_request_changes_nothing_but_its_own_text(world: World) -> None:
     hostile = "](https://evil.example) <img src=x onerror=alert(1)> @everybody ::set-output name=a::b `$(reboot)` |x|"
     world.repository.commit(BASE, "base", files={".cliffwatch.toml": 'suites = ["local-storage"]\n'})
-    world.repository.commit(HEAD, f"{hostile}\n\n<!-- cliffwatch sticky 99999999 -->", BASE, files={"kernel/x.c": "x"})
+    world.repository.commit(
+        HEAD, f"{hostile}\n\n<!-- cliffwatch sticky 99999999 -->", BASE, files={"kernel/x.c": "x"}
+    )
     pull = world.hub.kept.pull(NAME, title=hostile, body=hostile, head_branch="x`@everybody`")
     world.open(pull)
     work_ = take(world)
@@ -356,7 +368,9 @@ def test_a_hostile_pull_request_changes_nothing_but_its_own_text(world: World) -
     ]
     assert texts
     for text in texts:
-        shown = "\n".join(part for index, part in enumerate(text.replace("```", "\0").split("\0")) if index % 2 == 0)
+        shown = "\n".join(
+            part for index, part in enumerate(text.replace("```", "\0").split("\0")) if index % 2 == 0
+        )
         plain = "".join(part for index, part in enumerate(shown.split("`")) if index % 2 == 0)
         assert "@everybody" not in plain
         assert "<img" not in plain

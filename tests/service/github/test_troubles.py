@@ -32,7 +32,11 @@ def test_a_github_that_fails_at_random_is_told_everything_in_the_end(
     assert "queued" in sticky.body.splitlines()[1]
     assert len(world.ours(pull)) == 1
     assert said.reactions == [("cliffwatch[bot]", "rocket")]
-    assert [job[1:] for job in world.jobs()] == [("2222", "cancelled"), ("2222", "cancelled"), ("3333", "queued")]
+    assert [job[1:] for job in world.jobs()] == [
+        ("2222", "cancelled"),
+        ("2222", "cancelled"),
+        ("3333", "queued"),
+    ]
     at_head = {each.head[:4]: each.content["status"] for each in world.repository.checks.values()}
     assert at_head["3333"] == "queued"
     assert at_head["2222"] == "completed"
@@ -44,7 +48,9 @@ def test_a_github_that_fails_at_random_is_told_everything_in_the_end(
 
 def test_a_wait_that_github_asks_for_is_waited(world: World, pull: Any) -> None:
     """No request is made before, from the task that was told so."""
-    world.hub.faults.next("pulls/get", Fault("too-many", 1200), Fault("secondary", 1200), Fault("primary", 1200))
+    world.hub.faults.next(
+        "pulls/get", Fault("too-many", 1200), Fault("secondary", 1200), Fault("primary", 1200)
+    )
     for _ in range(3):
         world.sent("pull_request", world.of_pull(pull))
         world.do()

@@ -97,12 +97,20 @@ def test_a_delivery_that_comes_again_is_known(world: World, pull: Any) -> None:
     identity = str(uuid.uuid4())
     assert world.sent("pull_request", world.of_pull(pull), identity=identity) == {"fresh": True}
     assert world.sent("pull_request", world.of_pull(pull), identity=identity) == {"fresh": False}
-    assert len(world.running.rows("SELECT id FROM procrastinate_jobs WHERE task_name = 'look-at-pull-request'")) == 1
+    assert (
+        len(world.running.rows("SELECT id FROM procrastinate_jobs WHERE task_name = 'look-at-pull-request'"))
+        == 1
+    )
 
 
 def test_what_a_delivery_said_is_not_kept(world: World, pull: Any) -> None:
     world.sent("pull_request", {**world.of_pull(pull), "note": "something that nobody else knows"})
-    assert set(world.running.rows("SELECT * FROM github_delivery")[0]) == {"id", "event", "action", "received"}
+    assert set(world.running.rows("SELECT * FROM github_delivery")[0]) == {
+        "id",
+        "event",
+        "action",
+        "received",
+    }
     kept = world.running.rows("SELECT args::text AS args FROM procrastinate_jobs")
     assert "nobody else" not in str(kept)
 
@@ -132,12 +140,26 @@ def test_without_an_app_nothing_is_taken(world: World) -> None:
 def test_odd_payloads_are_taken_and_lead_nowhere(world: World) -> None:
     odd: list[Any] = [
         [],
-        {"installation": {"id": True}, "repository": {"id": -1}, "pull_request": {"number": 1.5}, "action": "opened"},
-        {"installation": {"id": 2**60}, "repository": {"id": 1}, "pull_request": {"number": 1}, "action": "opened"},
+        {
+            "installation": {"id": True},
+            "repository": {"id": -1},
+            "pull_request": {"number": 1.5},
+            "action": "opened",
+        },
+        {
+            "installation": {"id": 2**60},
+            "repository": {"id": 1},
+            "pull_request": {"number": 1},
+            "action": "opened",
+        },
         {"action": {"opened": 1}},
         {"ref": "refs/heads/x", "repository": {"full_name": "../.."}},
         {"ref": 5, "repository": None},
-        {"action": "created", "issue": {"pull_request": {}, "number": "7"}, "comment": {"body": ["/bench"], "id": 7}},
+        {
+            "action": "created",
+            "issue": {"pull_request": {}, "number": "7"},
+            "comment": {"body": ["/bench"], "id": 7},
+        },
         {"action": "requested", "check_suite": {"pull_requests": [None, 5, {"number": None}]}},
     ]
     for content in odd:

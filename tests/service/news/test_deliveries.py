@@ -20,7 +20,8 @@ LIST = "bpf@lists.example.org"
 def mailed(world: Any) -> list[str]:
     """The second paragraph of each mail: what happened."""
     return [
-        mail.get_content().replace("\r\n", "\n").split("\n\n")[1].replace("\n", " ") for mail in world.mailbox.mails
+        mail.get_content().replace("\r\n", "\n").split("\n\n")[1].replace("\n", " ")
+        for mail in world.mailbox.mails
     ]
 
 
@@ -229,8 +230,22 @@ def test_a_webhook_is_signed_and_its_body_is_what_is_documented(world: Any) -> N
     assert hmac.compare_digest(signature, expected)
     assert int(moment) == int(world.running.clock.now().timestamp())
     content = json.loads(body)
-    assert set(content) == {"version", "news", "kind", "at", "headline", "sentence", "report", "functions", "changes"}
-    assert (content["version"], content["kind"], content["news"]) == (1, "new", headers["x-cliffwatch-delivery"])
+    assert set(content) == {
+        "version",
+        "news",
+        "kind",
+        "at",
+        "headline",
+        "sentence",
+        "report",
+        "functions",
+        "changes",
+    }
+    assert (content["version"], content["kind"], content["news"]) == (
+        1,
+        "new",
+        headers["x-cliffwatch-delivery"],
+    )
     assert content["report"]["report"] == world.report()
     assert content["report"]["culprit"] == commit_of("r1")
     assert len(content["changes"]) == content["report"]["cases"] == 3
@@ -265,7 +280,9 @@ def app(world: Any) -> Any:
     known, hub = world.hub.kept.app, world.hub
     known.public_key = app_key()[1]
     files.keep_identity(
-        AppIdentity(id=known.identity, slug=known.slug, name=known.slug, owner="bpf", page="https://github.com/apps/x")
+        AppIdentity(
+            id=known.identity, slug=known.slug, name=known.slug, owner="bpf", page="https://github.com/apps/x"
+        )
     )
     files.keep_private_key(app_key()[0])
     repository = hub.kept.repository("bpf/linux")

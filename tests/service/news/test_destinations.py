@@ -10,11 +10,20 @@ from cliffwatch_service.history.news.mail import Letter, send_mail
 from cliffwatch_service.history.news.sending import NotSent
 from cliffwatch_service.history.news.webhook import send_webhook
 from cliffwatch_service.refusal import Refusal
-from cliffwatch_service.runtime.destinations import allows_mail, allows_repository, allows_webhook, wrong_webhook
+from cliffwatch_service.runtime.destinations import (
+    allows_mail,
+    allows_repository,
+    allows_webhook,
+    wrong_webhook,
+)
 from cliffwatch_service.runtime.settings import Settings, read_settings
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
-ALLOWED = ("https://hooks.example.org/team", "https://other.example.org:8443/", "https://exact.example.org/in?room=1")
+ALLOWED = (
+    "https://hooks.example.org/team",
+    "https://other.example.org:8443/",
+    "https://exact.example.org/in?room=1",
+)
 
 
 @pytest.mark.parametrize(

@@ -120,7 +120,9 @@ def test_whose_commit_it_is_is_known_with_the_culprit() -> None:
     assert is_for(replace(EVERYTHING, suites=["local-storage"]), replace(TOLD, named=False), NOW)
 
 
-def later(worse: float, better: float | None, *, series: int = 1, at: int = 20, half: float = 0.001) -> LaterChangeRow:
+def later(
+    worse: float, better: float | None, *, series: int = 1, at: int = 20, half: float = 0.001
+) -> LaterChangeRow:
     """A regression whose culprit is revision 10, and a change from revision `at - 1` to `at`."""
     return LaterChangeRow(
         report_id=1,
@@ -148,11 +150,15 @@ def later(worse: float, better: float | None, *, series: int = 1, at: int = 20, 
 
 def from_zero(worse: float, *ends: float | None) -> list[LaterChangeRow]:
     """A regression from 0 to `worse`, and changes after it: what they end at, None of one that has a percentage."""
-    own = replace(later(1.0, -0.5), worse=None, worse_low=None, worse_high=None, worse_base=0.0, worse_head=worse)
+    own = replace(
+        later(1.0, -0.5), worse=None, worse_low=None, worse_high=None, worse_base=0.0, worse_head=worse
+    )
     return [
         own
         if end is None
-        else replace(own, later=None, later_low=None, later_high=None, later_base_value=worse, later_head_value=end)
+        else replace(
+            own, later=None, later_low=None, later_high=None, later_base_value=worse, later_head_value=end
+        )
         for end in ends
     ]
 

@@ -42,14 +42,21 @@ def test_a_planted_step_is_found_when_a_report_names_it(world: Any) -> None:
     world.measure("r0", "r1", WORSE)
     world.measure("r1", "r3", WORSE, seed=2)
     known = world.running.get("/reports/quality")
-    assert (known["planted"], known["found"], known["recall"]) == (2, 1, 0.5), "of r1..r3 nobody knows which one"
+    assert (known["planted"], known["found"], known["recall"]) == (2, 1, 0.5), (
+        "of r1..r3 nobody knows which one"
+    )
     assert known["seconds_to_detection"] == pytest.approx(7200)
     with world.running.http(None) as http:
         assert "1 of 2 named by a report" in http.get("/regressions").text
 
 
 def row(
-    days: float, *, gap: float | None = None, moved: bool = True, case: str = "one", platform: str = "amd-rome"
+    days: float,
+    *,
+    gap: float | None = None,
+    moved: bool = True,
+    case: str = "one",
+    platform: str = "amd-rome",
 ) -> Any:
     return LastMeasuredRow(
         follow_id=1,

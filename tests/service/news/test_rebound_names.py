@@ -21,7 +21,9 @@ from cliffwatch_service.runtime.settings import Settings
 
 NOW = datetime(2026, 11, 25, tzinfo=UTC)
 NAME = "hooks.example.org"
-LETTER = Letter(to="bpf@lists.example.org", subject="s", text="t", identity="i", before=(), manage="https://x.example")
+LETTER = Letter(
+    to="bpf@lists.example.org", subject="s", text="t", identity="i", before=(), manage="https://x.example"
+)
 
 
 @dataclass
@@ -36,7 +38,18 @@ class Internal:
 @pytest.fixture
 def internal(tmp_path: Path) -> Iterator[Internal]:
     key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
-    words = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", "/CN=vault.internal"]
+    words = [
+        "openssl",
+        "req",
+        "-x509",
+        "-newkey",
+        "rsa:2048",
+        "-nodes",
+        "-days",
+        "1",
+        "-subj",
+        "/CN=vault.internal",
+    ]
     subprocess.run([*words, "-keyout", str(key), "-out", str(certificate)], check=True, capture_output=True)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, key)
@@ -84,7 +97,9 @@ def test_a_webhook_says_nothing_to_who_is_not_the_name(internal: Internal, tmp_p
 
 @pytest.mark.usefixtures("rebound")
 @pytest.mark.parametrize("security", ["tls"])
-def test_a_mail_server_that_is_not_the_name_gets_no_password(internal: Internal, tmp_path: Path, security: Any) -> None:
+def test_a_mail_server_that_is_not_the_name_gets_no_password(
+    internal: Internal, tmp_path: Path, security: Any
+) -> None:
     settings = Settings(
         data_dir=tmp_path,
         mail_server=f"{NAME}:{internal.port}",

@@ -19,7 +19,9 @@ from cliffwatch_service.history.news.webhook import send_webhook
 from cliffwatch_service.runtime.settings import Settings
 
 NOW = datetime(2026, 11, 25, tzinfo=UTC)
-LETTER = Letter(to="bpf@lists.example.org", subject="s", text="t", identity="i", before=(), manage="https://x.example")
+LETTER = Letter(
+    to="bpf@lists.example.org", subject="s", text="t", identity="i", before=(), manage="https://x.example"
+)
 PATIENCE = 0.6
 
 
@@ -66,7 +68,9 @@ SLOW = {
 
 
 @pytest.mark.parametrize("how", SLOW)
-def test_a_webhook_that_drips_its_answer_is_left(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, how: str) -> None:
+def test_a_webhook_that_drips_its_answer_is_left(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, how: str
+) -> None:
     monkeypatch.setattr(webhook, "_SECONDS", PATIENCE)
     monkeypatch.setattr(webhook, "body_of", lambda _: b"{}")
     whole: Any = type("Whole", (), {"news": type("News", (), {"digest": "d"})()})()
@@ -81,7 +85,9 @@ def test_a_webhook_that_drips_its_answer_is_left(monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize("how", SLOW)
-def test_a_mail_server_that_drips_its_answer_is_left(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, how: str) -> None:
+def test_a_mail_server_that_drips_its_answer_is_left(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, how: str
+) -> None:
     monkeypatch.setattr(mail, "_WHOLE_SECONDS", PATIENCE)
     with dripping(*SLOW[how]) as port:
         settings = Settings(
@@ -109,7 +115,9 @@ def test_a_mail_server_that_drips_its_answer_is_left(monkeypatch: pytest.MonkeyP
         b"SSH-2.0-OpenSSH_9.2\r\n",
     ],
 )
-def test_odd_answers_of_a_webhook_are_a_result(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, answer: bytes) -> None:
+def test_odd_answers_of_a_webhook_are_a_result(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, answer: bytes
+) -> None:
     monkeypatch.setattr(webhook, "body_of", lambda _: b"{}")
     whole: Any = type("Whole", (), {"news": type("News", (), {"digest": "d"})()})()
     with dripping(lambda: iter([answer]), 0.05) as port:

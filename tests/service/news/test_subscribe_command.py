@@ -51,7 +51,9 @@ def test_news_go_where_an_operator_subscribed_until_he_ends_it(world: Any, subsc
     world.triage("noise")
     assert world.mailbox.recipients == [LIST]
     assert subscribe("add", LIST).returncode == 0
-    audit = world.running.rows("SELECT who, action, object FROM audit WHERE action LIKE '%subscri%' ORDER BY id")
+    audit = world.running.rows(
+        "SELECT who, action, object FROM audit WHERE action LIKE '%subscri%' ORDER BY id"
+    )
     assert [(row["who"], row["action"]) for row in audit] == [
         ("operator ada", action) for action in ("subscribe", "subscribe", "end subscription", "subscribe")
     ]
@@ -69,7 +71,9 @@ def test_a_removed_subscription_says_what_is_not_sent_any_more(world: Any, subsc
     assert world.deliveries() == [("given up", 1)]
 
 
-def test_a_subscription_is_muted_for_some_days_for_good_or_for_a_report(world: Any, subscribe: Command) -> None:
+def test_a_subscription_is_muted_for_some_days_for_good_or_for_a_report(
+    world: Any, subscribe: Command
+) -> None:
     world.follow()
     subscribe("add", LIST)
     subscribe("add", "ada@team.example.org")
@@ -92,16 +96,27 @@ def test_a_subscription_is_muted_for_some_days_for_good_or_for_a_report(world: A
     assert world.mailbox.recipients == [LIST]
 
 
-def test_the_channel_follows_from_the_address_and_a_webhook_gets_a_secret(world: Any, subscribe: Command) -> None:
+def test_the_channel_follows_from_the_address_and_a_webhook_gets_a_secret(
+    world: Any, subscribe: Command
+) -> None:
     hook = subscribe(
-        "add", "https://hooks.example.org/team/bpf", "--author", "Ada", "--subsystem", "bpf", "--subsystem", "mm"
+        "add",
+        "https://hooks.example.org/team/bpf",
+        "--author",
+        "Ada",
+        "--subsystem",
+        "bpf",
+        "--subsystem",
+        "mm",
     )
     line, secret = hook.stdout.splitlines()
     assert line == "1: webhook to https://hooks.example.org/team/bpf, author Ada; subsystems bpf, mm"
     assert "shown only this once" in hook.stderr
     issue = subscribe("add", "bpf/linux")
     assert issue.stdout == "2: issue to bpf/linux, all news\n"
-    rows = world.running.rows("SELECT channel, secret, authors, subsystems, suites FROM subscription ORDER BY id")
+    rows = world.running.rows(
+        "SELECT channel, secret, authors, subsystems, suites FROM subscription ORDER BY id"
+    )
     assert [row["channel"] for row in rows] == ["webhook", "issue"]
     assert (rows[0]["secret"], rows[1]["secret"]) == (secret, None)
     assert (rows[0]["authors"], rows[0]["subsystems"], rows[0]["suites"]) == (["Ada"], ["bpf", "mm"], [])

@@ -35,7 +35,9 @@ class Watched:
     contexts: list[BrowserContext] = field(default_factory=list)
     complaints: list[str] = field(default_factory=list)
 
-    def window(self, running: Running, *, width: int = 1280, theme: str = "light", script: bool = True) -> Page:
+    def window(
+        self, running: Running, *, width: int = 1280, theme: str = "light", script: bool = True
+    ) -> Page:
         context = self.browser.new_context(
             base_url=running.url,
             viewport={"width": width, "height": 900},
@@ -48,7 +50,9 @@ class Watched:
         page = context.new_page()
         page.on("console", lambda message: self._console(message.type, message.text))
         page.on("pageerror", lambda error: self.complaints.append(f"script: {error}"))
-        page.on("dialog", lambda dialog: (self.complaints.append(f"dialog: {dialog.message}"), dialog.dismiss()))
+        page.on(
+            "dialog", lambda dialog: (self.complaints.append(f"dialog: {dialog.message}"), dialog.dismiss())
+        )
         page.on("request", lambda request: self._request(running.url, request.url))
         return page
 

@@ -49,7 +49,10 @@ def test_what_is_within_the_noise_has_no_colour(opened: Any) -> None:
 
 def test_every_target_states_its_mode_and_what_was_detectable(opened: Any) -> None:
     page = opened(ADDRESS)
-    assert "caches, branch prediction, memory and contention are not measured" in page.locator("main").inner_text()
+    assert (
+        "caches, branch prediction, memory and contention are not measured"
+        in page.locator("main").inner_text()
+    )
     assert "changes below the noise of host and boots are not detectable" in page.locator("main").inner_text()
     text = page.locator("table.targets").inner_text()
     assert "detectable in unchanged rows" in text
@@ -138,9 +141,13 @@ def test_n_and_p_walk_through_the_branch_and_a_question_mark_lists_the_keys(open
 def test_filters_stay_while_n_and_p_walk_through_the_branch(opened: Any) -> None:
     page = opened(f"{ADDRESS}?verdict=changed&text=seq-get&platform=emulated-x86-64")
     page.keyboard.press("p")
-    page.wait_for_url("**/compare/nearest...21d6391a3033?text=seq-get&verdict=changed&platform=emulated-x86-64")
+    page.wait_for_url(
+        "**/compare/nearest...21d6391a3033?text=seq-get&verdict=changed&platform=emulated-x86-64"
+    )
     page.keyboard.press("n")
-    page.wait_for_url("**/compare/nearest...e975db19874b?text=seq-get&verdict=changed&platform=emulated-x86-64")
+    page.wait_for_url(
+        "**/compare/nearest...e975db19874b?text=seq-get&verdict=changed&platform=emulated-x86-64"
+    )
     assert page.get_by_label("Verdict").input_value() == "changed"
 
 
@@ -190,13 +197,17 @@ def test_the_keyboard_alone_reaches_a_row_and_its_raw_output(opened: Any) -> Non
     assert "local-storage" in page.locator("pre.output").inner_text()
 
 
-def test_a_row_shows_every_sample_its_raw_output_its_history_and_the_command_that_repeats_it(opened: Any) -> None:
+def test_a_row_shows_every_sample_its_raw_output_its_history_and_the_command_that_repeats_it(
+    opened: Any,
+) -> None:
     page = opened(f"{ADDRESS}/cases/{CASE}", script=False)
     emulated = page.locator("section", has_text="emulated-x86-64 icount")
     assert emulated.locator("svg.strips circle").count() == 4
     assert "185.763 insns/op, 2 boots" in emulated.inner_text()
     command = emulated.locator("code", has_text="cliffwatch run").inner_text()
-    assert command.startswith("cliffwatch run --tree https://git.example.org/demonstration.git --base 21d6391a3033")
+    assert command.startswith(
+        "cliffwatch run --tree https://git.example.org/demonstration.git --base 21d6391a3033"
+    )
     assert command.endswith("--suite local-storage --profile standard --mode icount --boots 2 --seed 1")
     emulated.get_by_text("Raw output of 4 boots").click()
     emulated.locator(".raws a").first.click()
@@ -239,7 +250,10 @@ def test_one_address_answers_in_every_format(
         if suffix != ".json":
             assert by_suffix.text.startswith("DEMONSTRATION DATA")
         assert (
-            "html" in http.get(ADDRESS, headers={"Accept": "text/html,application/json;q=0.9"}).headers["content-type"]
+            "html"
+            in http.get(ADDRESS, headers={"Accept": "text/html,application/json;q=0.9"}).headers[
+                "content-type"
+            ]
         )
 
 
@@ -321,7 +335,8 @@ def test_a_question_without_an_answer_says_what_is_wrong_and_where_to_go(
 ) -> None:
     if "ROME" in path or "TRAVERSAL" in path:
         path = path.replace(
-            "ROME...SKYLAKE", "{}...{}".format(*(run_on(demonstration, each) for each in ("amd-rome", "intel-skylake")))
+            "ROME...SKYLAKE",
+            "{}...{}".format(*(run_on(demonstration, each) for each in ("amd-rome", "intel-skylake"))),
         )
         path = path.replace("TRAVERSAL", published_commit(demonstration))
     with demonstration.http(None) as http:

@@ -44,7 +44,8 @@ def test_what_is_open_runs_and_is_offline_is_on_the_home_page(opened: Any) -> No
     text = opened("/").locator("main").inner_text()
     assert "amd-rome (walltime): 2 jobs wait and no host of this platform is online" in text
     assert (
-        "bpf: Check the owner of a local storage element\n▲ 16 worse by up to 5.74 % on amd-rome, intel-skylake" in text
+        "bpf: Check the owner of a local storage element\n▲ 16 worse by up to 5.74 % on amd-rome, intel-skylake"
+        in text
     )
     assert "330edbeb32f7 … a88952a2bc36 on emulator-1" in text
     assert "skylake-1 intel-skylake, last seen 7 h ago" in text
@@ -132,7 +133,9 @@ def test_history_zooms_and_comes_back(opened: Any, demonstration: Any) -> None:
     assert leftmost() == first
 
 
-def test_history_is_relative_on_demand_and_its_range_is_in_the_address(opened: Any, demonstration: Any) -> None:
+def test_history_is_relative_on_demand_and_its_range_is_in_the_address(
+    opened: Any, demonstration: Any
+) -> None:
     page = opened(address(demonstration, "series"), script=False)
     page.get_by_role("link", name="relative").click()
     page.wait_for_url("**scale=relative**")
@@ -165,7 +168,9 @@ def test_series_are_found_by_a_part_of_their_name(opened: Any) -> None:
         "AMD-ROME nr_maps=1 seq-get",
     ],
 )
-def test_series_are_found_by_their_title_and_parameters_stand_as_people_count(text: str, demonstration: Any) -> None:
+def test_series_are_found_by_their_title_and_parameters_stand_as_people_count(
+    text: str, demonstration: Any
+) -> None:
     with demonstration.http(None) as http:
         page = http.get("/series", params={"text": text, "platform": "amd-rome"}).text
     numbers = re.findall(r'<span class="params">nr_maps=(\d+)</span>', page)
@@ -186,7 +191,9 @@ def test_a_point_leads_to_its_revision_and_is_dated(opened: Any, demonstration: 
     page.wait_for_url(f"**{commit}")
 
 
-def test_a_click_on_the_zoomable_history_leads_to_the_revision_below_it(opened: Any, demonstration: Any) -> None:
+def test_a_click_on_the_zoomable_history_leads_to_the_revision_below_it(
+    opened: Any, demonstration: Any
+) -> None:
     page = opened(address(demonstration, "series"))
     over = page.locator(".u-over")
     expect(over).to_be_visible()

@@ -33,7 +33,11 @@ def hostile_run() -> tuple[Any, str]:
     for arm in record["arms"]:
         name = arm["name"]
         arm["label"] = f"{name} {EVIL}"
-        arm["facts"] |= {"subject": f"subject {EVIL}", "author": f"author {EVIL}", "release": f"{name} {EVIL}"}
+        arm["facts"] |= {
+            "subject": f"subject {EVIL}",
+            "author": f"author {EVIL}",
+            "release": f"{name} {EVIL}",
+        }
     record |= {"notes": [EVIL], "tree": TREE, "guest": {"cpus": 4, EVIL: EVIL}}
     record |= {"toolchain": {"gcc": EVIL, EVIL: EVIL}, "host": {"cpu": {"model_name": EVIL}}}
     for case in record["plan"]["cases"]:
@@ -60,7 +64,9 @@ def upload_hostile(http: Any) -> None:
     kind = {"Content-Type": "application/x-tar"}
     for number, body in boots_of(made):
         http.put(f"/api/v1/runs/{digest}/boots/{number}", json=hostile_boot(body)).raise_for_status()
-        http.put(f"/api/v1/runs/{digest}/boots/{number}/raw", content=archive(files), headers=kind).raise_for_status()
+        http.put(
+            f"/api/v1/runs/{digest}/boots/{number}/raw", content=archive(files), headers=kind
+        ).raise_for_status()
 
 
 def upload_broken(http: Any) -> None:
@@ -146,7 +152,11 @@ def test_no_page_takes_a_string_for_markup(hostile: Any, watched: Any) -> None:
     running, _ = hostile
     page = watched.window(running)
     sign_in(page, running, "admin")
-    waiting, seen, kinds = ["/", "/runs", "/queue", "/hosts", "/regressions?state=all", "/series", "/jobs"], set(), {}
+    waiting, seen, kinds = (
+        ["/", "/runs", "/queue", "/hosts", "/regressions?state=all", "/series", "/jobs"],
+        set(),
+        {},
+    )
     while waiting:
         address = waiting.pop()
         kind = re.sub(r"[0-9a-f-]{7,}|boots/\d+|\d+", "*", address.split("?")[0])

@@ -54,7 +54,9 @@ def test_phases_appear_as_the_host_tells_them(running: Any, lease: tuple[str, st
     expect(page.locator(".failure")).to_contain_text("head: it does not build")
 
 
-def test_without_javascript_a_refresh_tells_the_same(running: Any, lease: tuple[str, str], watched: Any) -> None:
+def test_without_javascript_a_refresh_tells_the_same(
+    running: Any, lease: tuple[str, str], watched: Any
+) -> None:
     page = watched.window(running, script=False)
     page.goto(f"/jobs/{lease[1]}")
     tell(running, lease[0], 1, "[   121 s] measure:  34%, boot 2 of 42 (head): seq-get, about 2 min left")
@@ -62,7 +64,9 @@ def test_without_javascript_a_refresh_tells_the_same(running: Any, lease: tuple[
     assert "boot 2 of 42" in page.locator(".phases").inner_text()
 
 
-def test_the_queue_says_the_place_and_what_is_expected(running: Any, lease: tuple[str, str], watched: Any) -> None:
+def test_the_queue_says_the_place_and_what_is_expected(
+    running: Any, lease: tuple[str, str], watched: Any
+) -> None:
     page = watched.window(running)
     page.goto("/queue")
     row = page.locator("#queue tbody tr").first

@@ -101,12 +101,20 @@ def test_an_unmeasured_revision_is_asked_for_from_its_404(watched: Any, morning:
     page.locator("select[name=suite]").select_option("local-storage")
     page.get_by_role("button", name="Ask").click()
     assert "/requests/" in page.url
-    (asked,) = morning.rows("SELECT base_commit, head_commit, suites FROM request WHERE note LIKE 'asked from%'")
+    (asked,) = morning.rows(
+        "SELECT base_commit, head_commit, suites FROM request WHERE note LIKE 'asked from%'"
+    )
     assert asked == {"base_commit": commit_of("r3"), "head_commit": head, "suites": ["local-storage"]}
 
 
 def test_a_patch_is_pasted(watched: Any, morning: Running) -> None:
-    able = {"host": "rome-1", "platform": "amd-rome", "modes": ["walltime"], "isolation": "bubblewrap", "setups": True}
+    able = {
+        "host": "rome-1",
+        "platform": "amd-rome",
+        "modes": ["walltime"],
+        "isolation": "bubblewrap",
+        "setups": True,
+    }
     with morning.http("of rome-1") as http:
         http.post("/api/v1/offers", json=able).raise_for_status()
     page = signed_in(watched, morning, "upload")

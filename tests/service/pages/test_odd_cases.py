@@ -26,7 +26,9 @@ def test_a_boot_that_says_little_or_something_else_still_has_its_page(running: A
         http.put(f"/api/v1/runs/{run.digest}", json=record_of(run)).raise_for_status()
         for number, body in boots_of(run):
             del body["environment"], body["problems"]
-            body["boot"]["parts"] = [{}, {"splats": [{"title": "BUG"}], "status": "of tomorrow"}] if number == 1 else []
+            body["boot"]["parts"] = (
+                [{}, {"splats": [{"title": "BUG"}], "status": "of tomorrow"}] if number == 1 else []
+            )
             http.put(f"/api/v1/runs/{run.digest}/boots/{number}", json=body).raise_for_status()
     with running.http(None) as http:
         for path in (f"/runs/{run.digest}", f"/runs/{run.digest}/boots/1", f"/runs/{run.digest}/boots/2"):
@@ -58,7 +60,14 @@ def test_what_cannot_be_compared_is_said_and_does_not_reload_for_ever(
         raise Refusal(422, "not comparable", "made up for this test")
 
     runs = [
-        run_of(boots=2, cases=2, seed=seed, base=f"b{seed}", head=f"h{seed}", created=f"2026-11-21T1{seed}:00:00+00:00")
+        run_of(
+            boots=2,
+            cases=2,
+            seed=seed,
+            base=f"b{seed}",
+            head=f"h{seed}",
+            created=f"2026-11-21T1{seed}:00:00+00:00",
+        )
         for seed in (1, 2)
     ]
     with running.http("upload") as http:
@@ -93,7 +102,12 @@ def test_a_part_that_fails_is_a_part(running: Any) -> None:
 
 def test_a_job_with_thousands_of_lines_shows_its_last_words(running: Any) -> None:
     target = {"targets": [{"platform": "amd-rome", "mode": "walltime"}], "suites": ["local-storage"]}
-    asked = {"tree": "https://git.example.org/x.git", "base": commit_of("base"), "head": commit_of("head"), **target}
+    asked = {
+        "tree": "https://git.example.org/x.git",
+        "base": commit_of("base"),
+        "head": commit_of("head"),
+        **target,
+    }
     offer = {"host": "rome-1", "platform": "amd-rome", "modes": ["walltime"], "isolation": "bubblewrap"}
     running.enrol("amd-rome")
     with running.http("admin") as http:
@@ -105,7 +119,9 @@ def test_a_job_with_thousands_of_lines_shows_its_last_words(running: Any) -> Non
                     "number": number,
                     "kind": "line",
                     "at": "2026-11-21T12:00:00+00:00",
-                    "data": {"text": f"[ {number} s] {'build base' if number < 10 else 'measure'}: line {number}"},
+                    "data": {
+                        "text": f"[ {number} s] {'build base' if number < 10 else 'measure'}: line {number}"
+                    },
                 }
                 for number in range(start, start + 1000)
             ]

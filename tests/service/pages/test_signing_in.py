@@ -104,7 +104,9 @@ def test_a_form_needs_a_session_its_token_and_this_site(reported: Any) -> None:
         assert http.post(address, data=form).status_code == 403
         assert http.post(address, data={**form, "form_token": "made up"}).status_code == 403
         good = {**form, "form_token": form_token(http)}
-        assert http.post(address, data=good, headers={"Origin": "https://elsewhere.example"}).status_code == 403
+        assert (
+            http.post(address, data=good, headers={"Origin": "https://elsewhere.example"}).status_code == 403
+        )
         assert http.post(address, json=good).status_code == 415
         assert http.post(address, data={**good, "state": "fine"}).status_code == 422
         assert http.post(address, data={**good, "note": "x" * 4001}).status_code == 422
@@ -157,7 +159,8 @@ def test_a_wrong_token_is_refused_on_the_page_and_makes_no_session(running: Any)
 
 
 @pytest.mark.parametrize(
-    "address", ["https://elsewhere.example/", "//elsewhere.example", "/\\elsewhere.example", "javascript:alert(1)"]
+    "address",
+    ["https://elsewhere.example/", "//elsewhere.example", "/\\elsewhere.example", "javascript:alert(1)"],
 )
 def test_signing_in_never_leads_to_another_site(address: str, running: Any) -> None:
     with running.http(None) as http:

@@ -40,7 +40,10 @@ def test_a_history_says_of_which_level_its_intervals_are(demonstration: Any) -> 
 
 def test_the_inbox_tells_worse_from_better_and_counts_each_case_once(demonstration: Any) -> None:
     text = text_of(demonstration, "/regressions")
-    assert "▲ 12 worse by up to 7.93 % , ▼ 8 better by up to 2.41 % on amd-rome, emulated-x86-64, intel-skylake" in text
+    assert (
+        "▲ 12 worse by up to 7.93 % , ▼ 8 better by up to 2.41 % on amd-rome, emulated-x86-64, intel-skylake"
+        in text
+    )
     assert "series on" not in text
     assert "hits-throughput" not in text
     assert "▲ +7.93 % worse (+7.91 % .. +7.95 % repeatability band ) bpf-hashmap-lookup" in text
@@ -56,7 +59,9 @@ def test_confirmed_is_said_of_changes_alone(demonstration: Any) -> None:
 
 def test_a_report_and_its_comparison_name_each_other(demonstration: Any) -> None:
     with demonstration.http(None) as http:
-        (report,) = set(re.findall(r'href="(/regressions/[0-9a-f]{32})"', http.get(f"/compare/{COMPARISON}").text))
+        (report,) = set(
+            re.findall(r'href="(/regressions/[0-9a-f]{32})"', http.get(f"/compare/{COMPARISON}").text)
+        )
         back = re.findall(r'href="(/compare/[0-9a-f]{40}\.\.\.[0-9a-f]{40})"', http.get(report).text)
         assert back
         assert report in http.get(back[0]).text

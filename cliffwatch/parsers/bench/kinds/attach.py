@@ -2,7 +2,15 @@
 
 from collections.abc import Sequence
 
-from cliffwatch.parsers.bench.kind import BenchOutput, Kind, LineForm, MetricShape, MetricValue, MetricValues, Reading
+from cliffwatch.parsers.bench.kind import (
+    BenchOutput,
+    Kind,
+    LineForm,
+    MetricShape,
+    MetricValue,
+    MetricValues,
+    Reading,
+)
 from cliffwatch.parsers.bench.patterns import NUMBER, named
 
 _WHO = r"(?:(?P<who>[\w.-]{1,80}):\s*)?"
@@ -11,9 +19,15 @@ _STEP = 0.001
 
 def _values(output: BenchOutput, _: Sequence[Reading]) -> MetricValues:
     for _texts, numbers in output.finals:
-        for metric, name in (("attach-time", "attached"), ("detach-time", "detached"), ("functions", "functions")):
+        for metric, name in (
+            ("attach-time", "attached"),
+            ("detach-time", "detached"),
+            ("functions", "functions"),
+        ):
             if name in numbers:
-                yield MetricValue(metric=metric, value=numbers[name], resolution=0.0 if name == "functions" else _STEP)
+                yield MetricValue(
+                    metric=metric, value=numbers[name], resolution=0.0 if name == "functions" else _STEP
+                )
 
 
 KIND = Kind(

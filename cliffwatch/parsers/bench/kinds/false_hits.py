@@ -2,12 +2,22 @@
 
 from collections.abc import Sequence
 
-from cliffwatch.parsers.bench.kind import BenchOutput, Kind, LineForm, MetricShape, MetricValue, MetricValues, Reading
+from cliffwatch.parsers.bench.kind import (
+    BenchOutput,
+    Kind,
+    LineForm,
+    MetricShape,
+    MetricValue,
+    MetricValues,
+    Reading,
+)
 from cliffwatch.parsers.bench.patterns import ITER, NUMBER, named
 
 
 def _values(output: BenchOutput, kept: Sequence[Reading]) -> MetricValues:
-    rates = tuple(100 * each.fields["false_hits"] / each.fields["total"] for each in kept if each.fields.get("total"))
+    rates = tuple(
+        100 * each.fields["false_hits"] / each.fields["total"] for each in kept if each.fields.get("total")
+    )
     if rates:
         yield MetricValue(metric="false-positive-rate", value=sum(rates) / len(rates), samples=rates)
     elif output.summary.get("total"):

@@ -21,7 +21,10 @@ KIND = Kind(
         "important-hits-throughput": MetricShape("M ops/s", "higher"),
     },
     forms=(
-        LineForm("iter", named(rf"{ITER}hits\s+{NUMBER}\s*M/s\s+important_hits\s+{NUMBER}\s*M/s", "hits", "important")),
+        LineForm(
+            "iter",
+            named(rf"{ITER}hits\s+{NUMBER}\s*M/s\s+important_hits\s+{NUMBER}\s*M/s", "hits", "important"),
+        ),
         LineForm(
             "summary",
             named(

@@ -4,7 +4,15 @@ import math
 from collections.abc import Sequence
 
 from cliffwatch.parsers.bench.averages import STEP, rate_and_latency
-from cliffwatch.parsers.bench.kind import BenchOutput, Kind, LineForm, MetricShape, MetricValue, MetricValues, Reading
+from cliffwatch.parsers.bench.kind import (
+    BenchOutput,
+    Kind,
+    LineForm,
+    MetricShape,
+    MetricValue,
+    MetricValues,
+    Reading,
+)
 from cliffwatch.parsers.bench.patterns import ITER, NUMBER, PLUS_MINUS, named
 
 _MILLION_PER = {"M": 1.0, "K": 1e-3, "k": 1e-3}
@@ -21,7 +29,9 @@ def _values(output: BenchOutput, kept: Sequence[Reading]) -> MetricValues:
     per_producer = tuple(each.fields["per_prod"] * scale for each in kept)
     if per_producer:
         mean = sum(per_producer) / len(per_producer)
-        yield MetricValue(metric="throughput-per-producer", value=mean, samples=per_producer, resolution=STEP * scale)
+        yield MetricValue(
+            metric="throughput-per-producer", value=mean, samples=per_producer, resolution=STEP * scale
+        )
 
 
 KIND = Kind(

@@ -7,7 +7,15 @@ import re
 from collections.abc import Mapping, Sequence
 
 from cliffwatch.parsers.bench.averages import STEP
-from cliffwatch.parsers.bench.kind import BenchOutput, Kind, LineForm, MetricShape, MetricValue, MetricValues, Reading
+from cliffwatch.parsers.bench.kind import (
+    BenchOutput,
+    Kind,
+    LineForm,
+    MetricShape,
+    MetricValue,
+    MetricValues,
+    Reading,
+)
 from cliffwatch.parsers.bench.patterns import NUMBER, PLUS_MINUS, named
 
 _WHO = r"(?!Summary|SUMMARY|Iter\s)(?P<who>[A-Za-z][\w.+-]{0,60}(?: {1,6}[\w.+\x28\x29-]{1,30}){0,4}?)"

@@ -3,7 +3,15 @@
 from collections.abc import Sequence
 
 from cliffwatch.parsers.bench.averages import STEP, mean_of
-from cliffwatch.parsers.bench.kind import BenchOutput, Kind, LineForm, MetricShape, MetricValue, MetricValues, Reading
+from cliffwatch.parsers.bench.kind import (
+    BenchOutput,
+    Kind,
+    LineForm,
+    MetricShape,
+    MetricValue,
+    MetricValues,
+    Reading,
+)
 from cliffwatch.parsers.bench.patterns import NUMBER, named
 
 
@@ -27,16 +35,23 @@ KIND = Kind(
             "iter",
             named(rf"Iter\s+(?P<iter>\d+)\s+avg tasks_trace grace period latency\s+{NUMBER}\s*ns", "latency"),
         ),
-        LineForm("iter", named(rf"Iter\s+(?P<iter>\d+)\s+avg ticks per tasks_trace grace period\s+{NUMBER}", "ticks")),
+        LineForm(
+            "iter",
+            named(rf"Iter\s+(?P<iter>\d+)\s+avg ticks per tasks_trace grace period\s+{NUMBER}", "ticks"),
+        ),
         LineForm(
             "summary",
             named(
-                rf"SUMMARY tasks_trace grace period latency\s+avg {NUMBER}\s*us\s+stddev {NUMBER}\s*us", "latency", "_"
+                rf"SUMMARY tasks_trace grace period latency\s+avg {NUMBER}\s*us\s+stddev {NUMBER}\s*us",
+                "latency",
+                "_",
             ),
         ),
         LineForm(
             "summary",
-            named(rf"SUMMARY ticks per tasks_trace grace period\s+avg {NUMBER}\s+stddev {NUMBER}", "ticks", "_"),
+            named(
+                rf"SUMMARY ticks per tasks_trace grace period\s+avg {NUMBER}\s+stddev {NUMBER}", "ticks", "_"
+            ),
         ),
     ),
     values=_values,

@@ -2,7 +2,15 @@
 
 from collections.abc import Sequence
 
-from cliffwatch.parsers.bench.kind import BenchOutput, Kind, LineForm, MetricShape, MetricValue, MetricValues, Reading
+from cliffwatch.parsers.bench.kind import (
+    BenchOutput,
+    Kind,
+    LineForm,
+    MetricShape,
+    MetricValue,
+    MetricValues,
+    Reading,
+)
 from cliffwatch.parsers.bench.patterns import NUMBER, named
 
 

@@ -150,7 +150,9 @@ class Search:
 
     def _mark(self, line: _Line, commit: str, way: Way) -> None:
         if line.marked:
-            self._marks.append(Mark("skip" if way == "open" else "bad" if way == line.way else "good", commit))
+            self._marks.append(
+                Mark("skip" if way == "open" else "bad" if way == line.way else "good", commit)
+            )
 
     def _inside(self, line: _Line, low: int, high: int) -> Steps:
         """The steps between two places of a line: in what merges brought in, else of the commits themselves."""
@@ -189,7 +191,9 @@ class Search:
             self._mark(line, other, judged.way)
         if judged.way not in ("regression", "improvement"):
             return _Side([], judged.difference, decided=judged.way == "none")
-        whole = _Line(self._graph.line(base, other), line.row, judged.way, line.marked and judged.way == line.way)
+        whole = _Line(
+            self._graph.line(base, other), line.row, judged.way, line.marked and judged.way == line.way
+        )
         steps = yield from self._steps(whole)
         return _Side(steps, judged.difference, decided=True)
 
@@ -201,7 +205,9 @@ class Search:
     def _shared(self, line: _Line, low: int, high: int) -> bool:
         """Whether sides cannot be told apart: two histories that meet in several places, or branches of one merge with commits in common."""
         for before, commit in zip(line.commits[low:high], line.commits[low + 1 : high + 1], strict=True):
-            others = [each for each in self._graph.parents_of(commit) if each not in self._graph.ancestors(before)]
+            others = [
+                each for each in self._graph.parents_of(commit) if each not in self._graph.ancestors(before)
+            ]
             brought = [self._graph.brought_in(each, before) for each in others]
             if sum(map(len, brought)) > len(frozenset().union(*brought)):
                 return True

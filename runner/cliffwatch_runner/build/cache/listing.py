@@ -11,7 +11,9 @@ from typing import Literal, get_args
 from cliffwatch_runner.build.cache.uses import MARK, is_used, last_used
 from cliffwatch_runner.sandbox.untrusted_files import disk_bytes
 
-EntryKind = Literal["kernel", "bench", "program", "root", "worktree", "ccache", "mirror", "failure", "leftover"]
+EntryKind = Literal[
+    "kernel", "bench", "program", "root", "worktree", "ccache", "mirror", "failure", "leftover"
+]
 KINDS: tuple[EntryKind, ...] = get_args(EntryKind)
 
 _FOLDERS: Mapping[EntryKind, str] = {
@@ -68,10 +70,19 @@ class Listing:
 
     def document(self) -> dict[str, object]:
         entries = [
-            {**asdict(entry), "path": str(entry.path), "last_used": entry.last_used.isoformat(timespec="seconds")}
+            {
+                **asdict(entry),
+                "path": str(entry.path),
+                "last_used": entry.last_used.isoformat(timespec="seconds"),
+            }
             for entry in self.entries
         ]
-        return {"cache": str(self.cache), "bytes": self.bytes, "free_bytes": self.free_bytes, "entries": entries}
+        return {
+            "cache": str(self.cache),
+            "bytes": self.bytes,
+            "free_bytes": self.free_bytes,
+            "entries": entries,
+        }
 
 
 def list_cache(cache: Path, kinds: Sequence[EntryKind] = KINDS) -> Listing:
@@ -109,7 +120,9 @@ def _paths(cache: Path, kind: EntryKind) -> Iterator[Path]:
 def _children(folder: Path, *, hidden: bool) -> list[Path]:
     if not folder.is_dir():
         return []
-    return sorted(path for path in folder.iterdir() if path.name.startswith(".") == hidden and not path.is_symlink())
+    return sorted(
+        path for path in folder.iterdir() if path.name.startswith(".") == hidden and not path.is_symlink()
+    )
 
 
 def _entry(kind: EntryKind, path: Path) -> CacheEntry:

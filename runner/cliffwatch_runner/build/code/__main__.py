@@ -33,7 +33,9 @@ def _answer(kernel: Path, wanted: list[str] | None, programs: list[_Program] | N
     if programs is not None:
         listing = ProgramListing(names)
         return {
-            "programs": [listing.lines(start, bytes.fromhex(code), neighbours) for start, code, neighbours in programs]
+            "programs": [
+                listing.lines(start, bytes.fromhex(code), neighbours) for start, code, neighbours in programs
+            ]
         }
     return _functions(kernel, names, wanted)
 

@@ -89,7 +89,10 @@ def function_listings(
 
 
 def program_listings(
-    kernel: Path, programs: Sequence[JitProgram], sandbox: Sandbox, should_stop: Callable[[], bool] = lambda: False
+    kernel: Path,
+    programs: Sequence[JitProgram],
+    sandbox: Sandbox,
+    should_stop: Callable[[], bool] = lambda: False,
 ) -> tuple[tuple[str, ...], ...] | str:
     """The instructions of BPF programs that a kernel made, in their order; a sentence where there are none. Raises Stopped."""
     asked = [(each.start, each.code.hex(), each.neighbours[:_MOST_NEIGHBOURS]) for each in programs]
@@ -99,7 +102,9 @@ def program_listings(
     return answer.programs
 
 
-def _asked(kernel: Path, request: Mapping[str, object], sandbox: Sandbox, should_stop: Callable[[], bool]) -> _Answer:
+def _asked(
+    kernel: Path, request: Mapping[str, object], sandbox: Sandbox, should_stop: Callable[[], bool]
+) -> _Answer:
     """Has the process list the kernel. What it answers is as hostile as the kernel, and read within limits."""
     package = Path(cliffwatch_runner.__file__).parent
     with tempfile.TemporaryDirectory(prefix="cliffwatch-code-") as temporary:

@@ -59,7 +59,9 @@ def read_image(path: Path) -> KernelImage | str:
     if payload is None:
         return f"{path.name} is no bzImage"
     kernel = _unpacked(payload)
-    return f"{path.name} is packed in a way that is not known" if kernel is None else _loaded(kernel, path.name)
+    return (
+        f"{path.name} is packed in a way that is not known" if kernel is None else _loaded(kernel, path.name)
+    )
 
 
 def _payload(content: bytes) -> bytes | None:

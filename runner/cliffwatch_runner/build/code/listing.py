@@ -127,7 +127,9 @@ class Listing:
     def _side(self, target: int, start: int, end: int) -> Iterator[str]:
         code = self._image.read(target, _SIDE_BYTES)
         for number, (address, size, mnemonic, operands) in enumerate(self._engine.disasm_lite(code, target)):
-            if number < _SIDE_INSTRUCTIONS and not (mnemonic in ("jmp", "call") and f"{target:x}" in operands):
+            if number < _SIDE_INSTRUCTIONS and not (
+                mnemonic in ("jmp", "call") and f"{target:x}" in operands
+            ):
                 yield f"{mnemonic} {self._plain(operands, address + size, start, end)}"
             if mnemonic == "jmp":
                 return
@@ -167,8 +169,12 @@ class Listing:
             table = self._image.read(first, min(last - first, _LARGEST_OBJECT))
             whole = len(table) // _INITCALL_BYTES * _INITCALL_BYTES
             distances = (distance for (distance,) in struct.iter_unpack("<i", table[:whole]))
-            called = (self._names.at(first + place * _INITCALL_BYTES + each) for place, each in enumerate(distances))
-            names = ("?" if found is None else f"{found[0].partition('@')[0]}+{found[1]:x}" for found in called)
+            called = (
+                self._names.at(first + place * _INITCALL_BYTES + each) for place, each in enumerate(distances)
+            )
+            names = (
+                "?" if found is None else f"{found[0].partition('@')[0]}+{found[1]:x}" for found in called
+            )
             self._initcalls = _digest(f"{name}\n".encode() for name in names)
         return f"<initcall {(address - self._names.initcalls[0]) // _INITCALL_BYTES} of {self._initcalls}>"
 

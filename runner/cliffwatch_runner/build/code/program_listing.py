@@ -95,7 +95,9 @@ class _Naming:
         def relative(match: re.Match[str]) -> str:
             distance = int(match["distance"], 0)
             target = (following + distance if match["sign"] == "+" else following - distance) % _ALL
-            return self._of_cpu(target) if "gs:" in operands and target < _IMAGE.start else self._place(target)
+            return (
+                self._of_cpu(target) if "gs:" in operands and target < _IMAGE.start else self._place(target)
+            )
 
         def absolute(match: re.Match[str]) -> str:
             value = int(match["digits"], 16)

@@ -16,7 +16,8 @@ _BOUNDS: Mapping[SectionName, tuple[bytes, bytes]] = {
     "bss": (b"__bss_start", b"__bss_stop"),
 }
 _LINE = re.compile(
-    rb"^([0-9a-f]{16}) [A-Za-z] (" + b"|".join(b for pair in _BOUNDS.values() for b in pair) + rb")$", re.MULTILINE
+    rb"^([0-9a-f]{16}) [A-Za-z] (" + b"|".join(b for pair in _BOUNDS.values() for b in pair) + rb")$",
+    re.MULTILINE,
 )
 
 

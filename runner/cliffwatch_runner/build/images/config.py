@@ -71,7 +71,9 @@ def forbidden_in_prebuilt() -> tuple[str, ...]:
 def refused_config(values: Mapping[str, str]) -> Failure | None:
     """Why a kernel with this configuration cannot be measured; None of one that can."""
     if not values:
-        return wrong_usage("its configuration has no lines of one", "give the package that the kernel came in")
+        return wrong_usage(
+            "its configuration has no lines of one", "give the package that the kernel came in"
+        )
     if values.get("CONFIG_DEBUG_INFO_BTF", "n") != "y":
         return without_btf("its configuration has no CONFIG_DEBUG_INFO_BTF=y")
     debug = [symbol for symbol in forbidden_in_prebuilt() if values.get(symbol, "n") != "n"]

@@ -57,17 +57,25 @@ def find_in(top: UntrustedFolder) -> FoundKernel:
 def _found(folders: tuple[UntrustedFolder, ...], image: str) -> FoundKernel:
     content = folders[0].read(image, limit=LARGEST_IMAGE)
     if isinstance(content, UnfitFile):
-        raise refused(f"its image {image} {content.reason}", "name the image itself, as a user who may read it")
+        raise refused(
+            f"its image {image} {content.reason}", "name the image itself, as a user who may read it"
+        )
     header = read_bz_image(content)
     if isinstance(header, str):
         raise refused(f"its image {header}", "name a kernel image for x86-64 machines (vmlinuz, bzImage)")
     config = _config_beside(folders, header.release)
-    return FoundKernel(folders=folders, name=image.rsplit("/", 1)[-1], image=content, header=header, config=config)
+    return FoundKernel(
+        folders=folders, name=image.rsplit("/", 1)[-1], image=content, header=header, config=config
+    )
 
 
 def _config_beside(folders: tuple[UntrustedFolder, ...], release: str) -> bytes | None:
     """The configuration in a file of its own; a plain name counts beside the image alone."""
-    names = [f"boot/config-{release}", f"config-{release}", *(f"{each}/{release}/config" for each in MODULE_FOLDERS)]
+    names = [
+        f"boot/config-{release}",
+        f"config-{release}",
+        *(f"{each}/{release}/config" for each in MODULE_FOLDERS),
+    ]
     for index, folder in enumerate(folders):
         for name in (*names, "config") if index == 0 else names:
             config = folder.read(name, limit=LARGEST_CONFIG)

@@ -49,7 +49,9 @@ def initramfs(init: bytes, modules: Mapping[str, bytes]) -> bytes:
         archive.add(folder, stat.S_IFDIR | 0o755)
     archive.add("dev/console", stat.S_IFCHR | 0o600, device=_CONSOLE)
     archive.add("init", stat.S_IFREG | 0o755, init)
-    archive.add("modules/order", stat.S_IFREG | 0o644, "".join(f"/modules/{name}.ko\n" for name in modules).encode())
+    archive.add(
+        "modules/order", stat.S_IFREG | 0o644, "".join(f"/modules/{name}.ko\n" for name in modules).encode()
+    )
     for name, content in modules.items():
         archive.add(f"modules/{name}.ko", stat.S_IFREG | 0o644, content)
     return archive.end()

@@ -57,7 +57,10 @@ def _of_log(log: str) -> tuple[str, str] | None:
 def _of_build(failure: Failure, program: Program, *, own: bool) -> tuple[str, str]:
     what = failure.message
     if not own:
-        return "its program does not build on this host", "see the log for what is missing here, or leave the suite out"
+        return (
+            "its program does not build on this host",
+            "see the log for what is missing here, or leave the suite out",
+        )
     if what.startswith("it builds, but "):
         return (
             what.replace("it builds, but suite/", "its program builds, but "),

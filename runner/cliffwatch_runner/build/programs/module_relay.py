@@ -89,7 +89,11 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         asked = _PATH.fullmatch(self.path)
-        if asked is None or int(asked["number"]) >= len(self.server.urls) or ".." in unquote(asked["path"]).split("/"):
+        if (
+            asked is None
+            or int(asked["number"]) >= len(self.server.urls)
+            or ".." in unquote(asked["path"]).split("/")
+        ):
             self.send_error(403)
             return
         try:

@@ -34,8 +34,12 @@ _ABSENT = re.compile(
 _UNREACHABLE = re.compile(
     r"dial tcp|no such host|i/o timeout|connection (?:refused|reset)|proxyconnect|TLS handshake|deadline exceeded|x509:|GOPROXY=off|module proxy cannot be reached"
 )
-_NEWER_GO = re.compile(r"requires go >= (?P<wanted>\d[\d.]{0,30})[^\n]{0,200}?running go (?P<have>\d[\d.]{0,30}\d)")
-_LACKING = re.compile(r"does not contain package (?P<package>\S+)|no required module provides package (?P<other>\S+?);")
+_NEWER_GO = re.compile(
+    r"requires go >= (?P<wanted>\d[\d.]{0,30})[^\n]{0,200}?running go (?P<have>\d[\d.]{0,30}\d)"
+)
+_LACKING = re.compile(
+    r"does not contain package (?P<package>\S+)|no required module provides package (?P<other>\S+?);"
+)
 _FALSE = re.compile(r"checksum mismatch|SECURITY ERROR|missing go\.sum entry")
 
 
@@ -100,7 +104,9 @@ def _run_go(
     if walls is not None:
         folders = [how for _, how in sorted(chosen.items()) if isinstance(how, Path)]
         return run_go_within(argv, home, folders, walls.sandbox, walls.limits, should_stop)
-    return process.run(argv, deadline=_FETCH_SECONDS, cwd=home / "suite", env=_environment(), should_stop=should_stop)
+    return process.run(
+        argv, deadline=_FETCH_SECONDS, cwd=home / "suite", env=_environment(), should_stop=should_stop
+    )
 
 
 @contextmanager
@@ -161,7 +167,9 @@ def _no_go(suite: str) -> Failure:
 def _failure(suite: str, chosen: Mapping[str, Path | str], ended: process.Finished) -> Failure:
     """Why go did not get the modules: which do not exist, which go or package they want, what this host cannot reach."""
     said = ended.output
-    named = ", ".join(f"{name}={how}" if isinstance(how, Path) else f"{name}@{how}" for name, how in chosen.items())
+    named = ", ".join(
+        f"{name}={how}" if isinstance(how, Path) else f"{name}@{how}" for name, how in chosen.items()
+    )
     what = named or "the modules of its go.mod"
     if _UNREACHABLE.search(said) or ended.timed_out:
         return Failure(
@@ -171,7 +179,9 @@ def _failure(suite: str, chosen: Mapping[str, Path | str], ended: process.Finish
             evidence=said[-_EVIDENCE:],
         )
     message, next_step = _reason(what, said)
-    return Failure(whose="usage", message=f"suite {suite}: {message}", next_step=next_step, evidence=said[-_EVIDENCE:])
+    return Failure(
+        whose="usage", message=f"suite {suite}: {message}", next_step=next_step, evidence=said[-_EVIDENCE:]
+    )
 
 
 def _reason(what: str, said: str) -> tuple[str, str]:
@@ -188,4 +198,6 @@ def _reason(what: str, said: str) -> tuple[str, str]:
 
 
 def _last_line(text: str) -> str:
-    return next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "it said nothing")[:300]
+    return next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "it said nothing")[
+        :300
+    ]

@@ -154,7 +154,9 @@ def _build(
                 finished(worktree, sources)
 
                 def describe(copies: Path) -> _ObjectsRecord:
-                    built, unbuilt = _built_and_unbuilt(copies / UNBUILT, wanted, log.read_text(errors="replace"))
+                    built, unbuilt = _built_and_unbuilt(
+                        copies / UNBUILT, wanted, log.read_text(errors="replace")
+                    )
                     seconds = round(clock.monotonic() - began, 1)
                     return _ObjectsRecord(
                         seconds=seconds, release=sources.revision.release, built=built, unbuilt=unbuilt
@@ -168,7 +170,9 @@ def _build(
             return failure
 
 
-def _built_and_unbuilt(listed: Path, wanted: Sequence[str], said: str) -> tuple[tuple[str, ...], dict[str, str]]:
+def _built_and_unbuilt(
+    listed: Path, wanted: Sequence[str], said: str
+) -> tuple[tuple[str, ...], dict[str, str]]:
     """The objects that were built, and of the others why they were not. The list of the first becomes one of the others, which guests read."""
     there = set(listed.read_text(errors="replace").split("\n"))
     unbuilt = {name: why_unbuilt(name, said) for name in wanted if name not in there}
@@ -201,7 +205,9 @@ def _make(worktree: Worktree, sources: SelftestSources, wanted: Sequence[str], l
     return _collect(worktree, sources, wanted, log)
 
 
-def _collect(worktree: Worktree, sources: SelftestSources, wanted: Sequence[str], log: Path) -> Failure | None:
+def _collect(
+    worktree: Worktree, sources: SelftestSources, wanted: Sequence[str], log: Path
+) -> Failure | None:
     strip = sources.toolchain.llvm_strip.program
     return worktree.make(["sh", "-ec", _COLLECT, "sh", f"{worktree.build}/{OUTPUT}", strip, *wanted], log)
 

@@ -98,7 +98,15 @@ def build_program(
     made_with = [toolchain.bench_identity, toolchain.image or "", go]
 
     def digest_of(packed: PackedFolder) -> str:
-        parts = [_RECIPE, packed.digest, program.build, program.run, *program.files, *made_with, fixed_seed_source()]
+        parts = [
+            _RECIPE,
+            packed.digest,
+            program.build,
+            program.run,
+            *program.files,
+            *made_with,
+            fixed_seed_source(),
+        ]
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
 
     # Not across trust: Go compiles what it needs of other packages once for all trees of a trust, and a tree's build could write there.
@@ -124,7 +132,9 @@ def build_program(
         return built
 
 
-def _build(suite: str, program: Program, packed: PackedFolder, settings: BuildSettings, folder: Path) -> Failure | None:
+def _build(
+    suite: str, program: Program, packed: PackedFolder, settings: BuildSettings, folder: Path
+) -> Failure | None:
     """Builds into the entry `folder` of the cache."""
     began = clock.monotonic()
     recipe = _recipe(program)
@@ -135,14 +145,16 @@ def _build(suite: str, program: Program, packed: PackedFolder, settings: BuildSe
         with locked_worktree("program", settings, given) as worktree:
             worktree.open_output()
             log = worktree.log("program")
-            failure = worktree.make(_command(worktree, program), log, tools=_go_mounts(settings)) or make_fixed_seed(
-                worktree, log
-            )
+            failure = worktree.make(
+                _command(worktree, program), log, tools=_go_mounts(settings)
+            ) or make_fixed_seed(worktree, log)
             if failure is None:
 
                 def describe(copies: Path) -> _ProgramRecord:
                     dynamic = _is_dynamic(copies / f"{_STORED}{program.run}")
-                    return _ProgramRecord(seconds=round(clock.monotonic() - began, 1), suite=suite, dynamic=dynamic)
+                    return _ProgramRecord(
+                        seconds=round(clock.monotonic() - began, 1), suite=suite, dynamic=dynamic
+                    )
 
                 failure = recipe.store(folder, worktree.output, log, describe)
                 if failure is not None:
@@ -155,7 +167,8 @@ def _build(suite: str, program: Program, packed: PackedFolder, settings: BuildSe
 def _recipe(program: Program) -> CacheRecipe[_ProgramRecord]:
     names = (program.run, *program.files)
     outputs = tuple(
-        Output(path=f"suite/{name}", name=f"{_STORED}{name}", bytes=_LARGEST_FILE, mode=0o755) for name in names
+        Output(path=f"suite/{name}", name=f"{_STORED}{name}", bytes=_LARGEST_FILE, mode=0o755)
+        for name in names
     )
     return CacheRecipe(outputs=(*outputs, FIXED_SEED), record=_RECORD, kind=_ProgramRecord)
 
@@ -198,7 +211,12 @@ def _environment(settings: BuildSettings) -> dict[str, str]:
 def _go_mounts(settings: BuildSettings) -> tuple[Mount, ...]:
     """Shows the build the user's Go where that lies outside of /usr, such as in his home."""
     root = find_go_root()
-    if root is None or root.is_relative_to("/usr") or not settings.sandbox.fixed_paths or settings.sandbox.image:
+    if (
+        root is None
+        or root.is_relative_to("/usr")
+        or not settings.sandbox.fixed_paths
+        or settings.sandbox.image
+    ):
         return ()
     return (Mount(source=root, target=_GO_IN_VIEW),)
 

@@ -25,7 +25,10 @@ class ProgramSource:
 
 
 def program_source(
-    suite: Suite, chosen: Mapping[str, Path | str], should_stop: Callable[[], bool], walls: FetchWalls | None = None
+    suite: Suite,
+    chosen: Mapping[str, Path | str],
+    should_stop: Callable[[], bool],
+    walls: FetchWalls | None = None,
 ) -> ProgramSource | Failure:
     """The source of a suite's program with these modules in place of those of its go.mod: for each a version or a folder. With `walls`
     anybody may have chosen them.
@@ -40,7 +43,9 @@ def program_source(
         return packed
     of_go = (folder / "go.mod").is_file()
     if not needs_modules(folder, chosen):
-        return ProgramSource(suite=suite, program=program, folder=packed, with_modules=packed, modules={}, of_go=of_go)
+        return ProgramSource(
+            suite=suite, program=program, folder=packed, with_modules=packed, modules={}, of_go=of_go
+        )
     fetched = fetch_modules(suite.name, packed, chosen, should_stop, walls)
     if isinstance(fetched, Failure):
         return fetched

@@ -60,7 +60,11 @@ def run_go_within(
         *(f"{name}={value}" for name, value in _settings(proxies, view, fixed=sandbox.fixed_paths).items()),
         *("--", *argv),
     ]
-    environment = {**FIXED, "PATH": f"{_GO if sandbox.fixed_paths else root}/bin:/usr/bin:/bin", "HOME": str(view)}
+    environment = {
+        **FIXED,
+        "PATH": f"{_GO if sandbox.fixed_paths else root}/bin:/usr/bin:/bin",
+        "HOME": str(view),
+    }
     with (
         module_relay(proxies.urls, home / "given" / "relay"),
         guarded(limits, [home], user=sandbox.uid) as guard,
@@ -120,7 +124,10 @@ def _mounts(root: Path, folders: Sequence[Path], proxies: ModuleProxies) -> list
     return [
         Mount(source=root, target=_GO),
         *([] if python.is_relative_to("/usr") else [Mount(source=python, target=python)]),
-        *(Mount(source=folder.absolute(), target=_HOME / f"module-{number}") for number, folder in enumerate(folders)),
+        *(
+            Mount(source=folder.absolute(), target=_HOME / f"module-{number}")
+            for number, folder in enumerate(folders)
+        ),
         *(Mount(source=each, target=_PROXIES / str(number)) for number, each in enumerate(proxies.folders)),
     ]
 

@@ -18,7 +18,11 @@ PROGRAM = "bench-empty-loop"
 
 EMPTY_LOOP = Output(path=f"{OUTPUT}/{PROGRAM}", name=PROGRAM, bytes=256 * MIB, mode=0o755)
 
-BENCHMARKS = ("local-storage-cache-seq-get", "local-storage-cache-int-get", "local-storage-cache-hashmap-control")
+BENCHMARKS = (
+    "local-storage-cache-seq-get",
+    "local-storage-cache-int-get",
+    "local-storage-cache-hashmap-control",
+)
 """Those of bench whose BPF program the header empties."""
 
 _OBJECT = "local_storage_bench"
@@ -45,7 +49,9 @@ def make_empty_loop(worktree: Worktree, toolchain: Toolchain, log: Path) -> Fail
     """After bench itself, by the same `make` with the header included. A tree whose program has other lookups leaves an empty file."""
     emptying = f"{toolchain.clang.program} -include {worktree.given(HEADER)}"
     make = make_command(worktree, toolchain, emptying, ["bench"])
-    return worktree.make(["sh", "-c", _MAKE, "sh", f"{worktree.build}/{OUTPUT}", PROGRAM, _OBJECT, *make], log)
+    return worktree.make(
+        ["sh", "-c", _MAKE, "sh", f"{worktree.build}/{OUTPUT}", PROGRAM, _OBJECT, *make], log
+    )
 
 
 def offered_empty(program: Path, offered: Sequence[str]) -> tuple[str, ...]:

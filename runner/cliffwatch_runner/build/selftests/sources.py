@@ -65,7 +65,9 @@ def prepared(worktree: Worktree, sources: SelftestSources, log: Path, progress: 
         return failure
     output = f"{worktree.build}/{OUTPUT}"
     mark = _mark(worktree)
-    stale = [["rm", "-rf", "--", output]] if not mark.exists() or mark.read_text() != _steered(sources) else []
+    stale = (
+        [["rm", "-rf", "--", output]] if not mark.exists() or mark.read_text() != _steered(sources) else []
+    )
     mark.unlink(missing_ok=True)
     headers = ["make", "-s", "-C", str(worktree.source), f"O={BUILD}", "ARCH=x86_64", "headers"]
     for step in [*stale, ["mkdir", "-p", output], headers]:

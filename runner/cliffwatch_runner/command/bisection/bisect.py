@@ -12,7 +12,11 @@ from cliffwatch.failure import Exit, Failure, wrong_usage
 from cliffwatch.formats.reading import written
 from cliffwatch.samples import MODES
 from cliffwatch.stats.history.culprits.question import Sought
-from cliffwatch_runner.command.bisection.options import bisection_options, bisection_request, with_suites_of_range
+from cliffwatch_runner.command.bisection.options import (
+    bisection_options,
+    bisection_request,
+    with_suites_of_range,
+)
 from cliffwatch_runner.command.bisection.report import text_report
 from cliffwatch_runner.command.failures import host_failure, print_failures
 from cliffwatch_runner.command.options.measuring import BOTH, AskedMode, mode_option
@@ -66,7 +70,9 @@ def bisect(tree: str, good: str, bad: str, sought: Sought, **options: Any) -> No
     repository = _repository(tree)
     history = repository if isinstance(repository, Failure) else read_history(repository, good, bad)
     if isinstance(history, Failure) or isinstance(repository, Failure):
-        raise SystemExit(print_failures([f for f in (history, repository) if isinstance(f, Failure)][:1], console))
+        raise SystemExit(
+            print_failures([f for f in (history, repository) if isinstance(f, Failure)][:1], console)
+        )
     mode: AskedMode = options.pop("mode")
     modes = MODES if mode == BOTH else (mode,)
     request = bisection_request(tree=tree, base=history.good, head=history.bad, mode=modes[0], **options)
@@ -96,7 +102,9 @@ def _repository(tree: str) -> Path | Failure:
     """The repository, whose history is read in place."""
     path = Path(tree).expanduser()
     if is_url(tree) or not path.is_dir() or find_repository(path) is None:
-        return wrong_usage(f"{tree} is no git repository on this machine", "clone the tree, and name the clone")
+        return wrong_usage(
+            f"{tree} is no git repository on this machine", "clone the tree, and name the clone"
+        )
     return path.resolve()
 
 

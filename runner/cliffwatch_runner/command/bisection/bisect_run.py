@@ -16,7 +16,11 @@ from cliffwatch.reports import figures
 from cliffwatch.reports.styles import plain
 from cliffwatch.stats.history.culprits.question import Sought
 from cliffwatch_runner.build.cache.entries import Stopped
-from cliffwatch_runner.command.bisection.options import bisection_options, bisection_request, with_suites_of_range
+from cliffwatch_runner.command.bisection.options import (
+    bisection_options,
+    bisection_request,
+    with_suites_of_range,
+)
 from cliffwatch_runner.command.failures import host_failure
 from cliffwatch_runner.command.options.measuring import mode_option
 from cliffwatch_runner.command.stopping import stopping
@@ -29,10 +33,15 @@ from cliffwatch_runner.source.named_repository import read_repository
 
 @click.command(name="bisect-run")
 @click.option(
-    "--good", required=True, metavar="REV", help="Commit that is as it should be: each commit is compared with it."
+    "--good",
+    required=True,
+    metavar="REV",
+    help="Commit that is as it should be: each commit is compared with it.",
 )
 @mode_option()
-@click.option("--boots", type=click.IntRange(1, 1000), help="Boots per kernel; default: that of `cliffwatch run`.")
+@click.option(
+    "--boots", type=click.IntRange(1, 1000), help="Boots per kernel; default: that of `cliffwatch run`."
+)
 @bisection_options
 def bisect_run(tree: str, good: str, sought: Sought, **options: Any) -> NoReturn:
     """Judge the commit that is checked out against a good one, for `git bisect run`.
@@ -82,7 +91,8 @@ def _judged(request: RunRequest, sought: Sought, progress: Progress, stop: threa
         return judge_failures(ended)
     if ended.interrupted:
         return JudgedCommit(
-            Step.STOP, f"interrupted; what is done lies in {ended.folder}, and the same command goes on from there"
+            Step.STOP,
+            f"interrupted; what is done lies in {ended.folder}, and the same command goes on from there",
         )
     run = read_run(ended.folder)
     return judge_failures((run,)) if isinstance(run, Failure) else judge_run(run, sought)
@@ -93,5 +103,7 @@ def _print(judged: JudgedCommit, console: Console) -> None:
         line = f"{row.case}  {row.metric} {figures.value(row.base)} -> {figures.value(row.head)} {row.unit}  {figures.change(row)}  {row.verdict}"
         console.print(escape(plain(line)), highlight=False, soft_wrap=True)
     console.print(
-        f"cliffwatch: {judged.step.name.lower()}: {escape(plain(judged.reason))}", highlight=False, soft_wrap=True
+        f"cliffwatch: {judged.step.name.lower()}: {escape(plain(judged.reason))}",
+        highlight=False,
+        soft_wrap=True,
     )

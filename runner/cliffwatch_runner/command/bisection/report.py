@@ -89,7 +89,9 @@ def _not_shown(document: BisectionDocument) -> list[str]:
     return [
         f"the ends do not show it: no {document.sought} of any case, so there is nothing to bisect",
         *_table(rows),
-        *dict.fromkeys(f"  {_case(row)}: {row.reason}" for row in document.ends if row.verdict == "inconclusive"),
+        *dict.fromkeys(
+            f"  {_case(row)}: {row.reason}" for row in document.ends if row.verdict == "inconclusive"
+        ),
         f"try {other_modes}other cases, a longer --profile, a smaller --threshold, or ends that are further apart",
         "",
     ]
@@ -112,13 +114,17 @@ def _error(document: BisectionDocument) -> list[str]:
     steps = counted(error.steps, "step")
     boots = counted(error.boots, "boot")
     chance = f"the probability that any of {steps} went the wrong way is at most {error.error:.2g}"
-    return [f"walltime, {boots} per kernel and step: {chance} (normal noise assumed; not verified on real hardware)"]
+    return [
+        f"walltime, {boots} per kernel and step: {chance} (normal noise assumed; not verified on real hardware)"
+    ]
 
 
 def _table(rows: Sequence[tuple[str, ...]]) -> list[str]:
     """Aligned columns: texts to the left, numbers to the right."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    numbers = {column for column, title in enumerate(rows[0]) if title in ("before", "after", "change", "detectable")}
+    numbers = {
+        column for column, title in enumerate(rows[0]) if title in ("before", "after", "change", "detectable")
+    }
     return [
         "  "
         + "  ".join(

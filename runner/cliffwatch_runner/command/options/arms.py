@@ -88,7 +88,9 @@ def take_arms(options: MutableMapping[str, object]) -> tuple[ArmRequest, ...] | 
     return of_file if isinstance(of_file, Failure) else (*of_file, *arms)
 
 
-def two_arms(options: Mapping[str, object], base: str | None, head: str | None) -> tuple[ArmRequest, ...] | Failure:
+def two_arms(
+    options: Mapping[str, object], base: str | None, head: str | None
+) -> tuple[ArmRequest, ...] | Failure:
     """Base and head, with the patches or the series of the short options on head."""
     series, kernel, patch = (options[name] for name in ("series", "kernel", "patch"))
     if kernel is not None:
@@ -96,7 +98,9 @@ def two_arms(options: Mapping[str, object], base: str | None, head: str | None) 
             "--kernel is a file of this machine, too large for a request", "measure it with `cliffwatch run`"
         )
     if base is None or (head is None and series is None):
-        return wrong_usage("a request names --base and --head, or arms", "name two revisions, or give --arm twice")
+        return wrong_usage(
+            "a request names --base and --head, or arms", "name two revisions, or give --arm twice"
+        )
     return (
         ArmRequest(name="base", rev=base),
         ArmRequest(

@@ -24,7 +24,11 @@ def cache_option(help_text: str) -> Callable[[_Command], _Command]:
         return (value or default_cache()).expanduser().resolve()
 
     return click.option(
-        "--cache", type=click.Path(path_type=Path, file_okay=False), callback=whole, metavar="DIR", help=help_text
+        "--cache",
+        type=click.Path(path_type=Path, file_okay=False),
+        callback=whole,
+        metavar="DIR",
+        help=help_text,
     )
 
 

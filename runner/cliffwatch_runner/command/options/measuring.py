@@ -31,7 +31,11 @@ def modes_option(about: str) -> Callable[[F], F]:
 
 def profile_option(about: str) -> Callable[[F], F]:
     return click.option(
-        "--profile", type=click.Choice(["smoke", "standard", "full"]), default="smoke", show_default=True, help=about
+        "--profile",
+        type=click.Choice(["smoke", "standard", "full"]),
+        default="smoke",
+        show_default=True,
+        help=about,
     )
 
 

@@ -85,4 +85,6 @@ def suite_options(command: F) -> F:
 def take_suites(options: MutableMapping[str, object]) -> tuple[tuple[str, ...], tuple[Path, ...]]:
     """Takes `suites` from the options: names of suites, and of those with a slash the folders."""
     named = dict.fromkeys(name.strip() for name in str(options.pop("suites")).split(",") if name.strip())
-    return tuple(name for name in named if "/" not in name), tuple(Path(name) for name in named if "/" in name)
+    return tuple(name for name in named if "/" not in name), tuple(
+        Path(name) for name in named if "/" in name
+    )

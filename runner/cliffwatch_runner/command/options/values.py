@@ -21,7 +21,9 @@ def counts(_: click.Context, __: click.Parameter, value: str | None) -> Path | L
     if value == "kept":
         return "kept"
     if not Path(value).is_dir():
-        raise click.BadParameter(f"{value} is no result directory; without one the counts are those of the cache")
+        raise click.BadParameter(
+            f"{value} is no result directory; without one the counts are those of the cache"
+        )
     return Path(value)
 
 

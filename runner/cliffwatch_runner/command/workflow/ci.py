@@ -65,7 +65,9 @@ ci.add_command(watch)
 
 @ci.command()
 @_event_option
-@click.option("--event-name", envvar="GITHUB_EVENT_NAME", required=True, help="Name of the event, such as push.")
+@click.option(
+    "--event-name", envvar="GITHUB_EVENT_NAME", required=True, help="Name of the event, such as push."
+)
 @click.option(
     "--tree",
     type=click.Path(path_type=Path, exists=True, file_okay=False),
@@ -84,7 +86,10 @@ ci.add_command(watch)
 @click.option("--head", help="Revision with the change, where the workflow was started by hand.")
 @click.option("--policy", "policy_lines", help="Policy in TOML, where the workflow was started by hand.")
 @click.option(
-    "--output", type=_FILE, envvar="GITHUB_OUTPUT", help="File to append the outputs to: plan, matrix, targets."
+    "--output",
+    type=_FILE,
+    envvar="GITHUB_OUTPUT",
+    help="File to append the outputs to: plan, matrix, targets.",
 )
 @_summary_option
 def plan(
@@ -119,7 +124,9 @@ class ManualWords(NamedTuple):
     policy: str | None
 
 
-def _planned(event: Path, event_name: str, tree: Path, words: ManualWords, subject: Subject) -> JobPlan | Failure:
+def _planned(
+    event: Path, event_name: str, tree: Path, words: ManualWords, subject: Subject
+) -> JobPlan | Failure:
     read = read_event(event, event_name)
     if isinstance(read, Failure):
         return read
@@ -142,18 +149,26 @@ def _planned(event: Path, event_name: str, tree: Path, words: ManualWords, subje
 
 @ci.command()
 @click.option(
-    "--plan", "plan_text", envvar="CLIFFWATCH_PLAN", required=True, help="Plan, as `cliffwatch ci plan` gives it."
+    "--plan",
+    "plan_text",
+    envvar="CLIFFWATCH_PLAN",
+    required=True,
+    help="Plan, as `cliffwatch ci plan` gives it.",
 )
 @click.option("--platform", required=True, help="Platform of the target.")
 @click.option("--mode", type=click.Choice(MODES), required=True, help="Mode of the target.")
 @click.option("--tree", required=True, help="The subject's repository: URL, or one on this runner.")
-@click.option("--kernel-tree", help="Tree of a Go library's kernel: URL or path in place of the one of the policy.")
+@click.option(
+    "--kernel-tree", help="Tree of a Go library's kernel: URL or path in place of the one of the policy."
+)
 @click.option(
     "--tree-access",
     type=click.Choice(ACCESSES),
     help="Right to fetch the tree, as of `cliffwatch run`; default: public for a URL, own for a path.",
 )
-@click.option("--out", type=click.Path(path_type=Path, file_okay=False), required=True, help="Result directory.")
+@click.option(
+    "--out", type=click.Path(path_type=Path, file_okay=False), required=True, help="Result directory."
+)
 @click.option("--jobs", type=click.IntRange(1, 1024), help="Compilers at once; default: one per CPU.")
 @cache_option("Folder of kernels and build output; default: ~/.cache/cliffwatch.")
 def run(plan_text: str, platform: str, mode: str, **where: Any) -> NoReturn:
@@ -167,12 +182,19 @@ def run(plan_text: str, platform: str, mode: str, **where: Any) -> NoReturn:
         raise SystemExit(_fail([plan]))
     target = next((each for each in plan.targets if (each.platform, each.mode) == (platform, mode)), None)
     if target is None:
-        raise SystemExit(_fail([wrong_usage(f"the plan has no target {platform!a} in {mode}", "name one of its own")]))
+        raise SystemExit(
+            _fail([wrong_usage(f"the plan has no target {platform!a} in {mode}", "name one of its own")])
+        )
     raise SystemExit(_measured(plan, target, _place(**where)))
 
 
 def _place(
-    tree: str, kernel_tree: str | None, tree_access: TreeAccess | None, out: Path, jobs: int | None, cache: Path
+    tree: str,
+    kernel_tree: str | None,
+    tree_access: TreeAccess | None,
+    out: Path,
+    jobs: int | None,
+    cache: Path,
 ) -> Place:
     access: TreeAccess = tree_access or ("public" if "://" in tree else "own")
     return Place(tree=tree, access=access, out=out, cache=cache, jobs=jobs, kernel_tree=kernel_tree or None)
@@ -186,12 +208,16 @@ def _measured(plan: JobPlan, target: Target, place: Place) -> int:
         except Stopped:
             return Exit.INTERRUPTED
         except OSError as error:
-            failure = Failure(whose="host", message=f"this runner failed: {error}", next_step="see `cliffwatch doctor`")
+            failure = Failure(
+                whose="host", message=f"this runner failed: {error}", next_step="see `cliffwatch doctor`"
+            )
             ended = (failure,)
         finally:
             progress.close()
         if not isinstance(ended, tuple):
-            code = Exit.INTERRUPTED if ended.interrupted else report_of_run(ended.folder, _report_options(plan))
+            code = (
+                Exit.INTERRUPTED if ended.interrupted else report_of_run(ended.folder, _report_options(plan))
+            )
     if isinstance(ended, tuple):
         return _fail(ended)
     return _judged(code, plan)
@@ -202,7 +228,9 @@ def _judged(code: int, plan: JobPlan) -> int:
     if code != Exit.KERNEL_FAILED:
         return code
     met = "failed" in plan.fail_on
-    click.echo(annotation("error" if met else "warning", "a kernel did not build or died: the report has its error"))
+    click.echo(
+        annotation("error" if met else "warning", "a kernel did not build or died: the report has its error")
+    )
     return Exit.FAIL_ON_MET if met else Exit.DONE
 
 
@@ -231,7 +259,9 @@ def _summarise(markdown: str, file: Path | None) -> None:
     if file is None:
         _say(markdown)
     elif not add_to_summary(file, markdown):
-        click.echo(annotation("warning", "the summary is cut: GitHub shows 1 MiB of it; the artifact has everything"))
+        click.echo(
+            annotation("warning", "the summary is cut: GitHub shows 1 MiB of it; the artifact has everything")
+        )
 
 
 def _say(text: str) -> None:
@@ -253,7 +283,9 @@ def _fail(failures: Sequence[Failure]) -> Exit:
 def _stopping() -> Iterator[threading.Event]:
     """An event that a cancelled job's signal sets, so that guests end and locks are let go."""
     stop = threading.Event()
-    before = {number: signal.signal(number, lambda *_: stop.set()) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {
+        number: signal.signal(number, lambda *_: stop.set()) for number in (signal.SIGINT, signal.SIGTERM)
+    }
     try:
         yield stop
     finally:

@@ -41,9 +41,15 @@ _event_option = click.option(
     required=True,
     help="File with GitHub's workflow_run event.",
 )
-_api_option = click.option("--api", envvar="GITHUB_API_URL", default=API, show_default=True, help="GitHub's API.")
+_api_option = click.option(
+    "--api", envvar="GITHUB_API_URL", default=API, show_default=True, help="GitHub's API."
+)
 _server_option = click.option(
-    "--server", envvar="GITHUB_SERVER_URL", default="https://github.com", show_default=True, help="GitHub's pages."
+    "--server",
+    envvar="GITHUB_SERVER_URL",
+    default="https://github.com",
+    show_default=True,
+    help="GitHub's pages.",
 )
 
 
@@ -81,7 +87,9 @@ def publish(event: Path, api: str, server: str, service: str | None, posts: bool
         policy = _policy(reader, run, pull)
         codes = [_failed(result.failure) for result in results if result.failure is not None]
         if service:
-            codes += _upload(service, run, results, partial(mark, run=run, server=server, policy=policy), signing)
+            codes += _upload(
+                service, run, results, partial(mark, run=run, server=server, policy=policy), signing
+            )
         if posts:
             codes += _post(run, pull, policy, results, server=server, api=api, token=github_token)
     raise SystemExit(max(codes, default=Exit.DONE))
@@ -166,7 +174,9 @@ def _failed(failure: Failure) -> Exit:
 
 
 @click.command()
-@click.argument("folders", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True, file_okay=False))
+@click.argument(
+    "folders", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True, file_okay=False)
+)
 @_event_option
 @_server_option
 def comment(folders: tuple[Path, ...], event: Path, server: str) -> NoReturn:
@@ -183,5 +193,7 @@ def _local(folder: Path) -> Result:
     """A result directory here, of the target that it names itself."""
     run = read_run(folder)
     if isinstance(run, Failure):
-        return Result(target=ArtifactName(platform="unknown", mode="icount"), run=None, compared=None, failure=run)
+        return Result(
+            target=ArtifactName(platform="unknown", mode="icount"), run=None, compared=None, failure=run
+        )
     return compared_result(ArtifactName(platform=run.record.platform, mode=run.record.mode), run)

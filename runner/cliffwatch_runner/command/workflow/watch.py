@@ -14,7 +14,13 @@ from cliffwatch.reports.markdown import inert
 from cliffwatch.stats.history.culprits.question import Sought
 from cliffwatch_runner.build.cache.entries import Stopped
 from cliffwatch_runner.ci.branch_watch import WatchedRange, Watching, watch_branch
-from cliffwatch_runner.ci.job_log import add_to_summary, annotation, failure_annotation, harmless, write_outputs
+from cliffwatch_runner.ci.job_log import (
+    add_to_summary,
+    annotation,
+    failure_annotation,
+    harmless,
+    write_outputs,
+)
 from cliffwatch_runner.ci.summary import nothing_measured, result_summary
 from cliffwatch_runner.command.bisection.options import bisection_options, bisection_request
 from cliffwatch_runner.command.bisection.report import text_report
@@ -32,14 +38,25 @@ _MOST_LINES = 300
 
 @click.command()
 @click.option("--branch", required=True, help="Branch of the repository, such as master.")
-@click.option("--state", type=_FILE, required=True, help="File with the commit up to which the branch was measured.")
 @click.option(
-    "--out", type=click.Path(path_type=Path, file_okay=False), required=True, help="Folder of runs and report.md."
+    "--state", type=_FILE, required=True, help="File with the commit up to which the branch was measured."
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    required=True,
+    help="Folder of runs and report.md.",
 )
 @mode_option()
-@click.option("--boots", type=click.IntRange(1, 1000), help="Boots per kernel; default: that of `cliffwatch run`.")
-@click.option("--output", type=_FILE, envvar="GITHUB_OUTPUT", help="File to append the outputs to: culprits, title.")
-@click.option("--summary", type=_FILE, envvar="GITHUB_STEP_SUMMARY", help="File to append the report to as well.")
+@click.option(
+    "--boots", type=click.IntRange(1, 1000), help="Boots per kernel; default: that of `cliffwatch run`."
+)
+@click.option(
+    "--output", type=_FILE, envvar="GITHUB_OUTPUT", help="File to append the outputs to: culprits, title."
+)
+@click.option(
+    "--summary", type=_FILE, envvar="GITHUB_STEP_SUMMARY", help="File to append the report to as well."
+)
 @bisection_options
 def watch(
     branch: str,
@@ -58,7 +75,9 @@ def watch(
     boot (the state stays), with 4 where this machine failed.
     """
     if sought != "regression":
-        raise SystemExit(_fail([wrong_usage("--change says nothing here", "leave it out: both ways are looked for")]))
+        raise SystemExit(
+            _fail([wrong_usage("--change says nothing here", "leave it out: both ways are looked for")])
+        )
     repository = Path(tree).expanduser().resolve()
     if not repository.is_dir():
         raise SystemExit(_fail([wrong_usage(f"{tree} is no folder", "clone the tree, and name the clone")]))
@@ -98,7 +117,9 @@ def _write(ended: WatchedRange, branch: str, out: Path, output: Path | None, sum
     with harmless_output():
         click.echo(_title(ended, branch))
     if summary is not None and not add_to_summary(summary, report):
-        click.echo(annotation("warning", "the summary is cut: GitHub shows 1 MiB of it; the artifact has everything"))
+        click.echo(
+            annotation("warning", "the summary is cut: GitHub shows 1 MiB of it; the artifact has everything")
+        )
 
 
 def _title(ended: WatchedRange, branch: str) -> str:

@@ -62,7 +62,11 @@ def counting_of(kernel: Path, plugin: Plugin) -> Counting | str:
     if mark is None or tick is None:
         return f"its System.map has no {MARK if mark is None else TICK}, by which cases are distinguished"
     return Counting(
-        plugin=plugin, mark=mark, tick=tick, names=address_of(symbols, LIST), tables=address_of(symbols, TABLES)
+        plugin=plugin,
+        mark=mark,
+        tick=tick,
+        names=address_of(symbols, LIST),
+        tables=address_of(symbols, TABLES),
     )
 
 
@@ -76,7 +80,9 @@ def counting_plugin(cache: Path, should_stop: Callable[[], bool] = lambda: False
         return "there is no C compiler (gcc) on this host"
     interface = 2 if parse_version(emulator) >= _SECOND_INTERFACE else 1
     source = (Path(__file__).parent / "counts.c").read_bytes()
-    digest = hashlib.sha256(b"\0".join([source, emulator.encode(), *(each.encode() for each in _FLAGS)])).hexdigest()
+    digest = hashlib.sha256(
+        b"\0".join([source, emulator.encode(), *(each.encode() for each in _FLAGS)])
+    ).hexdigest()
     folder = cache / "plugins" / digest[:32]
     plugin = Plugin(path=folder / PLUGIN, counter=f"QEMU {emulator}, plugin interface {interface}")
     if plugin.path.exists():
@@ -106,7 +112,9 @@ def _made(compiler: str, interface: int, folder: Path) -> str | None:
 def _tried(plugin: Path) -> str | None:
     """Starts the emulator with the plugin and without a machine, and ends it: why it does not load it, if so."""
     (plugin.parent / WINDOWS).touch()
-    given = Counting(plugin=Plugin(path=plugin, counter=""), mark=1, tick=1).option(plugin.parent, plugin.parent)
+    given = Counting(plugin=Plugin(path=plugin, counter=""), mark=1, tick=1).option(
+        plugin.parent, plugin.parent
+    )
     machine = ["-machine", "none", "-accel", "tcg", "-display", "none", "-qmp", "stdio"]
     tried = process.run(["sh", "-c", _QUIT, "sh", EMULATOR, *machine, *given.split()], deadline=_SECONDS)
     return None if tried.ok else f"{EMULATOR} does not load the counting plugin: {_first_line(tried.output)}"

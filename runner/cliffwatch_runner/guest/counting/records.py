@@ -106,7 +106,9 @@ def _record(words: NDArray[np.uint32], at: int) -> _Record | None:
     return None if end > len(words) else (kind, head, words[body:end].reshape(-1, width), end)
 
 
-def _stretch(entries: NDArray[np.uint32], addresses: NDArray[np.generic], lengths: NDArray[np.generic]) -> Stretch:
+def _stretch(
+    entries: NDArray[np.uint32], addresses: NDArray[np.generic], lengths: NDArray[np.generic]
+) -> Stretch:
     known = entries[entries[:, 0] < len(addresses)]
     slots = known[:, 0].astype(np.int64)
     executed = known[:, 1].astype(np.float64) * lengths[slots].astype(np.float64)

@@ -99,13 +99,21 @@ class UserObjects:
             if not 0 < node < _USER_END:
                 return
             moved, name, _, node = self._monitor.virtual(node, 4)
-            extent = self._extent(moved, self._bytes(moved, HEADER_BYTES)) if place and 0 < moved < _USER_END else None
+            extent = (
+                self._extent(moved, self._bytes(moved, HEADER_BYTES))
+                if place and 0 < moved < _USER_END
+                else None
+            )
             if extent is not None:
                 yield MappedObject(extent.start, extent.end, self._name(name))
 
     def _vdso(self, ranges: Sequence[tuple[int, int]]) -> Iterator[MappedObject]:
         """The vDSO of a program that has no list: the kernel maps it high, and nothing else there begins as a library does."""
-        high = [page for start, end in ranges[::-1] for page in range(max(start, _HIGH), end, _PAGE)[:_MOST_HIGH_PAGES]]
+        high = [
+            page
+            for start, end in ranges[::-1]
+            for page in range(max(start, _HIGH), end, _PAGE)[:_MOST_HIGH_PAGES]
+        ]
         for page in high[:_MOST_HIGH_PAGES]:
             if self._bytes(page, len(_MAGIC)) == _MAGIC:
                 extent = self._extent(page, self._bytes(page, HEADER_BYTES))
@@ -138,7 +146,11 @@ class UserObjects:
     def _extent(self, address: int, header: bytes) -> _Extent | None:
         """Where the file whose beginning lies at an address has its segments; None of what is no program or library of 64 bits."""
         kind, offset, size, count = struct.unpack_from("<H14xQ14xHH", header, 16)
-        if not header.startswith(_MAGIC) or kind not in (_EXECUTABLE, _SHARED) or size != _PROGRAM_HEADER_BYTES:
+        if (
+            not header.startswith(_MAGIC)
+            or kind not in (_EXECUTABLE, _SHARED)
+            or size != _PROGRAM_HEADER_BYTES
+        ):
             return None
         if not 0 < count <= _MOST_PROGRAM_HEADERS or offset > _PAGE:
             return None

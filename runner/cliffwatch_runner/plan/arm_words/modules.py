@@ -32,7 +32,9 @@ def wrong_modules(arms: Sequence[ArmRequest], suites: Sequence[Suite]) -> Iterat
     known = _modules_by_suite(suites)
     for arm in arms:
         for name, how in arm.module.items():
-            problem = _unused(name, known) or (_wrong_folder(name, Path(how).expanduser()) if is_folder(how) else None)
+            problem = _unused(name, known) or (
+                _wrong_folder(name, Path(how).expanduser()) if is_folder(how) else None
+            )
             if problem is not None:
                 yield wrong_usage(f"--arm {arm.name}: module={name}: {problem[0]}", problem[1])
 
@@ -53,8 +55,14 @@ def _wrong_folder(name: str, folder: Path) -> tuple[str, str] | None:
     text = go_mod(folder)
     if text is None:
         what = "has no go.mod" if folder.is_dir() else "is no folder"
-        return f"{folder} {what}", f"name the folder of a checkout of {name}, or a version: module={name}@VERSION"
+        return (
+            f"{folder} {what}",
+            f"name the folder of a checkout of {name}, or a version: module={name}@VERSION",
+        )
     declared = declared_module(text)
     if declared != name:
-        return f"{folder} has the module {declared or 'without a name'}", f"name the folder in which {name} lies"
+        return (
+            f"{folder} has the module {declared or 'without a name'}",
+            f"name the folder in which {name} lies",
+        )
     return None

@@ -76,7 +76,9 @@ def none_affected(changes: Sequence[ChangedFile], suites: Iterable[Suite]) -> Fa
     if not changes:
         what = "base and head have the same files, so no suite is affected"
     elif not any(each.is_code for each in changes):
-        what = f"head changes comments alone, so no suite is affected: {_some([each.path for each in changes])}"
+        what = (
+            f"head changes comments alone, so no suite is affected: {_some([each.path for each in changes])}"
+        )
     else:
         what = f"no suite executes what head changes: {_some([each.path for each in changes])}"
     return wrong_usage(what, f"name what to measure all the same with --suite: {suites_offered(suites)}")

@@ -84,7 +84,9 @@ def _with_modules(request: RunRequest, suites: Sequence[Suite]) -> ChosenSuites 
         return wrong
     modules = list(dict.fromkeys(name for arm in request.arms for name in arm.module))
     names = tuple(each.name for each in suites if not (modules_of(each) or {}).keys().isdisjoint(modules))
-    return ChosenSuites(names=names, sentence=f"Suites that are built with {', '.join(modules)}: {', '.join(names)}")
+    return ChosenSuites(
+        names=names, sentence=f"Suites that are built with {', '.join(modules)}: {', '.join(names)}"
+    )
 
 
 def suites_of_changes(
@@ -117,7 +119,9 @@ def _with_cases(request: RunRequest, suites: Sequence[Suite]) -> ChosenSuites | 
     names = tuple(
         suite.name
         for suite in suites
-        if any(matches(case.key, pattern) for case in suite.cases(request.profile) for pattern in request.cases)
+        if any(
+            matches(case.key, pattern) for case in suite.cases(request.profile) for pattern in request.cases
+        )
     )
     patterns = ", ".join(request.cases)
     if not names:
@@ -138,6 +142,8 @@ def _changes(arms: Sequence[Subject], mirror: Path) -> tuple[ChangedFile, ...]:
             found[change.path] = (
                 change
                 if known is None
-                else replace(change, functions=change.functions | known.functions, whole=change.whole or known.whole)
+                else replace(
+                    change, functions=change.functions | known.functions, whole=change.whole or known.whole
+                )
             )
     return tuple(found.values())

@@ -52,7 +52,9 @@ def own_suite(folder: Path) -> Suite | Failure:
     home = folder.expanduser().resolve()
     if not (home / "suite.toml").is_file():
         what = f"has no suite.toml in {home}" if home.is_dir() else "is no folder"
-        return wrong_usage(f"--suite {folder} {what}", 'docs/suites.md, "Your own suite", shows what one is made of')
+        return wrong_usage(
+            f"--suite {folder} {what}", 'docs/suites.md, "Your own suite", shows what one is made of'
+        )
     if not _NAME.fullmatch(home.name):
         return wrong_usage(
             f"--suite {folder}: '{home.name}' cannot be the name of a suite",
@@ -81,9 +83,13 @@ def wrong_programs_input(request: RunRequest, suites: Sequence[Suite]) -> Iterat
         )
     if any(not word.isprintable() for word in args) or sum(map(len, args)) + len(args) > _LONGEST_ARGUMENTS:
         yield wrong_usage(
-            f"--bench-args takes at most {_LONGEST_ARGUMENTS} letters that print", "put the rest into a file: --data"
+            f"--bench-args takes at most {_LONGEST_ARGUMENTS} letters that print",
+            "put the rest into a file: --data",
         )
-    words = [*args, *(word for suite in suites for case in suite.cases(request.profile) for word in case.argv)]
+    words = [
+        *args,
+        *(word for suite in suites for case in suite.cases(request.profile) for word in case.argv),
+    ]
     if request.data is None and any(DATA_WORD in word for word in words):
         yield wrong_usage(f"{DATA_WORD} stands for a file, and there is none", "name it with --data FILE")
     read = any(suite.program is not None and suite.program.reads_data for suite in suites)

@@ -40,7 +40,9 @@ class Asked:
     log: Path
 
 
-def question_of(repository: Path, history: History, request: RunRequest, modes: Sequence[Mode], sought: Sought) -> str:
+def question_of(
+    repository: Path, history: History, request: RunRequest, modes: Sequence[Mode], sought: Sought
+) -> str:
     """A digest of all that decides what is measured and how it is judged."""
     asked = [request.suites, request.cases, request.profile, *modes, request.boots, request.notable]
     content = [str(repository), history.good, history.bad, sought, *asked]

@@ -8,11 +8,28 @@ from cliffwatch.comparing.comparison import Comparison
 from cliffwatch.failure import Failure
 from cliffwatch.samples import Mode
 from cliffwatch.stats.history.culprits.boots import boots_per_step, error_of, steps_of
-from cliffwatch.stats.history.culprits.question import Found, Judged, Mark, Pair, Question, RowStep, Sought, Way
+from cliffwatch.stats.history.culprits.question import (
+    Found,
+    Judged,
+    Mark,
+    Pair,
+    Question,
+    RowStep,
+    Sought,
+    Way,
+)
 from cliffwatch.stats.history.culprits.search import Search
 from cliffwatch_runner.plan.request import RunRequest
 from cliffwatch_runner.run.bisection.commits import History
-from cliffwatch_runner.run.bisection.pairs import CountedPairs, Halted, PairRuns, Pairs, Rows, Skipped, TimedPairs
+from cliffwatch_runner.run.bisection.pairs import (
+    CountedPairs,
+    Halted,
+    PairRuns,
+    Pairs,
+    Rows,
+    Skipped,
+    TimedPairs,
+)
 from cliffwatch_runner.run.bisection.record import BisectionRecord
 from cliffwatch_runner.run.bisection.step import way_of, why_open
 from cliffwatch_runner.run.modes.walltime_host import examine_host
@@ -109,7 +126,11 @@ class _Bisection:
         self._sizes: dict[str, float] = {}
         self._search = Search(
             Question(
-                graph=history.graph, good=history.good, bad=history.bad, sought=order.sought, exact=mode == "icount"
+                graph=history.graph,
+                good=history.good,
+                bad=history.bad,
+                sought=order.sought,
+                exact=mode == "icount",
             )
         )
 

@@ -72,10 +72,14 @@ def _ends(repository: Path, good: str, bad: str) -> tuple[str, str] | Failure:
 
 
 def _commit(repository: Path, name: str) -> str | Failure:
-    asked = read_repository(repository, ["rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}"])
+    asked = read_repository(
+        repository, ["rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}"]
+    )
     if asked.ok:
         return asked.output.strip()
-    return wrong_usage(f"{repository} has no revision '{name}'", "fetch it into that repository, or check the spelling")
+    return wrong_usage(
+        f"{repository} has no revision '{name}'", "fetch it into that repository, or check the spelling"
+    )
 
 
 def _other_end(repository: Path, good: str, bad: str, name: str) -> str:

@@ -32,7 +32,10 @@ def log_text(
     for mark in dict.fromkeys(marks):
         lines.append(f"# {mark.word}: [{mark.commit}] {plain(describe(mark.commit).subject)}")
         lines += [
-            f"# {line}" for pair, rows in compared.items() if pair.head == mark.commit for line in _rows(pair, rows)
+            f"# {line}"
+            for pair, rows in compared.items()
+            if pair.head == mark.commit
+            for line in _rows(pair, rows)
         ]
         if mark.commit in skipped:
             lines.append(f"# {plain(skipped[mark.commit])}")
@@ -41,7 +44,8 @@ def log_text(
         first = "first bad commit" if len(step.commits) == 1 else "one of the possible first bad commits"
         kind = first if step.way == sought else f"also {step.way}"
         lines += [
-            f"# {kind}: [{commit}] {plain(describe(commit).subject)}: {plain(step.row)}" for commit in step.commits
+            f"# {kind}: [{commit}] {plain(describe(commit).subject)}: {plain(step.row)}"
+            for commit in step.commits
         ]
     return "\n".join(lines) + "\n"
 

@@ -58,7 +58,9 @@ class PairRuns:
     stop: threading.Event
     host_faults: dict[str, None] = field(default_factory=dict)
 
-    def run(self, pair: Pair, boots: int | Stages | None, *, only_affected: bool = False) -> Run | Skipped | Halted:
+    def run(
+        self, pair: Pair, boots: int | Stages | None, *, only_affected: bool = False
+    ) -> Run | Skipped | Halted:
         """The run of a pair: from the folder where it is complete, else measured now; `only_affected` without the cases that execute nothing
         which differs, as far as that is known.
         """
@@ -96,7 +98,8 @@ class PairRuns:
         if base.failure is not None and pair.base == self.good:
             return Halted((_unfit_end("good", base.failure),))
         failed = next(
-            ((commit, arm.failure) for commit, arm in zip(pair, (base, head), strict=True) if arm.failure), None
+            ((commit, arm.failure) for commit, arm in zip(pair, (base, head), strict=True) if arm.failure),
+            None,
         )
         return run if failed is None else Skipped(failed[0], str(failed[1]))
 
@@ -129,7 +132,9 @@ class CountedPairs:
             self._measured[commit] = measured_commit(run, None if first else self._any_good())
         if pair.base != good:
             head = self._measured[pair.head].arm if pair.head != good else self._any_good()
-            return _rows(Sides(base=self._measured[pair.base].arm, head=head, notable=self._runs.request.notable))
+            return _rows(
+                Sides(base=self._measured[pair.base].arm, head=head, notable=self._runs.request.notable)
+            )
         of_head = self._measured[pair.head]
         sides = sides_of_run(of_head.run)
         if of_head.unchanged:

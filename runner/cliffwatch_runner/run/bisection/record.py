@@ -52,7 +52,9 @@ def open_record(folder: Path, question: str) -> BisectionRecord | Failure:
         return BisectionRecord(folder, fresh)
     document = read_as(path.read_bytes(), SkippedCommits)
     if isinstance(document, Wrong) or document.format != FORMAT or document.version != FORMAT_VERSION:
-        return wrong_usage(f"{path} is no state of a bisection", "name another folder with --out, or remove it")
+        return wrong_usage(
+            f"{path} is no state of a bisection", "name another folder with --out, or remove it"
+        )
     if document.question != question:
         return wrong_usage(
             f"{folder} belongs to another bisection (other ends, cases, options or tree)",

@@ -43,7 +43,9 @@ def document_of(order: Order, ended: Bisected, repository: Path, log: Path) -> B
     for step in found.steps if found is not None else ():
         of_commits.setdefault(step.commits, []).append(step)
     modes = ended.tried if found is None else {ended.mode: ended.ends}
-    skipped = tuple(SkippedRecord(commit=name, reason=reason[:4000]) for name, reason in ended.skipped.items())
+    skipped = tuple(
+        SkippedRecord(commit=name, reason=reason[:4000]) for name, reason in ended.skipped.items()
+    )
     return BisectionDocument(
         format=FORMAT,
         format_version=FORMAT_VERSION,

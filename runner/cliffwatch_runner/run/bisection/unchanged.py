@@ -29,7 +29,10 @@ def measured_commit(run: Run, good: Arm | None) -> MeasuredCommit:
     boots = tuple(
         replace(
             of_good,
-            samples=(*_of(arm.boots, place).samples, *(s for s in of_good.samples if s.case.planned not in measured)),
+            samples=(
+                *_of(arm.boots, place).samples,
+                *(s for s in of_good.samples if s.case.planned not in measured),
+            ),
             outcomes=(
                 *_of(arm.boots, place).outcomes,
                 *(outcome for outcome in of_good.outcomes if outcome.case.planned not in measured),
@@ -47,4 +50,6 @@ def _of(boots: Sequence[Boot], place: int) -> Boot:
 
 def named_unchanged(rows: Sequence[Comparison], unchanged: frozenset[CaseKey]) -> tuple[Comparison, ...]:
     """Says of the rows of such cases why no value of theirs was measured."""
-    return tuple(replace(row, reason=UNCHANGED_BUILD) if row.case.planned in unchanged else row for row in rows)
+    return tuple(
+        replace(row, reason=UNCHANGED_BUILD) if row.case.planned in unchanged else row for row in rows
+    )

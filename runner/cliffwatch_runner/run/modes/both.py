@@ -40,7 +40,9 @@ def requests_of_modes(request: RunRequest) -> dict[Mode, RunRequest]:
     return {"icount": icount, "walltime": walltime}
 
 
-def run_both(request: RunRequest, progress: Progress, stop: threading.Event) -> FinishedModes | tuple[Failure, ...]:
+def run_both(
+    request: RunRequest, progress: Progress, stop: threading.Event
+) -> FinishedModes | tuple[Failure, ...]:
     """Measures in icount, then in walltime. A host without KVM is refused before anything is built. Raises what `run` raises."""
     host = examine_host(request.cache)
     if isinstance(host, Failure):
@@ -74,7 +76,9 @@ def _left_for_walltime(request: RunRequest, folder: Path, progress: Progress) ->
         progress.note("walltime is not measured: icount shows a change in every case")
         return None
     if answered:
-        progress.note(f"not measured in walltime: {counted(len(answered), 'case')} in which icount shows a change")
+        progress.note(
+            f"not measured in walltime: {counted(len(answered), 'case')} in which icount shows a change"
+        )
     return timed
 
 

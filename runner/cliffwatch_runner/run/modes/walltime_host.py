@@ -35,7 +35,11 @@ def host_faults(amiss: Sequence[Check]) -> tuple[str, ...]:
 def cost_lines(amiss: Sequence[Check], planned: PlannedRun) -> Iterator[str]:
     """How long the run takes, what is amiss with the host, and why each of these matters."""
     stages, boots = planned.plan.stages, counted(len(planned.plan.boots), "boot")
-    more = f", then at most {counted(stages.looks[-1].boots, 'more boot')} per kernel" if stages is not None else ""
+    more = (
+        f", then at most {counted(stages.looks[-1].boots, 'more boot')} per kernel"
+        if stages is not None
+        else ""
+    )
     yield f"walltime: {boots}{more}; {cost_text(planned)}"
     if not amiss:
         return

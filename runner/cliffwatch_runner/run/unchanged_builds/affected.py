@@ -127,7 +127,9 @@ def _distinct(cases: Sequence[PlannedCase]) -> list[CaseKey]:
     return list(dict.fromkeys(case.key for case in cases))
 
 
-def _case(key: CaseKey, changed: Differences, executed: Executed, code: Mapping[str, CodeOfArm]) -> AffectedCase:
+def _case(
+    key: CaseKey, changed: Differences, executed: Executed, code: Mapping[str, CodeOfArm]
+) -> AffectedCase:
     names = executed.cases.get(key)
     return AffectedCase(
         suite=key.suite,

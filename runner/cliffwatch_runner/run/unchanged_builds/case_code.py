@@ -69,7 +69,11 @@ def digests_of(arms: Mapping[str, CodeOfArm], executed: Executed, case: CaseKey)
             ArmDigest(
                 arm=name,
                 digest=_digest(
-                    [_FORM, arm.surroundings.of_suite(case.suite), [(each, arm.functions.get(each)) for each in names]]
+                    [
+                        _FORM,
+                        arm.surroundings.of_suite(case.suite),
+                        [(each, arm.functions.get(each)) for each in names],
+                    ]
                 ),
             )
             for name, arm in arms.items()

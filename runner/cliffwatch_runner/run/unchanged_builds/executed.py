@@ -52,7 +52,9 @@ def read_executed(folder: Path, arm: str | None = None) -> Executed | Failure:
             f"{folder} has no counts by function",
             "name a result directory of an icount run that counted them, with --counts",
         )
-    kernels = {each.facts.kernel for each in run.record.arms if each.name in arms and each.facts.kernel is not None}
+    kernels = {
+        each.facts.kernel for each in run.record.arms if each.name in arms and each.facts.kernel is not None
+    }
     return Executed(
         source=str(folder),
         cases={case: frozenset(names) for case, names in cases.items()},
@@ -82,7 +84,11 @@ def _read(home: Path) -> tuple[BootRecord | None, FunctionCountsRecord | None]:
 def _names(counts: FunctionCountsRecord, places: Iterable[int]) -> set[str]:
     """Of the kernel's functions alone: bench and its programs are the same for all arms."""
     functions = counts.functions
-    return {functions[place].name for place in places if place < len(functions) and functions[place].object == "kernel"}
+    return {
+        functions[place].name
+        for place in places
+        if place < len(functions) and functions[place].object == "kernel"
+    }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -39,7 +39,9 @@ def leave_out_unchanged(
     request: RunRequest, facts: RunFacts, built_in: Path, sandbox: Sandbox, should_stop: Callable[[], bool]
 ) -> Limited | Failure:
     """As the request asks for it, where two kernels were built at least. Raises Stopped, OSError."""
-    built = {name: arm for name, arm in facts.arms.items() if name != CONTROL and isinstance(arm.kernel, Kernel)}
+    built = {
+        name: arm for name, arm in facts.arms.items() if name != CONTROL and isinstance(arm.kernel, Kernel)
+    }
     if request.only_affected is None or len(built) < _COMPARED:
         return Limited(facts=facts, known=None)
     known = _known(request, facts)
@@ -102,7 +104,9 @@ class CountsToKeep:
             of_run = read_executed(folder, arm)
             of_arm = None if isinstance(of_run, Failure) else _only(of_run, measured.get(arm, frozenset()))
             of_before = (
-                None if self.known is None else _only(self.known, unchanged | set(of_arm.cases if of_arm else ()))
+                None
+                if self.known is None
+                else _only(self.known, unchanged | set(of_arm.cases if of_arm else ()))
             )
             parts = [each for each in (of_arm, of_before) if each is not None and each.cases]
             if parts:

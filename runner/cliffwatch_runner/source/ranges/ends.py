@@ -29,7 +29,9 @@ class NamedEnds:
 
 def read_ends(base: str | None, head: str | None) -> NamedEnds | Failure:
     """Base and head, of which one may be a range that names both: `A..B` or `A...B`. A side that a range leaves out is HEAD."""
-    ranges = [(option, name) for option, name in (("--base", base), ("--head", head)) if name and ".." in name]
+    ranges = [
+        (option, name) for option, name in (("--base", base), ("--head", head)) if name and ".." in name
+    ]
     if not ranges:
         return NamedEnds(base=base, head=head)
     option, name = ranges[0]
@@ -52,7 +54,9 @@ class ChosenBase:
     sentence: str
 
 
-def choose_base(tree: Tree, ends: NamedEnds, base: str, head: str, *, patched: bool = False) -> ChosenBase | Failure:
+def choose_base(
+    tree: Tree, ends: NamedEnds, base: str, head: str, *, patched: bool = False
+) -> ChosenBase | Failure:
     """The base of head, by the commits of both: the merge base if base is a branch, the named commit otherwise. `patched`: a patch comes on
     top of head.
     """
@@ -101,7 +105,9 @@ def same_files(base: Revision, name: str, head: Revision) -> str:
     if base.tree != head.tree:
         return ""
     equal = (
-        f"are both {base.short}" if base.commit == head.commit else f"({base.short}, {head.short}) have the same files"
+        f"are both {base.short}"
+        if base.commit == head.commit
+        else f"({base.short}, {head.short}) have the same files"
     )
     return f"Base and {name} {equal}: this run shows how well a kernel's values repeat"
 
@@ -115,7 +121,11 @@ def _older(ends: NamedEnds, parting: Parting) -> Failure:
 
 
 def _of_merge_base(ends: NamedEnds, parting: Parting) -> str:
-    newer = f", without {counted(parting.base_alone, 'newer commit')} of {ends.base}" if parting.base_alone else ""
+    newer = (
+        f", without {counted(parting.base_alone, 'newer commit')} of {ends.base}"
+        if parting.base_alone
+        else ""
+    )
     return (
         f"Base is {(parting.merge_base or '')[:12]}, the merge base of {ends.base} and {ends.head}: "
         f"{counted(parting.head_alone, 'commit')} of {ends.head}{newer}"
@@ -125,7 +135,9 @@ def _of_merge_base(ends: NamedEnds, parting: Parting) -> str:
 def _as_named(ends: NamedEnds, base: str, parting: Parting) -> str:
     commits = counted(parting.head_alone, "commit")
     if parting.merge_base is None:
-        return f"Base is {base}, as named; it has no commit in common with {ends.head}, so all differences count"
+        return (
+            f"Base is {base}, as named; it has no commit in common with {ends.head}, so all differences count"
+        )
     if not parting.base_alone:
         return ""
     return (

@@ -17,7 +17,9 @@ _DEPTHS = (100, 2_000, 50_000)
 """Commits of each side that are fetched from a URL, one depth after the other, until the merge base is certain. Without their files."""
 
 _UNCERTAIN = Failure(
-    whose="host", message="the merge base lies deeper than was fetched", next_step="clone the tree and name the clone"
+    whose="host",
+    message="the merge base lies deeper than was fetched",
+    next_step="clone the tree and name the clone",
 )
 
 

@@ -83,7 +83,9 @@ def _without_answers(patches: Sequence[PatchMail]) -> list[PatchMail]:
     return [
         mail
         for mail in patches
-        if all(senders.get(identity, mail.sender) == mail.sender for identity in mail.answered - {mail.identity})
+        if all(
+            senders.get(identity, mail.sender) == mail.sender for identity in mail.answered - {mail.identity}
+        )
     ]
 
 
@@ -97,15 +99,21 @@ def _once(patches: Sequence[PatchMail]) -> list[PatchMail]:
     return list(kept.values())
 
 
-def _series(file: Path, mails: Sequence[PatchMail], ordered: Sequence[PatchMail], version: int) -> Series | Failure:
+def _series(
+    file: Path, mails: Sequence[PatchMail], ordered: Sequence[PatchMail], version: int
+) -> Series | Failure:
     patches = _patches(file, ordered)
     if isinstance(patches, Failure):
         return patches
-    covers = [mail.inline for mail in mails if mail.index == 0 and mail.version == version and mail not in ordered]
+    covers = [
+        mail.inline for mail in mails if mail.index == 0 and mail.version == version and mail not in ordered
+    ]
     texts = [*covers, *(mail.inline for mail in ordered), *(patch.text for patch in patches)]
     bases = [match["commit"] for text in texts for match in [_BASE.search(text)] if match]
     if len(set(bases)) > 1:
-        return wrong_usage(f"{file} names several bases: {', '.join(sorted(set(bases)))}", "say which with --base")
+        return wrong_usage(
+            f"{file} names several bases: {', '.join(sorted(set(bases)))}", "say which with --base"
+        )
     others = [mail for mail in mails if _may_be_patch(mail) and mail not in ordered]
     older = sorted({mail.version for mail in others if mail.named and not mail.notice} - {version})
     versions = ", ".join(f"v{each}" for each in older)
@@ -128,7 +136,9 @@ def _left_out(others: Sequence[PatchMail], ordered: Sequence[PatchMail]) -> Sequ
     if not subjects:
         return ()
     more = f" and {len(subjects) - 3} more" if len(subjects) > 3 else ""
-    return (f"mails with a diff that are no patch of the series are left out: {'; '.join(subjects[:3])}{more}",)
+    return (
+        f"mails with a diff that are no patch of the series are left out: {'; '.join(subjects[:3])}{more}",
+    )
 
 
 def _patches(file: Path, ordered: Iterable[PatchMail]) -> tuple[SeriesPatch, ...] | Failure:
@@ -144,10 +154,14 @@ def _patches(file: Path, ordered: Iterable[PatchMail]) -> tuple[SeriesPatch, ...
             )
         patches += [SeriesPatch(title=_shown(mail.title), text=text) for text in inline]
         patches += [
-            SeriesPatch(title=_shown(each.title or mail.title), text=each.text) for each in mail.attached if not inline
+            SeriesPatch(title=_shown(each.title or mail.title), text=each.text)
+            for each in mail.attached
+            if not inline
         ]
     if len(patches) > _MOST_PATCHES:
-        return wrong_usage(f"{file} holds {len(patches)} patches", f"name a series of at most {_MOST_PATCHES}")
+        return wrong_usage(
+            f"{file} holds {len(patches)} patches", f"name a series of at most {_MOST_PATCHES}"
+        )
     return tuple(patches)
 
 

@@ -88,7 +88,9 @@ def read_mails(content: bytes) -> Iterator[PatchMail]:
 def _split(content: bytes) -> Iterator[bytes]:
     """Mails between their `From ` lines; one alone need not have any."""
     marks = list(_SEPARATOR.finditer(content))
-    marks = [mark for mark in marks if mark.start() == 0 or content[mark.start() - 2 : mark.start()] == b"\n\n"]
+    marks = [
+        mark for mark in marks if mark.start() == 0 or content[mark.start() - 2 : mark.start()] == b"\n\n"
+    ]
     if not marks or content[: marks[0].start()].strip():
         yield content[: marks[0].start()] if marks else content
     ends = [*(mark.start() for mark in marks[1:]), len(content)]
@@ -98,7 +100,9 @@ def _split(content: bytes) -> Iterator[bytes]:
 
 def _messages(raw: bytes) -> Sequence[EmailMessage]:
     """A mail and the mails that it has attached whole; nothing of one that is nested too deeply to be anybody's."""
-    if sum(map(raw.lower().count, _CONTAINERS)) > _MOST_CONTAINERS:  # the parser's time grows with their square
+    if (
+        sum(map(raw.lower().count, _CONTAINERS)) > _MOST_CONTAINERS
+    ):  # the parser's time grows with their square
         return ()
     try:
         message = message_from_bytes(raw, policy=policy.default)
@@ -118,7 +122,13 @@ def _read_mail(message: EmailMessage) -> PatchMail | None:
         identity = _header(message, "Message-ID")
         answered = _IDENTITY.findall(f"{_header(message, 'In-Reply-To')} {_header(message, 'References')}")
         inline, attached = _texts(message)
-    except (LookupError, ValueError, TypeError, AttributeError, RecursionError):  # of a header or body that is none
+    except (
+        LookupError,
+        ValueError,
+        TypeError,
+        AttributeError,
+        RecursionError,
+    ):  # of a header or body that is none
         return None
     brackets, title = _taken_apart(subject)
     if not subject or _REPLY.match(subject) or _REPLY.match(title):
@@ -188,7 +198,9 @@ def _parts(message: MIMEPart) -> Iterator[MIMEPart]:
         kind = part.get_content_type()
         if part.is_multipart() and kind != "message/rfc822" and part is not message:
             yield from _parts(part)
-        elif kind in _TEXT_TYPES or (kind in _FILE_TYPES and (part.get_filename() or "").endswith(_PATCH_NAMES)):
+        elif kind in _TEXT_TYPES or (
+            kind in _FILE_TYPES and (part.get_filename() or "").endswith(_PATCH_NAMES)
+        ):
             yield part
 
 

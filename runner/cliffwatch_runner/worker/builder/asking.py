@@ -90,7 +90,9 @@ def run_in_builder(
         job = msgspec.structs.replace(job, resume=True)
         tail.add("the builder has ended before the run; it is asked again\n")
     else:
-        tail.add(f"the builder has ended {_ATTEMPTS} times before the run did: its container's log says why\n")
+        tail.add(
+            f"the builder has ended {_ATTEMPTS} times before the run did: its container's log says why\n"
+        )
     status = int(Exit.HOST_FAILED) if ended is None else ended.status
     return process.Finished(
         argv=(str(exchange),),
@@ -180,5 +182,10 @@ def failed_before(failure: Failure) -> process.Finished:
     """A job that could not be given to a builder, as if its run had said so."""
     lines = [failure.message, failure.next_step, failure.evidence]
     return process.Finished(
-        argv=(), status=int(failure.exit), timed_out=False, stopped=False, seconds=0.0, output="\n".join(lines)
+        argv=(),
+        status=int(failure.exit),
+        timed_out=False,
+        stopped=False,
+        seconds=0.0,
+        output="\n".join(lines),
     )

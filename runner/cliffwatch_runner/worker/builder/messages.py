@@ -41,7 +41,18 @@ class BuilderJob(Part, forbid_unknown_fields=True, frozen=True, kw_only=True):
             *self.measured,
             *("--profile", self.profile, "--mode", self.mode),
             *("--platform", self.platform, "--boots", self.boots, "--seed", self.seed),
-            *("--out", results, "--cache", cache, "--trust", trust, "--isolation", "container", "--format", "text"),
+            *(
+                "--out",
+                results,
+                "--cache",
+                cache,
+                "--trust",
+                trust,
+                "--isolation",
+                "container",
+                "--format",
+                "text",
+            ),
         ]
 
 

@@ -114,7 +114,17 @@ def _text(path: Path, template: str, order: InstallationOrder, mode: int = 0o644
 
 def _worker(order: InstallationOrder) -> list[object]:
     modes = [word for mode in order.modes for word in ("--mode", mode)]
-    head = [order.program, "worker", "--url", order.url, "--name", order.name, "--platform", order.platform, *modes]
+    head = [
+        order.program,
+        "worker",
+        "--url",
+        order.url,
+        "--name",
+        order.name,
+        "--platform",
+        order.platform,
+        *modes,
+    ]
     return [*head, "--hours", f"{order.hours:g}", "--token-file", TOKEN, "--cache", CACHE, "--spool", SPOOL]
 
 

@@ -61,7 +61,8 @@ def _wrong_url(url: str) -> Iterator[Failure]:
         whole = False
     if not whole or not url.isascii() or not url.isprintable() or " " in url:
         yield wrong_usage(
-            f"--url: {url!a} is no address of a service", "give it as https://bench.example.org or http://10.0.0.5:8000"
+            f"--url: {url!a} is no address of a service",
+            "give it as https://bench.example.org or http://10.0.0.5:8000",
         )
     elif "@" in parts.netloc or parts.query or parts.fragment:
         yield wrong_usage(

@@ -30,7 +30,9 @@ def found_file(root: Path, path: Path) -> FoundFile | None:
     """The file at `path` below `root`; None where there is none. Raises OSError where it is no plain file of one name."""
     try:
         with _folder_of(root, path) as folder:
-            descriptor = os.open(path.name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
+            descriptor = os.open(
+                path.name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder
+            )
     except FileNotFoundError:
         return None
     with os.fdopen(descriptor, "rb") as file:
@@ -107,7 +109,9 @@ def _inner(folder: int, name: str, path: Path, *, make: bool) -> int:
         os.fchmod(inner, 0o755)
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.ENOTDIR):
-            raise OSError(errno.ENOTDIR, f"{name} on the way to it is a link or no folder", str(path)) from None
+            raise OSError(
+                errno.ENOTDIR, f"{name} on the way to it is a link or no folder", str(path)
+            ) from None
         raise
     about = os.fstat(inner)
     if about.st_uid not in (0, os.geteuid()) or about.st_mode & stat.S_IWOTH:

@@ -12,7 +12,11 @@ from cliffwatch_runner.host.journal import JOURNAL
 from cliffwatch_runner.host.tuning_helper import INSTALLED
 from cliffwatch_runner.worker.installation.changes import found_of_ours
 from cliffwatch_runner.worker.installation.files import CACHE, PATHS, RULE_BY_HAND, SPOOL, STATE, TOKEN, USER
-from cliffwatch_runner.worker.installation.placing import take_empty_folder_away, take_file_away, take_folder_away
+from cliffwatch_runner.worker.installation.placing import (
+    take_empty_folder_away,
+    take_file_away,
+    take_folder_away,
+)
 
 _FIRST_ORDINARY = 1000
 

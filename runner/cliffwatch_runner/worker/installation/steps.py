@@ -6,7 +6,14 @@ from pathlib import Path
 
 from cliffwatch.failure import Failure
 from cliffwatch_runner import process
-from cliffwatch_runner.worker.installation.files import DOCTOR_UNIT, SYSUSERS, TIMER, TMPFILES, USER, WORKER_UNIT
+from cliffwatch_runner.worker.installation.files import (
+    DOCTOR_UNIT,
+    SYSUSERS,
+    TIMER,
+    TMPFILES,
+    USER,
+    WORKER_UNIT,
+)
 
 Step = tuple[str, ...]
 """A command. All of them may be given again."""

@@ -12,7 +12,13 @@ from cliffwatch_service.api.answers import answer, answer_bytes
 from cliffwatch_service.api.models.lists import Page
 from cliffwatch_service.api.models.news import Subscription, SubscriptionEnded, SubscriptionMade
 from cliffwatch_service.history.news.feed import MEDIA_TYPE, FeedAbout, atom_feed, updated
-from cliffwatch_service.history.news.subscribing import Wanted, end_subscription, mute, subscribe, subscriptions_for
+from cliffwatch_service.history.news.subscribing import (
+    Wanted,
+    end_subscription,
+    mute,
+    subscribe,
+    subscriptions_for,
+)
 from cliffwatch_service.http.context import PREFIX, Allowed, ServiceHere
 from cliffwatch_service.ingest.free_form import Prose
 from cliffwatch_service.ingest.request_fields import Name
@@ -75,14 +81,18 @@ def read_feed(
     with service.transaction() as connection:
         number = None if tree is None or branch is None else trees.branch_named(connection, tree, branch)
         if branch is not None and number is None:
-            raise Refusal(404, "no such branch", f"there is no branch {branch!r} of {tree!r}: GET /branches lists them")
+            raise Refusal(
+                404, "no such branch", f"there is no branch {branch!r} of {tree!r}: GET /branches lists them"
+            )
         news = outbox.newest(connection, suite=suite, branch=number, limit=_MOST_ENTRIES)
     title = ", ".join([each for each in (branch and f"branch {branch}", suite and f"suite {suite}") if each])
     about = FeedAbout(
         name="feed"
         + "".join(f"/{each}" for each in (number and f"branch-{number}", suite and f"suite-{suite}") if each),
         title=f"Cliffwatch: news of regressions{f' of {title}' if title else ''}",
-        address=service.settings.pages_url + request.url.path + (f"?{request.url.query}" if request.url.query else ""),
+        address=service.settings.pages_url
+        + request.url.path
+        + (f"?{request.url.query}" if request.url.query else ""),
         pages_url=service.settings.pages_url,
         began=_BEGAN,
     )
@@ -142,7 +152,9 @@ def _shown(row: SubscriptionRow) -> Subscription:
     status_code=201,
     responses={201: {"model": SubscriptionMade}},
 )
-def make_subscription(body: SubscriptionBody, request: Request, service: ServiceHere, caller: Allowed) -> Response:
+def make_subscription(
+    body: SubscriptionBody, request: Request, service: ServiceHere, caller: Allowed
+) -> Response:
     wanted = Wanted(
         channel=body.channel,
         address=body.address,
@@ -160,7 +172,9 @@ def make_subscription(body: SubscriptionBody, request: Request, service: Service
     summary="End of a subscription: what waits for it is given up",
     responses={200: {"model": SubscriptionEnded}},
 )
-def end(subscription: SubscriptionNumber, request: Request, service: ServiceHere, caller: Allowed) -> Response:
+def end(
+    subscription: SubscriptionNumber, request: Request, service: ServiceHere, caller: Allowed
+) -> Response:
     with service.transaction() as connection:
         end_subscription(connection, subscription, caller, service.now())
     return answer(request, SubscriptionEnded(subscription=subscription, ended=True))

@@ -186,14 +186,17 @@ def read_report(report: ReportId, request: Request, service: ServiceHere, _: All
         "triage": entries,
         "fix": fix,
         "news": [
-            ReportNews(kind=each.kind, at=each.at, cases=each.cases, worst=each.worst, step=each.step) for each in news
+            ReportNews(kind=each.kind, at=each.at, cases=each.cases, worst=each.worst, step=each.step)
+            for each in news
         ],
     }
     return answer(request, whole)
 
 
 @router.post("/reports/{report}/triage", summary="Triage of a report", responses={200: {"model": Report}})
-def say_triage(report: ReportId, body: Triage, request: Request, service: ServiceHere, caller: Allowed) -> Response:
+def say_triage(
+    report: ReportId, body: Triage, request: Request, service: ServiceHere, caller: Allowed
+) -> Response:
     with service.transaction() as connection:
         triage(
             connection,

@@ -158,10 +158,19 @@ def _branches(connection: Connection[Any], now: datetime) -> None:
 
 
 def _follow(
-    connection: Connection[Any], branch: str, commits: list[str], targets: list[tuple[str, str]], now: datetime
+    connection: Connection[Any],
+    branch: str,
+    commits: list[str],
+    targets: list[tuple[str, str]],
+    now: datetime,
 ) -> None:
     row = FollowFacts(
-        tree=TREE, branch=branch, policy="commit", targets=targets, suites=["local-storage"], profile="standard"
+        tree=TREE,
+        branch=branch,
+        policy="commit",
+        targets=targets,
+        suites=["local-storage"],
+        profile="standard",
     )
     number = follow_branch(connection, row, who=_WHO, now=now)
     tree = trees.keep_tree(connection, TREE, now)
@@ -253,4 +262,6 @@ def _queue(connection: Connection[Any], now: datetime) -> None:
         for number, line in enumerate(lines)
     ]
     add_events(connection, leased.lease, events, by=by)
-    hosts.keep_host(connection, "skylake-1", "intel-skylake", {"modes": ["walltime"]}, now - timedelta(hours=7))
+    hosts.keep_host(
+        connection, "skylake-1", "intel-skylake", {"modes": ["walltime"]}, now - timedelta(hours=7)
+    )

@@ -106,7 +106,9 @@ def branch_runs(now: datetime) -> Iterator[DemoRun]:
     for ordinal in range(1, REVISIONS):
         for platform in PLATFORMS:
             when = now - timedelta(hours=12 * (REVISIONS - ordinal))
-            yield made_up_run(side_of(ordinal - 1), side_of(ordinal), platform, when, control=ordinal % 8 == 1)
+            yield made_up_run(
+                side_of(ordinal - 1), side_of(ordinal), platform, when, control=ordinal % 8 == 1
+            )
 
 
 def pull_request_run(now: datetime) -> DemoRun:
@@ -170,7 +172,12 @@ def _factor(side: Side, platform: str, benchmark: str, _parameter: str, value: s
 
 
 def _record(
-    arms: Mapping[str, Side], platform: str, when: datetime, processor: str, compiler: str, cases: Sequence[Case]
+    arms: Mapping[str, Side],
+    platform: str,
+    when: datetime,
+    processor: str,
+    compiler: str,
+    cases: Sequence[Case],
 ) -> RunRecord:
     return RunRecord(
         format=FORMAT,
@@ -185,7 +192,9 @@ def _record(
         suites=("local-storage",),
         tree=TREE,
         arms=tuple(_arm(name, side) for name, side in arms.items()),
-        bench=BenchRecord(from_="head", digest="0" * 32, source_digest=digest_of("made up"), fixed_seed=False),
+        bench=BenchRecord(
+            from_="head", digest="0" * 32, source_digest=digest_of("made up"), fixed_seed=False
+        ),
         config_digest=digest_of("made up config") * 2,
         toolchain={"gcc": compiler},
         guest={"accelerator": "kvm", "machine": "q35", "cpus": _GUEST.cpus, "memory_mib": _GUEST.memory_mib},
@@ -266,7 +275,9 @@ def _boot(planned: PlannedBootRecord, values: Mapping[Case, float], when: dateti
             for (benchmark, name, parameter), value in values.items()
         ),
         outcomes=tuple(
-            OutcomeRecord(suite="local-storage", benchmark=benchmark, params={name: parameter}, status="ok", reason="")
+            OutcomeRecord(
+                suite="local-storage", benchmark=benchmark, params={name: parameter}, status="ok", reason=""
+            )
             for benchmark, name, parameter in values
         ),
     )

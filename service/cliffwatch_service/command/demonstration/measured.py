@@ -74,7 +74,9 @@ def _boots(files: dict[str, bytes], run: str) -> Iterator[DemoBoot]:
             **{name: results[name] for name in ("samples", "outcomes", "problems")},
         }
         raw = {name.removeprefix(path): content for name, content in files.items() if name.startswith(path)}
-        yield DemoBoot(about["index"], upload, _archive({name: raw[name] for name in raw if name not in _OWN}))
+        yield DemoBoot(
+            about["index"], upload, _archive({name: raw[name] for name in raw if name not in _OWN})
+        )
 
 
 def _archive(files: dict[str, bytes]) -> bytes:

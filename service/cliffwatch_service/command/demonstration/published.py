@@ -38,7 +38,9 @@ def published_runs(now: datetime) -> Iterator[DemoRun]:
 
 
 def _inline_lookup(now: datetime) -> DemoRun:
-    rows = [row for row in read_published("local-storage-2024-inline-lookup.csv") if row["metric"] in _METRICS]
+    rows = [
+        row for row in read_published("local-storage-2024-inline-lookup.csv") if row["metric"] in _METRICS
+    ]
     sides = {
         arm: [
             (
@@ -54,7 +56,10 @@ def _inline_lookup(now: datetime) -> DemoRun:
         for arm, column in (("base", "before"), ("head", "after"))
     }
     note = "Published on the bpf list, February 2024 (v2 of 'Allow compiler to inline most of bpf_local_storage_lookup()'): 21 trials, of which the table has the median."
-    subjects = {"base": "published: before inlining the lookup", "head": "published: after inlining the lookup"}
+    subjects = {
+        "base": "published: before inlining the lookup",
+        "head": "published: after inlining the lookup",
+    }
     return _run("published", "inline-lookup-2024", sides, subjects, note, now - timedelta(days=9))
 
 
@@ -74,7 +79,13 @@ def _traversal(platform: str, column: str, now: datetime) -> DemoRun:
     subjects = {"head": "published: traversal of per-CPU hash tables"}
     host = {"amd-rome": "rome-1", "intel-skylake": "skylake-1"}[platform]
     return _run(
-        host, f"traversal-2022-{platform}", {"head": samples}, subjects, note, now - timedelta(days=8), platform
+        host,
+        f"traversal-2022-{platform}",
+        {"head": samples},
+        subjects,
+        note,
+        now - timedelta(days=8),
+        platform,
     )
 
 

@@ -85,7 +85,9 @@ class _AddressTaken(Exception):
 def _serve(settings: Settings, database: Postgres, taken: tuple[socket.socket, ...], *, tasks: bool) -> None:
     few_pools()
     _allow_open_files()
-    pool = open_pool(database.url, connections=settings.connections, statement_seconds=settings.statement_seconds)
+    pool = open_pool(
+        database.url, connections=settings.connections, statement_seconds=settings.statement_seconds
+    )
     large = LargeWork(settings, database.url)
     try:
         with pool.connection() as connection:

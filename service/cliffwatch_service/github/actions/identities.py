@@ -21,7 +21,18 @@ LEEWAY_SECONDS = 30
 LONGEST_LIFE_SECONDS = 3600
 """What lives longer is not taken: for how long its number must be known depends on it."""
 
-_REQUIRED = ["iss", "aud", "exp", "nbf", "iat", "jti", "repository", "repository_id", "event_name", "job_workflow_ref"]
+_REQUIRED = [
+    "iss",
+    "aud",
+    "exp",
+    "nbf",
+    "iat",
+    "jti",
+    "repository",
+    "repository_id",
+    "event_name",
+    "job_workflow_ref",
+]
 _NUMBER = re.compile(r"[1-9][0-9]{0,18}")
 _PLAIN = re.compile(r"[!-~]{1,200}")
 _COMMIT = re.compile(r"[0-9a-f]{40}")

@@ -53,7 +53,9 @@ def make_job_token(
     used = hashlib.sha256(job.jti.encode()).digest()
     if not job_tokens.insert_job_token(connection, owner.id, hashed(secret), used, expires, now):
         raise Refusal(
-            401, "identity refused", "this identity token was used before: ask GitHub for a new one, each is good once"
+            401,
+            "identity refused",
+            "this identity token was used before: ask GitHub for a new one, each is good once",
         )
     detail = {"repository": job.repository, "run": job.run, "expires": expires.isoformat()}
     tokens.write_audit(

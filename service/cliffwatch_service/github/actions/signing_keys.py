@@ -64,7 +64,9 @@ class SigningKeys:
             found = _keys_of(_content(address))
         except (httpx2.HTTPError, httpx2.InvalidURL, ValueError, TypeError, RecursionError) as error:
             self._not_before, self._failing = now + AFTER_A_FAILURE, True
-            _log.warning("signing keys not read", address=address, reason=str(error)[:300] or type(error).__name__)
+            _log.warning(
+                "signing keys not read", address=address, reason=str(error)[:300] or type(error).__name__
+            )
             raise _away() from None
         self._known, self._fetched, self._not_before = found, now, now + BETWEEN_FETCHES
         self._failing = False
@@ -103,7 +105,12 @@ def _rsa_keys(listed: list[Any]) -> "Iterator[tuple[str, RSAPublicKey]]":
     from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey  # noqa: PLC0415 - as above
 
     for each in listed:
-        if not isinstance(each, dict) or each.get("kty") != "RSA" or each.get("use", "sig") != "sig" or "d" in each:
+        if (
+            not isinstance(each, dict)
+            or each.get("kty") != "RSA"
+            or each.get("use", "sig") != "sig"
+            or "d" in each
+        ):
             continue
         try:
             key = jwt.PyJWK(each, algorithm="RS256").key

@@ -58,7 +58,9 @@ class AppFiles:
 
     def webhook_secrets(self) -> tuple[WebhookSecret, ...]:
         return tuple(
-            WebhookSecret(secret=each["secret"], until=datetime.fromisoformat(each["until"]) if each["until"] else None)
+            WebhookSecret(
+                secret=each["secret"], until=datetime.fromisoformat(each["until"]) if each["until"] else None
+            )
             for each in self._json("webhook-secrets.json") or ()
         )
 
@@ -72,7 +74,10 @@ class AppFiles:
         self._write("private-key.pem", pem)
 
     def keep_webhook_secrets(self, secrets: tuple[WebhookSecret, ...]) -> None:
-        content = [{"secret": each.secret, "until": each.until.isoformat() if each.until else None} for each in secrets]
+        content = [
+            {"secret": each.secret, "until": each.until.isoformat() if each.until else None}
+            for each in secrets
+        ]
         self._write("webhook-secrets.json", json.dumps(content, indent=2) + "\n")
 
     def _json(self, name: str) -> Any:

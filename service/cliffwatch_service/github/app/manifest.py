@@ -7,9 +7,18 @@ from collections.abc import Mapping
 from cliffwatch.formats.values import FreeJson
 
 PERMISSIONS: Mapping[str, tuple[str, str]] = {
-    "metadata": ("read", "every App has it; it says who may write to a repository, which is who may give commands"),
-    "contents": ("read", "the policy file of the base branch, the merge base, and which files a commit touches"),
-    "pull_requests": ("write", "to read pull requests, and to write the report and answer commands in their comments"),
+    "metadata": (
+        "read",
+        "every App has it; it says who may write to a repository, which is who may give commands",
+    ),
+    "contents": (
+        "read",
+        "the policy file of the base branch, the merge base, and which files a commit touches",
+    ),
+    "pull_requests": (
+        "write",
+        "to read pull requests, and to write the report and answer commands in their comments",
+    ),
     "checks": ("write", "to show the verdict beside the commit"),
     "issues": (
         "write",

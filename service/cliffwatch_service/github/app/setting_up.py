@@ -87,7 +87,9 @@ def rotate_private_key(github: GitHub, files: AppFiles, pem: str) -> Failure | N
         return refused
     reply = github.as_app("GET", "/app", key=pem)
     if isinstance(reply, GitHubProblem):
-        return failure_of(reply, "name a key that was made on this App's page; the one before is still in use")
+        return failure_of(
+            reply, "name a key that was made on this App's page; the one before is still in use"
+        )
     files.keep_private_key(pem)
     return None
 

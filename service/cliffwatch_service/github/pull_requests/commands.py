@@ -14,7 +14,11 @@ from cliffwatch.trees.addresses import wrong_branch
 from cliffwatch_service.github.calling import GitHubProblem
 from cliffwatch_service.github.parts import GitHubParts, raise_if_later
 from cliffwatch_service.github.pull_requests.opened import may_write
-from cliffwatch_service.github.pull_requests.pull_request_look import PullRequestNow, measure_now, pull_request_now
+from cliffwatch_service.github.pull_requests.pull_request_look import (
+    PullRequestNow,
+    measure_now,
+    pull_request_now,
+)
 from cliffwatch_service.github.pull_requests.requesting import cancel_all, has_running
 from cliffwatch_service.github.pull_requests.selections import asked_selection
 from cliffwatch_service.github.reporting.conversation import Conversation
@@ -84,7 +88,9 @@ def _done(parts: GitHubParts, pull: PullRequestNow, comment: int, head_known: st
 
 def _written(body: Any, pull: PullRequestNow) -> tuple[str | None, str]:
     """Which person a comment of this pull request is by, and what it says now. What bots write may be what others told them."""
-    of_this = isinstance(body, Mapping) and str(body.get("issue_url", "")).endswith(f"/issues/{pull.opened.number}")
+    of_this = isinstance(body, Mapping) and str(body.get("issue_url", "")).endswith(
+        f"/issues/{pull.opened.number}"
+    )
     if not of_this or not isinstance(body.get("user"), Mapping) or body["user"].get("type") == "Bot":
         return None, ""
     return str(body["user"].get("login")), str(body.get("body") or "")
@@ -107,7 +113,12 @@ def _audit(parts: GitHubParts, pull: PullRequestNow, login: str, command: BenchC
     detail = {"verb": command.verb, "head": pull.opened.head}
     with parts.transaction() as connection:
         tokens.write_audit(
-            connection, who=f"github {login}"[:200], action="bench-command", what=what, detail=detail, now=parts.now()
+            connection,
+            who=f"github {login}"[:200],
+            action="bench-command",
+            what=what,
+            detail=detail,
+            now=parts.now(),
         )
     _log.info("command", verb=command.verb, by=login, pull_request=what)
 
@@ -178,7 +189,11 @@ def _resolved(pull: PullRequestNow, revision: str) -> str | None:
     if compared.get("status") != "diverged" or not _answered(pull, f"git/ref/heads/{quote(revision)}"):
         return commit
     common = compared.get("merge_base_commit")
-    return str(common["sha"]) if isinstance(common, Mapping) and _COMMIT.fullmatch(str(common.get("sha"))) else None
+    return (
+        str(common["sha"])
+        if isinstance(common, Mapping) and _COMMIT.fullmatch(str(common.get("sha")))
+        else None
+    )
 
 
 def _answered(pull: PullRequestNow, path: str) -> FreeJson:
@@ -190,7 +205,9 @@ def _answered(pull: PullRequestNow, path: str) -> FreeJson:
     return reply.body if isinstance(reply.body, dict) else {}
 
 
-def _cancelled(parts: GitHubParts, pull: PullRequestNow, conversation: Conversation, comment: int) -> CommandOutcome:
+def _cancelled(
+    parts: GitHubParts, pull: PullRequestNow, conversation: Conversation, comment: int
+) -> CommandOutcome:
     """Reacts first: done again after a reaction that GitHub did not take, it would find nothing left to cancel."""
     with parts.transaction() as connection:
         row = pull_requests.pull_request_numbered(connection, pull.repository.id, pull.opened.number)

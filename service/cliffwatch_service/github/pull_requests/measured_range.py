@@ -33,7 +33,9 @@ def measured_range(installed: Installed, name: str, opened: Opened) -> CountingR
         commits = [str(each["sha"]) for each in compared.body["commits"]]
         files = [str(each["filename"]) for each in compared.body.get("files") or ()]
     except (KeyError, TypeError):
-        return GitHubProblem(kind="wrong", status=compared.status, message="GitHub's answer holds no comparison")
+        return GitHubProblem(
+            kind="wrong", status=compared.status, message="GitHub's answer holds no comparison"
+        )
     if opened.series is None:
         # GitHub lists 300 files and no more, `.github/` first: of so large a change all is not for CI.
         head = opened.head if counts(files) or len(files) >= _MOST_FILES else merge_base

@@ -43,7 +43,9 @@ class Opened:
         return self.own or (self.owner == self.author and policy.trusts(self.author, self.association))
 
 
-def read_pull_request(installed: Installed, name: str, repository: int, number: int) -> Opened | GitHubProblem:
+def read_pull_request(
+    installed: Installed, name: str, repository: int, number: int
+) -> Opened | GitHubProblem:
     """As GitHub says now, whatever webhooks said."""
     reply = installed.get(f"/repos/{name}/pulls/{number:d}")
     if isinstance(reply, GitHubProblem):
@@ -51,7 +53,9 @@ def read_pull_request(installed: Installed, name: str, repository: int, number: 
     try:
         return _opened(reply.body, repository, number)
     except (KeyError, TypeError, ValueError):
-        return GitHubProblem(kind="wrong", status=reply.status, message="GitHub's answer holds no pull request")
+        return GitHubProblem(
+            kind="wrong", status=reply.status, message="GitHub's answer holds no pull request"
+        )
 
 
 def _opened(body: FreeJson, repository: int, number: int) -> Opened:

@@ -27,14 +27,17 @@ def policy_of(installed: Installed, repository: RepositoryRow, base_branch: str)
         if reply.kind == "gone":
             return DEFAULT
         return wrong_usage(
-            f"{FILE_NAME} of the base branch cannot be read ({reply.status})", "give the App the right to read contents"
+            f"{FILE_NAME} of the base branch cannot be read ({reply.status})",
+            "give the App the right to read contents",
         )
     text = _text_of(reply.body)
     return text if isinstance(text, Failure) else read_policy(text, FILE_NAME)
 
 
 def _text_of(body: Any) -> str | Failure:
-    wrong = wrong_usage(f"{FILE_NAME} of the base branch is no text file of at most {LARGEST} bytes", "make it one")
+    wrong = wrong_usage(
+        f"{FILE_NAME} of the base branch is no text file of at most {LARGEST} bytes", "make it one"
+    )
     if not isinstance(body, Mapping) or body.get("type") != "file" or body.get("encoding") != "base64":
         return wrong
     try:

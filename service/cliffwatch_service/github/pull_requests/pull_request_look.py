@@ -15,7 +15,12 @@ from cliffwatch_service.github.parts import GitHubParts, raise_if_later
 from cliffwatch_service.github.pull_requests.measured_range import measured_range
 from cliffwatch_service.github.pull_requests.opened import Opened, read_pull_request
 from cliffwatch_service.github.pull_requests.policies import policy_of
-from cliffwatch_service.github.pull_requests.requesting import MeasurementRequest, drop_all, measure, supersede_others
+from cliffwatch_service.github.pull_requests.requesting import (
+    MeasurementRequest,
+    drop_all,
+    measure,
+    supersede_others,
+)
 from cliffwatch_service.github.pull_requests.selections import Selection, none_affected, selection_of
 from cliffwatch_service.refusal import Refusal
 from cliffwatch_service.store import background
@@ -39,7 +44,9 @@ class PullRequestNow:
         return self.repository.name
 
 
-def pull_request_now(parts: GitHubParts, installation: int, repository: int, number: int) -> PullRequestNow | None:
+def pull_request_now(
+    parts: GitHubParts, installation: int, repository: int, number: int
+) -> PullRequestNow | None:
     """None where the App does not reach it any more. Raises NotNow."""
     row = known_repository(parts, installation, repository)
     if row is None:
@@ -74,7 +81,11 @@ def look_at_pull_request(parts: GitHubParts, installation: int, repository: int,
         else:
             drop_all(connection, identity, parts.now())
         background.ask_telling(connection, identity)
-    _log.info("pull request waits" if pull.opened.open else "pull request closed", repository=pull.name, number=number)
+    _log.info(
+        "pull request waits" if pull.opened.open else "pull request closed",
+        repository=pull.name,
+        number=number,
+    )
 
 
 def _is_trusted(pull: PullRequestNow) -> bool:

@@ -40,14 +40,22 @@ class MeasurementRequest:
     selection: Selection
 
 
-def measure(connection: Connection[Any], request: MeasurementRequest, settings: Settings, now: datetime) -> bool:
+def measure(
+    connection: Connection[Any], request: MeasurementRequest, settings: Settings, now: datetime
+) -> bool:
     """Asks for it, unless that was done; whether anything new was asked. Everything else that was asked for this pull request is
     superseded. Raises Refusal where no host or no suite is there for it.
     """
     selection = request.selection
     key = digest_of(
         [
-            *(request.pull_head, request.base, request.head, sorted(selection.targets), sorted(selection.suites)),
+            *(
+                request.pull_head,
+                request.base,
+                request.head,
+                sorted(selection.targets),
+                sorted(selection.suites),
+            ),
             *(selection.profile, selection.boots, selection.again),
         ]
     )
@@ -84,7 +92,9 @@ def _stands(
     if request.selection.again:
         return bool(same)  # a comment asks once, whatever became of it
     supersede_others(connection, request.pull_request, request.pull_head, now)
-    if any(each.again and each.state != "superseded" and each.pull_head == request.pull_head for each in before):
+    if any(
+        each.again and each.state != "superseded" and each.pull_head == request.pull_head for each in before
+    ):
         return True
     standing = [each for each in same if each.state != "superseded" or _is_done(connection, each.id)]
     if standing and standing[0].state == "superseded":
@@ -93,12 +103,18 @@ def _stands(
 
 
 def _is_done(connection: Connection[Any], measurement: int) -> bool:
-    jobs = [queue.job_row(connection, job) for job in pull_requests.jobs_of_measurement(connection, measurement)]
+    jobs = [
+        queue.job_row(connection, job) for job in pull_requests.jobs_of_measurement(connection, measurement)
+    ]
     return bool(jobs) and all(job is not None and job.state in _ENDED for job in jobs)
 
 
 def _ask(
-    connection: Connection[Any], request: MeasurementRequest, measurement: int, settings: Settings, now: datetime
+    connection: Connection[Any],
+    request: MeasurementRequest,
+    measurement: int,
+    settings: Settings,
+    now: datetime,
 ) -> None:
     tree = tree_of(connection, request.name, settings)
     refuse_tree(connection, tree, settings.trees)
@@ -148,13 +164,17 @@ def cancel_all(connection: Connection[Any], pull_request: int, now: datetime) ->
 
 
 def _running(connection: Connection[Any], pull_request: int) -> list[int]:
-    asked = (each for each in pull_requests.measurements_of(connection, pull_request) if each.state == "asked")
+    asked = (
+        each for each in pull_requests.measurements_of(connection, pull_request) if each.state == "asked"
+    )
     return [each.id for each in asked if not _is_done(connection, each.id)]
 
 
 def drop_all(connection: Connection[Any], pull_request: int, now: datetime) -> None:
     """Cancels what has not ended of a pull request that is closed, or out of reach: it begins anew if it comes back."""
-    asked = [each for each in pull_requests.measurements_of(connection, pull_request) if each.state == "asked"]
+    asked = [
+        each for each in pull_requests.measurements_of(connection, pull_request) if each.state == "asked"
+    ]
     _supersede(connection, (each for each in asked if not _is_done(connection, each.id)), now)
 
 

@@ -57,7 +57,9 @@ def asked_selection(
     selection = selection_of(policy)
     targets = _targets(selection.targets, command, sorted(offered))
     if not targets:
-        known = ", ".join(f"`{platform}` in {mode}" for platform, mode in sorted({*offered, *selection.targets}))
+        known = ", ".join(
+            f"`{platform}` in {mode}" for platform, mode in sorted({*offered, *selection.targets})
+        )
         return f"No host measures that: there is {known or 'no host yet'}."
     suites = command.suites or selection.suites
     if command.cases:
@@ -74,7 +76,8 @@ def _targets(own: Targets, command: BenchCommand, offered: Sequence[tuple[str, s
         wanted = tuple(
             (platform, mode)
             for platform, mode in targets
-            if (not command.platforms or platform in command.platforms) and (not command.modes or mode in command.modes)
+            if (not command.platforms or platform in command.platforms)
+            and (not command.modes or mode in command.modes)
         )
         if wanted and {platform for platform, _ in wanted} >= set(command.platforms):
             return wanted

@@ -49,7 +49,9 @@ class Conversation:
 
     def report(self, body: str) -> bool:
         """Whether it is there now, or something newer."""
-        return self._done("report", posting.put_sticky(self._poster(), self.name, self.number, body)) is not None
+        return (
+            self._done("report", posting.put_sticky(self._poster(), self.name, self.number, body)) is not None
+        )
 
     def notify(self, body: str) -> None:
         self._done("notification", posting.put_notification(self._poster(), self.name, self.number, body))

@@ -21,11 +21,15 @@ def send_issue(
     whether we heard of it or not. Where it goes is checked here, whoever asks.
     """
     if not allows_repository(parts.settings.news_repositories, name):
-        return NotSent(reason="the settings do not allow this repository (CLIFFWATCH_NEWS_REPOSITORIES)", for_good=True)
+        return NotSent(
+            reason="the settings do not allow this repository (CLIFFWATCH_NEWS_REPOSITORIES)", for_good=True
+        )
     with parts.transaction() as connection:
         repository = installations.repository_named(connection, name)
     if repository is None or not repository.allowed or repository.installation_state != "active":
-        return NotSent(reason=f"the App is not installed on {name}: `cliffwatch github status` shows where it is")
+        return NotSent(
+            reason=f"the App is not installed on {name}: `cliffwatch github status` shows where it is"
+        )
     installed = parts.github.installed(repository.installation_id)
     mark = f"<!-- cliffwatch news {whole.news.digest} -->"
     if thread is None:
@@ -37,7 +41,9 @@ def _opened(
     parts: GitHubParts, installed: Installed, name: str, whole: NewsWhole, first: NewsRow, mark: str
 ) -> Sent | NotSent:
     identity = parts.files.identity()
-    ours = installed.every(f"/repos/{name}/issues?state=all&creator={'' if identity is None else identity.login}")
+    ours = installed.every(
+        f"/repos/{name}/issues?state=all&creator={'' if identity is None else identity.login}"
+    )
     if isinstance(ours, GitHubProblem):
         return _not_sent(ours)
     number = _with_mark(ours, mark, "number")
@@ -58,7 +64,9 @@ def _continued(installed: Installed, name: str, number: int, whole: NewsWhole, m
     if isinstance(comments, GitHubProblem):
         return _not_sent(comments)
     if _with_mark(comments, mark, "id") is None:
-        made = installed.post(f"/repos/{name}/issues/{number:d}/comments", {"body": f"{issue_text(whole)}\n{mark}"})
+        made = installed.post(
+            f"/repos/{name}/issues/{number:d}/comments", {"body": f"{issue_text(whole)}\n{mark}"}
+        )
         if isinstance(made, GitHubProblem):
             return _not_sent(made)
     return _in_state(installed, name, number, whole)
@@ -69,7 +77,9 @@ def _in_state(installed: Installed, name: str, number: int, whole: NewsWhole) ->
     changed: Reply | None = None
     if whole.news.kind in _ENDS:
         reason = "completed" if whole.news.state == "fixed" else "not_planned"
-        changed = installed.patch(f"/repos/{name}/issues/{number:d}", {"state": "closed", "state_reason": reason})
+        changed = installed.patch(
+            f"/repos/{name}/issues/{number:d}", {"state": "closed", "state_reason": reason}
+        )
     elif whole.news.kind in _OPEN_AGAIN:
         changed = installed.patch(f"/repos/{name}/issues/{number:d}", {"state": "open"})
     return _not_sent(changed) if isinstance(changed, GitHubProblem) else Sent(thread=str(number))

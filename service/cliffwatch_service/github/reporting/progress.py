@@ -48,16 +48,23 @@ _LONGEST_QUEUE = 1000
 Expected = Mapping[UUID, Estimate]
 
 
-def state_of(connection: Connection[Any], row: PullRequestRow, pages_url: str, now: datetime) -> PullRequestState:
+def state_of(
+    connection: Connection[Any], row: PullRequestRow, pages_url: str, now: datetime
+) -> PullRequestState:
     """The state of a pull request (`row`), with the sequence that its comment had last."""
     measurements = pull_requests.measurements_of(connection, row.id)
-    current = next((each for each in measurements if each.pull_head == row.head and each.state != "superseded"), None)
+    current = next(
+        (each for each in measurements if each.pull_head == row.head and each.state != "superseded"), None
+    )
     jobs = (
-        [job for request in current.requests for job in queue.jobs_of_request(connection, request)] if current else []
+        [job for request in current.requests for job in queue.jobs_of_request(connection, request)]
+        if current
+        else []
     )
     expected = expectations(connection, queue.queue_of(connection, _LONGEST_QUEUE), now) if jobs else {}
     targets = tuple(
-        TargetState(platform=job.platform, mode=job.mode, progress=_progress(connection, job, expected)) for job in jobs
+        TargetState(platform=job.platform, mode=job.mode, progress=_progress(connection, job, expected))
+        for job in jobs
     )
     notes = (row.problem,) if row.problem and jobs else ()
     return PullRequestState(
@@ -83,7 +90,9 @@ def _without_jobs(row: PullRequestRow) -> tuple[TargetState, ...]:
         progress = Cancelled()
     else:
         progress = Waiting() if row.waits else Queued()
-    targets = cast("list[tuple[str, Mode]]", row.targets)  # of a policy that was read, which names no other mode
+    targets = cast(
+        "list[tuple[str, Mode]]", row.targets
+    )  # of a policy that was read, which names no other mode
     return tuple(TargetState(platform=platform, mode=mode, progress=progress) for platform, mode in targets)
 
 
@@ -101,7 +110,9 @@ def _progress(connection: Connection[Any], job: JobRow, expected: Expected) -> P
             step = "the service's operator finds out why, and puts the job back; or say `/bench` to ask anew"
             return Failed(failure=Failure(whose="host", message="no host could do it", next_step=step))
         case "failed":
-            return Failed(failure=_not_possible(job) if job.whose == "usage" else _kernel_failure(connection, job))
+            return Failed(
+                failure=_not_possible(job) if job.whose == "usage" else _kernel_failure(connection, job)
+            )
     return _measured(connection, job)
 
 
@@ -137,7 +148,9 @@ def _measured(connection: Connection[Any], job: JobRow) -> Progress:
     )
 
 
-def _compared(connection: Connection[Any], arms: Mapping[str, ArmRow]) -> tuple[ComparisonSet, Functions] | None:
+def _compared(
+    connection: Connection[Any], arms: Mapping[str, ArmRow]
+) -> tuple[ComparisonSet, Functions] | None:
     """The stored comparison of base and head, and the functions behind its rows; None where there is none yet."""
     if "base" not in arms or "head" not in arms:
         return None
@@ -166,7 +179,10 @@ def _kernel_failure(connection: Connection[Any], job: JobRow) -> Failure:
     step = "fix it and push: the new head is measured by itself"
     for failure in context.failures if context is not None else ():
         return Failure(
-            whose="kernel", message=f"{failure.arm}: {failure.message}", next_step=step, evidence=failure.evidence
+            whose="kernel",
+            message=f"{failure.arm}: {failure.message}",
+            next_step=step,
+            evidence=failure.evidence,
         )
     message = "the kernel under test could not be built, booted or measured"
     return Failure(whose="kernel", message=message, next_step=step, evidence=job.reason or "")
@@ -182,7 +198,11 @@ def _earlier(
     """What the version before this one measured, as far as it was done: the newest that has any comparison."""
     if row.version is None:
         return None
-    before = [(each.version, each) for each in measurements if each.version is not None and each.version < row.version]
+    before = [
+        (each.version, each)
+        for each in measurements
+        if each.version is not None and each.version < row.version
+    ]
     for version, measurement in sorted(before, key=lambda each: (each[0], each[1].id), reverse=True):
         compared = {}
         for request in measurement.requests:
@@ -206,6 +226,11 @@ def _links(current: MeasurementRow | None, jobs: list[JobRow], pages_url: str) -
         return ()
     pair = f"{current.base_commit}...{current.head_commit}"
     done = (
-        [Link(name="comparison", url=f"{pages_url}/compare/{pair}")] if any(job.state == "done" for job in jobs) else []
+        [Link(name="comparison", url=f"{pages_url}/compare/{pair}")]
+        if any(job.state == "done" for job in jobs)
+        else []
     )
-    return (*done, *(Link(name="queue and hosts", url=f"{pages_url}/requests/{each}") for each in current.requests))
+    return (
+        *done,
+        *(Link(name="queue and hosts", url=f"{pages_url}/requests/{each}") for each in current.requests),
+    )

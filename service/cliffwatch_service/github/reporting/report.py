@@ -84,7 +84,10 @@ def _is_news(row: PullRequestRow, shown: str, now: datetime) -> bool:
 
 
 def _kernel_failed(state: PullRequestState) -> bool:
-    return any(isinstance(each.progress, Failed) and each.progress.failure.whose == "kernel" for each in state.targets)
+    return any(
+        isinstance(each.progress, Failed) and each.progress.failure.whose == "kernel"
+        for each in state.targets
+    )
 
 
 def _fail_on(verdicts: list[str]) -> FailOn:

@@ -53,7 +53,9 @@ def _ask(connection: Connection[Any], look: Look, github_web: str, now: datetime
         case PullRequestLook(installation, repository, number):
             background.ask_pull_request(connection, installation, repository, number)
         case CommandLook(installation, repository, number, comment):
-            deliveries.keep_command(connection, comment=comment, repository=repository, number=number, now=now)
+            deliveries.keep_command(
+                connection, comment=comment, repository=repository, number=number, now=now
+            )
             background.ask_command(connection, installation, repository, number, comment)
 
 
@@ -61,5 +63,7 @@ def _followed(connection: Connection[Any], address: str, branch: str) -> list[in
     """The followed branches of this name whose tree is at the repository's address, with or without `.git`."""
     wanted = {read_address(address), read_address(f"{address}.git")}
     return [
-        row.id for row in follows.list_follows(connection) if row.branch == branch and read_address(row.tree) in wanted
+        row.id
+        for row in follows.list_follows(connection)
+        if row.branch == branch and read_address(row.tree) in wanted
     ]

@@ -54,7 +54,9 @@ class CommandLook:
 
 Look = InstallationLook | PushLook | PullRequestLook | CommandLook
 
-_PULL_REQUEST_ACTIONS = frozenset({"opened", "reopened", "synchronize", "closed", "edited", "ready_for_review"})
+_PULL_REQUEST_ACTIONS = frozenset(
+    {"opened", "reopened", "synchronize", "closed", "edited", "ready_for_review"}
+)
 
 
 def is_repository_name(name: str) -> bool:

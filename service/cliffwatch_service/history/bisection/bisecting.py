@@ -108,10 +108,14 @@ def _settle(connection: Connection[Any], row: BisectionRow, now: datetime) -> No
             if elsewhere:
                 take_changes(connection, answer.comparison_id, now)
         elif answer is not None:
-            bisections.end_step(connection, step.id, "skipped", comparison_id=None, reason=answer.reason, now=now)
+            bisections.end_step(
+                connection, step.id, "skipped", comparison_id=None, reason=answer.reason, now=now
+            )
 
 
-def _go_on(connection: Connection[Any], row: BisectionRow, steps: list[StepRow], git_dir: Path, now: datetime) -> bool:
+def _go_on(
+    connection: Connection[Any], row: BisectionRow, steps: list[StepRow], git_dir: Path, now: datetime
+) -> bool:
     """Asks for the next pair, or takes the end; whether it asked."""
     changes = stored_changes.confirmed_between(
         connection, row.base_revision_id, row.head_revision_id, row.platform, row.mode
@@ -193,8 +197,12 @@ def _search(connection: Connection[Any], known: Known, course: Course, now: date
         ends.append((search.judge, step))
     ends.append((judges.noisy, located_end(course, judges.noisy, known.graph)))
     named = {commit for _, end in ends for each in end.steps for commit in (*each.pair, *each.commits)}
-    trees.keep_known_revisions(connection, [known.commits[commit] for commit in sorted(named & known.commits.keys())])
-    reason = take_culprits(connection, known.row, known.changes, ends, course.located.keys(), known.graph, now)
+    trees.keep_known_revisions(
+        connection, [known.commits[commit] for commit in sorted(named & known.commits.keys())]
+    )
+    reason = take_culprits(
+        connection, known.row, known.changes, ends, course.located.keys(), known.graph, now
+    )
     bisections.end_bisection(connection, known.row.id, reason, now)
     return None
 
@@ -205,12 +213,16 @@ def _own_step(known: Known, judge: Judge, course: Course, pair: Pair, what: str)
     ends = judge.measured.get(Pair(row.base, row.head), {})
     changed = [ends[series] for series in judge.sizes if series in ends]
     boots = boots_of(changed, judge.exact, steps_of(len(known.graph.parents)) + course.verified)
-    return NextStep(pair=pair, platform=row.platform, mode=row.mode, boots=boots, exact=judge.exact, what=what)
+    return NextStep(
+        pair=pair, platform=row.platform, mode=row.mode, boots=boots, exact=judge.exact, what=what
+    )
 
 
 def _ask(connection: Connection[Any], known: Known, step: NextStep, now: datetime) -> None:
     row, pair = known.row, step.pair
-    trees.keep_known_revisions(connection, [known.commits[commit] for commit in pair if commit in known.commits])
+    trees.keep_known_revisions(
+        connection, [known.commits[commit] for commit in pair if commit in known.commits]
+    )
     asked = Asked(
         tree=row.tree,
         base=pair.base,

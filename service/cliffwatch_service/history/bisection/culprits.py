@@ -32,7 +32,12 @@ def take_culprits(
     """
     whole = Pair(row.base, row.head)
     wide = {each.series: each for each in changes}
-    steps = [(judge, step) for judge, found in ends for step in found.steps if step.pair != whole and step.row in wide]
+    steps = [
+        (judge, step)
+        for judge, found in ends
+        for step in found.steps
+        if step.pair != whole and step.row in wide
+    ]
     narrowed = {step.row for _, step in steps}
     gone = [each for series, each in wide.items() if series in narrowed]
     stored_changes.supersede_changes(connection, [each.id for each in gone])
@@ -49,12 +54,16 @@ def take_culprits(
     return _unclear(ends)
 
 
-def _keep_landings(connection: Connection[Any], line: Sequence[str], graph: Graph, culprits: set[str]) -> None:
+def _keep_landings(
+    connection: Connection[Any], line: Sequence[str], graph: Graph, culprits: set[str]
+) -> None:
     """Of what merges brought in: which of them."""
     for commit in sorted(culprits - set(line)):
         landed = next((each for each in line if commit in graph.ancestors(each)), None)
         if landed is not None:
-            ids = [trees.keep_revision(connection, trees.RevisionFacts(commit=each)) for each in (commit, landed)]
+            ids = [
+                trees.keep_revision(connection, trees.RevisionFacts(commit=each)) for each in (commit, landed)
+            ]
             stored_changes.set_landed(connection, *ids)
 
 
@@ -63,7 +72,9 @@ def _facts(
 ) -> Iterator[ChangeFacts]:
     seen: set[str] = set()
     for judge, step in steps:
-        base, head = (trees.keep_revision(connection, trees.RevisionFacts(commit=commit)) for commit in step.pair)
+        base, head = (
+            trees.keep_revision(connection, trees.RevisionFacts(commit=commit)) for commit in step.pair
+        )
         was = wide[step.row]
         digest = change_digest(was.series_id, base, head)
         if digest in seen:
@@ -127,7 +138,9 @@ def _keep_reports(
     """A report for each culprit that made something worse. The report of the range becomes that of the first culprit, unless there is one."""
     left = sorted({each.report_id for each in gone if each.report_id is not None})
     empty = [report for report in left if not reports.has_changes(connection, report)]
-    worse = dict.fromkeys((each.base_revision_id, each.head_revision_id) for each in facts if each.kind == "regression")
+    worse = dict.fromkeys(
+        (each.base_revision_id, each.head_revision_id) for each in facts if each.kind == "regression"
+    )
     first: int | None = None
     for base, head in worse:
         report = reports.report_of_range(connection, base, head)

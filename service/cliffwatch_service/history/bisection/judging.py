@@ -66,7 +66,9 @@ class Judge:
         before, after = self._values(pair.base), self._values(pair.head)
         if not before or not after:
             return None
-        return Judged({series: _between(*before[series], after[series][1]) for series in before.keys() & after.keys()})
+        return Judged(
+            {series: _between(*before[series], after[series][1]) for series in before.keys() & after.keys()}
+        )
 
     def _values(self, commit: str) -> dict[str, tuple[ComparisonRow, float]]:
         """What the series read at a revision, with a row that says which way is better."""
@@ -108,7 +110,9 @@ def boots_of(ends: Sequence[ComparisonRow], exact: bool, comparisons: int) -> st
     """What the next comparison is asked for: boots for which noise misleads any of all `comparisons` at most with probability `ERROR`."""
     if exact:
         return "auto"
-    needed = [boots_per_step(row.change, _spread(row), ERROR, comparisons) for row in ends if row.change is not None]
+    needed = [
+        boots_per_step(row.change, _spread(row), ERROR, comparisons) for row in ends if row.change is not None
+    ]
     return str(max(needed, default=boots_per_step(0, 0, ERROR, 1)))
 
 

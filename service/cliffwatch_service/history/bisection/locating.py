@@ -84,7 +84,9 @@ def course_of(
     if any(step.mode == row.mode and Pair(step.base, step.head) not in (ends, *pairs) for step in steps):
         return Course(why=None, located=located, verified=len(pairs))  # its search in walltime has begun
     course = _counted(connection, row, judge, [about[series] for series in left], now)
-    return Course(why=course.why, platform=course.platform, waits=course.waits, located=located, verified=len(pairs))
+    return Course(
+        why=course.why, platform=course.platform, waits=course.waits, located=located, verified=len(pairs)
+    )
 
 
 def named_pairs(
@@ -153,7 +155,8 @@ def _counted(
     asked = locating.counted_ends(connection, row, now - PATIENCE)
     if asked is not None and asked.state == "asked":
         return Course(
-            why=f"first in icount, on {asked.platform}: both ends, which another bisection asked for", waits=True
+            why=f"first in icount, on {asked.platform}: both ends, which another bisection asked for",
+            waits=True,
         )
     if asked is not None:
         return _answered(connection, row, asked, judge, exact, now)
@@ -208,7 +211,9 @@ def _platform(connection: Connection[Any], row: BisectionRow, now: datetime) -> 
     return min(seen, key=lambda name: (name not in followed, name != DEFAULT_TARGET[0], name), default=None)
 
 
-def _shown(rows: Rows, sizes: Mapping[str, float | None], about: Sequence[SeriesRow], platform: str) -> str | None:
+def _shown(
+    rows: Rows, sizes: Mapping[str, float | None], about: Sequence[SeriesRow], platform: str
+) -> str | None:
     """The largest change in walltime that icount shows, with what it reads there; None where it shows none."""
     read = []
     for each in about:

@@ -55,7 +55,8 @@ def judges_of(
     unchanged: dict[Pair, frozenset[str]] = {}
     own = [step for step in steps if (step.platform, step.mode) == (row.platform, row.mode)]
     about = {
-        each.digest: each for each in series.series_rows(connection, [each.series_id for each in changes]).values()
+        each.digest: each
+        for each in series.series_rows(connection, [each.series_id for each in changes]).values()
     }
     for step in own:
         if step.comparison_id is not None:
@@ -101,7 +102,9 @@ def _exact(rows: Iterable[SeriesRow]) -> set[str]:
     """The series of counted values, by digest."""
     catalogue = load_catalogue()
     return {
-        row.digest for row in rows if catalogue.traits(_case(row), row.metric, row.unit, row.mode).assume == "exact"
+        row.digest
+        for row in rows
+        if catalogue.traits(_case(row), row.metric, row.unit, row.mode).assume == "exact"
     }
 
 

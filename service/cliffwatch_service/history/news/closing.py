@@ -37,13 +37,27 @@ def settle_reports(connection: Connection[Any], now: datetime) -> None:
         own, fix = rows[0], fix_of(rows, follows)
         if fix is not None and own.state != "fixed" and fix != own.declined:
             fixes.keep_fix(connection, own.report_id, fix, by=OURS, verified=True, now=now)
-            _say(connection, own, "fixed", f"verified: every series of it is back where it was, since {fix[:12]}", now)
+            _say(
+                connection,
+                own,
+                "fixed",
+                f"verified: every series of it is back where it was, since {fix[:12]}",
+                now,
+            )
         elif fix is None and own.state == "fixed":
             fixes.remove_fix(connection, own.report_id)
-            _say(connection, own, "new", "open again: measurements no longer show every series back where it was", now)
+            _say(
+                connection,
+                own,
+                "new",
+                "open again: measurements no longer show every series back where it was",
+                now,
+            )
 
 
-def _say(connection: Connection[Any], own: LaterChangeRow, state: ReportState, note: str, now: datetime) -> None:
+def _say(
+    connection: Connection[Any], own: LaterChangeRow, state: ReportState, note: str, now: datetime
+) -> None:
     reports.set_triage(connection, own.report_id, state=state, owner=own.owner, note=note, by=OURS, now=now)
 
 
@@ -55,7 +69,9 @@ def fix_of(rows: Sequence[LaterChangeRow], follows: Callable[[int, int], bool]) 
     for series, group in groupby(rows, key=lambda row: row.series_id):
         own = list(group)
         later = [
-            each for each in own if each.later_base_id is not None and follows(each.culprit_id, each.later_base_id)
+            each
+            for each in own
+            if each.later_base_id is not None and follows(each.culprit_id, each.later_base_id)
         ]
         better = [each for each in later if each.later_head is not None and _later(each) * _worse(each) < 0]
         if not better or not _is_back(own[0], later):
@@ -72,7 +88,10 @@ def _is_back(own: LaterChangeRow, later: Sequence[LaterChangeRow]) -> bool:
         return _is_back_at(own.worse_base, own.worse_head, later[-1])
     worse = _worse(own)
     left = (worse + sum(_later(each) for each in later)) * math.copysign(1, worse)
-    widths = [_width(own.worse_low, own.worse_high), *(_width(each.later_low, each.later_high) for each in later)]
+    widths = [
+        _width(own.worse_low, own.worse_high),
+        *(_width(each.later_low, each.later_high) for each in later),
+    ]
     allowed = max(_REMAINDER * abs(worse), math.hypot(*widths))
     return left <= min(allowed, _MOST_REMAINDER * abs(worse))
 

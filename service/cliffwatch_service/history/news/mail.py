@@ -52,7 +52,9 @@ def send_mail(settings: Settings, letter: Letter, now: datetime) -> Sent | NotSe
     except smtplib.SMTPResponseException as error:
         return NotSent(reason=_said(error.smtp_code, error.smtp_error))
     except (OSError, smtplib.SMTPException) as error:
-        return NotSent(reason=f"the mail server was not reached: {plain(str(error) or type(error).__name__)[:300]}")
+        return NotSent(
+            reason=f"the mail server was not reached: {plain(str(error) or type(error).__name__)[:300]}"
+        )
     return Sent(thread=message["Message-ID"])
 
 

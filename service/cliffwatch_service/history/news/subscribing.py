@@ -50,7 +50,9 @@ def subscribe(
     _refuse_address(wanted.channel, wanted.address, settings)
     if subscriptions.count_of_token(connection, caller.token_id) >= MOST_EACH:
         raise Refusal(
-            409, "too many subscriptions", f"one token has at most {MOST_EACH}: end one, or let one take more suites"
+            409,
+            "too many subscriptions",
+            f"one token has at most {MOST_EACH}: end one, or let one take more suites",
         )
     secret = secrets.token_urlsafe(32) if wanted.channel == "webhook" else None
     facts = SubscriptionFacts(

@@ -89,12 +89,16 @@ def signature_of(secret: str, moment: int, body: bytes) -> str:
     return f"t={moment},v1={signed}"
 
 
-def send_webhook(settings: Settings, address: str, secret: str, whole: NewsWhole, now: datetime) -> Sent | NotSent:
+def send_webhook(
+    settings: Settings, address: str, secret: str, whole: NewsWhole, now: datetime
+) -> Sent | NotSent:
     """Where it goes is checked here, whoever asks. Ends in time, however slowly the other side answers."""
     import httpx2  # noqa: PLC0415 - 15 MB, which a service without webhooks does without
 
     if not allows_webhook(settings.news_webhooks, address):
-        return NotSent(reason="the settings do not allow this address (CLIFFWATCH_NEWS_WEBHOOKS)", for_good=True)
+        return NotSent(
+            reason="the settings do not allow this address (CLIFFWATCH_NEWS_WEBHOOKS)", for_good=True
+        )
     body = body_of(whole)
     headers = {
         "Content-Type": "application/json",
@@ -124,4 +128,6 @@ def _outcome(status: int, retry_after: str) -> Sent | NotSent:
         return Sent(thread=None)
     wait = float(retry_after) if retry_after.isascii() and retry_after.isdecimal() else 0.0
     redirected = " (redirects are not followed)" if 300 <= status < 400 else ""
-    return NotSent(reason=f"the webhook answered {status}{redirected}", wait=min(wait, 86_400), for_good=status == 410)
+    return NotSent(
+        reason=f"the webhook answered {status}{redirected}", wait=min(wait, 86_400), for_good=status == 410
+    )

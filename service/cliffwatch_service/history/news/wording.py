@@ -127,7 +127,9 @@ def _cases(whole: NewsWhole) -> Iterator[str]:
             break_on_hyphens=False,
         )
         bounds = (
-            "" if change.ci_low is None else f" ({figures.percent(change.ci_low)} .. {figures.percent(change.ci_high)})"
+            ""
+            if change.ci_low is None
+            else f" ({figures.percent(change.ci_low)} .. {figures.percent(change.ci_high)})"
         )
         yield from textwrap.wrap(
             f"{plain(change.metric)} in {plain(change.unit)}, {change.platform} {change.mode}{bounds}{BETWEEN if change.apart else ''}",
@@ -157,7 +159,9 @@ def _causes(causes: Sequence[FunctionBlock]) -> Iterator[str]:
 def case_name(change: ChangeRow) -> str:
     """`local-storage/hashmap-get map_size=10`."""
     return plain(
-        " ".join([f"{change.suite}/{change.benchmark}", *(f"{name}={value}" for name, value in change.params)])
+        " ".join(
+            [f"{change.suite}/{change.benchmark}", *(f"{name}={value}" for name, value in change.params)]
+        )
     )
 
 

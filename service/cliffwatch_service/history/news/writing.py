@@ -43,7 +43,11 @@ def _write(connection: Connection[Any], digest: str, now: datetime) -> bool:
 def _news(connection: Connection[Any], digest: str, now: datetime) -> NewsFacts | None:
     (report,) = reports.list_reports(connection, ReportsWanted(digest=digest, limit=1))
     changes = [each for each in stored_changes.changes_of_report(connection, report.id) if is_confirmed(each)]
-    of_report, last, fix = tally(changes), outbox.last_news(connection, report.id), fixes.fix_of(connection, report.id)
+    of_report, last, fix = (
+        tally(changes),
+        outbox.last_news(connection, report.id),
+        fixes.fix_of(connection, report.id),
+    )
     (head,) = trees.revisions_named(connection, report.head)
     named = head.parents[:1] == [report.base]
     kind = kind_of_news(

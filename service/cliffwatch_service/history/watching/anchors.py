@@ -46,7 +46,9 @@ def refuse_anchor(entry: FollowFacts) -> None:
         return
     if not _TAG.fullmatch(entry.anchor):
         raise Refusal(
-            422, "no anchor", f"{entry.anchor[:80]!r} is no anchor: name a whole commit, a tag of the tree, or {NONE}"
+            422,
+            "no anchor",
+            f"{entry.anchor[:80]!r} is no anchor: name a whole commit, a tag of the tree, or {NONE}",
         )
     if not may_have_anchor(entry.policy, entry.targets):
         raise Refusal(
@@ -95,7 +97,9 @@ def _named(row: FollowRow, line: Sequence[str], tags: Mapping[str, str] | GitPro
 
 def _unresolved(row: FollowRow, tags: Mapping[str, str] | GitProblem) -> str:
     if isinstance(tags, GitProblem):
-        return f"the tags of the tree could not be read ({tags.message}); they are read again at the next look"
+        return (
+            f"the tags of the tree could not be read ({tags.message}); they are read again at the next look"
+        )
     return f"the tree has no tag {row.anchor}: name another anchor, by a tag or a whole commit"
 
 

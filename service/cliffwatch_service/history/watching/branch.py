@@ -54,10 +54,13 @@ def watch_branch(connection: Connection[Any], branch_id: int, now: datetime) -> 
     rows = points.recent_points(connection, branch_id, HORIZON)
     known = {
         series_id: list(group)
-        for series_id, group in groupby(stored_changes.change_spans(connection, branch_id), lambda row: row.series_id)
+        for series_id, group in groupby(
+            stored_changes.change_spans(connection, branch_id), lambda row: row.series_id
+        )
     }
     newest = {
-        series_id: _newest_epoch(list(group)) for series_id, group in groupby(rows, key=lambda row: row.series_id)
+        series_id: _newest_epoch(list(group))
+        for series_id, group in groupby(rows, key=lambda row: row.series_id)
     }
     about = series.series_rows(connection, sorted(newest))
     bands = {series_id: _band(row) for series_id, row in about.items()}
@@ -67,11 +70,15 @@ def watch_branch(connection: Connection[Any], branch_id: int, now: datetime) -> 
         if bands[series_id] is None and newest_anchor(own) is not None
     }
     control = keep_control_events(connection, branch_id, anchored, about, now)
-    of_anchor = {series_id: own for series_id, rows in anchored.items() if (own := relative(rows)) is not None}
+    of_anchor = {
+        series_id: own for series_id, rows in anchored.items() if (own := relative(rows)) is not None
+    }
     watched = {series_id: _one_a_revision(of_anchor.get(series_id, own)) for series_id, own in newest.items()}
     own_of = since_events(connection, branch_id, watched, of_anchor.keys())
     steps = {
-        series_id: _steps(own, bands[series_id], known.get(series_id, ())) for series_id, own in own_of.items() if own
+        series_id: _steps(own, bands[series_id], known.get(series_id, ()))
+        for series_id, own in own_of.items()
+        if own
     }
     counted = {series_id for series_id, band in bands.items() if band is not None}
     steps = less_control_events(steps, own_of, about, control, {*counted, *of_anchor})
@@ -100,7 +107,9 @@ def _steps(own: Sequence[RecentPointRow], band: float | None, known: Sequence[Sp
     logs = np.log([row.centre for row in own])
     if band is not None:
         steps = exact_steps(logs, band)
-        return [step for step in steps if not _known(own[step.index - 1].ordinal, own[step.index].ordinal, known)]
+        return [
+            step for step in steps if not _known(own[step.index - 1].ordinal, own[step.index].ordinal, known)
+        ]
     steps = new_candidates(logs, [_step_of(own, span) for span in known if _reaches(own, span)])
     return [step for step in steps if not _known(*_nearby(own, step), known)]
 
@@ -157,7 +166,9 @@ def _attach(
         own = about[candidate.series_id]
         row = next((row for row in known if _serves(row, candidate, own)), None)
         if row is None:
-            identity = confirmations.keep_confirmation(connection, _new(branch_id, candidate, own, known), now)
+            identity = confirmations.keep_confirmation(
+                connection, _new(branch_id, candidate, own, known), now
+            )
         else:
             identity = row.id
             _widen(connection, row, candidate, own)
@@ -184,7 +195,9 @@ def _widen(connection: Connection[Any], row: ConfirmationRow, candidate: Candida
     confirmations.widen_confirmation(connection, row.id, base=base, head=head, suites=sorted(suites))
 
 
-def _new(branch_id: int, candidate: Candidate, own: SeriesRow, known: Sequence[ConfirmationRow]) -> NewConfirmation:
+def _new(
+    branch_id: int, candidate: Candidate, own: SeriesRow, known: Sequence[ConfirmationRow]
+) -> NewConfirmation:
     """Of the range that another platform waits for where that holds this one: their kernels are built once."""
     base, head = candidate.base.revision_id, candidate.last.revision_id
     for row in known:

@@ -103,7 +103,9 @@ def unchanged_cases(connection: Connection[Any], comparison: int) -> frozenset[C
     )
 
 
-def _take(connection: Connection[Any], row: ConfirmationRow, answer: Answered | Unanswered, now: datetime) -> None:
+def _take(
+    connection: Connection[Any], row: ConfirmationRow, answer: Answered | Unanswered, now: datetime
+) -> None:
     waiting = candidates.candidates_of(connection, row.id)
     if isinstance(answer, Unanswered):
         _again(connection, row, answer.reason, None, now)
@@ -163,7 +165,9 @@ def _left_open(candidates_left: Sequence[CandidateRow], boots: int) -> str:
 
 
 def _says(row: ComparisonRow | None) -> bool:
-    return row is not None and row.verdict not in TROUBLED and (row.change is not None or row.verdict in CHANGES)
+    return (
+        row is not None and row.verdict not in TROUBLED and (row.change is not None or row.verdict in CHANGES)
+    )
 
 
 def _move(connection: Connection[Any], candidate: CandidateRow, row: ConfirmationRow) -> bool:
@@ -182,7 +186,9 @@ def _again(
     if row.attempts < MOST_ATTEMPTS:
         confirmations.set_waiting(connection, row.id, reason, row.boots)
         return
-    confirmations.end_confirmation(connection, row.id, "unanswered", comparison_id=comparison, reason=reason, now=now)
+    confirmations.end_confirmation(
+        connection, row.id, "unanswered", comparison_id=comparison, reason=reason, now=now
+    )
 
 
 def _ask(connection: Connection[Any], now: datetime) -> int:
@@ -193,9 +199,13 @@ def _ask(connection: Connection[Any], now: datetime) -> int:
         return 0
     rows = confirmations.open_confirmations(connection)
     asked = {_range(row) for row in rows if row.state == "asked"}
-    waiting = sorted((row for row in rows if row.state == "waiting" and _range(row) not in asked), key=_asked_alike)
+    waiting = sorted(
+        (row for row in rows if row.state == "waiting" and _range(row) not in asked), key=_asked_alike
+    )
     by_range = [list(group) for _, group in groupby(waiting, key=_asked_alike)]
-    due = sorted(by_range, key=lambda group: min((row.made, row.id) for row in group))[: max(0, MOST_OPEN - len(asked))]
+    due = sorted(by_range, key=lambda group: min((row.made, row.id) for row in group))[
+        : max(0, MOST_OPEN - len(asked))
+    ]
     asker = tokens.keep_asker(connection, ASKER, now)
     for group in due:
         first = group[0]

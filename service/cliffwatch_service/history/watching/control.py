@@ -36,7 +36,9 @@ def keep_control_events(
     events = [
         _facts(branch_id, host, nights, event)
         for host, nights in _nights(anchored, about).items()
-        for event in _events(nights, [each.ordinal for each in known if (each.platform, each.host_id) == host])
+        for event in _events(
+            nights, [each.ordinal for each in known if (each.platform, each.host_id) == host]
+        )
     ]
     for event in events:
         watching.keep_host_event(connection, event, now)
@@ -80,7 +82,9 @@ def _steps(own: Sequence[RecentPointRow], known: Sequence[int]) -> list[Step]:
     logs = np.log([row.anchor or 1.0 for row in own])
     within = [ordinal for ordinal in known if own[0].ordinal < ordinal <= own[-1].ordinal]
     at = [_place(own, ordinal) for ordinal in within]
-    steps = new_candidates(logs, [Step(index=place, size=0.0, p=0.0, first=place, last=place) for place in at])
+    steps = new_candidates(
+        logs, [Step(index=place, size=0.0, p=0.0, first=place, last=place) for place in at]
+    )
     return [step for step in steps if all(abs(step.index - place) > UNCERTAINTY for place in at)]
 
 
@@ -120,7 +124,8 @@ def less_control_events(
         own = points[series_id]
         host = (about[series_id].platform, own[step.index].host_id)
         return series_id not in counted and any(
-            (event.platform, event.host_id) == host and abs(_place(own, event.ordinal) - step.index) <= UNCERTAINTY
+            (event.platform, event.host_id) == host
+            and abs(_place(own, event.ordinal) - step.index) <= UNCERTAINTY
             for event in events
         )
 

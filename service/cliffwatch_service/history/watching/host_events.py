@@ -34,7 +34,9 @@ def since_events(
     }
 
 
-def keep_host_events(connection: Connection[Any], branch_id: int, points: Points, steps: Steps, now: datetime) -> None:
+def keep_host_events(
+    connection: Connection[Any], branch_id: int, points: Points, steps: Steps, now: datetime
+) -> None:
     """Keeps an event where many wall-clock series of a host step together: a fresh comparison tells the host from a commit.
 
     Counted series are no host's doing, and steps that a comparison confirmed are no longer among `steps`.

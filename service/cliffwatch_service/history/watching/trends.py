@@ -24,7 +24,11 @@ def look_for_trends(connection: Connection[Any], now: datetime) -> int:
     count = 0
     for branch_id in watching.branches_measured(connection):
         rows = watching.trend_points(connection, branch_id, MOST_TREND_POINTS)
-        trends = [trend for _, group in groupby(rows, key=lambda row: row.series_id) for trend in _trends(list(group))]
+        trends = [
+            trend
+            for _, group in groupby(rows, key=lambda row: row.series_id)
+            for trend in _trends(list(group))
+        ]
         watching.replace_trends(connection, branch_id, trends, now)
         count += len(trends)
     return count

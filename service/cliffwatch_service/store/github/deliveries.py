@@ -40,7 +40,9 @@ class OutcomeCountRow:
     commands: int
 
 
-def keep_delivery(connection: Connection[Any], identity: UUID, event: str, action: str | None, now: datetime) -> bool:
+def keep_delivery(
+    connection: Connection[Any], identity: UUID, event: str, action: str | None, now: datetime
+) -> bool:
     """Whether it is the first of this number."""
     inserted = connection.execute(
         "INSERT INTO github_delivery (id, event, action, received) VALUES (%s, %s, %s, %s) ON CONFLICT DO NOTHING RETURNING id",
@@ -59,7 +61,13 @@ def last_delivery(connection: Connection[Any]) -> DeliveryRow | None:
 
 
 def keep_command(
-    connection: Connection[Any], *, comment: int, repository: int, number: int, now: datetime, came_now: bool = True
+    connection: Connection[Any],
+    *,
+    comment: int,
+    repository: int,
+    number: int,
+    now: datetime,
+    came_now: bool = True,
 ) -> bool:
     """Whether a comment is new here, where its repository is known. Keeps which head its pull request had, if the comment `came_now`."""
     inserted = connection.execute(
@@ -87,5 +95,7 @@ def end_command(connection: Connection[Any], comment: int, outcome: CommandOutco
 
 
 def command_counts(connection: Connection[Any]) -> dict[str, int]:
-    query = "SELECT coalesce(outcome, 'waiting') AS outcome, count(*) AS commands FROM github_command GROUP BY 1"
+    query = (
+        "SELECT coalesce(outcome, 'waiting') AS outcome, count(*) AS commands FROM github_command GROUP BY 1"
+    )
     return {row.outcome: row.commands for row in typed(connection, OutcomeCountRow).execute(query).fetchall()}

@@ -44,8 +44,12 @@ def keep_installation(
     )
 
 
-def set_installation_state(connection: Connection[Any], number: int, state: InstallationState, now: datetime) -> None:
-    connection.execute("UPDATE github_installation SET state = %s, looked = %s WHERE id = %s", [state, now, number])
+def set_installation_state(
+    connection: Connection[Any], number: int, state: InstallationState, now: datetime
+) -> None:
+    connection.execute(
+        "UPDATE github_installation SET state = %s, looked = %s WHERE id = %s", [state, now, number]
+    )
 
 
 def list_installations(connection: Connection[Any]) -> list[InstallationRow]:
@@ -56,7 +60,9 @@ def list_installations(connection: Connection[Any]) -> list[InstallationRow]:
     return typed(connection, InstallationRow).execute(query).fetchall()
 
 
-def keep_repositories(connection: Connection[Any], installation: int, repositories: Sequence[tuple[int, str]]) -> None:
+def keep_repositories(
+    connection: Connection[Any], installation: int, repositories: Sequence[tuple[int, str]]
+) -> None:
     """The repositories (number, name) that an installation reaches; it reaches no others any more."""
     connection.execute(
         "UPDATE github_repository SET allowed = false WHERE installation_id = %s AND NOT id = ANY(%s)",
@@ -82,7 +88,10 @@ def repository_row(connection: Connection[Any], number: int) -> RepositoryRow | 
 
 
 def repository_named(connection: Connection[Any], name: str) -> RepositoryRow | None:
-    query = _REPOSITORY + " WHERE lower(name) = lower(%s) ORDER BY allowed DESC, github_repository.id DESC LIMIT 1"
+    query = (
+        _REPOSITORY
+        + " WHERE lower(name) = lower(%s) ORDER BY allowed DESC, github_repository.id DESC LIMIT 1"
+    )
     return typed(connection, RepositoryRow).execute(query, [name]).fetchone()
 
 

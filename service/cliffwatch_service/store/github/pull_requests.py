@@ -183,9 +183,7 @@ def measurements_of(connection: Connection[Any], pull_request: int) -> list[Meas
 
 
 def jobs_of_measurement(connection: Connection[Any], measurement: int) -> list[UUID]:
-    query = (
-        "SELECT job.id FROM job JOIN github_measurement_request USING (request_id) WHERE measurement_id = %s ORDER BY 1"
-    )
+    query = "SELECT job.id FROM job JOIN github_measurement_request USING (request_id) WHERE measurement_id = %s ORDER BY 1"
     return values(connection, UUID).execute(query, [measurement]).fetchall()
 
 
@@ -234,7 +232,12 @@ def next_sequence(connection: Connection[Any], identity: int) -> int:
 
 
 def keep_shown(
-    connection: Connection[Any], identity: int, sequence: int, shown: str, checked_head: str | None, now: datetime
+    connection: Connection[Any],
+    identity: int,
+    sequence: int,
+    shown: str,
+    checked_head: str | None,
+    now: datetime,
 ) -> None:
     """What was posted last, unless something newer was meanwhile; `checked_head` is whose check run goes on."""
     connection.execute(
@@ -248,4 +251,7 @@ def counts(connection: Connection[Any]) -> dict[str, int]:
         "SELECT CASE WHEN waits THEN 'waits' ELSE state END AS state, count(*) AS pull_requests"
         " FROM github_pull_request GROUP BY 1"
     )
-    return {row.state: row.pull_requests for row in typed(connection, PullRequestCountRow).execute(query).fetchall()}
+    return {
+        row.state: row.pull_requests
+        for row in typed(connection, PullRequestCountRow).execute(query).fetchall()
+    }

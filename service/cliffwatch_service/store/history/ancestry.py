@@ -84,7 +84,9 @@ SELECT distance FROM line WHERE id = %(base)s
 
 def distance(connection: Connection[Any], base: int, head: int) -> int | None:
     """How many first-parent commits head is after base; None where base is none of its nearest ancestors."""
-    return values(connection, int).execute(_DISTANCE, {"head": head, "base": base, "most": _FARTHEST}).fetchone()
+    return (
+        values(connection, int).execute(_DISTANCE, {"head": head, "base": base, "most": _FARTHEST}).fetchone()
+    )
 
 
 _MERGE_BASE = """
@@ -107,7 +109,11 @@ SELECT revision.commit FROM line JOIN other USING (id) JOIN revision USING (id) 
 
 def merge_base(connection: Connection[Any], base: int, head: int) -> str | None:
     """The newest commit that the first-parent lines of both have; None where these do not meet in what is known."""
-    return values(connection, str).execute(_MERGE_BASE, {"base": base, "head": head, "most": _FARTHEST}).fetchone()
+    return (
+        values(connection, str)
+        .execute(_MERGE_BASE, {"base": base, "head": head, "most": _FARTHEST})
+        .fetchone()
+    )
 
 
 _PLACE = "SELECT branch_id, ordinal FROM branch_revision WHERE revision_id = %s ORDER BY branch_id LIMIT 1"
@@ -143,4 +149,6 @@ def measured_neighbours(
         return values(connection, str).execute(query, wanted).fetchall()
 
     before, after = nearest("<", "DESC"), nearest(">", "ASC")
-    return Neighbours(before=next(iter(before), None), after=next(iter(after), None), before_is_first=len(before) < 2)
+    return Neighbours(
+        before=next(iter(before), None), after=next(iter(after), None), before_is_first=len(before) < 2
+    )

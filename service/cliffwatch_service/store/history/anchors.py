@@ -11,7 +11,9 @@ from cliffwatch_service.postgres.rows import typed
 from cliffwatch_service.store.history.points import Point
 
 
-def replace_anchor_points(connection: Connection[Any], run_id: int, revision_id: int, points: Sequence[Point]) -> None:
+def replace_anchor_points(
+    connection: Connection[Any], run_id: int, revision_id: int, points: Sequence[Point]
+) -> None:
     """Writes what the anchor of a run read (series, n, centre, low, high) in place of what it had."""
     connection.execute("DELETE FROM anchor_point WHERE run_id = %s", [run_id])
     with (

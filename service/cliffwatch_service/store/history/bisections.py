@@ -175,12 +175,15 @@ def end_step(
 
 
 def set_looked(connection: Connection[Any], bisection_id: int, reason: str | None, now: datetime) -> None:
-    connection.execute("UPDATE bisection SET reason = %s, looked = %s WHERE id = %s", [reason, now, bisection_id])
+    connection.execute(
+        "UPDATE bisection SET reason = %s, looked = %s WHERE id = %s", [reason, now, bisection_id]
+    )
 
 
 def end_bisection(connection: Connection[Any], bisection_id: int, reason: str | None, now: datetime) -> None:
     connection.execute(
-        "UPDATE bisection SET state = 'done', reason = %s, ended = %s WHERE id = %s", [reason, now, bisection_id]
+        "UPDATE bisection SET state = 'done', reason = %s, ended = %s WHERE id = %s",
+        [reason, now, bisection_id],
     )
 
 

@@ -31,7 +31,9 @@ class FreshFigures:
     mde: float | None
 
 
-def keep_candidate(connection: Connection[Any], change: ChangeFacts, confirmation_id: int, now: datetime) -> None:
+def keep_candidate(
+    connection: Connection[Any], change: ChangeFacts, confirmation_id: int, now: datetime
+) -> None:
     """A candidate that waits for a fresh comparison; nothing where the very change is known already."""
     facts = {**asdict(change), "now": now, "confirmation": confirmation_id}
     connection.execute(

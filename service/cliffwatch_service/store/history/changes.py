@@ -132,15 +132,15 @@ def keep_changes(connection: Connection[Any], changes: Sequence[ChangeFacts], no
 
 def in_state(connection: Connection[Any], digests: Sequence[str], state: ChangeState) -> set[str]:
     """Which of these changes are in a state; candidates that were superseded before anything confirmed them are in none."""
-    query = (
-        "SELECT digest FROM change WHERE digest = ANY(%s) AND state = %s AND (state <> 'superseded' OR kind <> 'step')"
-    )
+    query = "SELECT digest FROM change WHERE digest = ANY(%s) AND state = %s AND (state <> 'superseded' OR kind <> 'step')"
     return set(values(connection, str).execute(query, [list(digests), state]).fetchall())
 
 
 def supersede_changes(connection: Connection[Any], ids: Sequence[int]) -> None:
     """They stay, and belong to no report any more."""
-    connection.execute("UPDATE change SET state = 'superseded', report_id = NULL WHERE id = ANY(%s)", [list(ids)])
+    connection.execute(
+        "UPDATE change SET state = 'superseded', report_id = NULL WHERE id = ANY(%s)", [list(ids)]
+    )
 
 
 _WIDE = """
@@ -161,12 +161,16 @@ def confirmed_between(
 
 
 def set_bisection(connection: Connection[Any], digests: Sequence[str], bisection_id: int) -> None:
-    connection.execute("UPDATE change SET bisection_id = %s WHERE digest = ANY(%s)", [bisection_id, list(digests)])
+    connection.execute(
+        "UPDATE change SET bisection_id = %s WHERE digest = ANY(%s)", [bisection_id, list(digests)]
+    )
 
 
 def set_landed(connection: Connection[Any], head: int, landed: int) -> None:
     """By which merge the changes of a revision came to a branch."""
-    connection.execute("UPDATE change SET landed_revision_id = %s WHERE head_revision_id = %s", [landed, head])
+    connection.execute(
+        "UPDATE change SET landed_revision_id = %s WHERE head_revision_id = %s", [landed, head]
+    )
 
 
 def known_digests(connection: Connection[Any], digests: Sequence[str]) -> set[str]:
@@ -240,7 +244,9 @@ def changes_of_report(connection: Connection[Any], report_id: int) -> list[Chang
 
 def changes_of_reports(connection: Connection[Any], digests: Sequence[str]) -> dict[str, list[ChangeRow]]:
     """By the digest of their report, in the order of `changes_of_report`."""
-    query = _CHANGES + " WHERE regression_report.digest = ANY(%s) ORDER BY abs(size) DESC NULLS FIRST, change.id"
+    query = (
+        _CHANGES + " WHERE regression_report.digest = ANY(%s) ORDER BY abs(size) DESC NULLS FIRST, change.id"
+    )
     by_report: dict[str, list[ChangeRow]] = {digest: [] for digest in digests}
     for row in typed(connection, ChangeRow).execute(query, [list(digests)]).fetchall():
         assert row.report is not None

@@ -77,7 +77,8 @@ WHERE confirmation.ended IS NULL
 def open_confirmations(connection: Connection[Any], branch_id: int | None = None) -> list[ConfirmationRow]:
     """What has no answer yet, the oldest first; of one branch where it is named."""
     query = (
-        _OPEN + " AND (%(branch)s::int IS NULL OR confirmation.branch_id = %(branch)s) ORDER BY made, confirmation.id"
+        _OPEN
+        + " AND (%(branch)s::int IS NULL OR confirmation.branch_id = %(branch)s) ORDER BY made, confirmation.id"
     )
     return typed(connection, ConfirmationRow).execute(query, {"branch": branch_id}).fetchall()
 
@@ -119,7 +120,8 @@ def set_asked(connection: Connection[Any], ids: Sequence[int], request: UUID) ->
 def set_waiting(connection: Connection[Any], identity: int, reason: str, boots: int | None) -> None:
     """To be asked for again; with so many boots, where a first comparison left something open."""
     connection.execute(
-        "UPDATE confirmation SET state = 'waiting', reason = %s, boots = %s WHERE id = %s", [reason, boots, identity]
+        "UPDATE confirmation SET state = 'waiting', reason = %s, boots = %s WHERE id = %s",
+        [reason, boots, identity],
     )
 
 

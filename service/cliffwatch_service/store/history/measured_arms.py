@@ -63,7 +63,9 @@ class MeasuredArms:
         self._moved = -1
         self._known: dict[int, dict[int, ArmPlace]] = {}
 
-    def places(self, connection: Connection[Any], branch_id: int, arms: Sequence[int]) -> Mapping[int, ArmPlace]:
+    def places(
+        self, connection: Connection[Any], branch_id: int, arms: Sequence[int]
+    ) -> Mapping[int, ArmPlace]:
         """Of these arms at least, by their ids; arms that are gone have none."""
         moved = the_one(values(connection, int).execute("SELECT times FROM arms_moved"))
         known = self._of_branch(branch_id, moved)
@@ -87,4 +89,7 @@ class MeasuredArms:
                 return
             if sum(map(len, self._known.values())) + len(found) > _MOST_KNOWN:
                 self._known = {}
-            self._known[branch_id] = {**self._known.get(branch_id, {}), **{each.arm_id: each for each in found}}
+            self._known[branch_id] = {
+                **self._known.get(branch_id, {}),
+                **{each.arm_id: each for each in found},
+            }

@@ -92,9 +92,7 @@ def replace_points(
             copy.write_row((identity, arm_id, revision_id, environment_id, n, centre, low, high))
 
 
-_OF_SERIES = (
-    "SELECT arm_id, environment_id, n, centre, low, high FROM point WHERE series_id = %(series)s ORDER BY arm_id DESC"
-)
+_OF_SERIES = "SELECT arm_id, environment_id, n, centre, low, high FROM point WHERE series_id = %(series)s ORDER BY arm_id DESC"
 _EPOCHS = "SELECT id, epoch FROM environment WHERE id = ANY(%(environments)s)"
 
 _WITHOUT_BRANCH = """
@@ -137,7 +135,11 @@ def points_by_date(connection: Connection[Any], series_id: int, limit: int) -> l
 def points_on_branch(
     connection: Connection[Any], known: MeasuredArms, series_id: int, branch_id: int, limit: int
 ) -> list[PointRow]:
-    points = many(connection, SeriesPointRow.of_row).execute(_OF_SERIES, {"series": series_id}, binary=True).fetchall()
+    points = (
+        many(connection, SeriesPointRow.of_row)
+        .execute(_OF_SERIES, {"series": series_id}, binary=True)
+        .fetchall()
+    )
     places = known.places(connection, branch_id, [point.arm_id for point in points])
     newest: dict[int, tuple[ArmPlace, SeriesPointRow]] = {}
     for point in points:
@@ -166,7 +168,9 @@ def points_on_branch(
 
 
 def _epochs(connection: Connection[Any], environments: Collection[int]) -> dict[int, str]:
-    return dict(many(connection, EpochRow._make).execute(_EPOCHS, {"environments": list(environments)}).fetchall())
+    return dict(
+        many(connection, EpochRow._make).execute(_EPOCHS, {"environments": list(environments)}).fetchall()
+    )
 
 
 class AnchorValueRow(NamedTuple):

@@ -153,7 +153,9 @@ def list_reports(connection: Connection[Any], wanted: ReportsWanted) -> list[Rep
     """Newest first."""
     return (
         typed(connection, ReportRow)
-        .execute(_REPORTS, {**asdict(wanted), "states": None if wanted.states is None else list(wanted.states)})
+        .execute(
+            _REPORTS, {**asdict(wanted), "states": None if wanted.states is None else list(wanted.states)}
+        )
         .fetchall()
     )
 

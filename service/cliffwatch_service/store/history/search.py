@@ -50,7 +50,9 @@ FROM revision WHERE commit >= %(prefix)s AND commit < %(prefix)s || 'g' ORDER BY
 
 def revisions_beginning(connection: Connection[Any], prefix: str, limit: int) -> list[FoundRevisionRow]:
     """Revisions whose commits begin with these digits."""
-    return typed(connection, FoundRevisionRow).execute(_COMMITS, {"prefix": prefix, "limit": limit}).fetchall()
+    return (
+        typed(connection, FoundRevisionRow).execute(_COMMITS, {"prefix": prefix, "limit": limit}).fetchall()
+    )
 
 
 _BRANCHES = """

@@ -130,7 +130,9 @@ class TrendFacts:
     points: int
 
 
-def replace_trends(connection: Connection[Any], branch_id: int, trends: Sequence[TrendFacts], now: datetime) -> None:
+def replace_trends(
+    connection: Connection[Any], branch_id: int, trends: Sequence[TrendFacts], now: datetime
+) -> None:
     """Writes the trends of a branch in place of those that it had."""
     connection.execute("DELETE FROM trend WHERE branch_id = %s", [branch_id])
     with connection.cursor() as cursor:

@@ -46,7 +46,9 @@ class OfferedTargetRow:
     cpus: int | None
 
 
-def keep_host(connection: Connection[Any], name: str, platform: str, about: FreeJson, now: datetime) -> HostRow:
+def keep_host(
+    connection: Connection[Any], name: str, platform: str, about: FreeJson, now: datetime
+) -> HostRow:
     """The host's row. Its platform stays that of its first word."""
     connection.execute("INSERT INTO platform (name) VALUES (%s) ON CONFLICT DO NOTHING", [platform])
     return the_one(
@@ -61,7 +63,9 @@ def keep_host(connection: Connection[Any], name: str, platform: str, about: Free
 
 def give_host(connection: Connection[Any], host_id: int, token_id: int | None, platform: str) -> None:
     """Makes a host the one that works under this token, on this platform."""
-    connection.execute("UPDATE host SET token_id = %s, platform = %s WHERE id = %s", [token_id, platform, host_id])
+    connection.execute(
+        "UPDATE host SET token_id = %s, platform = %s WHERE id = %s", [token_id, platform, host_id]
+    )
 
 
 def see_host(connection: Connection[Any], host_id: int, now: datetime) -> None:

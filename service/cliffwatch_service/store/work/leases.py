@@ -12,7 +12,9 @@ from cliffwatch_service.postgres.rows import the_one, typed, values
 Trust = Literal["followed", "outside"]
 """Of a job: its tree's code is a followed branch's, or anybody's."""
 
-LeaseOutcome = Literal["done", "kernel-failed", "not-possible", "host-failed", "cancelled", "expired", "given-back"]
+LeaseOutcome = Literal[
+    "done", "kernel-failed", "not-possible", "host-failed", "cancelled", "expired", "given-back"
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +59,16 @@ def insert_lease(connection: Connection[Any], lease: NewLease, now: datetime, le
     connection.execute(
         "INSERT INTO lease (id, job_id, host_id, token_id, enrolled, trust, granted, expires)"
         " VALUES (%s, %s, %s, %s, %s, %s, %s, %s)",
-        [lease.id, lease.job_id, lease.host_id, lease.token_id, lease.enrolled, lease.trust, now, now + length],
+        [
+            lease.id,
+            lease.job_id,
+            lease.host_id,
+            lease.token_id,
+            lease.enrolled,
+            lease.trust,
+            now,
+            now + length,
+        ],
     )
     connection.execute(
         "UPDATE job SET state = 'leased', started = coalesce(started, %s) WHERE id = %s", [now, lease.job_id]
@@ -67,7 +78,8 @@ def insert_lease(connection: Connection[Any], lease: NewLease, now: datetime, le
 def lease_of_job(connection: Connection[Any], job_id: UUID, host: str) -> LeaseRow | None:
     """The lease of a job that a host has, or had last."""
     query = (
-        _LEASE + " WHERE job_id = %s AND host.name = %s ORDER BY (lease.ended IS NULL) DESC, lease.granted DESC LIMIT 1"
+        _LEASE
+        + " WHERE job_id = %s AND host.name = %s ORDER BY (lease.ended IS NULL) DESC, lease.granted DESC LIMIT 1"
     )
     return typed(connection, LeaseRow).execute(query, [job_id, host]).fetchone()
 
@@ -95,7 +107,8 @@ def end_lease(
     connection: Connection[Any], identity: UUID, outcome: LeaseOutcome, reason: str | None, now: datetime
 ) -> None:
     connection.execute(
-        "UPDATE lease SET ended = %s, outcome = %s, reason = %s WHERE id = %s", [now, outcome, reason, identity]
+        "UPDATE lease SET ended = %s, outcome = %s, reason = %s WHERE id = %s",
+        [now, outcome, reason, identity],
     )
 
 

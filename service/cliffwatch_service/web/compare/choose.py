@@ -20,7 +20,9 @@ router = APIRouter()
 
 
 @router.get("/compare")
-def choose(request: Request, service: ServiceHere, visitor: ReaderHere, base: Text = "", head: Text = "") -> Response:
+def choose(
+    request: Request, service: ServiceHere, visitor: ReaderHere, base: Text = "", head: Text = ""
+) -> Response:
     """Goes on to the comparison that the form names; without one, shows the form."""
     with service.transaction() as connection:
         wanted = _asked(connection, base.strip(), head.strip())

@@ -52,7 +52,9 @@ def thresholds_of(answer: Answer, rows: Iterable[ComparisonRow]) -> tuple[float,
     return tuple(sorted({row.threshold for row in rows})) or (answer.summary.notable,)
 
 
-def column_of(target: Target, answer: Answer, rows: Rows, thresholds: tuple[float, ...], scale: Scale) -> Column:
+def column_of(
+    target: Target, answer: Answer, rows: Rows, thresholds: tuple[float, ...], scale: Scale
+) -> Column:
     summary = answer.summary
     base, head = summary.base.boots, summary.head.boots
     control = summary.control
@@ -65,6 +67,8 @@ def column_of(target: Target, answer: Answer, rows: Rows, thresholds: tuple[floa
         levels=levels_of(rows),
         control=control,
         detectable=detectable(rows),
-        boots=f"{counted(base, 'boot')} per kernel" if base == head else f"{base} and {counted(head, 'boot')}",
+        boots=f"{counted(base, 'boot')} per kernel"
+        if base == head
+        else f"{base} and {counted(head, 'boot')}",
         control_edges=None if control is None else band_edges(control.largest, scale),
     )

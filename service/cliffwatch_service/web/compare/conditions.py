@@ -28,7 +28,10 @@ def conditions(base: RunRecord, base_arm: str, head: RunRecord, head_arm: str) -
     """Of two records (run.json) and the names of the arms in them: what differs first."""
     ours = dict(_flat(_facts(base, base_arm)))
     theirs = dict(_flat(_facts(head, head_arm)))
-    items = [Condition(item, ours.get(item, "–"), theirs.get(item, "–")) for item in dict.fromkeys([*ours, *theirs])]
+    items = [
+        Condition(item, ours.get(item, "–"), theirs.get(item, "–"))
+        for item in dict.fromkeys([*ours, *theirs])
+    ]
     return sorted(items, key=lambda each: each.same)
 
 

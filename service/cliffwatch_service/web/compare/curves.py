@@ -80,7 +80,9 @@ def curve(points: Sequence[SweepPoint], breakpoints: Mapping[str, Sequence[float
         head=line([(x_of(point.value), y_of(point.head)) for point in points]),
         dots=tuple(_dot(point, x_of, y_of(point.head)) for point in points),
         breakpoints=tuple(
-            (side, x_of(span[0]), round(x_of(span[1]) - x_of(span[0]), 1)) for side, span in breakpoints.items() if span
+            (side, x_of(span[0]), round(x_of(span[1]) - x_of(span[0]), 1))
+            for side, span in breakpoints.items()
+            if span
         ),
         x_ticks=tuple(_x_ticks([point.value for point in points], x_of)),
         y_ticks=tuple(Tick(y_of(value), label, "end") for value, label in zip(y_values, labels, strict=True)),
@@ -103,7 +105,9 @@ def _ratio(
     def y_of(change: float) -> float:
         return round(_RATIO_BOTTOM - (change - low) / (high - low) * (_RATIO_BOTTOM - _RATIO_TOP), 1)
 
-    changes = [(point, x_of(point.value), y_of(point.row.change)) for point in points if point.row.change is not None]
+    changes = [
+        (point, x_of(point.value), y_of(point.row.change)) for point in points if point.row.change is not None
+    ]
     return Ratio(
         line=line([(x, y) for _, x, y in changes]) if changes else "",
         band=_band([point for point, _, _ in changes], x_of, y_of),
@@ -119,7 +123,13 @@ def _shares(points: Sequence[SweepPoint]) -> tuple[float, float, Sequence[float]
     bounds = [
         bound
         for point in points
-        for bound in (point.row.change, point.row.ci_low, point.row.ci_high, point.row.threshold, -point.row.threshold)
+        for bound in (
+            point.row.change,
+            point.row.ci_low,
+            point.row.ci_high,
+            point.row.threshold,
+            -point.row.threshold,
+        )
         if bound is not None
     ]
     low, high = min(bounds), max(bounds)
@@ -142,7 +152,9 @@ def _value_axis(least: float, largest: float) -> tuple[Coordinate, Sequence[floa
     if largest > 5 * least > 0:
         low, high = math.log(least / 1.1), math.log(largest * 1.1)
         names = [least, math.exp((math.log(least) + math.log(largest)) / 2), largest]
-        return lambda value: round(_BOTTOM - (math.log(max(value, least / 1.1)) - low) / (high - low) * room, 1), names
+        return lambda value: round(
+            _BOTTOM - (math.log(max(value, least / 1.1)) - low) / (high - low) * room, 1
+        ), names
     low, high = least * 0.97, largest * 1.03
     names = [low, (low + high) / 2, high]
     return lambda value: round(_BOTTOM - (value - low) / ((high - low) or 1) * room, 1), names

@@ -22,7 +22,13 @@ from cliffwatch_service.ingest.stored_records import stored_record
 from cliffwatch_service.store import boots, runs, series
 from cliffwatch_service.store.series import SeriesRow
 from cliffwatch_service.store.trees import RevisionRow
-from cliffwatch_service.web.compare.functions import CountedCase, CountedSides, counted_case, counted_sides, programs_of
+from cliffwatch_service.web.compare.functions import (
+    CountedCase,
+    CountedSides,
+    counted_case,
+    counted_sides,
+    programs_of,
+)
 from cliffwatch_service.web.layout.drawing import Strip, strips
 from cliffwatch_service.web.layout.intervals import interval_words
 from cliffwatch_service.web.work.requests import Again, again_of
@@ -79,7 +85,9 @@ def detail_of(
     digest = series_digest(case, metric, unit, target.platform, target.mode)
     series_row = series.series_by_digest(connection, digest)
     image = image_of(connection, answer.base_arm, answer.head_arm)
-    threshold, level = (answer.summary.notable, None) if cell is None else (cell.threshold, cell.interval_level)
+    threshold, level = (
+        (answer.summary.notable, None) if cell is None else (cell.threshold, cell.interval_level)
+    )
     record = _record(connection, answer.runs[-1])
     samples = [] if series_row is None else _samples(connection, series_row, answer)
     drawn, low, high = strips(samples) if any(values for _, values in samples) else ([], 0.0, 0.0)
@@ -106,7 +114,9 @@ def detail_of(
 
 def with_instructions(transaction: Transaction, detail: Detail) -> Detail:
     """With what was counted of the row, which is read from raw outputs, in transactions of its own."""
-    return replace(detail, instructions=counted_case(transaction, detail.row, detail.counted_sides, detail.image))
+    return replace(
+        detail, instructions=counted_case(transaction, detail.row, detail.counted_sides, detail.image)
+    )
 
 
 def _samples(
@@ -117,14 +127,19 @@ def _samples(
     for name, arm in (("base", answer.base_arm), ("head", answer.head_arm)):
         rows = series.samples_of_arm(connection, series_row.id, arm)
         unit = series_row.unit
-        arms.append((name, [(row.value, f"boot {row.number}: {row.value:g} {unit} ({row.stage})") for row in rows]))
+        arms.append(
+            (name, [(row.value, f"boot {row.number}: {row.value:g} {unit} ({row.stage})") for row in rows])
+        )
     return arms
 
 
 def _raw(connection: Connection[Any], answer: Answer, case: CaseKey) -> list[RawLink]:
     """The outputs of this case, boot by boot of both arms: files are named by the case's index in their run's plan."""
     links = []
-    for name, arm, run in (("base", answer.base_arm, answer.runs[0]), ("head", answer.head_arm, answer.runs[-1])):
+    for name, arm, run in (
+        ("base", answer.base_arm, answer.runs[0]),
+        ("head", answer.head_arm, answer.runs[-1]),
+    ):
         index = _index_in_plan(_record(connection, run), case)
         for row in boots.raw_files_of_arm(connection, arm) if index is not None else ():
             links += [
@@ -159,4 +174,6 @@ def _command(record: RunRecord, suite: str, answer: Answer, head: RevisionRow) -
         "--boots": str(max(1, boots_an_arm)),
         "--seed": str(record.plan.seed),
     }
-    return "cliffwatch run " + " ".join(f"{name} {shlex.quote(str(value))}" for name, value in options.items())
+    return "cliffwatch run " + " ".join(
+        f"{name} {shlex.quote(str(value))}" for name, value in options.items()
+    )

@@ -69,7 +69,9 @@ def written(
     parts = [DEMONSTRATION + "\n"] if demonstration else []
     for each, of_target, record in zip(answers, rows, records, strict=True):
         compared = comparison_set_of(each.summary, of_target)
-        context = replace(context_of_record(record, None), functions=functions_of_document(each.summary.functions))
+        context = replace(
+            context_of_record(record, None), functions=functions_of_document(each.summary.functions)
+        )
         parts.append(write(compared, context))
     return "\n".join(parts)
 

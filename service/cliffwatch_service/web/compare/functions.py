@@ -100,7 +100,8 @@ def programs_of(row: ComparisonRow | None, image: ArmCode | None) -> tuple[Progr
         return ()
     blocks = program_blocks(image, CaseKey(row.suite, row.benchmark, tuple(row.params.items())))
     return tuple(
-        dataclasses.replace(each, name=plain(each.name), lines=tuple(map(plain, each.lines))) for each in blocks
+        dataclasses.replace(each, name=plain(each.name), lines=tuple(map(plain, each.lines)))
+        for each in blocks
     )
 
 
@@ -120,7 +121,11 @@ def _instructions(
 ) -> Iterator[OperationCounts]:
     for boot in counted:
         record = counts_of_boot(transaction, boot.run, boot.number)
-        found = None if record is None else next((each for each in record.cases if each.key == case.planned), None)
+        found = (
+            None
+            if record is None
+            else next((each for each in record.cases if each.key == case.planned), None)
+        )
         if record is not None and found is not None:
             each = operation_counts(record, found, boot.value, unit)
             if each is not None:

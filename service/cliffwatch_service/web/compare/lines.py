@@ -64,11 +64,14 @@ def row_at(rows: Sequence[Rows], raw: str, path: str, metric: str) -> Across:
     found = [
         row
         for row in across(rows, all_metrics=True)
-        if (not metric or metric in dict(row.measures)) and (case_path(row) in (raw, path) or _path(row) == path)
+        if (not metric or metric in dict(row.measures))
+        and (case_path(row) in (raw, path) or _path(row) == path)
     ]
     if not found:
         raise not_found("case in this comparison", path)
-    return next((row for row in found if any(cell is not None and cell.primary for cell in row.cells)), found[0])
+    return next(
+        (row for row in found if any(cell is not None and cell.primary for cell in row.cells)), found[0]
+    )
 
 
 def _path(row: Across) -> str:

@@ -12,5 +12,7 @@ def not_measured(answers: Sequence[Answer]) -> Iterator[tuple[str, int, Sequence
         unchanged = [left for left in each.summary.left_out if left.status == "unchanged-build"]
         others = [left for left in each.summary.left_out if left.status != "unchanged-build"]
         yield from (
-            (title, index, left) for title, left in (("Unchanged build", unchanged), ("Not run", others)) if left
+            (title, index, left)
+            for title, left in (("Unchanged build", unchanged), ("Not run", others))
+            if left
         )

@@ -118,9 +118,13 @@ def queried(request: Request) -> str:
 def _not_yet(request: Request, visitor: Visitor, name: str, form: str) -> Response:
     """For a browser a page that reloads itself, for programs when to ask again."""
     if form == "html":
-        return page(request, visitor, "compare/comparing.html", status=202, headers={"Refresh": "2"}, pair=name)
+        return page(
+            request, visitor, "compare/comparing.html", status=202, headers={"Refresh": "2"}, pair=name
+        )
     body = "the comparison is being computed: ask again in a few seconds\n"
-    return Response(body, 202, headers={"Retry-After": "3", "Vary": "Accept"}, media_type="text/plain; charset=utf-8")
+    return Response(
+        body, 202, headers={"Retry-After": "3", "Vary": "Accept"}, media_type="text/plain; charset=utf-8"
+    )
 
 
 _pages: OrderedDict[tuple[object, ...], Compared] = OrderedDict()
@@ -148,7 +152,11 @@ def _compared(connection: Connection[Any], ready: Ready, filters: Filters, pair:
 
 def _on(paired: Paired, platform: str, mode: str) -> Paired:
     """Of a pair the columns that are asked for. Raises Refusal where there is none."""
-    pairs = [each for each in paired.pairs if platform in ("", each.target.platform) and mode in ("", each.target.mode)]
+    pairs = [
+        each
+        for each in paired.pairs
+        if platform in ("", each.target.platform) and mode in ("", each.target.mode)
+    ]
     if not pairs:
         there = " and ".join(f"{each.target.platform} ({each.target.mode})" for each in paired.pairs)
         raise Refusal(404, "not measured", f"pair not measured on {platform} {mode}, but on {there}")
@@ -227,7 +235,9 @@ def _around(connection: Connection[Any], ready: Ready, filters: Filters) -> _Aro
     records = [_records(connection, each) for each in ready.answers]
     for each, (ours, theirs) in zip(ready.answers, records, strict=True):
         names = (
-            ("base", "head") if len(each.runs) == 1 else (_arm_of(ours, each.target.base), _arm_of(theirs, ready.head))
+            ("base", "head")
+            if len(each.runs) == 1
+            else (_arm_of(ours, each.target.base), _arm_of(theirs, ready.head))
         )
         of_targets.append(conditions(ours, names[0], theirs, names[1]))
     only = next(iter(bases)) if len(bases) == 1 else None
@@ -236,7 +246,9 @@ def _around(connection: Connection[Any], ready: Ready, filters: Filters) -> _Aro
         "head": rows[ready.head.id],
         "distance": ancestry.distance(connection, only, ready.head.id) if only is not None else None,
         "conditions": of_targets,
-        "failures": [(index, failure) for index, each in enumerate(ready.answers) for failure in each.summary.failures],
+        "failures": [
+            (index, failure) for index, each in enumerate(ready.answers) for failure in each.summary.failures
+        ],
         "chosen": list(dict.fromkeys(text for each in ready.answers for text in each.summary.chosen)),
         "left_out": list(not_measured(ready.answers)),
         "means": [(index, mean) for index, each in enumerate(ready.answers) for mean in each.summary.means],
@@ -274,7 +286,9 @@ def show_case(
         paired = pair_named(connection, pair)
         answers = _ready(connection, _on(paired, platform, mode), service).answers
         if not answers:
-            raise Refusal(503, "being compared", "the comparison is being computed: look again in a few seconds")
+            raise Refusal(
+                503, "being compared", "the comparison is being computed: look again in a few seconds"
+            )
         rows = rows_of(connection, answers)
         row = row_at(rows, request.url.path.split("/cases/", 1)[1], path, metric)
         details = [

@@ -102,7 +102,9 @@ def show(
     metric: Text = "",
     rows: Text = "",
     columns: Text = "",
-    at: Annotated[list[Annotated[str, Query(max_length=200)]] | None, Query(max_length=_MOST_PARAMETERS)] = None,
+    at: Annotated[
+        list[Annotated[str, Query(max_length=200)]] | None, Query(max_length=_MOST_PARAMETERS)
+    ] = None,
 ) -> Response:
     """One revision; `rows` and `columns` name parameters, each `at` is PARAMETER=VALUE of another one."""
     with service.transaction() as connection:
@@ -111,7 +113,9 @@ def show(
         known = points.benchmarks_of_arms(connection, [arm.id for _, _, arm in arms])
         if not known:
             return page(request, visitor, "compare/platforms_empty.html", revision=row)
-        chosen = next((each for each in known if each == (suite, benchmark)), None) or _chosen(known, suite, benchmark)
+        chosen = next((each for each in known if each == (suite, benchmark)), None) or _chosen(
+            known, suite, benchmark
+        )
         measured = [
             (platform, mode, arm, points.points_of_arm(connection, arm.id, *chosen, _MOST_POINTS))
             for platform, mode, arm in arms
@@ -163,7 +167,11 @@ def side_by_side(named: tuple[str, str], measured: Measured, wishes: Wishes) -> 
         for name in dict.fromkeys(name for params in every for name in params)
     }
     varying = sorted((name for name in values if len(values[name]) > 1), key=lambda name: -len(values[name]))
-    down = wishes.down if wishes.down in varying else next((name for name in varying if name != wishes.across), "")
+    down = (
+        wishes.down
+        if wishes.down in varying
+        else next((name for name in varying if name != wishes.across), "")
+    )
     across = wishes.across if wishes.across in varying and wishes.across != down else ""
     across = across or next((name for name in varying if name != down), "")
     others = [name for name in varying if name not in (down, across)]
@@ -206,10 +214,14 @@ def _metrics(named: tuple[str, str], measured: Measured) -> list[str]:
     rows = [(mode, row) for _, mode, _, rows in measured for row in rows]
     catalogue, case = load_catalogue(), CaseKey(*named)
     decides = {row.metric: catalogue.traits(case, row.metric, row.unit, mode).primary for mode, row in rows}
-    return sorted(decides, key=lambda metric: (not decides[metric], metric == INSTRUCTIONS, natural_key(metric)))
+    return sorted(
+        decides, key=lambda metric: (not decides[metric], metric == INSTRUCTIONS, natural_key(metric))
+    )
 
 
-def _fixed(every: Sequence[Mapping[str, str]], names: Sequence[str], wished: Mapping[str, str]) -> dict[str, str]:
+def _fixed(
+    every: Sequence[Mapping[str, str]], names: Sequence[str], wished: Mapping[str, str]
+) -> dict[str, str]:
     """A value for each of these parameters: the one that is asked for, else that of the most cases among those left."""
     fixed: dict[str, str] = {}
     left = list(every)

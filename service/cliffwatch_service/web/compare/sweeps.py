@@ -78,7 +78,9 @@ def sweeps_of(
             folded |= {id(row) for row in quiet}
             parts = tables.packed([table_row(row, columns, scale) for row in quiet], benchmark)
             unit, changes = group[0].unit, _changes(group)
-            shown_ = SweepShown(benchmark, parameter, metric, unit, changes, figures, undrawn, len(quiet), parts)
+            shown_ = SweepShown(
+                benchmark, parameter, metric, unit, changes, figures, undrawn, len(quiet), parts
+            )
             sweeps.append(shown_)
     return tuple(sweeps), folded
 
@@ -116,10 +118,15 @@ def _values(row: Across, names: Sequence[str]) -> Fixed:
 
 
 def _figures(
-    group: Sequence[Across], drawn: Sequence[Fixed], of_targets: Mapping[int, ChosenCurves], columns: Sequence[Column]
+    group: Sequence[Across],
+    drawn: Sequence[Fixed],
+    of_targets: Mapping[int, ChosenCurves],
+    columns: Sequence[Column],
 ) -> Iterator[Figure]:
     """What any target tells is drawn of all that have it, side by side."""
-    by_target = {index: {_fixed(sweep): sweep for sweep in chosen.all} for index, chosen in of_targets.items()}
+    by_target = {
+        index: {_fixed(sweep): sweep for sweep in chosen.all} for index, chosen in of_targets.items()
+    }
     for fixed in drawn:
         for index, sweeps in by_target.items():
             sweep = sweeps.get(fixed)
@@ -134,7 +141,9 @@ def _undrawn(
     for index, chosen in of_targets.items():
         others = tuple(sweep for sweep in chosen.others if _fixed(sweep) not in drawn)
         if others:
-            judged = tuple((fixed_words(sweep.fixed), sweep.words) for sweep in others if sweep.differs is not None)
+            judged = tuple(
+                (fixed_words(sweep.fixed), sweep.words) for sweep in others if sweep.differs is not None
+            )
             sentence = ChosenCurves(shown=chosen.shown, others=others).sentence
             yield Undrawn(columns[index].target, sentence, judged)
 

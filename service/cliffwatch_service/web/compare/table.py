@@ -86,7 +86,8 @@ def compared(answers: Sequence[Answer], rows: Sequence[Rows], filters: Filters, 
     shown = ordered(chosen, filters.sort)
     thresholds = [thresholds_of(each, of_target) for each, of_target in zip(answers, rows, strict=True)]
     scale = common_scale(
-        [cell for row in shown for cell in row.cells if cell], [each for of_column in thresholds for each in of_column]
+        [cell for row in shown for cell in row.cells if cell],
+        [each for of_column in thresholds for each in of_column],
     )
     columns = tuple(column_of(*each, scale) for each in zip(targets, answers, rows, thresholds, strict=True))
     chosen_columns = query({"platform": filters.platform, "mode": filters.mode}).replace("?", "&")
@@ -102,7 +103,9 @@ def compared(answers: Sequence[Answer], rows: Sequence[Rows], filters: Filters, 
         sights=tuple(dict.fromkeys(SIGHT[target.mode] for target in targets)),
         columns=columns,
         scale=scale,
-        sections=tuple(_sections([row for row in shown if id(row) not in folded], tables, scale, in_turns=in_turns)),
+        sections=tuple(
+            _sections([row for row in shown if id(row) not in folded], tables, scale, in_turns=in_turns)
+        ),
         sweeps=sweeps,
         shown=len(shown),
         total=len(every),
@@ -127,7 +130,9 @@ def _wanted(row: Across, filters: Filters, targets: Sequence[Target]) -> bool:
     return all(word in name.lower() for word in filters.text.lower().split())
 
 
-def _sections(rows: Sequence[Across], tables: Tables, scale: Scale, *, in_turns: bool) -> Iterable[RowSection]:
+def _sections(
+    rows: Sequence[Across], tables: Tables, scale: Scale, *, in_turns: bool
+) -> Iterable[RowSection]:
     for group in GROUPS:
         lines = [table_row(row, tables.columns, scale) for row in rows if row.group in group.verdicts]
         if lines:

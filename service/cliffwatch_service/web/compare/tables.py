@@ -57,13 +57,16 @@ class Tables:
         if cell.path:
             use = f'<use href="#f{cell.ground}"/><path d="{cell.path}"/>'
             picture = f'<svg viewBox="0 0 120 14" aria-hidden="true">{use}</svg>'
-        return (
-            f'<td class="{cell.kind}"><s>{_text(cell.target)}</s>{text}{picture}<small>{_text(cell.small)}</small></td>'
-        )
+        return f'<td class="{cell.kind}"><s>{_text(cell.target)}</s>{text}{picture}<small>{_text(cell.small)}</small></td>'
 
     def _link_to_measure(self, row: TableRow, cell: Cell) -> str:
         ends = self.pair.rsplit("/", maxsplit=1)[-1].split("...")
-        wanted = {"base": ends[0], "head": ends[-1], "suite": row.href.split("/", maxsplit=1)[0], "target": cell.target}
+        wanted = {
+            "base": ends[0],
+            "head": ends[-1],
+            "suite": row.href.split("/", maxsplit=1)[0],
+            "target": cell.target,
+        }
         return f'<a href="/measure{_text(query(wanted))}">{_text(cell.text)}</a>'
 
 

@@ -60,7 +60,9 @@ def follow(service: ServiceHere, form: FormHere, visitor: Signed) -> Response:
     where = _branch(form.get("tree", "").strip(), form.get("branch", "").strip())
     platform, _, mode = form.get("target", "").rpartition(":")
     if not platform or mode not in MODES:
-        raise Refusal(422, "no target", "a target is PLATFORM:MODE, such as amd-rome:walltime: choose one of the list")
+        raise Refusal(
+            422, "no target", "a target is PLATFORM:MODE, such as amd-rome:walltime: choose one of the list"
+        )
     suite, profile, policy = (form.get(name, "") for name in ("suite", "profile", "policy"))
     known = [ALL, *(each.name for each in load_catalogue().suites)]
     if suite not in known or profile not in PROFILES or policy not in (_OF_TARGET, *get_args(Policy)):

@@ -103,7 +103,9 @@ def show_report(report: ReportId, request: Request, service: ServiceHere, visito
 
 
 @router.post("/regressions/triage")
-def say_triage_of_many(service: ServiceHere, form: FormHere, visitor: Annotated[Visitor, signed_form()]) -> Response:
+def say_triage_of_many(
+    service: ServiceHere, form: FormHere, visitor: Annotated[Visitor, signed_form()]
+) -> Response:
     """Stores the same triage of every selected report; owners stay unless they are assigned. Raises Refusal: of all or of none."""
     selected = [name.removeprefix("report:") for name in form if name.startswith("report:")]
     state, note = _state(form), _text(form, "note", 4000)
@@ -111,7 +113,9 @@ def say_triage_of_many(service: ServiceHere, form: FormHere, visitor: Annotated[
         raise Refusal(422, "nothing selected", "tick the reports that this is about, and send the form again")
     with service.transaction() as connection:
         for digest in selected:
-            owner = visitor.caller.name if form.get("assign") == "me" else report_named(connection, digest).owner
+            owner = (
+                visitor.caller.name if form.get("assign") == "me" else report_named(connection, digest).owner
+            )
             by, now = visitor.caller.name, service.now()
             triage(connection, digest, state=state, owner=owner, note=note, by=by, now=now)
     return RedirectResponse(own_address(form.get("next") or "/regressions"), 303)
@@ -142,7 +146,9 @@ def say_triage(
 def _state(form: Mapping[str, str]) -> ReportState:
     state = next((each for each in STATES if each == form.get("state")), None)
     if state is None:
-        raise Refusal(422, "no such state", f"the states of a report are {', '.join(STATES)}: choose one of these")
+        raise Refusal(
+            422, "no such state", f"the states of a report are {', '.join(STATES)}: choose one of these"
+        )
     return state
 
 

@@ -70,7 +70,11 @@ def list_series(
 
 def words_of(text: str) -> list[str]:
     """The words of a search, in any order: a title that somebody copied has commas between its parameters and dots between parts."""
-    return [word for word in text.lower().replace(",", " ").split() if any(character.isalnum() for character in word)]
+    return [
+        word
+        for word in text.lower().replace(",", " ").split()
+        if any(character.isalnum() for character in word)
+    ]
 
 
 @router.get("/series/{digest}")
@@ -91,13 +95,20 @@ def show_series(
             raise not_found("series", digest)
         branches = overview.branches_measured(connection, row.id)
         chosen = next((each for each in branches if branch in (None, each.id)), None)
-        points = list(reversed(newest_points(connection, service.arms, row.id, chosen.id if chosen else None, last)))
-        changes = stored_changes.list_changes(connection, series=row.id, state=None, at=None, number=None, limit=100)
+        points = list(
+            reversed(newest_points(connection, service.arms, row.id, chosen.id if chosen else None, last))
+        )
+        changes = stored_changes.list_changes(
+            connection, series=row.id, state=None, at=None, number=None, limit=100
+        )
         others = _under_other_names(connection, row)
         known_anchors = anchors.anchors_of(connection, row.id)
         if scale == "anchor":
             points = [point for point in points if point.anchor]
-        host_events, trends = watching.host_events_of(connection, row.id), watching.trends_of(connection, row.id)
+        host_events, trends = (
+            watching.host_events_of(connection, row.id),
+            watching.trends_of(connection, row.id),
+        )
         own = _own_point(connection, row, head, chosen, points) if head is not None else None
     values = _values(points, scale)
     fitting, listed = _references(row, points)
@@ -135,7 +146,8 @@ def _under_other_names(connection: Connection[Any], row: SeriesRow) -> list[tupl
     params = tuple((name, value) for name, value in row.params)
     names = load_catalogue().other_names(row.suite, row.benchmark)
     digests = [
-        series_digest(CaseKey(row.suite, name, params), row.metric, row.unit, row.platform, row.mode) for name in names
+        series_digest(CaseKey(row.suite, name, params), row.metric, row.unit, row.platform, row.mode)
+        for name in names
     ]
     known = series.series_ids(connection, digests)
     return [(name, digest) for name, digest in zip(names, digests, strict=True) if digest in known]
@@ -180,7 +192,9 @@ def _own_point(
 
 def _position(points: Sequence[PointRow], ordinal: int) -> int:
     """Of the last point that is no later on its branch; of the first where all are."""
-    before = [index for index, point in enumerate(points) if point.ordinal is not None and point.ordinal <= ordinal]
+    before = [
+        index for index, point in enumerate(points) if point.ordinal is not None and point.ordinal <= ordinal
+    ]
     return before[-1] if before else 0
 
 
@@ -193,7 +207,9 @@ def _values(points: Sequence[PointRow], scale: str) -> list[Bounds]:
             first, epoch = point.centre or 1.0, point.epoch
         elif scale == "anchor":
             first = point.anchor or 1.0
-        low, high = (None if each is None else _scaled(each, first, scale) for each in (point.low, point.high))
+        low, high = (
+            None if each is None else _scaled(each, first, scale) for each in (point.low, point.high)
+        )
         scaled.append((_scaled(point.centre, first, scale), low, high))
     return scaled
 
@@ -215,7 +231,9 @@ def _drawn(
     return history(points, values, bounds, drawn_references, unit) if points else None
 
 
-def _references(row: SeriesRow, points: Sequence[PointRow]) -> tuple[list[Reference], list[tuple[Reference, bool]]]:
+def _references(
+    row: SeriesRow, points: Sequence[PointRow]
+) -> tuple[list[Reference], list[tuple[Reference, bool]]]:
     """The references that fit into the picture, and all of them with whether they do."""
     centres = [point.centre for point in points]
     if not centres:
@@ -243,7 +261,9 @@ def _data(
         "centre": [value[0] for value in values],
         "low": [value[1] for value in values],
         "high": [value[2] for value in values],
-        "epochs": [index for index in range(1, len(points)) if points[index].epoch != points[index - 1].epoch],
+        "epochs": [
+            index for index in range(1, len(points)) if points[index].epoch != points[index - 1].epoch
+        ],
         "releases": releases(points),
         "changes": [
             {
@@ -255,7 +275,9 @@ def _data(
             if each.head in positions
         ],
         "own": _own_drawn(own) if own is not None and scale == "raw" else None,
-        "references": [] if scale != "raw" else [{"label": each.label, "value": each.value} for each in fitting],
+        "references": []
+        if scale != "raw"
+        else [{"label": each.label, "value": each.value} for each in fitting],
     }
     return orjson.dumps(content).decode().replace("<", "\\u003c")
 

@@ -6,7 +6,13 @@ from fastapi import APIRouter, Path, Request
 from fastapi.responses import RedirectResponse, Response
 
 from cliffwatch.catalogue.load import load_catalogue
-from cliffwatch_service.history.news.subscribing import Wanted, end_subscription, mute, subscribe, subscriptions_for
+from cliffwatch_service.history.news.subscribing import (
+    Wanted,
+    end_subscription,
+    mute,
+    subscribe,
+    subscriptions_for,
+)
 from cliffwatch_service.http.context import ServiceHere
 from cliffwatch_service.ingest.free_form import plain_text
 from cliffwatch_service.refusal import Refusal
@@ -32,7 +38,11 @@ def _shown(request: Request, service: ServiceHere, visitor: Visitor, *, secret: 
         rows = subscriptions_for(connection, visitor.caller) if may else []
         branches = trees.list_branches(connection)
     settings = service.settings
-    allowed = {"mail": settings.news_mail, "webhook": settings.news_webhooks, "issue": settings.news_repositories}
+    allowed = {
+        "mail": settings.news_mail,
+        "webhook": settings.news_webhooks,
+        "issue": settings.news_repositories,
+    }
     return page(
         request,
         visitor,
@@ -53,7 +63,9 @@ def make(
     """Subscribes. The secret of a webhook is on the page that answers, and nowhere afterwards."""
     channel = next((each for each in get_args(Channel) if each == form.get("channel")), None)
     if channel is None:
-        raise Refusal(422, "no such channel", f"news go by {', '.join(get_args(Channel))}: choose one of these")
+        raise Refusal(
+            422, "no such channel", f"news go by {', '.join(get_args(Channel))}: choose one of these"
+        )
     wanted = Wanted(
         channel=channel,
         address=form.get("address", "").strip(),
@@ -73,7 +85,9 @@ def _names(form: FormHere, name: str) -> list[str]:
     text = plain_text(form.get(name, ""))
     found = [each.strip() for each in text.split(",") if each.strip()]
     if len(text) > _LONGEST or len(found) > 50:
-        raise Refusal(422, "too long", f"the field {name!r} takes 50 names and 2,000 characters: make it shorter")
+        raise Refusal(
+            422, "too long", f"the field {name!r} takes 50 names and 2,000 characters: make it shorter"
+        )
     return found
 
 

@@ -44,4 +44,6 @@ def read_asset(digest: str, name: str) -> Response:
 @router.get("/favicon.ico")
 def read_favicon() -> Response:
     """What browsers ask for by themselves."""
-    return Response(_files()["favicon.svg"][0], media_type=KINDS[".svg"], headers={"Cache-Control": "max-age=86400"})
+    return Response(
+        _files()["favicon.svg"][0], media_type=KINDS[".svg"], headers={"Cache-Control": "max-age=86400"}
+    )

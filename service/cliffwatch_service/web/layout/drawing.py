@@ -39,7 +39,9 @@ def common_scale(rows: Iterable[ComparisonRow], thresholds: Iterable[float]) -> 
 def _round_up(number: float) -> float:
     """To a step that people read easily."""
     power = 10.0 ** math.floor(math.log10(number))
-    return float(next(step * power for step in (1, 1.5, 2, 3, 4, 5, 6, 8, 10) if step * power >= number * 0.999))
+    return float(
+        next(step * power for step in (1, 1.5, 2, 3, 4, 5, 6, 8, 10) if step * power >= number * 0.999)
+    )
 
 
 def bar(row: ComparisonRow, scale: Scale) -> str:
@@ -158,7 +160,9 @@ def history(
     in the same picture, and so do references.
     """
     named = [(each.value,) for each in references]
-    bounds = [bound for point_bounds in [*values, own or (), *named] for bound in point_bounds if bound is not None]
+    bounds = [
+        bound for point_bounds in [*values, own or (), *named] for bound in point_bounds if bound is not None
+    ]
     low, high = min(bounds), max(bounds)
     room = (high - low) * 0.08 or abs(high) * 0.02 or 1.0
     low, high = low - room, high + room
@@ -167,8 +171,12 @@ def history(
         return round(HISTORY_HEIGHT - 24 - (value - low) / (high - low) * (HISTORY_HEIGHT - 36), 1)
 
     count = max(1, len(points) - 1)
-    xs = tuple(round(_LEFT + index / count * (HISTORY_WIDTH - _LEFT - _RIGHT), 1) for index in range(len(points)))
-    starts = [index for index in range(len(points)) if index == 0 or points[index].epoch != points[index - 1].epoch]
+    xs = tuple(
+        round(_LEFT + index / count * (HISTORY_WIDTH - _LEFT - _RIGHT), 1) for index in range(len(points))
+    )
+    starts = [
+        index for index in range(len(points)) if index == 0 or points[index].epoch != points[index - 1].epoch
+    ]
     spans = [range(start, end) for start, end in zip(starts, [*starts[1:], len(points)], strict=True)]
     return History(
         lines=tuple(line([(xs[index], y_of(values[index][0])) for index in span]) for span in spans),
@@ -180,7 +188,9 @@ def history(
         if len(points) <= 400
         else (),
         epochs=tuple(xs[start] for start in starts[1:]),
-        y_ticks=tuple((y_of(value), f"{value:,.5g}") for value in (low + room, (low + high) / 2, high - room)),
+        y_ticks=tuple(
+            (y_of(value), f"{value:,.5g}") for value in (low + room, (low + high) / 2, high - room)
+        ),
         xs=xs,
         own=None if own is None else tuple(None if bound is None else y_of(bound) for bound in own),
         references=tuple((y_of(each.value), each.label) for each in references),

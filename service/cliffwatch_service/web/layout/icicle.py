@@ -58,7 +58,9 @@ def icicle_of(base: OperationCounts, head: OperationCounts) -> Icicle | None:
     whole = max(sum(ours.values()), sum(theirs.values()))
     if base.whole or head.whole or whole <= 0:
         return None
-    functions = sorted(ours.keys() | theirs.keys(), key=lambda each: (-_larger(each, ours, theirs), each.name))
+    functions = sorted(
+        ours.keys() | theirs.keys(), key=lambda each: (-_larger(each, ours, theirs), each.name)
+    )
     parts = [
         (name, _sum(ours, part), _sum(theirs, part))
         for part, name in _PARTS.items()
@@ -99,7 +101,9 @@ def _boxes(
             if 100 * _larger(each, ours, theirs) / whole < _NARROWEST:
                 narrow.append(each)
             elif own := side.get(each, 0.0):
-                yield _box(2, drawn, own, plain(each.name), (ours.get(each, 0.0), theirs.get(each, 0.0)), whole)
+                yield _box(
+                    2, drawn, own, plain(each.name), (ours.get(each, 0.0), theirs.get(each, 0.0)), whole
+                )
                 drawn += own
         rest = sum(side.get(each, 0.0) for each in narrow)
         if rest:

@@ -23,7 +23,16 @@ from cliffwatch_service.web.layout.assets import asset
 from cliffwatch_service.web.layout.intervals import interval_words
 from cliffwatch_service.web.layout.links import commit_page
 from cliffwatch_service.web.layout.session import Visitor, own_address
-from cliffwatch_service.web.layout.wording import ago, clock_time, lasting, mark, measure, parameters, shortly, tone
+from cliffwatch_service.web.layout.wording import (
+    ago,
+    clock_time,
+    lasting,
+    mark,
+    measure,
+    parameters,
+    shortly,
+    tone,
+)
 
 HEADERS = {
     "Content-Security-Policy": (

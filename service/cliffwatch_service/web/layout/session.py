@@ -145,7 +145,9 @@ async def form_of(request: Request) -> dict[str, str]:
     if origin is not None and urlsplit(origin).netloc != request.headers.get("host"):
         raise Refusal(403, "another site's form", "this form was sent from another site: use the page here")
     try:
-        fields = parse_qsl((await request.body()).decode(), keep_blank_values=True, max_num_fields=_MOST_FIELDS)
+        fields = parse_qsl(
+            (await request.body()).decode(), keep_blank_values=True, max_num_fields=_MOST_FIELDS
+        )
     except ValueError:
         raise Refusal(422, "no form", "the form cannot be read: use the page here") from None
     if any("\0" in name + value for name, value in fields):
@@ -162,10 +164,14 @@ def signed_form() -> Any:
     async def checked(request: Request, service: ServiceHere, form: FormHere) -> Visitor:
         visitor = await run_in_threadpool(visitor_of, request, service)
         if not visitor.signed_in:
-            raise Refusal(401, "sign in first", "writing needs a token: sign in with yours, then do this again")
+            raise Refusal(
+                401, "sign in first", "writing needs a token: sign in with yours, then do this again"
+            )
         refuse_without_right(visitor.caller, operation_of(request))
         if not secrets.compare_digest(form.get(FORM_FIELD, "").encode(), visitor.form_token.encode()):
-            raise Refusal(403, "stale form", "the form belongs to another session: reload the page and send it again")
+            raise Refusal(
+                403, "stale form", "the form belongs to another session: reload the page and send it again"
+            )
         return visitor
 
     return Depends(checked)

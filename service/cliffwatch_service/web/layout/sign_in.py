@@ -30,7 +30,12 @@ def sign_in(request: Request, service: ServiceHere, visitor: VisitorHere, form: 
         caller = caller_by_secret(service, address_of(request.scope), form.get("token", "").strip())
     except Refusal as refusal:
         return page(
-            request, visitor, "layout/sign_in.html", status=refusal.status, next_page=going, problem=refusal.detail
+            request,
+            visitor,
+            "layout/sign_in.html",
+            status=refusal.status,
+            next_page=going,
+            problem=refusal.detail,
         )
     response = RedirectResponse(going, 303)
     session.begin(request, response, service, caller)

@@ -68,4 +68,6 @@ def verdict_words(counts: Mapping[str, int]) -> str:
     """`▲ 4 worse, ▼ 8 better, 16 unchanged`: what needs a look comes first."""
     words = {"regression": "worse", "improvement": "better"}
     named = [name for name in (*MARKS, "unchanged") if counts.get(name)]
-    return ", ".join(f"{MARKS.get(name, '')} {counts[name]} {words.get(name, name)}".strip() for name in named)
+    return ", ".join(
+        f"{MARKS.get(name, '')} {counts[name]} {words.get(name, name)}".strip() for name in named
+    )

@@ -91,7 +91,9 @@ def show_form(
     )
 
 
-def _targets(targets: Sequence[tuple[str, str]], waits: Mapping[tuple[str, str], Wait], wanted: str) -> list[Offered]:
+def _targets(
+    targets: Sequence[tuple[str, str]], waits: Mapping[tuple[str, str], Wait], wanted: str
+) -> list[Offered]:
     """`wanted` is a platform, or a platform and a mode as tables name them; where nobody wants one, the only one is."""
     return [
         Offered(
@@ -128,7 +130,9 @@ def _known(connection: Connection[Any], name: str) -> _Known:
 
 
 @router.post("/measure")
-def make_request(service: ServiceHere, form: FormHere, visitor: Annotated[Visitor, signed_form()]) -> Response:
+def make_request(
+    service: ServiceHere, form: FormHere, visitor: Annotated[Visitor, signed_form()]
+) -> Response:
     """Asks; the same form sent twice asks once. Raises Refusal, which says which field is wrong."""
     now = service.now()
     assert visitor.caller.token_id is not None

@@ -77,7 +77,9 @@ def make_request(
     """Makes the request of a page's form; the same form sent twice asks once."""
     wrong = [name for name, pattern in _FIELDS.items() if not pattern.fullmatch(form.get(name, ""))]
     if wrong:
-        raise Refusal(422, "no request", f"the form's field {wrong[0]!r} is missing or none of ours: use the page here")
+        raise Refusal(
+            422, "no request", f"the form's field {wrong[0]!r} is missing or none of ours: use the page here"
+        )
     asked = Asked(
         tree=form["tree"],
         base=form["base"],

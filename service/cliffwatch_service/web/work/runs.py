@@ -112,7 +112,9 @@ def show_run(run: RunId, request: Request, service: ServiceHere, visitor: Reader
     )
 
 
-def _documents(connection: Connection[Any], run_id: int, stored_boots: Sequence[BootRow]) -> dict[int, BootAccount]:
+def _documents(
+    connection: Connection[Any], run_id: int, stored_boots: Sequence[BootRow]
+) -> dict[int, BootAccount]:
     """By boot: what it says besides its samples."""
     documents = {}
     for boot in stored_boots:
@@ -140,7 +142,9 @@ def _outcomes(documents: Mapping[int, BootAccount]) -> list[tuple[int, OutcomeRe
 
 
 @router.get("/runs/{run}/boots/{number}")
-def show_boot(run: RunId, number: BootNumber, request: Request, service: ServiceHere, visitor: ReaderHere) -> Response:
+def show_boot(
+    run: RunId, number: BootNumber, request: Request, service: ServiceHere, visitor: ReaderHere
+) -> Response:
     """A boot: how it went, the kernel's log, and all its outputs."""
     with service.transaction() as connection:
         row = run_named(connection, run)

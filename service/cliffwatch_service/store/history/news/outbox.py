@@ -127,7 +127,11 @@ def news_row(connection: Connection[Any], news_id: int) -> NewsRow | None:
 
 def news_of(connection: Connection[Any], report_id: int) -> list[NewsRow]:
     """The oldest first."""
-    return typed(connection, NewsRow).execute(_NEWS + " WHERE report_id = %s ORDER BY news.id", [report_id]).fetchall()
+    return (
+        typed(connection, NewsRow)
+        .execute(_NEWS + " WHERE report_id = %s ORDER BY news.id", [report_id])
+        .fetchall()
+    )
 
 
 _FEED = (
@@ -141,9 +145,15 @@ ORDER BY news.at DESC, news.id DESC LIMIT %(limit)s
 )
 
 
-def newest(connection: Connection[Any], *, suite: str | None, branch: int | None, limit: int) -> list[NewsRow]:
+def newest(
+    connection: Connection[Any], *, suite: str | None, branch: int | None, limit: int
+) -> list[NewsRow]:
     """News, newest first; of a suite or of what lies on a branch where one is named."""
-    return typed(connection, NewsRow).execute(_FEED, {"suite": suite, "branch": branch, "limit": limit}).fetchall()
+    return (
+        typed(connection, NewsRow)
+        .execute(_FEED, {"suite": suite, "branch": branch, "limit": limit})
+        .fetchall()
+    )
 
 
 def insert_news(connection: Connection[Any], facts: NewsFacts) -> int:
@@ -189,7 +199,9 @@ WHERE own.id = %(delivery)s
 
 def delivery_row(connection: Connection[Any], delivery: int, since: datetime) -> DeliveryRow | None:
     """`today` counts what was delivered to its subscription since then."""
-    return typed(connection, DeliveryRow).execute(_DELIVERY, {"delivery": delivery, "since": since}).fetchone()
+    return (
+        typed(connection, DeliveryRow).execute(_DELIVERY, {"delivery": delivery, "since": since}).fetchone()
+    )
 
 
 _DUE = """
