@@ -3,6 +3,8 @@
 import shutil
 from typing import Any
 
+from service_running import Running
+
 _NAMES = ("chromium-headless-shell", "google-chrome", "chromium", "chromium-browser")
 """The first starts in half the time of a whole browser, with the same engine."""
 
@@ -14,7 +16,7 @@ def launch(playwright: Any) -> Any:
     return playwright.chromium.launch(executable_path=program, args=["--no-sandbox", *quiet])
 
 
-def sign_in(page: Any, running: Any, scope: str = "admin") -> None:
+def sign_in(page: Any, running: Running, scope: str = "admin") -> None:
     page.goto("/sign-in")
     page.get_by_label("Token").fill(running.tokens[scope])
     page.get_by_role("main").get_by_role("button", name="Sign in").click()

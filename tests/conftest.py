@@ -1,7 +1,6 @@
 """What every test may use."""
 
 import os
-import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
@@ -11,12 +10,9 @@ from typing import Any
 
 import pytest
 from hypothesis import settings
+from isolation_here import FORBIDDEN, ISOLATION
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
-
-sys.path.insert(0, str(Path(__file__).parent))
-
-from isolation_here import FORBIDDEN, ISOLATION
 
 # A busy machine is no failure; CI draws the same examples every time, so that a change fails for its own sake.
 settings.register_profile("steady", deadline=None, derandomize=bool(os.environ.get("CI")))

@@ -2,7 +2,8 @@
 
 import re
 from dataclasses import dataclass
-from typing import Any
+
+from service_running import Running
 
 COMPARISON = "21d6391a3033...e975db19874b"
 CASE = "local-storage/local-storage-cache-seq-get/nr_maps=16"
@@ -61,7 +62,7 @@ PAGES = {
 }
 
 
-def address(running: Any, name: str) -> str:
+def address(running: Running, name: str) -> str:
     """The address of a page; those that hold an identity are found as a reader would find them."""
     named = PAGES[name]
     if named.links is None:

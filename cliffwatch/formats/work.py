@@ -29,7 +29,7 @@ class AskedWork(Part, forbid_unknown_fields=True, frozen=True, kw_only=True):
     """
 
     tree: Annotated[
-        str, Meta(min_length=1, max_length=2000, pattern=r"^(?:https?|git|ssh)://[^\s]+(?![\s\S])")
+        str, Meta(min_length=1, max_length=2000, pattern=r"^[a-z][a-z+]*://[^\s]+(?![\s\S])")
     ]
     base: Commit | None = None
     head: Commit | None = None

@@ -1,19 +1,19 @@
 """The toy tree and its guest, as the runner's tests have them; GitHub and a service, played and real."""
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import toy
+from github_stand_in.server import StandIn, stand_in
+from measured_artifact import measured, pull, tree
+from service_running import Clock, Running, serving
 
 from cliffwatch_runner.plan import prepare
 from cliffwatch_runner.run import prepared_run
 from cliffwatch_service.runtime.settings import Settings
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "runner"))
-import toy
-from github_stand_in.server import StandIn, stand_in
-from service_running import Clock, Running, serving
+__all__ = ["measured", "pull", "tree"]
 
 NOW = 1_790_000_000.0
 

@@ -2,18 +2,15 @@
 the workflow's end: one comment, a check run, and a run of a service over HTTP.
 """
 
-import sys
 import zipfile
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+from acting import ROOT, act, acted, put_program
 from github_stand_in.server import StandIn
 from service_running import Running
 from toy import change
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "workflows"))
-from acting import ROOT, act, acted, put_program
 
 STAND_IN_GUEST = ROOT / "tests/service/stand_in_command.py"
 ARTIFACT = "cliffwatch-emulated-x86-64-icount"

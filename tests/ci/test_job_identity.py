@@ -11,16 +11,14 @@ from click.testing import CliRunner, Result
 from github_stand_in.kept import Repository
 from github_stand_in.server import StandIn
 from identity_issuer import JOB_SECRET, REPOSITORY, WORKFLOW, Issuer, issuing
+from measured_artifact import ARTIFACT, RUN, commits, workflow_run, zipped
 from service_running import Clock, Running, serving
-from test_publish import ARTIFACT, RUN, commits, measured, tree, workflow_run, zipped
 
 from cliffwatch.command.main import main
 from cliffwatch.failure import Failure
 from cliffwatch.formats.result_directory import Run
 from cliffwatch_runner.ci.job_identity import IdentityRequest, job_token, read_identity_request
 from cliffwatch_service.runtime.settings import Settings
-
-__all__ = ["measured", "tree"]
 
 AUDIENCE = "http://service.example.org"
 

@@ -15,7 +15,7 @@ from click.testing import CliRunner, Result
 from golden import assert_golden
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_go_bench_round_trip import STAGES, measured
+from measured_runs import STAGES, measured
 
 from cliffwatch.command.main import main
 from cliffwatch.formats.boot_record import BootRecord, SamplesRecord, sample_record

@@ -71,7 +71,7 @@ def _plain(pattern: str) -> str:
 def test_what_is_wrong_with_a_document_is_in_words() -> None:
     asked = {"tree": "no address", "targets": [{"platform": "p", "mode": "icount"}]}
     assert str(converted(asked, AskedWork)) == (
-        "tree: Expected str that is an address that begins with https, http, git or ssh and ://, without blanks"
+        "tree: Expected str that is a URL such as https://git.example.org/linux.git, without blanks"
     )
     wrong = converted({**asked, "tree": "https://x", "base": "main"}, AskedWork)
     assert isinstance(wrong, Wrong)

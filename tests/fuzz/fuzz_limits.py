@@ -15,9 +15,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import zstandard
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "inputs"))
-
 from wrapped_up import tarred, zipped
 
 from cliffwatch.failure import Failure

@@ -12,8 +12,6 @@ import random
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "inputs"))
-
 from wrapped_up import CONTAINERS, ENCODINGS
 
 from cliffwatch.failure import Failure

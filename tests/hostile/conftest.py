@@ -1,13 +1,10 @@
 """What hostile tests of the service need: the service itself, on a real PostgreSQL, over real HTTP."""
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
 from service_running import Clock, Running, serving
 
 from cliffwatch_service.runtime.settings import Settings

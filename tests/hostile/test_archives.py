@@ -12,6 +12,7 @@ import psycopg
 import pytest
 import zstandard
 from psycopg.types.json import Jsonb
+from service_running import Running
 from service_runs import put_all, run_of
 
 GIB = 1 << 30
@@ -107,7 +108,7 @@ def base_256(size: int) -> bytes:
 
 
 @pytest.fixture
-def run(running: Any) -> Any:
+def run(running: Running) -> Any:
     made = run_of(boots=1, cases=1)
     with running.http("upload") as http:
         put_all(http, made)
@@ -128,7 +129,7 @@ def _peak() -> float:
 
 
 @pytest.mark.parametrize("archive", ODD)
-def test_an_archive_that_is_not_of_plain_files_is_refused(running: Any, run: Any, archive: str) -> None:
+def test_an_archive_that_is_not_of_plain_files_is_refused(running: Running, run: Any, archive: str) -> None:
     with running.http("upload") as http:
         answer = http.put(f"/api/v1/runs/{run.digest}/boots/1/raw", content=ODD[archive](), headers=TAR)
     assert answer.status_code == 422, answer.text
@@ -141,7 +142,7 @@ def test_an_archive_that_is_not_of_plain_files_is_refused(running: Any, run: Any
     "archive", ["GNU sparse", "pax sparse 1.0", "pax size", "file that is longer than the archive"]
 )
 def test_a_stored_archive_is_read_as_carefully(
-    running: Any, run: Any, mebibytes_more: Callable[[], float], archive: str, layout: str
+    running: Running, run: Any, mebibytes_more: Callable[[], float], archive: str, layout: str
 ) -> None:
     store(running, ODD[archive](), {"zeros": 3 * GIB, "a": 3 * GIB}, layout)
     began = time.monotonic()
@@ -156,7 +157,7 @@ def test_a_stored_archive_is_read_as_carefully(
     assert mebibytes_more() < 100
 
 
-def store(running: Any, archive: bytes, files: dict[str, int], layout: str) -> None:
+def store(running: Running, archive: bytes, files: dict[str, int], layout: str) -> None:
     """As a service of before would have stored it, and as one of today whose checks were got around."""
     content = zstandard.ZstdCompressor().compress(archive)
     with psycopg.connect(running.database) as connection:
@@ -184,7 +185,7 @@ def read_as_far_as_it_goes(http: Any, address: str) -> None:
     assert got < 100_000
 
 
-def test_an_archive_of_before_reads_as_it_did(running: Any, run: Any) -> None:
+def test_an_archive_of_before_reads_as_it_did(running: Running, run: Any) -> None:
     content = bytes(range(256)) * 20_000
     store(running, plain("log", content) + END, {"log": len(content)}, "whole")
     with running.http(None) as http:
@@ -192,7 +193,7 @@ def test_an_archive_of_before_reads_as_it_did(running: Any, run: Any) -> None:
 
 
 @pytest.mark.parametrize("form", [tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT])
-def test_plain_files_come_back_whatever_wrote_their_archive(running: Any, run: Any, form: int) -> None:
+def test_plain_files_come_back_whatever_wrote_their_archive(running: Running, run: Any, form: int) -> None:
     names = ["short", "folder/" * 12 + "name", "längst/" + "n" * 90, "empty"]
     if form != tarfile.USTAR_FORMAT:
         names.append("deep/" * 60 + "name")
@@ -214,7 +215,7 @@ def test_plain_files_come_back_whatever_wrote_their_archive(running: Any, run: A
 
 
 @pytest.mark.parametrize("ranges", ["bytes=0-1", "bytes=" + ",".join("0-" for _ in range(1000))])
-def test_ranges_multiply_nothing(running: Any, run: Any, ranges: str) -> None:
+def test_ranges_multiply_nothing(running: Running, run: Any, ranges: str) -> None:
     with running.http("upload") as http:
         address = f"/api/v1/runs/{run.digest}/boots/1/raw"
         http.put(address, content=plain("log", b"x" * 100_000) + END, headers=TAR).raise_for_status()
@@ -223,7 +224,7 @@ def test_ranges_multiply_nothing(running: Any, run: Any, ranges: str) -> None:
 
 
 def test_the_largest_archive_is_taken_and_read_within_a_fixed_memory(
-    running: Any, run: Any, mebibytes_more: Callable[[], float]
+    running: Running, run: Any, mebibytes_more: Callable[[], float]
 ) -> None:
     """60 MiB that do not pack, sent and read piece by piece, as both their page and the file itself."""
     size = 60 << 20

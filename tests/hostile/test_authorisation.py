@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from authorisation_world import CASES, FORMS, TREE, World, send, tries, world_of
+from service_running import Running
 from service_runs import commit_of, put_all, record_of, run_of
 
 from cliffwatch_service.access.authorisation import RIGHTS
@@ -15,17 +16,17 @@ BEYOND_TOKENS = ("/healthz", "/readyz", "/metrics")
 
 
 @pytest.fixture
-def world(running: Any) -> World:
+def world(running: Running) -> World:
     return world_of(running)
 
 
-def described(running: Any) -> set[str]:
+def described(running: Running) -> set[str]:
     """The operations of the description, as `METHOD /path`."""
     paths = running.get("/openapi.json")["paths"]
     return {f"{method.upper()} {path}" for path, methods in paths.items() for method in methods}
 
 
-def forms_of(running: Any) -> set[str]:
+def forms_of(running: Running) -> set[str]:
     """What pages send: every route that takes a POST and is not described."""
     operations: set[str] = set()
 
@@ -41,7 +42,7 @@ def forms_of(running: Any) -> set[str]:
     return {each for each in operations if "/api/" not in each}
 
 
-def test_every_operation_is_in_the_table_and_in_this_test(running: Any) -> None:
+def test_every_operation_is_in_the_table_and_in_this_test(running: Running) -> None:
     """A new one fails here until somebody has said who may do it to whose."""
     known, forms = described(running), forms_of(running)
     assert forms == set(FORMS)
@@ -51,7 +52,7 @@ def test_every_operation_is_in_the_table_and_in_this_test(running: Any) -> None:
     }
 
 
-def test_what_the_table_lacks_is_nobodys(running: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_the_table_lacks_is_nobodys(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(RIGHTS, "GET /api/v1/suites")  # type: ignore[arg-type]
     with running.http("admin") as http:
         answer = http.get("/api/v1/suites")
@@ -156,7 +157,7 @@ def test_a_lease_is_not_completed_with_another_run(world: World) -> None:
     assert answer.json() == {"state": "done"}
 
 
-def test_a_late_run_of_a_job_that_went_on_is_stored_and_does_not_replace_the_other(running: Any) -> None:
+def test_a_late_run_of_a_job_that_went_on_is_stored_and_does_not_replace_the_other(running: Running) -> None:
     late = run_of(boots=1, cases=1)
     lost = running.lease(late)
     running.clock.pass_(minutes=10)
@@ -172,13 +173,13 @@ def test_a_late_run_of_a_job_that_went_on_is_stored_and_does_not_replace_the_oth
     assert {row["run"] for row in running.get("/runs")["items"]} == {late.digest, done.digest}
 
 
-def offer(running: Any, who: str, host: str, platform: str) -> Any:
+def offer(running: Running, who: str, host: str, platform: str) -> Any:
     body = {"host": host, "platform": platform, "modes": ["walltime"], "isolation": "bubblewrap"}
     with running.http(who) as http:
         return http.post("/api/v1/offers", json=body)
 
 
-def test_a_host_name_is_not_squatted_with_another_platform(running: Any) -> None:
+def test_a_host_name_is_not_squatted_with_another_platform(running: Running) -> None:
     """Somebody uploads and offers in a host's name first: the token that an administrator makes for it takes the name."""
     squat = run_of(boots=1, cases=1, platform="nowhere", host="rome-1")
     with running.http("upload") as http:
@@ -193,7 +194,7 @@ def test_a_host_name_is_not_squatted_with_another_platform(running: Any) -> None
     assert offer(running, "of rome-1", "rome-1", "intel-skylake").status_code == 409
 
 
-def test_a_squatters_lease_ends_when_the_host_itself_comes(running: Any) -> None:
+def test_a_squatters_lease_ends_when_the_host_itself_comes(running: Running) -> None:
     run = run_of(boots=1, cases=1)
     squatted = running.lease(run, token="work")
     running.token("of rome-1", "work", host="rome-1")
@@ -204,7 +205,7 @@ def test_a_squatters_lease_ends_when_the_host_itself_comes(running: Any) -> None
 
 
 @pytest.mark.parametrize("name", ["import", "import amd-rome"])
-def test_names_of_imported_files_are_nobodys(running: Any, name: str) -> None:
+def test_names_of_imported_files_are_nobodys(running: Running, name: str) -> None:
     """A run under one would answer for a file that somebody imports later."""
     run = run_of(boots=1, cases=1, host=name)
     with running.http("admin") as http:
@@ -213,7 +214,7 @@ def test_names_of_imported_files_are_nobodys(running: Any, name: str) -> None:
     assert offer(running, "work", name, "amd-rome").status_code == 403
 
 
-def test_two_workers_without_a_token_of_their_own_do_not_share_a_name(running: Any) -> None:
+def test_two_workers_without_a_token_of_their_own_do_not_share_a_name(running: Running) -> None:
     running.token("work2", "work")
     assert offer(running, "work", "box-1", "amd-rome").status_code == 204
     answer = offer(running, "work2", "box-1", "amd-rome")
@@ -223,7 +224,7 @@ def test_two_workers_without_a_token_of_their_own_do_not_share_a_name(running: A
     assert offer(running, "work2", "box-1", "amd-rome").status_code == 204
 
 
-def test_a_hosts_token_is_made_for_nothing_but_measuring(running: Any) -> None:
+def test_a_hosts_token_is_made_for_nothing_but_measuring(running: Running) -> None:
     with running.http("admin") as http:
         body = {"name": "odd", "scopes": ["work", "admin"], "host": "rome-1"}
         answer = http.post("/api/v1/tokens", json=body)

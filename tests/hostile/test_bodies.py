@@ -13,6 +13,7 @@ from typing import Any
 import httpx2
 import pytest
 import zstandard
+from service_running import Running
 from service_runs import boots_of, put_all, record_of, run_of
 
 from cliffwatch_service.http import bodies
@@ -25,7 +26,7 @@ PACKED = {**JSON, "Content-Encoding": "gzip"}
 
 
 @contextmanager
-def asked_meanwhile(running: Any) -> Iterator[list[float]]:
+def asked_meanwhile(running: Running) -> Iterator[list[float]]:
     """How long /healthz took, in seconds, each time that it was asked while this lasted."""
     stop, begun, took = threading.Event(), threading.Event(), list[float]()
 
@@ -52,7 +53,7 @@ def asked_meanwhile(running: Any) -> Iterator[list[float]]:
 @pytest.mark.parametrize(
     "begin", ["", "BenchmarkA 1 2 ns/op\n", "Setting up benchmark 'x'...\n", "From: a\nSubject: b\n\n"]
 )
-def test_newlines_in_an_import_hold_nobody_up(running: Any, begin: str) -> None:
+def test_newlines_in_an_import_hold_nobody_up(running: Running, begin: str) -> None:
     params = {"platform": "amd-rome", "mode": "walltime", "name": "newlines"}
     content = (begin + "\n" * (64 << 10)).encode()
     with running.http("upload") as http, asked_meanwhile(running) as took:
@@ -64,7 +65,7 @@ def test_newlines_in_an_import_hold_nobody_up(running: Any, begin: str) -> None:
 
 
 @pytest.mark.parametrize("token", [None, "Bearer cliffwatch_unknown", "Bearer", "Basic eDp5"])
-def test_thirty_bombs_without_a_token_are_not_unpacked(running: Any, token: str | None) -> None:
+def test_thirty_bombs_without_a_token_are_not_unpacked(running: Running, token: str | None) -> None:
     run = run_of(boots=1, cases=1)
     headers = {**PACKED, **({"Authorization": token} if token else {})}
 
@@ -77,7 +78,7 @@ def test_thirty_bombs_without_a_token_are_not_unpacked(running: Any, token: str 
     assert max(took) < 2
 
 
-def test_bombs_with_a_token_hold_nobody_up(running: Any) -> None:
+def test_bombs_with_a_token_hold_nobody_up(running: Running) -> None:
     """Sixteen at once, each within its limit of 64 MiB: some are asked to come again, and /healthz goes on."""
     run = run_of(boots=1, cases=1)
     with running.http("upload") as http:
@@ -106,14 +107,14 @@ def test_the_rate_is_looked_at_before_the_body(serve_with: Any) -> None:
 
 
 @pytest.mark.parametrize("scope", ["read", "triage"])
-def test_whoever_may_not_upload_has_nothing_unpacked(running: Any, scope: str) -> None:
+def test_whoever_may_not_upload_has_nothing_unpacked(running: Running, scope: str) -> None:
     run = run_of(boots=1, cases=1)
     with running.http(scope) as http:
         answer = http.put(f"/api/v1/runs/{run.digest}", content=b"no gzip at all", headers=PACKED)
     assert answer.status_code == 403
 
 
-def test_a_body_that_says_to_be_too_large_is_refused_before_it_is_read(running: Any) -> None:
+def test_a_body_that_says_to_be_too_large_is_refused_before_it_is_read(running: Running) -> None:
     run = run_of(boots=1, cases=1)
     with running.http("upload") as http:
         answer = http.put(f"/api/v1/runs/{run.digest}", content=b" " * (9 << 20), headers=JSON)
@@ -122,7 +123,7 @@ def test_a_body_that_says_to_be_too_large_is_refused_before_it_is_read(running: 
 
 
 @pytest.mark.parametrize("window", [24, 27])
-def test_a_window_that_needs_much_memory_is_refused(running: Any, window: int) -> None:
+def test_a_window_that_needs_much_memory_is_refused(running: Running, window: int) -> None:
     run = run_of(boots=1, cases=1)
     parameters = zstandard.ZstdCompressionParameters(window_log=window, enable_ldm=True)
     writer = zstandard.ZstdCompressor(compression_params=parameters).compressobj()
@@ -134,7 +135,7 @@ def test_a_window_that_needs_much_memory_is_refused(running: Any, window: int) -
     assert "memory" in answer.json()["detail"].lower()
 
 
-def test_frames_and_members_after_the_first_are_not_added_up(running: Any) -> None:
+def test_frames_and_members_after_the_first_are_not_added_up(running: Running) -> None:
     run = run_of(boots=1, cases=1)
     frame = zstandard.ZstdCompressor().compress(json.dumps(record_of(run)).encode())
     with running.http("upload") as http:
@@ -145,7 +146,7 @@ def test_frames_and_members_after_the_first_are_not_added_up(running: Any) -> No
             assert answer.status_code in (201, 400)
 
 
-def test_a_form_is_small_and_plain(running: Any) -> None:
+def test_a_form_is_small_and_plain(running: Running) -> None:
     form = {"Content-Type": "application/x-www-form-urlencoded"}
     with running.http(None) as http:
         packed = http.post("/sign-in", content=BOMB, headers={**form, "Content-Encoding": "gzip"})
@@ -154,7 +155,7 @@ def test_a_form_is_small_and_plain(running: Any) -> None:
     assert packed.headers["content-type"].startswith("text/html")
 
 
-def test_a_body_that_drips_is_given_up(running: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_body_that_drips_is_given_up(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bodies, "GRACE_SECONDS", 0.5)
     run = run_of(boots=1, cases=1)
 
@@ -174,7 +175,7 @@ def test_a_body_that_drips_is_given_up(running: Any, monkeypatch: pytest.MonkeyP
     assert time.monotonic() - began < 30
 
 
-def test_large_documents_are_taken_beside(running: Any) -> None:
+def test_large_documents_are_taken_beside(running: Running) -> None:
     """A boot of two MiB: it is taken, comes back as it was, is refused where it is wrong, and holds nobody up."""
     run = run_of(boots=2, cases=1)
     number, boot = next(iter(boots_of(run)))
@@ -193,14 +194,14 @@ def test_large_documents_are_taken_beside(running: Any) -> None:
 
 
 @pytest.mark.parametrize("text", ["\\u0000", "\\\\\\u0000", "\0"])
-def test_a_nul_is_found_wherever_it_is(running: Any, text: str) -> None:
+def test_a_nul_is_found_wherever_it_is(running: Running, text: str) -> None:
     body = b'{"host": "' + b"\\\\" * 100_000 + text.encode() + b'"}'
     with running.http("upload") as http:
         answer = http.put("/api/v1/runs/" + "0" * 32, content=body, headers=JSON)
     assert answer.json()["title"] == "NUL in the body"
 
 
-def test_text_that_only_says_nul_is_none(running: Any) -> None:
+def test_text_that_only_says_nul_is_none(running: Running) -> None:
     """Before, an expression walked over all these backslashes for seconds, and nothing else ran meanwhile."""
     body = b'{"host": "' + b"\\\\" * 2_000_000 + b"\\\\u0000" + b'"}'
     with running.http("upload") as http, asked_meanwhile(running) as took:

@@ -5,7 +5,6 @@ import lzma
 import os
 import struct
 import subprocess
-import sys
 import tarfile
 import tracemalloc
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import toy
 
 from cliffwatch.failure import Failure
 from cliffwatch_runner.build.cache.listing import list_cache
@@ -27,9 +27,6 @@ from cliffwatch_runner.source.revision import Revision, check_out, describe
 from cliffwatch_runner.source.tree import Tree, open_mirror, open_tree
 from cliffwatch_runner.source.tree_size import LIMITS, TreeLimits, refuse_large
 from cliffwatch_runner.worker.limits import JobLimits
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "runner"))
-import toy
 
 MAKEFILE = b"VERSION = 6\nPATCHLEVEL = 12\nSUBLEVEL = 0\n"
 ENV = {

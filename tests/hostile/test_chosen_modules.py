@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import socket
-import sys
 import threading
 import zipfile
 from collections.abc import Iterator
@@ -15,11 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "runner"))
+from go_module_runs import go_suite
+from go_module_runs import run as run_arms
 from stepping_suite import MODULE, be_the_catalogue, needs_go, proxy_environment, write_suite
-from test_go_modules import go_suite
-from test_go_modules import run as run_arms
 from toy import FAKEVNG, toy_repository
 
 from cliffwatch.catalogue.folder import suites_folder

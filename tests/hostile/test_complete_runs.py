@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from service_running import Running
 from service_runs import MadeRun, arm_of, boots_of, commit_of, put_all, record_of, run_of
 
 Change = Callable[[dict[str, Any]], object]
@@ -41,7 +42,7 @@ CHANGES: dict[str, Change] = {
 
 @pytest.mark.parametrize("what", CHANGES)
 @pytest.mark.parametrize("status", ["running", "complete"])
-def test_a_stored_run_never_becomes_another(running: Any, what: str, status: str) -> None:
+def test_a_stored_run_never_becomes_another(running: Running, what: str, status: str) -> None:
     run = run_of(boots=2, cases=2)
     with running.http("upload") as http:
         put_record(http, run, status=status).raise_for_status()
@@ -52,7 +53,7 @@ def test_a_stored_run_never_becomes_another(running: Any, what: str, status: str
     assert running.rows("SELECT count(*) AS n FROM revision")[0]["n"] == 2
 
 
-def test_a_complete_record_is_frozen_and_the_same_bytes_may_come_again(running: Any) -> None:
+def test_a_complete_record_is_frozen_and_the_same_bytes_may_come_again(running: Running) -> None:
     run = run_of(boots=2, cases=2)
     with running.http("upload") as http:
         put_record(http, run).raise_for_status()
@@ -63,7 +64,7 @@ def test_a_complete_record_is_frozen_and_the_same_bytes_may_come_again(running: 
     assert running.get(f"/runs/{run.digest}")["record"]["notes"] == []
 
 
-def test_a_running_run_goes_on_and_its_plan_may_confirm(running: Any) -> None:
+def test_a_running_run_goes_on_and_its_plan_may_confirm(running: Running) -> None:
     run = run_of(boots=1, cases=1)
     more = {"index": 3, "block": 1, "arm": "head", "stage": "confirm"}
     with running.http("upload") as http:
@@ -82,7 +83,9 @@ def test_a_running_run_goes_on_and_its_plan_may_confirm(running: Any) -> None:
 
 
 @pytest.mark.parametrize("status", ["running", "complete"])
-def test_a_boot_that_the_plan_lacks_is_refused_with_all_that_belongs_to_it(running: Any, status: str) -> None:
+def test_a_boot_that_the_plan_lacks_is_refused_with_all_that_belongs_to_it(
+    running: Running, status: str
+) -> None:
     run = run_of(boots=1, cases=1)
     with running.http("upload") as http:
         put_record(http, run, status=status).raise_for_status()
@@ -114,7 +117,7 @@ def archive() -> bytes:
 
 
 @pytest.mark.parametrize(("name", "value"), [("arm", "head"), ("block", 7), ("stage", "confirm")])
-def test_a_planned_boot_comes_as_it_was_planned(running: Any, name: str, value: Any) -> None:
+def test_a_planned_boot_comes_as_it_was_planned(running: Running, name: str, value: Any) -> None:
     run = run_of(boots=1, cases=1)
     number, body = next(iter(boots_of(run)))
     body["boot"][name] = value
@@ -131,14 +134,14 @@ def test_a_planned_boot_comes_as_it_was_planned(running: Any, name: str, value: 
         (lambda record: record["plan"]["boots"][1].update(arm="third"), "which the run lacks"),
     ],
 )
-def test_a_plan_that_is_none_is_refused(running: Any, change: Change, says: str) -> None:
+def test_a_plan_that_is_none_is_refused(running: Running, change: Change, says: str) -> None:
     run = run_of(boots=1, cases=1)
     with running.http("upload") as http:
         answer = put_record(http, run, change)
     assert (answer.status_code, says in answer.json()["detail"]) == (422, True)
 
 
-def test_a_run_is_its_beginners(running: Any) -> None:
+def test_a_run_is_its_beginners(running: Running) -> None:
     run = run_of(boots=1, cases=1)
     running.token("theirs", "upload")
     number, body = next(iter(boots_of(run)))
@@ -158,7 +161,7 @@ def test_a_run_is_its_beginners(running: Any) -> None:
     assert running.get(f"/runs/{run.digest}")["status"] == "running"
 
 
-def test_a_host_whose_token_was_replaced_goes_on_with_its_run(running: Any) -> None:
+def test_a_host_whose_token_was_replaced_goes_on_with_its_run(running: Running) -> None:
     running.token("old", "work", host="rome-1")
     running.token("new", "work", host="rome-1")
     run = run_of(boots=1, cases=1)

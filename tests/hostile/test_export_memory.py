@@ -11,6 +11,7 @@ import httpx2
 import numpy as np
 import psutil
 import pytest
+from service_running import Running
 from service_runs import MadeRun, boots_of, commit_of, put_all, run_of
 
 from cliffwatch_service.compare import export
@@ -23,7 +24,7 @@ READINGS = 40_000
 
 
 @pytest.fixture
-def large(running: Any) -> MadeRun:
+def large(running: Running) -> MadeRun:
     """Two arms of ten such boots; as objects all of them take half a gigabyte."""
     run = run_of(boots=10, cases=6)
     drawn = np.random.default_rng(1)
@@ -65,7 +66,7 @@ class _Nothing(io.RawIOBase):
 
 
 @pytest.mark.timeout(600)
-def test_every_format_is_written_with_one_boot_in_memory(running: Any, large: MadeRun) -> None:
+def test_every_format_is_written_with_one_boot_in_memory(running: Running, large: MadeRun) -> None:
     for form in MEDIA_TYPES:
         Path("/proc/self/clear_refs").write_text("5")
         before, file = _peak(), _Nothing()
@@ -76,7 +77,7 @@ def test_every_format_is_written_with_one_boot_in_memory(running: Any, large: Ma
 
 @pytest.mark.timeout(600)
 def test_eight_who_ask_at_once_take_no_more_than_one(
-    running: Any, large: MadeRun, monkeypatch: pytest.MonkeyPatch, mebibytes_more: Callable[[], float]
+    running: Running, large: MadeRun, monkeypatch: pytest.MonkeyPatch, mebibytes_more: Callable[[], float]
 ) -> None:
     monkeypatch.setattr("cliffwatch_service.http.large.LARGE", 0)
     answers: list[httpx2.Response] = []
@@ -106,7 +107,7 @@ def test_eight_who_ask_at_once_take_no_more_than_one(
 
 
 def test_an_export_ends_at_the_largest_file(
-    running: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    running: Running, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = run_of(boots=2, cases=3)
     with running.http("upload") as http:
@@ -118,7 +119,7 @@ def test_an_export_ends_at_the_largest_file(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_full_disk_is_said(running: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_said(running: Running, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = run_of(boots=1, cases=1)
     with running.http("upload") as http:
         put_all(http, run)
@@ -132,7 +133,7 @@ def test_a_full_disk_is_said(running: Any, tmp_path: Path, monkeypatch: pytest.M
     assert not list(running.service.settings.data_dir.glob("export-*"))
 
 
-def test_who_leaves_gives_his_place_back(running: Any) -> None:
+def test_who_leaves_gives_his_place_back(running: Running) -> None:
     """Eight places for all, four for one: as many again and again."""
     run = run_of(boots=1, cases=2)
     with running.http("upload") as http:
@@ -149,7 +150,9 @@ def test_who_leaves_gives_his_place_back(running: Any) -> None:
     assert running.service.exports._taken.total() == 0
 
 
-def test_a_large_comparison_is_made_in_the_background(running: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_comparison_is_made_in_the_background(
+    running: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """An unsigned request for a pair that nobody compared yet, at every address."""
     monkeypatch.setattr("cliffwatch_service.compare.pairing.AT_ONCE", 10)
     monkeypatch.setattr("cliffwatch_service.compare.pairing.compared", None)

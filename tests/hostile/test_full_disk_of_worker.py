@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_worker_survives import RUN, STAND_IN, Service, do, host, job
+from surviving_worker import RUN, STAND_IN, Service, do, host, job
 
 from cliffwatch_runner.worker.spool import Spool
 

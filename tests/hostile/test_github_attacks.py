@@ -1,13 +1,8 @@
 """Somebody from outside attacks the approval of his pull request: what was approved is what is built, by whoever may approve it now."""
 
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
-sys.path.insert(0, str(Path(__file__).parents[1] / "service" / "github"))
 from app_world import NAME, OUTSIDER, World, clock, hub, settings, world
 
 from cliffwatch_service.github.pull_requests import pull_request_look

@@ -15,8 +15,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from guest_plan import PLAN
 
-from cliffwatch.catalogue.load import load_catalogue
 from cliffwatch.catalogue.suite import PlannedCase
 from cliffwatch_runner.guest import boot as boot_module
 from cliffwatch_runner.guest import files as guest_files
@@ -26,8 +26,6 @@ from cliffwatch_runner.guest.boot_end import BootEnd
 from cliffwatch_runner.guest.files import beyond_limits, escaped
 from cliffwatch_runner.guest.programs import GuestPrograms
 from cliffwatch_runner.guest.watch import GuestLimits
-from cliffwatch_runner.plan.plan import Plan, make_plan
-from cliffwatch_runner.plan.selection import select_cases
 from cliffwatch_runner.results.files import write_boot
 from cliffwatch_runner.results.outcomes import PartEnd, case_name, read_case
 from cliffwatch_runner.run.measure import _guest_case
@@ -75,15 +73,6 @@ class Left:
         return {outcome["benchmark"]: outcome["status"] for outcome in outcomes}
 
 
-def plan_of() -> Plan:
-    suites = tuple(suite for suite in load_catalogue().suites if suite.name == "local-storage")
-    selection = select_cases(
-        suites, "smoke", offered=None, release=(6, 12), mode="walltime", cpus=1, memory_mib=None
-    )
-    return make_plan(selection.cases[:2], arms=("base", "head"), boots=1, seed=1, notable=None)
-
-
-PLAN = plan_of()
 CASES: dict[str, PlannedCase] = {case_name(index, case): case for index, case in enumerate(PLAN.cases)}
 NAMES = boot_module.guest_file_names(
     [_guest_case(index, case, SHAPE) for index, case in enumerate(PLAN.cases)]

@@ -6,12 +6,9 @@ import ast
 import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "runner"))
 import toy
 
 from cliffwatch.failure import Failure

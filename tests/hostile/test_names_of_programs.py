@@ -1,7 +1,7 @@
 """A suite's own program names what it measures as it likes: what no document could hold is a problem that says so, and the rest is stored."""
 
 import pytest
-from test_guest_results import PLAN
+from guest_plan import PLAN
 
 from cliffwatch.formats.boot_record import SamplesRecord
 from cliffwatch.formats.reading import read_as, written

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from psycopg.types.json import Jsonb
+from service_running import Running
 from service_runs import arm_of, boots_of, commit_of, put_all, record_of, run_of
 
 from cliffwatch_service.ingest import free_form
@@ -37,7 +38,7 @@ ODD = {
 PAGES = ("/", "/hosts", "/runs", "/queue", "/jobs", "/series", "/regressions")
 
 
-def pages_work(running: Any, *more: str) -> None:
+def pages_work(running: Running, *more: str) -> None:
     with running.http(None) as http:
         for path in (*PAGES, "/api/v1/hosts", "/api/v1/runs", "/api/v1/queue", *more):
             assert http.get(path).status_code == 200, (path, http.get(path).text[:300])
@@ -55,7 +56,7 @@ def refused(answer: Any) -> None:
     assert answer.json()["detail"]
 
 
-def refused_or_stored(running: Any, answer: Any, value: str) -> None:
+def refused_or_stored(running: Running, answer: Any, value: str) -> None:
     """What has too many digits for a whole number may come as a float; all else is refused."""
     if answer.status_code == 201 and value == ODD["300 digits"]:
         return
@@ -73,7 +74,7 @@ def marked(body: dict[str, Any], *path: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("path", [("environment", "guest"), ("boot", "parts"), ("outcomes",), ("problems",)])
-def test_an_odd_boot_is_refused(running: Any, path: tuple[str, ...]) -> None:
+def test_an_odd_boot_is_refused(running: Running, path: tuple[str, ...]) -> None:
     run = run_of(boots=1, cases=1)
     number, body = next(iter(boots_of(run)))
     with running.http("upload") as http:
@@ -94,7 +95,7 @@ def test_an_odd_boot_is_refused(running: Any, path: tuple[str, ...]) -> None:
         ("arms", "head", "failure", "odd"),
     ],
 )
-def test_an_odd_record_is_refused(running: Any, path: tuple[str, ...]) -> None:
+def test_an_odd_record_is_refused(running: Running, path: tuple[str, ...]) -> None:
     run = run_of(boots=1, cases=1)
     arm_of(run.record, "head")["failure"] = {"message": "it does not build"}
     with running.http("upload") as http:
@@ -106,7 +107,7 @@ def test_an_odd_record_is_refused(running: Any, path: tuple[str, ...]) -> None:
     pages_work(running)
 
 
-def test_what_a_host_says_of_itself_and_of_its_job_is_refused_where_it_is_odd(running: Any) -> None:
+def test_what_a_host_says_of_itself_and_of_its_job_is_refused_where_it_is_odd(running: Running) -> None:
     run = run_of(boots=1, cases=1)
     work = running.lease(run)
     offer = {"host": "rome-1", "platform": "amd-rome", "modes": ["walltime"], "isolation": "bubblewrap"}
@@ -137,7 +138,9 @@ def test_what_a_host_says_of_itself_and_of_its_job_is_refused_where_it_is_odd(ru
         ("admin", "POST", "/tokens", {"name": "x", "scopes": ["work"], "host": MARK}),
     ],
 )
-def test_odd_text_of_people_is_refused(running: Any, scope: str, method: str, path: str, body: Any) -> None:
+def test_odd_text_of_people_is_refused(
+    running: Running, scope: str, method: str, path: str, body: Any
+) -> None:
     asked = {"tree": "https://git.example.org/x.git", "base": commit_of("base"), "head": commit_of("head")}
     asked |= {"targets": [{"platform": "amd-rome", "mode": "walltime"}], "suites": ["local-storage"]}
     running.enrol("amd-rome")
@@ -155,7 +158,7 @@ TIMES = [
 
 
 @pytest.mark.parametrize("moment", TIMES)
-def test_a_commit_may_be_written_at_any_time(running: Any, moment: str) -> None:
+def test_a_commit_may_be_written_at_any_time(running: Running, moment: str) -> None:
     """Whoever writes a commit writes its dates: such a run is measured and shown, its date is not known."""
     run = run_of(boots=1, cases=1)
     arm_of(run.record, "head")["facts"].update(author_date=moment, commit_date=moment)
@@ -171,7 +174,7 @@ def test_a_commit_may_be_written_at_any_time(running: Any, moment: str) -> None:
 
 
 @pytest.mark.parametrize("moment", TIMES)
-def test_nothing_is_measured_at_the_end_of_time(running: Any, moment: str) -> None:
+def test_nothing_is_measured_at_the_end_of_time(running: Running, moment: str) -> None:
     run = run_of(boots=1, cases=1)
     number, body = next(iter(boots_of(run)))
     late = run_of(boots=1, cases=1, created=moment)
@@ -188,7 +191,7 @@ def test_nothing_is_measured_at_the_end_of_time(running: Any, moment: str) -> No
     pages_work(running)
 
 
-def test_a_plan_without_the_optional_stage_is_one_of_screening_boots(running: Any) -> None:
+def test_a_plan_without_the_optional_stage_is_one_of_screening_boots(running: Running) -> None:
     run = run_of(boots=3, cases=2)
     bodies = list(boots_of(run))
     for boot in run.record["plan"]["boots"]:
@@ -210,7 +213,7 @@ def test_a_plan_without_the_optional_stage_is_one_of_screening_boots(running: An
     )
 
 
-def test_what_a_terminal_would_obey_is_stored_as_text(running: Any) -> None:
+def test_what_a_terminal_would_obey_is_stored_as_text(running: Running) -> None:
     """A tree's own words come into logs, labels and reasons: they are no reason to refuse a result, and no commands."""
     run = run_of(boots=1, cases=1)
     run.record["notes"] = ["\x1b]0;owned\x07 red \x1b[31m, tab\t, end\n"]
@@ -239,12 +242,12 @@ def test_what_a_terminal_would_obey_is_stored_as_text(running: Any) -> None:
     assert running.get(f"/runs/{run.digest}")["record"]["notes"] == ["�]0;owned� red �[31m, tab\t, end\n"]
 
 
-def test_names_are_one_line(running: Any) -> None:
+def test_names_are_one_line(running: Running) -> None:
     for name in ("a\nb", "\x1b[2J", "tab\tbed", "", "x" * 201, "\x85"):
         refuse_name(running, name)
 
 
-def refuse_name(running: Any, name: str) -> None:
+def refuse_name(running: Running, name: str) -> None:
     run = run_of(boots=1, cases=1, host=name)
     other = run_of(boots=1, cases=1, platform=name)
     offer = {"host": name, "platform": "amd-rome", "modes": ["walltime"], "isolation": "bubblewrap"}
@@ -274,7 +277,7 @@ STORED = [
 
 
 @pytest.mark.parametrize("about", STORED, ids=range(len(STORED)))
-def test_an_odd_document_that_is_stored_breaks_no_page(running: Any, about: Any) -> None:
+def test_an_odd_document_that_is_stored_breaks_no_page(running: Running, about: Any) -> None:
     """As an older service took it."""
     run = run_of(boots=1, cases=1)
     work = running.lease(run)
@@ -313,7 +316,7 @@ def paths(holder: Any, at: tuple[Any, ...] = ()) -> Any:
         yield from paths(value, (*at, name))
 
 
-def test_a_record_with_anything_anywhere_breaks_no_page(running: Any) -> None:
+def test_a_record_with_anything_anywhere_breaks_no_page(running: Running) -> None:
     """Each place of run.json holds each odd value in turn: what is taken can be read everywhere."""
     example = run_of(boots=1, cases=1)
     example.record["left_out"] = [
@@ -389,7 +392,7 @@ def test_the_check_needs_no_stack() -> None:
 
 
 @pytest.mark.parametrize("part", ["suites", "notes", "host", "guest", "bench", "toolchain", "profile"])
-def test_an_odd_part_of_a_stored_record_is_left_out(running: Any, part: str) -> None:
+def test_an_odd_part_of_a_stored_record_is_left_out(running: Running, part: str) -> None:
     """As an older service took it."""
     run = run_of(boots=2, cases=1)
     with running.http("upload") as http:

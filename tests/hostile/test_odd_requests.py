@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 import psycopg
 import pytest
 from procrastinate.exceptions import ConnectorException
+from service_running import Running
 
 from cliffwatch_service.store import background
 
@@ -17,7 +18,7 @@ TWO_LENGTHS = (
 )
 
 
-def imported(running: Any, text: str, **given: str) -> Any:
+def imported(running: Running, text: str, **given: str) -> Any:
     params = {"platform": "amd-rome", "mode": "walltime", "name": "odd.txt", **given}
     with running.http("upload") as http:
         return http.post("/api/v1/imports", params=params, content=text.encode(), headers=TEXT)
@@ -48,7 +49,9 @@ def go_lines(cases: int, boots: int) -> str:
     ],
     ids=lambda value: str(value)[:24] if isinstance(value, str) else ",".join(value),
 )
-def test_an_import_at_the_limits_is_taken_or_refused(running: Any, text: str, given: dict[str, str]) -> None:
+def test_an_import_at_the_limits_is_taken_or_refused(
+    running: Running, text: str, given: dict[str, str]
+) -> None:
     answer = imported(running, text, **given)
 
     assert answer.status_code in (201, 413, 422), answer.text[:600]
@@ -63,7 +66,7 @@ def test_an_import_at_the_limits_is_taken_or_refused(running: Any, text: str, gi
     ids=lambda error: type(error).__name__,
 )
 def test_a_database_that_restarts_is_a_reason_to_come_again(
-    running: Any, monkeypatch: pytest.MonkeyPatch, error: Exception
+    running: Running, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
     """Procrastinate wraps what PostgreSQL's driver says."""
 
@@ -77,7 +80,7 @@ def test_a_database_that_restarts_is_a_reason_to_come_again(
     assert int(run.headers["retry-after"]) > 0
 
 
-def spoken(running: Any, sent: bytes) -> bytes:
+def spoken(running: Running, sent: bytes) -> bytes:
     """All that the service says until it closes the connection."""
     address = urlsplit(running.url)
     content = b""
@@ -89,7 +92,9 @@ def spoken(running: Any, sent: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("order", ["length first", "encoding first"])
-def test_a_body_of_two_lengths_is_refused_and_nothing_after_it_is_answered(running: Any, order: str) -> None:
+def test_a_body_of_two_lengths_is_refused_and_nothing_after_it_is_answered(
+    running: Running, order: str
+) -> None:
     """A proxy before the service may take the other one of the two, and what follows for a request of somebody else."""
     sent = TWO_LENGTHS
     if order == "encoding first":
@@ -109,7 +114,7 @@ def test_a_body_of_two_lengths_is_refused_and_nothing_after_it_is_answered(runni
     "path",
     ["/", "/healthz", "/readyz", "/metrics", "/runs", "/hosts", "/api/v1/runs", "/static/site.css", "/none"],
 )
-def test_head_is_get_without_its_body(running: Any, path: str) -> None:
+def test_head_is_get_without_its_body(running: Running, path: str) -> None:
     with running.http(None) as http:
         whole, head = http.get(path), http.head(path)
 
@@ -118,6 +123,6 @@ def test_head_is_get_without_its_body(running: Any, path: str) -> None:
     assert head.headers["content-type"] == whole.headers["content-type"]
 
 
-def test_head_of_a_stream_ends(running: Any) -> None:
+def test_head_of_a_stream_ends(running: Running) -> None:
     with running.http(None) as http:
         assert http.head("/jobs/00000000-0000-0000-0000-000000000000/stream").status_code == 404

@@ -7,6 +7,7 @@ from typing import Any
 
 import psycopg
 import pytest
+from service_running import Running
 from service_runs import arm_of, boots_of, put_all, record_digest, record_of, run_of
 
 from cliffwatch_service.postgres.roles import APPLICATION
@@ -62,7 +63,7 @@ def test_a_reader_of_a_private_service_gets_all_of_it(private: Any) -> None:
         assert http.get("/runs").status_code == 200
 
 
-def sign_in(running: Any, http: Any, scope: str) -> None:
+def sign_in(running: Running, http: Any, scope: str) -> None:
     assert http.post("/sign-in", data={"token": running.tokens[scope]}).status_code == 303
 
 
@@ -99,7 +100,7 @@ def test_a_trusted_proxy_is_an_address(tmp_path: Path, given: str) -> None:
     assert "trusted_proxies" in ended.stderr
 
 
-def test_signing_out_ends_every_copy_of_the_cookie(running: Any) -> None:
+def test_signing_out_ends_every_copy_of_the_cookie(running: Running) -> None:
     with running.http(None) as http, running.http(None) as thief, running.http(None) as other:
         sign_in(running, http, "triage")
         sign_in(running, other, "triage")
@@ -111,7 +112,7 @@ def test_signing_out_ends_every_copy_of_the_cookie(running: Any) -> None:
         assert "Sign out" in other.get("/").text
 
 
-def test_a_cookie_from_before_sessions_were_kept_is_nobodys(running: Any) -> None:
+def test_a_cookie_from_before_sessions_were_kept_is_nobodys(running: Running) -> None:
     with running.http(None) as http:
         sign_in(running, http, "triage")
         with psycopg.connect(running.database) as connection:
@@ -122,7 +123,7 @@ def test_a_cookie_from_before_sessions_were_kept_is_nobodys(running: Any) -> Non
 @pytest.mark.parametrize(
     "table", ["boot", "boot_document", "raw_output", "raw_piece", "columns", "series", "point"]
 )
-def test_the_application_changes_nothing_that_was_measured(running: Any, table: str) -> None:
+def test_the_application_changes_nothing_that_was_measured(running: Running, table: str) -> None:
     run = run_of(boots=1, cases=1)
     with running.http("upload") as http:
         put_all(http, run)
@@ -140,14 +141,14 @@ def test_the_application_changes_nothing_that_was_measured(running: Any, table: 
 @pytest.mark.parametrize(
     "table", ["run", "arm", "boot", "boot_document", "columns", "series", "audit", "triage", "token"]
 )
-def test_the_application_deletes_nothing_that_boots_hang_on(running: Any, table: str) -> None:
+def test_the_application_deletes_nothing_that_boots_hang_on(running: Running, table: str) -> None:
     with psycopg.connect(running.database) as connection:
         connection.execute(f"SET ROLE {APPLICATION}")
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
             connection.execute(f"DELETE FROM {table}")
 
 
-def test_names_with_a_newline_are_no_names(running: Any) -> None:
+def test_names_with_a_newline_are_no_names(running: Running) -> None:
     run = run_of(boots=1, cases=1)
     with running.http("upload") as http:
         put_all(http, run)
@@ -162,7 +163,7 @@ def test_names_with_a_newline_are_no_names(running: Any) -> None:
             assert http.get(path).status_code in (404, 422), path
 
 
-def test_what_a_host_says_turns_no_page_around(running: Any) -> None:
+def test_what_a_host_says_turns_no_page_around(running: Running) -> None:
     """Escape sequences and marks that turn the reading direction, in a subject, a label and a benchmark's reason."""
     run = run_of(boots=1, cases=1)
     for arm in run.record["arms"]:

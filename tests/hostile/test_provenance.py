@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from service_running import Running
 from service_runs import commit_of, put_all, run_of
 
 TREE = "https://git.example.org/bpf-next.git"
@@ -10,7 +11,7 @@ PAIR = f"{commit_of('r0')}...{commit_of('r1')}"
 
 
 @pytest.fixture
-def followed(running: Any) -> Any:
+def followed(running: Running) -> Any:
     """A service that follows a branch of two revisions."""
     running.follow(TREE, "master", [commit_of("r0"), commit_of("r1")])
     return running
@@ -21,7 +22,7 @@ def slower(seed: int = 1, **other: Any) -> Any:
     return run_of(**{"boots": 8, "cases": 3, "base": "r0", "head": "r1", "shift": 0.1, "seed": seed, **other})
 
 
-def published(running: Any) -> dict[str, Any]:
+def published(running: Running) -> dict[str, Any]:
     """How much the service tells in public of the branch."""
     running.do_tasks()
     series = running.get("/series", benchmark="local-storage-cache-seq-get")["items"]
@@ -147,7 +148,7 @@ def test_news_on_the_home_page_is_of_followed_branches(followed: Any) -> None:
         assert "made-up" in http.get("/runs").text
 
 
-def alarmed(running: Any) -> bool:
+def alarmed(running: Running) -> bool:
     with running.http(None) as http:
         return "nothing was measured for" in http.get("/").text
 

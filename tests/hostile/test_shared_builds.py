@@ -1,11 +1,8 @@
 """What a tree's Makefiles made is nobody else's: names of builds hold all that ran, and what strangers build is found by no other run."""
 
-import sys
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "runner"))
 import toy
 from toy import RecordedProgress, change, request, run_toy
 

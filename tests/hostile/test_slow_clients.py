@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from service_running import Running
 from service_runs import commit_of, put_all, run_of
 
 from cliffwatch_service.http import connections
@@ -27,7 +28,7 @@ def _open_files() -> None:
 HALF = b"GET / HTTP/1.1\r\nHost: x\r\nX-Slow: "
 
 
-def connected(running: Any, source: str = "127.0.0.1") -> socket.socket:
+def connected(running: Running, source: str = "127.0.0.1") -> socket.socket:
     made = socket.socket()
     made.settimeout(30)
     made.bind((source, 0))
@@ -36,7 +37,7 @@ def connected(running: Any, source: str = "127.0.0.1") -> socket.socket:
 
 
 @contextmanager
-def half_sent(running: Any, count: int, source: str = "127.0.0.1") -> Iterator[list[socket.socket]]:
+def half_sent(running: Running, count: int, source: str = "127.0.0.1") -> Iterator[list[socket.socket]]:
     with ExitStack() as stack:
         made = [stack.enter_context(connected(running, source)) for _ in range(count)]
         for each in made:
@@ -58,12 +59,12 @@ def answer_of(connection: socket.socket) -> bytes:
     return content
 
 
-def is_answered(running: Any) -> bool:
+def is_answered(running: Running) -> bool:
     with running.http(None) as http:
         return bool(http.get("/healthz").status_code == 200)
 
 
-def test_hundreds_of_half_sent_heads_from_many_addresses_shut_nobody_out(running: Any) -> None:
+def test_hundreds_of_half_sent_heads_from_many_addresses_shut_nobody_out(running: Running) -> None:
     """520 of them, more than there may be connections: those that waited longest make room."""
     with ExitStack() as stack:
         for number in range(13):
@@ -71,7 +72,7 @@ def test_hundreds_of_half_sent_heads_from_many_addresses_shut_nobody_out(running
         assert is_answered(running)
 
 
-def test_one_address_has_its_share_of_connections_and_others_theirs(running: Any) -> None:
+def test_one_address_has_its_share_of_connections_and_others_theirs(running: Running) -> None:
     with half_sent(running, 520, "127.0.2.1") as many:
         assert is_answered(running)
         with connected(running, "127.0.2.1") as one_more:
@@ -99,7 +100,7 @@ def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("hasty")
 @pytest.mark.parametrize("sent", [b"", b"G", HALF])
-def test_a_head_that_does_not_come_is_given_up(running: Any, sent: bytes) -> None:
+def test_a_head_that_does_not_come_is_given_up(running: Running, sent: bytes) -> None:
     with connected(running) as slow:
         slow.sendall(sent)
         began = time.monotonic()
@@ -109,7 +110,7 @@ def test_a_head_that_does_not_come_is_given_up(running: Any, sent: bytes) -> Non
 
 
 @pytest.mark.usefixtures("hasty")
-def test_the_head_of_a_further_request_is_given_up_too(running: Any) -> None:
+def test_the_head_of_a_further_request_is_given_up_too(running: Running) -> None:
     with connected(running) as slow:
         slow.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
         assert slow.recv(65536).startswith(b"HTTP/1.1 200")
@@ -120,7 +121,7 @@ def test_the_head_of_a_further_request_is_given_up_too(running: Any) -> None:
 
 
 @pytest.mark.usefixtures("hasty")
-def test_a_head_that_drips_is_given_up(running: Any) -> None:
+def test_a_head_that_drips_is_given_up(running: Running) -> None:
     with connected(running) as slow:
         slow.settimeout(0.1)
         began = time.monotonic()
@@ -135,7 +136,7 @@ def test_a_head_that_drips_is_given_up(running: Any) -> None:
 
 
 @pytest.mark.usefixtures("hasty")
-def test_a_body_that_nobody_asked_for_holds_no_connection(running: Any) -> None:
+def test_a_body_that_nobody_asked_for_holds_no_connection(running: Running) -> None:
     """A GET with a body that drips: it is answered, and what it still sends keeps nothing open."""
     with connected(running) as slow:
         slow.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\nx")
@@ -153,7 +154,7 @@ def test_a_body_that_nobody_asked_for_holds_no_connection(running: Any) -> None:
         assert time.monotonic() - began < 20
 
 
-def test_an_answer_that_nobody_reads_is_given_up(running: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_answer_that_nobody_reads_is_given_up(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connections, "UNREAD_SECONDS", 1.0)
     run = run_of(boots=1, cases=1)
     archive = _archive(40 << 20)
@@ -174,7 +175,7 @@ def _archive(size: int) -> bytes:
     return member.tobuf() + random.Random(1).randbytes(size) + bytes(1024)
 
 
-def _until_open(running: Any, addresses: list[Any]) -> None:
+def _until_open(running: Running, addresses: list[Any]) -> None:
     """Waits until these connections are the open ones of the service."""
     began = time.monotonic()
     while sorted(protocol.client for protocol in running.server.server_state.connections) != sorted(
@@ -184,7 +185,7 @@ def _until_open(running: Any, addresses: list[Any]) -> None:
         time.sleep(0.01)
 
 
-def _until_closed(running: Any, deaf: socket.socket) -> None:
+def _until_closed(running: Running, deaf: socket.socket) -> None:
     """Waits for the service to give the connection up: reading it before would keep it going."""
     address = deaf.getsockname()
     began = time.monotonic()
@@ -193,7 +194,7 @@ def _until_closed(running: Any, deaf: socket.socket) -> None:
         time.sleep(0.1)
 
 
-def _is_open(running: Any, address: tuple[str, int]) -> bool:
+def _is_open(running: Running, address: tuple[str, int]) -> bool:
     return any(protocol.client == address for protocol in running.server.server_state.connections)
 
 
@@ -222,7 +223,7 @@ def test_a_proxy_that_is_trusted_may_have_any_number(serve_with: Any) -> None:
         assert answer_of(one_more).startswith(b"HTTP/1.1 200")
 
 
-def test_event_streams_are_counted(running: Any) -> None:
+def test_event_streams_are_counted(running: Running) -> None:
     """Each is looked at twice a second: one address has sixteen at most, and those that end make room."""
     job = _job(running)
     with ExitStack() as stack:
@@ -233,7 +234,7 @@ def test_event_streams_are_counted(running: Any) -> None:
     assert statuses == [200] * 16 + [429] * 2
 
 
-def _job(running: Any) -> str:
+def _job(running: Running) -> str:
     running.enrol("amd-rome", "walltime")
     asked = {
         "tree": "https://git.example.org/x.git",

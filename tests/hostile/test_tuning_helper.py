@@ -10,13 +10,11 @@ import time
 from pathlib import Path
 
 import pytest
+from fake_host import fake_host
 
 from cliffwatch_runner.host.knobs import KNOB_FILES, SERVICES, tuning_plan
 from cliffwatch_runner.host.tuning_helper import WANTED, request_line, serve, write_helper
 from cliffwatch_runner.host.tuning_rights import lines_to_allow, tuned_by_helper
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "runner"))
-from fake_host import fake_host
 
 SMT = "sys/devices/system/cpu/smt/control"
 GOVERNOR = "sys/devices/system/cpu/cpufreq/policy0/scaling_governor"

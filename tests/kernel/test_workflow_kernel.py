@@ -3,13 +3,10 @@ measured is then published as its event says. act plays GitHub.
 """
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "workflows"))
 from acting import act
 from demonstration_tree import git, write_demonstration_tree
 

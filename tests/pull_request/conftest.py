@@ -1,13 +1,8 @@
 """A stand-in with one pull request."""
 
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
-
 from github_stand_in.server import StandIn, stand_in
 from stand_in_client import REPOSITORY, Moment
 

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 from click.testing import CliRunner
-from test_code_digests import PLAIN
+from compiled_code import PLAIN
 
 from cliffwatch.command.main import main
 from cliffwatch.comparing.same_code import same_code

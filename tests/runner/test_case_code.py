@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from test_code_digests import HEADER, PLAIN, SOURCE, build, digests
+from compiled_code import HEADER, PLAIN, SOURCE, build, digests
 
 from cliffwatch.comparing.same_code import same_code
 from cliffwatch.formats.code.digests import ArmDigest, CodeDigests

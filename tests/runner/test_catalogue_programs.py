@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from test_run_command import run
+from run_command import run
 from toy import TESTS, change, request, run_toy
 
 from cliffwatch.catalogue import folder, load

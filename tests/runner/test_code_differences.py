@@ -5,7 +5,7 @@ import struct
 from pathlib import Path
 
 import pytest
-from test_code_digests import HEADER, PLAIN, SOURCE, build
+from compiled_code import HEADER, PLAIN, SOURCE, build
 
 from cliffwatch.formats.boot_record import BootRecord
 from cliffwatch.formats.code.bpf_programs import BpfPiece, BpfProgramsRecord, CaseBpfPrograms

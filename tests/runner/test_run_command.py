@@ -6,12 +6,10 @@ import re
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
-from isolation_here import ISOLATION, leave_out_root
 from made_documents import made_record
+from run_command import cliffwatch, run
 from toy import change
 
-from cliffwatch.command.main import main
 from cliffwatch.formats.run_reading import read_run_record
 from cliffwatch.formats.run_record import RunRecord
 from cliffwatch.formats.values import Part
@@ -20,31 +18,6 @@ from cliffwatch_runner.results import files
 from cliffwatch_runner.run import measured_run
 
 pytestmark = pytest.mark.usefixtures("stand_in")
-
-
-def cliffwatch(*arguments: object) -> Result:
-    return CliRunner().invoke(main, [str(argument) for argument in arguments], catch_exceptions=False)
-
-
-def run(repository: Path, *arguments: object, base: str = "v6.12", head: str = "HEAD") -> Result:
-    leave_out_root()
-    folders = ["--cache", repository.parent / "cache", "--out", repository.parent / "results"]
-    plain = [
-        "run",
-        "--tree",
-        repository,
-        "--base",
-        base,
-        "--head",
-        head,
-        "--mode",
-        "icount",
-        "--boots",
-        1,
-        *folders,
-    ]
-    plain += ["--suite", "local-storage"]
-    return cliffwatch(*plain, "--isolation", ISOLATION, *arguments)
 
 
 def test_a_run_ends_with_its_report(repository: Path) -> None:

@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from test_run_command import cliffwatch, run
+from run_command import cliffwatch, run
 from toy import TESTS, change, git
 
 from cliffwatch.catalogue.suite import Program

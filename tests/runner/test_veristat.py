@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from test_run_command import run
+from run_command import run
 from toy import change
 
 pytestmark = pytest.mark.usefixtures("stand_in")

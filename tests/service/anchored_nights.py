@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from series_without_points import SERIES, branch_without_points
+from service_running import Running
 from service_runs import commit_of
 
 from cliffwatch_service.history.watching.branch import watch_branch
@@ -48,7 +49,7 @@ def drifting(count: int, *, by: float, step: float, at: int) -> Logs:
     return np.asarray(host)
 
 
-def measured_nights(running: Any, nights: Nights, mode: str = "walltime") -> int:
+def measured_nights(running: Running, nights: Nights, mode: str = "walltime") -> int:
     """The branch's id."""
     count = len(nights.host)
     branch = branch_without_points(running, count, mode)
@@ -65,7 +66,7 @@ SELECT md5('night ' || %(night)s), identity, platform, mode, status, host_id, en
 """
 
 
-def _night(running: Any, branch: int, index: int, nights: Nights) -> None:
+def _night(running: Running, branch: int, index: int, nights: Nights) -> None:
     """A run of the revision before, that of the night, and the anchor."""
     members = running.rows(
         f"SELECT revision_id FROM branch_revision WHERE branch_id = {branch} ORDER BY ordinal"
@@ -106,10 +107,10 @@ def _anchor(connection: Any, name: str) -> int:
     return int(identity)
 
 
-def watch(running: Any, branch: int) -> int:
+def watch(running: Running, branch: int) -> int:
     with running.service.transaction() as connection:
         return watch_branch(connection, branch, running.clock.now())
 
 
-def digests(running: Any) -> list[str]:
+def digests(running: Running) -> list[str]:
     return [row["digest"] for row in running.rows(f"SELECT digest FROM series ORDER BY id LIMIT {SERIES}")]

@@ -8,15 +8,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import toy
+from service_running import Clock, Running, fresh_database, serving
 
 from cliffwatch_runner.worker.host import WorkerHost
 from cliffwatch_runner.worker.limits import JobLimits
 from cliffwatch_service.postgres.embedded import EmbeddedPostgres
 from cliffwatch_service.runtime.settings import Settings
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "runner"))
-import toy
-from service_running import Clock, Running, fresh_database, serving
 
 
 @pytest.fixture

@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import Any
 
+from service_running import Running
+
 from cliffwatch_service.history.follow import poll
 
 EMULATED = [{"platform": "emulated-x86-64", "mode": "icount"}]
@@ -12,7 +14,7 @@ def walltime(*platforms: str) -> list[dict[str, str]]:
     return [{"platform": platform, "mode": "walltime"} for platform in platforms]
 
 
-def follow(running: Any, url: str, tmp_path: Path, targets: Any = EMULATED, policy: str = "push") -> int:
+def follow(running: Running, url: str, tmp_path: Path, targets: Any = EMULATED, policy: str = "push") -> int:
     """The number of the entry."""
     body = {
         "tree": url,
@@ -27,6 +29,6 @@ def follow(running: Any, url: str, tmp_path: Path, targets: Any = EMULATED, poli
     return number
 
 
-def look(running: Any, number: int, tmp_path: Path) -> None:
+def look(running: Running, number: int, tmp_path: Path) -> None:
     with running.service.transaction() as connection:
         poll(connection, number, tmp_path / "git", running.clock.now())

@@ -1,14 +1,13 @@
 """A branch whose revisions and series are there, for points that a test makes up."""
 
-from typing import Any
-
+from service_running import Running
 from service_runs import commit_of, put_all, run_of
 
 TREE = "https://git.example.org/bpf-next.git"
 SERIES = 8
 
 
-def branch_without_points(running: Any, revisions: int, mode: str) -> int:
+def branch_without_points(running: Running, revisions: int, mode: str) -> int:
     """The branch's id; its revisions are r0, r1 …, its series those of `SERIES` cases."""
     running.follow(TREE, "master", [commit_of(f"r{index}") for index in range(revisions)])
     with running.http("upload") as http:

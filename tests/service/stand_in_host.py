@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from service_running import Running
 from service_runs import MadeRun, put_all, record_digest, run_of, run_of_cases, with_anchor
 
 NAMES = {"emulated-x86-64": "emulator-1", "amd-rome": "rome-1", "intel-skylake": "skylake-1"}
@@ -18,7 +19,7 @@ class StandInHost:
     `jobs` are what it measured: base, head and mode. In walltime every arm has `boots`, or as many as a job asks for where that is None.
     """
 
-    running: Any
+    running: Running
     levels: Callable[[str], Mapping[int, float]]
     platform: str = "emulated-x86-64"
     modes: tuple[str, ...] = ("icount",)

@@ -1,12 +1,12 @@
 """Histories with an anchor: what the host does cancels, what the branch does stays, and a host whose anchor steps is said to have stepped."""
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
 from anchored_nights import Nights, digests, drifting, measured_nights, nights_of, watch
 from series_without_points import SERIES
+from service_running import Running
 from service_runs import commit_of
 
 from cliffwatch_service.history.watching.relative import FEWEST
@@ -24,20 +24,20 @@ def without_anchors(nights: Nights) -> Nights:
     return replace(nights, anchors=(None,) * len(nights.anchors))
 
 
-def test_what_a_host_does_is_no_candidate_where_nights_have_an_anchor(running: Any) -> None:
+def test_what_a_host_does_is_no_candidate_where_nights_have_an_anchor(running: Running) -> None:
     branch = measured_nights(running, host_alone())
 
     assert watch(running, branch) == 0
     assert running.get("/changes")["items"] == []
 
 
-def test_without_an_anchor_the_same_host_makes_candidates(running: Any) -> None:
+def test_without_an_anchor_the_same_host_makes_candidates(running: Running) -> None:
     branch = measured_nights(running, without_anchors(host_alone()))
 
     assert watch(running, branch) >= SERIES // 2
 
 
-def test_a_step_of_the_branch_is_a_candidate_at_its_commit_whatever_the_host_does(running: Any) -> None:
+def test_a_step_of_the_branch_is_a_candidate_at_its_commit_whatever_the_host_does(running: Running) -> None:
     branch_alone = np.zeros((NIGHTS, SERIES))
     branch_alone[40:, 2] += np.log1p(0.03)
     nights = nights_of(NIGHTS, host=drifting(NIGHTS, by=0.10, step=0.04, at=35), branch=branch_alone)
@@ -51,7 +51,7 @@ def test_a_step_of_the_branch_is_a_candidate_at_its_commit_whatever_the_host_doe
     assert watch(running, branch) == 0
 
 
-def test_a_host_whose_anchor_steps_is_an_event_of_that_host_and_blames_no_commit(running: Any) -> None:
+def test_a_host_whose_anchor_steps_is_an_event_of_that_host_and_blames_no_commit(running: Running) -> None:
     branch = measured_nights(running, host_alone())
     watch(running, branch)
     stepped = [
@@ -72,7 +72,7 @@ def test_a_host_whose_anchor_steps_is_an_event_of_that_host_and_blames_no_commit
     assert len(running.rows("SELECT id FROM host_event")) == 1
 
 
-def test_what_steps_with_the_anchor_and_has_none_itself_blames_no_commit_either(running: Any) -> None:
+def test_what_steps_with_the_anchor_and_has_none_itself_blames_no_commit_either(running: Running) -> None:
     branch = measured_nights(running, nights_of(NIGHTS, host=drifting(NIGHTS, by=0.0, step=0.04, at=35)))
     with running.service.transaction() as connection:
         connection.execute(
@@ -84,7 +84,7 @@ def test_what_steps_with_the_anchor_and_has_none_itself_blames_no_commit_either(
     assert watch(running, branch) == 0
 
 
-def test_two_series_of_an_anchor_that_step_are_no_event(running: Any) -> None:
+def test_two_series_of_an_anchor_that_step_are_no_event(running: Running) -> None:
     nights = nights_of(NIGHTS, host=np.zeros(NIGHTS))
     nights.anchor[35:, :2] += 0.04
     branch = measured_nights(running, nights)
@@ -93,7 +93,7 @@ def test_two_series_of_an_anchor_that_step_are_no_event(running: Any) -> None:
     assert running.rows("SELECT id FROM host_event WHERE reason = 'control'") == []
 
 
-def test_until_an_anchor_was_measured_often_enough_points_are_watched_as_they_are(running: Any) -> None:
+def test_until_an_anchor_was_measured_often_enough_points_are_watched_as_they_are(running: Running) -> None:
     """Else nobody would see anything for the first nights that have one."""
     steps = np.zeros((NIGHTS, SERIES))
     steps[30:, 2] += np.log1p(0.05)
@@ -104,7 +104,7 @@ def test_until_an_anchor_was_measured_often_enough_points_are_watched_as_they_ar
     assert watch(running, branch) == 1
 
 
-def test_a_changed_anchor_begins_a_history_of_its_own(running: Any) -> None:
+def test_a_changed_anchor_begins_a_history_of_its_own(running: Running) -> None:
     """The new one reads 5 % more than the old one: nothing stepped."""
     nights = nights_of(NIGHTS, host=drifting(NIGHTS, by=0.02, step=0.0, at=0))
     nights.anchor[30:] += 0.05
@@ -118,7 +118,7 @@ def test_a_changed_anchor_begins_a_history_of_its_own(running: Any) -> None:
     assert commit_of("other")[:12] in shown
 
 
-def test_an_anchor_that_is_gone_leaves_the_points_watched_as_they_are(running: Any) -> None:
+def test_an_anchor_that_is_gone_leaves_the_points_watched_as_they_are(running: Running) -> None:
     steps = np.zeros((NIGHTS, SERIES))
     steps[45:, 2] += np.log1p(0.05)
     nights = nights_of(NIGHTS, host=np.zeros(NIGHTS), branch=steps)
@@ -129,7 +129,7 @@ def test_an_anchor_that_is_gone_leaves_the_points_watched_as_they_are(running: A
     assert change["head"] == commit_of("r45")
 
 
-def test_a_host_that_drifts_makes_no_trend_of_what_has_an_anchor(running: Any) -> None:
+def test_a_host_that_drifts_makes_no_trend_of_what_has_an_anchor(running: Running) -> None:
     nights = nights_of(110, host=drifting(110, by=0.06, step=0.0, at=0))
     measured_nights(running, nights)
     with running.service.transaction() as connection:
@@ -138,7 +138,7 @@ def test_a_host_that_drifts_makes_no_trend_of_what_has_an_anchor(running: Any) -
         assert look_for_trends(connection, running.clock.now()) >= SERIES
 
 
-def test_the_history_says_what_the_anchor_read_and_is_drawn_relative_to_it(running: Any) -> None:
+def test_the_history_says_what_the_anchor_read_and_is_drawn_relative_to_it(running: Running) -> None:
     nights = nights_of(20, host=np.zeros(20))
     measured_nights(running, nights)
     address = f"/series/{digests(running)[0]}"

@@ -7,6 +7,7 @@ from uuid import UUID
 
 import pytest
 import toy
+from service_running import Running
 from service_runs import arm_of, boots_of, commit_of, record_digest, record_of, run_of, with_anchor
 
 from cliffwatch_service.history.follow import poll
@@ -31,14 +32,14 @@ def body_of(url: str, **named: Any) -> dict[str, Any]:
     return {**plain, **named}
 
 
-def follow(running: Any, url: str, **named: Any) -> int:
+def follow(running: Running, url: str, **named: Any) -> int:
     with running.http("admin") as http:
         return int(
             http.post("/api/v1/follows", json=body_of(url, **named)).raise_for_status().json()["follow"]
         )
 
 
-def look(running: Any, number: int, tmp_path: Path) -> int:
+def look(running: Running, number: int, tmp_path: Path) -> int:
     with running.service.transaction() as connection:
         return poll(connection, number, tmp_path / "git", running.clock.now())
 
@@ -47,7 +48,7 @@ def push(repository: Path, number: int) -> str:
     return toy.change(repository, "kernel/bpf/core.c", f"int core = {number};\n", f"bpf: Change {number}")
 
 
-def asked(running: Any) -> list[tuple[str, str, list[tuple[str, str]], list[str]]]:
+def asked(running: Running) -> list[tuple[str, str, list[tuple[str, str]], list[str]]]:
     """Base, head, arms and targets of every request, the oldest first."""
     rows = running.rows(
         "SELECT base_commit, head_commit, setup, (SELECT array_agg(platform ORDER BY platform) FROM job WHERE request_id = request.id) AS on"
@@ -64,14 +65,14 @@ def asked(running: Any) -> list[tuple[str, str, list[tuple[str, str]], list[str]
     ]
 
 
-def entry(running: Any) -> dict[str, Any]:
+def entry(running: Running) -> dict[str, Any]:
     (only,) = running.get("/follows")["items"]
     return dict(only)
 
 
 @pytest.mark.parametrize("policy", ["push", "nightly"])
 def test_walltime_runs_have_the_commit_at_which_following_began(
-    running: Any, served: Any, tmp_path: Path, policy: str
+    running: Running, served: Any, tmp_path: Path, policy: str
 ) -> None:
     url, repository = served
     number = follow(running, url, policy=policy)
@@ -90,7 +91,7 @@ def test_walltime_runs_have_the_commit_at_which_following_began(
     assert (entry(running)["anchor"], entry(running)["anchor_problem"]) == (start, None)
 
 
-def test_counted_targets_have_none(running: Any, served: Any, tmp_path: Path) -> None:
+def test_counted_targets_have_none(running: Running, served: Any, tmp_path: Path) -> None:
     url, repository = served
     both = follow(running, url, targets=[ROME, EMULATED])
     look(running, both, tmp_path)
@@ -105,7 +106,7 @@ def test_counted_targets_have_none(running: Any, served: Any, tmp_path: Path) ->
 
 @pytest.mark.parametrize("named", [{"policy": "commit"}, {"anchor": "none"}, {"targets": [EMULATED]}])
 def test_where_nobody_wants_one_there_is_none(
-    running: Any, served: Any, tmp_path: Path, named: dict[str, Any]
+    running: Running, served: Any, tmp_path: Path, named: dict[str, Any]
 ) -> None:
     url, repository = served
     number = follow(running, url, **named)
@@ -117,7 +118,9 @@ def test_where_nobody_wants_one_there_is_none(
     assert entry(running)["anchor"] is None
 
 
-def test_a_tag_is_an_anchor_and_another_one_may_follow_it(running: Any, served: Any, tmp_path: Path) -> None:
+def test_a_tag_is_an_anchor_and_another_one_may_follow_it(
+    running: Running, served: Any, tmp_path: Path
+) -> None:
     url, repository = served
     tagged = toy.git(repository, "rev-parse", "v6.12")
     push(repository, 1)
@@ -143,7 +146,7 @@ def test_a_tag_is_an_anchor_and_another_one_may_follow_it(running: Any, served: 
 
 
 def test_what_is_no_revision_of_the_tree_is_said_and_the_rest_is_measured(
-    running: Any, served: Any, tmp_path: Path
+    running: Running, served: Any, tmp_path: Path
 ) -> None:
     url, repository = served
     number = follow(running, url, anchor="v9.9")
@@ -170,7 +173,7 @@ def forget(repository: Path) -> None:
 
 
 def test_an_anchor_that_was_pushed_away_is_replaced_where_nobody_named_it(
-    running: Any, served: Any, tmp_path: Path
+    running: Running, served: Any, tmp_path: Path
 ) -> None:
     url, repository = served
     kept = toy.git(repository, "rev-parse", "HEAD")
@@ -195,7 +198,7 @@ def test_an_anchor_that_was_pushed_away_is_replaced_where_nobody_named_it(
 
 
 def test_an_anchor_that_was_pushed_away_is_said_where_somebody_named_it(
-    running: Any, served: Any, tmp_path: Path
+    running: Running, served: Any, tmp_path: Path
 ) -> None:
     url, repository = served
     kept = toy.git(repository, "rev-parse", "HEAD")
@@ -219,7 +222,7 @@ def test_an_anchor_that_was_pushed_away_is_said_where_somebody_named_it(
     ],
 )
 def test_an_anchor_that_nothing_would_measure_is_refused(
-    running: Any, named: dict[str, Any], reason: str
+    running: Running, named: dict[str, Any], reason: str
 ) -> None:
     with running.http("admin") as http:
         answer = http.post("/api/v1/follows", json=body_of(TREE, **named))
@@ -228,7 +231,7 @@ def test_an_anchor_that_nothing_would_measure_is_refused(
     assert running.rows("SELECT id FROM follow") == []
 
 
-def measured(running: Any, *, anchor: bool, host: str = "rome-1") -> Any:
+def measured(running: Running, *, anchor: bool, host: str = "rome-1") -> Any:
     """A run of a job that a followed branch asked for, from its lease to its analysis."""
     running.follow(TREE, "master", [commit_of("base"), commit_of("head")])
     run = run_of(boots=12, cases=3, shift=0.1, host=host)
@@ -248,7 +251,7 @@ def measured(running: Any, *, anchor: bool, host: str = "rome-1") -> Any:
     return run
 
 
-def test_base_and_head_beside_an_anchor_are_compared_as_without(running: Any) -> None:
+def test_base_and_head_beside_an_anchor_are_compared_as_without(running: Running) -> None:
     with_one = measured(running, anchor=True)
     assert len(running.get("/reports")["items"]) == 1
     without = measured(running, anchor=False, host="rome-2")
@@ -264,7 +267,7 @@ def test_base_and_head_beside_an_anchor_are_compared_as_without(running: Any) ->
     assert commit_of("old")[:12] in shown
 
 
-def test_what_an_anchor_read_is_no_point_of_its_revision(running: Any) -> None:
+def test_what_an_anchor_read_is_no_point_of_its_revision(running: Running) -> None:
     run = measured(running, anchor=True)
 
     assert running.rows("SELECT of_history FROM run") == [{"of_history": True}]
@@ -282,7 +285,7 @@ def test_what_an_anchor_read_is_no_point_of_its_revision(running: Any) -> None:
     assert len(samples) == len([boot for boot in run.record["plan"]["boots"] if boot["arm"] == "anchor"])
 
 
-def test_a_run_without_the_anchor_that_was_asked_for_is_taken(running: Any) -> None:
+def test_a_run_without_the_anchor_that_was_asked_for_is_taken(running: Running) -> None:
     """The tree did not have it any more: its host measured the others."""
     running.follow(TREE, "master", [commit_of("base"), commit_of("head")])
     work = running.lease(with_anchor(run_of(boots=3, cases=2), "old"))
@@ -297,7 +300,7 @@ def test_a_run_without_the_anchor_that_was_asked_for_is_taken(running: Any) -> N
     assert "arm anchor" in refused.json()["detail"]
 
 
-def test_what_anybody_asks_with_an_anchor_is_anybodys_code(running: Any) -> None:
+def test_what_anybody_asks_with_an_anchor_is_anybodys_code(running: Running) -> None:
     running.follow(TREE, "master", [commit_of("base"), commit_of("head")])
     run = with_anchor(run_of(boots=3, cases=2), "old")
     work = running.lease(run)
@@ -308,7 +311,7 @@ def test_what_anybody_asks_with_an_anchor_is_anybodys_code(running: Any) -> None
         assert trust_of(connection, job) == "outside"
 
 
-def test_an_anchor_that_does_not_build_is_said_and_the_others_are_compared(running: Any) -> None:
+def test_an_anchor_that_does_not_build_is_said_and_the_others_are_compared(running: Running) -> None:
     running.follow(TREE, "master", [commit_of("base"), commit_of("head")])
     run = with_anchor(run_of(boots=12, cases=3, shift=0.1), "old")
     plan = run.record["plan"]
@@ -336,7 +339,7 @@ def test_an_anchor_that_does_not_build_is_said_and_the_others_are_compared(runni
         assert "it gave nothing in the newest run" in http.get("/branches").text
 
 
-def test_a_form_names_the_anchor_and_the_page_shows_it(running: Any, served: Any, tmp_path: Path) -> None:
+def test_a_form_names_the_anchor_and_the_page_shows_it(running: Running, served: Any, tmp_path: Path) -> None:
     url, repository = served
     tagged = toy.git(repository, "rev-parse", "v6.12")
     running.enrol("amd-rome")

@@ -6,6 +6,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
+from service_running import Running
 from service_runs import commit_of, put_all, run_of
 
 from cliffwatch_service.compare.analysis import analyse_run
@@ -28,7 +29,7 @@ def level(case: int, revision: int) -> float:
 
 
 @pytest.fixture
-def arrived(running: Any) -> tuple[Any, list[str]]:
+def arrived(running: Running) -> tuple[Any, list[str]]:
     """Counted comparisons of neighbours, and some across several revisions, that came and were not looked at yet."""
     running.follow(TREE, "master", [commit_of(name) for name in NAMES])
     pairs = [*pairwise(range(len(NAMES))), (0, 4), (3, 6), (6, 12)]

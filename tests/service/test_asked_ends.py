@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from service_running import Running
 from service_runs import commit_of, run_of
 
 from cliffwatch_service.jobs.ends import base_on_branch
@@ -16,19 +17,19 @@ ASKED = {
 }
 
 
-def answer(running: Any, **ends: Any) -> Any:
+def answer(running: Running, **ends: Any) -> Any:
     running.enrol("amd-rome")
     with running.http("upload") as http:
         return http.post("/api/v1/requests", json={**ASKED, **ends}, headers={"Idempotency-Key": "one"})
 
 
-def test_a_commit_is_not_compared_with_itself(running: Any) -> None:
+def test_a_commit_is_not_compared_with_itself(running: Running) -> None:
     refused = answer(running, base=commit_of("r0"), head=commit_of("r0"))
     assert refused.status_code == 422
     assert "base and head are the same commit" in refused.json()["detail"]
 
 
-def test_a_head_that_is_older_than_base_is_refused(running: Any) -> None:
+def test_a_head_that_is_older_than_base_is_refused(running: Running) -> None:
     running.measure(run_of(boots=2, cases=1, base="r0", head="r1", parents={"r1": ["r0"]}))
     refused = answer(running, base=commit_of("r1"), head=commit_of("r0"))
     assert refused.status_code == 422
@@ -37,7 +38,7 @@ def test_a_head_that_is_older_than_base_is_refused(running: Any) -> None:
     assert answer(running, base=commit_of("r0"), head=commit_of("r1")).status_code == 201
 
 
-def test_a_branch_means_the_commit_at_which_head_left_it(running: Any) -> None:
+def test_a_branch_means_the_commit_at_which_head_left_it(running: Running) -> None:
     line = [commit_of(name) for name in ("r0", "r1", "r2", "r3")]
     running.follow("https://git.example.org/bpf-next.git", "master", line)
     running.measure(
@@ -52,12 +53,12 @@ def test_a_branch_means_the_commit_at_which_head_left_it(running: Any) -> None:
     assert "`git merge-base master HEAD` prints it" in refused.value.detail
 
 
-def test_a_request_that_names_no_suite_asks_for_those_of_the_change(running: Any) -> None:
+def test_a_request_that_names_no_suite_asks_for_those_of_the_change(running: Running) -> None:
     made = answer(running, base=commit_of("r0"), head=commit_of("r1"), suites=[])
     assert made.json()["suites"] == ["auto"]
 
 
-def test_a_history_is_not_of_suites_that_each_change_chooses(running: Any) -> None:
+def test_a_history_is_not_of_suites_that_each_change_chooses(running: Running) -> None:
     body = {"branch": "master", "policy": "commit", **ASKED, "suites": ["auto"]}
     with running.http("admin") as http:
         refused = http.post("/api/v1/follows", json=body)

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 import zstandard
+from service_running import Running
 from service_runs import arm_of, boots_of, commit_of, put_all, record_digest, record_of, run_of
 
 from cliffwatch_service.access.tokens import make_token
@@ -28,7 +29,7 @@ def problem_of(answer: Any, status: int) -> Any:
     return problem
 
 
-def stored(running: Any) -> list[Any]:
+def stored(running: Running) -> list[Any]:
     return running.rows("SELECT (SELECT count(*) FROM run) AS runs, (SELECT count(*) FROM boot) AS boots")
 
 
@@ -41,14 +42,16 @@ def stored(running: Any) -> list[Any]:
         ("\x80\xff", 401),
     ],
 )
-def test_a_wrong_token_is_refused_everywhere_even_for_reading(running: Any, header: str, status: int) -> None:
+def test_a_wrong_token_is_refused_everywhere_even_for_reading(
+    running: Running, header: str, status: int
+) -> None:
     with running.http(None) as http:
         answer = http.get("/api/v1/runs", headers={"Authorization": header.encode("latin-1")})
         problem_of(answer, status)
         assert answer.headers["www-authenticate"] == "Bearer"
 
 
-def test_expired_revoked_and_foreign_tokens_are_told_apart(running: Any) -> None:
+def test_expired_revoked_and_foreign_tokens_are_told_apart(running: Running) -> None:
     now = running.clock.now()
     with running.service.transaction() as connection:
         old = make_token(connection, "old", ["upload"], by="test", now=now, expires=now + timedelta(days=1))
@@ -72,7 +75,7 @@ def test_expired_revoked_and_foreign_tokens_are_told_apart(running: Any) -> None
 
 @pytest.mark.parametrize("pack", [lambda body: body, gzip.compress, zstandard.ZstdCompressor().compress])
 def test_a_body_over_the_limit_is_refused_however_small_it_was_packed(
-    running: Any, pack: Callable[[bytes], bytes]
+    running: Running, pack: Callable[[bytes], bytes]
 ) -> None:
     run = run_of(boots=1, cases=1)
     bomb = pack(b" " * (65 << 20))
@@ -98,7 +101,7 @@ def test_a_body_over_the_limit_is_refused_however_small_it_was_packed(
         ("identity", b"[" * 100_000, 400),
     ],
 )
-def test_a_body_that_is_damaged_is_refused(running: Any, encoding: str, body: bytes, status: int) -> None:
+def test_a_body_that_is_damaged_is_refused(running: Running, encoding: str, body: bytes, status: int) -> None:
     run = run_of(boots=1, cases=1)
     with running.http("upload") as http:
         answer = http.put(
@@ -133,7 +136,7 @@ def changed(boot: Any, change: Callable[[Any], None]) -> Any:
     ],
 )
 def test_a_sample_that_is_none_is_refused_with_its_place(
-    running: Any, where: str, value: Any, says: str
+    running: Running, where: str, value: Any, says: str
 ) -> None:
     run = run_of(boots=1, cases=2)
     number, body = next(iter(boots_of(run)))
@@ -146,7 +149,7 @@ def test_a_sample_that_is_none_is_refused_with_its_place(
 
 
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e400"])
-def test_what_is_no_number_is_refused(running: Any, number: str) -> None:
+def test_what_is_no_number_is_refused(running: Running, number: str) -> None:
     run = run_of(boots=1, cases=1)
     index, body = next(iter(boots_of(run)))
     value = json.dumps(body["samples"][0]["value"])
@@ -159,7 +162,7 @@ def test_what_is_no_number_is_refused(running: Any, number: str) -> None:
     assert stored(running) == [{"runs": 1, "boots": 0}]
 
 
-def test_a_metric_twice_in_a_boot_is_refused(running: Any) -> None:
+def test_a_metric_twice_in_a_boot_is_refused(running: Running) -> None:
     run = run_of(boots=1, cases=1)
     number, body = next(iter(boots_of(run)))
     with running.http("upload") as http:
@@ -169,7 +172,7 @@ def test_a_metric_twice_in_a_boot_is_refused(running: Any) -> None:
     assert "twice" in problem_of(answer, 422)["detail"]
 
 
-def test_a_case_that_the_catalogue_lacks_is_refused_by_name(running: Any) -> None:
+def test_a_case_that_the_catalogue_lacks_is_refused_by_name(running: Running) -> None:
     run = run_of(boots=1, cases=1)
     run.record["plan"]["cases"][0]["benchmark"] = "bpf-from-the-future"
     with running.http("upload") as http:
@@ -178,7 +181,7 @@ def test_a_case_that_the_catalogue_lacks_is_refused_by_name(running: Any) -> Non
     assert stored(running) == [{"runs": 0, "boots": 0}]
 
 
-def test_an_address_that_is_not_of_the_content_is_refused(running: Any) -> None:
+def test_an_address_that_is_not_of_the_content_is_refused(running: Running) -> None:
     run = run_of(boots=1, cases=1)
     with running.http("upload") as http:
         answer = http.put(f"/api/v1/runs/{'0' * 32}", json=record_of(run))
@@ -198,7 +201,7 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-def test_sql_and_html_are_text_like_any_other(running: Any, text: str) -> None:
+def test_sql_and_html_are_text_like_any_other(running: Running, text: str) -> None:
     run = run_of(boots=1, cases=1)
     arm_of(run.record, "head")["label"] = text
     arm_of(run.record, "head")["facts"]["subject"] = text
@@ -231,7 +234,7 @@ def test_sql_and_html_are_text_like_any_other(running: Any, text: str) -> None:
         "/audit?cursor=x",
     ],
 )
-def test_nul_in_an_address_is_refused(running: Any, path: str) -> None:
+def test_nul_in_an_address_is_refused(running: Running, path: str) -> None:
     with running.http("admin") as http:
         answer = http.get(f"/api/v1{path}")
     assert 400 <= answer.status_code < 500, answer.text
@@ -259,7 +262,7 @@ def tar_of(name: str, kind: bytes = tarfile.REGTYPE, link: str = "") -> bytes:
         tar_of("bad\nname"),
     ],
 )
-def test_archives_hold_plain_files_alone(running: Any, archive: bytes) -> None:
+def test_archives_hold_plain_files_alone(running: Running, archive: bytes) -> None:
     run = run_of(boots=1, cases=1)
     with running.http("upload") as http:
         put_all(http, run)
@@ -272,7 +275,7 @@ def test_archives_hold_plain_files_alone(running: Any, archive: bytes) -> None:
     assert running.rows("SELECT number FROM raw_output") == []
 
 
-def test_a_half_sent_body_stores_nothing_and_holds_nothing_up(running: Any) -> None:
+def test_a_half_sent_body_stores_nothing_and_holds_nothing_up(running: Running) -> None:
     run = run_of(boots=1, cases=1)
     body = json.dumps(record_of(run)).encode()
     host, port = running.url.removeprefix("http://").split(":")
@@ -288,7 +291,7 @@ def test_a_half_sent_body_stores_nothing_and_holds_nothing_up(running: Any) -> N
         assert http.put(f"/api/v1/runs/{run.digest}", json=record_of(run)).status_code == 201
 
 
-def test_who_asks_too_often_is_told_to_wait(running: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_asks_too_often_is_told_to_wait(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(running.service.rates, "_per_minute", 5)
     with running.http("read") as http:
         answers = [http.get("/api/v1/suites").status_code for _ in range(8)]
@@ -299,7 +302,7 @@ def test_who_asks_too_often_is_told_to_wait(running: Any, monkeypatch: pytest.Mo
         assert http.get("/api/v1/suites").status_code == 200
 
 
-def test_a_database_that_is_away_is_said_to_be(running: Any) -> None:
+def test_a_database_that_is_away_is_said_to_be(running: Running) -> None:
     with running.http(None) as http:
         running.service.pool.close()
         assert http.get("/healthz").status_code == 200
@@ -307,7 +310,7 @@ def test_a_database_that_is_away_is_said_to_be(running: Any) -> None:
         problem_of(http.get("/api/v1/runs"), 503)
 
 
-def test_reading_can_be_closed_to_the_public(running: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reading_can_be_closed_to_the_public(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
     object.__setattr__(
         running.service, "settings", running.service.settings.model_copy(update={"public_reading": False})
     )
@@ -317,7 +320,7 @@ def test_reading_can_be_closed_to_the_public(running: Any, monkeypatch: pytest.M
         assert http.get("/api/v1/runs").status_code == 200
 
 
-def test_methods_that_clients_invent_are_counted_together(running: Any) -> None:
+def test_methods_that_clients_invent_are_counted_together(running: Running) -> None:
     """Each that was counted by itself would be kept for ever."""
     with running.http("read") as http:
         for number in range(3):

@@ -7,19 +7,20 @@ import pytest
 import toy
 from following_a_branch import EMULATED, follow, look, walltime
 from history_with_culprits import PlantedHistory
+from service_running import Running
 from stand_in_host import StandInHost
 
 from cliffwatch_service.store import background
 
 
-def confirmed(running: Any) -> dict[tuple[int, str], float]:
+def confirmed(running: Running) -> dict[tuple[int, str], float]:
     """By case and commit that made it."""
     items = running.get("/changes", state="confirmed", limit=200)["items"]
     return {(int(next(iter(each["params"].values()))), each["head"]): each["size"] for each in items}
 
 
 def test_three_steps_one_of_them_inside_a_merge_are_bisected_past_a_broken_build(
-    running: Any, served: Any, tmp_path: Path
+    running: Running, served: Any, tmp_path: Path
 ) -> None:
     url, repository = served
     history = PlantedHistory(repository)
@@ -61,7 +62,7 @@ def test_three_steps_one_of_them_inside_a_merge_are_bisected_past_a_broken_build
 
 
 def test_a_step_measures_only_the_cases_that_its_revisions_can_differ_in(
-    running: Any, served: Any, tmp_path: Path
+    running: Running, served: Any, tmp_path: Path
 ) -> None:
     """Of one case's culprit and another's, in revisions of which most change neither."""
     url, repository = served
@@ -88,7 +89,7 @@ def test_a_step_measures_only_the_cases_that_its_revisions_can_differ_in(
 
 
 def test_both_steps_of_a_merge_are_named_though_they_nearly_cancel(
-    running: Any, served: Any, tmp_path: Path
+    running: Running, served: Any, tmp_path: Path
 ) -> None:
     """3 % slower on one side and 2 % faster on the other, on the same case: 0.94 % in all."""
     url, repository = served
@@ -114,7 +115,9 @@ def test_both_steps_of_a_merge_are_named_though_they_nearly_cancel(
     assert (report["head"], report["changes"]) == (slower, 1)
 
 
-def test_platforms_that_share_a_culprit_share_its_report(running: Any, served: Any, tmp_path: Path) -> None:
+def test_platforms_that_share_a_culprit_share_its_report(
+    running: Running, served: Any, tmp_path: Path
+) -> None:
     """Counted in icount, and in walltime with boots enough for the noise."""
     url, repository = served
     history = PlantedHistory(repository)
@@ -139,7 +142,9 @@ def test_platforms_that_share_a_culprit_share_its_report(running: Any, served: A
     assert {each["boots"] for each in asked} > {"auto"}
 
 
-def test_a_result_that_comes_late_or_twice_changes_nothing(running: Any, served: Any, tmp_path: Path) -> None:
+def test_a_result_that_comes_late_or_twice_changes_nothing(
+    running: Running, served: Any, tmp_path: Path
+) -> None:
     url, repository = served
     history = PlantedHistory(repository)
     number = follow(running, url, tmp_path)

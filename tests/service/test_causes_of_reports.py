@@ -8,6 +8,7 @@ from typing import Any
 
 import psycopg
 import pytest
+from service_running import Running
 
 from cliffwatch_runner.upload.result_directory import upload_run
 from cliffwatch_service.compare.causes import causes_between
@@ -20,7 +21,7 @@ REPORT = "0" * 32
 
 
 @pytest.fixture
-def compared(running: Any, data: Path, tmp_path: Path) -> Any:
+def compared(running: Running, data: Path, tmp_path: Path) -> Any:
     """The demonstration's run, whose two commits are a report's."""
     shutil.copytree(data / "runs/uninlined", tmp_path / "results")
     uploaded = upload_run(running.client("upload"), tmp_path / "results", "emulator-1")

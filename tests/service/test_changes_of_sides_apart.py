@@ -1,9 +1,9 @@
 """A change of sides that did not take turns is a difference between two measurements, wherever a branch's changes are told."""
 
 import json
-from typing import Any
 
 import pytest
+from service_running import Running
 from service_runs import MadeRun, commit_of, run_of
 
 from cliffwatch_service.history.news.webhook import body_of
@@ -23,14 +23,14 @@ def one_after_the_other(run: MadeRun) -> MadeRun:
     return run
 
 
-def measured(running: Any, run: MadeRun) -> None:
+def measured(running: Running, run: MadeRun) -> None:
     running.follow(TREE, "master", [commit_of(f"r{index}") for index in range(3)])
     running.measure(run)
     running.do_tasks()
 
 
 @pytest.mark.parametrize("apart", [True, False])
-def test_every_door_says_so(running: Any, *, apart: bool) -> None:
+def test_every_door_says_so(running: Running, *, apart: bool) -> None:
     run = run_of(boots=12, cases=1, base="r0", head="r1", shift=0.5, spread=0.001)
     measured(running, one_after_the_other(run) if apart else run)
 
@@ -52,7 +52,7 @@ def test_every_door_says_so(running: Any, *, apart: bool) -> None:
             assert (BETWEEN in http.get(path).raise_for_status().text) == apart, path
 
 
-def test_counted_values_know_no_turns(running: Any) -> None:
+def test_counted_values_know_no_turns(running: Running) -> None:
     run = run_of(boots=3, cases=1, base="r0", head="r1", shift=0.5, mode="icount", platform="emulated-x86-64")
     run.logs[:] = run.logs[:, :1]
     measured(running, one_after_the_other(run))

@@ -9,6 +9,7 @@ import pytest
 import toy
 from following_a_branch import EMULATED, follow, look, walltime
 from history_with_culprits import PlantedHistory
+from service_running import Running
 from service_runs import MadeRun, commit_of, run_of
 from stand_in_host import StandInHost
 
@@ -41,14 +42,14 @@ def allocations_of(
     return MadeRun(run.record, run.host, run.logs, run.digest, ("kmallocs", "kmallocs/create"))
 
 
-def measured(running: Any, *runs: MadeRun) -> None:
+def measured(running: Running, *runs: MadeRun) -> None:
     running.follow(TREE, "master", [commit_of(f"r{index}") for index in range(5)])
     for run in runs:
         running.measure(run)
     running.do_tasks()
 
 
-def test_a_change_from_zero_is_in_the_change_table_with_its_values(running: Any) -> None:
+def test_a_change_from_zero_is_in_the_change_table_with_its_values(running: Running) -> None:
     measured(running, allocations_of(0, 2, ("r0", "r1")))
 
     (change,) = running.get("/changes")["items"]
@@ -58,7 +59,7 @@ def test_a_change_from_zero_is_in_the_change_table_with_its_values(running: Any)
     assert (report["changes"], report["largest"]) == (1, None)
 
 
-def test_a_change_with_a_percentage_has_no_values(running: Any) -> None:
+def test_a_change_with_a_percentage_has_no_values(running: Running) -> None:
     measured(running, allocations_of(100, 110, ("r0", "r1")))
 
     (change,) = running.get("/changes")["items"]
@@ -66,7 +67,7 @@ def test_a_change_with_a_percentage_has_no_values(running: Any) -> None:
     assert (change["base_value"], change["head_value"]) == (None, None)
 
 
-def test_what_has_no_percentage_stands_before_the_largest(running: Any) -> None:
+def test_what_has_no_percentage_stands_before_the_largest(running: Running) -> None:
     measured(running, allocations_of(0, 2, ("r0", "r1"), cases=3))
 
     (report,) = running.get("/reports")["items"]
@@ -75,7 +76,7 @@ def test_what_has_no_percentage_stands_before_the_largest(running: Any) -> None:
     assert report["largest"] == pytest.approx(0.1, abs=0.01)
 
 
-def test_the_report_is_closed_once_it_reads_zero_again(running: Any) -> None:
+def test_the_report_is_closed_once_it_reads_zero_again(running: Running) -> None:
     measured(running, allocations_of(0, 2, ("r0", "r1")), allocations_of(2, 0, ("r1", "r2"), seed=2))
 
     (report,) = running.get("/reports", state="fixed")["items"]
@@ -83,7 +84,7 @@ def test_the_report_is_closed_once_it_reads_zero_again(running: Any) -> None:
     assert [each["kind"] for each in running.get("/changes")["items"]] == ["improvement", "regression"]
 
 
-def test_every_page_says_the_values(running: Any) -> None:
+def test_every_page_says_the_values(running: Running) -> None:
     measured(running, allocations_of(0, 2, ("r0", "r1"), cases=2))
 
     (report,) = running.get("/reports")["items"]
@@ -101,7 +102,7 @@ def test_every_page_says_the_values(running: Any) -> None:
             assert "None" not in answer.text, path
 
 
-def test_news_say_the_values(running: Any) -> None:
+def test_news_say_the_values(running: Running) -> None:
     measured(running, allocations_of(0, 2, ("r0", "r1")))
 
     with running.service.transaction() as connection:
@@ -199,7 +200,7 @@ def test_icount_shows_no_change_that_cannot_be_set_against_another() -> None:
     assert not shows(0.1, None)
 
 
-def test_the_series_page_draws_the_values(running: Any) -> None:
+def test_the_series_page_draws_the_values(running: Running) -> None:
     measured(running, allocations_of(0, 2, ("r0", "r1")))
 
     series = running.get("/changes")["items"][0]["series"]
@@ -210,7 +211,7 @@ def test_the_series_page_draws_the_values(running: Any) -> None:
 
 @pytest.mark.parametrize("mode", ["icount", "walltime"])
 def test_a_change_from_zero_is_bisected_to_its_commit(
-    running: Any, served: Any, tmp_path: Path, mode: str
+    running: Running, served: Any, tmp_path: Path, mode: str
 ) -> None:
     url, repository = served
     history = PlantedHistory(repository)

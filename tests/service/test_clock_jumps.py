@@ -4,8 +4,9 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from asking import ask, job_state, offer
+from service_running import Running
 from service_runs import boots_of, put_all, record_of, run_of
-from test_jobs import ask, job_state, offer
 
 from cliffwatch_service.http.context import Rates
 
@@ -13,11 +14,11 @@ JUMPS = [timedelta(hours=1), timedelta(days=1), timedelta(days=400)]
 
 
 @pytest.fixture(params=JUMPS, ids=str)
-def back(request: Any, running: Any) -> Any:
+def back(request: Any, running: Running) -> Any:
     return lambda: running.clock.pass_(seconds=-request.param.total_seconds())
 
 
-def test_a_request_from_before_is_offered(running: Any, back: Any) -> None:
+def test_a_request_from_before_is_offered(running: Running, back: Any) -> None:
     made = ask(running)
     back()
     given = offer(running)
@@ -25,7 +26,7 @@ def test_a_request_from_before_is_offered(running: Any, back: Any) -> None:
     assert given["job"] == made["jobs"][0]["job"]
 
 
-def test_a_job_under_way_goes_on_and_is_compared(running: Any, back: Any) -> None:
+def test_a_job_under_way_goes_on_and_is_compared(running: Running, back: Any) -> None:
     run = run_of(boots=4, cases=2, shift=0.1)
     work = running.lease(run)
     with running.http(f"of {run.host}") as http:
@@ -46,7 +47,7 @@ def test_a_job_under_way_goes_on_and_is_compared(running: Any, back: Any) -> Non
     assert len(compared["comparisons"]) > 0
 
 
-def test_a_job_of_a_host_that_died_meanwhile_is_offered_again(running: Any, back: Any) -> None:
+def test_a_job_of_a_host_that_died_meanwhile_is_offered_again(running: Running, back: Any) -> None:
     """Not only once the clock is again where it was."""
     made = ask(running)
     assert offer(running) is not None
@@ -58,7 +59,7 @@ def test_a_job_of_a_host_that_died_meanwhile_is_offered_again(running: Any, back
     assert again["job"] == made["jobs"][0]["job"]
 
 
-def test_callers_keep_their_rate(running: Any, back: Any) -> None:
+def test_callers_keep_their_rate(running: Running, back: Any) -> None:
     rates = Rates(60)
     assert all(rates.allow("x", running.clock.now()) for _ in range(60))
     assert not rates.allow("x", running.clock.now())
@@ -69,7 +70,7 @@ def test_callers_keep_their_rate(running: Any, back: Any) -> None:
     assert rates.allow("x", running.clock.now())
 
 
-def test_pages_and_lists_are_shown(running: Any, back: Any) -> None:
+def test_pages_and_lists_are_shown(running: Running, back: Any) -> None:
     run = run_of(boots=2, cases=2)
     with running.http("upload") as http:
         put_all(http, run)

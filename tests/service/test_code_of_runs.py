@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from service_running import Running
 
 from cliffwatch_runner.upload.result_directory import Uploaded, upload_run
 
@@ -20,14 +21,14 @@ def results(data: Path, tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def uploaded(running: Any, results: Path) -> str:
+def uploaded(running: Running, results: Path) -> str:
     sent = upload_run(running.client("upload"), results, "emulator-1")
     assert isinstance(sent, Uploaded)
     assert sent.refused == ()
     return sent.run
 
 
-def page_of(running: Any, run: str) -> str:
+def page_of(running: Running, run: str) -> str:
     with running.http(None) as http:
         answer = http.get(f"/compare/{run}/cases/{CASE}", follow_redirects=True).raise_for_status()
     return re.sub(r"\s+", " ", answer.text)
@@ -37,7 +38,7 @@ def code_of(results: Path) -> Any:
     return json.loads((results / "code.json").read_text())
 
 
-def test_the_page_of_a_case_shows_the_instructions_that_differ(running: Any, uploaded: str) -> None:
+def test_the_page_of_a_case_shows_the_instructions_that_differ(running: Running, uploaded: str) -> None:
     page = page_of(running, uploaded)
 
     assert "code 256 to 144 bytes" in page
@@ -45,20 +46,20 @@ def test_the_page_of_a_case_shows_the_instructions_that_differ(running: Any, upl
     assert "+call bpf_local_storage_lookup" in page
 
 
-def compared(running: Any, run: str) -> str:
+def compared(running: Running, run: str) -> str:
     with running.http(None) as http:
         answer = http.get(f"/compare/{run}", follow_redirects=True).raise_for_status()
     return re.sub(r"\s+", " ", answer.text)
 
 
-def test_the_page_of_a_comparison_says_which_functions_differ(running: Any, uploaded: str) -> None:
+def test_the_page_of_a_comparison_says_which_functions_differ(running: Running, uploaded: str) -> None:
     page = compared(running, uploaded)
 
     assert "Code of head: " in page
     assert "__bpf_task_storage_get (256 to 144 bytes)" in page
 
 
-def test_the_page_of_a_comparison_without_code_says_nothing_of_it(running: Any, results: Path) -> None:
+def test_the_page_of_a_comparison_without_code_says_nothing_of_it(running: Running, results: Path) -> None:
     (results / "code.json").unlink()
     sent = upload_run(running.client("upload"), results, "emulator-1")
 
@@ -66,7 +67,7 @@ def test_the_page_of_a_comparison_without_code_says_nothing_of_it(running: Any, 
     assert "Code of head" not in compared(running, sent.run)
 
 
-def test_what_was_sent_is_read_back(running: Any, results: Path, uploaded: str) -> None:
+def test_what_was_sent_is_read_back(running: Running, results: Path, uploaded: str) -> None:
     with running.http("read") as http:
         answer = http.get(f"/api/v1/runs/{uploaded}/code").raise_for_status().json()
         missing = http.get(f"/api/v1/runs/{32 * '0'}/code")
@@ -77,7 +78,9 @@ def test_what_was_sent_is_read_back(running: Any, results: Path, uploaded: str) 
     assert missing.status_code == 404
 
 
-def test_the_same_may_come_twice_and_another_one_may_not(running: Any, results: Path, uploaded: str) -> None:
+def test_the_same_may_come_twice_and_another_one_may_not(
+    running: Running, results: Path, uploaded: str
+) -> None:
     again = upload_run(running.client("upload"), results, "emulator-1")
     (results / "code.json").write_text(json.dumps({**code_of(results), "arms": []}))
     other = upload_run(running.client("upload"), results, "emulator-1")
@@ -97,7 +100,7 @@ def line(text: str, name: str = "__bpf_task_storage_get") -> dict[str, Any]:
     }
 
 
-def test_lines_that_are_markup_or_move_a_cursor_stay_text(running: Any, results: Path) -> None:
+def test_lines_that_are_markup_or_move_a_cursor_stay_text(running: Running, results: Path) -> None:
     (results / "code.json").write_text(json.dumps(line("+<script>alert(1)</script>\x1b[2J\u202e")))
     sent = upload_run(running.client("upload"), results, "emulator-1")
 
@@ -109,7 +112,7 @@ def test_lines_that_are_markup_or_move_a_cursor_stay_text(running: Any, results:
     assert "\u202e" not in page
 
 
-def test_a_name_that_is_markup_stays_text_in_the_sentence(running: Any, results: Path) -> None:
+def test_a_name_that_is_markup_stays_text_in_the_sentence(running: Running, results: Path) -> None:
     (results / "code.json").write_text(json.dumps(line("+ret", name="<script>alert(1)</script>\u202e")))
     sent = upload_run(running.client("upload"), results, "emulator-1")
 
@@ -132,7 +135,9 @@ def test_a_name_that_is_markup_stays_text_in_the_sentence(running: Any, results:
         json.dumps({**line("x"), "format_version": 2}).encode(),
     ],
 )
-def test_what_is_no_code_is_refused_and_the_run_stays(running: Any, results: Path, content: bytes) -> None:
+def test_what_is_no_code_is_refused_and_the_run_stays(
+    running: Running, results: Path, content: bytes
+) -> None:
     (results / "code.json").write_bytes(content)
 
     sent = upload_run(running.client("upload"), results, "emulator-1")
@@ -142,7 +147,7 @@ def test_what_is_no_code_is_refused_and_the_run_stays(running: Any, results: Pat
     assert "instructions per operation" in page_of(running, sent.run)
 
 
-def test_much_more_than_a_patch_changes_is_refused(running: Any, results: Path) -> None:
+def test_much_more_than_a_patch_changes_is_refused(running: Running, results: Path) -> None:
     functions = [
         {"name": f"f{number}", "base": 1, "head": 2, "lines": ["x" * 400] * 200} for number in range(60)
     ]
@@ -169,7 +174,7 @@ def program(text: str = "+nop dword ptr [rax]", name: str = "get_local", **more:
     return {"format": "cliffwatch-code", "format_version": 1, "arms": [arm]}
 
 
-def test_bpf_programs_that_differ_stand_on_the_page_of_their_case(running: Any, results: Path) -> None:
+def test_bpf_programs_that_differ_stand_on_the_page_of_their_case(running: Running, results: Path) -> None:
     (results / "code.json").write_text(json.dumps(program()))
     sent = upload_run(running.client("upload"), results, "emulator-1")
 
@@ -181,7 +186,7 @@ def test_bpf_programs_that_differ_stand_on_the_page_of_their_case(running: Any, 
     assert "BPF programs: get_local 412 to 436 bytes." in compared(running, sent.run)
 
 
-def test_a_case_whose_programs_are_the_same_says_nothing_of_them(running: Any, results: Path) -> None:
+def test_a_case_whose_programs_are_the_same_says_nothing_of_them(running: Running, results: Path) -> None:
     document = program()
     document["arms"][0]["programs"][0]["cases"][0]["params"] = {"nr_maps": "17"}
     (results / "code.json").write_text(json.dumps(document))
@@ -191,7 +196,7 @@ def test_a_case_whose_programs_are_the_same_says_nothing_of_them(running: Any, r
     assert "BPF programs that differ" not in page_of(running, sent.run)
 
 
-def test_programs_that_are_markup_or_move_a_cursor_stay_text(running: Any, results: Path) -> None:
+def test_programs_that_are_markup_or_move_a_cursor_stay_text(running: Running, results: Path) -> None:
     hostile = "<script>alert(1)</script>\u202e"
     (results / "code.json").write_text(json.dumps(program(f"+{hostile}\x1b[2J", hostile)))
     sent = upload_run(running.client("upload"), results, "emulator-1")
@@ -215,7 +220,7 @@ def test_programs_that_are_markup_or_move_a_cursor_stay_text(running: Any, resul
         {"cases": [{"suite": "s"}]},
     ],
 )
-def test_programs_that_are_none_are_refused(running: Any, results: Path, wrong: dict[str, Any]) -> None:
+def test_programs_that_are_none_are_refused(running: Running, results: Path, wrong: dict[str, Any]) -> None:
     (results / "code.json").write_text(json.dumps(program(**{"name": "get", **wrong})))
 
     sent = upload_run(running.client("upload"), results, "emulator-1")
@@ -248,7 +253,7 @@ def with_digests(results: Path, base: str, head: str) -> None:
     ],
 )
 def test_the_page_of_a_case_says_whether_it_executes_the_code_of_its_base(
-    running: Any, results: Path, head: str, said: str
+    running: Running, results: Path, head: str, said: str
 ) -> None:
     with_digests(results, 24 * "a", head)
 
@@ -259,12 +264,12 @@ def test_the_page_of_a_case_says_whether_it_executes_the_code_of_its_base(
     assert said in page_of(running, sent.run)
 
 
-def test_a_run_without_digests_says_nothing_of_them(running: Any, uploaded: str) -> None:
+def test_a_run_without_digests_says_nothing_of_them(running: Running, uploaded: str) -> None:
     assert "same code as the base" not in page_of(running, uploaded)
 
 
 @pytest.mark.parametrize("digest", ["", "a", 24 * "A", 25 * "a", "<script>alert(1)</script>"])
-def test_what_is_no_digest_is_refused(running: Any, results: Path, digest: str) -> None:
+def test_what_is_no_digest_is_refused(running: Running, results: Path, digest: str) -> None:
     with_digests(results, 24 * "a", digest)
 
     sent = upload_run(running.client("upload"), results, "emulator-1")

@@ -15,15 +15,14 @@ from typing import Any
 import pytest
 import toy
 from click.testing import CliRunner
-from test_worker import do_one
+from load.served import COMMAND, served
+from service_running import Running
+from worker_jobs import do_one
 
 from cliffwatch.command.main import main
 from cliffwatch_runner.command import worker as worker_command
 from cliffwatch_runner.worker.host import WorkerHost
 from cliffwatch_service.command.listening import bound, cannot_listen
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
-from load.served import COMMAND, served
 
 
 def cliffwatch(database: str, tmp_path: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
@@ -144,7 +143,7 @@ def test_a_service_keeps_its_data_and_leaves_nothing_running(tmp_path: Path) -> 
 
 @pytest.mark.namespaces
 def test_submit_asks_follows_and_prints_what_was_found(
-    running: Any,
+    running: Running,
     served_tree: Any,
     host: WorkerHost,
     tmp_path: Path,
@@ -178,7 +177,7 @@ def test_submit_asks_follows_and_prints_what_was_found(
 
 
 def test_submit_asks_for_the_merge_base_of_a_branch_and_says_so(
-    running: Any, served_tree: Any, tmp_path: Path
+    running: Running, served_tree: Any, tmp_path: Path
 ) -> None:
     url, repository = served_tree
     parted = toy.git(repository, "rev-parse", "HEAD")
@@ -233,7 +232,7 @@ def test_submit_asks_for_the_merge_base_of_a_branch_and_says_so(
     ],
 )
 def test_a_request_that_cannot_be_made_says_why(
-    running: Any, served_tree: Any, tmp_path: Path, change: dict[str, str], code: int, says: str
+    running: Running, served_tree: Any, tmp_path: Path, change: dict[str, str], code: int, says: str
 ) -> None:
     running.enrol("emulated-x86-64", "icount")
     toy.change(served_tree[1], "notes", "one\n", "bpf: Take notes")
@@ -254,7 +253,7 @@ def test_a_request_that_cannot_be_made_says_why(
     assert says in refused.output.replace("no suite", "no such suite")
 
 
-def worker(running: Any, token: Path, tmp_path: Path) -> "subprocess.Popen[str]":
+def worker(running: Running, token: Path, tmp_path: Path) -> "subprocess.Popen[str]":
     arguments = [
         "--url",
         running.url,
@@ -277,7 +276,7 @@ def worker(running: Any, token: Path, tmp_path: Path) -> "subprocess.Popen[str]"
 
 
 @pytest.mark.namespaces
-def test_a_worker_without_work_ends_at_once_when_it_is_told_to(running: Any, tmp_path: Path) -> None:
+def test_a_worker_without_work_ends_at_once_when_it_is_told_to(running: Running, tmp_path: Path) -> None:
     token = tmp_path / "token"
     token.write_text(running.tokens["work"])
     token.chmod(0o600)
@@ -332,7 +331,7 @@ def test_a_worker_of_a_platform_that_is_no_name_does_not_begin(tmp_path: Path) -
 
 
 @pytest.mark.namespaces
-def test_a_worker_with_a_wrong_token_gives_up_and_says_why(running: Any, tmp_path: Path) -> None:
+def test_a_worker_with_a_wrong_token_gives_up_and_says_why(running: Running, tmp_path: Path) -> None:
     token = tmp_path / "token"
     token.write_text("cliffwatch_wrong")
     token.chmod(0o600)

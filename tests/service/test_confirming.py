@@ -4,6 +4,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
+from service_running import Running
 from service_runs import commit_of, run_of
 from stand_in_host import StandInHost
 
@@ -15,7 +16,7 @@ STEP = 21
 """The first revision on the new level."""
 
 
-def measured_history(running: Any, *, shift: float = 0.08, cases: int = 1, seed: int = 0) -> int:
+def measured_history(running: Running, *, shift: float = 0.08, cases: int = 1, seed: int = 0) -> int:
     """Thirty comparisons of neighbours in too few boots to tell; how slow each revision is stands in their points."""
     branch = int(running.follow(TREE, "master", [commit_of(name) for name in NAMES]))
     for index, (base, head) in enumerate(pairwise(NAMES)):
@@ -27,7 +28,7 @@ def measured_history(running: Any, *, shift: float = 0.08, cases: int = 1, seed:
     return branch
 
 
-def rome(running: Any, slower: float, **more: Any) -> StandInHost:
+def rome(running: Running, slower: float, **more: Any) -> StandInHost:
     """A host on which every case is slower from the step on."""
     late = {commit_of(name) for name in NAMES[STEP:]}
 
@@ -37,7 +38,7 @@ def rome(running: Any, slower: float, **more: Any) -> StandInHost:
     return StandInHost(running, levels, platform="amd-rome", modes=("walltime",), spread=0.002, **more)
 
 
-def test_a_step_that_fresh_boots_bear_out_becomes_a_change_with_a_report(running: Any) -> None:
+def test_a_step_that_fresh_boots_bear_out_becomes_a_change_with_a_report(running: Running) -> None:
     measured_history(running)
     (candidate,) = running.get("/changes", state="candidate")["items"]
     assert (candidate["head"], candidate["waits_for"]) == (commit_of(NAMES[STEP]), "asked")
@@ -52,7 +53,7 @@ def test_a_step_that_fresh_boots_bear_out_becomes_a_change_with_a_report(running
     assert (report["base"], report["head"]) == (change["base"], change["head"])
 
 
-def test_a_step_that_fresh_boots_do_not_show_is_refuted_with_their_figures(running: Any) -> None:
+def test_a_step_that_fresh_boots_do_not_show_is_refuted_with_their_figures(running: Running) -> None:
     measured_history(running)
     host = rome(running, 0.0, cases=1)
     host.work_off()
@@ -67,7 +68,7 @@ def test_a_step_that_fresh_boots_do_not_show_is_refuted_with_their_figures(runni
     assert len(host.jobs) == 1
 
 
-def test_what_a_first_comparison_leaves_open_is_asked_again_with_more_boots(running: Any) -> None:
+def test_what_a_first_comparison_leaves_open_is_asked_again_with_more_boots(running: Running) -> None:
     measured_history(running)
     host = rome(running, 0.03, cases=1, boots=None)
     host.spread = 0.05
@@ -88,7 +89,7 @@ def test_what_a_first_comparison_leaves_open_is_asked_again_with_more_boots(runn
     assert (change["state"], change["kind"]) == ("confirmed", "regression")
 
 
-def test_a_second_comparison_leaves_nothing_open(running: Any) -> None:
+def test_a_second_comparison_leaves_nothing_open(running: Running) -> None:
     measured_history(running)
     host = rome(running, 0.03, cases=1, boots=None)
     host.spread = 0.05
@@ -101,7 +102,7 @@ def test_a_second_comparison_leaves_nothing_open(running: Any) -> None:
     assert change["fresh_low"] < change["fresh_change"] < change["fresh_high"]
 
 
-def test_a_candidate_is_judged_by_itself_and_not_by_what_is_notable_among_all_rows(running: Any) -> None:
+def test_a_candidate_is_judged_by_itself_and_not_by_what_is_notable_among_all_rows(running: Running) -> None:
     measured_history(running, shift=0.0085)
     rome(running, 0.0085, cases=1).work_off()
     (change,) = running.get("/changes")["items"]
@@ -113,7 +114,7 @@ def test_a_candidate_is_judged_by_itself_and_not_by_what_is_notable_among_all_ro
     assert [row["verdict"] for row in compared["comparisons"]] == ["unchanged"]
 
 
-def test_series_that_step_together_ask_once(running: Any) -> None:
+def test_series_that_step_together_ask_once(running: Running) -> None:
     measured_history(running, cases=3)
     assert len(running.get("/changes", state="candidate")["items"]) == 3
     host = rome(running, 0.083)
@@ -122,7 +123,7 @@ def test_series_that_step_together_ask_once(running: Any) -> None:
     assert len(running.get("/reports")["items"]) == 1
 
 
-def test_where_no_boot_came_up_it_is_asked_again_twice_and_then_said(running: Any) -> None:
+def test_where_no_boot_came_up_it_is_asked_again_twice_and_then_said(running: Running) -> None:
     measured_history(running)
     host = rome(running, 0.083, cases=1, hung=frozenset(commit_of(name) for name in NAMES))
     assert host.work_off() == 3
@@ -134,7 +135,7 @@ def test_where_no_boot_came_up_it_is_asked_again_twice_and_then_said(running: An
 
 
 def test_what_may_not_be_open_yet_waits_and_is_asked_later(
-    running: Any, monkeypatch: pytest.MonkeyPatch
+    running: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("cliffwatch_service.history.watching.confirming.MOST_OPEN", 0)
     measured_history(running)
@@ -147,7 +148,7 @@ def test_what_may_not_be_open_yet_waits_and_is_asked_later(
     assert [each["state"] for each in running.get("/changes")["items"]] == ["confirmed"]
 
 
-def test_a_late_second_result_of_the_same_job_changes_nothing(running: Any) -> None:
+def test_a_late_second_result_of_the_same_job_changes_nothing(running: Running) -> None:
     measured_history(running)
     host = rome(running, 0.083, cases=1)
     work = host.take()

@@ -7,7 +7,7 @@ from typing import Any
 
 import psycopg
 import pytest
-from service_running import database_url, fresh_database
+from service_running import Running, database_url, fresh_database
 from service_runs import put_all, run_of
 
 from cliffwatch_service.postgres.backup import backup
@@ -123,7 +123,7 @@ def test_roles_may_do_what_they_are_for(database: str, role: str, statement: str
 
 
 def test_a_backup_holds_everything(
-    running: Any, empty_database: str, cluster: EmbeddedPostgres, tmp_path: Path
+    running: Running, empty_database: str, cluster: EmbeddedPostgres, tmp_path: Path
 ) -> None:
     with running.http("upload") as http:
         put_all(http, run_of(boots=4, cases=6, shift=0.1))
@@ -145,7 +145,11 @@ def another_empty_database(cluster: EmbeddedPostgres) -> Iterator[str]:
 
 
 def test_a_backup_of_a_restored_database_is_one_too(
-    running: Any, empty_database: str, another_empty_database: str, cluster: EmbeddedPostgres, tmp_path: Path
+    running: Running,
+    empty_database: str,
+    another_empty_database: str,
+    cluster: EmbeddedPostgres,
+    tmp_path: Path,
 ) -> None:
     with running.http("upload") as http:
         put_all(http, run_of(boots=1, cases=2))
@@ -162,7 +166,7 @@ def test_a_backup_of_a_restored_database_is_one_too(
 
 
 def test_a_database_that_is_used_is_not_overwritten(
-    running: Any, cluster: EmbeddedPostgres, tmp_path: Path
+    running: Running, cluster: EmbeddedPostgres, tmp_path: Path
 ) -> None:
     file = tmp_path / "cliffwatch.backup"
     backup(Postgres(running.database, "", cluster.programs), file)

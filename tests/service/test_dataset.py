@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner, Result
 from psycopg.rows import dict_row
+from service_running import Running
 from service_runs import boots_of, commit_of, put_all, record_of, run_of
 
 from cliffwatch.importing import ImportedFile, import_file
@@ -25,7 +26,7 @@ from cliffwatch_service.compare.dataset import Wanted, write_dataset
 PARQUET = Wanted(form="parquet", licence="CC-BY-4.0")
 
 
-def written(running: Any, folder: Path, wanted: Wanted = PARQUET) -> Any:
+def written(running: Running, folder: Path, wanted: Wanted = PARQUET) -> Any:
     return write_dataset(running.service.transaction, folder, wanted, running.clock.now())
 
 
@@ -51,7 +52,7 @@ def table(folder: Path, name: str) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO((folder / name).read_text(), newline="")))
 
 
-def upload(running: Any, *made: Any) -> None:
+def upload(running: Running, *made: Any) -> None:
     with running.http("upload") as http:
         for run in made:
             put_all(http, run)
@@ -101,7 +102,7 @@ def test_every_sample_of_the_demonstration_is_in_it(
     assert package(folder)["cliffwatch"]["demonstration"] is True
 
 
-def test_it_says_what_is_in_it(running: Any, tmp_path: Path) -> None:
+def test_it_says_what_is_in_it(running: Running, tmp_path: Path) -> None:
     upload(running, run_of(boots=8, cases=6, shift=0.1))
     running.do_tasks()
     done = written(running, tmp_path / "out")
@@ -135,7 +136,7 @@ def test_it_says_what_is_in_it(running: Any, tmp_path: Path) -> None:
     assert {"regression", "unchanged"} & {row["verdict"] for row in verdicts} == {"regression"}
 
 
-def test_only_whole_runs_of_history_are_public(running: Any, tmp_path: Path) -> None:
+def test_only_whole_runs_of_history_are_public(running: Running, tmp_path: Path) -> None:
     public, running_run, partial, private = (run_of(boots=2, cases=1, seed=seed) for seed in (1, 2, 3, 4))
     with running.http("upload") as http:
         put_all(http, public)
@@ -152,7 +153,7 @@ def test_only_whole_runs_of_history_are_public(running: Any, tmp_path: Path) -> 
 
 
 def test_full_parts_are_not_written_again(
-    running: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    running: Running, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(writing, "MOST_RUNS", 2)
     made = [run_of(boots=2, cases=1, seed=seed) for seed in range(1, 7)]
@@ -175,7 +176,7 @@ def test_full_parts_are_not_written_again(
 
 
 def test_what_is_not_public_any_more_goes_and_what_was_damaged_is_written_anew(
-    running: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    running: Running, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(writing, "MOST_RUNS", 1)
     made = [run_of(boots=2, cases=1, seed=seed) for seed in (1, 2, 3)]
@@ -192,7 +193,7 @@ def test_what_is_not_public_any_more_goes_and_what_was_damaged_is_written_anew(
 
 
 @pytest.mark.parametrize("form", ["parquet", "csv"])
-def test_a_part_is_compared_by_its_arms(running: Any, tmp_path: Path, form: str) -> None:
+def test_a_part_is_compared_by_its_arms(running: Running, tmp_path: Path, form: str) -> None:
     run = run_of(boots=3, cases=2)
     upload(running, run)
     written(running, tmp_path, Wanted(form=form, licence="CC-BY-4.0"))
@@ -206,7 +207,7 @@ def test_a_part_is_compared_by_its_arms(running: Any, tmp_path: Path, form: str)
     assert (list(found.arms), found.run) == (["base", "head"], run.digest)
 
 
-def test_equal_content_makes_equal_files(running: Any, tmp_path: Path) -> None:
+def test_equal_content_makes_equal_files(running: Running, tmp_path: Path) -> None:
     upload(running, run_of(boots=2, cases=2))
     for name in ("a", "b"):
         for form in ("parquet", "csv"):
@@ -219,7 +220,7 @@ def test_equal_content_makes_equal_files(running: Any, tmp_path: Path) -> None:
         assert mine == other
 
 
-def command(running: Any, *arguments: object, **env: str) -> Result:
+def command(running: Running, *arguments: object, **env: str) -> Result:
     settings = {
         "DATABASE_URL": running.database,
         "CLIFFWATCH_DATA_DIR": str(running.service.settings.data_dir),
@@ -228,7 +229,7 @@ def command(running: Any, *arguments: object, **env: str) -> Result:
     return CliRunner().invoke(dataset, [str(each) for each in arguments], env=settings)
 
 
-def test_the_command_says_what_it_did_and_refuses_other_folders(running: Any, tmp_path: Path) -> None:
+def test_the_command_says_what_it_did_and_refuses_other_folders(running: Running, tmp_path: Path) -> None:
     upload(running, run_of(boots=2, cases=1))
     out, mine = tmp_path / "out", tmp_path / "mine"
     mine.mkdir()
@@ -248,7 +249,7 @@ def test_the_command_says_what_it_did_and_refuses_other_folders(running: Any, tm
     assert (newer.exit_code, "this version did not write" in newer.stderr) == (2, True)
 
 
-def test_a_private_service_has_no_public_dataset(running: Any, tmp_path: Path) -> None:
+def test_a_private_service_has_no_public_dataset(running: Running, tmp_path: Path) -> None:
     ended = command(running, tmp_path / "out", "--licence", "CC-BY-4.0", CLIFFWATCH_PUBLIC_READING="false")
     assert (ended.exit_code, "nothing of this service is public" in ended.stderr) == (2, True)
     assert not (tmp_path / "out").exists()

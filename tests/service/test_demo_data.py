@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
+from service_running import Running
 from service_runs import put_all, run_of
 
 COMMAND = Path(sys.executable).with_name("cliffwatch")
@@ -33,7 +34,7 @@ def test_it_fills_an_empty_database_once(kept_demonstration: Any, tmp_path: Path
         assert "holds the demonstration already" in again.stderr
 
 
-def test_it_never_mixes_with_results(running: Any, tmp_path: Path) -> None:
+def test_it_never_mixes_with_results(running: Running, tmp_path: Path) -> None:
     with running.http("upload") as http:
         put_all(http, run_of(boots=1, cases=1))
     refused = demo_data(running.database, tmp_path)

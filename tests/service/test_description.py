@@ -5,17 +5,18 @@ from typing import Any
 
 import jsonschema
 import pytest
+from asking import ask, offer
+from service_running import Running
 from service_runs import commit_of, run_of
-from test_jobs import ask, offer
 
 from cliffwatch_runner.upload.result_directory import upload_run
 
 
-def described(running: Any) -> Any:
+def described(running: Running) -> Any:
     return running.get("/openapi.json")
 
 
-def test_every_answer_is_described(running: Any) -> None:
+def test_every_answer_is_described(running: Running) -> None:
     bare = [
         f"{method} {path}"
         for path, methods in described(running)["paths"].items()
@@ -33,7 +34,7 @@ def test_every_answer_is_described(running: Any) -> None:
 
 
 @pytest.fixture
-def filled(running: Any, data: Path) -> Any:
+def filled(running: Running, data: Path) -> Any:
     """A service with something at every address."""
     running.follow("https://git.example.org/bpf-next.git", "master", [commit_of("base"), commit_of("head")])
     running.measure(run_of(boots=8, cases=6, shift=0.1))

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from service_running import Running
 
 PAGE = Path(__file__).parents[2] / "docs/api.md"
 
@@ -49,7 +50,7 @@ def test_what_the_page_shows_is_what_is_answered(demonstration: Any) -> None:
         assert output(demonstration, [sys.executable, "-c", program]) == shown
 
 
-def output(running: Any, command: list[str]) -> str:
+def output(running: Running, command: list[str]) -> str:
     env = {**os.environ, "URL": running.url, "TOKEN": running.tokens["admin"]}
     done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

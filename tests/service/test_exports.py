@@ -6,6 +6,7 @@ from typing import Any
 
 import jsonschema
 import pytest
+from service_running import Running
 from service_runs import boots_of, commit_of, put_all, run_of
 
 from cliffwatch.comparing.compare_run import Sides, compare_run
@@ -18,7 +19,7 @@ from cliffwatch_service.compare.analysis import load_arms
 from cliffwatch_service.store import run_arms, runs
 
 
-def exported(running: Any, run: str, path: Path, **params: str) -> Path:
+def exported(running: Running, run: str, path: Path, **params: str) -> Path:
     with running.http(None) as http:
         path.write_bytes(http.get(f"/api/v1/runs/{run}/export", params=params).raise_for_status().content)
     return path
@@ -30,7 +31,7 @@ def imported(path: Path) -> ImportedFile:
     return found
 
 
-def stored_arms(running: Any, digest: str) -> dict[str, Any]:
+def stored_arms(running: Running, digest: str) -> dict[str, Any]:
     with running.service.transaction() as connection:
         run = runs.run_row(connection, digest)
         rows = run_arms.arms_of(connection, run.id)
@@ -49,7 +50,7 @@ def failing(run: Any) -> Any:
 
 
 @pytest.mark.parametrize("form", ["csv", "parquet"])
-def test_an_export_is_compared_as_the_run_that_is_stored(running: Any, tmp_path: Path, form: str) -> None:
+def test_an_export_is_compared_as_the_run_that_is_stored(running: Running, tmp_path: Path, form: str) -> None:
     run = run_of(boots=6, cases=4, shift=0.1)
     with running.http("upload") as http:
         put_all(http, run, list(failing(run)))
@@ -70,7 +71,7 @@ def test_an_export_is_compared_as_the_run_that_is_stored(running: Any, tmp_path:
 
 @pytest.mark.parametrize("form", ["csv", "parquet"])
 def test_what_a_host_has_on_its_disk_comes_back_from_the_service(
-    running: Any, data: Path, tmp_path: Path, form: str
+    running: Running, data: Path, tmp_path: Path, form: str
 ) -> None:
     folder = data / "runs/uninlined"
     upload_run(running.client("upload"), folder, "emulator-1")
@@ -86,7 +87,7 @@ def test_what_a_host_has_on_its_disk_comes_back_from_the_service(
 
 
 @pytest.mark.parametrize("form", ["csv", "parquet", "go-bench", "kcidb"])
-def test_what_is_amiss_with_the_host_is_exported(running: Any, tmp_path: Path, form: str) -> None:
+def test_what_is_amiss_with_the_host_is_exported(running: Running, tmp_path: Path, form: str) -> None:
     run = run_of(boots=3, cases=1)
     run.record["host_faults"] = ["smt: on", "boost: on"]
     with running.http("upload") as http:
@@ -97,7 +98,7 @@ def test_what_is_amiss_with_the_host_is_exported(running: Any, tmp_path: Path, f
     assert {arm.host_faults for arm in back.arms.values()} == {("smt: on", "boost: on")}
 
 
-def test_json_has_the_columns_of_the_table(running: Any) -> None:
+def test_json_has_the_columns_of_the_table(running: Running) -> None:
     run = run_of(boots=1, cases=2)
     with running.http("upload") as http:
         put_all(http, run)
@@ -109,7 +110,7 @@ def test_json_has_the_columns_of_the_table(running: Any) -> None:
     assert {each["arm"] for each in found["samples"]} == {"head"}
 
 
-def test_kcidb_and_bencher_get_what_their_schemas_ask_for(running: Any, data: Path) -> None:
+def test_kcidb_and_bencher_get_what_their_schemas_ask_for(running: Running, data: Path) -> None:
     run = run_of(boots=3, cases=2)
     with running.http("upload") as http:
         put_all(http, run)
@@ -130,7 +131,7 @@ def test_kcidb_and_bencher_get_what_their_schemas_ask_for(running: Any, data: Pa
         assert (unknown.status_code, "base, head" in unknown.json()["detail"]) == (422, True)
 
 
-def test_one_arm_as_csv_is_imported_as_a_run_of_its_own(running: Any, tmp_path: Path) -> None:
+def test_one_arm_as_csv_is_imported_as_a_run_of_its_own(running: Running, tmp_path: Path) -> None:
     run = run_of(boots=3, cases=4)
     with running.http("upload") as http:
         put_all(http, run)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import toy
+from service_running import Running
 from service_runs import arm_of, record_of, run_of
 
 from cliffwatch_service.history.follow import Wish, poll, wishes
@@ -36,7 +37,7 @@ def test_a_policy_asks(
     assert wishes(policy, fresh, "a", requested, NOW) == expected
 
 
-def follow(running: Any, url: str, policy: str = "commit") -> int:
+def follow(running: Running, url: str, policy: str = "commit") -> int:
     body = {
         "tree": url,
         "branch": "master",
@@ -48,13 +49,13 @@ def follow(running: Any, url: str, policy: str = "commit") -> int:
         return int(http.post("/api/v1/follows", json=body).raise_for_status().json()["follow"])
 
 
-def look(running: Any, number: int, tmp_path: Path) -> int:
+def look(running: Running, number: int, tmp_path: Path) -> int:
     with running.service.transaction() as connection:
         return poll(connection, number, tmp_path / "git", running.clock.now())
 
 
 def test_each_new_commit_is_requested_against_its_parent_once(
-    running: Any,
+    running: Running,
     served: Any,
     tmp_path: Path,
 ) -> None:
@@ -81,7 +82,7 @@ def test_each_new_commit_is_requested_against_its_parent_once(
 
 @pytest.mark.parametrize(("policy", "only"), [("affected", True), ("commit", False), ("push", False)])
 def test_a_policy_measures_of_every_commit_the_cases_that_it_can_touch(
-    running: Any, served: Any, tmp_path: Path, policy: str, *, only: bool
+    running: Running, served: Any, tmp_path: Path, policy: str, *, only: bool
 ) -> None:
     """Its code is of the followed branch for all that: the host that measures it keeps what it knows."""
     url, repository = served
@@ -102,7 +103,7 @@ def test_a_policy_measures_of_every_commit_the_cases_that_it_can_touch(
         )
 
 
-def test_a_forced_push_replaces_what_it_replaced(running: Any, served: Any, tmp_path: Path) -> None:
+def test_a_forced_push_replaces_what_it_replaced(running: Running, served: Any, tmp_path: Path) -> None:
     url, repository = served
     number = follow(running, url, "push")
     start = toy.git(repository, "rev-parse", "HEAD")
@@ -121,7 +122,7 @@ def test_a_forced_push_replaces_what_it_replaced(running: Any, served: Any, tmp_
 
 
 def test_a_tree_that_cannot_be_reached_says_why_and_is_tried_again(
-    running: Any, unused_tcp_url: str, tmp_path: Path
+    running: Running, unused_tcp_url: str, tmp_path: Path
 ) -> None:
     number = follow(running, unused_tcp_url.replace("http", "git") + "/linux")
     assert look(running, number, tmp_path) == 0
@@ -133,7 +134,7 @@ def test_a_tree_that_cannot_be_reached_says_why_and_is_tried_again(
 
 
 def test_facts_of_a_branchs_revisions_come_from_git_and_not_from_uploads(
-    running: Any, served: Any, tmp_path: Path
+    running: Running, served: Any, tmp_path: Path
 ) -> None:
     """Somebody claims a commit before the service has looked at it, with lies for subject, author, date and release."""
     url, repository = served
@@ -179,7 +180,7 @@ def big_push(repository: Path, commits: int) -> list[str]:
     return made
 
 
-def asked_pairs(running: Any) -> list[tuple[str, str]]:
+def asked_pairs(running: Running) -> list[tuple[str, str]]:
     """What was asked of the branch, in that order."""
     rows = running.rows(
         "SELECT base_commit, head_commit FROM request JOIN job ON request_id = request.id ORDER BY job.seed"
@@ -188,7 +189,7 @@ def asked_pairs(running: Any) -> list[tuple[str, str]]:
 
 
 def test_a_large_push_is_worked_off_coarse_first_to_its_last_commit(
-    running: Any, served: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    running: Running, served: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("cliffwatch_service.history.backlog.MOST_WAITING", 4)
     url, repository = served
@@ -219,7 +220,7 @@ def test_a_large_push_is_worked_off_coarse_first_to_its_last_commit(
     assert running.get("/follows")["items"][0]["backlog"] == 0
 
 
-def test_a_range_is_backfilled_on_request(running: Any, served: Any, tmp_path: Path) -> None:
+def test_a_range_is_backfilled_on_request(running: Running, served: Any, tmp_path: Path) -> None:
     url, repository = served
     made = big_push(repository, 6)
     number = follow(running, url)
@@ -237,7 +238,7 @@ def test_a_range_is_backfilled_on_request(running: Any, served: Any, tmp_path: P
 
 
 def test_a_branch_is_followed_by_each_policy_on_targets_of_its_own(
-    running: Any, served: Any, tmp_path: Path
+    running: Running, served: Any, tmp_path: Path
 ) -> None:
     url, repository = served
     commits, nightly = follow(running, url), follow(running, url, "nightly")

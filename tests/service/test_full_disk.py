@@ -3,16 +3,13 @@
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import httpx2
 import pytest
-from service_runs import boots_of, record_of, run_of
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
 from load.served import served
+from service_runs import boots_of, record_of, run_of
 
 MIB = 1 << 20
 

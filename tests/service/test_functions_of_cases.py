@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from service_running import Running
 
 from cliffwatch.comparing.compare_run import compare_run, sides_of_run
 from cliffwatch.failure import Failure
@@ -28,7 +29,7 @@ def results(data: Path, tmp_path: Path) -> Path:
     return tmp_path / "results"
 
 
-def page_of(running: Any, folder: Path) -> str:
+def page_of(running: Running, folder: Path) -> str:
     uploaded = upload_run(running.client("upload"), folder, "emulator-1")
     with running.http(None) as http:
         answer = http.get(f"/compare/{uploaded.run}/cases/{CASE}", follow_redirects=True)
@@ -38,7 +39,7 @@ def page_of(running: Any, folder: Path) -> str:
 
 @pytest.mark.parametrize(("form", "heading"), FORMS.items())
 def test_every_form_of_a_comparison_says_which_functions_are_behind_it(
-    running: Any, results: Path, form: str, heading: str
+    running: Running, results: Path, form: str, heading: str
 ) -> None:
     uploaded = upload_run(running.client("upload"), results, "emulator-1")
     with running.http(None) as http:
@@ -50,7 +51,7 @@ def test_every_form_of_a_comparison_says_which_functions_are_behind_it(
     assert "__bpf_task_storage_get" in answer.text
 
 
-def test_the_document_of_a_run_has_the_functions_that_the_host_found(running: Any, results: Path) -> None:
+def test_the_document_of_a_run_has_the_functions_that_the_host_found(running: Running, results: Path) -> None:
     uploaded = upload_run(running.client("upload"), results, "emulator-1")
     with running.http(None) as http:
         (of_target,) = http.get(f"/compare/{uploaded.run}.json", follow_redirects=True).json()["targets"]
@@ -72,7 +73,7 @@ def rewrite(folder: Path, change: Any) -> None:
         path.write_text(json.dumps(document))
 
 
-def test_a_case_shows_the_functions_behind_its_change(running: Any, results: Path) -> None:
+def test_a_case_shows_the_functions_behind_its_change(running: Running, results: Path) -> None:
     text = page_of(running, results)
 
     rows = re.findall(r"<tr><td><code>(\w+)</code></td>.*?</tr>", text)
@@ -82,7 +83,9 @@ def test_a_case_shows_the_functions_behind_its_change(running: Any, results: Pat
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_case_without_a_change_says_which_function_it_hides(running: Any, results: Path, form: str) -> None:
+def test_a_case_without_a_change_says_which_function_it_hides(
+    running: Running, results: Path, form: str
+) -> None:
     """Where nothing below a tenth is reported, no case of this run changed."""
     run = json.loads((results / "run.json").read_text())
     run["plan"]["notable"] = 0.1
@@ -101,14 +104,14 @@ def test_a_case_without_a_change_says_which_function_it_hides(running: Any, resu
     ) in said
 
 
-def test_a_case_without_counts_shows_none(running: Any, results: Path) -> None:
+def test_a_case_without_counts_shows_none(running: Running, results: Path) -> None:
     for path in results.glob(f"boots/*/{COUNTS}"):
         path.unlink()
 
     assert "instructions per operation" not in page_of(running, results)
 
 
-def test_names_that_are_markup_stay_text(running: Any, results: Path) -> None:
+def test_names_that_are_markup_stay_text(running: Running, results: Path) -> None:
     evil = "<script>alert(1)</script>"
 
     def rename(document: Any) -> None:
@@ -136,7 +139,7 @@ def test_names_that_are_markup_stay_text(running: Any, results: Path) -> None:
     ids=["empty", "list", "incomplete", "no-text", "nested", "large"],
 )
 def test_counts_that_are_none_are_as_if_they_were_not_there(
-    running: Any, results: Path, content: bytes
+    running: Running, results: Path, content: bytes
 ) -> None:
     for path in results.glob(f"boots/*/{COUNTS}"):
         path.write_bytes(content)
@@ -144,7 +147,7 @@ def test_counts_that_are_none_are_as_if_they_were_not_there(
     assert "instructions per operation" not in page_of(running, results)
 
 
-def test_places_outside_the_table_are_left_out(running: Any, results: Path) -> None:
+def test_places_outside_the_table_are_left_out(running: Running, results: Path) -> None:
     def misplace(document: Any) -> None:
         for case in document["cases"]:
             case["counts"] = [[150_000, 10**9], *case["counts"]]
@@ -154,20 +157,20 @@ def test_places_outside_the_table_are_left_out(running: Any, results: Path) -> N
     assert "+9.03 measured, +9.02 in functions" in page_of(running, results)
 
 
-def test_a_large_archive_is_read_no_further_than_its_file(running: Any, results: Path) -> None:
+def test_a_large_archive_is_read_no_further_than_its_file(running: Running, results: Path) -> None:
     """What else a boot left behind does not change what is shown."""
     (results / "boots" / "001-base" / "1" / "console").write_bytes(b"x" * (4 << 20))
 
     assert "+9.03 measured, +9.02 in functions" in page_of(running, results)
 
 
-def functions_of(running: Any, run: str) -> set[str]:
+def functions_of(running: Running, run: str) -> set[str]:
     with running.http(None) as http:
         (target,) = http.get(f"/compare/{run}.json", follow_redirects=True).json()["targets"]
     return {each["functions"][0]["name"] for each in target["functions"]}
 
 
-def test_code_that_comes_after_the_comparison_is_in_the_next_one(running: Any, results: Path) -> None:
+def test_code_that_comes_after_the_comparison_is_in_the_next_one(running: Running, results: Path) -> None:
     """A host sends the boots of a job as they are done, and how the code differs at the end."""
     aside = (results / "code.json").rename(results.parent / "code.json")
     run = json.loads((results / "run.json").read_text())
@@ -182,7 +185,7 @@ def test_code_that_comes_after_the_comparison_is_in_the_next_one(running: Any, r
     assert functions_of(running, uploaded.run) == {"bpf_local_storage_lookup"}
 
 
-def test_a_case_shows_where_its_instructions_are_executed(running: Any, results: Path) -> None:
+def test_a_case_shows_where_its_instructions_are_executed(running: Running, results: Path) -> None:
     """Base over head on one scale; the function that went out of line is in head alone."""
     text = page_of(running, results)
     base, head = re.findall(r'<div class="side">.*?</svg> ?</div>', text)

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from known_problems import PROBLEMS, said
+from service_running import Running
 
 from cliffwatch.comparing.compare_run import Sides, compare_run
 from cliffwatch.comparing.comparison import ComparisonSet
@@ -23,7 +24,7 @@ def posted(http: Any, text: str, name: str, revision: str | None = None) -> Any:
     )
 
 
-def compared_by_service(running: Any, base: str, head: str, *, seed: str) -> dict[str, Any]:
+def compared_by_service(running: Running, base: str, head: str, *, seed: str) -> dict[str, Any]:
     """The comparison of two imported texts; `seed` makes revisions that no other test has."""
     revisions = [(seed + letter).ljust(40, letter) for letter in "ab"]
     with running.http("upload") as http:
@@ -69,7 +70,7 @@ PAIRS = {
 
 
 @pytest.mark.parametrize("kind", PAIRS)
-def test_an_import_says_what_compare_says(running: Any, kind: str) -> None:
+def test_an_import_says_what_compare_says(running: Running, kind: str) -> None:
     base, head = PAIRS[kind]
     wanted = compared_by_command(base, head)
     seed = f"{list(PAIRS).index(kind):02x}"
@@ -98,7 +99,7 @@ def test_an_import_says_what_compare_says(running: Any, kind: str) -> None:
     assert [each["text"] for each in target["warnings"]] == list(wanted.warnings)
 
 
-def test_all_units_of_a_benchmem_file_are_stored(running: Any) -> None:
+def test_all_units_of_a_benchmem_file_are_stored(running: Running) -> None:
     with running.http("upload") as http:
         made = posted(http, read("import-go-benchmem", "go.txt"), "go.txt").raise_for_status().json()
     assert (made["boots"], made["samples"], made["problems"]) == (6, 36, [])
@@ -112,14 +113,14 @@ def test_all_units_of_a_benchmem_file_are_stored(running: Any) -> None:
         f"BenchmarkA 1 10 ns/op\n--- FAIL: Benchmark{LONG}\n",
     ],
 )
-def test_an_error_names_the_line(running: Any, text: str) -> None:
+def test_an_error_names_the_line(running: Running, text: str) -> None:
     with running.http("upload") as http:
         refused = posted(http, text, "long.txt")
     assert refused.status_code == 422
     assert "line 2 of the file" in refused.json()["detail"]
 
 
-def test_a_file_of_failures_alone_is_a_result(running: Any) -> None:
+def test_a_file_of_failures_alone_is_a_result(running: Running) -> None:
     with running.http("upload") as http:
         made = posted(
             http, "pkg: m\n--- FAIL: BenchmarkA\n    a_test.go:1: broken\nFAIL\tm\t0.1s\n", "failed.txt"
@@ -129,7 +130,7 @@ def test_a_file_of_failures_alone_is_a_result(running: Any) -> None:
 
 
 @pytest.mark.parametrize("kind", PROBLEMS)
-def test_the_api_and_the_compare_page_say_every_problem(running: Any, kind: str) -> None:
+def test_the_api_and_the_compare_page_say_every_problem(running: Running, kind: str) -> None:
     base, head, wanted = PROBLEMS[kind]
     seed = f"d{list(PROBLEMS).index(kind):02x}"
     answer = compared_by_service(running, base, head, seed=seed)

@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from asking import ask
 from click.testing import CliRunner
 from demonstration_tree import write_demonstration_tree
-from test_jobs import ask
-from test_worker import TARGET, request
+from service_running import Running
+from worker_jobs import TARGET, request
 
 from cliffwatch.command.main import main
 from cliffwatch_runner.sandbox.unprivileged_user import User, out_of_reach
@@ -101,7 +102,7 @@ class EndedWorker:
     code: int
 
 
-def do_a_job(program: Path, running: Any, folder: Path, shown: Sequence[Path]) -> EndedWorker:
+def do_a_job(program: Path, running: Running, folder: Path, shown: Sequence[Path]) -> EndedWorker:
     token = folder / "token"
     token.write_text(running.token("emulator-1", "work", host="emulator-1"))
     token.chmod(0o600)
@@ -137,7 +138,7 @@ def is_confined(worker: EndedWorker) -> None:
 
 @pytest.mark.namespaces
 def test_an_installed_worker_does_a_job_within_what_its_unit_allows(
-    running: Any, served: Any, program: Path, open_folder: Path
+    running: Running, served: Any, program: Path, open_folder: Path
 ) -> None:
     programs = shown_programs()
     made = request(running, served)
@@ -158,7 +159,7 @@ def test_an_installed_worker_does_a_job_within_what_its_unit_allows(
 @pytest.mark.long
 @pytest.mark.timeout(4 * 3600)
 def test_an_installed_worker_does_a_job_of_a_real_kernel(
-    running: Any, served: Any, open_folder: Path
+    running: Running, served: Any, open_folder: Path
 ) -> None:
     """The demonstration's two kernels, built from nothing as a stranger's are: twenty minutes."""
     programs = shown_programs()

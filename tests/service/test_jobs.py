@@ -5,55 +5,19 @@ import threading
 from typing import Any
 
 import pytest
+from asking import TREE, ask, asked, job_state, offer
+from service_running import Running
 from service_runs import commit_of, put_all, run_of
 
 from cliffwatch_service.jobs.leases import MOST_ABSENCES
 
-TREE = "https://git.example.org/bpf-next.git"
 
-
-def asked(**other: Any) -> dict[str, Any]:
-    return {
-        "tree": TREE,
-        "base": commit_of("base"),
-        "head": commit_of("head"),
-        "targets": [{"platform": "amd-rome", "mode": "walltime"}],
-        "suites": ["local-storage"],
-        **other,
-    }
-
-
-def ask(running: Any, key: str = "one", **other: Any) -> Any:
-    for target in asked(**other)["targets"]:
-        running.enrol(target["platform"])
-    with running.http("upload") as http:
-        answer = http.post("/api/v1/requests", json=asked(**other), headers={"Idempotency-Key": key})
-        return answer.raise_for_status().json()
-
-
-def offer(running: Any, host: str = "rome-1", platform: str = "amd-rome", **other: Any) -> Any:
-    body = {
-        "host": host,
-        "platform": platform,
-        "modes": ["walltime", "icount"],
-        "isolation": "bubblewrap",
-        **other,
-    }
-    with running.http("work") as http:
-        answer = http.post("/api/v1/offers", json=body)
-        return answer.raise_for_status().json() if answer.status_code != 204 else None
-
-
-def post(running: Any, path: str, scope: str = "work", **body: Any) -> Any:
+def post(running: Running, path: str, scope: str = "work", **body: Any) -> Any:
     with running.http(scope) as http:
         return http.post(f"/api/v1{path}", json=body)
 
 
-def job_state(running: Any, job: str) -> str:
-    return str(running.get(f"/jobs/{job}")["state"])
-
-
-def test_a_request_becomes_a_job_on_each_target(running: Any) -> None:
+def test_a_request_becomes_a_job_on_each_target(running: Running) -> None:
     targets = [
         {"platform": "amd-rome", "mode": "walltime"},
         {"platform": "intel-skylake", "mode": "walltime"},
@@ -65,7 +29,7 @@ def test_a_request_becomes_a_job_on_each_target(running: Any) -> None:
     ]
 
 
-def test_the_same_key_asks_once_and_another_wish_under_it_is_refused(running: Any) -> None:
+def test_the_same_key_asks_once_and_another_wish_under_it_is_refused(running: Running) -> None:
     first = ask(running, "key")
     assert ask(running, "key")["request"] == first["request"]
     refused = None
@@ -76,13 +40,13 @@ def test_the_same_key_asks_once_and_another_wish_under_it_is_refused(running: An
     assert len(running.rows("SELECT id FROM job")) == 1
 
 
-def refused(running: Any, *targets: tuple[str, str]) -> Any:
+def refused(running: Running, *targets: tuple[str, str]) -> Any:
     body = asked(targets=[{"platform": platform, "mode": mode} for platform, mode in targets])
     with running.http("upload") as http:
         return http.post("/api/v1/requests", json=body, headers={"Idempotency-Key": "none"})
 
 
-def test_what_no_host_offers_is_refused_with_what_there_is(running: Any) -> None:
+def test_what_no_host_offers_is_refused_with_what_there_is(running: Running) -> None:
     running.enrol("amd-rome", "walltime")
     offer(running, "emulator-1", "emulated-x86-64", modes=["icount"])
     answer = refused(running, ("amd-rome", "walltime"), ("nosuch", "walltime"), ("amd-rome", "icount"))
@@ -98,11 +62,11 @@ def test_what_no_host_offers_is_refused_with_what_there_is(running: Any) -> None
     assert running.rows("SELECT id FROM job") + running.rows("SELECT id FROM request") == []
 
 
-def test_without_any_host_the_refusal_says_how_to_get_one(running: Any) -> None:
+def test_without_any_host_the_refusal_says_how_to_get_one(running: Running) -> None:
     assert "start `cliffwatch worker` on one" in refused(running, ("amd-rome", "walltime")).json()["detail"]
 
 
-def test_a_host_that_is_quiet_at_present_is_waited_for_with_a_warning(running: Any) -> None:
+def test_a_host_that_is_quiet_at_present_is_waited_for_with_a_warning(running: Running) -> None:
     made = ask(running)
 
     (warning,) = made["warnings"]
@@ -114,14 +78,14 @@ def test_a_host_that_is_quiet_at_present_is_waited_for_with_a_warning(running: A
     assert running.get(f"/requests/{made['request']}")["warnings"] == []
 
 
-def test_a_request_that_was_made_is_answered_again_whatever_hosts_there_are(running: Any) -> None:
+def test_a_request_that_was_made_is_answered_again_whatever_hosts_there_are(running: Running) -> None:
     made = ask(running)
     offer(running, "rome-1", modes=["icount"])
 
     assert ask(running)["request"] == made["request"]
 
 
-def test_a_host_takes_a_job_keeps_it_and_ends_it(running: Any) -> None:
+def test_a_host_takes_a_job_keeps_it_and_ends_it(running: Running) -> None:
     request = ask(running)
     work = offer(running)
     assert (work["base"], work["head"], work["tree"]) == (commit_of("base"), commit_of("head"), TREE)
@@ -138,7 +102,7 @@ def test_a_host_takes_a_job_keeps_it_and_ends_it(running: Any) -> None:
     assert [(job["state"], job["run"]) for job in whole["jobs"]] == [("done", run.digest)]
 
 
-def test_two_hosts_that_ask_at_once_never_get_the_same_job(running: Any) -> None:
+def test_two_hosts_that_ask_at_once_never_get_the_same_job(running: Running) -> None:
     for number in range(10):
         ask(running, f"key {number}", head=commit_of(f"h{number}"))
     taken: list[str] = []
@@ -156,13 +120,13 @@ def test_two_hosts_that_ask_at_once_never_get_the_same_job(running: Any) -> None
     assert len(set(taken)) == 10
 
 
-def test_a_host_that_lost_its_answer_gets_the_same_lease_again(running: Any) -> None:
+def test_a_host_that_lost_its_answer_gets_the_same_lease_again(running: Running) -> None:
     ask(running)
     assert offer(running) == offer(running)
     assert len(running.rows("SELECT id FROM lease")) == 1
 
 
-def test_an_offline_hosts_job_goes_back_and_its_late_result_is_refused(running: Any) -> None:
+def test_an_offline_hosts_job_goes_back_and_its_late_result_is_refused(running: Running) -> None:
     ask(running)
     lost = offer(running, "rome-1")
     running.clock.pass_(seconds=91)
@@ -175,7 +139,9 @@ def test_an_offline_hosts_job_goes_back_and_its_late_result_is_refused(running: 
     assert job_state(running, lost["job"]) == "leased"
 
 
-def test_a_job_whose_hosts_go_offline_again_and_again_is_parked_until_somebody_looks(running: Any) -> None:
+def test_a_job_whose_hosts_go_offline_again_and_again_is_parked_until_somebody_looks(
+    running: Running,
+) -> None:
     """It may be what ends them: it is not handed from host to host for ever."""
     ask(running)
     for turn in range(MOST_ABSENCES):
@@ -194,7 +160,7 @@ def test_a_job_whose_hosts_go_offline_again_and_again_is_parked_until_somebody_l
     assert offer(running, "rome-2")["job"] == taken["job"]
 
 
-def test_a_heartbeat_keeps_a_lease_for_hours(running: Any) -> None:
+def test_a_heartbeat_keeps_a_lease_for_hours(running: Running) -> None:
     ask(running)
     work = offer(running)
     for _ in range(300):
@@ -203,7 +169,7 @@ def test_a_heartbeat_keeps_a_lease_for_hours(running: Any) -> None:
     assert offer(running, "rome-2") is None
 
 
-def test_a_job_that_two_hosts_failed_at_is_parked_and_an_operator_puts_it_back(running: Any) -> None:
+def test_a_job_that_two_hosts_failed_at_is_parked_and_an_operator_puts_it_back(running: Running) -> None:
     ask(running)
     for host in ("rome-1", "rome-2"):
         work = offer(running, host)
@@ -218,7 +184,7 @@ def test_a_job_that_two_hosts_failed_at_is_parked_and_an_operator_puts_it_back(r
     assert offer(running, "rome-1")["job"] == work["job"]
 
 
-def test_a_host_that_failed_at_a_job_is_not_given_it_again(running: Any) -> None:
+def test_a_host_that_failed_at_a_job_is_not_given_it_again(running: Running) -> None:
     ask(running)
     work = offer(running)
     post(running, f"/leases/{work['lease']}/complete", outcome="host-failed", reason="no space")
@@ -226,7 +192,7 @@ def test_a_host_that_failed_at_a_job_is_not_given_it_again(running: Any) -> None
     assert offer(running, "rome-2")["job"] == work["job"]
 
 
-def test_a_job_that_is_given_back_is_there_for_the_same_host_again(running: Any) -> None:
+def test_a_job_that_is_given_back_is_there_for_the_same_host_again(running: Running) -> None:
     """A host that was not fit for a while is no host that failed."""
     ask(running)
     work = offer(running)
@@ -237,7 +203,7 @@ def test_a_job_that_is_given_back_is_there_for_the_same_host_again(running: Any)
     assert again["lease"] != work["lease"]
 
 
-def test_a_kernel_that_fails_is_a_result_and_no_reason_to_try_again(running: Any) -> None:
+def test_a_kernel_that_fails_is_a_result_and_no_reason_to_try_again(running: Running) -> None:
     ask(running)
     work = offer(running)
     reply = post(
@@ -248,7 +214,7 @@ def test_a_kernel_that_fails_is_a_result_and_no_reason_to_try_again(running: Any
     assert running.get(f"/jobs/{work['job']}")["whose"] == "kernel"
 
 
-def test_what_cannot_be_measured_as_asked_is_no_fault_of_the_kernel(running: Any) -> None:
+def test_what_cannot_be_measured_as_asked_is_no_fault_of_the_kernel(running: Running) -> None:
     ask(running)
     work = offer(running)
     reason = "cliffwatch: no suite executes what head changes: behaviour"
@@ -262,7 +228,7 @@ def test_what_cannot_be_measured_as_asked_is_no_fault_of_the_kernel(running: Any
     assert (job["state"], job["whose"], job["reason"]) == ("queued", None, None)
 
 
-def test_a_cancelled_job_is_told_its_host_with_the_next_heartbeat(running: Any) -> None:
+def test_a_cancelled_job_is_told_its_host_with_the_next_heartbeat(running: Running) -> None:
     made = ask(running)
     work = offer(running)
     post(running, f"/requests/{made['request']}/cancel", "upload")
@@ -273,14 +239,14 @@ def test_a_cancelled_job_is_told_its_host_with_the_next_heartbeat(running: Any) 
     assert offer(running) is None
 
 
-def test_a_job_that_waits_is_cancelled_at_once(running: Any) -> None:
+def test_a_job_that_waits_is_cancelled_at_once(running: Running) -> None:
     made = ask(running)
     post(running, f"/jobs/{made['jobs'][0]['job']}/cancel", "upload")
     assert offer(running) is None
     assert job_state(running, made["jobs"][0]["job"]) == "cancelled"
 
 
-def test_who_waits_goes_first_and_nobody_waits_for_ever(running: Any) -> None:
+def test_who_waits_goes_first_and_nobody_waits_for_ever(running: Running) -> None:
     ask(running, "old backfill", priority="backfill", head=commit_of("b"))
     running.clock.pass_(hours=1)
     ask(running, "push", priority="push", head=commit_of("p"))
@@ -293,14 +259,14 @@ def test_who_waits_goes_first_and_nobody_waits_for_ever(running: Any) -> None:
     assert [job["head"] for job in running.get("/queue")["items"]][-1] == commit_of("r")
 
 
-def test_a_host_gets_only_what_it_can_do(running: Any) -> None:
+def test_a_host_gets_only_what_it_can_do(running: Running) -> None:
     ask(running)
     assert offer(running, "emulator-1", "emulated-x86-64") is None
     assert offer(running, "rome-1", modes=["icount"]) is None
     assert offer(running, "rome-1") is not None
 
 
-def test_a_host_without_isolation_is_given_nothing(running: Any) -> None:
+def test_a_host_without_isolation_is_given_nothing(running: Running) -> None:
     ask(running)
     answer = post(
         running, "/offers", host="rome-1", platform="amd-rome", modes=["walltime"], isolation="none"
@@ -309,7 +275,7 @@ def test_a_host_without_isolation_is_given_nothing(running: Any) -> None:
     assert "bubblewrap" in answer.json()["detail"]
 
 
-def test_a_token_of_one_host_works_for_no_other(running: Any) -> None:
+def test_a_token_of_one_host_works_for_no_other(running: Running) -> None:
     ask(running)
     with running.http("admin") as http:
         body = {"name": "rome-1", "scopes": ["work"], "host": "rome-1"}
@@ -324,7 +290,7 @@ def test_a_token_of_one_host_works_for_no_other(running: Any) -> None:
         assert http.post(f"/api/v1/leases/{work['lease']}/heartbeat", headers=headers).status_code == 200
 
 
-def test_events_are_kept_once_and_streamed_in_order(running: Any) -> None:
+def test_events_are_kept_once_and_streamed_in_order(running: Running) -> None:
     ask(running)
     work = offer(running)
     events = [
@@ -342,7 +308,7 @@ def test_events_are_kept_once_and_streamed_in_order(running: Any) -> None:
     assert [boot["boot"] for boot in boots] == [0, 1, 2]
 
 
-def test_a_stream_goes_on_after_the_last_event_seen(running: Any) -> None:
+def test_a_stream_goes_on_after_the_last_event_seen(running: Running) -> None:
     made = ask(running)
     job = made["jobs"][0]["job"]
     (first,) = running.get(f"/jobs/{job}/events")["items"]
@@ -356,7 +322,7 @@ def test_a_stream_goes_on_after_the_last_event_seen(running: Any) -> None:
     assert kinds == ["cancelled", "end"]
 
 
-def test_what_is_expected_comes_from_what_such_jobs_took(running: Any) -> None:
+def test_what_is_expected_comes_from_what_such_jobs_took(running: Running) -> None:
     for number in range(4):
         ask(running, f"done {number}", head=commit_of(f"d{number}"))
         work = offer(running)
@@ -378,7 +344,7 @@ def test_what_is_expected_comes_from_what_such_jobs_took(running: Any) -> None:
     assert waiting["expected"]["low"] <= waiting["expected"]["seconds"] <= waiting["expected"]["high"]
 
 
-def test_nothing_is_expected_where_nothing_is_known(running: Any) -> None:
+def test_nothing_is_expected_where_nothing_is_known(running: Running) -> None:
     (job,) = ask(running)["jobs"]
     assert job["expected"]["seconds"] is None
     assert job["expected"]["hosts"] == 0

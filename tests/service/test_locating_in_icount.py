@@ -10,6 +10,7 @@ import pytest
 import toy
 from following_a_branch import follow, look, walltime
 from history_with_culprits import PlantedHistory
+from service_running import Running
 from stand_in_host import StandInHost
 
 from cliffwatch.catalogue.load import load_catalogue
@@ -28,11 +29,11 @@ ROME = walltime("amd-rome")
 """Followed in walltime alone."""
 
 
-def rome(running: Any, levels: Levels, platform: str = "amd-rome") -> StandInHost:
+def rome(running: Running, levels: Levels, platform: str = "amd-rome") -> StandInHost:
     return StandInHost(running, levels, platform=platform, modes=("walltime",), spread=0.005, boots=20)
 
 
-def emulator(running: Any, levels: Levels) -> StandInHost:
+def emulator(running: Running, levels: Levels) -> StandInHost:
     """A host that offers icount, and has said so."""
     host = StandInHost(running, levels)
     assert host.take() is None
@@ -44,7 +45,9 @@ def work_off(*hosts: StandInHost) -> None:
         pass
 
 
-def confirmed_in_walltime(running: Any, served: Any, tmp_path: Path) -> tuple[str, StandInHost, StandInHost]:
+def confirmed_in_walltime(
+    running: Running, served: Any, tmp_path: Path
+) -> tuple[str, StandInHost, StandInHost]:
     """Five commits whose third slows a case, and a push that walltime has answered: the culprit, and the hosts that count and time."""
     url, repository = served
     history = PlantedHistory(repository)
@@ -59,26 +62,26 @@ def confirmed_in_walltime(running: Any, served: Any, tmp_path: Path) -> tuple[st
     return culprit, counting, timing
 
 
-def advance(running: Any) -> None:
+def advance(running: Running) -> None:
     """What the clock asks for each minute."""
     with running.service.transaction() as connection:
         background.ask_advance(connection)
     running.do_tasks()
 
 
-def located(running: Any) -> set[tuple[str, str, str, str | None]]:
+def located(running: Running) -> set[tuple[str, str, str, str | None]]:
     """Of every confirmed change: platform, the two commits, and the mode in which these were located."""
     items = running.get("/changes", state="confirmed", limit=200)["items"]
     return {(each["platform"], each["base"], each["head"], each["located_in"]) for each in items}
 
 
-def why(running: Any) -> str:
+def why(running: Running) -> str:
     """What is said of the only bisection in walltime."""
     (row,) = running.rows("SELECT why FROM bisection WHERE mode = 'walltime'")
     return str(row["why"])
 
 
-def text_of(running: Any, path: str) -> str:
+def text_of(running: Running, path: str) -> str:
     """What a page says, without its markup."""
     with running.http(None) as http:
         page = http.get(path).raise_for_status().text
@@ -90,7 +93,7 @@ def parent(repository: Path, commit: str) -> str:
 
 
 def test_a_change_that_icount_shows_is_located_there_and_verified_once_in_walltime(
-    running: Any, served: Any, tmp_path: Path
+    running: Running, served: Any, tmp_path: Path
 ) -> None:
     url, repository = served
     history = PlantedHistory(repository)
@@ -127,7 +130,7 @@ def test_a_change_that_icount_shows_is_located_there_and_verified_once_in_wallti
 
 
 def test_a_change_that_icount_does_not_show_is_bisected_in_walltime(
-    running: Any, served: Any, tmp_path: Path
+    running: Running, served: Any, tmp_path: Path
 ) -> None:
     """As one of caches or of layout."""
     url, repository = served
@@ -150,7 +153,7 @@ def test_a_change_that_icount_does_not_show_is_bisected_in_walltime(
 
 
 def test_series_that_icount_does_not_show_belong_to_its_commit_or_are_bisected_in_walltime(
-    running: Any, served: Any, tmp_path: Path
+    running: Running, served: Any, tmp_path: Path
 ) -> None:
     """Of three cases that get slower one executes more; another does so at the same commit, and the third at a later one, inside a merge."""
     url, repository = served
@@ -193,7 +196,7 @@ def test_series_that_icount_does_not_show_belong_to_its_commit_or_are_bisected_i
 
 
 def test_a_commit_that_walltime_does_not_bear_out_is_not_named(
-    running: Any, served: Any, tmp_path: Path
+    running: Running, served: Any, tmp_path: Path
 ) -> None:
     """More instructions in one commit, more time in another: the commit with more instructions is a change in icount alone."""
     url, repository = served
@@ -218,7 +221,7 @@ def test_a_commit_that_walltime_does_not_bear_out_is_not_named(
 
 
 def test_without_a_host_that_counts_it_is_bisected_in_walltime_at_once(
-    running: Any, served: Any, tmp_path: Path
+    running: Running, served: Any, tmp_path: Path
 ) -> None:
     url, repository = served
     history = PlantedHistory(repository)
@@ -238,7 +241,7 @@ def test_without_a_host_that_counts_it_is_bisected_in_walltime_at_once(
 
 
 def test_where_icount_does_not_answer_walltime_goes_on_and_the_late_answer_changes_nothing(
-    running: Any, served: Any, tmp_path: Path
+    running: Running, served: Any, tmp_path: Path
 ) -> None:
     _, repository = served
     culprit, counting, timing = confirmed_in_walltime(running, served, tmp_path)
@@ -260,7 +263,7 @@ def test_where_icount_does_not_answer_walltime_goes_on_and_the_late_answer_chang
 
 
 def test_a_culprit_that_icount_knows_already_is_only_verified(
-    running: Any, served: Any, tmp_path: Path
+    running: Running, served: Any, tmp_path: Path
 ) -> None:
     """Of a branch that is followed in icount too: its ends are not compared there."""
     url, repository = served
@@ -292,7 +295,9 @@ def test_a_culprit_that_icount_knows_already_is_only_verified(
     assert ("amd-rome", before, culprit, "icount") in located(running)
 
 
-def test_pages_say_in_which_mode_it_is_bisected_and_why(running: Any, served: Any, tmp_path: Path) -> None:
+def test_pages_say_in_which_mode_it_is_bisected_and_why(
+    running: Running, served: Any, tmp_path: Path
+) -> None:
     culprit, counting, _ = confirmed_in_walltime(running, served, tmp_path)
     assert "amd-rome walltime first in icount, on emulated-x86-64: both ends" in text_of(running, "/branches")
 
@@ -311,7 +316,7 @@ def test_pages_say_in_which_mode_it_is_bisected_and_why(running: Any, served: An
 
 @pytest.mark.parametrize("seed", range(3))
 def test_in_whatever_order_hosts_answer_and_how_often_the_end_is_the_same(
-    seed: int, running: Any, served: Any, tmp_path: Path
+    seed: int, running: Running, served: Any, tmp_path: Path
 ) -> None:
     """Two platforms in walltime wait for one bisection in icount; what is analysed twice, and a task that runs once more, change nothing."""
     url, repository = served

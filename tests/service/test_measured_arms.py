@@ -5,6 +5,7 @@ from typing import Any
 
 import psycopg
 import pytest
+from service_running import Running
 from service_runs import commit_of, run_of
 
 from cliffwatch_service.store.history.measured_arms import MeasuredArms
@@ -13,14 +14,14 @@ TREE = "https://git.example.org/bpf-next.git"
 NAMES = ["r0", "r1", "r2", "r3"]
 
 
-def measured(running: Any, names: list[str] = NAMES) -> None:
+def measured(running: Running, names: list[str] = NAMES) -> None:
     running.follow(TREE, "master", [commit_of(name) for name in NAMES])
     for seed, (base, head) in enumerate(pairwise(names)):
         running.measure(run_of(boots=3, cases=1, base=base, head=head, seed=seed))
     running.do_tasks()
 
 
-def points(running: Any) -> list[dict[str, Any]]:
+def points(running: Running) -> list[dict[str, Any]]:
     (series, *_) = running.get("/series", benchmark="local-storage-cache-seq-get")["items"]
     found: list[dict[str, Any]] = running.get(
         f"/series/{series['series']}/history", tree=TREE, branch="master"
@@ -28,11 +29,11 @@ def points(running: Any) -> list[dict[str, Any]]:
     return found
 
 
-def commits(running: Any) -> list[str]:
+def commits(running: Running) -> list[str]:
     return [point["commit"] for point in points(running)]
 
 
-def changed(running: Any, query: str, *values: Any) -> None:
+def changed(running: Running, query: str, *values: Any) -> None:
     with psycopg.connect(running.database) as connection:
         connection.execute(query, values)
 
@@ -41,7 +42,7 @@ def backwards(*names: str) -> list[str]:
     return [commit_of(name) for name in reversed(names)]
 
 
-def test_a_revision_measured_later_is_there_at_once(running: Any) -> None:
+def test_a_revision_measured_later_is_there_at_once(running: Running) -> None:
     measured(running, ["r0", "r1", "r2"])
     assert commits(running) == backwards("r0", "r1", "r2")
     running.measure(run_of(boots=3, cases=1, base="r2", head="r3", seed=9))
@@ -49,7 +50,7 @@ def test_a_revision_measured_later_is_there_at_once(running: Any) -> None:
     assert commits(running) == backwards("r0", "r1", "r2", "r3")
 
 
-def test_a_second_measurement_of_a_revision_takes_the_place_of_the_first(running: Any) -> None:
+def test_a_second_measurement_of_a_revision_takes_the_place_of_the_first(running: Running) -> None:
     measured(running)
     first = points(running)[0]
     running.measure(
@@ -66,7 +67,7 @@ def test_a_second_measurement_of_a_revision_takes_the_place_of_the_first(running
     assert first["run"] != second["run"]
 
 
-def test_a_run_that_is_not_of_history_any_more_is_gone_and_comes_back(running: Any) -> None:
+def test_a_run_that_is_not_of_history_any_more_is_gone_and_comes_back(running: Running) -> None:
     measured(running)
     assert commits(running) == backwards("r0", "r1", "r2", "r3")
     newest = points(running)[0]["run"]
@@ -76,7 +77,7 @@ def test_a_run_that_is_not_of_history_any_more_is_gone_and_comes_back(running: A
     assert commits(running) == backwards("r0", "r1", "r2", "r3")
 
 
-def test_a_branch_that_was_rewritten_has_its_new_order(running: Any) -> None:
+def test_a_branch_that_was_rewritten_has_its_new_order(running: Running) -> None:
     measured(running)
     assert commits(running) == backwards("r0", "r1", "r2", "r3")
     changed(running, "DELETE FROM branch_revision WHERE ordinal > 1")
@@ -91,7 +92,7 @@ def test_a_branch_that_was_rewritten_has_its_new_order(running: Any) -> None:
 
 
 @pytest.mark.parametrize("column", ["committed", "authored"])
-def test_a_date_that_becomes_known_is_shown(running: Any, column: str) -> None:
+def test_a_date_that_becomes_known_is_shown(running: Running, column: str) -> None:
     measured(running)
     points(running)
     changed(running, "UPDATE revision SET committed = NULL, authored = NULL")
@@ -102,14 +103,14 @@ def test_a_date_that_becomes_known_is_shown(running: Any, column: str) -> None:
     assert points(running)[0]["at"] == "2020-02-02T02:02:02Z"
 
 
-def test_a_release_that_becomes_known_is_shown(running: Any) -> None:
+def test_a_release_that_becomes_known_is_shown(running: Running) -> None:
     measured(running)
     points(running)
     changed(running, "UPDATE revision SET release = 'v6.99' WHERE commit = %s", commit_of("r3"))
     assert points(running)[0]["release"] == "v6.99"
 
 
-def test_who_began_before_a_change_leaves_nothing_behind(running: Any) -> None:
+def test_who_began_before_a_change_leaves_nothing_behind(running: Running) -> None:
     """A transaction that has read the count, and looks arms up after another has committed a change and a third has learnt of it."""
     measured(running)
     known = MeasuredArms()
@@ -124,7 +125,7 @@ def test_who_began_before_a_change_leaves_nothing_behind(running: Any) -> None:
         assert all(each.ordinal is None for each in known.places(late, branch, arms).values())
 
 
-def test_changes_in_one_transaction_are_counted_once_and_what_is_undone_not_at_all(running: Any) -> None:
+def test_changes_in_one_transaction_are_counted_once_and_what_is_undone_not_at_all(running: Running) -> None:
     measured(running)
     (before,) = running.rows("SELECT times FROM arms_moved")
     changed(running, "UPDATE branch_revision SET ordinal = ordinal + 100")

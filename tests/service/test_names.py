@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 import toy
+from service_running import Running
 from service_runs import commit_of, run_of
 
 from cliffwatch_service.history.follow import poll
@@ -18,7 +19,7 @@ OTHER = run_of(boots=6, cases=2, base="join", head="loom", seed=2, created="2026
 
 
 @pytest.fixture
-def measured(running: Any) -> Any:
+def measured(running: Running) -> Any:
     """Two runs of two revisions on the branch for-next/bpf of a tree with a tag, with a newer commit that nobody measured."""
     for name in ("for-next/bpf", "master"):
         running.follow("https://git.example.org/bpf-next.git", name, [BASE, HEAD, commit_of("newer")])
@@ -31,7 +32,7 @@ def measured(running: Any) -> Any:
     return running
 
 
-def reached(running: Any, path: str, **query: str) -> tuple[str, int]:
+def reached(running: Running, path: str, **query: str) -> tuple[str, int]:
     """Where an address leads to, and how that answers."""
     with running.http(None) as http:
         answer = http.get(path, params=query or None, follow_redirects=True)
@@ -128,7 +129,7 @@ def test_neighbours_are_those_that_the_chosen_platform_measured(measured: Any) -
 
 
 def test_tags_of_a_followed_tree_are_known_by_the_commits_that_they_name(
-    running: Any, served: Any, tmp_path: Path
+    running: Running, served: Any, tmp_path: Path
 ) -> None:
     url, repository = served
     toy.git(

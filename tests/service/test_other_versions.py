@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from asking import ask, offer
 from made_documents import made_work
+from service_running import Running
 from service_runs import boots_of, record_of, run_of
-from test_jobs import ask, offer
 
 from cliffwatch_runner.worker.delivery import redeliver
 from cliffwatch_runner.worker.host import Worker, WorkerHost
@@ -54,7 +55,7 @@ def sane(answer: Any) -> None:
     ],
     ids=str,
 )
-def test_offers_of_other_workers(running: Any, body: Any) -> None:
+def test_offers_of_other_workers(running: Running, body: Any) -> None:
     ask(running)
     with running.http("work") as http:
         sane(http.post("/api/v1/offers", json=body))
@@ -72,7 +73,7 @@ def test_offers_of_other_workers(running: Any, body: Any) -> None:
     ],
     ids=str,
 )
-def test_ends_of_other_workers(running: Any, end: Any) -> None:
+def test_ends_of_other_workers(running: Running, end: Any) -> None:
     made = ask(running)
     lease = offer(running)["lease"]
     with running.http("work") as http:
@@ -90,7 +91,7 @@ def test_ends_of_other_workers(running: Any, end: Any) -> None:
     ],
     ids=str,
 )
-def test_events_of_other_workers(running: Any, event: Any) -> None:
+def test_events_of_other_workers(running: Running, event: Any) -> None:
     ask(running)
     lease = offer(running)["lease"]
     with running.http("work") as http:
@@ -113,7 +114,7 @@ RECORDS = [
 
 
 @pytest.mark.parametrize(("path", "value"), RECORDS, ids=str)
-def test_records_of_other_workers(running: Any, path: Any, value: Any) -> None:
+def test_records_of_other_workers(running: Running, path: Any, value: Any) -> None:
     run = run_of(boots=1, cases=2)
     with running.http("work") as http:
         whole = record_of(run)
@@ -140,7 +141,7 @@ BOOTS = [
 
 
 @pytest.mark.parametrize(("path", "value"), BOOTS, ids=str)
-def test_boots_of_other_workers(running: Any, path: Any, value: Any) -> None:
+def test_boots_of_other_workers(running: Running, path: Any, value: Any) -> None:
     run = run_of(boots=1, cases=2)
     with running.http("work") as http:
         http.put(f"/api/v1/runs/{run.digest}", json=record_of(run)).raise_for_status()
@@ -149,7 +150,7 @@ def test_boots_of_other_workers(running: Any, path: Any, value: Any) -> None:
 
 
 def test_results_that_only_another_version_reads_stay_on_the_host(
-    running: Any, data: Path, host: WorkerHost, tmp_path: Path
+    running: Running, data: Path, host: WorkerHost, tmp_path: Path
 ) -> None:
     """A host that was updated before its service, or a spool that is older than both."""
     spool = Spool(tmp_path / "spool")

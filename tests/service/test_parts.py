@@ -7,14 +7,12 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from load.served import COMMAND
 from psycopg import sql
 
 from cliffwatch_service.compare.export import Wanted, exportable
 from cliffwatch_service.postgres.migrate import migrate, schema_version
 from cliffwatch_service.refusal import Refusal
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
-from load.served import COMMAND
 
 READER = "reader_of_a_test"
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from service_running import Running
 from service_runs import MadeRun, commit_of, put_all, run_of
 
 from cliffwatch.samples import Mode
@@ -126,7 +127,7 @@ def measured_on(platform: str, mode: str, seed: int, factor: float) -> MadeRun:
 
 
 @pytest.fixture
-def filled(running: Any) -> Any:
+def filled(running: Running) -> Any:
     for made in (
         measured_on("amd-rome", "walltime", 1, 1.0),
         measured_on("intel-skylake", "walltime", 2, 1.25),

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from service_running import Running
 from service_runs import MadeRun, commit_of, put_all, run_of
 
 FORMER, PRESENT = "trig-uprobe-nop5", "trig-uprobe-nop10"
@@ -17,7 +18,7 @@ def run_named(benchmark: str, base: str, head: str, seed: int) -> MadeRun:
 
 
 @pytest.fixture
-def uploaded(running: Any) -> Any:
+def uploaded(running: Running) -> Any:
     with running.http("upload") as http:
         put_all(http, run_named(FORMER, "a", "b", 1))
         put_all(http, run_named(PRESENT, "c", "d", 2))
@@ -41,7 +42,7 @@ def test_the_pages_of_both_series_lead_to_each_other(uploaded: Any) -> None:
             assert f'{OTHER_NAME}: <a href="/series/{listed[other]}">{other}</a>' in text
 
 
-def test_a_series_of_one_name_leads_nowhere(running: Any) -> None:
+def test_a_series_of_one_name_leads_nowhere(running: Running) -> None:
     with running.http("upload") as http:
         put_all(http, run_named(PRESENT, "a", "b", 1))
     running.do_tasks()

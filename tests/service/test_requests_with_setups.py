@@ -11,10 +11,11 @@ from typing import Any
 import psycopg
 import pytest
 import toy
+from asking import asked, offer
 from click.testing import CliRunner, Result
 from made_documents import made_work
-from test_jobs import asked, offer
-from test_worker import do_one
+from service_running import Running
+from worker_jobs import do_one
 
 from cliffwatch.command.main import main
 from cliffwatch.failure import Failure
@@ -33,20 +34,20 @@ ON = ("--on", "emulated-x86-64:icount", "--profile", "smoke", "--boots", "1")
 
 
 @pytest.fixture
-def token(running: Any, tmp_path: Path) -> Path:
+def token(running: Running, tmp_path: Path) -> Path:
     file = tmp_path / "token"
     file.write_text(running.tokens["upload"])
     file.chmod(0o600)
     return file
 
 
-def submit(running: Any, token: Path, tree: str, *words: str | Path) -> Result:
+def submit(running: Running, token: Path, tree: str, *words: str | Path) -> Result:
     options = ["--url", running.url, "--token-file", str(token), "--tree", tree, *ON, *map(str, words)]
     return CliRunner().invoke(main, ["submit", *options])
 
 
 def done(
-    running: Any, host: WorkerHost, tmp_path: Path, token: Path, tree: str, *words: str | Path
+    running: Running, host: WorkerHost, tmp_path: Path, token: Path, tree: str, *words: str | Path
 ) -> Result:
     """What submit prints of a request that a worker does meanwhile."""
     ended, failed = threading.Event(), threading.Event()
@@ -77,14 +78,14 @@ def done(
     return result
 
 
-def shown(running: Any, path: str) -> str:
+def shown(running: Running, path: str) -> str:
     with running.http(None) as http:
         return str(http.get(path).raise_for_status().text)
 
 
 @pytest.mark.namespaces
 def test_arms_of_a_request_are_measured_in_one_run_and_shown_as_a_matrix(
-    running: Any, served_tree: Any, host: WorkerHost, token: Path, tmp_path: Path
+    running: Running, served_tree: Any, host: WorkerHost, token: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "v1.patch").write_text(SLOW)
     url, _ = served_tree
@@ -122,7 +123,7 @@ def test_arms_of_a_request_are_measured_in_one_run_and_shown_as_a_matrix(
 
 @pytest.mark.namespaces
 def test_an_arm_with_settings_of_its_own_does_not_answer_for_its_revision(
-    running: Any, served_tree: Any, host: WorkerHost, token: Path, tmp_path: Path
+    running: Running, served_tree: Any, host: WorkerHost, token: Path, tmp_path: Path
 ) -> None:
     url, repository = served_tree
     done(
@@ -140,7 +141,7 @@ def test_an_arm_with_settings_of_its_own_does_not_answer_for_its_revision(
 
 @pytest.mark.namespaces
 def test_a_suite_of_the_users_own_with_its_data_is_measured_in_two_shapes_and_compared(
-    running: Any, served_tree: Any, host: WorkerHost, token: Path, tmp_path: Path
+    running: Running, served_tree: Any, host: WorkerHost, token: Path, tmp_path: Path
 ) -> None:
     url, repository = served_tree
     head = toy.change(repository, "behaviour", "slow\n", "bpf: Make it slow")
@@ -172,7 +173,7 @@ def test_a_suite_of_the_users_own_with_its_data_is_measured_in_two_shapes_and_co
 
 @pytest.mark.namespaces
 def test_a_patch_of_base_and_head_is_still_base_and_head(
-    running: Any, served_tree: Any, host: WorkerHost, token: Path, tmp_path: Path
+    running: Running, served_tree: Any, host: WorkerHost, token: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "slow.patch").write_text(SLOW)
     url, _ = served_tree
@@ -185,7 +186,7 @@ def test_a_patch_of_base_and_head_is_still_base_and_head(
 
 @pytest.mark.namespaces
 def test_a_patch_that_no_suite_executes_is_theirs_who_asked(
-    running: Any, served_tree: Any, host: WorkerHost, token: Path, tmp_path: Path
+    running: Running, served_tree: Any, host: WorkerHost, token: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "slow.patch").write_text(SLOW)
     url, _ = served_tree
@@ -252,7 +253,9 @@ TWO = [arm("a"), arm("b")]
         (body(content=b"x" * (4 << 20) + b"x"), "more than 4.0 MiB in all"),
     ],
 )
-def test_what_does_not_go_together_is_refused_with_what_is_wrong(running: Any, wrong: Any, says: str) -> None:
+def test_what_does_not_go_together_is_refused_with_what_is_wrong(
+    running: Running, wrong: Any, says: str
+) -> None:
     offer(running, setups=True)
     with running.http("upload") as http:
         refused = http.post("/api/v1/requests", json=wrong, headers={"Idempotency-Key": "wrong"})
@@ -262,7 +265,7 @@ def test_what_does_not_go_together_is_refused_with_what_is_wrong(running: Any, w
     assert running.rows("SELECT id FROM request") + running.rows("SELECT name FROM request_file") == []
 
 
-def post(running: Any, wanted: dict[str, Any]) -> Any:
+def post(running: Running, wanted: dict[str, Any]) -> Any:
     with running.http("upload") as http:
         return http.post(
             "/api/v1/requests",
@@ -284,7 +287,7 @@ def post(running: Any, wanted: dict[str, Any]) -> Any:
     ],
 )
 def test_what_no_host_can_do_is_refused_at_once(
-    running: Any, offered: dict[str, Any], setup: dict[str, Any], says: str
+    running: Running, offered: dict[str, Any], setup: dict[str, Any], says: str
 ) -> None:
     offer(running, modes=["walltime"], **offered)
     refused = post(running, asked(setup=setup))
@@ -293,7 +296,7 @@ def test_what_no_host_can_do_is_refused_at_once(
     assert says in refused.json()["detail"]
 
 
-def test_a_host_takes_only_what_it_can_do(running: Any) -> None:
+def test_a_host_takes_only_what_it_can_do(running: Running) -> None:
     able: dict[str, Any] = {"setups": True, "build_images": ["toolchain:2"], "cpus": 8}
     offer(running, "able", **able)
     post(running, asked(setup={"build_image": "toolchain:2", "shapes": [{"cpus": 8}]})).raise_for_status()
@@ -304,7 +307,7 @@ def test_a_host_takes_only_what_it_can_do(running: Any) -> None:
     assert offer(running, "able", **able)["setup"] == {"build_image": "toolchain:2", "shapes": [{"cpus": 8}]}
 
 
-def test_only_the_host_of_a_lease_gets_the_files_of_its_job_there(running: Any) -> None:
+def test_only_the_host_of_a_lease_gets_the_files_of_its_job_there(running: Running) -> None:
     offer(running, "rome-1", setups=True)
     made = post(running, body()).raise_for_status().json()
     work = offer(running, "rome-1", setups=True)
@@ -337,7 +340,7 @@ def test_only_the_host_of_a_lease_gets_the_files_of_its_job_there(running: Any) 
     ],
 )
 def test_what_cannot_be_sent_is_said_before_anything_is_asked(
-    running: Any, served_tree: Any, token: Path, tmp_path: Path, words: Sequence[str], says: str
+    running: Running, served_tree: Any, token: Path, tmp_path: Path, words: Sequence[str], says: str
 ) -> None:
     (tmp_path / "file").write_text("kernel")
     with (tmp_path / "large").open("wb") as file:

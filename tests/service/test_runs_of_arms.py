@@ -3,9 +3,9 @@
 import json
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
+from service_running import Running
 
 from cliffwatch.importing import ImportedFile, import_file
 from cliffwatch_runner.upload.result_directory import upload_run
@@ -39,7 +39,7 @@ def three_arms(data: Path, tmp_path: Path) -> Path:
     return folder
 
 
-def test_every_arm_is_stored_and_exported(running: Any, three_arms: Path, tmp_path: Path) -> None:
+def test_every_arm_is_stored_and_exported(running: Running, three_arms: Path, tmp_path: Path) -> None:
     uploaded = upload_run(running.client("upload"), three_arms, "emulator-1")
 
     assert not getattr(uploaded, "refused", True), uploaded
@@ -58,7 +58,7 @@ def test_every_arm_is_stored_and_exported(running: Any, three_arms: Path, tmp_pa
 
 
 def test_its_arms_are_compared_with_the_first_one_on_a_page_and_for_programs(
-    running: Any, three_arms: Path
+    running: Running, three_arms: Path
 ) -> None:
     upload_run(running.client("upload"), three_arms, "emulator-1")
     running.do_tasks()
@@ -89,7 +89,7 @@ def test_its_arms_are_compared_with_the_first_one_on_a_page_and_for_programs(
     assert "regression" in verdicts["v2"]
 
 
-def test_a_run_whose_last_boots_are_not_here_is_not_compared_yet(running: Any, three_arms: Path) -> None:
+def test_a_run_whose_last_boots_are_not_here_is_not_compared_yet(running: Running, three_arms: Path) -> None:
     content = json.loads((three_arms / "run.json").read_text())
     (three_arms / "run.json").write_text(json.dumps({**content, "status": "running"}))
     upload_run(running.client("upload"), three_arms, "emulator-1")

@@ -10,6 +10,7 @@ from typing import Any
 import psycopg
 import pyarrow.parquet
 import pytest
+from service_running import Running
 from service_runs import commit_of, put_all, run_of
 
 from cliffwatch.parsers.go_bench import parse_go_bench
@@ -17,19 +18,19 @@ from cliffwatch.parsers.go_bench import parse_go_bench
 TREE = "https://git.example.org/bpf-next.git"
 
 
-def branch_of(running: Any, names: list[str]) -> int:
+def branch_of(running: Running, names: list[str]) -> int:
     """A followed branch of these revisions, the oldest first."""
     return int(running.follow(TREE, "master", [commit_of(name) for name in names]))
 
 
-def measure(running: Any, *made: Any) -> None:
+def measure(running: Running, *made: Any) -> None:
     """As enrolled hosts do for jobs of the branch."""
     for run in made:
         running.measure(run)
     running.do_tasks()
 
 
-def upload(running: Any, *made: Any) -> None:
+def upload(running: Running, *made: Any) -> None:
     """As anybody does by hand."""
     with running.http("upload") as http:
         for run in made:
@@ -37,12 +38,12 @@ def upload(running: Any, *made: Any) -> None:
     running.do_tasks()
 
 
-def seq_get(running: Any) -> str:
+def seq_get(running: Running) -> str:
     listed = running.get("/series", benchmark="local-storage-cache-seq-get")
     return str(listed["items"][0]["series"])
 
 
-def test_history_goes_along_the_branch_whatever_came_first(running: Any) -> None:
+def test_history_goes_along_the_branch_whatever_came_first(running: Running) -> None:
     names = [f"r{index}" for index in range(5)]
     branch_of(running, names)
     pairs = list(pairwise(names))
@@ -57,7 +58,7 @@ def test_history_goes_along_the_branch_whatever_came_first(running: Any) -> None
     assert points[0]["n"] == 3
 
 
-def test_another_compiler_begins_another_epoch(running: Any) -> None:
+def test_another_compiler_begins_another_epoch(running: Running) -> None:
     branch_of(running, ["r0", "r1", "r2"])
     measure(running, run_of(boots=3, cases=1, base="r0", head="r1", seed=1))
     measure(running, run_of(boots=3, cases=1, base="r1", head="r2", seed=2, config="e" * 64))
@@ -65,7 +66,7 @@ def test_another_compiler_begins_another_epoch(running: Any) -> None:
     assert len({point["epoch"] for point in points}) == 2
 
 
-def test_a_busy_minute_begins_no_epoch(running: Any) -> None:
+def test_a_busy_minute_begins_no_epoch(running: Running) -> None:
     """Load and free memory are recorded and make nothing another environment."""
     one, other = run_of(boots=1, cases=1, seed=1), run_of(boots=1, cases=1, seed=2)
     other.record["host"]["load_average"] = [9, 9, 9]
@@ -73,7 +74,7 @@ def test_a_busy_minute_begins_no_epoch(running: Any) -> None:
     assert running.rows("SELECT count(*) AS n FROM environment") == [{"n": 1}]
 
 
-def test_the_samples_of_a_revision_are_all_there(running: Any) -> None:
+def test_the_samples_of_a_revision_are_all_there(running: Running) -> None:
     run = run_of(boots=5, cases=3)
     upload(running, run)
     samples = running.get(f"/series/{seq_get(running)}/samples", revision=commit_of("head"))["samples"]
@@ -81,7 +82,7 @@ def test_the_samples_of_a_revision_are_all_there(running: Any) -> None:
     assert {sample["arm"] for sample in samples} == {"head"}
 
 
-def test_a_regression_between_neighbours_opens_one_report(running: Any) -> None:
+def test_a_regression_between_neighbours_opens_one_report(running: Running) -> None:
     branch_of(running, ["r0", "r1"])
     run = run_of(boots=8, cases=6, base="r0", head="r1", shift=0.1)
     measure(running, run)
@@ -93,7 +94,7 @@ def test_a_regression_between_neighbours_opens_one_report(running: Any) -> None:
     assert [change["benchmark"] for change in whole["changes"]] == ["local-storage-cache-seq-get"]
 
 
-def test_a_change_that_nobody_judged_is_kept_and_opens_no_report(running: Any) -> None:
+def test_a_change_that_nobody_judged_is_kept_and_opens_no_report(running: Running) -> None:
     branch_of(running, ["r0", "r1"])
     run = replace(run_of(boots=8, cases=6, base="r0", head="r1", shift=0.1), measured=("score", "%"))
     measure(running, run)
@@ -114,7 +115,7 @@ def test_a_change_that_nobody_judged_is_kept_and_opens_no_report(running: Any) -
     assert 'class="cell changed"' in home
 
 
-def test_sides_of_two_runs_are_said_to_be_apart(running: Any) -> None:
+def test_sides_of_two_runs_are_said_to_be_apart(running: Running) -> None:
     branch_of(running, ["r0", "r1", "r2"])
     for seed, (base, head) in enumerate(pairwise(["r0", "r1", "r2"]), start=1):
         measure(running, run_of(boots=8, cases=3, base=base, head=head, seed=seed))
@@ -134,7 +135,7 @@ def test_sides_of_two_runs_are_said_to_be_apart(running: Any) -> None:
     assert on_page
 
 
-def test_what_is_left_of_two_runs_differs_between_two_measurements(running: Any) -> None:
+def test_what_is_left_of_two_runs_differs_between_two_measurements(running: Running) -> None:
     branch_of(running, ["r0", "r1", "r2"])
     measure(running, run_of(boots=12, cases=3, base="r0", head="r1", seed=1))
     measure(running, run_of(boots=12, cases=3, base="r1", head="r2", shift=0.5, seed=2))
@@ -146,7 +147,7 @@ def test_what_is_left_of_two_runs_differs_between_two_measurements(running: Any)
     assert "between the two measurements" not in neighbours
 
 
-def test_both_platforms_changes_of_one_culprit_lie_together(running: Any) -> None:
+def test_both_platforms_changes_of_one_culprit_lie_together(running: Running) -> None:
     branch_of(running, ["r0", "r1"])
     measure(
         running,
@@ -159,12 +160,12 @@ def test_both_platforms_changes_of_one_culprit_lie_together(running: Any) -> Non
     assert sorted(report["platforms"]) == ["amd-rome", "intel-skylake"]
 
 
-def test_cousins_have_no_culprit(running: Any) -> None:
+def test_cousins_have_no_culprit(running: Running) -> None:
     upload(running, run_of(boots=8, cases=3, shift=0.1))
     assert running.get("/reports")["items"] == []
 
 
-def test_triage_is_kept_with_who_when_and_why(running: Any) -> None:
+def test_triage_is_kept_with_who_when_and_why(running: Running) -> None:
     branch_of(running, ["r0", "r1"])
     measure(running, run_of(boots=8, cases=3, base="r0", head="r1", shift=0.1))
     (report,) = running.get("/reports")["items"]
@@ -187,7 +188,7 @@ def test_triage_is_kept_with_who_when_and_why(running: Any) -> None:
     assert running.get("/reports/quality")["judged"] == 1
 
 
-def test_a_step_in_history_is_a_candidate_and_no_report(running: Any) -> None:
+def test_a_step_in_history_is_a_candidate_and_no_report(running: Running) -> None:
     """Twenty revisions on one level and ten on another, each measured against the one before in too few boots to tell."""
     names = [f"r{index:02d}" for index in range(31)]
     branch_of(running, names)
@@ -205,7 +206,7 @@ def test_a_step_in_history_is_a_candidate_and_no_report(running: Any) -> None:
 
 
 @pytest.mark.parametrize("form", ["json", "csv", "go-bench", "parquet"])
-def test_every_export_holds_every_sample(running: Any, form: str) -> None:
+def test_every_export_holds_every_sample(running: Running, form: str) -> None:
     run = run_of(boots=3, cases=4)
     upload(running, run)
     with running.http(None) as http:
@@ -223,7 +224,7 @@ def test_every_export_holds_every_sample(running: Any, form: str) -> None:
     assert len(read) == 24
 
 
-def test_a_go_benchmark_file_is_imported_once(running: Any) -> None:
+def test_a_go_benchmark_file_is_imported_once(running: Running) -> None:
     text = "".join(f"BenchmarkMapLookup-1 1000 {100 + index} ns/op\n" for index in range(5))
     with running.http("upload") as http:
         params = {"platform": "amd-rome", "mode": "walltime", "name": "ebpf.txt", "revision": commit_of("go")}
@@ -240,7 +241,7 @@ def test_a_go_benchmark_file_is_imported_once(running: Any) -> None:
     assert running.get("/series")["items"][0]["benchmark"] == "MapLookup"
 
 
-def test_a_file_without_results_is_refused_with_the_reason(running: Any) -> None:
+def test_a_file_without_results_is_refused_with_the_reason(running: Running) -> None:
     with running.http("upload") as http:
         params = {"platform": "amd-rome", "mode": "walltime", "name": "x"}
         answer = http.post(
@@ -250,7 +251,7 @@ def test_a_file_without_results_is_refused_with_the_reason(running: Any) -> None
     assert running.rows("SELECT id FROM run") == []
 
 
-def test_a_file_with_two_arms_is_refused_rather_than_pooled(running: Any) -> None:
+def test_a_file_with_two_arms_is_refused_rather_than_pooled(running: Running) -> None:
     run = run_of(boots=3, cases=4)
     upload(running, run)
     with running.http("upload") as http:

@@ -1,7 +1,6 @@
 """Several service processes on one database, asked by turns as behind a proxy (docs/scaling.md)."""
 
 import itertools
-import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -10,15 +9,13 @@ from typing import Any
 import httpx2
 import psycopg
 import pytest
+from load.served import Served
 from service_runs import boots_of, commit_of, record_of, run_of
+from simulated_day.services import beside
 
 from cliffwatch_service.access.tokens import make_token
 from cliffwatch_service.postgres.pool import open_pool
 from cliffwatch_service.runtime import clock
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
-from load.served import Served
-from simulated_day.services import beside
 
 KEY = {"CLIFFWATCH_SESSION_KEY": "k" * 40}
 

@@ -5,13 +5,14 @@ from typing import Any
 
 import psycopg
 import pytest
+from service_running import Running
 from service_runs import commit_of, put_all, record_of, run_of
 
 from cliffwatch_service.compare.pairing import compared, pair_revisions
 from cliffwatch_service.store.trees import RevisionFacts, keep_revision
 
 
-def upload(running: Any, *made: Any) -> None:
+def upload(running: Running, *made: Any) -> None:
     with running.http("upload") as http:
         for run in made:
             put_all(http, run)
@@ -22,7 +23,7 @@ def row_of(compared: Any, benchmark: str) -> Any:
     return next(row for row in compared["comparisons"] if row["benchmark"] == benchmark)
 
 
-def test_two_revisions_are_compared_in_the_run_that_measured_both(running: Any) -> None:
+def test_two_revisions_are_compared_in_the_run_that_measured_both(running: Running) -> None:
     run = run_of(boots=8, cases=3, shift=0.1)
     upload(running, run)
     compared = running.get(f"/comparisons/{commit_of('base')[:12]}...{commit_of('head')[:12]}")
@@ -32,7 +33,7 @@ def test_two_revisions_are_compared_in_the_run_that_measured_both(running: Any) 
     assert [arm["facts"]["commit"] for arm in compared["arms"]] == [commit_of("base"), commit_of("head")]
 
 
-def test_revisions_of_two_runs_are_compared_when_asked(running: Any) -> None:
+def test_revisions_of_two_runs_are_compared_when_asked(running: Running) -> None:
     upload(
         running,
         run_of(boots=8, cases=3, base="one", head="two", seed=1),
@@ -45,7 +46,7 @@ def test_revisions_of_two_runs_are_compared_when_asked(running: Any) -> None:
     assert len(compared["targets"][0]["runs"]) == 2
 
 
-def test_runs_of_different_compilers_are_shown_and_not_judged(running: Any) -> None:
+def test_runs_of_different_compilers_are_shown_and_not_judged(running: Running) -> None:
     upload(
         running,
         run_of(boots=8, cases=3, base="one", head="two", seed=1),
@@ -58,7 +59,7 @@ def test_runs_of_different_compilers_are_shown_and_not_judged(running: Any) -> N
     assert "config" in row["reason"]
 
 
-def test_the_nearest_measured_ancestor_is_named(running: Any) -> None:
+def test_the_nearest_measured_ancestor_is_named(running: Running) -> None:
     """Three descends from two, which nobody measured, and two from one."""
     parents = {"three": ["two"], "two": ["one"]}
     upload(running, run_of(boots=8, cases=3, base="zero", head="one", seed=1))
@@ -74,7 +75,7 @@ def test_the_nearest_measured_ancestor_is_named(running: Any) -> None:
     assert row_of(compared, "local-storage-cache-seq-get")["verdict"] == "regression"
 
 
-def test_platforms_are_never_mixed(running: Any) -> None:
+def test_platforms_are_never_mixed(running: Running) -> None:
     upload(
         running,
         run_of(boots=8, cases=3, seed=1),
@@ -92,7 +93,7 @@ def test_platforms_are_never_mixed(running: Any) -> None:
     assert {row["platform"] for row in only["comparisons"]} == {"amd-rome"}
 
 
-def test_an_answer_that_the_client_has_is_not_sent_again(running: Any) -> None:
+def test_an_answer_that_the_client_has_is_not_sent_again(running: Running) -> None:
     upload(running, run_of(boots=4, cases=3))
     address = f"/api/v1/comparisons/{commit_of('base')}...{commit_of('head')}"
     with running.http(None) as http:
@@ -101,7 +102,7 @@ def test_an_answer_that_the_client_has_is_not_sent_again(running: Any) -> None:
     assert (again.status_code, again.content) == (304, b"")
 
 
-def test_more_boots_make_another_comparison(running: Any) -> None:
+def test_more_boots_make_another_comparison(running: Running) -> None:
     """A run that goes on after it was analysed is analysed anew."""
     run = run_of(boots=4, cases=3)
     upload(running, run)
@@ -125,7 +126,7 @@ def test_more_boots_make_another_comparison(running: Any) -> None:
         (f"{commit_of('head')}...{commit_of('lonely')}", 404, "not measured"),
     ],
 )
-def test_what_cannot_be_compared_says_what_to_do(running: Any, pair: str, status: int, says: str) -> None:
+def test_what_cannot_be_compared_says_what_to_do(running: Running, pair: str, status: int, says: str) -> None:
     upload(running, run_of(boots=1, cases=1))
     with running.service.transaction() as connection:
         keep_revision(connection, RevisionFacts(commit=commit_of("lonely")))
@@ -136,7 +137,7 @@ def test_what_cannot_be_compared_says_what_to_do(running: Any, pair: str, status
     assert says in answer.json()["detail"]
 
 
-def test_a_run_is_decided_by_the_threshold_that_it_was_given(running: Any) -> None:
+def test_a_run_is_decided_by_the_threshold_that_it_was_given(running: Running) -> None:
     run = run_of(boots=8, cases=3, shift=0.1)
     run.record["plan"]["notable"] = 0.6
     upload(running, run)
@@ -144,7 +145,7 @@ def test_a_run_is_decided_by_the_threshold_that_it_was_given(running: Any) -> No
     assert (row["verdict"], row["threshold"], row["interval_level"]) == ("unchanged", 0.6, 0.99)
 
 
-def test_a_threshold_that_is_none_is_refused(running: Any) -> None:
+def test_a_threshold_that_is_none_is_refused(running: Running) -> None:
     run = run_of(boots=1, cases=1)
     run.record["plan"]["notable"] = 7
     with running.http("upload") as http:
@@ -153,7 +154,7 @@ def test_a_threshold_that_is_none_is_refused(running: Any) -> None:
     assert "notable" in answer.json()["detail"]
 
 
-def test_readers_of_several_targets_do_not_wait_for_each_other_in_a_circle(running: Any) -> None:
+def test_readers_of_several_targets_do_not_wait_for_each_other_in_a_circle(running: Running) -> None:
     """One has compared the first target and not committed yet, another waits for that: the first one goes on all the same."""
     upload(
         running,

@@ -3,9 +3,9 @@
 import re
 from dataclasses import replace
 from itertools import product
-from typing import Any
 
 import numpy as np
+from service_running import Running
 from service_runs import MadeRun, commit_of, put_all, run_of
 
 MAPS = (1, 2, 4, 8, 16, 32, 64, 128)
@@ -32,7 +32,7 @@ def swept() -> MadeRun:
     return replace(plain, record={**plain.record, "plan": plan}, logs=logs)
 
 
-def test_the_curve_that_head_changes_is_drawn_and_the_others_are_counted(running: Any) -> None:
+def test_the_curve_that_head_changes_is_drawn_and_the_others_are_counted(running: Running) -> None:
     with running.http("upload") as http:
         put_all(http, swept())
     running.do_tasks()

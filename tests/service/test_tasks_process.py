@@ -6,8 +6,8 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
+from service_running import Running
 from service_runs import commit_of, put_all, run_of
 
 from cliffwatch_service.tasks.process import task_process
@@ -34,7 +34,7 @@ def until(met: Callable[[], bool]) -> None:
         turn.wait(0.02)
 
 
-def measured(running: Any) -> bool:
+def measured(running: Running) -> bool:
     return bool(
         running.rows(
             f"SELECT 1 FROM point JOIN revision ON revision.id = revision_id WHERE commit = '{commit_of('head')}'"
@@ -42,7 +42,7 @@ def measured(running: Any) -> bool:
     )
 
 
-def test_tasks_are_done_by_a_process_that_is_started_anew_when_it_dies(running: Any) -> None:
+def test_tasks_are_done_by_a_process_that_is_started_anew_when_it_dies(running: Running) -> None:
     with task_process(running.service.settings, running.database):
         until(lambda: len(children()) == 1)
         (first,) = children()

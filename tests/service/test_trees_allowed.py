@@ -5,8 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from asking import asked, offer
+from service_running import Running
 from service_runs import put_all, record_digest, run_of
-from test_jobs import asked, offer
 
 from cliffwatch_service.refusal import Refusal
 from cliffwatch_service.runtime.settings import Settings, read_settings
@@ -23,13 +24,13 @@ def settings(tmp_path: Path) -> Settings:
     return Settings(data_dir=tmp_path, requests_per_minute=100_000, trees=allowed)
 
 
-def ask(running: Any, tree: str) -> Any:
+def ask(running: Running, tree: str) -> Any:
     running.enrol("amd-rome")
     with running.http("upload") as http:
         return http.post("/api/v1/requests", json=asked(tree=tree), headers={"Idempotency-Key": tree[:200]})
 
 
-def follow(running: Any, tree: str) -> Any:
+def follow(running: Running, tree: str) -> Any:
     body = {
         "tree": tree,
         "branch": "master",
@@ -41,7 +42,7 @@ def follow(running: Any, tree: str) -> Any:
         return http.post("/api/v1/follows", json=body)
 
 
-def everything(running: Any) -> str:
+def everything(running: Running) -> str:
     """All that the database holds of trees, requests and who asked."""
     tables = ("tree", "request", "audit", "event", "follow")
     return "\n".join(str(running.rows(f"SELECT * FROM {table}")) for table in tables)
@@ -67,7 +68,7 @@ def everything(running: Any) -> str:
     ],
 )
 def test_a_tree_that_no_host_would_fetch_is_refused_and_not_repeated(
-    running: Any, tree: str, why: str
+    running: Running, tree: str, why: str
 ) -> None:
     refused = ask(running, tree)
 
@@ -88,13 +89,13 @@ def test_a_tree_that_no_host_would_fetch_is_refused_and_not_repeated(
         ("https://10.1.2.3/any/thing", "allowed"),
     ],
 )
-def test_a_host_is_told_by_whose_word_a_tree_is_fetched(running: Any, tree: str, access: str) -> None:
+def test_a_host_is_told_by_whose_word_a_tree_is_fetched(running: Running, tree: str, access: str) -> None:
     ask(running, tree).raise_for_status()
     work = offer(running)
     assert (work["tree"], work["tree_access"]) == (tree, access)
 
 
-def test_a_followed_tree_is_an_administrators_word_as_long_as_it_is_followed(running: Any) -> None:
+def test_a_followed_tree_is_an_administrators_word_as_long_as_it_is_followed(running: Running) -> None:
     tree = "git://10.9.9.9/linux"
     assert ask(running, tree).status_code == 422
     made = follow(running, tree)
@@ -108,13 +109,13 @@ def test_a_followed_tree_is_an_administrators_word_as_long_as_it_is_followed(run
 
 
 @pytest.mark.parametrize("tree", [f"https://user:{SECRET}@example.org/x", "ssh://git@example.org/x"])
-def test_a_branch_is_not_followed_by_credentials_or_keys(running: Any, tree: str) -> None:
+def test_a_branch_is_not_followed_by_credentials_or_keys(running: Running, tree: str) -> None:
     refused = follow(running, tree)
     assert refused.status_code == 422
     assert SECRET not in refused.text + everything(running)
 
 
-def test_credentials_that_were_stored_before_they_were_refused_are_not_shown(running: Any) -> None:
+def test_credentials_that_were_stored_before_they_were_refused_are_not_shown(running: Running) -> None:
     """Neither by the API nor on a page, to nobody."""
     tree = f"https://user:{SECRET}@example.org/x"
     made_run = run_of(boots=1, cases=1, shift=0.0)

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from service_running import Running
 from service_runs import commit_of, run_leaving_out, run_of
 
 REASON = "it executes none of the 3 functions that differ between r0 and r1"
@@ -13,14 +14,14 @@ def made(measured: int) -> Any:
     )
 
 
-def compared(running: Any, suffix: str = "") -> Any:
+def compared(running: Running, suffix: str = "") -> Any:
     with running.http(None) as http:
         return http.get(
             f"/compare/{commit_of('r0')[:12]}...{commit_of('r1')[:12]}{suffix}"
         ).raise_for_status()
 
 
-def test_cases_of_an_unchanged_build_are_named_with_the_reason(running: Any) -> None:
+def test_cases_of_an_unchanged_build_are_named_with_the_reason(running: Running) -> None:
     running.measure(made(measured=1))
     running.do_tasks()
 
@@ -35,7 +36,7 @@ def test_cases_of_an_unchanged_build_are_named_with_the_reason(running: Any) -> 
     assert f"unchanged build: {REASON}" in compared(running, ".txt").text
 
 
-def test_a_run_that_need_not_boot_at_all_is_complete_and_compares(running: Any) -> None:
+def test_a_run_that_need_not_boot_at_all_is_complete_and_compares(running: Running) -> None:
     """A change of comments alone: the answer is that nothing changed, and that nothing was measured."""
     running.measure(made(measured=0))
     running.do_tasks()
@@ -47,7 +48,7 @@ def test_a_run_that_need_not_boot_at_all_is_complete_and_compares(running: Any) 
     assert running.rows("SELECT count(*) AS points FROM point")[0]["points"] == 0
 
 
-def test_an_unchanged_case_makes_no_point_of_history(running: Any) -> None:
+def test_an_unchanged_case_makes_no_point_of_history(running: Running) -> None:
     running.measure(made(measured=1))
     running.do_tasks()
 

@@ -6,16 +6,16 @@ import random
 import shutil
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
+from service_running import Running
 from service_runs import boots_of, put_all, record_digest, record_of, run_of
 
 from cliffwatch_runner.upload.client import Answered, Client, Patience, Refused, Unreached
 from cliffwatch_runner.upload.result_directory import Uploaded, upload_run
 
 
-def test_a_run_of_the_command_is_uploaded_and_compared(running: Any, data: Path) -> None:
+def test_a_run_of_the_command_is_uploaded_and_compared(running: Running, data: Path) -> None:
     with_ = running.client("upload")
     uploaded = upload_run(with_, data / "runs/uninlined", "emulator-1")
     assert uploaded == Uploaded(run=uploaded.run, sent=2)
@@ -33,7 +33,7 @@ def test_a_run_of_the_command_is_uploaded_and_compared(running: Any, data: Path)
     assert rows["local-storage-cache-hashmap-control", None]["verdict"] == "unchanged"
 
 
-def test_parameters_come_in_any_order(running: Any, data: Path, tmp_path: Path) -> None:
+def test_parameters_come_in_any_order(running: Running, data: Path, tmp_path: Path) -> None:
     """A case's own order is that of its suite, and not that of their names."""
     folder = tmp_path / "run"
     shutil.copytree(data / "runs/uninlined", folder)
@@ -55,7 +55,7 @@ def test_parameters_come_in_any_order(running: Any, data: Path, tmp_path: Path) 
     assert "failed" not in {row["verdict"] for row in rows}
 
 
-def test_programs_of_a_planned_object_are_taken_and_compared(running: Any) -> None:
+def test_programs_of_a_planned_object_are_taken_and_compared(running: Running) -> None:
     """A plan has the object; its programs are known when it is opened."""
     made = run_of(boots=1, cases=1, mode="icount")
     planned = {"suite": "veristat", "benchmark": "verify", "params": {"object": "bpf_cubic.bpf.o"}}
@@ -89,7 +89,7 @@ def test_programs_of_a_planned_object_are_taken_and_compared(running: Any) -> No
     assert [each["params"]["program"] for each in compared["left_out"]] == ["odd"]
 
 
-def test_an_upload_that_is_done_again_sends_nothing_and_changes_nothing(running: Any, data: Path) -> None:
+def test_an_upload_that_is_done_again_sends_nothing_and_changes_nothing(running: Running, data: Path) -> None:
     client = running.client("upload")
     first = upload_run(client, data / "runs/uninlined", "emulator-1")
     before = running.rows("SELECT run_id, number, digest, received FROM boot ORDER BY number")
@@ -99,7 +99,7 @@ def test_an_upload_that_is_done_again_sends_nothing_and_changes_nothing(running:
     assert running.rows("SELECT run_id, number, digest, received FROM boot ORDER BY number") == before
 
 
-def test_an_interrupted_upload_goes_on(running: Any, data: Path, tmp_path: Path) -> None:
+def test_an_interrupted_upload_goes_on(running: Running, data: Path, tmp_path: Path) -> None:
     client = running.client("upload")
     folder = tmp_path / "run"
     shutil.copytree(data / "runs/uninlined", folder)
@@ -114,7 +114,7 @@ def test_an_interrupted_upload_goes_on(running: Any, data: Path, tmp_path: Path)
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_boots_come_in_any_order_and_twice(running: Any, seed: int) -> None:
+def test_boots_come_in_any_order_and_twice(running: Running, seed: int) -> None:
     run = run_of(boots=6, cases=20, shift=0.05)
     bodies = list(boots_of(run)) * 2
     random.Random(seed).shuffle(bodies)
@@ -128,7 +128,7 @@ def test_boots_come_in_any_order_and_twice(running: Any, seed: int) -> None:
     assert running.rows("SELECT count(*) AS n FROM point") == [{"n": 40}]
 
 
-def test_the_last_piece_asks_for_the_analysis_whichever_it_is(running: Any) -> None:
+def test_the_last_piece_asks_for_the_analysis_whichever_it_is(running: Running) -> None:
     """The record says complete before its boots are here, or after."""
     run = run_of(boots=2, cases=3)
     with running.http("upload") as http:
@@ -142,7 +142,7 @@ def test_the_last_piece_asks_for_the_analysis_whichever_it_is(running: Any) -> N
     ]
 
 
-def test_a_late_copy_of_an_earlier_state_changes_nothing(running: Any) -> None:
+def test_a_late_copy_of_an_earlier_state_changes_nothing(running: Running) -> None:
     run = run_of(boots=1, cases=1)
     with running.http("upload") as http:
         http.put(f"/api/v1/runs/{run.digest}", json=record_of(run, "complete")).raise_for_status()
@@ -152,7 +152,7 @@ def test_a_late_copy_of_an_earlier_state_changes_nothing(running: Any) -> None:
     assert running.get(f"/runs/{run.digest}")["status"] == "complete"
 
 
-def test_another_boot_under_the_same_number_is_refused_with_both_hashes(running: Any) -> None:
+def test_another_boot_under_the_same_number_is_refused_with_both_hashes(running: Running) -> None:
     run = run_of(boots=1, cases=2)
     number, body = next(iter(boots_of(run)))
     other = json.loads(json.dumps(body))
@@ -169,7 +169,7 @@ def test_another_boot_under_the_same_number_is_refused_with_both_hashes(running:
     assert running.rows("SELECT digest FROM boot") == [{"digest": stored}]
 
 
-def test_raw_outputs_come_back_as_they_were(running: Any, data: Path) -> None:
+def test_raw_outputs_come_back_as_they_were(running: Running, data: Path) -> None:
     uploaded = upload_run(running.client("upload"), data / "runs/uninlined", "emulator-1")
     listed = running.get(f"/runs/{uploaded.run}/boots/1/raw")
     name = "1/cases/000-local-storage-cache-hashmap-control.out"
@@ -180,7 +180,7 @@ def test_raw_outputs_come_back_as_they_were(running: Any, data: Path) -> None:
     assert raw.headers["content-type"].startswith("text/plain")
 
 
-def test_a_boot_comes_back_as_it_was(running: Any, data: Path) -> None:
+def test_a_boot_comes_back_as_it_was(running: Running, data: Path) -> None:
     uploaded = upload_run(running.client("upload"), data / "runs/uninlined", "emulator-1")
     stored = json.loads((data / "runs/uninlined/boots/001-base/samples.json").read_text())
     boot = running.get(f"/runs/{uploaded.run}/boots/1")
@@ -189,7 +189,7 @@ def test_a_boot_comes_back_as_it_was(running: Any, data: Path) -> None:
         assert one == other
 
 
-def test_without_a_token_nothing_is_stored(running: Any, data: Path) -> None:
+def test_without_a_token_nothing_is_stored(running: Running, data: Path) -> None:
     refused = upload_run(running.client(None), data / "runs/uninlined", "emulator-1")
     assert isinstance(refused, Refused)
     assert refused.status == 401
@@ -203,7 +203,7 @@ def test_a_service_that_is_away_is_told_from_one_that_says_no(data: Path, unused
     assert waits == [1, 2, 3]
 
 
-def test_gzip_and_plain_bodies_are_taken_too(running: Any) -> None:
+def test_gzip_and_plain_bodies_are_taken_too(running: Running) -> None:
     run = run_of(boots=1, cases=2)
     body = json.dumps(record_of(run)).encode()
     with running.http("upload") as http:

@@ -1,11 +1,11 @@
 """What watching a branch says: candidates of steps, events of a host, slow trends."""
 
 from datetime import timedelta
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from series_without_points import SERIES, branch_without_points
+from service_running import Running
 from service_runs import commit_of
 
 from cliffwatch_service.history.watching.branch import watch_branch
@@ -13,7 +13,7 @@ from cliffwatch_service.history.watching.trends import look_for_trends
 from cliffwatch_service.store.history.points import replace_points
 
 
-def measured_branch(running: Any, logs: NDArray[np.float64], mode: str = "walltime") -> int:
+def measured_branch(running: Running, logs: NDArray[np.float64], mode: str = "walltime") -> int:
     """A branch whose revisions read `logs`, (revisions, series), each measured by an arm of one run; its id."""
     branch = branch_without_points(running, len(logs), mode)
     for index, values in enumerate(logs):
@@ -21,7 +21,7 @@ def measured_branch(running: Any, logs: NDArray[np.float64], mode: str = "wallti
     return branch
 
 
-def add_point(running: Any, branch: int, index: int, values: NDArray[np.float64]) -> None:
+def add_point(running: Running, branch: int, index: int, values: NDArray[np.float64]) -> None:
     (run,) = running.rows("SELECT id, environment_id FROM run")
     (member,) = running.rows(
         f"SELECT revision_id FROM branch_revision WHERE branch_id = {branch} ORDER BY ordinal OFFSET {index} LIMIT 1"
@@ -45,21 +45,21 @@ def noise(revisions: int, spread: float = 0.005) -> NDArray[np.float64]:
     return np.log(100) + np.random.default_rng(5).normal(0, spread, (revisions, SERIES))
 
 
-def watch(running: Any, branch: int) -> int:
+def watch(running: Running, branch: int) -> int:
     with running.service.transaction() as connection:
         return watch_branch(connection, branch, running.clock.now())
 
 
-def page(running: Any, path: str) -> str:
+def page(running: Running, path: str) -> str:
     with running.http(None) as http:
         return str(http.get(path).raise_for_status().text)
 
 
-def digests(running: Any) -> list[str]:
+def digests(running: Running) -> list[str]:
     return [row["digest"] for row in running.rows(f"SELECT digest FROM series ORDER BY id LIMIT {SERIES}")]
 
 
-def test_a_step_of_one_series_is_a_candidate_between_the_revisions_that_hold_it(running: Any) -> None:
+def test_a_step_of_one_series_is_a_candidate_between_the_revisions_that_hold_it(running: Running) -> None:
     logs = noise(50)
     logs[30:, 0] += 0.05
     branch = measured_branch(running, logs)
@@ -75,7 +75,7 @@ def test_a_step_of_one_series_is_a_candidate_between_the_revisions_that_hold_it(
 
 
 def test_series_of_a_host_that_step_together_are_an_event_that_a_fresh_comparison_is_to_judge(
-    running: Any,
+    running: Running,
 ) -> None:
     logs = noise(50)
     logs[30:, :5] += 0.05
@@ -93,7 +93,7 @@ def test_series_of_a_host_that_step_together_are_an_event_that_a_fresh_compariso
     assert "the host or a commit" in shown
 
 
-def test_after_an_event_a_series_is_watched_anew(running: Any) -> None:
+def test_after_an_event_a_series_is_watched_anew(running: Running) -> None:
     logs = noise(80)
     logs[30:, :5] += 0.05
     logs[60:, 0] += 0.05
@@ -106,7 +106,7 @@ def test_after_an_event_a_series_is_watched_anew(running: Any) -> None:
     assert len(running.rows("SELECT id FROM host_event")) == 1
 
 
-def test_counted_series_that_step_together_are_a_commits_doing(running: Any) -> None:
+def test_counted_series_that_step_together_are_a_commits_doing(running: Running) -> None:
     logs = noise(50, spread=0)
     logs[30:, :5] += 0.05
     branch = measured_branch(running, logs, mode="icount")
@@ -115,7 +115,7 @@ def test_counted_series_that_step_together_are_a_commits_doing(running: Any) -> 
     assert running.rows("SELECT id FROM host_event") == []
 
 
-def test_a_slow_drift_is_a_trend_and_no_step(running: Any) -> None:
+def test_a_slow_drift_is_a_trend_and_no_step(running: Running) -> None:
     logs = noise(110)
     logs[:, 2] += np.linspace(0, 0.06, 110)
     branch = measured_branch(running, logs)
@@ -130,7 +130,7 @@ def test_a_slow_drift_is_a_trend_and_no_step(running: Any) -> None:
     assert "without a step" in page(running, f"/series/{digest}")
 
 
-def test_a_trend_that_is_no_longer_there_is_no_longer_shown(running: Any) -> None:
+def test_a_trend_that_is_no_longer_there_is_no_longer_shown(running: Running) -> None:
     logs = noise(110)
     logs[:, 2] += np.linspace(0, 0.06, 110)
     measured_branch(running, logs)

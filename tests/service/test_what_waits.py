@@ -6,6 +6,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from service_running import Running
 from service_runs import commit_of
 
 from cliffwatch_service.history.published_results import references
@@ -21,7 +22,7 @@ OFFER = {"host": "rome-1", "platform": "amd-rome", "modes": ["walltime"], "isola
 
 
 @pytest.fixture
-def leased(running: Any) -> Any:
+def leased(running: Running) -> Any:
     """A service with one job that a host holds, and one that waits."""
     running.enrol("amd-rome", "walltime")
     with running.http("upload") as http:

@@ -3,7 +3,6 @@
 import json
 import os
 import shutil
-import sys
 import threading
 from dataclasses import replace
 from datetime import timedelta
@@ -13,8 +12,10 @@ from typing import Any
 import msgspec
 import pytest
 import toy
+from asking import ask
 from made_documents import made_work
-from test_jobs import ask
+from service_running import Running
+from worker_jobs import TARGET, do_one, request
 
 from cliffwatch.failure import Failure
 from cliffwatch_runner import clock
@@ -29,39 +30,10 @@ from cliffwatch_runner.worker.loop import work
 from cliffwatch_runner.worker.secret import read_token
 from cliffwatch_runner.worker.spool import Spool
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "runner"))
-
-TARGET = [{"platform": "emulated-x86-64", "mode": "icount"}]
-
-
-def request(running: Any, served: tuple[str, Path], **other: Any) -> Any:
-    url, repository = served
-    base = toy.git(repository, "rev-parse", "v6.12")
-    head = toy.change(repository, "kernel/bpf/core.c", "int core = 2;\n", "bpf: Change core")
-    return ask(running, tree=url, base=base, head=head, targets=TARGET, profile="smoke", boots="2", **other)
-
-
-def do_one(running: Any, host: WorkerHost, spool: Path, stop: threading.Event | None = None) -> list[str]:
-    lines: list[str] = []
-    client = Client(running.url, running.tokens["work"], patience=Patience(tries=1))
-    ended = work(
-        client,
-        host,
-        Spool(spool),
-        drain=threading.Event(),
-        stop=stop or threading.Event(),
-        say=lines.append,
-        idle=0.05,
-        jobs=1,
-    )
-    client.close()
-    assert ended is None, ended
-    return lines
-
 
 @pytest.mark.namespaces
 def test_a_job_is_built_measured_uploaded_and_compared(
-    running: Any, served: Any, host: WorkerHost, tmp_path: Path
+    running: Running, served: Any, host: WorkerHost, tmp_path: Path
 ) -> None:
     made = request(running, served)
     do_one(running, host, tmp_path / "spool")
@@ -88,7 +60,7 @@ def test_a_job_is_built_measured_uploaded_and_compared(
 
 @pytest.mark.namespaces
 def test_a_head_that_does_not_build_is_a_result_with_the_compilers_error(
-    running: Any, served: Any, host: WorkerHost, tmp_path: Path
+    running: Running, served: Any, host: WorkerHost, tmp_path: Path
 ) -> None:
     url, repository = served
     base = toy.git(repository, "rev-parse", "v6.12")
@@ -102,7 +74,7 @@ def test_a_head_that_does_not_build_is_a_result_with_the_compilers_error(
 
 
 def test_a_revision_that_the_tree_lacks_fails_the_job_with_the_reason(
-    running: Any, served: Any, host: WorkerHost, tmp_path: Path
+    running: Running, served: Any, host: WorkerHost, tmp_path: Path
 ) -> None:
     url, repository = served
     made = ask(
@@ -116,7 +88,7 @@ def test_a_revision_that_the_tree_lacks_fails_the_job_with_the_reason(
 
 @pytest.mark.namespaces
 def test_a_worker_that_was_stopped_goes_on_with_the_boots_that_are_done(
-    running: Any, served: Any, host: WorkerHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    running: Running, served: Any, host: WorkerHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Stopped at the first boot that the service has."""
     monkeypatch.setattr(worker_job, "_UPLOAD_EVERY", 0.05)
@@ -149,7 +121,7 @@ def test_a_worker_that_was_stopped_goes_on_with_the_boots_that_are_done(
 
 @pytest.mark.namespaces
 def test_a_service_that_is_away_gets_everything_when_it_is_back(
-    running: Any, served: Any, host: WorkerHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    running: Running, served: Any, host: WorkerHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Away from the moment the job was taken until everything is measured; an hour passes on its clock."""
     made = request(running, served)
@@ -181,7 +153,7 @@ def test_a_service_that_is_away_gets_everything_when_it_is_back(
 
 
 @pytest.mark.namespaces
-def test_two_workers_after_one_job(running: Any, served: Any, host: WorkerHost, tmp_path: Path) -> None:
+def test_two_workers_after_one_job(running: Running, served: Any, host: WorkerHost, tmp_path: Path) -> None:
     """One does it; the other finds nothing."""
     made = request(running, served)
     other = WorkerHost(**{**{name: getattr(host, name) for name in host.__slots__}, "name": "emulator-2"})
@@ -208,7 +180,7 @@ def test_two_workers_after_one_job(running: Any, served: Any, host: WorkerHost, 
 
 
 def test_a_cancelled_job_ends_within_a_heartbeat_and_keeps_what_it_has(
-    running: Any, served: Any, host: WorkerHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    running: Running, served: Any, host: WorkerHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(worker_job, "_UPLOAD_EVERY", 0.05)
     made = request(running, served)
@@ -225,7 +197,9 @@ def test_a_cancelled_job_ends_within_a_heartbeat_and_keeps_what_it_has(
     assert running.get(f"/jobs/{job['job']}")["state"] == "cancelled"
 
 
-def test_a_full_disk_is_the_hosts_fault(running: Any, served: Any, host: WorkerHost, tmp_path: Path) -> None:
+def test_a_full_disk_is_the_hosts_fault(
+    running: Running, served: Any, host: WorkerHost, tmp_path: Path
+) -> None:
     made = request(running, served)
     full = WorkerHost(
         **{**{name: getattr(host, name) for name in host.__slots__}, "limits": JobLimits(free_disk=1 << 62)}
@@ -246,7 +220,9 @@ def test_a_full_disk_is_the_hosts_fault(running: Any, served: Any, host: WorkerH
 
 
 @pytest.mark.namespaces
-def test_children_never_see_the_token(running: Any, served: Any, host: WorkerHost, tmp_path: Path) -> None:
+def test_children_never_see_the_token(
+    running: Running, served: Any, host: WorkerHost, tmp_path: Path
+) -> None:
     """A tree whose Makefile looks for it everywhere it can reach, and fails with what it found as the compiler's error."""
     url, repository = served
     secret = running.tokens["work"]
@@ -293,7 +269,7 @@ def test_a_token_of_the_environment_is_forgotten_at_once(monkeypatch: pytest.Mon
 
 @pytest.mark.parametrize("kept", [0.0, 0.3, 0.7, 0.99])
 def test_a_spool_file_that_was_cut_off_is_told_and_nothing_else_is_lost(
-    running: Any, data: Path, host: WorkerHost, tmp_path: Path, kept: float
+    running: Running, data: Path, host: WorkerHost, tmp_path: Path, kept: float
 ) -> None:
     """A crash of the host can cut job.json, never run.json and the boots, which are renamed into place."""
     spool = Spool(tmp_path / "spool")
@@ -309,7 +285,7 @@ def test_a_spool_file_that_was_cut_off_is_told_and_nothing_else_is_lost(
 
 
 def test_what_an_earlier_job_left_is_sent_when_there_is_nothing_to_do(
-    running: Any, data: Path, host: WorkerHost, tmp_path: Path
+    running: Running, data: Path, host: WorkerHost, tmp_path: Path
 ) -> None:
     spool = Spool(tmp_path / "spool")
     made = ask(running)
@@ -329,7 +305,9 @@ def test_what_an_earlier_job_left_is_sent_when_there_is_nothing_to_do(
     assert running.rows("SELECT identity FROM run") == [{"identity": record["identity"]}]
 
 
-def test_a_result_cut_anywhere_is_told_and_the_rest_is_sent(running: Any, data: Path, tmp_path: Path) -> None:
+def test_a_result_cut_anywhere_is_told_and_the_rest_is_sent(
+    running: Running, data: Path, tmp_path: Path
+) -> None:
     """At every byte for what is read of it; over HTTP at a few."""
     source = data / "runs/uninlined"
     kinds = {
@@ -360,7 +338,12 @@ def test_a_result_cut_anywhere_is_told_and_the_rest_is_sent(running: Any, data: 
 @pytest.mark.namespaces
 @pytest.mark.parametrize("hours", [-1, 1])
 def test_a_clock_an_hour_off_loses_no_lease(
-    running: Any, served: Any, host: WorkerHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hours: int
+    running: Running,
+    served: Any,
+    host: WorkerHost,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    hours: int,
 ) -> None:
     """Leases live on the service's clock; what the host writes down carries its own."""
     real = clock.now

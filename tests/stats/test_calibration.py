@@ -3,15 +3,10 @@
 The bounds are those of a binomial count at the promised rate; docs/calibration.md has the figures of thousands of families.
 """
 
-import sys
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
-
 from calibrate import cliffs
 from calibrate.families import METRICS, staged_family
 from calibrate.history import watched

@@ -1,18 +1,12 @@
 """What watching takes for a step, and what it does not: properties, false candidates by a seeded simulation, the range."""
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
+from calibrate.histories import HISTORY_KINDS, made_up, noise_over_time
 
 from cliffwatch.stats.history.steps import HORIZON, Step, candidates, steps
 from cliffwatch.stats.history.watch import Watch, new_candidates
 from cliffwatch.stats.rank_tables import Values
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
-
-from calibrate.histories import HISTORY_KINDS, made_up, noise_over_time
 
 SPREAD = 0.015
 

@@ -1,19 +1,16 @@
 """The logic of tools/measure_aa.py: what suites/repeatability.csv gets from runs of a kernel against itself."""
 
 import csv
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import measure_aa
 import pytest
 from arms import SEQ_GET, arm
 from made_documents import made_record
 
 from cliffwatch.formats.result_directory import Run
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
-import measure_aa
 
 RECORD = made_record(created="2026-11-22T17:50:50+00:00", host={"programs": {"qemu": "7.2.22"}})
 

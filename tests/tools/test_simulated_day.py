@@ -1,13 +1,9 @@
 """The logic of tools/simulated_day and tools/service_memory.py: what is drawn, and what is decided from figures."""
 
 import random
-import sys
 from collections import Counter
-from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
 import service_memory
 from simulated_day.asking import kind_of
 from simulated_day.day import BOOTS, DAY, boots_planned, hosts, moments, pushes, samples_a_day, views

@@ -1,13 +1,10 @@
 """The reusable workflow runs: a push to a toy kernel tree is planned, built, booted and reported in the summary of the step."""
 
 import re
-import sys
 from pathlib import Path
 from typing import Any
 
 import cmarkgfm
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "runner"))
 from acting import act
 from toy import change, git, toy_repository
 

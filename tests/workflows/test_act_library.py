@@ -1,11 +1,9 @@
 """A Go library calls the reusable workflow: its pull request is planned, base and head are measured on one kernel, and the summary has a table a unit."""
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "runner"))
 from acting import ROOT, acted, put_program
 from stepping_suite import MODULE, needs_go, proxy_environment, write_module, write_suite
 from toy import change, git, toy_repository

@@ -2,12 +2,9 @@
 
 import json
 import re
-import sys
 from pathlib import Path
 
 from acting import Acted, acted, put_program
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "runner"))
 from toy import change, git, toy_repository
 
 STAND_IN = Path(__file__).parents[1] / "service/stand_in_command.py"

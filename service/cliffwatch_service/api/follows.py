@@ -40,7 +40,7 @@ class FollowBody(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     tree: Annotated[
-        str, StringConstraints(min_length=1, max_length=2000, pattern=r"^(https?|git|ssh)://[^\s]+$")
+        str, StringConstraints(min_length=1, max_length=2000, pattern=r"^[a-z][a-z+]*://[^\s]+$")
     ]
     branch: Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_BRANCH)]
     policy: Policy

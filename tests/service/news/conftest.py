@@ -1,14 +1,11 @@
 """A service with a followed branch, a real mail server and a real web server that news go to."""
 
 import socket
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from aiosmtpd.controller import Controller
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "github"))
 from github_stand_in.server import StandIn, stand_in
 from news_world import Mailbox, NewsWorld, Receiver, receiving
 from service_running import Clock, serving

@@ -2,16 +2,13 @@
 
 import os
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from news_world import WORSE
-
-sys.path.insert(0, str(Path(__file__).parents[3] / "tools"))
 from load.served import COMMAND
+from news_world import WORSE
 
 LIST = "bpf@lists.example.org"
 Command = Callable[..., "subprocess.CompletedProcess[str]"]

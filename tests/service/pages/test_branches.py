@@ -4,13 +4,14 @@ from typing import Any
 
 import pytest
 from browsing import sign_in
+from service_running import Running
 from service_runs import commit_of
 
 TREE = "https://git.example.org/bpf-next.git"
 
 
 @pytest.mark.parametrize("script", [True, False])
-def test_a_preset_is_followed_by_a_form_and_let_go(script: bool, running: Any, watched: Any) -> None:
+def test_a_preset_is_followed_by_a_form_and_let_go(script: bool, running: Running, watched: Any) -> None:
     running.enrol("amd-rome")
     page = watched.window(running, script=script)
     page.goto("/branches")
@@ -34,7 +35,7 @@ def test_a_preset_is_followed_by_a_form_and_let_go(script: bool, running: Any, w
     assert "No branch is followed yet." in page.locator("main").inner_text()
 
 
-def test_a_range_is_backfilled_by_a_form(running: Any, watched: Any) -> None:
+def test_a_range_is_backfilled_by_a_form(running: Running, watched: Any) -> None:
     running.follow(TREE, "master", [commit_of(f"r{number}") for number in range(5)])
     page = watched.window(running, script=False)
     sign_in(page, running, "admin")
@@ -46,7 +47,7 @@ def test_a_range_is_backfilled_by_a_form(running: Any, watched: Any) -> None:
     assert "3 commits lie in ranges that are measured later" in page.locator("main").inner_text()
 
 
-def test_who_may_not_follow_is_refused(running: Any) -> None:
+def test_who_may_not_follow_is_refused(running: Running) -> None:
     with running.http(None) as http:
         http.post("/sign-in", data={"token": running.tokens["triage"], "next": "/"})
         assert http.post("/branches", data={"tree": "bpf-next"}).status_code in (401, 403)

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from pages_named import CASE, COMPARISON
 from playwright.sync_api import expect
+from service_running import Running
 from service_runs import commit_of, put_all, run_of
 
 ADDRESS = f"/compare/{COMPARISON}"
@@ -263,7 +264,7 @@ def test_a_failed_kernel_is_told_with_its_first_compiler_error(opened: Any) -> N
     assert "expected ';' before 'len'" in page.locator(".failure pre").first.inner_text()
 
 
-def test_two_runs_are_compared_item_by_item_of_their_environments(running: Any, watched: Any) -> None:
+def test_two_runs_are_compared_item_by_item_of_their_environments(running: Running, watched: Any) -> None:
     ours = run_of(boots=6, cases=3, seed=1)
     theirs = run_of(boots=6, cases=3, seed=2, created="2026-11-21T11:00:00+00:00")
     theirs.record["host"]["cpu"]["microcode"] = ["0x8301099"]
@@ -282,7 +283,7 @@ def test_two_runs_are_compared_item_by_item_of_their_environments(running: Any, 
 
 
 def test_a_large_comparison_that_nobody_asked_for_is_made_meanwhile(
-    running: Any, watched: Any, monkeypatch: pytest.MonkeyPatch
+    running: Running, watched: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("cliffwatch_service.compare.pairing.AT_ONCE", 10)
     runs = [
@@ -347,16 +348,16 @@ def test_a_question_without_an_answer_says_what_is_wrong_and_where_to_go(
     assert "<h1>" in answer.text
 
 
-def run_on(running: Any, platform: str) -> str:
+def run_on(running: Running, platform: str) -> str:
     return str(running.get("/runs", platform=platform)["items"][0]["run"])
 
 
-def published_commit(running: Any) -> str:
+def published_commit(running: Running) -> str:
     rows = running.rows("SELECT commit FROM revision WHERE subject LIKE 'published: after%'")
     return str(rows[0]["commit"])
 
 
-def test_a_revision_that_is_known_and_not_measured_says_how_to_ask_for_it(running: Any) -> None:
+def test_a_revision_that_is_known_and_not_measured_says_how_to_ask_for_it(running: Running) -> None:
     with running.http("upload") as http:
         put_all(http, run_of(boots=2, cases=2, parents={"base": ["older"]}))
     with running.service.transaction() as connection:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from pages_named import address
 from playwright.sync_api import expect
+from service_running import Running
 from service_runs import boots_of, commit_of, put_all, record_of, run_of
 
 
@@ -51,7 +52,7 @@ def test_what_is_open_runs_and_is_offline_is_on_the_home_page(opened: Any) -> No
     assert "skylake-1 intel-skylake, last seen 7 h ago" in text
 
 
-def test_an_empty_service_says_how_to_begin(running: Any, watched: Any) -> None:
+def test_an_empty_service_says_how_to_begin(running: Running, watched: Any) -> None:
     page = watched.window(running)
     for path, words in {
         "/": "cliffwatch demo-data",
@@ -66,7 +67,7 @@ def test_an_empty_service_says_how_to_begin(running: Any, watched: Any) -> None:
         assert words in page.locator("main").inner_text()
 
 
-def test_a_platform_of_a_followed_branch_that_measures_nothing_is_an_alarm(running: Any) -> None:
+def test_a_platform_of_a_followed_branch_that_measures_nothing_is_an_alarm(running: Running) -> None:
     with running.http("admin") as http:
         put_all(http, run_of(boots=2, cases=2))
         running.make_history()
@@ -217,7 +218,7 @@ def test_a_boots_page_leads_to_the_kernels_log_at_once(opened: Any, demonstratio
     assert page.locator(".failure").nth(1).inner_text().count("While it ran hashmap-with-bloom") == 1
 
 
-def test_a_run_under_way_shows_what_is_here_and_what_is_outstanding(running: Any, watched: Any) -> None:
+def test_a_run_under_way_shows_what_is_here_and_what_is_outstanding(running: Running, watched: Any) -> None:
     run = run_of(boots=3, cases=2)
     run.record["host_faults"] = ["smt: on"]
     with running.http("upload") as http:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from browsing import sign_in
 from github_html import shown
+from service_running import Running
 from service_runs import arm_of, boots_of, commit_of, record_digest, record_of, run_of
 
 EVIL = "\"'><img src=x onerror=\"document.title='pwned'\"><script>document.title='pwned'</script>{{7*191}}</pre></svg>"
@@ -115,7 +116,7 @@ def tell(http: Any, lease: str, number: int, text: str) -> None:
 
 
 @pytest.fixture
-def hostile(running: Any) -> Any:
+def hostile(running: Running) -> Any:
     """A service of which everything that could be said was said with evil in it, and work that a host was given."""
     with running.http("admin") as http:
         upload_hostile(http)

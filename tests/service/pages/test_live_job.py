@@ -4,11 +4,12 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import expect
+from service_running import Running
 from service_runs import commit_of
 
 
 @pytest.fixture
-def lease(running: Any) -> tuple[str, str]:
+def lease(running: Running) -> tuple[str, str]:
     """A lease and its job."""
     body = {
         "tree": "https://git.example.org/bpf-next.git",
@@ -26,13 +27,13 @@ def lease(running: Any) -> tuple[str, str]:
     return work["lease"], work["job"]
 
 
-def tell(running: Any, lease: str, number: int, text: str) -> None:
+def tell(running: Running, lease: str, number: int, text: str) -> None:
     event = {"number": number, "kind": "line", "at": "2026-11-21T12:00:00+00:00", "data": {"text": text}}
     with running.http("work") as http:
         http.post(f"/api/v1/leases/{lease}/events", json={"events": [event]}).raise_for_status()
 
 
-def test_phases_appear_as_the_host_tells_them(running: Any, lease: tuple[str, str], watched: Any) -> None:
+def test_phases_appear_as_the_host_tells_them(running: Running, lease: tuple[str, str], watched: Any) -> None:
     tell(running, lease[0], 1, "[     1 s] build base: linux 6.12.0")
     page = watched.window(running)
     page.goto(f"/jobs/{lease[1]}")
@@ -55,7 +56,7 @@ def test_phases_appear_as_the_host_tells_them(running: Any, lease: tuple[str, st
 
 
 def test_without_javascript_a_refresh_tells_the_same(
-    running: Any, lease: tuple[str, str], watched: Any
+    running: Running, lease: tuple[str, str], watched: Any
 ) -> None:
     page = watched.window(running, script=False)
     page.goto(f"/jobs/{lease[1]}")
@@ -65,7 +66,7 @@ def test_without_javascript_a_refresh_tells_the_same(
 
 
 def test_the_queue_says_the_place_and_what_is_expected(
-    running: Any, lease: tuple[str, str], watched: Any
+    running: Running, lease: tuple[str, str], watched: Any
 ) -> None:
     page = watched.window(running)
     page.goto("/queue")

@@ -1,15 +1,15 @@
 """What goes wrong around pages: a database that is away, boots that hold less, arms that cannot be compared."""
 
 from datetime import timedelta
-from typing import Any
 
 import pytest
+from service_running import Running
 from service_runs import boots_of, commit_of, put_all, record_of, run_of
 
 from cliffwatch_service.refusal import Refusal
 
 
-def test_a_database_that_is_away_is_told_on_a_page(running: Any) -> None:
+def test_a_database_that_is_away_is_told_on_a_page(running: Running) -> None:
     with running.http(None) as http:
         assert http.get("/").status_code == 200
         running.clock.moment += timedelta(minutes=5)
@@ -20,7 +20,7 @@ def test_a_database_that_is_away_is_told_on_a_page(running: Any) -> None:
         assert http.get("/nothing").status_code == 404
 
 
-def test_a_boot_that_says_little_or_something_else_still_has_its_page(running: Any) -> None:
+def test_a_boot_that_says_little_or_something_else_still_has_its_page(running: Running) -> None:
     run = run_of(boots=1, cases=1)
     with running.http("upload") as http:
         http.put(f"/api/v1/runs/{run.digest}", json=record_of(run)).raise_for_status()
@@ -36,7 +36,7 @@ def test_a_boot_that_says_little_or_something_else_still_has_its_page(running: A
         assert "BUG" in http.get(f"/runs/{run.digest}").text
 
 
-def test_two_runs_of_one_revision_show_each_its_own_samples(running: Any) -> None:
+def test_two_runs_of_one_revision_show_each_its_own_samples(running: Running) -> None:
     """A/A: the strips of both sides are of the arms that were compared, not of every run of the revision."""
     runs = [run_of(boots=6, cases=2, seed=seed, created=f"2026-11-21T1{seed}:00:00+00:00") for seed in (1, 2)]
     with running.http("upload") as http:
@@ -52,7 +52,7 @@ def test_two_runs_of_one_revision_show_each_its_own_samples(running: Any) -> Non
 
 
 def test_what_cannot_be_compared_is_said_and_does_not_reload_for_ever(
-    running: Any, monkeypatch: pytest.MonkeyPatch
+    running: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("cliffwatch_service.compare.pairing.AT_ONCE", 1)
 
@@ -86,21 +86,21 @@ def test_what_cannot_be_compared_is_said_and_does_not_reload_for_ever(
     assert "refresh" not in given_up.headers
 
 
-def test_a_page_is_kept_by_nobody_but_its_reader(running: Any) -> None:
+def test_a_page_is_kept_by_nobody_but_its_reader(running: Running) -> None:
     with running.http(None) as http:
         headers = http.get("/runs").headers
     assert headers["cache-control"] == "private, no-cache"
     assert set(headers["vary"].replace(" ", "").split(",")) >= {"Accept", "Cookie", "HX-Request"}
 
 
-def test_a_part_that_fails_is_a_part(running: Any) -> None:
+def test_a_part_that_fails_is_a_part(running: Running) -> None:
     with running.http(None) as http:
         answer = http.get("/runs/" + "0" * 32, headers={"HX-Request": "true"})
     assert answer.status_code == 404
     assert answer.text.startswith('<p class="problem"')
 
 
-def test_a_job_with_thousands_of_lines_shows_its_last_words(running: Any) -> None:
+def test_a_job_with_thousands_of_lines_shows_its_last_words(running: Running) -> None:
     target = {"targets": [{"platform": "amd-rome", "mode": "walltime"}], "suites": ["local-storage"]}
     asked = {
         "tree": "https://git.example.org/x.git",

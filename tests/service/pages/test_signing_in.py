@@ -6,11 +6,12 @@ from typing import Any
 import pytest
 from browsing import sign_in
 from playwright.sync_api import expect
+from service_running import Running
 from service_runs import commit_of, put_all, run_of
 
 
 @pytest.fixture
-def reported(running: Any) -> Any:
+def reported(running: Running) -> Any:
     """A service with one regression report."""
     with running.http("upload") as http:
         put_all(http, run_of(boots=12, cases=3, shift=0.1, parents={"head": ["base"]}))
@@ -66,7 +67,7 @@ def test_who_signed_in_is_said_and_can_leave(reported: Any, watched: Any) -> Non
 
 
 def test_a_private_service_asks_strangers_to_sign_in_and_lets_them_go_on(
-    running: Any, watched: Any, monkeypatch: pytest.MonkeyPatch
+    running: Running, watched: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(running.service.settings.__dict__, "public_reading", False)
     page = watched.window(running)
@@ -80,7 +81,7 @@ def test_a_private_service_asks_strangers_to_sign_in_and_lets_them_go_on(
     assert page.locator("h1").inner_text() == "Runs"
 
 
-def cookie_of(running: Any, scope: str, http: Any) -> None:
+def cookie_of(running: Running, scope: str, http: Any) -> None:
     answer = http.post("/sign-in", data={"token": running.tokens[scope], "next": "/"})
     assert answer.status_code == 303
     assert "HttpOnly" in answer.headers["set-cookie"]
@@ -150,7 +151,7 @@ def test_a_session_ends_with_its_token_with_its_time_and_with_a_forgery(reported
         assert "Sign out" not in http.get("/").text
 
 
-def test_a_wrong_token_is_refused_on_the_page_and_makes_no_session(running: Any) -> None:
+def test_a_wrong_token_is_refused_on_the_page_and_makes_no_session(running: Running) -> None:
     with running.http(None) as http:
         answer = http.post("/sign-in", data={"token": "cliffwatch_nothing"})
         assert answer.status_code == 401
@@ -162,7 +163,7 @@ def test_a_wrong_token_is_refused_on_the_page_and_makes_no_session(running: Any)
     "address",
     ["https://elsewhere.example/", "//elsewhere.example", "/\\elsewhere.example", "javascript:alert(1)"],
 )
-def test_signing_in_never_leads_to_another_site(address: str, running: Any) -> None:
+def test_signing_in_never_leads_to_another_site(address: str, running: Running) -> None:
     with running.http(None) as http:
         answer = http.post("/sign-in", data={"token": running.tokens["read"], "next": address})
         assert (answer.status_code, answer.headers["location"]) == (303, "/")

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 from pages_named import COMPARISON, PAGES, address
+from service_running import Running
 
 
-def text_of(running: Any, path: str) -> str:
+def text_of(running: Running, path: str) -> str:
     """A page's content in words, without scripts."""
     with running.http(None) as http:
         page = http.get(path).text

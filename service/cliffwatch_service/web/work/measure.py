@@ -35,7 +35,7 @@ router = APIRouter()
 Text = Annotated[str, Query(max_length=2000)]
 
 _WHOLE = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
-_TREE = re.compile(r"(https?|git|ssh)://[^\s]{1,2000}")
+_TREE = re.compile(r"[a-z][a-z+]*://[^\s]{1,2000}")
 _BOOTS = re.compile(r"(auto|staged|careful|[1-9][0-9]{0,2})")
 _PROFILE = re.compile("|".join(PROFILES))
 _KEY = re.compile(r"[\w.+-]{1,200}")

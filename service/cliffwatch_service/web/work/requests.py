@@ -19,7 +19,7 @@ from cliffwatch_service.web.layout.session import FormHere, Visitor, signed_form
 
 router = APIRouter()
 
-_TREE = re.compile(r"(https?|git|ssh)://[^\s]{1,2000}")
+_TREE = re.compile(r"(https?|git)://[^\s]{1,2000}")
 _COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 _NAME = re.compile(r"[\w.+-]{1,200}")
 _BOOTS = re.compile(r"(auto|staged|careful|[1-9][0-9]{0,2})")
