@@ -262,8 +262,12 @@ def down() -> None:
 
 
 def upgrade() -> None:
-    """A database of the version before the newest migration, with that version's demonstration in it, is brought to this one."""
-    before, new = version_before()
+    """Upgrades a database with the demonstration of the version before the newest migration."""
+    found = version_before()
+    if found is None:
+        say("nothing to upgrade from: the first migration is the only one")
+        return
+    before, new = found
     with tempfile.TemporaryDirectory() as folder:
         call(["git", "worktree", "add", "--detach", "--force", folder, before])
         try:
@@ -295,12 +299,14 @@ def upgrade() -> None:
     say(f"from {before[:12]} over {', '.join(new)}: {rows} rows of {len(kept)} tables are what they were")
 
 
-def version_before() -> tuple[str, list[str]]:
-    """The newest commit whose migrations are some of today's and not all, and those that it lacks. Migrations that were never on a server may have been renumbered."""
+def version_before() -> tuple[str, list[str]] | None:
+    """The newest commit that lacks some of today's migrations, and those it lacks; None if there is only the first migration."""
     versions = "db/migrations/versions"
     today = set(migrations("HEAD"))
+    if len(today) == 1:
+        return None
     for commit in call(["git", "rev-list", "--first-parent", "HEAD", "--", versions]).stdout.split():
-        if (then := set(migrations(commit))) < today:
+        if set() < (then := set(migrations(commit))) < today:
             return commit, sorted(today - then)
     raise SystemExit("this clone has no version before the newest migration: clone with all history")
 

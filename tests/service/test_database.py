@@ -42,49 +42,6 @@ def counts_of(url: str) -> dict[str, int]:
         return {name: connection.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for (name,) in names}
 
 
-def test_an_old_database_with_data_becomes_what_a_fresh_one_is(empty_database: str, database: str) -> None:
-    migrate(empty_database, to="0001")
-    with psycopg.connect(empty_database) as connection:
-        connection.execute(
-            "INSERT INTO tree (url, added) VALUES ('https://git.example.org/linux.git', now())"
-        )
-        connection.execute("INSERT INTO revision (commit) VALUES (repeat('a', 40))")
-        connection.execute(
-            "INSERT INTO regression_report (digest, base_revision_id, head_revision_id, state, opened, updated)"
-            " SELECT 'd', id, id, 'confirmed', now(), now() FROM revision"
-        )
-    assert migrate(empty_database) == "0024"
-    assert schema_of(empty_database) == schema_of(database)
-    with psycopg.connect(empty_database) as connection:
-        assert connection.execute("SELECT commit FROM revision").fetchall() == [("a" * 40,)]
-        assert connection.execute("SELECT state FROM regression_report").fetchall() == [("acknowledged",)]
-
-
-def test_steps_of_older_bisections_are_of_their_platform_and_mode(empty_database: str) -> None:
-    migrate(empty_database, to="0019")
-    with psycopg.connect(empty_database) as connection:
-        connection.execute("INSERT INTO platform (name) VALUES ('amd-rome')")
-        connection.execute(
-            "INSERT INTO tree (url, added) VALUES ('https://git.example.org/linux.git', now())"
-        )
-        connection.execute("INSERT INTO branch (tree_id, name) SELECT id, 'master' FROM tree")
-        for commit in ("a" * 40, "b" * 40):
-            connection.execute("INSERT INTO revision (commit) VALUES (%s)", [commit])
-        connection.execute(
-            "INSERT INTO bisection (branch_id, platform, mode, base_revision_id, head_revision_id, suites, made)"
-            " SELECT branch.id, 'amd-rome', 'walltime', min(revision.id), max(revision.id), '{local-storage}', now()"
-            " FROM branch, revision GROUP BY branch.id"
-        )
-        connection.execute(
-            "INSERT INTO bisection_step (bisection_id, base_revision_id, head_revision_id, state, boots, asked)"
-            " SELECT id, base_revision_id, head_revision_id, 'measured', 'auto', now() FROM bisection"
-        )
-    migrate(empty_database)
-    with psycopg.connect(empty_database) as connection:
-        steps = connection.execute("SELECT platform, mode FROM bisection_step").fetchall()
-    assert steps == [("amd-rome", "walltime")]
-
-
 def test_migrating_twice_changes_nothing(database: str) -> None:
     before = schema_of(database)
     migrate(database)

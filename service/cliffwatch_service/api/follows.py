@@ -39,9 +39,7 @@ class FollowBody(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    tree: Annotated[
-        str, StringConstraints(min_length=1, max_length=2000, pattern=r"^[a-z][a-z+]*://[^\s]+$")
-    ]
+    tree: Annotated[str, StringConstraints(min_length=1, max_length=2000, pattern=r"^[a-z][a-z+]*://[^\s]+$")]
     branch: Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_BRANCH)]
     policy: Policy
     targets: Annotated[list[TargetBody], Field(min_length=1, max_length=20)]

@@ -11,7 +11,6 @@ LOCK = 0x0C11FF
 """The advisory lock under which one process at a time migrates."""
 
 OLDEST_SERVER = 150000
-_NEWEST = "head"
 
 
 def migrations_folder() -> Path:
@@ -19,8 +18,8 @@ def migrations_folder() -> Path:
     return installed if installed.is_dir() else Path(__file__).parents[3] / "db/migrations"
 
 
-def migrate(url: str, *, to: str = _NEWEST) -> str:
-    """Migrates under the advisory lock and answers the version that the database has then.
+def migrate(url: str) -> str:
+    """Migrates under the advisory lock and returns the version of the schema.
 
     Statements may take ten minutes and wait ten seconds for a lock: a busy table is not blocked for longer.
     Raises Refusal, psycopg.Error.
@@ -30,14 +29,14 @@ def migrate(url: str, *, to: str = _NEWEST) -> str:
         connection.execute("SELECT pg_advisory_lock(%s)", [LOCK])
         connection.commit()
         try:
-            return _migrated(connection, to)
+            return _migrate(connection)
         finally:
             connection.rollback()
             connection.execute("SELECT pg_advisory_unlock(%s)", [LOCK])
             connection.commit()
 
 
-def _migrated(connection: psycopg.Connection, to: str) -> str:
+def _migrate(connection: psycopg.Connection) -> str:
     roles = make_roles(connection)
     if roles:
         let_owner_create(connection)
@@ -46,19 +45,19 @@ def _migrated(connection: psycopg.Connection, to: str) -> str:
     connection.commit()
     version = _version(connection)
     refuse_newer(version)
-    if version != (_known()[-1] if to == _NEWEST else to):
+    if version != _known()[-1]:
         # Alembic and SQLAlchemy take 20 MiB, which a service that finds its schema as it should be does without.
         from cliffwatch_service.postgres.schema_steps import upgrade  # noqa: PLC0415
 
-        upgrade(connection, migrations_folder(), to)
+        upgrade(connection, migrations_folder())
         version = _version(connection)
     connection.commit()
     if roles:
         connection.execute("RESET ROLE")
-        grant(connection, version or "")
-    grant_dashboards(connection, version or "")
+        grant(connection)
+    grant_dashboards(connection)
     connection.commit()
-    return version or "empty"
+    return version or ""
 
 
 def _version(connection: psycopg.Connection) -> str | None:

@@ -97,31 +97,29 @@ def _is_member(connection: psycopg.Connection, role: str) -> bool:
     return connection.execute(query, [role]).fetchone() is not None
 
 
-def grant(connection: psycopg.Connection, version: str) -> None:
-    """Grants the roles what they may do in a schema of this version."""
-    if version >= "0002":
-        connection.execute(_GRANTS)
-        rows = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'").fetchall()
-        there = {row[0] for row in rows}
-        for act, tables, role in (
-            ("UPDATE", _NEVER_CHANGED, APPLICATION),
-            ("DELETE", _NEVER_DELETED, APPLICATION),
-            ("SELECT", _NEVER_READ, READER),
-        ):
-            for table in sorted(there & set(tables)):
-                connection.execute(
-                    sql.SQL("REVOKE {} ON {} FROM {}").format(
-                        sql.SQL(act), sql.Identifier(table), sql.Identifier(role)
-                    )
+def grant(connection: psycopg.Connection) -> None:
+    """Grants the roles their rights on the tables of the present schema."""
+    connection.execute(_GRANTS)
+    rows = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'").fetchall()
+    there = {row[0] for row in rows}
+    for act, tables, role in (
+        ("UPDATE", _NEVER_CHANGED, APPLICATION),
+        ("DELETE", _NEVER_DELETED, APPLICATION),
+        ("SELECT", _NEVER_READ, READER),
+    ):
+        for table in sorted(there & set(tables)):
+            connection.execute(
+                sql.SQL("REVOKE {} ON {} FROM {}").format(
+                    sql.SQL(act), sql.Identifier(table), sql.Identifier(role)
                 )
+            )
 
 
-def grant_dashboards(connection: psycopg.Connection, version: str) -> None:
-    """The role of dashboards reads their views and nothing else. It is made where this user may; where he may not, an
-    administrator makes it, and the next migration grants.
+def grant_dashboards(connection: psycopg.Connection) -> None:
+    """Lets the dashboards' role read their views and nothing else.
+
+    Creates the role if this user may; otherwise an administrator creates it, and the next migration grants.
     """
-    if version < "0008":
-        return
     role, schema = sql.Identifier(DASHBOARDS), sql.Identifier(DASHBOARD_SCHEMA)
     if connection.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", [DASHBOARDS]).fetchone() is None:
         try:

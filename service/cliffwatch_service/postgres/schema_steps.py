@@ -1,4 +1,4 @@
-"""Carries migrations out with Alembic, which nothing else of the service needs."""
+"""Applies migrations with Alembic, which nothing else in the service needs."""
 
 from pathlib import Path
 
@@ -10,8 +10,8 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import StaticPool
 
 
-def upgrade(connection: psycopg.Connection, folder: Path, to: str) -> None:
-    """Carries out what is missing up to a version, each step in a transaction of its own; leaves the connection open.
+def upgrade(connection: psycopg.Connection, folder: Path) -> None:
+    """Applies the missing migrations, each in a transaction of its own; leaves the connection open.
 
     Raises psycopg.Error.
     """
@@ -21,7 +21,7 @@ def upgrade(connection: psycopg.Connection, folder: Path, to: str) -> None:
             config = Config()
             config.set_main_option("script_location", str(folder))
             config.attributes["connection"] = bound
-            command.upgrade(config, to)
+            command.upgrade(config, "head")
             bound.commit()
     except DBAPIError as error:
         raise (error.orig or error) from None
