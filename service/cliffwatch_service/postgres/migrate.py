@@ -1,4 +1,4 @@
-"""Brings a database to the schema of this version (db/migrations)."""
+"""Migrates a database to the schema of this version (db/migrations)."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from cliffwatch_service.postgres.roles import OWNER, grant, grant_dashboards, le
 from cliffwatch_service.refusal import Refusal
 
 LOCK = 0x0C11FF
-"""The advisory lock under which one process at a time migrates."""
+"""Advisory lock that lets one process migrate at a time."""
 
 OLDEST_SERVER = 150000
 _NEWEST = "head"
@@ -20,10 +20,10 @@ def migrations_folder() -> Path:
 
 
 def migrate(url: str, *, to: str = _NEWEST) -> str:
-    """Migrates under the advisory lock and answers the version that the database has then.
+    """Migrates under the advisory lock and returns the new version of the database.
 
-    Statements may take ten minutes and wait ten seconds for a lock: a busy table is not blocked for longer.
-    Raises Refusal, psycopg.Error.
+    Raises Refusal, psycopg.Error. A statement may take ten minutes, but waits for a lock for ten seconds
+    only: it blocks a busy table no longer.
     """
     with psycopg.connect(url) as connection:
         _refuse_unusable(connection)
@@ -47,7 +47,7 @@ def _migrated(connection: psycopg.Connection, to: str) -> str:
     version = _version(connection)
     refuse_newer(version)
     if version != (_known()[-1] if to == _NEWEST else to):
-        # Alembic and SQLAlchemy take 20 MiB, which a service that finds its schema as it should be does without.
+        # Imported only if needed: Alembic and SQLAlchemy take 20 MiB.
         from cliffwatch_service.postgres.schema_steps import upgrade  # noqa: PLC0415
 
         upgrade(connection, migrations_folder(), to)
@@ -62,7 +62,7 @@ def _migrated(connection: psycopg.Connection, to: str) -> str:
 
 
 def _version(connection: psycopg.Connection) -> str | None:
-    """The migration that the database has had last; None where it has had none."""
+    """Returns the database's last migration; None if it has had none."""
     there = connection.execute("SELECT to_regclass('alembic_version') IS NOT NULL").fetchone()
     row = (
         connection.execute("SELECT version_num FROM alembic_version").fetchone()
@@ -73,7 +73,7 @@ def _version(connection: psycopg.Connection) -> str | None:
 
 
 def schema_version(url: str) -> str | None:
-    """The version of the schema that a database has; None for an empty one."""
+    """Returns the schema version of a database; None for an empty one."""
     with psycopg.connect(url) as connection:
         return _version(connection)
 
@@ -90,22 +90,24 @@ def _refuse_unusable(connection: psycopg.Connection) -> None:
         raise Refusal(
             503,
             "database not usable",
-            f"the database is encoded as {encoding}: make it with ENCODING 'UTF8' (createdb --encoding=UTF8 --template=template0)",
+            f"the database has the encoding {encoding}:"
+            " create it with `createdb --encoding=UTF8 --template=template0`",
         )
 
 
 def _known() -> list[str]:
-    """Versions of the schema, the oldest first."""
+    """Returns all schema versions, oldest first."""
     return sorted(
         path.name.partition("_")[0] for path in (migrations_folder() / "versions").glob("[0-9]*.py")
     )
 
 
 def refuse_newer(version: str | None) -> None:
-    """Raises Refusal for a version of the schema that only a newer Cliffwatch knows."""
+    """Raises Refusal for a schema version that only a newer Cliffwatch knows."""
     if version is not None and version not in _known():
         raise Refusal(
             503,
             "database not usable",
-            f"the database is of version {version}, which this Cliffwatch does not know; update Cliffwatch",
+            f"the database has schema version {version}, which this Cliffwatch does not know;"
+            " update Cliffwatch",
         )

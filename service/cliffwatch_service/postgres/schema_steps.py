@@ -1,4 +1,4 @@
-"""Carries migrations out with Alembic, which nothing else of the service needs."""
+"""Runs migrations with Alembic, which nothing else in the service needs."""
 
 from pathlib import Path
 
@@ -11,9 +11,9 @@ from sqlalchemy.pool import StaticPool
 
 
 def upgrade(connection: psycopg.Connection, folder: Path, to: str) -> None:
-    """Carries out what is missing up to a version, each step in a transaction of its own; leaves the connection open.
+    """Runs the missing migrations up to a version, each in its own transaction. Raises psycopg.Error.
 
-    Raises psycopg.Error.
+    The connection stays open.
     """
     engine = create_engine("postgresql+psycopg://", creator=lambda: connection, poolclass=StaticPool)
     try:
