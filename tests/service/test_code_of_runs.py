@@ -85,7 +85,7 @@ def test_the_same_may_come_twice_and_another_one_may_not(running: Any, results: 
     assert isinstance(again, Uploaded)
     assert again.refused == ()
     assert isinstance(other, Uploaded)
-    assert "a run stays what it is" in other.refused[0]
+    assert "a run does not change" in other.refused[0]
 
 
 def line(text: str, name: str = "__bpf_task_storage_get") -> dict[str, Any]:

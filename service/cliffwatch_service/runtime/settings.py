@@ -107,15 +107,13 @@ class Settings(BaseSettings):
     public_reading: bool = True
     """Whether reading needs no token."""
     session_key: Annotated[SecretStr | None, Field(min_length=32)] = None
-    """Key that signs the cookies of signed-in browsers; None generates one and keeps it in the data
-    directory."""
+    """Key that signs cookies of signed-in browsers; None makes one and keeps it in the data directory."""
     session_hours: Annotated[int, Field(ge=1, le=24 * 90)] = 24 * 14
     """Length of a browser session; after it the user signs in again."""
     largest_body_bytes: Annotated[int, Field(ge=1 << 16, le=1 << 32)] = 64 << 20
     """Largest archive of raw outputs, unpacked."""
     largest_document_bytes: Annotated[int, Field(ge=1 << 16, le=1 << 28)] = 6 << 20
-    """Largest run.json, boot or imported file, unpacked. Processing one takes about ten times its size in
-    memory."""
+    """Largest run.json, boot or imported file, unpacked. Processing takes about ten times as much memory."""
     runs_per_day: Annotated[int, Field(ge=1)] = 2000
     """Runs that one token may start in a day (UTC)."""
     upload_bytes_per_day: Annotated[int, Field(ge=1 << 20)] = 50 << 30
@@ -139,8 +137,7 @@ class Settings(BaseSettings):
     poll_seconds: Annotated[int, Field(ge=10)] = 300
     """Time between two looks at a followed branch."""
     trees: Annotated[tuple[str, ...], NoDecode, AfterValidator(_tree_prefixes), BeforeValidator(_words)] = ()
-    """Allowed trees, separated by blanks or commas. A tree at or below one of these addresses need not be
-    public."""
+    """Addresses separated by blanks or commas. Trees at or below one may be requested even if not public."""
 
     pages_url: Annotated[str, AfterValidator(_page_address)] = "http://127.0.0.1:8000"
     """Public address of the pages; links in comments point there."""
@@ -157,8 +154,7 @@ class Settings(BaseSettings):
     github_publish_workflows: Annotated[
         tuple[str, ...], NoDecode, AfterValidator(_workflows), BeforeValidator(_words)
     ] = ()
-    """Workflows whose jobs get a token for their identity, as OWNER/NAME/.github/workflows/FILE@REF. Empty:
-    no job does."""
+    """Workflows whose jobs get a token for their identity, as OWNER/NAME/.github/workflows/FILE@REF."""
     github_repositories: Annotated[tuple[PositiveInt, ...], NoDecode, BeforeValidator(_words)] = ()
     """GitHub's numbers of repositories whose jobs get tokens although the App is not installed on them."""
     mail_server: Annotated[str | None, Field(pattern=r"^[A-Za-z0-9.-]{1,253}(:[0-9]{1,5})?$")] = None
