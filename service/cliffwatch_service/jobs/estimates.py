@@ -26,7 +26,8 @@ class Estimate:
     hosts: int
     """Hosts of the platform at work. A host with a job counts, however long ago it was seen."""
     seconds: float | None
-    """Until the job ends. None if too few such jobs are finished, or if the job waits and no host works."""
+    """Seconds until the job ends; None if too few such jobs are finished, or if it waits and no host
+    works."""
     low: float | None
     """Lower quartile of `seconds`, or None."""
     high: float | None
@@ -35,14 +36,14 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wait:
-    """When a job will end that is requested now."""
+    """When a job that is requested now will end."""
 
     ahead: int
     """Jobs of its platform that wait before it."""
     hosts: int
     """Hosts of the platform at work."""
     seconds: float | None
-    """Until the job ends. None if too few such jobs are finished, or if no host works."""
+    """Seconds until it ends. None if too few such jobs are finished, or if no host works."""
 
 
 def waits_of(

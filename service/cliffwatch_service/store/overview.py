@@ -32,7 +32,7 @@ class StripRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StandingRow:
-    """What happens on a platform in a mode."""
+    """Measurements, jobs and hosts of a platform in a mode."""
 
     platform: str
     mode: str

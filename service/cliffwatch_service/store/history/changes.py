@@ -74,7 +74,7 @@ class ChangeRow:
     report: str | None
     """Digest of its report."""
     fresh_change: float | None
-    """From the comparison that did not confirm a candidate, as the fields below; else None."""
+    """Set if a fresh comparison did not confirm the candidate, like the other `fresh` figures."""
     fresh_low: float | None
     fresh_high: float | None
     fresh_mde: float | None

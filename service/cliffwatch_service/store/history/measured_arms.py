@@ -59,7 +59,7 @@ def places_of(connection: Connection[Any], branch_id: int, arms: Sequence[int]) 
 
 
 class MeasuredArms:
-    """Can be shared by threads that each have a connection of their own to one database."""
+    """The cache. Threads may share it if each has its own connection, all to the same database."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

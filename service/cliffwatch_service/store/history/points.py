@@ -15,10 +15,7 @@ Point = tuple[int, int, float, float | None, float | None]
 
 
 class PointRow(msgspec.Struct, frozen=True, gc=False):
-    """A series at a revision.
-
-    A history has thousands. Being structs, they are written as JSON all at once.
-    """
+    """A series at a revision. A struct, since histories have thousands, which are written as JSON at once."""
 
     ordinal: int | None
     """Place on a branch; None without a branch."""
@@ -63,7 +60,7 @@ class RecentPointRow(NamedTuple):
 
 
 class SeriesPointRow(msgspec.Struct, frozen=True, gc=False):
-    """A series as an arm measured it. The garbage collector ignores it: a history has ten thousand."""
+    """A series as an arm measured it. Not tracked by the garbage collector: a history has ten thousand."""
 
     arm_id: int
     environment_id: int

@@ -41,13 +41,13 @@ class SubscriptionRow:
     muted_until: datetime | None
     created: datetime
     delivered: int
-    """Number of deliveries."""
+    """Number of deliveries that succeeded."""
     waiting: int
-    """Number of deliveries."""
+    """Number of deliveries that wait."""
     given_up: int
-    """Number of deliveries."""
+    """Number of deliveries that were given up."""
     reason: str | None
-    """Why the newest delivery failed that did."""
+    """Why the newest failed delivery failed."""
 
 
 _SUBSCRIPTIONS = """
