@@ -1,1 +1,1 @@
-"""What hosts upload is stored and compared here; no part of it is built yet."""
+"""The Cliffwatch service: it stores what hosts measure, compares it and publishes the results."""

@@ -1,4 +1,4 @@
-"""Why a request or a command is not carried out, and what to do."""
+"""Refusals: why a request or a command is not carried out, and what to do about it."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,10 +7,14 @@ from cliffwatch.formats.values import FreeJson
 
 
 class Refusal(Exception):
-    """A refusal: who sent a request reads it as a problem document (RFC 9457), who gave a command on his terminal.
+    """A refused request or command. Clients get a problem document (RFC 9457), users of commands a message.
 
-    Raised, not returned: whatever its transaction has written by then must go. `title` is the same for all refusals of a
-    kind, `detail` says what and where, and what to do. `errors` are (path, message) where there are several.
+    Refusals are raised, not returned, so that the transaction rolls back.
+
+    - `title`: the same for all refusals of a kind.
+    - `detail`: what is wrong, where, and what to do.
+    - `errors`: (path, message) of each error if there are several.
+    - `more`: further fields of the problem document.
     """
 
     def __init__(
@@ -26,7 +30,7 @@ class Refusal(Exception):
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Refusals come back from other processes."""
+        """Makes refusals picklable: other processes raise them too."""
         return _again, (self.status, self.title, self.detail, self.errors, self.more)
 
 

@@ -56,7 +56,7 @@ def test_what_the_table_lacks_is_nobodys(running: Running, monkeypatch: pytest.M
     monkeypatch.delitem(RIGHTS, "GET /api/v1/suites")  # type: ignore[arg-type]
     with running.http("admin") as http:
         answer = http.get("/api/v1/suites")
-    assert (answer.status_code, "missing in the service's table of rights" in answer.json()["detail"]) == (
+    assert (answer.status_code, "missing from the service's table of rights" in answer.json()["detail"]) == (
         403,
         True,
     )

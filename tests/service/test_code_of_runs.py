@@ -88,7 +88,7 @@ def test_the_same_may_come_twice_and_another_one_may_not(
     assert isinstance(again, Uploaded)
     assert again.refused == ()
     assert isinstance(other, Uploaded)
-    assert "a run stays what it is" in other.refused[0]
+    assert "a run does not change" in other.refused[0]
 
 
 def line(text: str, name: str = "__bpf_task_storage_get") -> dict[str, Any]:
@@ -161,7 +161,7 @@ def test_much_more_than_a_patch_changes_is_refused(running: Running, results: Pa
     sent = upload_run(running.client("upload"), results, "emulator-1")
 
     assert isinstance(sent, Uploaded)
-    assert "too much" in sent.refused[0] or "are taken" in sent.refused[0]
+    assert "too much" in sent.refused[0] or "are stored" in sent.refused[0]
 
 
 def program(text: str = "+nop dword ptr [rax]", name: str = "get_local", **more: Any) -> dict[str, Any]:

@@ -129,7 +129,7 @@ def test_a_database_that_is_used_is_not_overwritten(
     backup(Postgres(running.database, "", cluster.programs), file)
     with pytest.raises(Refusal, match="empty one"):
         restore(Postgres(running.database, "", cluster.programs), file)
-    with pytest.raises(Refusal, match="there already"):
+    with pytest.raises(Refusal, match="exists already"):
         backup(Postgres(running.database, "", cluster.programs), file)
 
 

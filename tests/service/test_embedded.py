@@ -108,5 +108,5 @@ def test_a_data_directory_that_cannot_be_made_is_said_with_what_to_do(tmp_path: 
     )
 
     assert ended.returncode == 4
-    assert "cannot be made (Not a directory); name a folder of yours with --data-dir" in ended.stderr
+    assert "cannot be created (Not a directory); name a folder of yours with --data-dir" in ended.stderr
     assert "Traceback" not in ended.stderr

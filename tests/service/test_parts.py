@@ -123,7 +123,7 @@ def test_a_database_of_bytes_is_refused_before_anything_is_done(database: str) -
         finally:
             connection.execute("DROP DATABASE bytes")
 
-    assert "ENCODING 'UTF8'" in refused.value.detail
+    assert "--encoding=UTF8" in refused.value.detail
 
 
 def test_without_parquet_the_other_formats_are_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,1 +1,1 @@
-"""Who may do what to whose, and how much of it."""
+"""Access control: tokens, the rights of callers, and their quotas."""

@@ -1,4 +1,4 @@
-"""Who may do what to whose: one right for each operation, and whose a run, a lease, a request or a host's name is."""
+"""Authorisation: the right that each operation needs, and who owns a run, lease, request or host name."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,21 +14,23 @@ from cliffwatch_service.store.runs import RunRow
 from cliffwatch_service.store.work.leases import LeaseRow
 
 Whose = Literal["everybody's", "own run", "own lease", "own request", "own host", "own subscription"]
-"""Of what an operation is: everybody's alike, or refused to whom the thing does not belong. Administrators own every run, lease
-and request; a host's name is its own token's alone."""
+"""Who may use the object of an operation: everybody, or its owner only. Administrators own every run, lease
+and request. The name of an enrolled host belongs to its own token alone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Right:
-    """What an operation takes: `scope` None asks for no token; `bound` lets tokens do it that are for one host."""
+    """What a caller needs for an operation."""
 
     scope: Scope | None
+    """None needs no token."""
     whose: Whose = "everybody's"
     bound: bool = False
+    """Whether tokens that are bound to one host suffice."""
 
 
 IMPORTS = "import"
-"""Names of hosts that stand for imported files begin so: one a platform, for a host has one platform."""
+"""Prefix of host names that stand for imported files: one per platform, since a host has one platform."""
 
 _READ = Right(scope="read", bound=True)
 _ADMIN = Right(scope="admin")
@@ -115,15 +117,18 @@ RIGHTS: Mapping[str, Right] = {
     "POST /sign-in": Right(scope=None, bound=True),
     "POST /sign-out": Right(scope=None, bound=True),
 }
-"""By method and path; the last ones are the forms of pages. Pages themselves need the scope `read`."""
+"""Rights by method and path; the last entries are the forms of pages. Pages need the scope `read`."""
 
 
 def refuse_without_right(caller: Caller, operation: str) -> None:
-    """Raises Refusal where the caller may not do such a thing to anything; an operation that the table lacks is nobody's."""
+    """Raises Refusal if the caller lacks the right to an operation.
+
+    Nobody may do an operation that `RIGHTS` lacks. Does not check who owns the object of the operation.
+    """
     right = RIGHTS.get(operation)
     if right is None:
         raise Refusal(
-            403, "not allowed", f"nobody may {operation}: it is missing in the service's table of rights"
+            403, "not allowed", f"nobody may {operation}: it is missing from the service's table of rights"
         )
     if right.scope is None:
         return
@@ -132,20 +137,26 @@ def refuse_without_right(caller: Caller, operation: str) -> None:
         raise Refusal(
             403,
             "a host's token",
-            f"token {caller.name!r} is for host {caller.host!r}: it measures and uploads. Do this with a token of your own",
+            f"token {caller.name!r} is for host {caller.host!r}:"
+            " it measures and uploads. Do this with a token of your own",
         )
 
 
 def may_speak_for(connection: Connection[Any], caller: Caller, host: str, now: datetime) -> bool:
-    """Whether the caller is the one that an administrator made a token of this host for."""
+    """Whether the caller may use a host's name.
+
+    It may with the host's own token. If the host has none, any token may that is not bound to another host.
+    """
     return caller.host == host or (
         caller.host is None and tokens.token_of_host(connection, host, now) is None
     )
 
 
 def refuse_host_name(connection: Connection[Any], caller: Caller, host: str, now: datetime) -> None:
-    """Raises Refusal where a host of this name is enrolled and the caller is not it, an administrator as little as others; and
-    for the names that imported files get.
+    """Raises Refusal if the caller may not use a host's name.
+
+    An enrolled host's name is refused to all callers without the host's token, administrators included. Names
+    for imported files are refused to everybody.
     """
     refuse_other_host(caller, host)
     if host == IMPORTS or host.startswith(f"{IMPORTS} "):
@@ -158,12 +169,13 @@ def refuse_host_name(connection: Connection[Any], caller: Caller, host: str, now
         raise Refusal(
             403,
             "another host's name",
-            f"host {host!r} has a token of its own, and {caller.name!r} is not for it: use that token, or another name",
+            f"host {host!r} has a token of its own, and {caller.name!r} is not for it:"
+            " use that token, or another name",
         )
 
 
 def refuse_foreign_run(caller: Caller, run: RunRow, host: str | None) -> None:
-    """A run is its beginner's, and of the host that measured it. Raises Refusal."""
+    """Raises Refusal unless the caller started the run, is its host, or is an administrator."""
     if caller.may("admin") or (caller.token_id == run.uploaded_by and caller.host in (None, host)):
         return
     if caller.host is not None and caller.host == host:
@@ -171,26 +183,26 @@ def refuse_foreign_run(caller: Caller, run: RunRow, host: str | None) -> None:
     raise Refusal(
         403,
         "another's run",
-        f"run {run.digest} was begun with another token than {caller.name!r}: go on with that one, or with one of host"
-        f" {host!r}",
+        f"run {run.digest} was started with another token than {caller.name!r}:"
+        f" continue with that token, or with a token for host {host!r}",
     )
 
 
 def refuse_foreign_lease(caller: Caller, lease: LeaseRow) -> None:
-    """A lease is the token's that took it, and its host's. Raises Refusal."""
+    """Raises Refusal unless the caller took the lease, is its enrolled host, or is an administrator."""
     refuse_other_host(caller, lease.host)
     if caller.may("admin") or caller.host is not None or caller.token_id == lease.token_id:
         return
     raise Refusal(
         403,
         "another's lease",
-        f"host {lease.host!r} took this lease with another token than {caller.name!r}: offer to work and take one of your"
-        " own",
+        f"host {lease.host!r} took this lease with another token than {caller.name!r}:"
+        " offer to work to get a lease of your own",
     )
 
 
 def may_cancel(caller: Caller, asked_by: int) -> bool:
-    """Whether a job is the caller's to cancel: who asked for it, and administrators."""
+    """Whether the caller may cancel a job: its requester and administrators may."""
     return caller.may("admin") or (
         caller.host is None and caller.may("upload") and caller.token_id == asked_by
     )
@@ -201,5 +213,6 @@ def refuse_foreign_request(caller: Caller, asked_by: int) -> None:
         raise Refusal(
             403,
             "another's request",
-            f"token {caller.name!r} did not ask for this: cancel it with the token that did, or as an administrator",
+            f"token {caller.name!r} did not ask for this:"
+            " cancel it with the token that did, or as an administrator",
         )

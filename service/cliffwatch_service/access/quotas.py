@@ -1,4 +1,4 @@
-"""How much may be stored under one token in a day (UTC): runs, and bytes of what is uploaded."""
+"""Daily quotas of a token (UTC): runs started and bytes uploaded."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -14,10 +14,11 @@ from cliffwatch_service.store import runs, tokens
 
 
 class _Kept(Protocol):
-    """What an upload came to; what was there already costs nothing."""
+    """The result of storing an upload."""
 
     @property
-    def fresh(self) -> bool: ...
+    def fresh(self) -> bool:
+        """False if the upload was stored before: it costs nothing then."""
 
 
 T = TypeVar("T", bound=_Kept)
@@ -31,8 +32,9 @@ def within_quota(
     now: datetime,
     keep: Callable[[], T],
 ) -> T:
-    """Stores a body of `size` bytes and counts it, last of all: the count is locked for no longer, and what was here already
-    costs nothing. Raises Refusal.
+    """Stores a body of `size` bytes and counts it against the quota. Raises Refusal.
+
+    Counting comes last, so that the counter is locked briefly. A body that was stored before costs nothing.
     """
     assert caller.token_id is not None
     most = settings.upload_bytes_per_day
@@ -53,7 +55,7 @@ def within_quota(
 def refuse_run_over_quota(
     connection: Connection[Any], settings: Settings, caller: Caller, digest: str, now: datetime
 ) -> None:
-    """Raises Refusal where a run that is not here yet would be one too many of the token's today."""
+    """Raises Refusal if a new run would exceed the token's quota for today."""
     assert caller.token_id is not None
     if runs.run_row(connection, digest) is not None:
         return
@@ -72,7 +74,7 @@ def _spent(caller: Caller, what: str, setting: str, now: datetime) -> Refusal:
     return Refusal(
         429,
         "over the quota",
-        f"token {caller.name!r} has stored {what} of today (UTC): send the rest tomorrow, or have the operator raise"
-        f" CLIFFWATCH_{setting.upper()}",
+        f"token {caller.name!r} has stored {what} of today (UTC):"
+        f" send the rest tomorrow, or have the operator raise CLIFFWATCH_{setting.upper()}",
         retry_after=max(1, int(left.total_seconds())),
     )

@@ -1,4 +1,4 @@
-"""Who may do what: tokens, their scopes, and the audit of what was done."""
+"""Tokens, their scopes, and the callers who hold them."""
 
 import hashlib
 import secrets
@@ -23,25 +23,27 @@ IMPLIED: Mapping[str, frozenset[str]] = {
     "triage": frozenset({"triage", "read"}),
     "admin": frozenset(SCOPES),
 }
-"""What a scope lets its holder do: a host that works uploads, and whoever writes may read."""
+"""By scope: the scopes that it includes. A host that works also uploads, and whoever writes may read."""
 
 MARK = "cliffwatch_"
-"""What every token begins with, so that scanners of leaked secrets can know one."""
+"""Prefix of every token, by which secret scanners recognise a leaked one."""
 
 OF_A_HOST = frozenset({"read", "upload", "work"})
-"""Scopes that a token of one host may have."""
+"""Scopes that a token bound to one host may have."""
 
 _TOUCHED_EVERY = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caller:
-    """Who asks. `token_id` is None for the public; `host` is the one host that the token is for, or None."""
+    """Who sends a request or gives a command."""
 
     name: str
     token_id: int | None
+    """None for the public."""
     scopes: frozenset[str]
     host: str | None = None
+    """The host that the token is bound to; None if it is bound to none."""
 
     def may(self, scope: Scope) -> bool:
         return any(scope in IMPLIED[granted] for granted in self.scopes)
@@ -52,7 +54,7 @@ NOBODY = Caller(name="nobody", token_id=None, scopes=frozenset())
 
 
 def hashed(secret: str) -> bytes:
-    """Tokens hold 256 random bits: a plain hash of them cannot be guessed back."""
+    """Hashes a token. A plain hash suffices, since nobody can guess the 256 random bits of a token."""
     return hashlib.sha256(secret.encode()).digest()
 
 
@@ -66,7 +68,10 @@ def make_token(
     host: str | None = None,
     expires: datetime | None = None,
 ) -> str:
-    """A new token's secret, which is nowhere kept. Raises Refusal where the name is taken or nothing may be done with it."""
+    """Makes a token and returns its secret, which is not stored.
+
+    Raises Refusal for a taken name or invalid scopes.
+    """
     unknown = sorted(set(scopes) - set(SCOPES))
     if unknown or not scopes:
         named = f"unknown scope {unknown[0]!r}" if unknown else "a token needs a scope"
@@ -75,8 +80,8 @@ def make_token(
         raise Refusal(
             422,
             "a host's token",
-            f"a token of one host reads, uploads and works: leave out {', '.join(sorted(set(scopes) - OF_A_HOST))}, or the"
-            " host",
+            "a token of one host reads, uploads and works:"
+            f" leave out {', '.join(sorted(set(scopes) - OF_A_HOST))}, or the host",
         )
     secret = MARK + secrets.token_urlsafe(32)
     fresh = tokens.insert_token(
@@ -100,12 +105,15 @@ def make_token(
 
 
 def caller_of(connection: Connection[Any], secret: str, now: datetime) -> Caller:
-    """Whose token this is. Raises Refusal for an unknown, expired or revoked one, without saying which to strangers."""
+    """Returns the caller who holds a token. Raises Refusal if the token is unknown, expired or revoked.
+
+    Only who holds the token learns that it is expired or revoked.
+    """
     return _caller(connection, tokens.token_by_hash(connection, hashed(secret)), now)
 
 
 def caller_again(connection: Connection[Any], token_id: int, now: datetime) -> Caller:
-    """Who signed in with this token, if it is still good. Raises Refusal."""
+    """Returns the caller who signed in with a token. Raises Refusal if the token is no longer valid."""
     return _caller(connection, tokens.token_by_id(connection, token_id), now)
 
 

@@ -1,1 +1,1 @@
-"""Takes in what hosts send: checked against its form, the plan and its lease, and stored once."""
+"""Checks uploads of hosts against their format, plan and lease, and stores each once."""

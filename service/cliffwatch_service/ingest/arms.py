@@ -1,4 +1,4 @@
-"""The arms of an uploaded run: which revision and kernel each is of."""
+"""Stores the arms of an uploaded run, with their revisions and kernels."""
 
 from datetime import datetime
 from typing import Any
@@ -32,7 +32,10 @@ def keep_arms(connection: Connection[Any], run_id: int, record: RunRecord, *, of
 
 
 def _keep_revision(connection: Connection[Any], arm: ArmRecord, commit: str, *, of_history: bool) -> int:
-    """The revision that an arm names. Of one on a branch the service's own git knows all, and only runs of history add to it."""
+    """Returns the id of the revision that an arm names, and stores what the arm says of it.
+
+    The service's own git already knows all about a revision on a branch, so only runs of history add to it.
+    """
     facts = arm.facts
     known = None if of_history else trees.revision_on_a_branch(connection, commit)
     if known is not None:
@@ -54,7 +57,7 @@ def _keep_revision(connection: Connection[Any], arm: ArmRecord, commit: str, *, 
 
 
 def _date(text: str | None) -> datetime | None:
-    """A commit's date; None where it says none that can be stored."""
+    """Reads a commit's date; None if it cannot be stored."""
     try:
         moment = datetime.fromisoformat(text or "")
     except ValueError:
@@ -63,6 +66,6 @@ def _date(text: str | None) -> datetime | None:
 
 
 def _subject(label: str) -> str | None:
-    """Labels are `0123456789ab (subject)`."""
+    """Takes the subject from a label such as `0123456789ab (subject)`."""
     _, _, rest = label.partition(" (")
     return rest.removesuffix(")") or None

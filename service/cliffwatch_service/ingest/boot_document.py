@@ -1,7 +1,10 @@
-"""What a boot holds besides its samples, packed; and the boot as it was uploaded, put together again.
+"""Packs what a boot holds besides its samples, and puts the uploaded boot together again.
 
-Samples lie in columns of numbers. Beside them, in JSON under zstd: boot.json, the environment, the problems, outcomes that say
-more than that the case was measured, and per sample its readings (null where they are the sample alone) and resolution.
+Samples are stored in columns of numbers. The rest is JSON under zstd:
+
+- boot.json, the environment and the problems,
+- outcomes that say more than that the case was measured,
+- per sample its resolution, and its readings (null if the sample is the only one).
 """
 
 from collections.abc import Mapping, Sequence
@@ -35,7 +38,10 @@ P = TypeVar("P", bound=Part)
 
 
 def plain_key(of_case: OfCase) -> PlainKey:
-    """The case as a plain tuple, which equals its key: an upload has thousands, and a named one takes three times as long to make."""
+    """Returns the case as a plain tuple, which equals its key.
+
+    An upload has thousands of cases, and a named tuple takes three times as long to make.
+    """
     return (of_case.suite, of_case.benchmark, tuple(of_case.params.items()))
 
 
@@ -48,12 +54,15 @@ def unpacked(content: bytes) -> bytes:
 
 
 def unpacked_size(head: bytes) -> int:
-    """Of a packed content whose first bytes are these."""
+    """Returns the unpacked size of packed content, from its first bytes."""
     return zstandard.frame_content_size(head)
 
 
 def pack(raw: FreeJson, upload: BootUpload, ordered: Sequence[SampleRecord]) -> bytes:
-    """`raw` is the upload as it came, `ordered` its samples in the order of their columns."""
+    """Packs a boot without its samples.
+
+    `raw` is the upload as it came, `ordered` its samples in column order.
+    """
     measured = {plain_key(each) for each in ordered}
     content = {name: value for name, value in raw.items() if name not in ("samples", "outcomes")}
     content["outcomes"] = [
@@ -67,7 +76,7 @@ def pack(raw: FreeJson, upload: BootUpload, ordered: Sequence[SampleRecord]) -> 
 
 
 class _About(Part, frozen=True, kw_only=True):
-    """What of boot.json a comparison needs."""
+    """The part of boot.json that a comparison needs."""
 
     index: int
     block: int
@@ -76,16 +85,18 @@ class _About(Part, frozen=True, kw_only=True):
 
 
 class _Stored(Part, frozen=True, kw_only=True):
-    """A boot as it is packed: readings are null where they are the sample alone."""
+    """A packed boot."""
 
     boot: _About
     outcomes: tuple[OutcomeRecord, ...]
     readings: tuple[tuple[float, ...] | None, ...]
+    """Per sample, in column order; None if the sample is the only reading."""
     resolutions: tuple[float, ...]
+    """Per sample, in column order."""
 
 
 class ProblemAccount(Part, frozen=True, kw_only=True):
-    """A line that could not be read, of whichever case."""
+    """A line of output that could not be read."""
 
     line: int = 0
     text: str = ""
@@ -99,7 +110,7 @@ class _BootSaid(Part, frozen=True, kw_only=True):
 
 
 class _Said(Part, frozen=True, kw_only=True):
-    """What a page shows of a boot as it is packed."""
+    """The part of a packed boot that a page shows."""
 
     boot: _BootSaid
     outcomes: tuple[OutcomeRecord, ...]
@@ -109,21 +120,23 @@ class _Said(Part, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """What is common to all boots of the same columns: their keys, the positions of them in the plan's order, and their cases."""
+    """What all boots with the same columns share."""
 
     keys: Sequence[Key]
     positions: Sequence[int]
+    """Indexes into `keys`, in the plan's order of cases."""
     measured: Mapping[CaseKey, CaseOutcome]
+    """The outcome `ok` of each case."""
 
 
 def columns_of(keys: Sequence[Key], order: Mapping[CaseKey, int]) -> Columns:
-    """`order` is the plan's order of cases."""
+    """Makes columns from their keys. `order` gives each case's place in the plan."""
     positions = sorted(range(len(keys)), key=lambda position: order.get(keys[position][0].planned, 0))
     return Columns(keys, positions, {key[0]: CaseOutcome(case=key[0], status="ok") for key in keys})
 
 
 def boot_of(document: bytes, columns: Columns, values: Sequence[float]) -> Boot:
-    """The boot for a comparison, its samples in the plan's order."""
+    """Returns the boot for a comparison, with its samples in the plan's order."""
     stored = decode(unpacked(document), _Stored)
     samples = [
         Sample(
@@ -149,8 +162,9 @@ def boot_of(document: bytes, columns: Columns, values: Sequence[float]) -> Boot:
 
 
 def boots_of(arm: Sequence[tuple[bytes, Columns, Sequence[float]]]) -> Sequence[Boot]:
-    """The boots of an arm for a comparison: document, columns and values of each. As a rule all have the same columns, and their values
-    are an array then; boots that differ in what they measured are objects.
+    """Returns the boots of an arm for a comparison, from the document, columns and values of each.
+
+    Usually all boots have the same columns: their values then form one array. Otherwise boots are objects.
     """
     if not arm or any(columns is not arm[0][1] for _, columns, _ in arm):
         return tuple(boot_of(*each) for each in arm)
@@ -165,7 +179,7 @@ def boots_of(arm: Sequence[tuple[bytes, Columns, Sequence[float]]]) -> Sequence[
 
 
 def _measured(stored: Sequence[_Stored], columns: Columns, values: NDArray[np.float64]) -> SampleColumns:
-    """`values` are (boots, columns)."""
+    """Returns the samples of boots as columns. `values` has the shape (boots, columns)."""
     boots, count = len(stored), len(columns.keys)
     positions = np.array(columns.positions, dtype=np.intp)
     resolutions = np.array([each.resolutions for each in stored], dtype=float)
@@ -205,7 +219,7 @@ def _outcomes(stored: Sequence[OutcomeRecord], measured: Mapping[CaseKey, CaseOu
 
 
 def upload_of(document: bytes, keys: Sequence[Key], values: Sequence[float]) -> FreeJson:
-    """The boot in the form in which it was uploaded; its samples in the order of their columns."""
+    """Returns the boot in the form of its upload, with its samples in column order."""
     text = unpacked(document)
     stored = decode(text, _Stored)
     content: FreeJson = orjson.loads(text)
@@ -232,7 +246,7 @@ def upload_of(document: bytes, keys: Sequence[Key], values: Sequence[float]) -> 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BootAccount:
-    """What a boot says besides its samples."""
+    """What a boot records besides its samples."""
 
     arm: str
     status: str
@@ -243,7 +257,7 @@ class BootAccount:
 
 
 def account_of(document: bytes) -> BootAccount:
-    """Hosts of older versions left parts of it out, or sent what is none of ours: that is passed over."""
+    """Reads the account of a boot. Skips parts that older hosts left out or sent in another form."""
     said = decode(unpacked(document), _Said)
     return BootAccount(
         arm=said.boot.arm,

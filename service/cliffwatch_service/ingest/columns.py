@@ -1,4 +1,7 @@
-"""Columns: which series the samples of a boot are of. Boots of one plan share them, so that a sample costs eight bytes."""
+"""Columns: the series of a boot's samples, in order.
+
+Boots of one plan share them: a sample takes eight bytes.
+"""
 
 import threading
 from collections.abc import Mapping, Sequence
@@ -17,7 +20,7 @@ from cliffwatch_service.store import series
 from cliffwatch_service.store.runs import RunRow
 
 _MOST_KNOWN = 60_000
-"""Cases of plans and samples of columns that are known at once: some half a KiB each."""
+"""Most cached entries: cases and boots of plans, and samples of columns. Each takes about half a KiB."""
 
 SampleKey = tuple[str, str, tuple[tuple[str, str], ...], str, str]
 """Suite, benchmark, parameters, metric and unit."""
@@ -25,10 +28,11 @@ SampleKey = tuple[str, str, tuple[tuple[str, str], ...], str, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanIndex:
-    """Suite, benchmark and parameters of each case; arm, block and stage of each boot, by its number."""
+    """What boots are checked against."""
 
     cases: frozenset[PlainKey]
     boots: Mapping[int, tuple[str, int, str]]
+    """Arm, block and stage of each boot, by its number."""
 
 
 def _size(plan: PlanIndex) -> int:
@@ -36,7 +40,7 @@ def _size(plan: PlanIndex) -> int:
 
 
 class ColumnsKnown:
-    """What this process has seen of the columns of runs and of the plans of their records; neither ever changes."""
+    """Cache of the columns of runs and the plans of their records. Neither ever changes."""
 
     def __init__(self) -> None:
         self._columns: dict[str, tuple[int, Mapping[SampleKey, int]]] = {}
@@ -44,7 +48,7 @@ class ColumnsKnown:
         self._lock = threading.Lock()
 
     def plan(self, record: str) -> PlanIndex | None:
-        """The plan of a record, which its digest names."""
+        """Returns the plan of a record, by the record's digest; None if it is not cached."""
         return self._plans.get(record)
 
     def keep_plan(self, record: str, plan: PlanIndex) -> None:
@@ -54,7 +58,10 @@ class ColumnsKnown:
             self._plans[record] = plan
 
     def columns(self, run: str) -> tuple[int, Mapping[SampleKey, int]] | None:
-        """The columns that the run's last boot had: their id, and the position of each sample in them."""
+        """Returns the columns of the run's last boot: their id and the position of each sample.
+
+        None if they are not cached.
+        """
         return self._columns.get(run)
 
     def keep_columns(self, run: str, identity: int, keys: Sequence[SampleKey]) -> None:
@@ -67,10 +74,10 @@ class ColumnsKnown:
 def columns_for(
     connection: Connection[Any], known: ColumnsKnown, run: RunRow, samples: Sequence[SampleRecord]
 ) -> tuple[int, list[SampleRecord]]:
-    """The id of the samples' columns, and the samples in its order. Raises Refusal for a series that is there twice.
+    """Returns the id of the samples' columns, and the samples in column order.
 
-    Boots run their cases in an order of their own, so samples are put into one order first; as a rule the run's last boot
-    had the same columns.
+    Raises Refusal for a repeated series. Each boot runs its cases in another order, so its samples are sorted
+    first. This is skipped if the run's last boot had the same columns, as usual.
     """
     keys = [
         (each.suite, each.benchmark, tuple(each.params.items()), each.metric, each.unit) for each in samples
@@ -89,7 +96,7 @@ def columns_for(
 
 
 def keys_of(connection: Connection[Any], columns: Sequence[int]) -> dict[int, list[Key]]:
-    """Case, metric and unit of each column, by the columns' id."""
+    """Returns case, metric and unit of each column, by the id of the columns."""
     series_of = series.columns_rows(connection, sorted(set(columns)))
     known = series.series_rows(connection, sorted({each for ids in series_of.values() for each in ids}))
     cases = {
@@ -108,12 +115,15 @@ def _refuse_doubles(keys: Sequence[tuple[Any, ...]]) -> None:
             raise Refusal(
                 422,
                 "a sample twice",
-                f"metric {one[3]!r} of {CaseKey(*one[:3])} is there twice: a boot has one sample of it",
+                f"metric {one[3]!r} of {CaseKey(*one[:3])} appears twice: send one sample of it per boot",
             )
 
 
 def _kept(connection: Connection[Any], known: ColumnsKnown, run: RunRow, keys: Sequence[SampleKey]) -> int:
-    """Remembered only when stored already: what this transaction makes could yet go with it."""
+    """Stores columns and returns their id.
+
+    Caches only columns stored before: this transaction may roll back.
+    """
     rows = [_row(run, *key) for key in keys]
     digest = digest_of(["columns", [row.digest for row in rows]])
     stored = series.columns_named(connection, digest)

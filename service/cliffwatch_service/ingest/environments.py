@@ -1,4 +1,4 @@
-"""Which runs measured under the same conditions: the identity of an environment, and its epoch."""
+"""The identity of an environment and its epoch: which runs measured under the same conditions."""
 
 from typing import Any
 
@@ -11,11 +11,11 @@ from cliffwatch.identities import digest_of
 PASSING = frozenset(
     {"load_average", "available_kib", "throttle", "mhz", "cpu_mhz", "bogomips", "uptime", "steal_seconds"}
 )
-"""What changes from minute to minute and says nothing of the numbers; kept with the run, no part of any identity."""
+"""Facts that change all the time and do not affect results: stored with the run, part of no identity."""
 
 
 def environment_facts(record: RunRecord) -> FreeJson:
-    """What of run.json stays the same while nobody changes the host, the tools or the guest."""
+    """Returns the part of run.json that changes only with the host, the tools or the guest."""
     facts = {
         "toolchain": record.toolchain,
         "guest": record.guest,
@@ -33,7 +33,10 @@ def _lasting(value: Any) -> Any:
 
 
 def epoch_of(record: RunRecord) -> str:
-    """Equal where numbers may be compared: another config, compiler, bench source, guest, processor or microcode is another."""
+    """Returns the epoch of a run. Numbers may be compared if their epochs are equal.
+
+    Another config, compiler, bench source, guest, processor or microcode makes another epoch.
+    """
     built = next((arm for arm in record.arms if arm.facts.config is not None), None)
     known = comparable_environment(record, built)
     known.setdefault("config", str(record.config_digest))

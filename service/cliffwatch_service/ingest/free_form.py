@@ -1,6 +1,7 @@
-"""The one check of documents whose form nobody fixed: depth, numbers, text and dates, before anything of them is stored.
+"""Checks documents without a fixed form before they are stored: depth, numbers, text and dates.
 
-What passes can be stored as JSON, read back and shown. What was stored before there was this check is made fit for showing.
+A document that passes can be stored as JSON, read back and shown. `showable` makes documents fit for showing
+that were stored before this check existed.
 """
 
 import math
@@ -15,15 +16,15 @@ from cliffwatch.formats.values import FreeJson
 from cliffwatch_service.refusal import Refusal
 
 DEEPEST = 40
-"""Levels of lists and objects in a document."""
+"""Most levels of lists and objects in a document."""
 
 LARGEST_NUMBER = 2**63 - 1
 LONGEST_TEXT = 1 << 20
 LONGEST_NAME = 1000
-"""Of an object's member."""
+"""Longest name of an object's member."""
 
 FIRST, LAST = datetime(1970, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)
-"""Between them lies whatever was written or measured."""
+"""Everything was written or measured between these times."""
 
 LEFT_OUT = "(left out: nested too deep)"
 
@@ -33,7 +34,10 @@ _REPLACED = "\N{REPLACEMENT CHARACTER}"
 
 
 def refuse_odd(document: Any, where: str = "") -> None:
-    """Raises Refusal where a document is nested too deep, or holds a number or text that is none. No recursion: it is hostile."""
+    """Raises Refusal if a document is nested too deep, or holds an invalid number or text.
+
+    Does not recurse: the document may be hostile.
+    """
     for path, value, depth in _walk(document, where):
         wrong = _wrong(value, depth)
         if wrong:
@@ -55,7 +59,7 @@ def _walk(document: Any, where: str) -> Iterator[tuple[str, Any, int]]:
 
 
 def _plain_numbers(values: list[Any]) -> bool:
-    """Whether these are storable numbers alone, as the cases of a boot are: there may be millions of them."""
+    """Whether a list holds storable numbers only. A boot may have millions, too many to walk one by one."""
     if not values or not set(map(type, values)) <= {int, float}:
         return False
     try:
@@ -69,7 +73,7 @@ def _plain_numbers(values: list[Any]) -> bool:
 
 
 def _wrong(value: Any, depth: int) -> str | None:
-    """What is wrong with a value by itself, and what to do; None where nothing is."""
+    """Returns what is wrong with a value by itself, and what to do; None if nothing is."""
     if isinstance(value, str):
         return _wrong_text(value, LONGEST_TEXT)
     if isinstance(value, int):
@@ -79,7 +83,7 @@ def _wrong(value: Any, depth: int) -> str | None:
             else "a whole number has at most 63 bits: send a larger one as text"
         )
     if isinstance(value, float):
-        return None if math.isfinite(value) else "no finite number: send null where there is none"
+        return None if math.isfinite(value) else "not a finite number: send null instead"
     if isinstance(value, dict):
         wrong = next(filter(None, (_wrong_text(name, LONGEST_NAME) for name in value)), None)
         return wrong or _too_deep(depth)
@@ -92,19 +96,19 @@ def _too_deep(depth: int) -> str | None:
 
 def _wrong_text(text: str, longest: int) -> str | None:
     if len(text) > longest:
-        return f"longer than {longest} characters: send its beginning"
+        return f"longer than {longest} characters: send only its beginning"
     if _UNSTORABLE.search(text):
         return "a NUL or half of a surrogate pair in a text: leave it out"
     return None
 
 
 def plain_text(text: str) -> str:
-    """A text without control characters but tabs and ends of lines: a terminal would obey them."""
+    """Replaces the control characters of a text, which a terminal would obey. Keeps tabs and line ends."""
     return _CONTROL.sub(_REPLACED, text)
 
 
 def plain(document: Any) -> Any:
-    """A document of refuse_odd's with plain texts in it."""
+    """Makes all texts plain in a document that passed `refuse_odd`."""
     if isinstance(document, str):
         return plain_text(document) if _CONTROL.search(document) else document
     if isinstance(document, dict):
@@ -115,7 +119,7 @@ def plain(document: Any) -> Any:
 
 
 def showable(document: Any, depth: int = 1) -> Any:
-    """A stored document as it can be shown, whatever it is: what is nested too deep is left out, odd numbers become text."""
+    """Makes any stored document fit for showing: parts nested too deep go, odd values become text."""
     if isinstance(document, dict | list) and depth > DEEPEST:
         return LEFT_OUT
     if isinstance(document, dict):
@@ -126,7 +130,7 @@ def showable(document: Any, depth: int = 1) -> Any:
 
 
 def free_form(document: FreeJson) -> FreeJson:
-    """For pydantic: a document without a fixed form, fit for storing."""
+    """Pydantic validator: makes a document without a fixed form fit for storing. Raises ValueError."""
     try:
         refuse_odd(document)
     except Refusal as refusal:
@@ -136,7 +140,7 @@ def free_form(document: FreeJson) -> FreeJson:
 
 
 def prose(text: str) -> str:
-    """For pydantic: a text of people, fit for storing."""
+    """Pydantic validator: makes a text for people fit for storing. Raises ValueError."""
     if _UNSTORABLE.search(text):
         raise ValueError("a NUL or half of a surrogate pair in a text: leave it out")
     return plain_text(text)
@@ -144,13 +148,13 @@ def prose(text: str) -> str:
 
 FreeForm = Annotated[FreeJson, AfterValidator(free_form)]
 Prose = Annotated[str, AfterValidator(prose)]
-"""What people and programs write for people to read."""
+"""Text that people or programs write for people to read."""
 
 
 def in_time(moment: datetime) -> datetime:
-    """For pydantic: a time that a clock could show."""
+    """Pydantic validator: accepts times that a clock could show. Raises ValueError."""
     if not FIRST <= moment < LAST:
-        raise ValueError(f"no time between {FIRST.year} and {LAST.year}: set the clock of its sender")
+        raise ValueError(f"not between {FIRST.year} and {LAST.year}: set the sender's clock")
     return moment
 
 
@@ -158,5 +162,5 @@ Moment = Annotated[AwareDatetime, AfterValidator(in_time)]
 
 
 def storable(moment: datetime | None) -> datetime | None:
-    """A date that somebody wrote into a commit, or None where nobody can have: a commit may say anything."""
+    """Returns a commit's date, or None if it is implausible: a commit may claim any date."""
     return moment if moment is not None and FIRST <= moment < LAST else None

@@ -1,4 +1,4 @@
-"""Takes in a file of an import format as a run of one arm: its n-th value of a metric is its n-th boot's sample."""
+"""Imports a file of results as a run of one arm: the n-th value of a metric is the n-th boot's sample."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -41,14 +41,14 @@ from cliffwatch_service.store.work import hosts
 
 ARM = "head"
 _SOUGHT = 60
-"""Characters of a name that a line is found by."""
+"""Characters of a name by which its line is found."""
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportedAs:
-    """What the sender says of a file: what was measured, where and how."""
+    """What the sender declares about a file: what was measured, where and how."""
 
     name: str
     platform: str
@@ -66,13 +66,15 @@ class ImportProblem(TypedDict):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportResult:
-    """The run that it became, and the lines that could not be read. `fresh` is False where it was here already."""
+    """The run that a file became."""
 
     run: str
     boots: int
     samples: int
     problems: tuple[ImportProblem, ...]
+    """Lines that could not be read, at most 200."""
     fresh: bool
+    """False if the same file was imported before."""
 
 
 def import_file(
@@ -84,7 +86,10 @@ def import_file(
     by: Caller,
     now: datetime,
 ) -> ImportResult:
-    """Raises Refusal where nothing in it can be read."""
+    """Imports the text of a file.
+
+    Raises Refusal if nothing in it can be read, or if it holds several arms.
+    """
     imported = read_imported(text, about.name)
     if isinstance(imported, Failure):
         problems = _problems(parse_any(text).problems)
@@ -96,7 +101,8 @@ def import_file(
         raise Refusal(
             422,
             "several arms",
-            f"the file holds {len(arms)} arms: {', '.join(arms)}: import one at a time (`cliffwatch export RUN --arm NAME`)",
+            f"the file holds {len(arms)} arms: {', '.join(arms)}:"
+            " import one at a time (`cliffwatch export RUN --arm NAME`)",
         )
     (arm,) = arms.values()
     samples = sum(len(boot.samples) for boot in arm.boots)
@@ -127,7 +133,7 @@ def _problems(problems: Sequence[Problem]) -> tuple[ImportProblem, ...]:
 
 
 def _taken(take: Callable[[FreeJson], T], raw: FreeJson, text: str) -> T:
-    """What the service takes of the file. Raises Refusal with the line of the file that has what is refused."""
+    """Reads a part of the file as an upload. Raises Refusal with the line of the file that caused it."""
     try:
         return take(raw)
     except Refusal as refusal:
@@ -140,7 +146,7 @@ def _taken(take: Callable[[FreeJson], T], raw: FreeJson, text: str) -> T:
 
 
 def _member(raw: object, where: str) -> object:
-    """What stands at a place such as samples.3.unit; the last thing on the way that is there."""
+    """Returns the value at a path such as samples.3.unit, or the last existing value on the way to it."""
     for name in where.split("."):
         if isinstance(raw, dict) and name in raw:
             raw = raw[name]
@@ -150,7 +156,7 @@ def _member(raw: object, where: str) -> object:
 
 
 def _line_with(text: str, content: object) -> int | None:
-    """The first line that has a name, or the benchmark of a sample."""
+    """Returns the number of the first line with a name, or with a sample's benchmark; None if none has."""
     name = content.get("benchmark", "") if isinstance(content, dict) else content
     if not isinstance(name, str) or not name:
         return None
@@ -159,7 +165,7 @@ def _line_with(text: str, content: object) -> int | None:
 
 
 def _declared(arm: Arm) -> tuple[DeclaredMetricRecord, ...]:
-    """What suites of the user's own say of the metrics that the file has."""
+    """Returns what the user's own suites declare about the metrics in the file."""
     units = {
         (each.case.suite, each.case.benchmark, each.metric): each.unit
         for boot in arm.boots

@@ -1,4 +1,4 @@
-"""Takes in what hosts upload. Every write may come twice, and boots in any order; what is stored never changes."""
+"""Stores uploads of hosts. Each may come twice, and boots in any order; stored content never changes."""
 
 import hashlib
 from dataclasses import dataclass, replace
@@ -36,10 +36,11 @@ _ORDER = {"running": 0, "incomplete": 1, "complete": 2}
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """What an upload came to. `fresh` is False where the very same was there already."""
+    """The result of an upload."""
 
     digest: str
     fresh: bool
+    """False if the same content was stored before."""
 
 
 def content_digest(content: bytes) -> str:
@@ -57,17 +58,19 @@ def put_run(
     any_case: bool = False,
     of_history: bool = False,
 ) -> Stored:
-    """Stores run.json, or a later state of it. `raw` is the record as it came; `any_case` takes what the catalogue lacks;
-    `of_history` makes points of a run that has no lease, as the demonstration's have none.
+    """Stores run.json, or a later state of it. Raises Refusal.
 
-    Raises Refusal.
+    - `raw`: the record as it came.
+    - `any_case`: accepts cases that the catalogue lacks.
+    - `of_history`: makes points of a run without a lease, such as a run of the demonstration.
     """
     expected = run_digest(upload.record.identity, upload.record.created, upload.host)
     if digest != expected:
         raise Refusal(
             409,
             "another run",
-            f"the identity, time and host in the body are of run {expected}, the address names {digest}",
+            f"the identity, time and host in the body belong to run {expected},"
+            f" but the address names {digest}",
         )
     if not any_case:
         _refuse_unknown_cases(upload)
@@ -78,7 +81,7 @@ def put_run(
         refuse_foreign_run(by, stored, upload.host)
         return _renewed(connection, stored, upload, content, lease_of_upload(connection, by, upload), now)
     handmade = _new_run(connection, digest, upload, content, by, now)
-    lease = lease_of_upload(connection, by, upload)  # the host's row before the job's, as offers lock them
+    lease = lease_of_upload(connection, by, upload)  # locks the host's row before the job's, as offers do
     fresh = replace(
         handmade,
         lease_id=None if lease is None else lease.id,
@@ -86,7 +89,7 @@ def put_run(
     )
     run_id = runs.insert_run(connection, fresh, now)
     if run_id is None:
-        return Stored(digest=digest, fresh=False)  # another request brought it at the same moment
+        return Stored(digest=digest, fresh=False)  # another request stored it at the same moment
     keep_arms(connection, run_id, upload.record, of_history=fresh.of_history)
     _attach(connection, lease, run_id)
     ask_when_complete(connection, digest)
@@ -101,7 +104,7 @@ def _new_run(
     by: Caller,
     now: datetime,
 ) -> NewRun:
-    """What run.json says, of no lease; host, platform and environment are kept."""
+    """Makes a run without a lease from run.json. Stores its host, platform and environment."""
     assert by.token_id is not None
     record = upload.record
     runs.keep_platform(connection, record.platform)
@@ -134,25 +137,28 @@ def _refuse_unknown_cases(upload: RunUpload) -> None:
             raise Refusal(
                 422,
                 "unknown case",
-                f"the catalogue of this service lacks benchmark {case.benchmark!r} in suite {case.suite!r}: update the"
-                f" service, or measure it as suite {DISCOVERED!r}",
+                f"the catalogue of this service lacks benchmark {case.benchmark!r} in suite {case.suite!r}:"
+                f" update the service, or measure it as suite {DISCOVERED!r}",
                 errors=[(f"record.plan.cases.{index}", "not in the catalogue")],
             )
 
 
 def own_suites(record: RunRecord) -> frozenset[str]:
-    """Suites that came with a run, which says itself what their metrics are; no suite of the catalogue is one."""
+    """Returns the suites that came with a run, which itself declares their metrics.
+
+    None is in the catalogue.
+    """
     known = {suite.name for suite in load_catalogue().suites} | {ALL, DISCOVERED}
     return frozenset(each.suite for each in record.declared) - known
 
 
 def _with_programs(record: RunRecord) -> frozenset[str]:
-    """Suites whose cases run a program of their own, which may print any unit."""
+    """Returns the suites whose cases run a program of their own, which may print any unit."""
     return own_suites(record) | {suite.name for suite in load_catalogue().suites if suite.program is not None}
 
 
 def _refuse_odd_plan(record: RunRecord) -> None:
-    """Each boot of a plan has a number of its own and an arm that the run has."""
+    """Raises Refusal unless each planned boot has a number of its own and an arm of the run."""
     numbers = [boot.index for boot in record.plan.boots]
     arms = record.arm_by_name
     strange = next((boot.arm for boot in record.plan.boots if boot.arm not in arms), None)
@@ -174,7 +180,10 @@ def _renewed(
     lease: LeaseRow | None,
     now: datetime,
 ) -> Stored:
-    """A later state of a run. What it is never changes, and a complete one is as it stays. Raises Refusal."""
+    """Stores a later state of a run. What it measures never changes, nor does a complete run.
+
+    Raises Refusal.
+    """
     digest, status, shorter = content_digest(content), upload.record.status, False
     if digest != stored.record_digest:
         before = stored_record(stored)
@@ -185,13 +194,14 @@ def _renewed(
     if lease is not None:
         _attach(connection, lease, stored.id)
     if digest == stored.record_digest or _ORDER[status] < _ORDER[stored.status] or shorter:
-        # The very same, or a late copy of an earlier state, which says nothing new.
+        # The same state, or a late copy of an earlier one: nothing is new.
         return Stored(digest=stored.digest, fresh=False)
     if stored.status == "complete":
         raise Refusal(
             409,
             "complete",
-            f"run {stored.digest} is complete, and its record is another one than this: what was measured anew is a new run",
+            f"run {stored.digest} is complete, and its stored record differs from this one:"
+            " upload new measurements as a new run",
             stored=stored.record_digest,
             received=digest,
         )
@@ -202,13 +212,13 @@ def _renewed(
 
 
 def _attach(connection: Connection[Any], lease: LeaseRow | None, run_id: int) -> None:
-    """Names the run in its job, unless the job has gone on to another host."""
+    """Records the run in its job, unless the job has a newer lease."""
     if lease is not None and leases.newest_lease(connection, lease.job_id) == lease.id:
         queue.attach_run(connection, lease.job_id, run_id)
 
 
 def own_run(connection: Connection[Any], digest: str, by: Caller) -> RunRow:
-    """A run that the caller may add to. Raises Refusal."""
+    """Returns a run that the caller may add to. Raises Refusal."""
     run = runs.run_row(connection, digest)
     if run is None:
         raise Refusal(404, "no such run", f"there is no run {digest}: upload its run.json first")
@@ -228,13 +238,17 @@ def put_boot(
     now: datetime,
     any_unit: bool = False,
 ) -> Stored:
-    """Stores a boot with all its samples, and asks for the analysis where it was the last one. `raw` is the boot as it came; `any_unit`
-    takes units of any program. Raises Refusal.
+    """Stores a boot with its samples, and requests the analysis after the last boot. Raises Refusal.
+
+    - `raw`: the boot as it came.
+    - `any_unit`: accepts units of any program.
     """
     run = own_run(connection, digest, by)
     about = upload.boot
     if about.index != number:
-        raise Refusal(422, "another boot", f"the body is of boot {about.index}, the address names {number}")
+        raise Refusal(
+            422, "another boot", f"the body holds boot {about.index}, but the address names {number}"
+        )
     arm = next((arm for arm in run_arms.arms_of(connection, run.id) if arm.name == about.arm), None)
     if arm is None:
         raise Refusal(
@@ -275,7 +289,8 @@ def put_boot(
         raise Refusal(
             409,
             "another boot is stored",
-            f"boot {number} of run {digest} is stored with content {stored}; what came now is {own}. Nothing was changed",
+            f"boot {number} of run {digest} is stored with content {stored}, but this upload has {own}."
+            " Nothing was changed",
             stored=stored,
             received=own,
         )
@@ -283,9 +298,9 @@ def put_boot(
 
 
 def ask_when_complete(connection: Connection[Any], digest: str) -> None:
-    """Asks for the analysis once the run is complete and every boot of its plan is here.
+    """Requests the analysis once the run is complete and every boot of its plan is stored.
 
-    Under the run's lock, so that of two that bring the last pieces at once the second sees what the first one brought.
+    Locks the run: if two uploads bring the last pieces at once, the second sees what the first stored.
     """
     run = runs.run_row(connection, digest, lock=True)
     assert run is not None
@@ -294,7 +309,10 @@ def ask_when_complete(connection: Connection[Any], digest: str) -> None:
 
 
 def every_boot_is_here(connection: Connection[Any], run: RunRow) -> bool:
-    """Whether a run is complete and so are its boots. One whose arm has no kernel never comes: its arm says why."""
+    """Whether a run is complete and all its boots are stored.
+
+    Boots of an arm without a kernel never come. The arm's failure says why.
+    """
     if run.status != "complete":
         return False
     record = stored_record(run)

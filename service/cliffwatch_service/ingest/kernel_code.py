@@ -1,4 +1,4 @@
-"""code.json of a run, which its host makes of the kernels' images: taken once, and read back within limits."""
+"""code.json of a run, which its host makes from the kernel images: stored once, and limited in size."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,22 +19,23 @@ from cliffwatch_service.refusal import Refusal
 from cliffwatch_service.store import run_code
 
 LARGEST_BYTES = 4 << 20
-"""Of the document: a patch to some functions makes some kilobytes, and one to a header that all include some hundred."""
+"""Limit of code.json. A patch to a few functions takes some kilobytes, to a common header some hundred."""
 
 
 def put_code(connection: Connection[Any], digest: str, upload: CodeRecord, *, by: Caller) -> Stored:
-    """Keeps it. Raises Refusal for another one of this run, or for one that is too large."""
+    """Stores the code.json of a run. Raises Refusal if it is too large, or if another one is stored."""
     run = own_run(connection, digest, by)
     content = written(upload)
     if len(content) > LARGEST_BYTES:
         raise Refusal(
             413,
             "too much code differs",
-            f"code.json has {len(content):,} bytes, and {LARGEST_BYTES:,} are taken: the run is complete without it",
+            f"code.json has {len(content):,} bytes, but at most {LARGEST_BYTES:,} are stored:"
+            " the run is complete without it",
         )
     own = content_digest(content)
     if run_code.insert_code(connection, run.id, own, packed(content)):
-        ask_when_complete(connection, digest)  # comparisons name functions by it
+        ask_when_complete(connection, digest)  # comparisons take names of functions from it
         return Stored(digest=own, fresh=True)
     stored = run_code.code_of_run(connection, digest)
     assert stored is not None
@@ -42,19 +43,23 @@ def put_code(connection: Connection[Any], digest: str, upload: CodeRecord, *, by
         raise Refusal(
             409,
             "another code.json is stored",
-            f"run {digest} is stored with code {stored.digest}; what came now is {own}: a run stays what it is",
+            f"run {digest} is stored with code {stored.digest}, but this upload has {own}:"
+            " a run does not change",
         )
     return Stored(digest=own, fresh=False)
 
 
 def code_document(connection: Connection[Any], run: str) -> CodeRecord | None:
-    """That of a run; None where it has none."""
+    """Returns the code.json of a run; None if it has none."""
     stored = run_code.code_of_run(connection, run)
     return None if stored is None else _read(stored.content)
 
 
 def image_of(connection: Connection[Any], base: int, head: int) -> ArmCode | None:
-    """How the code of an arm differs from that of its run's first one; None where that is not stored, or the other arm is not the first."""
+    """Returns how the code of arm `head` differs from that of `base`, the first arm of its run.
+
+    None if that is not stored, or if `base` is not the first arm.
+    """
     stored = run_code.code_of_arms(connection, base, head)
     record = None if stored is None else _read(stored.content)
     if stored is None or record is None or stored.base in {each.arm for each in record.arms}:
@@ -64,16 +69,20 @@ def image_of(connection: Connection[Any], base: int, head: int) -> ArmCode | Non
 
 @dataclass(frozen=True, slots=True)
 class CodeOfCase:
-    """What two arms execute in a case: whether it is the same code, None where that is not known, and their digests, which are of so many functions of the kernel."""
+    """The code that two arms execute in a case."""
 
     same: bool | None
+    """None if unknown."""
     base: str
+    """Code digest."""
     head: str
+    """Code digest."""
     functions: int
+    """Kernel functions that the digest of head covers."""
 
 
 def code_of_case(connection: Connection[Any], base: int, head: int, case: CaseKey) -> CodeOfCase | None:
-    """By the digests of the runs that the arms are of; None where a run has none of this case."""
+    """Compares two arms by the code digests of their runs; None if a run has no digest of this case."""
     (base_code, base_name), (head_code, head_name) = (_digests(connection, arm, case) for arm in (base, head))
     digests = (
         None if base_code is None else base_code.of(base_name),
@@ -86,7 +95,7 @@ def code_of_case(connection: Connection[Any], base: int, head: int, case: CaseKe
 
 
 def _digests(connection: Connection[Any], arm: int, case: CaseKey) -> tuple[CodeDigests | None, str]:
-    """What the run of an arm says of a case, and the arm's name there."""
+    """Returns the code digests of a case in the run of an arm, and the arm's name in that run."""
     stored = run_code.code_of_arm(connection, arm)
     record = None if stored is None else _read(stored.content)
     found = (
@@ -96,7 +105,7 @@ def _digests(connection: Connection[Any], arm: int, case: CaseKey) -> tuple[Code
 
 
 def sentences_of(connection: Connection[Any], arms: Sequence[tuple[int, int]]) -> list[tuple[int, str]]:
-    """The same in sentences, of the pairs of arms of which it is stored, with their positions."""
+    """Says how the code of pairs of arms differs: (position of the pair, sentence) if it is stored."""
     images = [image_of(connection, base, head) for base, head in arms]
     return [(index, f"{code_sentence(image)}.") for index, image in enumerate(images) if image is not None]
 

@@ -1,4 +1,4 @@
-"""What a run's plan says, and whether a boot is one of it."""
+"""The plan of a run, and whether a boot belongs to it."""
 
 from cliffwatch.formats.uploads import BootUpload
 from cliffwatch.samples import CaseKey
@@ -10,7 +10,7 @@ from cliffwatch_service.store.runs import RunRow
 
 
 def plan_of(known: ColumnsKnown, run: RunRow) -> PlanIndex:
-    """What a run's record plans, as it is stored now."""
+    """Returns the plan of a run's record as it is stored now."""
     plan = known.plan(run.record_digest)
     if plan is None:
         content = stored_record(run).plan
@@ -25,7 +25,7 @@ def plan_of(known: ColumnsKnown, run: RunRow) -> PlanIndex:
 
 
 def refuse_unplanned(plan: PlanIndex, run: RunRow, number: int) -> None:
-    """Raises Refusal for a boot that the run's plan lacks."""
+    """Raises Refusal if the run's plan lacks the boot."""
     if number not in plan.boots:
         raise Refusal(
             422,
@@ -36,7 +36,7 @@ def refuse_unplanned(plan: PlanIndex, run: RunRow, number: int) -> None:
 
 
 def refuse_other_boot(plan: PlanIndex, run: RunRow, upload: BootUpload) -> None:
-    """A boot is as it was planned and measures what its run planned, and nothing else. Raises Refusal."""
+    """Raises Refusal if a boot differs from its plan, or measures a case that its run does not plan."""
     about = upload.boot
     planned = plan.boots[about.index]
     actual = (about.arm, about.block, about.stage)
@@ -44,8 +44,8 @@ def refuse_other_boot(plan: PlanIndex, run: RunRow, upload: BootUpload) -> None:
         raise Refusal(
             422,
             "another boot",
-            f"run {run.digest} plans boot {about.index} as arm, block and stage {planned}, not {actual}: upload it as it"
-            " was planned",
+            f"run {run.digest} plans boot {about.index} as arm, block and stage {planned}, not {actual}:"
+            " upload it as it was planned",
             errors=[("boot", "not what the run's plan says")],
         )
     for index, each in enumerate(upload.samples):

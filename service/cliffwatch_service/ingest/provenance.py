@@ -1,6 +1,7 @@
-"""Where a run comes from: the lease that its host made it for, whether it measured what the job asked, and what follows from that.
+"""Where a run comes from: its lease, and whether it measured what its job asked for.
 
-Points of history and public reports come from runs of a lease alone, taken by an enrolled host, for a job of a followed branch.
+Only a run with a lease makes points of history and public reports. The lease must belong to an enrolled host
+and to a job of a followed branch.
 """
 
 from typing import Any
@@ -23,12 +24,17 @@ from cliffwatch_service.store.work.leases import LeaseRow, Trust
 from cliffwatch_service.store.work.queue import JobRow
 
 _BRINGS_NOTHING = {"only_affected"}
-"""Parts of a setup that say how revisions are measured, and add nothing to them."""
+"""Parts of a setup that say how to measure revisions, and add nothing to them."""
 
 
 def trust_of(connection: Connection[Any], job: JobRow) -> Trust:
-    """`followed` where the service's own git has both revisions on a branch of the job's tree that is followed now, or in what its merges
-    brought in where a bisection asks for them, and nothing came with the request but an anchor that the service itself asks for.
+    """Returns `followed` or `outside` for the code of a job.
+
+    It is `followed` if the request adds at most the service's own anchor, and if one of these holds:
+
+    - both revisions are on a branch of the job's tree that is followed now, as the service's own git knows
+      it,
+    - a bisection asks for them, in commits that the branch's merges brought in.
     """
     brought = set() if job.setup is None else job.setup.keys() - _BRINGS_NOTHING
     if brought and not (brought == {"arms"} and _has_anchor(connection, job)):
@@ -38,7 +44,10 @@ def trust_of(connection: Connection[Any], job: JobRow) -> Trust:
 
 
 def _has_anchor(connection: Connection[Any], job: JobRow) -> bool:
-    """Whether a job's arms are its base, its head and an anchor, as the service itself asks for what an administrator named."""
+    """Whether a job's arms are its base, its head and an anchor, and the service itself asked for the job.
+
+    An administrator named the anchor.
+    """
     assert job.setup is not None
     arms = convert(job.setup, Setup).arms
     plain = anchored_arms(job.base_commit, job.head_commit, arms[-1].rev)
@@ -46,9 +55,9 @@ def _has_anchor(connection: Connection[Any], job: JobRow) -> bool:
 
 
 def lease_of_upload(connection: Connection[Any], caller: Caller, upload: RunUpload) -> LeaseRow | None:
-    """The newest lease of the upload's job that its host took; None where no job is named. Locks the job.
+    """Returns the newest lease of the upload's job that its host took; None if no job is named.
 
-    Raises Refusal where the host never took the job, or measured something else.
+    Locks the job. Raises Refusal if the host never took the job, or measured something else.
     """
     named = upload.job
     if named is None:
@@ -64,7 +73,8 @@ def lease_of_upload(connection: Connection[Any], caller: Caller, upload: RunUplo
         raise Refusal(
             403,
             "another host's job",
-            f"host {upload.host!r} never took job {named}: upload without `job`, or offer to work and take one",
+            f"host {upload.host!r} never took job {named}:"
+            " upload without `job`, or offer to work and take one",
         )
     refuse_foreign_lease(caller, lease)
     job = queue.job_row(connection, identity)
@@ -93,7 +103,10 @@ def _refuse_other_work(upload: RunUpload, job: JobRow) -> None:
 
 
 def _arms(record: RunRecord, job: JobRow) -> dict[str, tuple[str | None, str | None]]:
-    """By arm: the commit that was measured, and the one that was asked for; those of patched arms are known when they are made."""
+    """Returns the measured and the requested commit of each arm.
+
+    Patched arms are left out: their commits are known only once they are made.
+    """
     commits = {arm.name: arm.facts.commit for arm in record.arms}
     setup = None if job.setup is None else convert(job.setup, Setup)
     if setup is None or not setup.arms:
@@ -103,7 +116,7 @@ def _arms(record: RunRecord, job: JobRow) -> dict[str, tuple[str | None, str | N
         }
     plain = {arm.name: arm.rev for arm in setup.arms if not arm.patch and arm.series is None}
     names, asked = sorted({*commits} - {CONTROL}), sorted(arm.name for arm in setup.arms)
-    if ANCHOR not in commits and compared_arms(asked) == names:  # the tree did not have it any more
+    if ANCHOR not in commits and compared_arms(asked) == names:  # the tree no longer has the anchor
         asked = names
         plain = {name: commit for name, commit in plain.items() if name in names}
     return {

@@ -1,4 +1,4 @@
-"""What of run.json may change from one state of a run to the next: its progress, never what it measures."""
+"""Checks later states of run.json: the progress of a run may change, what it measures may not."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,10 @@ _SAME_OF_PLAN = ("seed", "stages", "cases")
 
 
 def refuse_another_record(digest: str, before: RunRecord, after: RunRecord) -> None:
-    """Raises Refusal where a record is no later state of the one that is stored. A plan may grow by boots that confirm."""
+    """Raises Refusal if `after` is not another state of the stored record.
+
+    A plan may grow by confirming boots.
+    """
     changed = [name for name in _SAME if getattr(before, name) != getattr(after, name)]
     changed += [f"arms.{name}" for name in _changed_arms(before, after)]
     changed += [
@@ -23,14 +26,14 @@ def refuse_another_record(digest: str, before: RunRecord, after: RunRecord) -> N
         raise Refusal(
             409,
             "another run's record",
-            f"run {digest} is stored with another {' and another '.join(changed[:5])}: a run stays what it is."
-            " Measure what you mean as a new run",
+            f"run {digest} is stored with another {' and another '.join(changed[:5])},"
+            " and a run does not change. Upload this as a new run",
             errors=[(f"record.{name}", "not what is stored") for name in changed[:20]],
         )
 
 
 def _changed_arms(before: RunRecord, after: RunRecord) -> list[str]:
-    """Arms that came, went or are of another kernel."""
+    """Returns the names of arms that were added or removed, or have another label, commit or kernel."""
     ours, theirs = before.arm_by_name, after.arm_by_name
     return [name for name in sorted({*ours, *theirs}) if _arm(ours.get(name)) != _arm(theirs.get(name))]
 
@@ -40,7 +43,7 @@ def _arm(arm: ArmRecord | None) -> list[object] | None:
 
 
 def _continues(before: PlanRecord, after: PlanRecord) -> bool:
-    """Whether the later plan begins with the earlier one's boots, or is its beginning, and only confirms in what is more."""
+    """Whether one plan starts with the other's boots and adds confirming boots only."""
     short, long = sorted((before.boots, after.boots), key=len)
     return long[: len(short)] == short and _confirm(short, long[len(short) :])
 

@@ -1,4 +1,4 @@
-"""run.json as it is stored, fit for reading: older services took parts of it that no runner writes."""
+"""Reads stored run.json records. Older services accepted parts that no runner writes."""
 
 import msgspec
 import orjson
@@ -14,13 +14,16 @@ _OPTIONAL = frozenset(field.encode_name for field in msgspec.structs.fields(RunR
 
 
 def stored_record(row: RunRow) -> RunRecord:
-    """The record of a run's row. Parts that are none of today's types are left out, as a record may leave them out."""
+    """Returns the record of a run. Optional parts that do not fit today's types are left out."""
     raw: FreeJson = orjson.loads(unpacked(bytes(row.record)))
     return fit_record(raw)
 
 
 def fit_record(raw: FreeJson) -> RunRecord:
-    """Raises ValueError where what every record has is none of today's types."""
+    """Reads a record without optional parts of other types.
+
+    Raises ValueError if a required part does not fit.
+    """
     record = run_record_of(raw)
     left = dict(raw)
     while isinstance(record, Wrong):

@@ -1,4 +1,4 @@
-"""Uploads as their types (cliffwatch.formats), and what a service asks of them besides: units that it knows, times that a clock shows."""
+"""Reads uploads as their types (cliffwatch.formats), and checks their units and times."""
 
 from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
@@ -24,7 +24,7 @@ UNITS = frozenset(
 
 
 def run_upload(raw: FreeJson) -> RunUpload:
-    """Raises Refusal with the place of what is wrong."""
+    """Reads a run. Raises Refusal, which names the wrong part."""
     upload = run_upload_of(raw)
     if isinstance(upload, Wrong):
         raise refused(upload)
@@ -33,7 +33,10 @@ def run_upload(raw: FreeJson) -> RunUpload:
 
 
 def boot_upload(raw: FreeJson) -> BootUpload:
-    """Parameters are in the order of their names, as in what is stored of a run. Raises Refusal with the place of what is wrong."""
+    """Reads a boot. Raises Refusal, which names the wrong part.
+
+    Sorts the parameters of cases by name, as in stored runs.
+    """
     upload = boot_upload_of(raw)
     if isinstance(upload, Wrong):
         raise refused(upload)
@@ -47,7 +50,7 @@ def boot_upload(raw: FreeJson) -> BootUpload:
 
 
 def code_upload(raw: FreeJson) -> CodeRecord:
-    """Raises Refusal with the place of what is wrong."""
+    """Reads code.json. Raises Refusal, which names the wrong part."""
     record = converted(raw, CodeRecord)
     if isinstance(record, Wrong):
         raise refused(record)
@@ -63,7 +66,10 @@ def _in_order(of_case: R) -> R:
 
 
 def refuse_unknown_units(samples: Sequence[SampleRecord], programs: Callable[[], Collection[str]]) -> None:
-    """Raises Refusal for a unit that bench does not print; `programs` are the suites whose own program measured, which may print any."""
+    """Raises Refusal for a unit that bench does not print.
+
+    `programs` returns the suites that run a program of their own, which may print any unit.
+    """
     unknown = [(index, each) for index, each in enumerate(samples) if each.unit not in UNITS]
     suites = programs() if unknown else ()
     index = next((index for index, each in unknown if each.suite not in suites), None)
@@ -78,11 +84,11 @@ def refused(wrong: Wrong) -> Refusal:
 
 
 def time_of(text: str, where: str) -> datetime:
-    """A document's time. Raises Refusal where it is none that a clock could show, or has no offset."""
+    """Reads a document's time. Raises Refusal if it has no offset, or if no clock could show it."""
     try:
         moment = datetime.fromisoformat(text)
         if moment.tzinfo is None:
-            raise ValueError("a time without its offset: send it as 2026-11-21T10:00:00+00:00")  # noqa: TRY301 - as the others
+            raise ValueError("a time without offset: send it as 2026-11-21T10:00:00+00:00")  # noqa: TRY301
         return in_time(moment)
     except ValueError as error:
         raise refused(Wrong(where, str(error))) from None

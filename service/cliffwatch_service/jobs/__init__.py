@@ -1,1 +1,1 @@
-"""From a request to a job that a host holds a lease of."""
+"""Turns requests into jobs and leases the jobs to hosts."""

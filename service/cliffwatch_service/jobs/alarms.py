@@ -1,4 +1,4 @@
-"""What keeps results from coming: platforms on which nothing is measured, and hosts that are offline."""
+"""Alarms about missing results: platforms that measure nothing, and offline hosts."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -11,7 +11,7 @@ from cliffwatch_service.store.overview import StandingRow
 from cliffwatch_service.store.work.hosts import HostAtWorkRow
 
 STALE = timedelta(days=2)
-"""A platform that measured nothing for so long is an alarm."""
+"""A followed platform without a new result for longer than this raises an alarm."""
 
 
 def alarms(
@@ -20,8 +20,10 @@ def alarms(
     now: datetime,
     stale: Sequence[StaleTarget] = (),
 ) -> list[str]:
-    """What keeps a platform from new results, in sentences; old results are one only where a branch is followed. Cases that are `stale`
-    on a platform that measures nothing at all need no sentence of their own.
+    """Returns a sentence for each reason why a platform gets no new results.
+
+    Old results raise an alarm only on platforms of followed branches. If such a platform measures nothing at
+    all, its `stale` cases get no sentence of their own.
     """
     followed = {(target[0], target[1]) for row in entries for target in row.targets}
     sentences, silent = [], set()
@@ -31,7 +33,8 @@ def alarms(
         offline = each.seen is None or now - each.seen > AT_WORK
         if each.waiting and offline and not each.running:
             sentences.append(
-                f"{name}: {counted(each.waiting, 'job waits', 'jobs wait')} and no host of this platform is online"
+                f"{name}: {counted(each.waiting, 'job waits', 'jobs wait')}"
+                " and no host of this platform is online"
             )
         elif (each.platform, each.mode) in followed and newest and now - newest > STALE:
             silent.add((each.platform, each.mode))
@@ -45,7 +48,10 @@ def alarms(
 
 
 def offline_hosts(hosts: Sequence[HostAtWorkRow], now: datetime) -> list[HostAtWorkRow]:
-    """Hosts that offered to work once, hold no job and were not seen lately; who only uploads is not expected to be."""
+    """Returns the offline hosts that once offered to work and hold no job.
+
+    Hosts that only upload are not expected to be online.
+    """
     return [
         host for host in hosts if host.about.get("modes") and not host.job and now - host.last_seen > AT_WORK
     ]

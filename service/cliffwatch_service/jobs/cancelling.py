@@ -1,4 +1,4 @@
-"""What people do to jobs: cancel them, and put them back into the queue."""
+"""Lets people cancel jobs and put them back into the queue."""
 
 from datetime import datetime
 from typing import Any
@@ -16,7 +16,10 @@ from cliffwatch_service.store.work.queue import JobState
 
 
 def cancel(connection: Connection[Any], identity: UUID, *, by: Caller, now: datetime) -> JobState:
-    """Cancels a job; one that runs hears of it with its host's next heartbeat. Answers its state. Raises Refusal."""
+    """Cancels a job and returns its state. Raises Refusal.
+
+    The host of a running job learns of it with its next heartbeat.
+    """
     who = by.name
     job = queue.lock_job(connection, identity)
     if job is None:
@@ -45,7 +48,7 @@ def cancel(connection: Connection[Any], identity: UUID, *, by: Caller, now: date
 
 
 def retry(connection: Connection[Any], identity: UUID, *, who: str, now: datetime) -> JobState:
-    """Puts a parked, failed or cancelled job back into the queue, with all hosts to choose from. Raises Refusal."""
+    """Puts a parked, failed or cancelled job back into the queue, open to all hosts. Raises Refusal."""
     job = queue.lock_job(connection, identity)
     if job is None:
         raise not_found("job", str(identity))
@@ -53,7 +56,7 @@ def retry(connection: Connection[Any], identity: UUID, *, who: str, now: datetim
         raise Refusal(
             409,
             "nothing to retry",
-            f"the job is {job.state}: only parked, failed and cancelled ones are put back",
+            f"the job is {job.state}: only parked, failed and cancelled jobs can be retried",
         )
     queue.reopen_job(connection, identity)
     queue.write_own_event(connection, identity, "queued", {"by": who}, now)

@@ -1,4 +1,4 @@
-"""Base and head of what people ask for: a branch as base means the commit at which head left it, and head must be newer than base."""
+"""Checks base and head of requests, and finds the merge base if base is a branch."""
 
 from typing import Any
 
@@ -11,26 +11,29 @@ from cliffwatch_service.store.trees import RevisionRow
 
 
 def refuse_ends(connection: Connection[Any], base: str, head: str) -> None:
-    """Raises Refusal for a comparison that says nothing: of a commit with itself, or of a head that is older than base, as far as that is
-    known here.
-    """
+    """Raises Refusal if base and head are the same commit, or if head is known to be an ancestor of base."""
     if base == head:
         raise Refusal(
             422,
             "nothing to compare",
-            "base and head are the same commit: name another base, or send both as arms to see how well values repeat",
+            "base and head are the same commit:"
+            " name another base, or send both as arms to see how well values repeat",
         )
     ours, theirs = (_known(connection, commit) for commit in (base, head))
     if ours is not None and theirs is not None and ancestry.is_ancestor(connection, theirs.id, ours.id):
         raise Refusal(
             422,
             "head is older than base",
-            f"head {head[:12]} is an ancestor of base {base[:12]}: exchange them, or name the commits that head adds",
+            f"head {head[:12]} is an ancestor of base {base[:12]}:"
+            " exchange them, or name the commits that head adds",
         )
 
 
 def base_on_branch(connection: Connection[Any], branch: str, tip: RevisionRow, head: str) -> str:
-    """The merge base of a branch, whose newest commit is `tip`, and head. Raises Refusal where it is not known here."""
+    """Returns the merge base of head and `branch`, whose newest commit is `tip`.
+
+    Raises Refusal if the service does not know it.
+    """
     known = _known(connection, head)
     found = None if known is None else ancestry.merge_base(connection, tip.id, known.id)
     if found is None:

@@ -1,4 +1,4 @@
-"""When a job will be done, from how long such jobs took: an estimate with its spread, or none."""
+"""Estimates when a job will be done, from the durations of finished jobs of its platform and mode."""
 
 import statistics
 from collections.abc import Sequence
@@ -14,38 +14,45 @@ from cliffwatch_service.store.work import hosts, queue
 from cliffwatch_service.store.work.queue import JobRow
 
 LEAST = 3
-"""Finished jobs of a platform and mode from which on anything is expected of the next one."""
+"""Fewest finished jobs of a platform and mode that an estimate needs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
-    """`position` counts from 1 in the platform's queue, 0 for a job under way. `seconds` to its end, half the time within
-    `low` and `high`; None where too few such jobs are known or it waits and no host of the platform works. `hosts` are those
-    that do: a host with a job works, however long ago it was seen.
-    """
+    """When a waiting or running job will end, with the interval that holds half of such jobs."""
 
     position: int
+    """Place in the platform's queue, from 1; 0 for a job under way."""
     hosts: int
+    """Hosts of the platform at work. A host with a job counts, however long ago it was seen."""
     seconds: float | None
+    """Seconds until the job ends; None if too few such jobs are finished, or if it waits and no host
+    works."""
     low: float | None
+    """Lower quartile of `seconds`, or None."""
     high: float | None
+    """Upper quartile of `seconds`, or None."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wait:
-    """For a job that is asked for now: how many of its platform wait before it, how many hosts work, and the `seconds` to its end, None
-    where too few such jobs are known or no host works.
-    """
+    """When a job that is requested now will end."""
 
     ahead: int
+    """Jobs of its platform that wait before it."""
     hosts: int
+    """Hosts of the platform at work."""
     seconds: float | None
+    """Seconds until it ends. None if too few such jobs are finished, or if no host works."""
 
 
 def waits_of(
     connection: Connection[Any], targets: Sequence[tuple[str, str]], now: datetime
 ) -> dict[tuple[str, str], Wait]:
-    """By platform and mode. A job of now comes last, a person's sooner than that."""
+    """Returns the wait of a new job for each platform and mode.
+
+    The job is assumed to be last in the queue; a person's job starts sooner.
+    """
     jobs = queue.queue_of(connection, 1000)
     expected = expectations(connection, jobs, now)
     waits = {}
@@ -69,7 +76,7 @@ def waits_of(
 
 
 def expectations(connection: Connection[Any], jobs: Sequence[JobRow], now: datetime) -> dict[UUID, Estimate]:
-    """By job id, of all jobs that wait or run, in the order of the queue."""
+    """Returns an estimate for each job, by job id. `jobs` are all waiting and running jobs in queue order."""
     lengths: dict[tuple[str, str], list[float]] = {}
     working: dict[str, int] = {}
     waiting: dict[str, int] = {}

@@ -1,4 +1,4 @@
-"""Jobs and the hosts that do them: offers, leases, and what becomes of a job whose host goes offline."""
+"""Leases jobs to hosts: offers, heartbeats, and jobs whose host went offline."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -21,13 +21,13 @@ from cliffwatch_service.store.work.leases import LeaseOutcome, LeaseRow, NewLeas
 from cliffwatch_service.store.work.queue import FailedParty, HostAbilities, JobRow, JobState
 
 MOST_HOSTS = 2
-"""After so many hosts failed at it by their own fault, a job is parked for operators to look at."""
+"""After this many hosts failed at a job by their own fault, it is parked for an operator."""
 
 MOST_ABSENCES = 5
-"""After its hosts went offline so many times, whichever hosts they were, a job is parked: it may be what ends them."""
+"""After its hosts went offline this many times, a job is parked: the job itself may crash them."""
 
 AT_WORK = timedelta(minutes=10)
-"""A host that was seen within this is online."""
+"""A host that was seen within this time is online."""
 
 ENDS: Mapping[LeaseOutcome, JobState] = {
     "done": "done",
@@ -40,31 +40,34 @@ _WHOSE: Mapping[LeaseOutcome, FailedParty] = {"kernel-failed": "kernel", "not-po
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offer:
-    """A host that wants work: what it can do, and how it isolates the builds of other people's trees."""
+    """A host's offer to work."""
 
     host: str
     platform: str
     modes: Sequence[str]
     isolation: str
+    """How the host isolates builds of other people's trees; `none` is refused."""
     abilities: HostAbilities
     about: FreeJson
 
 
 @dataclass(frozen=True, slots=True)
 class Granted:
-    """A lease, its job, and whose code that is."""
+    """A lease and its job."""
 
     lease: UUID
     job: JobRow
     trust: Trust
+    """Whose code the job builds."""
 
 
 def offer(
     connection: Connection[Any], offered: Offer, *, by: Caller, lease_for: timedelta, now: datetime
 ) -> Granted | None:
-    """None where there is nothing to do. Raises Refusal.
+    """Leases the next job to a host; None if there is nothing to do. Raises Refusal.
 
-    A host holds one lease. One that asks again while it holds one has lost its answer, or its memory: it gets the same job.
+    A host holds one lease. If it asks again while it holds one, it gets the same job: it lost the answer, or
+    its memory.
     """
     refuse_host_name(connection, by, offered.host, now)
     if offered.isolation == "none":
@@ -82,9 +85,7 @@ def offer(
         leases.extend_lease(connection, open_lease.id, now + lease_for)
         return Granted(open_lease.id, job_of(connection, open_lease.job_id), open_lease.trust)
     if open_lease is not None:
-        _end(
-            connection, open_lease, "expired", f"host {offered.host} has a token of its own since", None, now
-        )
+        _end(connection, open_lease, "expired", f"host {offered.host} now has a token of its own", None, now)
     identity = queue.take_next(connection, offered.platform, offered.modes, host.id, offered.abilities)
     if identity is None:
         return None
@@ -105,9 +106,11 @@ def offer(
 def _keep_holder(
     connection: Connection[Any], host: HostRow, offered: Offer, by: Caller, now: datetime
 ) -> None:
-    """A name is its first worker's until an administrator makes a token for it, who then says what platform it is of.
+    """Binds a host's name and platform to the token that works under the name.
 
-    Raises Refusal for another worker of that name, and for another platform than its own before.
+    A name belongs to its first token until an administrator makes a token for the host. The new token then
+    takes over the name and may bring another platform. Raises Refusal if the name belongs to another valid
+    token, or if the same token comes with another platform than before.
     """
     holder = host.token_id
     taken = holder is not None and holder != by.token_id and tokens.is_good(connection, holder, now)
@@ -115,14 +118,15 @@ def _keep_holder(
         raise Refusal(
             403,
             "another host's name",
-            f"host {offered.host!r} works with another token than {by.name!r}: choose another name (`cliffwatch worker --name`)",
+            f"host {offered.host!r} works with another token than {by.name!r}:"
+            " choose another name (`cliffwatch worker --name`)",
         )
     if holder == by.token_id and host.platform != offered.platform:
         raise Refusal(
             409,
             "another platform",
-            f"host {offered.host} is of platform {host.platform}, not {offered.platform}: choose another name, or have an"
-            " administrator make a new token for it",
+            f"host {offered.host} is of platform {host.platform}, not {offered.platform}:"
+            " choose another name, or have an administrator make a new token for it",
         )
     if holder != by.token_id:
         hosts.give_host(connection, host.id, by.token_id, offered.platform)
@@ -137,7 +141,10 @@ def job_of(connection: Connection[Any], identity: UUID) -> JobRow:
 def heartbeat(
     connection: Connection[Any], lease: UUID, *, by: Caller, lease_for: timedelta, now: datetime
 ) -> bool:
-    """Keeps a lease; whether its job is to be cancelled. Raises Refusal for a lease that has ended: its job is another's."""
+    """Renews a lease and returns whether its job is to be cancelled.
+
+    Raises Refusal if the lease has ended: its job is no longer this host's.
+    """
     lease_row = _open(connection, lease, by)
     leases.extend_lease(connection, lease, now + lease_for)
     hosts.see_host(connection, lease_row.host_id, now)
@@ -147,7 +154,7 @@ def heartbeat(
 
 
 def request_of_lease(connection: Connection[Any], lease: UUID, *, by: Caller) -> UUID:
-    """The request whose job is done under a lease. Raises Refusal for a lease that has ended."""
+    """Returns the id of the request that the leased job belongs to. Raises Refusal if the lease has ended."""
     return job_of(connection, _open(connection, lease, by).job_id).request_id
 
 
@@ -178,7 +185,7 @@ def add_events(
     *,
     by: Caller,
 ) -> None:
-    """Events (number, kind, data, time) of a job under way; each number of a lease is kept once."""
+    """Stores events (number, kind, data, time) of a job under way. Each number is stored once per lease."""
     lease_row = _open(connection, lease, by)
     for number, kind, data, at in events:
         queue.write_event(connection, lease_row.job_id, lease, number, kind, data, at)
@@ -194,20 +201,23 @@ def complete(
     by: Caller,
     now: datetime,
 ) -> JobState:
-    """Ends a lease and answers the job's state. Done twice with the same outcome, it answers the same. Raises Refusal."""
+    """Ends a lease and returns the job's state. Raises Refusal.
+
+    A second call with the same outcome changes nothing.
+    """
     lease_row = _own(connection, lease, by)
     if lease_row.ended is not None and lease_row.outcome == outcome:
         return job_of(connection, lease_row.job_id).state
     lease_row = _open(connection, lease, by)
     if outcome == "done" and run is None:
-        raise Refusal(422, "no run", "a job that is done has a run: name the one that was uploaded for it")
+        raise Refusal(422, "no run", "a job that is done has a run: name the run that was uploaded for it")
     run_id = None if run is None else _own_run(connection, lease_row, run)
     hosts.see_host(connection, lease_row.host_id, now)
     return _end(connection, lease_row, outcome, reason, run_id, now)
 
 
 def _own_run(connection: Connection[Any], lease: LeaseRow, run: str) -> int:
-    """The run's number, if this host made it for this job. Raises Refusal."""
+    """Returns the run's id. Raises Refusal unless this host made the run for this job."""
     row = runs.run_row(connection, run)
     if row is None:
         raise Refusal(409, "run not here", f"run {run} is not uploaded yet: upload it, then complete the job")
@@ -216,7 +226,8 @@ def _own_run(connection: Connection[Any], lease: LeaseRow, run: str) -> int:
         raise Refusal(
             409,
             "another job's run",
-            f"run {run} was not made by host {lease.host} for job {lease.job_id}: name the one that it uploaded with `job`",
+            f"run {run} was not made by host {lease.host} for job {lease.job_id}:"
+            " name the run uploaded for this job",
         )
     return row.id
 
@@ -229,8 +240,12 @@ def _end(
     run_id: int | None,
     now: datetime,
 ) -> JobState:
-    """What becomes of a job: a result is one, whoever's fault it is; a host's fault sends it to another host, twice; a host that
-    went offline to any, a few times. Who gives it back before it began may have it again, once it is fit.
+    """Ends a lease and returns the new state of its job.
+
+    - A result is final, whoever's fault a failure is.
+    - A host's own fault sends the job to another host, until `MOST_HOSTS` hosts failed at it.
+    - If its host went offline, any host may get the job, until that happened `MOST_ABSENCES` times.
+    - A host that gives a job back before it begins may get it again, once the host is fit.
     """
     leases.end_lease(connection, lease.id, outcome, reason, now)
     job = queue.lock_job(connection, lease.job_id)
@@ -257,13 +272,16 @@ def _end(
         ended=ended,
     )
     queue.write_own_event(connection, job.id, state, {"outcome": outcome, "reason": reason}, now)
-    if state in ("failed", "cancelled"):  # a run that came is analysed first
+    if state in ("failed", "cancelled"):  # a job that is done advances after the analysis of its run
         background.ask_advance(connection)
     return state
 
 
 def expire(connection: Connection[Any], now: datetime) -> int:
-    """Takes back the leases of hosts that went offline; how many. Their jobs go back to the queue, at their old position."""
+    """Ends the leases of hosts that went offline and returns their number.
+
+    The jobs keep their place in the queue.
+    """
     leases.regrant_future_leases(connection, now)
     expired = leases.expired_leases(connection, now)
     for lease in expired:
@@ -273,5 +291,5 @@ def expire(connection: Connection[Any], now: datetime) -> int:
 
 
 def keep_leases(connection: Connection[Any], length: timedelta, now: datetime) -> int:
-    """Gives every open lease its time again, as a service does that was away: hosts could not reach it. How many."""
+    """Renews all open leases after the service was down and hosts could not. Returns their number."""
     return leases.renew_leases(connection, now + length)

@@ -1,4 +1,4 @@
-"""Requests: what a person or a push asks for, made into jobs for hosts."""
+"""Stores the requests of people and pushes, and makes their jobs."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -32,29 +32,32 @@ HEAD_STARTS: Mapping[Priority, timedelta] = {
     "watch": timedelta(hours=2),
     "backfill": timedelta(0),
 }
-"""How much earlier than asked a job counts as asked: a person passes a push of the last 20 hours and no older one, so that
-nothing waits for ever however many people come."""
+"""How much earlier than requested a job counts as due. A person's job passes pushes of the last 20 hours but
+no older ones, so no job waits for ever, however many people ask."""
 
 _NAMESPACE = UUID("6c69ff3a-7463-4a1e-8d5b-c11ff0a7c4b0")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """A request: base..head of a tree, or the arms of `setup`, on some targets (platform, mode). `boots` is `auto`, `staged`, `careful` or a
-    number; `contents` are those of the setup's files.
-    """
+    """A request before it is stored: base..head of a tree, or the arms of `setup`."""
 
     tree: str
     base: str
+    """Commit; with arms, the revision of the first."""
     head: str
+    """Commit; with arms, the revision of the last."""
     targets: Sequence[tuple[str, str]]
+    """Platform and mode of each."""
     suites: Sequence[str]
     profile: str
     boots: str
+    """`auto`, `staged`, `careful` or a number."""
     priority: Priority
     note: str = ""
     setup: Setup = NO_SETUP
     contents: Mapping[str, bytes] = field(default_factory=dict)
+    """Contents of the setup's files, by name."""
 
     @property
     def needs(self) -> Needs:
@@ -64,7 +67,10 @@ class Asked:
 
 
 def asked_of(work: AskedWork) -> Asked:
-    """The request of a document. Raises Refusal where its parts do not go together, or its files are not those that it names."""
+    """Reads a request from a document.
+
+    Raises Refusal if its parts contradict each other or its files differ from its list.
+    """
     arms = work.setup.arms
     if (work.base is None) != (work.head is None) or (work.base is None) == (not arms):
         raise _odd("base", "a request names base and head, or arms in its setup, and not both")
@@ -96,7 +102,7 @@ def asked_of(work: AskedWork) -> Asked:
 
 
 def _odd_file(work: AskedWork, contents: Mapping[str, bytes]) -> str | None:
-    """A file that came otherwise than it is listed, or twice, or is listed and did not come."""
+    """Returns the name of a file that is missing, sent twice, or not as listed; None if all are right."""
     listed = {file.name: (file.bytes, file.sha256) for file in work.setup.files}
     came = {name: (len(content), hashlib.sha256(content).hexdigest()) for name, content in contents.items()}
     names = [each.name for each in work.contents]
@@ -111,7 +117,7 @@ def _odd(where: str, message: str) -> Refusal:
 
 
 def _cpus_of_suites(names: Sequence[str], profile: str) -> int:
-    """CPUs of the largest guest that these suites' cases ask for; 0 where none asks."""
+    """Returns the CPUs of the largest guest that a case of these suites asks for; 0 if none asks."""
     chosen = [suite for suite in load_catalogue().suites if suite.name in names or ALL in names]
     lengths = [each for each in PROFILES if each == profile]
     return max(
@@ -121,17 +127,19 @@ def _cpus_of_suites(names: Sequence[str], profile: str) -> int:
 
 
 class AskedRequest(NamedTuple):
-    """A request as it is stored, and whether it is new."""
+    """A stored request."""
 
     row: RequestRow
     fresh: bool
+    """False if the same key stored the request before."""
 
 
 def ask(
     connection: Connection[Any], asked: Asked, *, key: str, token_id: int, who: str, now: datetime
 ) -> AskedRequest:
-    """The request's row, and whether it is new: the same key asks once. Each target becomes a job, whose run measures base and
-    head together, so that the base's missing results ride along. Raises Refusal.
+    """Stores a request and one job for each target. The same key stores it once. Raises Refusal.
+
+    The run of a job measures base and head together, so it also brings results that the base lacks.
     """
     _refuse_unknown(asked)
     targets = sorted(set(asked.targets))
@@ -194,7 +202,8 @@ def _refuse_unknown(asked: Asked) -> None:
         raise Refusal(
             422,
             "no such suite",
-            f"there is no suite {unknown[0]!r}; there are {', '.join(sorted(known))}, auto, all and discovered",
+            f"there is no suite {unknown[0]!r};"
+            f" there are {', '.join(sorted(known))}, auto, all and discovered",
         )
 
 
@@ -218,12 +227,12 @@ def _add_job(
 
 
 def setup_of(stored: FreeJson | None) -> Setup:
-    """The setup of a request as it is stored."""
+    """Reads the stored setup of a request."""
     return NO_SETUP if stored is None else convert(stored, Setup)
 
 
 def asked_files(connection: Connection[Any], request: UUID) -> AskedFiles:
-    """The files that came with a request."""
+    """Returns the files that came with a request."""
     rows = requests.files_of(connection, request)
     return AskedFiles(files=tuple(SetupContent(name=row.name, content=row.content) for row in rows))
 

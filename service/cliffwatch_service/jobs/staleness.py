@@ -1,4 +1,4 @@
-"""Cases of followed branches that got no fresh point for three times their cadence."""
+"""Finds stale cases of followed branches: no fresh point within three times their cadence."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,29 +15,31 @@ from cliffwatch_service.store.history import freshness
 from cliffwatch_service.store.history.freshness import LastMeasuredRow
 
 TIMES = 3
-"""Cadences without a fresh point make a case stale."""
+"""A case is stale after this many cadences without a fresh point."""
 
 SOONEST = timedelta(days=1)
-"""No case is stale sooner: commits come in bursts, and between them nothing is amiss."""
+"""No case becomes stale sooner: commits come in bursts, and gaps between bursts are normal."""
 
 TOGETHER = timedelta(hours=1)
-"""What is measured within it is one measurement of a cadence, such as the commits of a push."""
+"""Points within this time count as one measurement for the cadence, such as the commits of a push."""
 
 _UNKNOWN = timedelta(days=1)
-"""The cadence of a case that was measured once."""
+"""Cadence assumed for a case that was measured once."""
 
 _MOST_NAMED = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StaleTarget:
-    """A followed branch on a platform in a mode, and its cases that are stale; `since` is when the one that waits longest was measured."""
+    """The stale cases of a followed branch on a platform in a mode."""
 
     branch: str
     platform: str
     mode: str
     cases: Sequence[str]
+    """As SUITE/CASE."""
     since: datetime
+    """Last measurement of the case that was measured longest ago."""
 
     def sentence(self, now: datetime) -> str:
         named = ", ".join(self.cases[:_MOST_NAMED])
@@ -45,13 +47,17 @@ class StaleTarget:
             f" and {counted(len(self.cases) - _MOST_NAMED, 'other')}" if len(self.cases) > _MOST_NAMED else ""
         )
         return (
-            f"{self.branch} on {self.platform} ({self.mode}): no fresh point for {counted((now - self.since).days, 'day')} of"
-            f" {counted(len(self.cases), 'case')}: {named}{more}"
+            f"{self.branch} on {self.platform} ({self.mode}):"
+            f" no fresh point for {counted((now - self.since).days, 'day')}"
+            f" of {counted(len(self.cases), 'case')}: {named}{more}"
         )
 
 
 def keep_fresh(connection: Connection[Any], run: str, now: datetime) -> None:
-    """Notes which cases of a followed branch a run of its history answers for: those that it measured, and those that it need not measure."""
+    """Records which cases a run of a followed branch's history keeps fresh.
+
+    These are the measured cases and those that needed no measurement, because their build is unchanged.
+    """
     freshness.keep_measured(connection, run, TOGETHER, now)
     row = runs.run_row(connection, run)
     left_out = () if row is None else stored_record(row).left_out
@@ -61,12 +67,15 @@ def keep_fresh(connection: Connection[Any], run: str, now: datetime) -> None:
 
 
 def stale_targets(connection: Connection[Any], now: datetime) -> list[StaleTarget]:
-    """Of everything that is followed."""
+    """Returns the stale cases of all followed branches."""
     return stale_of(freshness.last_measured(connection, now - SOONEST), now)
 
 
 def stale_of(rows: Sequence[LastMeasuredRow], now: datetime) -> list[StaleTarget]:
-    """Of rows that are ordered by branch, platform and mode. A branch that has not gone on since owes no point. Pure."""
+    """Returns the stale cases among rows ordered by branch, platform and mode.
+
+    A branch without new commits owes no point. Pure.
+    """
     found = []
     for (_, platform, mode), group in groupby(rows, key=lambda row: (row.follow_id, row.platform, row.mode)):
         stale = [

@@ -1,4 +1,4 @@
-"""Which platforms and modes hosts offer, and what becomes of a request for others: nobody would ever do it."""
+"""Checks requested platforms and modes against those that hosts offer: others would wait for ever."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,18 +17,22 @@ Targets = Sequence[tuple[str, str]]
 """Platforms and modes."""
 
 Offered = Mapping[tuple[str, str], datetime]
-"""When a host of each platform and mode was last seen."""
+"""By platform and mode: when a host that offers them was last seen."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Needs:
-    """What a job asks of its host besides platform and mode: its setup, and the CPUs of its largest guest."""
+    """What a job needs of its host besides platform and mode."""
 
     setup: Setup = NO_SETUP
     cpus: int = 0
+    """CPUs of its largest guest; 0 if no case asks for a number."""
 
     def unmet(self, host: OfferedTargetRow) -> str | None:
-        """What a host lacks, in words; None where it can do the job. Under icount CPUs of a guest take turns on one of the host's."""
+        """Returns what a host lacks, in words; None if it can do the job.
+
+        CPUs matter in walltime only: under icount the CPUs of a guest take turns on one CPU of the host.
+        """
         image = self.setup.build_image
         if self.setup != NO_SETUP and not host.setups:
             return "takes arms, shapes and suites of a request: its `cliffwatch worker` is too old"
@@ -44,7 +48,7 @@ NO_NEEDS = Needs()
 
 
 def offered(connection: Connection[Any]) -> Offered:
-    """Every platform and mode that a host has offered."""
+    """Returns every platform and mode that a host has ever offered."""
     seen: dict[tuple[str, str], datetime] = {}
     for row in hosts.offered_targets(connection):
         target = (row.platform, row.mode)
@@ -53,13 +57,16 @@ def offered(connection: Connection[Any]) -> Offered:
 
 
 def platforms_seen(connection: Connection[Any], mode: str, needs: Needs, since: datetime) -> set[str]:
-    """The platforms of which a host that offers this mode and can do this was seen since then."""
+    """Returns the platforms with a host that offers this mode, meets the needs and was seen since `since`."""
     rows = [row for row in hosts.offered_targets(connection) if row.mode == mode and row.last_seen >= since]
     return {row.platform for row in rows if needs.unmet(row) is None}
 
 
 def refuse_unoffered(connection: Connection[Any], targets: Targets, needs: Needs = NO_NEEDS) -> None:
-    """Raises Refusal where no host has ever offered to do one of these; one that is quiet at present may come back."""
+    """Raises Refusal if no host was ever able to do one of the targets.
+
+    An offline host counts: it may come back.
+    """
     rows = hosts.offered_targets(connection)
     problems = {
         index: problem for index, target in enumerate(targets) if (problem := _problem(rows, target, needs))
@@ -90,7 +97,7 @@ _NO_HOST = "no host is enrolled yet: start `cliffwatch worker` on one"
 
 
 def _problem(rows: Sequence[OfferedTargetRow], target: tuple[str, str], needs: Needs) -> str | None:
-    """What every host of a target lacks, by the word of the last one; None where one can do it."""
+    """Returns what the last host of a target lacks, in words; None if any host can do the job."""
     there = [row for row in rows if (row.platform, row.mode) == target]
     unmet = [needs.unmet(row) for row in there]
     if not there:
@@ -104,11 +111,12 @@ def _error(target: tuple[str, str], problem: str) -> str:
 
 
 def warnings(connection: Connection[Any], targets: Targets, now: datetime) -> list[str]:
-    """What whoever asks should know: a target whose hosts are all quiet waits until one is back."""
+    """Returns a warning for each target whose hosts are all offline: its job waits until a host is back."""
     there = offered(connection)
     seen = [(target, there[target]) for target in dict.fromkeys(targets) if target in there]
     return [
-        f"no host of {_named(target)} is online: one was last seen at {last:%Y-%m-%d %H:%M} UTC, and the job waits for it"
+        f"no host of {_named(target)} is online:"
+        f" one was last seen at {last:%Y-%m-%d %H:%M} UTC, and the job waits for it"
         for target, last in seen
         if now - last > AT_WORK
     ]

@@ -1,4 +1,4 @@
-"""Which trees may be asked for, and where hosts may fetch them: below an administrator's prefix anywhere, else in public alone."""
+"""Decides which trees may be requested: public ones, and any that an administrator allowed by a prefix."""
 
 from collections.abc import Iterable
 from typing import Any, Literal
@@ -13,11 +13,14 @@ Access = Literal["allowed", "public"]
 
 _ASK = "ask an administrator to allow it (CLIFFWATCH_TREES)"
 _LOCAL = ("localhost", "localdomain", "local", "internal", "home", "lan", "intranet", "corp")
-"""Ends of names that no public tree has."""
+"""Last labels of host names that no public tree has."""
 
 
 def refuse_address(tree: str) -> TreeAddress:
-    """The address that an administrator names. Raises Refusal where it is none, or carries credentials; it is not repeated."""
+    """Parses the address of a tree. Raises Refusal if it is invalid or carries credentials.
+
+    The message does not repeat the address.
+    """
     address = read_address(tree)
     if isinstance(address, str):
         raise Refusal(422, "no tree to fetch", f"the tree cannot be fetched: {address}")
@@ -25,7 +28,7 @@ def refuse_address(tree: str) -> TreeAddress:
 
 
 def refuse_tree(connection: Connection[Any], tree: str, prefixes: Iterable[str]) -> None:
-    """Refuses what no host would fetch for anybody. What a name leads to is looked at by the host that fetches it. Raises Refusal."""
+    """Raises Refusal for a tree that no host would fetch. The host itself checks what a name resolves to."""
     address = refuse_address(tree)
     if access_of(connection, tree, prefixes) == "allowed":
         return
@@ -36,7 +39,10 @@ def refuse_tree(connection: Connection[Any], tree: str, prefixes: Iterable[str])
 
 
 def access_of(connection: Connection[Any], tree: str, prefixes: Iterable[str]) -> Access:
-    """`allowed` for what lies below a prefix of the setting, and for a followed tree itself: an administrator named both."""
+    """Returns `allowed` for a tree below a prefix of the setting and for a followed tree, else `public`.
+
+    An administrator named both the prefixes and the followed trees.
+    """
     address = read_address(tree)
     if isinstance(address, str):
         return "public"

@@ -1,1 +1,1 @@
-"""The database server: embedded or named, its connections, its schema and its backup."""
+"""PostgreSQL, embedded or external: its connections, roles, schema and backups."""

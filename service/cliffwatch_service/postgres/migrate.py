@@ -1,4 +1,4 @@
-"""Brings a database to the schema of this version (db/migrations)."""
+"""Migrates a database to the schema of this version (db/migrations)."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from cliffwatch_service.postgres.roles import OWNER, grant, grant_dashboards, le
 from cliffwatch_service.refusal import Refusal
 
 LOCK = 0x0C11FF
-"""The advisory lock under which one process at a time migrates."""
+"""Advisory lock that lets one process migrate at a time."""
 
 OLDEST_SERVER = 150000
 
@@ -21,8 +21,8 @@ def migrations_folder() -> Path:
 def migrate(url: str) -> str:
     """Migrates under the advisory lock and returns the version of the schema.
 
-    Statements may take ten minutes and wait ten seconds for a lock: a busy table is not blocked for longer.
-    Raises Refusal, psycopg.Error.
+    Raises Refusal, psycopg.Error. A statement may take ten minutes, but waits for a lock for ten seconds
+    only: it blocks a busy table no longer.
     """
     with psycopg.connect(url) as connection:
         _refuse_unusable(connection)
@@ -61,7 +61,7 @@ def _migrate(connection: psycopg.Connection) -> str:
 
 
 def _version(connection: psycopg.Connection) -> str | None:
-    """The migration that the database has had last; None where it has had none."""
+    """Returns the database's last migration; None if it has had none."""
     there = connection.execute("SELECT to_regclass('alembic_version') IS NOT NULL").fetchone()
     row = (
         connection.execute("SELECT version_num FROM alembic_version").fetchone()
@@ -72,7 +72,7 @@ def _version(connection: psycopg.Connection) -> str | None:
 
 
 def schema_version(url: str) -> str | None:
-    """The version of the schema that a database has; None for an empty one."""
+    """Returns the schema version of a database; None for an empty one."""
     with psycopg.connect(url) as connection:
         return _version(connection)
 
@@ -89,22 +89,24 @@ def _refuse_unusable(connection: psycopg.Connection) -> None:
         raise Refusal(
             503,
             "database not usable",
-            f"the database is encoded as {encoding}: make it with ENCODING 'UTF8' (createdb --encoding=UTF8 --template=template0)",
+            f"the database has the encoding {encoding}:"
+            " create it with `createdb --encoding=UTF8 --template=template0`",
         )
 
 
 def _known() -> list[str]:
-    """Versions of the schema, the oldest first."""
+    """Returns all schema versions, oldest first."""
     return sorted(
         path.name.partition("_")[0] for path in (migrations_folder() / "versions").glob("[0-9]*.py")
     )
 
 
 def refuse_newer(version: str | None) -> None:
-    """Raises Refusal for a version of the schema that only a newer Cliffwatch knows."""
+    """Raises Refusal for a schema version that only a newer Cliffwatch knows."""
     if version is not None and version not in _known():
         raise Refusal(
             503,
             "database not usable",
-            f"the database is of version {version}, which this Cliffwatch does not know; update Cliffwatch",
+            f"the database has schema version {version}, which this Cliffwatch does not know;"
+            " update Cliffwatch",
         )

@@ -1,4 +1,4 @@
-"""Connections to PostgreSQL: every one is of the application's role, with its time limits."""
+"""Connections to PostgreSQL, each with the application's role and time limits."""
 
 from collections.abc import Callable
 
@@ -9,7 +9,7 @@ from cliffwatch_service.postgres.roles import APPLICATION
 
 
 def configured(statement_seconds: float) -> Callable[[psycopg.Connection], None]:
-    """What is done to a fresh connection before its first use."""
+    """Returns a function that sets up a new connection: role, time limits, time zone."""
 
     def configure(connection: psycopg.Connection) -> None:
         member = connection.execute(
@@ -29,10 +29,10 @@ def configured(statement_seconds: float) -> Callable[[psycopg.Connection], None]
 
 
 def open_pool(url: str, *, connections: int, statement_seconds: float, wait: float = 10.0) -> ConnectionPool:
-    """A pool of at most `connections`. A request waits ten seconds at most for one: PoolTimeout after that.
+    """Opens a pool of at most `connections`. Raises PoolTimeout if it cannot connect within `wait` seconds.
 
-    Connections are checked before use, so that a database that was started anew is met with fresh ones.
-    Raises PoolTimeout where none can be had within `wait` seconds.
+    A request waits at most ten seconds for a connection, then gets PoolTimeout. Connections are checked
+    before use, so a restarted database gets new ones.
     """
     pool = ConnectionPool(
         url,

@@ -1,4 +1,4 @@
-"""Somebody who reads the views of dashboards, and nothing else, by SQL of his own: Grafana."""
+"""Database users for dashboards such as Grafana: they read the dashboard views by SQL, and nothing else."""
 
 import psycopg
 from psycopg import sql
@@ -8,13 +8,18 @@ from cliffwatch_service.refusal import Refusal
 
 
 def allow_reader(url: str, name: str, password: str) -> None:
-    """Makes a user who may read as the role of dashboards may, or gives him a new password. Raises Refusal."""
+    """Creates a database user with the dashboard role, or sets the password of an existing one.
+
+    Raises Refusal.
+    """
     role = sql.Identifier(name)
     with psycopg.connect(url) as connection:
         known = connection.execute("SELECT rolsuper FROM pg_roles WHERE rolname = %s", [name]).fetchone()
         own = connection.execute("SELECT current_user").fetchone()
         if (known is not None and known[0]) or own == (name,):
-            raise Refusal(422, "no reader", f"{name} is somebody else already: choose another name")
+            raise Refusal(
+                422, "no reader", f"{name} is a superuser or the service's own user: choose another name"
+            )
         try:
             how = "ALTER" if known is not None else "CREATE"
             connection.execute(
@@ -27,14 +32,18 @@ def allow_reader(url: str, name: str, password: str) -> None:
             connection.execute(sql.SQL("ALTER ROLE {} SET statement_timeout = '30s'").format(role))
             connection.execute(sql.SQL("ALTER ROLE {} SET jit = off").format(role))
         except psycopg.errors.InsufficientPrivilege as error:
-            detail = f"this user of the database makes no others: have its administrator make {name} and GRANT {DASHBOARDS}"
+            detail = (
+                "this database user may not create users:"
+                f" have the database's administrator create {name} and GRANT {DASHBOARDS} to it"
+            )
             raise Refusal(503, "no reader", detail) from error
 
 
 def keep_pages_url(url: str, pages: str) -> None:
-    """Writes down where people find the pages: links of dashboards lead there."""
+    """Stores the public address of the pages; links in dashboards point there."""
     with psycopg.connect(url) as connection:
         connection.execute(
-            "INSERT INTO dashboard.pages (url) VALUES (%s) ON CONFLICT (one) DO UPDATE SET url = excluded.url",
+            "INSERT INTO dashboard.pages (url) VALUES (%s)"
+            " ON CONFLICT (one) DO UPDATE SET url = excluded.url",
             [pages],
         )

@@ -1,4 +1,4 @@
-"""Restores a backup into an empty database, which stays as it was until all of the backup is there."""
+"""Restores a backup into an empty database, all or nothing."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,9 +18,9 @@ _FILLED_BY_MIGRATIONS = frozenset({"alembic_version", "arms_moved"})
 
 
 def restore(database: Postgres, file: Path) -> None:
-    """Fills an empty database from a backup and brings it to this version's schema.
+    """Fills an empty database from a backup and migrates it to this version's schema. Raises Refusal.
 
-    Whatever fails, the database is as it was; after a crash the next restore begins from there. Raises Refusal.
+    If pg_restore fails, the database is as it was. After a crash the next restore starts from there.
     """
     refuse_newer(verify(database.programs, file))
     with psycopg.connect(database.url, autocommit=True) as connection:
@@ -42,21 +42,21 @@ def restore(database: Postgres, file: Path) -> None:
 
 @contextmanager
 def _set_aside(connection: psycopg.Connection) -> Iterator[bool]:
-    """An empty schema `public`; the schemas that were there come back if what follows fails, and go if it does not.
+    """Sets the present schemas aside and creates an empty schema `public`.
 
-    Answers whether it is the owner role's.
+    Yields whether the owner role owns it. If the body fails, the old schemas come back; otherwise they are
+    dropped.
     """
     with connection.transaction():
-        if _exists(connection, _ASIDE.format("public")):  # of a restore that was killed
+        if _exists(connection, _ASIDE.format("public")):  # left by a restore that was killed
             _put_back(connection)
         for schema in _SCHEMAS:
             _rename(connection, schema, _ASIDE.format(schema))
         owned = may_act_as_owner(connection)
-        # A backup of a database that was itself restored may say something of the schema, which only its owner can.
+        # A backup of a restored database may comment on the schema, which only the schema's owner may do.
         connection.execute("CREATE SCHEMA public" + (f" AUTHORIZATION {OWNER}" if owned else ""))
-        connection.execute(
-            "COMMENT ON SCHEMA public IS 'standard public schema'"
-        )  # as pg_dump takes for granted
+        # pg_dump takes this comment for granted.
+        connection.execute("COMMENT ON SCHEMA public IS 'standard public schema'")
         if owned:
             let_owner_create(connection)
     try:
@@ -102,5 +102,6 @@ def _refuse_used(connection: psycopg.Connection) -> None:
         one = sql.SQL("SELECT 1 FROM public.{} LIMIT 1").format(sql.Identifier(table))
         if connection.execute(one).fetchone() is not None:
             raise no_backup(
-                f"this database is in use (its table {table} has rows): restore into an empty one (another --data-dir)"
+                f"this database is in use (its table {table} has rows):"
+                " restore into an empty one (another --data-dir)"
             )

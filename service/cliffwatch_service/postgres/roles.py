@@ -1,4 +1,4 @@
-"""The database's roles, and what each may do."""
+"""The database roles and their privileges."""
 
 import psycopg
 from psycopg import sql
@@ -17,7 +17,7 @@ GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA public TO {APPLICATION};
 
 
 _NEVER_READ = ("token", "audit", "procrastinate_jobs", "github_job_token", "subscription", "news_delivery")
-"""By readers: what says who may do what, and what is still to be done."""
+"""Tables that readers may not read: permissions and pending work."""
 
 _NEVER_CHANGED = (
     *(
@@ -48,13 +48,14 @@ _NEVER_DELETED = (
     ),
     *("audit", "triage", "token"),
 )
-"""What was measured and what was done, as far as the application may do to it: whoever makes it run SQL of his own changes no
-sample. Runs and arms, too: with one of them its boots would go."""
+"""Tables of measurements and audits that the application may not update or delete: injected SQL cannot change
+samples. Runs and arms may not be deleted either, since their boots would go with them."""
 
 
 def make_roles(connection: psycopg.Connection) -> bool:
-    """Makes the three roles where this user may, unless an administrator has made them and granted them to him. Where neither
-    is so, everything belongs to him and nothing is granted.
+    """Creates the three roles, or uses those that an administrator created and granted to this user.
+
+    Returns False if neither is possible: everything then belongs to this user, and nothing is granted.
     """
     try:
         with connection.transaction():
@@ -68,9 +69,10 @@ def make_roles(connection: psycopg.Connection) -> bool:
 
 
 def _join(connection: psycopg.Connection, role: str) -> None:
-    """Makes this user a member who may act as the role. Raises InsufficientPrivilege where he may not and is none already.
+    """Lets this user act as a role.
 
-    Who made a role is a member, and may grant himself to act as it; to whom an administrator granted it, that was done.
+    Raises InsufficientPrivilege if that is not allowed and the user is no member yet. A user who created a
+    role may grant it to itself. An administrator may have granted it already.
     """
     try:
         with connection.transaction():
@@ -81,14 +83,17 @@ def _join(connection: psycopg.Connection, role: str) -> None:
 
 
 def let_owner_create(connection: psycopg.Connection) -> None:
-    """Gives the owner the schemas in which it makes things. Raises psycopg.errors.InsufficientPrivilege."""
+    """Lets the owner role create objects and schemas in this database.
+
+    Raises psycopg.errors.InsufficientPrivilege.
+    """
     database = sql.Identifier(connection.info.dbname)
     connection.execute(f"GRANT ALL ON SCHEMA public TO {OWNER}")
     connection.execute(sql.SQL("GRANT CREATE ON DATABASE {} TO {}").format(database, sql.Identifier(OWNER)))
 
 
 def may_act_as_owner(connection: psycopg.Connection) -> bool:
-    """Whether this user may own things in the owner's name."""
+    """Whether this user may act as the owner role."""
     return _is_member(connection, OWNER)
 
 

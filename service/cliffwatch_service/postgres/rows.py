@@ -1,4 +1,7 @@
-"""Rows as objects: each kind of row is a class whose fields are the columns of its queries, by name."""
+"""Rows of queries as objects.
+
+Each kind of row is a class whose fields have the names of the query's columns.
+"""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
@@ -11,13 +14,15 @@ Value = TypeVar("Value")
 
 
 def typed(connection: Connection[Any], kind: type[Row]) -> Cursor[Row]:
-    """A cursor whose rows are of this class. Raises TypeError for a column that is no field, or a field without a column."""
+    """Returns a cursor whose rows are of this class. Raises TypeError if the columns and fields differ."""
     return connection.cursor(row_factory=class_row(kind))
 
 
 def many(connection: Connection[Any], make: Callable[[Iterable[Any]], Row]) -> Cursor[Row]:
-    """For thousands of rows: `make` is a named tuple's or a struct's own, whose fields are the columns in their order. Raises TypeError
-    where there are more or fewer.
+    """Returns a cursor that is fast enough for thousands of rows.
+
+    `make` builds a named tuple or a struct whose fields are the columns in their order. Raises TypeError if
+    the number of columns differs.
     """
     return connection.cursor(row_factory=tuple_row(make))
 
@@ -29,7 +34,7 @@ def tuple_row(
 
 
 def values(connection: Connection[Any], kind: type[Value]) -> Cursor[Value]:
-    """A cursor whose rows are the value of their one column. Raises TypeError where that is of another type."""
+    """Returns a cursor over the values of a single column. Raises TypeError for a value of another type."""
     return connection.cursor(row_factory=value_row(kind))
 
 
@@ -37,14 +42,14 @@ def value_row(kind: type[Value]) -> Callable[[Cursor[Any]], Callable[[Sequence[A
     def value(row: Sequence[Any]) -> Value:
         (only,) = row
         if not isinstance(only, kind):
-            raise TypeError(f"{only!r} is no {kind.__name__}")
+            raise TypeError(f"{only!r} is not of type {kind.__name__}")
         return only
 
     return lambda _: value
 
 
 def the_one(cursor: Cursor[Row]) -> Row:
-    """The row of a query that has one whatever is stored."""
+    """Returns the row of a query that always has one."""
     row = cursor.fetchone()
     assert row is not None
     return row

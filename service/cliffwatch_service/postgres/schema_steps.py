@@ -13,7 +13,7 @@ from sqlalchemy.pool import StaticPool
 def upgrade(connection: psycopg.Connection, folder: Path) -> None:
     """Applies the missing migrations, each in a transaction of its own; leaves the connection open.
 
-    Raises psycopg.Error.
+    The connection stays open.
     """
     engine = create_engine("postgresql+psycopg://", creator=lambda: connection, poolclass=StaticPool)
     try:

@@ -1,4 +1,4 @@
-"""The PostgreSQL that the settings name, or the embedded one, brought to this version's schema."""
+"""The PostgreSQL that the settings name, or the embedded one, with the schema of this version."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,17 +13,19 @@ from cliffwatch_service.runtime.settings import Settings
 
 @dataclass(frozen=True, slots=True)
 class Postgres:
-    """`programs` is the folder of pg_dump and its like, None for those on PATH; `where` is for people."""
+    """A database server that is ready for use."""
 
     url: str
     where: str
+    """Description for people."""
     programs: Path | None
+    """Folder of pg_dump and the other client programs; None for those on PATH."""
     embedded: EmbeddedPostgres | None = None
 
 
 @contextmanager
 def postgres(settings: Settings) -> Iterator[Postgres]:
-    """A database with the current schema. The embedded one ends with its last user."""
+    """Yields a database with the current schema. The embedded server stops with its last user."""
     if settings.database_url is not None:
         migrate(settings.database_url)
         yield Postgres(settings.database_url, "the database of DATABASE_URL", None)

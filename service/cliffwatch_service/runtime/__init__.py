@@ -1,1 +1,1 @@
-"""The process that serves: its clock, its logs, its memory and the address that it listens at."""
+"""The serving process: its settings, clock, logs and memory, and where it may send news."""

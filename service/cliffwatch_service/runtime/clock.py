@@ -1,4 +1,4 @@
-"""The clock: the one module of the service that reads it."""
+"""The service's clock. No other module of the service reads the time."""
 
 from datetime import UTC, datetime
 

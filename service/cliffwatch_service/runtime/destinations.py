@@ -1,4 +1,4 @@
-"""Where news may go: what the settings allow, and whether an address is of it. Pure; nothing is sent elsewhere."""
+"""Where news may go: checks addresses against those that the settings allow. News goes nowhere else. Pure."""
 
 import re
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
 def mail_addresses(given: tuple[str, ...]) -> tuple[str, ...]:
-    """Addresses, or `@domain` for all of one. Raises ValueError."""
+    """Returns `given`, checked: mail addresses, or `@domain` for a whole domain. Raises ValueError."""
     for each in given:
         if not _MAIL.fullmatch(f"x{each}" if each.startswith("@") else each):
             raise ValueError(f"{each[:100]!r} is neither a mail address nor @domain")
@@ -19,7 +19,7 @@ def mail_addresses(given: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def webhook_addresses(given: tuple[str, ...]) -> tuple[str, ...]:
-    """Addresses at or below which webhooks may be. Raises ValueError."""
+    """Returns `given`, checked: URLs at or below which webhooks may lie. Raises ValueError."""
     for each in given:
         wrong = wrong_webhook(each)
         if wrong is not None:
@@ -28,10 +28,10 @@ def webhook_addresses(given: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def repositories(given: tuple[str, ...]) -> tuple[str, ...]:
-    """OWNER/NAME. Raises ValueError."""
+    """Returns `given`, checked: each is OWNER/NAME. Raises ValueError."""
     for each in given:
         if not is_repository(each):
-            raise ValueError(f"{each[:100]!r} is no OWNER/NAME")
+            raise ValueError(f"{each[:100]!r} is not a repository: write OWNER/NAME")
     return given
 
 
@@ -44,14 +44,14 @@ def is_mail(address: str) -> bool:
 
 
 def channel_of(address: str) -> Literal["mail", "webhook", "issue"] | None:
-    """How news go to an address, by its form; None where it has none of these. No address has the form of two."""
+    """Returns how news reaches an address, by its form; None if no channel fits. At most one channel fits."""
     if "://" in address:
         return "webhook"
     return "mail" if is_mail(address) else "issue" if is_repository(address) else None
 
 
 def allows_mail(allowed: Sequence[str], address: str) -> bool:
-    """Whether this address is one of the allowed ones, or of an allowed domain itself; one of a domain below it is not."""
+    """Whether this address or its exact domain is allowed. A subdomain of an allowed domain is not."""
     low = address.lower()
     return is_mail(address) and any(
         low == each.lower() or f"@{low.partition('@')[2]}" == each.lower() for each in allowed
@@ -63,14 +63,17 @@ def allows_repository(allowed: Sequence[str], name: str) -> bool:
 
 
 def wrong_webhook(address: str) -> str | None:
-    """Why an address can be none of a webhook; None where it can. What parsers read differently is none."""
+    """Returns why an address cannot be a webhook's; None if it can.
+
+    Addresses that URL parsers read differently are refused.
+    """
     if not address.isascii() or not address.isprintable() or any(each in address for each in ' \\"<>^`{|}#'):
-        return "it holds characters that addresses do not have"
+        return "it contains characters that URLs do not allow"
     try:
         parts = urlsplit(address)
         port = parts.port
     except ValueError:
-        return "it is no address"
+        return "it is not a URL"
     if parts.scheme != "https" and not (parts.scheme == "http" and parts.hostname in _LOOPBACK):
         return "must be https://…, or http:// on this machine"
     if parts.hostname is None or "@" in parts.netloc or "%" in parts.netloc or port == 0:
@@ -84,7 +87,7 @@ def wrong_webhook(address: str) -> str | None:
 
 
 def allows_webhook(allowed: Sequence[str], address: str) -> bool:
-    """Whether it lies at or below an allowed address: of the same scheme, host and port, and of the same first parts of the path."""
+    """Whether the address lies at or below an allowed one: same scheme, host and port, and below its path."""
     if wrong_webhook(address) is not None:
         return False
     return any(_lies_below(each, address) for each in allowed)

@@ -1,4 +1,4 @@
-"""Structured logs: a line an event, JSON for machines, readable on a terminal."""
+"""Structured logs, one line per event: JSON for machines, plain text for a terminal."""
 
 import logging
 import sys
@@ -13,7 +13,7 @@ def set_up_logs(*, json: bool, colour: bool = False, level: int = logging.INFO) 
         structlog.processors.TimeStamper(fmt="iso", utc=True),
         structlog.processors.format_exc_info,
     ]
-    # Plain tracebacks: drawing one with the values of its variables takes seconds, in which nobody is answered.
+    # Plain tracebacks: rendering one with local variables takes seconds, and blocks all requests.
     last: structlog.typing.Processor = structlog.processors.JSONRenderer()
     if not json:
         last = structlog.dev.ConsoleRenderer(colors=colour, exception_formatter=structlog.dev.plain_traceback)

@@ -1,4 +1,4 @@
-"""What becomes of memory that was freed: it goes back, instead of lying about in a pool for each thread; and how often cycles are looked for."""
+"""Memory tuning: few malloc arenas, freed memory returned to the system, and rare garbage collections."""
 
 import ctypes
 import gc
@@ -9,15 +9,20 @@ _OBJECTS = 100_000
 
 
 def few_pools() -> None:
-    """Before the first thread begins. Where the library knows nothing of it, nothing happens."""
+    """Limits the number of malloc arenas, else one per thread. Call it before the first thread starts.
+
+    Does nothing if the C library has no `mallopt`.
+    """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:
         mallopt(_M_ARENA_MAX, _POOLS)
 
 
 def collect_seldom() -> None:
-    """After everything is loaded. A document is tens of thousands of objects that are gone with its answer: to walk them again and again
-    while they are made took as long as reading them.
+    """Makes garbage collections rare. Call it after everything is loaded.
+
+    A document is tens of thousands of objects that are gone with its answer. Collecting again and again while
+    they are made took as long as reading the document.
     """
     gc.collect()
     gc.freeze()
@@ -25,7 +30,10 @@ def collect_seldom() -> None:
 
 
 def give_back() -> None:
-    """After work that needed much."""
+    """Returns freed memory to the system. Call it after work that needed much memory.
+
+    Does nothing if the C library has no `malloc_trim`.
+    """
     malloc_trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if malloc_trim is not None:
         malloc_trim(0)

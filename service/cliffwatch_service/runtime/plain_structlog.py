@@ -1,10 +1,14 @@
-"""structlog without rich, which it takes along where it is there."""
+"""Imports structlog without rich, which structlog loads if it is installed."""
 
 import sys
 
 
 def load_structlog() -> None:
-    """Before anything else imports it: rich draws tracebacks on a terminal, 5 MB that a process which writes plain ones does not need."""
+    """Imports structlog without rich. Call it before anything else imports structlog.
+
+    rich renders tracebacks for terminals. It takes 5 MB, and a process that writes plain tracebacks does not
+    need it.
+    """
     sys.modules["rich"] = None  # type: ignore[assignment]
     import structlog  # noqa: F401, PLC0415
 

@@ -1,4 +1,7 @@
-"""The service's settings: the environment first, then the file that CLIFFWATCH_SETTINGS names, then what is written here."""
+"""The service's settings.
+
+The environment overrides the file that CLIFFWATCH_SETTINGS names, and the file the defaults.
+"""
 
 import ipaddress
 import os
@@ -39,7 +42,7 @@ _WORKFLOW = re.compile(
 OTHER_PARTS = frozenset(
     {FILE_VARIABLE, "CLIFFWATCH_TOKEN", "CLIFFWATCH_TOKEN_FILE", "CLIFFWATCH_URL", "CLIFFWATCH_CACHE"}
 )
-"""Variables of this prefix that belong to the worker and its commands."""
+"""Variables with this prefix that belong to the worker and the commands."""
 
 
 def default_data_dir() -> Path:
@@ -52,13 +55,13 @@ def _words(given: Any) -> Any:
 
 
 def _remote_address(given: str) -> str:
-    """An address that secrets may be sent to: https, or this machine itself."""
+    """Checks an address that secrets are sent to: https, or http on this machine. Raises ValueError."""
     parts = urlsplit(given)
     loopback = parts.hostname in ("127.0.0.1", "::1", "localhost")
     if parts.scheme != "https" and not (parts.scheme == "http" and loopback):
         raise ValueError("must be https://…, or http:// on this machine")
     if parts.hostname is None or parts.username or parts.password or parts.query or parts.fragment:
-        raise ValueError("must be an address without a name, a password, a query or a fragment")
+        raise ValueError("must be an address without a user, a password, a query or a fragment")
     return given.rstrip("/")
 
 
@@ -73,7 +76,7 @@ def _tree_prefixes(given: tuple[str, ...]) -> tuple[str, ...]:
     for prefix in given:
         wrong = read_address(prefix)
         if isinstance(wrong, str):
-            raise ValueError(f"{without_credentials(prefix)!r}: {wrong}")  # noqa: TRY004 - it is of the right type
+            raise ValueError(f"{without_credentials(prefix)!r}: {wrong}")  # noqa: TRY004 - the type is right
     return given
 
 
@@ -81,7 +84,8 @@ def _workflows(given: tuple[str, ...]) -> tuple[str, ...]:
     for each in given:
         if not _WORKFLOW.fullmatch(each):
             raise ValueError(
-                f"{each[:200]!r} is no OWNER/NAME/.github/workflows/FILE.yml@REF, REF being refs/… or a whole commit"
+                f"{each[:200]!r} is not OWNER/NAME/.github/workflows/FILE.yml@REF, where REF is refs/… or a"
+                " full commit"
             )
     return given
 
@@ -93,88 +97,91 @@ def _sender(given: str | None) -> str | None:
 
 
 class Settings(BaseSettings):
-    """Every setting has the name of its environment variable, lower case and without CLIFFWATCH_."""
+    """The settings. Each has the name of its environment variable, in lower case and without CLIFFWATCH_."""
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, extra="forbid", frozen=True)
 
     database_url: Annotated[str | None, Field(validation_alias="DATABASE_URL")] = None
-    """Any PostgreSQL from 15 on; None starts the embedded one."""
+    """PostgreSQL 15 or newer; None starts the embedded one."""
     data_dir: Annotated[Path, Field(default_factory=default_data_dir)]
     public_reading: bool = True
     """Whether reading needs no token."""
     session_key: Annotated[SecretStr | None, Field(min_length=32)] = None
-    """What cookies of signed-in browsers are signed with; None makes one and keeps it in the data directory."""
+    """Key that signs cookies of signed-in browsers; None makes one and keeps it in the data directory."""
     session_hours: Annotated[int, Field(ge=1, le=24 * 90)] = 24 * 14
-    """After which somebody signs in again."""
+    """Length of a browser session; after it the user signs in again."""
     largest_body_bytes: Annotated[int, Field(ge=1 << 16, le=1 << 32)] = 64 << 20
-    """Of an archive of raw outputs, unpacked."""
+    """Largest archive of raw outputs, unpacked."""
     largest_document_bytes: Annotated[int, Field(ge=1 << 16, le=1 << 28)] = 6 << 20
-    """Of run.json, a boot or an imported file, unpacked: working on one takes about ten times its size of memory."""
+    """Largest run.json, boot or imported file, unpacked. Processing takes about ten times as much memory."""
     runs_per_day: Annotated[int, Field(ge=1)] = 2000
-    """That may be begun with one token on a day (UTC)."""
+    """Runs that one token may start in a day (UTC)."""
     upload_bytes_per_day: Annotated[int, Field(ge=1 << 20)] = 50 << 30
-    """Of bodies, unpacked, that are stored under one token on a day (UTC)."""
+    """Bytes of unpacked bodies that one token may store in a day (UTC)."""
     requests_per_minute: Annotated[int, Field(ge=1)] = 6000
-    """Of one token, or of one address without a token."""
+    """Requests of one token, or of one address without a token."""
     http_connections: Annotated[int, Field(ge=10, le=100_000)] = 500
-    """From clients and proxies, all together."""
+    """Connections from all clients and proxies together."""
     http_connections_per_address: Annotated[int, Field(ge=1)] = 64
-    """Of one address that is no trusted proxy; of IPv6, of one network of 64 bits."""
+    """Connections of one address, or of one IPv6 /64 network, unless it is a trusted proxy."""
     trusted_proxies: Annotated[tuple[str, ...], NoDecode] = ()
-    """Addresses and networks whose X-Forwarded-For and X-Forwarded-Proto are believed, separated by commas."""
+    """Addresses and networks whose X-Forwarded-For and X-Forwarded-Proto are trusted, separated by commas."""
     connections: Annotated[int, Field(ge=2, le=200)] = 8
+    """Most connections to the database."""
     statement_seconds: Annotated[float, Field(gt=0, le=600)] = 10.0
+    """Time limit of a database statement."""
     lease_seconds: Annotated[int, Field(ge=10, le=3600)] = 90
+    """How long a lease lasts without a heartbeat."""
     keep_raw_days: Annotated[int | None, Field(ge=1)] = None
-    """Days after which raw outputs may go; None keeps them for ever. Samples are always kept."""
+    """Days after which raw outputs may be deleted; None keeps them for ever. Samples are always kept."""
     poll_seconds: Annotated[int, Field(ge=10)] = 300
-    """Between two looks at a followed branch."""
+    """Time between two looks at a followed branch."""
     trees: Annotated[tuple[str, ...], NoDecode, AfterValidator(_tree_prefixes), BeforeValidator(_words)] = ()
-    """Addresses of trees, with blanks or commas between them: what lies at or below one may be asked for wherever it is."""
+    """Addresses separated by blanks or commas. Trees at or below one may be requested even if not public."""
 
     pages_url: Annotated[str, AfterValidator(_page_address)] = "http://127.0.0.1:8000"
-    """Where people find the pages: links in comments lead there."""
+    """Public address of the pages; links in comments point there."""
     github_api: Annotated[str, AfterValidator(_remote_address)] = "https://api.github.com"
-    """The one address that the service's requests to GitHub go to; what a webhook names is never asked."""
+    """The only address that the service calls at GitHub. Addresses in webhooks are never called."""
     github_web: Annotated[str, AfterValidator(_remote_address)] = "https://github.com"
-    """Where repositories lie, and the page on which an App is made."""
+    """Base address of repositories and of the page that creates an App."""
     github_actions_issuer: Annotated[str, AfterValidator(_remote_address)] = (
         "https://token.actions.githubusercontent.com"
     )
-    """Who signs the identities of jobs of GitHub Actions; its keys are fetched below this address."""
+    """Issuer of the OIDC identities of GitHub Actions jobs; its keys are fetched below this address."""
     github_actions_audience: Annotated[str | None, Field(min_length=1, max_length=500)] = None
-    """Whom identities of jobs must be for; None is `pages_url`."""
+    """Audience that the identities of jobs must name; None is `pages_url`."""
     github_publish_workflows: Annotated[
         tuple[str, ...], NoDecode, AfterValidator(_workflows), BeforeValidator(_words)
     ] = ()
-    """The workflows whose jobs get a token for their identity, as OWNER/NAME/.github/workflows/FILE@REF; none gives no tokens."""
+    """Workflows whose jobs get a token for their identity, as OWNER/NAME/.github/workflows/FILE@REF."""
     github_repositories: Annotated[tuple[PositiveInt, ...], NoDecode, BeforeValidator(_words)] = ()
-    """Repositories, by GitHub's numbers, whose jobs get tokens though the App is not installed on them."""
+    """GitHub's numbers of repositories whose jobs get tokens although the App is not installed on them."""
     mail_server: Annotated[str | None, Field(pattern=r"^[A-Za-z0-9.-]{1,253}(:[0-9]{1,5})?$")] = None
-    """HOST[:PORT] of the SMTP server that takes mails; None sends none."""
+    """HOST[:PORT] of the SMTP server; None sends no mail."""
     mail_from: Annotated[str | None, AfterValidator(_sender)] = None
-    """Who they are from."""
+    """Sender address."""
     mail_security: Literal["starttls", "tls", "none"] = "starttls"
-    """How the connection is encrypted; `none` is for a server on this machine or in its network."""
+    """How the connection is encrypted; `none` is for a server on this machine or its network."""
     mail_user: Annotated[str | None, Field(max_length=200)] = None
+    """User name at the SMTP server; None if it needs no login."""
     mail_password: SecretStr | None = None
-    """With which the service signs in there, where it has to."""
     news_mail: Annotated[
         tuple[str, ...], NoDecode, AfterValidator(mail_addresses), BeforeValidator(_words)
     ] = ()
-    """Mail addresses that may get news, @DOMAIN for all of one; none get none."""
+    """Mail addresses that may get news; @DOMAIN allows a whole domain. Empty: no address may."""
     news_webhooks: Annotated[
         tuple[str, ...], NoDecode, AfterValidator(webhook_addresses), BeforeValidator(_words)
     ] = ()
-    """Addresses at or below which webhooks may get news."""
+    """URLs at or below which webhooks may get news."""
     news_repositories: Annotated[
         tuple[str, ...], NoDecode, AfterValidator(repositories), BeforeValidator(_words)
     ] = ()
     """Repositories, as OWNER/NAME, in which the App may open issues."""
     news_per_day: Annotated[int, Field(ge=1, le=10_000)] = 50
-    """For one subscription within 24 hours; what is more waits."""
+    """News sent to one subscription within 24 hours; the rest waits."""
     github_secrets: Path | None = None
-    """The folder of the App's key and webhook secrets; None is `github` in the data directory."""
+    """Folder of the App's key and webhook secrets; None is `github` in the data directory."""
 
     @field_validator("trusted_proxies", mode="before")
     @classmethod
@@ -199,10 +206,13 @@ class Settings(BaseSettings):
 
 
 def read_settings(**given: Any) -> Settings:
-    """The settings, those that are `given` and not None first. Raises Refusal, which names what is wrong and what is allowed."""
+    """Reads the settings; those `given` and not None override all others.
+
+    Raises Refusal, which says what is wrong and what is allowed.
+    """
     named = os.environ.get(FILE_VARIABLE)
     if named and not Path(named).is_file():
-        raise _invalid(f"{FILE_VARIABLE} names {named}, which is no file")
+        raise _invalid(f"{FILE_VARIABLE} names {named}, which is not a file")
     unknown = sorted(name for name in os.environ if name.startswith(PREFIX) and name not in _names())
     if unknown:
         raise _invalid(f"unknown setting {unknown[0]}; known are {', '.join(sorted(_names() - OTHER_PARTS))}")

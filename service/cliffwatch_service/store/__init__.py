@@ -1,1 +1,1 @@
-"""SQL, and nothing decided: every function takes a connection and runs in its caller's transaction."""
+"""SQL without decisions. Every function takes a connection and runs in its caller's transaction."""

@@ -1,4 +1,8 @@
-"""Background work, as Procrastinate keeps it. Asked for in the caller's transaction: if, and only if, what it is about is stored."""
+"""Background tasks, which Procrastinate stores and runs.
+
+A task is requested in its caller's transaction: it exists if, and only if, the data that it is about are
+stored.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -30,43 +34,46 @@ DELIVER = "deliver-news"
 
 QUEUE = "default"
 GITHUB_QUEUE = "github"
-"""Of what somebody waits for at GitHub: done beside the others, of which one may take minutes."""
+"""Tasks that somebody waits for at GitHub. They run beside the other tasks, which may take minutes."""
 
 NEWS_QUEUE = "news"
-"""Of what goes to other servers, of which one may answer slowly."""
+"""Tasks that send to other servers, which may answer slowly."""
 
 _asking = App(connector=SyncPsycopgConnector())
-"""Never opened: every query goes over the caller's connection."""
+"""Never opened: every query uses the caller's connection."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskRow:
-    """A background task; `about` are its arguments, `due` when it is done again, `at` when it last came to another state."""
+    """A background task."""
 
     id: int
     task: str
     about: FreeJson
+    """Its arguments."""
     status: str
     attempts: int
     due: datetime | None
+    """When it runs next; None unless it is scheduled."""
     at: datetime | None
+    """When its status last changed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateCountRow:
-    """How many are in a state."""
+    """How many objects are in a state."""
 
     state: str
     n: int
 
 
 def ask_analysis(connection: Connection[Any], run: str) -> None:
-    """Compare the run's arms and take its points into history."""
+    """Requests that a run's arms are compared and its points added to history."""
     _ask(connection, ANALYSE_RUN, run, run=run)
 
 
 def ask_comparison(connection: Connection[Any], base: int, head: int) -> None:
-    """Compare two arms that nobody compared before. Raises Refusal where that was tried and given up."""
+    """Requests a comparison of two arms. Raises Refusal if it was tried before and failed for good."""
     if failed_for_good(connection, COMPARE, {"base": base, "head": head}):
         raise Refusal(
             503, "not compared", "the comparison failed: the background task has the reason, for an operator"
@@ -75,28 +82,28 @@ def ask_comparison(connection: Connection[Any], base: int, head: int) -> None:
 
 
 def ask_watch(connection: Connection[Any], branch_id: int) -> None:
-    """Look for steps in the series of a branch."""
+    """Requests a search for steps in the series of a branch."""
     _ask(connection, WATCH, str(branch_id), branch_id=branch_id)
 
 
 def ask_advance(connection: Connection[Any]) -> None:
-    """Take what fresh comparisons and bisections have been answered, and ask what they ask next."""
+    """Requests that answers to confirmations and bisections are processed, and the next ones requested."""
     _ask(connection, ADVANCE, "all")
 
 
 def ask_poll(connection: Connection[Any], follow: int) -> None:
-    """Look at a followed branch."""
+    """Requests a look at a followed branch."""
     _ask(connection, POLL, str(follow), follow=follow)
 
 
 def ask_installation(connection: Connection[Any], installation: int) -> None:
-    """Look at where the App is installed."""
+    """Requests a look at an installation of the App."""
     what = str(installation)
     _ask(connection, LOOK_AT_INSTALLATION, what, queue=GITHUB_QUEUE, installation=installation)
 
 
 def ask_pull_request(connection: Connection[Any], installation: int, repository: int, number: int) -> None:
-    """Look at a pull request, and measure what is new of it."""
+    """Requests a look at a pull request, which measures new heads."""
     about = {"installation": installation, "repository": repository, "number": number}
     what = f"{repository} {number}"
     _ask(connection, LOOK_AT_PULL_REQUEST, what, queue=GITHUB_QUEUE, lock=f"pull request {what}", **about)
@@ -105,19 +112,19 @@ def ask_pull_request(connection: Connection[Any], installation: int, repository:
 def ask_command(
     connection: Connection[Any], installation: int, repository: int, number: int, comment: int
 ) -> None:
-    """Carry out what a comment says."""
+    """Requests that the command in a comment is carried out."""
     about = {"installation": installation, "repository": repository, "number": number, "comment": comment}
     lock = f"pull request {repository} {number}"
     _ask(connection, CARRY_OUT, str(comment), queue=GITHUB_QUEUE, lock=lock, **about)
 
 
 def ask_telling(connection: Connection[Any], pull_request: int) -> None:
-    """Bring the comment of a pull request up to date."""
+    """Requests an update of a pull request's comment."""
     _ask(connection, REPORT, str(pull_request), queue=GITHUB_QUEUE, pull_request=pull_request)
 
 
 def ask_delivery(connection: Connection[Any], delivery: int) -> None:
-    """Bring news to a subscription."""
+    """Requests the delivery of news to a subscription."""
     _ask(connection, DELIVER, str(delivery), queue=NEWS_QUEUE, delivery=delivery)
 
 
@@ -130,7 +137,7 @@ def _ask(
     lock: str | None = None,
     **arguments: int | str,
 ) -> None:
-    """One that waits already will see what is stored now, so it is not asked for twice."""
+    """Defers a task unless it is queued already: the queued one will see the data that are stored now."""
     about = f"{task} {what}"
     asked = _asking.configure_task(
         task, queue=queue, queueing_lock=about, lock=lock or about, connection=connection
@@ -146,7 +153,8 @@ _TASKS = """
 SELECT job.id, task_name AS task, args AS about, status::text, attempts, scheduled_at AS due,
        (SELECT max(at) FROM procrastinate_events WHERE job_id = job.id) AS at
 FROM procrastinate_jobs AS job
-WHERE (%(status)s::text IS NULL OR status::text = %(status)s) AND job.id < coalesce(%(before)s, 9223372036854775807)
+WHERE (%(status)s::text IS NULL OR status::text = %(status)s)
+    AND job.id < coalesce(%(before)s, 9223372036854775807)
 ORDER BY job.id DESC LIMIT %(limit)s
 """
 
@@ -154,25 +162,28 @@ ORDER BY job.id DESC LIMIT %(limit)s
 def list_tasks(
     connection: Connection[Any], *, status: str | None, before: int | None, limit: int
 ) -> list[TaskRow]:
-    """Newest first, those before one; None leaves open."""
+    """Returns tasks, newest first, with ids below `before`. None leaves a filter open."""
     wanted = {"status": status, "before": before, "limit": limit}
     return typed(connection, TaskRow).execute(_TASKS, wanted).fetchall()
 
 
 def failed_for_good(connection: Connection[Any], task: str, about: Mapping[str, int | str]) -> bool:
-    """Whether the newest task of this name about this was given up."""
-    query = "SELECT status::text FROM procrastinate_jobs WHERE task_name = %s AND args = %s ORDER BY id DESC LIMIT 1"
+    """Whether the newest task with this name and these arguments was given up."""
+    query = (
+        "SELECT status::text FROM procrastinate_jobs WHERE task_name = %s AND args = %s"
+        " ORDER BY id DESC LIMIT 1"
+    )
     return values(connection, str).execute(query, [task, Jsonb(about)]).fetchone() == "failed"
 
 
 def last_heartbeat(connection: Connection[Any]) -> datetime | None:
-    """When a process that does tasks last said that it lives; None where none runs."""
+    """Returns when a worker of tasks last sent a heartbeat; None if none runs."""
     query = "SELECT last_heartbeat FROM procrastinate_workers ORDER BY last_heartbeat DESC LIMIT 1"
     return values(connection, datetime).execute(query).fetchone()
 
 
 def counts(connection: Connection[Any]) -> dict[str, dict[str, int]]:
-    """How many jobs, tasks and leases there are in each state."""
+    """Returns the number of jobs and of tasks in each state."""
     queries = {
         "jobs": "SELECT state AS state, count(*) AS n FROM job GROUP BY 1",
         "tasks": "SELECT status::text AS state, count(*) AS n FROM procrastinate_jobs GROUP BY 1",

@@ -1,4 +1,4 @@
-"""Boots: their samples, what they hold besides, and their raw outputs."""
+"""Boots: their samples, their documents, and their raw outputs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,12 +12,12 @@ from cliffwatch.samples import Stage
 from cliffwatch_service.postgres.rows import typed, values
 
 RAW_PIECE = 1 << 20
-"""Bytes of a packed archive that are stored, and fetched, at once."""
+"""Bytes of a packed archive that are stored and fetched at once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewBoot:
-    """A boot that comes in: `samples` are of the series that `columns_id` names; `document` is zstd."""
+    """A boot to store."""
 
     run_id: int
     number: int
@@ -31,12 +31,14 @@ class NewBoot:
     digest: str
     columns_id: int
     samples: Sequence[float]
+    """One value for each series that `columns_id` names."""
     document: bytes
+    """Packed (zstd)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BootRow:
-    """A boot in a list: how many `samples` it has, and the digest of its raw outputs where they are here."""
+    """A boot in a list."""
 
     number: int
     arm: str
@@ -49,32 +51,38 @@ class BootRow:
     received: datetime
     digest: str
     samples: int
+    """Number of samples."""
     raw_digest: str | None
+    """Digest of its raw outputs; None if they are not stored."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WholeBootRow:
-    """A boot's samples, of the series that `columns_id` names, and its document as `content`, zstd."""
+    """A boot's samples and document."""
 
     columns_id: int
     samples: list[float]
+    """One value for each series that `columns_id` names."""
     content: bytes
+    """Its document, zstd."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StageSamplesRow:
-    """A boot's samples, of the series that `columns_id` names."""
+    """A boot's samples and stage."""
 
     stage: Stage
     columns_id: int
     samples: list[float]
+    """One value for each series that `columns_id` names."""
 
 
 class RawFileListed(TypedDict):
-    """A file of raw outputs, `size` in bytes."""
+    """A file of raw outputs."""
 
     name: str
     size: int
+    """Bytes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,17 +95,18 @@ class RawRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RawFilesRow:
-    """The raw outputs of a boot, by its number."""
+    """The files of a boot's raw outputs."""
 
     number: int
+    """Number of the boot."""
     files: list[RawFileListed]
 
 
 def insert_boot(connection: Connection[Any], boot: NewBoot, now: datetime) -> bool:
-    """Whether the boot is new; what is there stays as it is."""
+    """Returns whether the boot is new. A stored boot does not change."""
     inserted = connection.execute(
-        "INSERT INTO boot (run_id, number, arm_id, block, stage, layout, status, began, ended, received, digest, columns_id,"
-        " samples) VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %b)"
+        "INSERT INTO boot (run_id, number, arm_id, block, stage, layout, status, began, ended, received,"
+        " digest, columns_id, samples) VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %b)"
         " ON CONFLICT (run_id, number) DO NOTHING RETURNING number",
         [
             boot.run_id,
@@ -130,10 +139,10 @@ def boot_digest(connection: Connection[Any], run_id: int, number: int) -> str | 
 
 
 def boots_of(connection: Connection[Any], run_id: int) -> list[BootRow]:
-    """The boots of a run without their samples."""
+    """Returns the boots of a run without their samples."""
     query = (
-        "SELECT boot.number, arm.name AS arm, block, stage, layout, status, began, ended, boot.received, boot.digest,"
-        " cardinality(samples) AS samples, raw_output.digest AS raw_digest"
+        "SELECT boot.number, arm.name AS arm, block, stage, layout, status, began, ended, boot.received,"
+        " boot.digest, cardinality(samples) AS samples, raw_output.digest AS raw_digest"
         " FROM boot JOIN arm ON arm.id = arm_id"
         " LEFT JOIN raw_output ON raw_output.run_id = boot.run_id AND raw_output.number = boot.number"
         " WHERE boot.run_id = %s ORDER BY boot.number"
@@ -156,14 +165,15 @@ def whole_boot(connection: Connection[Any], run_id: int, number: int) -> WholeBo
 
 
 def head_of_document(connection: Connection[Any], run_id: int, number: int) -> bytes | None:
-    """The first bytes of a boot's packed document, which say how large it is."""
+    """Returns the first bytes of a boot's packed document, which hold its size."""
     query = "SELECT substring(content FOR 18) AS head FROM boot_document WHERE run_id = %s AND number = %s"
     return values(connection, bytes).execute(query, [run_id, number], binary=True).fetchone()
 
 
 def whole_boots_of_arm(connection: Connection[Any], arm_id: int) -> list[WholeBootRow]:
     query = (
-        "SELECT columns_id, samples, content FROM boot JOIN boot_document USING (run_id, number) WHERE arm_id = %s"
+        "SELECT columns_id, samples, content FROM boot JOIN boot_document USING (run_id, number)"
+        " WHERE arm_id = %s"
         " ORDER BY number"
     )
     return typed(connection, WholeBootRow).execute(query, [arm_id], binary=True).fetchall()
@@ -188,7 +198,7 @@ def insert_raw(
     files: Sequence[RawFileListed],
     now: datetime,
 ) -> bool:
-    """Whether the archive is new; its pieces are kept by insert_raw_piece."""
+    """Returns whether the archive is new. `insert_raw_piece` stores its pieces."""
     inserted = connection.execute(
         "INSERT INTO raw_output (run_id, number, digest, files, received) VALUES (%s, %s, %s, %s, %s)"
         " ON CONFLICT (run_id, number) DO NOTHING RETURNING number",
@@ -212,7 +222,7 @@ def raw_about(connection: Connection[Any], run_id: int, number: int) -> RawRow |
 
 
 def raw_files_of_arm(connection: Connection[Any], arm_id: int) -> list[RawFilesRow]:
-    """Of each boot of an arm whose raw outputs are here."""
+    """Returns the files of each boot of an arm that has raw outputs."""
     query = (
         "SELECT boot.number, files FROM boot JOIN raw_output ON raw_output.run_id = boot.run_id"
         " AND raw_output.number = boot.number WHERE arm_id = %s ORDER BY boot.number"
@@ -222,13 +232,17 @@ def raw_files_of_arm(connection: Connection[Any], arm_id: int) -> list[RawFilesR
 
 _PIECE = """
 SELECT coalesce(raw_piece.content, substring(raw_output.content FROM %(begin)s FOR %(size)s), '') AS content
-FROM raw_output LEFT JOIN raw_piece ON raw_piece.run_id = raw_output.run_id AND raw_piece.number = raw_output.number AND place = %(place)s
+FROM raw_output LEFT JOIN raw_piece ON raw_piece.run_id = raw_output.run_id
+    AND raw_piece.number = raw_output.number AND place = %(place)s
 WHERE raw_output.run_id = %(run)s AND raw_output.number = %(number)s
 """
 
 
 def raw_piece(connection: Connection[Any], run_id: int, number: int, index: int) -> bytes:
-    """A piece of a packed archive; empty after the last one. Archives of before migration 0006 lie whole in their row."""
+    """Returns a piece of a packed archive; empty after the last one.
+
+    Archives from before migration 0006 are stored whole in their row.
+    """
     wanted = {
         "run": run_id,
         "number": number,
@@ -247,12 +261,16 @@ WHERE run.id = raw_output.run_id AND raw_output.received < %(before)s
     WHERE arm.run_id = run.id AND revision.subject ~ '^Linux [0-9]+\\.[0-9]+(\\.[0-9]+)?(-rc[0-9]+)?$'
   )
   AND NOT EXISTS (
-    SELECT FROM comparison JOIN arm ON arm.id = head_arm_id JOIN change ON change.comparison_id = comparison.id
+    SELECT FROM comparison JOIN arm ON arm.id = head_arm_id
+    JOIN change ON change.comparison_id = comparison.id
     WHERE arm.run_id = run.id AND change.state = 'confirmed'
   )
 """
 
 
 def remove_raw(connection: Connection[Any], before: datetime) -> int:
-    """Removes raw outputs received before a time; how many boots'. Those of releases, and those behind a change, stay."""
+    """Removes raw outputs received before a time; returns of how many boots.
+
+    Those of kernel releases and of confirmed changes stay.
+    """
     return connection.execute(_EXPIRED, {"before": before}).rowcount

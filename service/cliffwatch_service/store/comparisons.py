@@ -1,4 +1,4 @@
-"""Comparisons with their documents, and the rows of theirs that are worth an index."""
+"""Comparisons with their documents, and an index of their rows that are not unchanged."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,25 +15,25 @@ from cliffwatch_service.postgres.rows import many, the_one, typed, values
 
 
 class VerdictRow(NamedTuple):
-    """A row of a comparison that is not unchanged, which thousands may be; `change` and its bounds are fractions. A row without a change
-    has the values of both sides, as far as they were measured.
-    """
+    """A row of a comparison that is not unchanged. A named tuple, since a comparison may have thousands."""
 
     series_id: int
     verdict: Verdict
     change: float | None
+    """Fraction; None if the row has none."""
     ci_low: float | None
+    """Lower bound of `change`."""
     ci_high: float | None
+    """Upper bound of `change`."""
     base_value: float | None
+    """Set if the row has no `change` and base was measured."""
     head_value: float | None
+    """Set if the row has no `change` and head was measured."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewComparison:
-    """A comparison that was made: `rows` is the array of Comparison JSON, zstd, `summary` the rest of it.
-
-    `indexed` are the rows that are worth an index.
-    """
+    """A comparison to store."""
 
     digest: str
     platform: str
@@ -45,22 +45,27 @@ class NewComparison:
     inputs: str
     method_version: int
     counts: Mapping[str, int]
+    """Number of rows by verdict."""
     summary: FreeJson
+    """Comparison JSON without its rows."""
     rows: bytes
+    """The array of rows of Comparison JSON, zstd."""
     indexed: Sequence[VerdictRow]
+    """The rows to index."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunCountsRow:
-    """How many rows of a run's comparison have each verdict."""
+    """The comparison of a run in numbers."""
 
     run_id: int
     counts: dict[str, int]
+    """Number of rows by verdict."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredComparison:
-    """A comparison without its rows; `summary` is the rest of Comparison JSON."""
+    """A comparison without its rows."""
 
     id: int
     digest: str
@@ -71,13 +76,14 @@ class StoredComparison:
     counts: dict[str, int]
     made: datetime
     summary: FreeJson
+    """Comparison JSON without its rows."""
     base_revision_id: int
     head_revision_id: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComparisonListedRow:
-    """A comparison in a list, with the commits of both sides."""
+    """A comparison in a list."""
 
     id: int
     digest: str
@@ -86,24 +92,26 @@ class ComparisonListedRow:
     made: datetime
     counts: dict[str, int]
     base: str
+    """Commit."""
     base_subject: str | None
     head: str
+    """Commit."""
     head_subject: str | None
 
 
 _INSERT = """
-INSERT INTO comparison (digest, platform, mode, base_arm_id, head_arm_id, base_revision_id, head_revision_id, inputs,
-                        method_version, made, counts, summary, rows)
+INSERT INTO comparison (digest, platform, mode, base_arm_id, head_arm_id, base_revision_id, head_revision_id,
+    inputs, method_version, made, counts, summary, rows)
 VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %b)
 ON CONFLICT (base_arm_id, head_arm_id) DO UPDATE SET
-    digest = excluded.digest, inputs = excluded.inputs, method_version = excluded.method_version, made = excluded.made,
-    counts = excluded.counts, summary = excluded.summary, rows = excluded.rows
+    digest = excluded.digest, inputs = excluded.inputs, method_version = excluded.method_version,
+    made = excluded.made, counts = excluded.counts, summary = excluded.summary, rows = excluded.rows
 RETURNING id
 """
 
 
 def keep_comparison(connection: Connection[Any], row: NewComparison, now: datetime) -> int:
-    """Stores a comparison in place of an older one of the same arms."""
+    """Stores a comparison, which replaces an older one of the same arms. Returns its id."""
     stored = values(connection, int).execute(
         _INSERT,
         [
@@ -126,7 +134,8 @@ def keep_comparison(connection: Connection[Any], row: NewComparison, now: dateti
     connection.execute("DELETE FROM verdict WHERE comparison_id = %s", [comparison])
     with connection.cursor() as cursor:
         cursor.executemany(
-            "INSERT INTO verdict (comparison_id, series_id, verdict, change, ci_low, ci_high, base_value, head_value)"
+            "INSERT INTO verdict (comparison_id, series_id, verdict, change, ci_low, ci_high, base_value,"
+            " head_value)"
             " VALUES (%s, %s, %s, %s, %s, %s, %s, %s)",
             [(comparison, *each) for each in row.indexed],
         )
@@ -134,7 +143,8 @@ def keep_comparison(connection: Connection[Any], row: NewComparison, now: dateti
 
 
 _COMPARISON = """
-SELECT id, digest, inputs, method_version, platform, mode, counts, made, summary, base_revision_id, head_revision_id FROM comparison
+SELECT id, digest, inputs, method_version, platform, mode, counts, made, summary, base_revision_id,
+    head_revision_id FROM comparison
 """
 
 
@@ -146,13 +156,14 @@ def comparison_of_arms(connection: Connection[Any], base: int, head: int) -> Sto
 _WITH_FUNCTIONS = """
 SELECT summary FROM comparison
 JOIN revision AS base ON base.id = base_revision_id JOIN revision AS head ON head.id = head_revision_id
-WHERE base.commit = %s AND head.commit = %s AND mode = 'icount' AND jsonb_array_length(summary -> 'functions') > 0
+WHERE base.commit = %s AND head.commit = %s AND mode = 'icount'
+    AND jsonb_array_length(summary -> 'functions') > 0
 ORDER BY comparison.id DESC LIMIT 1
 """
 
 
 def summary_with_functions(connection: Connection[Any], base: str, head: str) -> FreeJson | None:
-    """The newest comparison of two commits that says which functions changed; None where none does."""
+    """Returns the summary of two commits' newest comparison that names changed functions, or None."""
     return values(connection, dict).execute(_WITH_FUNCTIONS, [base, head]).fetchone()
 
 
@@ -161,11 +172,12 @@ def comparison_by_id(connection: Connection[Any], identity: int) -> StoredCompar
 
 
 def counts_of_runs(connection: Connection[Any], runs: Sequence[int]) -> dict[int, RunCountsRow]:
-    """By run, those whose base and head were compared."""
+    """Returns the counts by run id, for runs whose base and head were compared."""
     query = (
         "SELECT base.run_id AS run_id, comparison.counts FROM arm AS base"
         " JOIN arm AS head ON head.run_id = base.run_id AND head.name = 'head'"
-        " JOIN comparison ON base_arm_id = base.id AND head_arm_id = head.id WHERE base.run_id = ANY(%s) AND base.name = 'base'"
+        " JOIN comparison ON base_arm_id = base.id AND head_arm_id = head.id"
+        " WHERE base.run_id = ANY(%s) AND base.name = 'base'"
     )
     return {
         row.run_id: row for row in typed(connection, RunCountsRow).execute(query, [list(runs)]).fetchall()
@@ -173,9 +185,10 @@ def counts_of_runs(connection: Connection[Any], runs: Sequence[int]) -> dict[int
 
 
 def is_of_history(connection: Connection[Any], identity: int) -> bool:
-    """Whether both of its arms are of runs whose points are history."""
+    """Whether both arms of a comparison belong to runs of history."""
     query = (
-        "SELECT coalesce(bool_and(of_history), false) AS both FROM comparison JOIN arm ON arm.id IN (base_arm_id, head_arm_id)"
+        "SELECT coalesce(bool_and(of_history), false) AS both FROM comparison"
+        " JOIN arm ON arm.id IN (base_arm_id, head_arm_id)"
         " JOIN run ON run.id = run_id WHERE comparison.id = %s"
     )
     return the_one(values(connection, bool).execute(query, [identity]))
@@ -200,7 +213,7 @@ ORDER BY comparison.id DESC LIMIT %(limit)s
 def list_comparisons(
     connection: Connection[Any], *, platform: str | None, mode: str | None, before: int | None, limit: int
 ) -> list[ComparisonListedRow]:
-    """Newest first, those before one; None leaves open."""
+    """Returns comparisons, newest first, with ids below `before`. None leaves a filter open."""
     wanted = {"platform": platform, "mode": mode, "before": before, "limit": limit}
     return typed(connection, ComparisonListedRow).execute(_LIST, wanted).fetchall()
 
@@ -214,7 +227,7 @@ def verdicts_of(connection: Connection[Any], identity: int) -> list[VerdictRow]:
 
 
 class RunVerdictRow(NamedTuple):
-    """A verdict of a comparison between two runs, for people elsewhere."""
+    """A verdict of a comparison between two runs, for the public dataset."""
 
     comparison_id: int
     series_id: int
@@ -239,9 +252,10 @@ class RunVerdictRow(NamedTuple):
 
 
 _VERDICTS_OF_RUNS = """
-SELECT comparison.id AS comparison_id, series_id, comparison.digest AS comparison, comparison.platform, comparison.mode,
-       base_run.digest AS base_run, head_run.digest AS head_run, base.commit AS base, head.commit AS head, method_version, made,
-       suite, benchmark, params, metric, unit, verdict, change, ci_low, ci_high
+SELECT comparison.id AS comparison_id, series_id, comparison.digest AS comparison, comparison.platform,
+    comparison.mode,
+       base_run.digest AS base_run, head_run.digest AS head_run, base.commit AS base, head.commit AS head,
+           method_version, made, suite, benchmark, params, metric, unit, verdict, change, ci_low, ci_high
 FROM verdict JOIN comparison ON comparison.id = comparison_id
 JOIN arm AS base_arm ON base_arm.id = base_arm_id JOIN run AS base_run ON base_run.id = base_arm.run_id
 JOIN arm AS head_arm ON head_arm.id = head_arm_id JOIN run AS head_run ON head_run.id = head_arm.run_id
@@ -256,8 +270,9 @@ ORDER BY comparison_id, series_id LIMIT 5000
 def verdicts_of_runs(
     connection: Connection[Any], digests: Sequence[str], after: tuple[int, int]
 ) -> list[RunVerdictRow]:
-    """The next verdicts but "unchanged" of comparisons between these runs, five thousand at most; `after` is a comparison and
-    a series.
+    """Returns the next 5,000 verdicts of comparisons between these runs, without `unchanged`.
+
+    `after` holds the ids of the comparison and series of the last one.
     """
     wanted = {"runs": list(digests), "comparison": after[0], "series": after[1]}
     return many(connection, RunVerdictRow._make).execute(_VERDICTS_OF_RUNS, wanted).fetchall()
@@ -265,19 +280,21 @@ def verdicts_of_runs(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunComparisonRow:
-    """The comparison of a run's own arms, each against the first one; `document` is Comparison JSON, zstd."""
+    """The comparison of a run's own arms, each against the first."""
 
     run_id: int
     digest: str
     inputs: str
     method_version: int
     document: bytes
+    """Comparison JSON, zstd."""
 
 
 def keep_run_comparison(connection: Connection[Any], row: RunComparisonRow, now: datetime) -> None:
-    """Stores it in place of an older one."""
+    """Stores the comparison of a run, which replaces an older one."""
     connection.execute(
-        "INSERT INTO run_comparison (run_id, digest, inputs, method_version, made, document) VALUES (%s, %s, %s, %s, %s, %b)"
+        "INSERT INTO run_comparison (run_id, digest, inputs, method_version, made, document)"
+        " VALUES (%s, %s, %s, %s, %s, %b)"
         " ON CONFLICT (run_id) DO UPDATE SET digest = excluded.digest, inputs = excluded.inputs,"
         " method_version = excluded.method_version, made = excluded.made, document = excluded.document",
         [row.run_id, row.digest, row.inputs, row.method_version, now, row.document],

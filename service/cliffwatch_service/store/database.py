@@ -1,4 +1,4 @@
-"""The database itself: whether it answers, holds results or is a demonstration, and how long a transaction may take."""
+"""The database as a whole: whether it answers, what it holds, and how long a transaction may take."""
 
 from datetime import datetime
 from typing import Any
@@ -21,12 +21,12 @@ def holds_results(connection: Connection[Any]) -> bool:
 
 
 def allow_long_work(connection: Connection[Any]) -> None:
-    """For a transaction whose work takes longer than a request may."""
+    """Raises the time limits of the current transaction above those of a request."""
     connection.execute(
         "SET LOCAL statement_timeout = '2min'; SET LOCAL idle_in_transaction_session_timeout = '15min'"
     )
 
 
 def answers(connection: Connection[Any]) -> None:
-    """Raises psycopg.Error where the database does not answer."""
+    """Raises psycopg.Error if the database does not answer."""
     connection.execute("SELECT 1")

@@ -13,28 +13,27 @@ from cliffwatch_service.postgres.rows import the_one, typed, values
 Policy = Literal["commit", "affected", "push", "nightly"]
 
 ASKER = "follow"
-"""The name under which followed branches ask: a token that has no secret and so no holder."""
+"""Name under which followed branches ask. Its token has no secret, so nobody can hold it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FollowFacts:
-    """A branch to follow; `targets` are pairs of platform and mode. `anchor` is a whole commit, a tag or `none`; None leaves it as it is."""
+    """A branch to follow."""
 
     tree: str
     branch: str
     policy: Policy
     targets: Sequence[Sequence[str]]
+    """Pairs of platform and mode."""
     suites: Sequence[str]
     profile: str
     anchor: str | None = None
+    """A full commit, a tag or `none`; None leaves a stored anchor as it is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FollowRow:
-    """A branch that is followed: its head when it was looked at last, what was requested last and when, and why that failed. `backlog` is
-    how many commits lie in ranges that are measured later. `anchor_problem` is why it is measured without its anchor at present,
-    `anchor_failure` why the anchor gave nothing in the newest run that had it.
-    """
+    """A followed branch."""
 
     id: int
     branch_id: int
@@ -42,18 +41,27 @@ class FollowRow:
     branch: str
     policy: Policy
     targets: list[list[str]]
+    """Pairs of platform and mode."""
     suites: list[str]
     profile: str
     head_commit: str | None
+    """Head at the last look."""
     requested_commit: str | None
+    """The last commit that was requested."""
     polled: datetime | None
+    """When it was last looked at."""
     requested: datetime | None
+    """When something was last requested."""
     problem: str | None
+    """Why the last look failed; None if it did not."""
     backlog: int
+    """Number of commits in ranges that are measured later."""
     anchor: str | None
     anchor_commit: str | None
     anchor_problem: str | None
+    """Why it is measured without its anchor at present."""
     anchor_failure: str | None
+    """Why the anchor gave no results in the newest run that had it."""
 
 
 def keep_follow(connection: Connection[Any], branch_id: int, row: FollowFacts) -> int:
@@ -73,21 +81,23 @@ def keep_follow(connection: Connection[Any], branch_id: int, row: FollowFacts) -
 
 _KEEP = """
 INSERT INTO follow (branch_id, policy, targets, suites, profile, anchor) VALUES (%s, %s, %s, %s, %s, %s)
-ON CONFLICT (branch_id, policy) DO UPDATE SET targets = excluded.targets, suites = excluded.suites, profile = excluded.profile,
-    polled = NULL, anchor = coalesce(excluded.anchor, follow.anchor),
-    anchor_commit = CASE WHEN excluded.anchor IS NULL OR excluded.anchor = follow.anchor THEN follow.anchor_commit END,
-    anchor_problem = NULL
+ON CONFLICT (branch_id, policy) DO UPDATE SET targets = excluded.targets, suites = excluded.suites,
+    profile = excluded.profile, polled = NULL, anchor = coalesce(excluded.anchor, follow.anchor),
+    anchor_commit = CASE WHEN excluded.anchor IS NULL OR excluded.anchor = follow.anchor
+        THEN follow.anchor_commit END, anchor_problem = NULL
 RETURNING id
 """
 
 
 _FOLLOW = """
-SELECT follow.id, branch_id, tree.url AS tree, branch.name AS branch, policy, targets, suites, profile, head_commit, requested_commit,
-       polled, requested, problem,
+SELECT follow.id, branch_id, tree.url AS tree, branch.name AS branch, policy, targets, suites, profile,
+    head_commit, requested_commit, polled, requested, problem,
        (SELECT coalesce(sum(commits), 0)::bigint FROM backlog WHERE follow_id = follow.id) AS backlog,
        anchor, anchor_commit, anchor_problem,
-       (SELECT arm.failure ->> 'message' FROM revision JOIN arm ON arm.revision_id = revision.id JOIN run ON run.id = arm.run_id
-        WHERE revision.commit = anchor_commit AND arm.name = 'anchor' AND run.of_history ORDER BY run.id DESC LIMIT 1) AS anchor_failure
+       (SELECT arm.failure ->> 'message' FROM revision JOIN arm ON arm.revision_id = revision.id
+           JOIN run ON run.id = arm.run_id
+        WHERE revision.commit = anchor_commit AND arm.name = 'anchor' AND run.of_history
+        ORDER BY run.id DESC LIMIT 1) AS anchor_failure
 FROM follow JOIN branch ON branch.id = branch_id JOIN tree ON tree.id = tree_id
 """
 
@@ -104,14 +114,16 @@ def list_follows(connection: Connection[Any]) -> list[FollowRow]:
 _HOLDS = """
 SELECT FROM follow
 JOIN branch ON branch.id = follow.branch_id JOIN tree ON tree.id = tree_id
-JOIN branch_revision AS before ON before.branch_id = branch.id JOIN revision AS base ON base.id = before.revision_id
-JOIN branch_revision AS after ON after.branch_id = branch.id JOIN revision AS head ON head.id = after.revision_id
+JOIN branch_revision AS before ON before.branch_id = branch.id
+JOIN revision AS base ON base.id = before.revision_id
+JOIN branch_revision AS after ON after.branch_id = branch.id
+JOIN revision AS head ON head.id = after.revision_id
 WHERE tree.url = %s AND base.commit = %s AND head.commit = %s LIMIT 1
 """
 
 
 def holds_revisions(connection: Connection[Any], tree: str, base: str, head: str) -> bool:
-    """Whether both commits are on one branch of this tree that is followed."""
+    """Whether both commits are on one followed branch of this tree."""
     return connection.execute(_HOLDS, [tree, base, head]).fetchone() is not None
 
 
@@ -134,7 +146,8 @@ def set_requested(
     connection: Connection[Any], number: int, *, head: str, requested: str, at: datetime | None, now: datetime
 ) -> None:
     connection.execute(
-        "UPDATE follow SET head_commit = %s, requested_commit = %s, requested = %s, polled = %s, problem = NULL WHERE id = %s",
+        "UPDATE follow SET head_commit = %s, requested_commit = %s, requested = %s, polled = %s,"
+        " problem = NULL WHERE id = %s",
         [head, requested, at, now, number],
     )
 

@@ -1,4 +1,4 @@
-"""What the home page shows at a glance, in few queries."""
+"""Overviews for pages, each in few queries."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +13,11 @@ from cliffwatch_service.store.series import SeriesRow
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StripRow:
-    """A revision of a branch with its newest verdict against an earlier one there on a platform in a mode; None without one."""
+    """A revision of a branch, with its newest comparison on a platform in a mode.
+
+    Only comparisons with an earlier revision of the branch count. Without one, all fields from `platform` on
+    are None.
+    """
 
     ordinal: int
     commit: str
@@ -21,37 +25,43 @@ class StripRow:
     platform: str | None
     mode: str | None
     counts: dict[str, int] | None
+    """Number of rows by verdict."""
     base: str | None
+    """Commit of the earlier revision."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StandingRow:
-    """A platform and mode: when it was last measured, and when for history; how many of its jobs wait and run, and when a host of it
-    was seen that works in this mode.
-    """
+    """Measurements, jobs and hosts of a platform in a mode."""
 
     platform: str
     mode: str
     newest: datetime | None
+    """When the newest run came."""
     newest_of_history: datetime | None
+    """When the newest run of history came."""
     waiting: int
+    """Number of queued jobs."""
     running: int
+    """Number of jobs under way."""
     seen: datetime | None
+    """When a host of the platform that works in this mode was last seen."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasuredBranchRow:
-    """A branch with the number of points that a series has on it."""
+    """A branch on which a series has points."""
 
     id: int
     branch: str
     tree: str
     points: int
+    """Number of revisions with a point."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlaceRow:
-    """A place of a revision on a branch."""
+    """The place of a revision on a branch."""
 
     branch: str
     tree: str
@@ -60,11 +70,12 @@ class PlaceRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForkRow:
-    """The revision of a branch from which another one's line leaves it, and the commits between them."""
+    """The revision at which another revision's line leaves a branch."""
 
     ordinal: int
     commit: str
     distance: int
+    """Commits between the two; 0 for a revision on the branch."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,8 +90,10 @@ class PointAtRow:
 
 
 _STRIP = """
-SELECT member.ordinal, revision.commit, revision.subject, verdicts.platform, verdicts.mode, verdicts.counts, verdicts.base
-FROM (SELECT ordinal, revision_id FROM branch_revision WHERE branch_id = %(branch)s ORDER BY ordinal DESC LIMIT %(limit)s) AS member
+SELECT member.ordinal, revision.commit, revision.subject, verdicts.platform, verdicts.mode, verdicts.counts,
+    verdicts.base
+FROM (SELECT ordinal, revision_id FROM branch_revision WHERE branch_id = %(branch)s
+    ORDER BY ordinal DESC LIMIT %(limit)s) AS member
 JOIN revision ON revision.id = member.revision_id
 LEFT JOIN LATERAL (
     SELECT DISTINCT ON (platform, mode) platform, mode, counts, base.commit AS base, made
@@ -89,7 +102,8 @@ LEFT JOIN LATERAL (
         AND before.ordinal < member.ordinal
     JOIN revision AS base ON base.id = base_revision_id
     WHERE head_revision_id = member.revision_id AND NOT EXISTS (
-        SELECT FROM arm JOIN run ON run.id = run_id WHERE arm.id IN (base_arm_id, head_arm_id) AND NOT of_history
+        SELECT FROM arm JOIN run ON run.id = run_id
+        WHERE arm.id IN (base_arm_id, head_arm_id) AND NOT of_history
     )
     ORDER BY platform, mode, comparison.id DESC
 ) AS verdicts ON true
@@ -98,20 +112,24 @@ ORDER BY member.ordinal DESC, verdicts.platform, verdicts.mode
 
 
 def strip_of(connection: Connection[Any], branch_id: int, limit: int) -> list[StripRow]:
-    """A branch's newest revisions, newest first; one row a platform and mode with its newest verdict against an earlier
-    revision of the branch, a row without platform where there is none.
+    """Returns a branch's newest revisions, newest first: one row per platform and mode.
+
+    A revision that was not compared has one row, without a platform.
     """
     return typed(connection, StripRow).execute(_STRIP, {"branch": branch_id, "limit": limit}).fetchall()
 
 
 _MEASURED = """
 SELECT platform, mode, newest, newest_of_history,
-       (SELECT count(*) FROM job WHERE job.platform = target.platform AND job.mode = target.mode AND state = 'queued') AS waiting,
-       (SELECT count(*) FROM job WHERE job.platform = target.platform AND job.mode = target.mode AND state = 'leased') AS running,
+       (SELECT count(*) FROM job WHERE job.platform = target.platform AND job.mode = target.mode
+           AND state = 'queued') AS waiting,
+       (SELECT count(*) FROM job WHERE job.platform = target.platform AND job.mode = target.mode
+           AND state = 'leased') AS running,
        (SELECT max(last_seen) FROM host WHERE host.platform = target.platform
             AND (NOT about ? 'modes' OR about -> 'modes' ? target.mode)) AS seen
 FROM (
-    SELECT platform, mode, max(received) AS newest, max(received) FILTER (WHERE of_history) AS newest_of_history
+    SELECT platform, mode, max(received) AS newest,
+        max(received) FILTER (WHERE of_history) AS newest_of_history
     FROM (SELECT platform, mode, received, of_history FROM run
           UNION ALL SELECT platform, mode, NULL, false FROM job WHERE state = 'queued') AS known
     GROUP BY 1, 2
@@ -120,16 +138,18 @@ FROM (
 
 
 def measured_on(connection: Connection[Any]) -> list[StandingRow]:
-    """Every platform and mode that was measured or is waited for."""
+    """Returns every platform and mode that was measured or has queued jobs."""
     return typed(connection, StandingRow).execute(_MEASURED).fetchall()
 
 
 def branches_measured(connection: Connection[Any], series_id: int) -> list[MeasuredBranchRow]:
-    """The branches on which a series has points, the fullest first."""
+    """Returns the branches on which a series has points, most points first, at most 20."""
     query = (
-        "SELECT branch.id, branch.name AS branch, tree.url AS tree, count(DISTINCT point.revision_id) AS points"
+        "SELECT branch.id, branch.name AS branch, tree.url AS tree,"
+        " count(DISTINCT point.revision_id) AS points"
         " FROM point JOIN arm ON arm.id = arm_id JOIN run ON run.id = run_id AND run.of_history"
-        " JOIN branch_revision ON branch_revision.revision_id = point.revision_id JOIN branch ON branch.id = branch_id"
+        " JOIN branch_revision ON branch_revision.revision_id = point.revision_id"
+        " JOIN branch ON branch.id = branch_id"
         " JOIN tree ON tree.id = tree_id WHERE series_id = %s GROUP BY 1, 2, 3 ORDER BY 4 DESC, 1 LIMIT 20"
     )
     return typed(connection, MeasuredBranchRow).execute(query, [series_id]).fetchall()
@@ -137,7 +157,8 @@ def branches_measured(connection: Connection[Any], series_id: int) -> list[Measu
 
 def branches_of_revision(connection: Connection[Any], revision_id: int) -> list[PlaceRow]:
     query = (
-        "SELECT branch.name AS branch, tree.url AS tree, ordinal FROM branch_revision JOIN branch ON branch.id = branch_id"
+        "SELECT branch.name AS branch, tree.url AS tree, ordinal FROM branch_revision"
+        " JOIN branch ON branch.id = branch_id"
         " JOIN tree ON tree.id = tree_id WHERE revision_id = %s ORDER BY 2, 1"
     )
     return typed(connection, PlaceRow).execute(query, [revision_id]).fetchall()
@@ -151,19 +172,18 @@ WITH RECURSIVE line (id, parents, distance) AS (
     FROM line JOIN revision ON revision.commit = line.parents[1]
     WHERE distance < 200
 )
-SELECT ordinal, revision.commit, distance FROM line JOIN revision USING (id) JOIN branch_revision ON revision_id = line.id AND branch_id = %(branch)s ORDER BY distance LIMIT 1
+SELECT ordinal, revision.commit, distance FROM line JOIN revision USING (id)
+JOIN branch_revision ON revision_id = line.id AND branch_id = %(branch)s ORDER BY distance LIMIT 1
 """
 
 
 def fork_of(connection: Connection[Any], branch_id: int, revision_id: int) -> ForkRow | None:
-    """The revision of a branch from which another one's line leaves it: its ordinal, its commit, and the commits between
-    them, 0 for a revision that is on the branch; None where its line never was on it.
-    """
+    """Returns where a revision's first-parent line leaves a branch; None if it never was on the branch."""
     return typed(connection, ForkRow).execute(_FORK, {"head": revision_id, "branch": branch_id}).fetchone()
 
 
 def point_at(connection: Connection[Any], series_id: int, revision_id: int) -> PointAtRow | None:
-    """The newest point of a series at a revision."""
+    """Returns the newest point of a series at a revision."""
     query = (
         "SELECT n, centre, low, high, epoch FROM point JOIN environment ON environment.id = environment_id"
         " WHERE series_id = %s AND revision_id = %s ORDER BY arm_id DESC LIMIT 1"
@@ -172,12 +192,12 @@ def point_at(connection: Connection[Any], series_id: int, revision_id: int) -> P
 
 
 _SHOWN = "suite || '/' || name || ' ' || metric || ' in ' || unit || ' on ' || platform || ' ' || mode"
-"""All words of a series' title; `name` has its benchmark and parameters."""
+"""SQL for all words of a series' title; `name` has its benchmark and parameters."""
 
 _NATURAL = (
     r"regexp_replace(regexp_replace(name, '(\d+)', repeat('0', 20) || '\1', 'g'), '\d*(\d{20})', '\1', 'g')"
 )
-"""A case's name that sorts as people count: 2 before 16."""
+"""SQL for a case's name that sorts numbers by value: 2 before 16."""
 
 _SERIES_OF_CASE = f"""
 SELECT series.id, series.digest, suite, benchmark, params, metric, unit, platform, mode
@@ -191,8 +211,9 @@ ORDER BY suite, {_NATURAL}, metric, platform, mode, series.id LIMIT %(limit)s OF
 def series_of_case(
     connection: Connection[Any], words: Sequence[str], platform: str, *, skip: int, limit: int
 ) -> list[SeriesRow]:
-    """Series whose title holds every one of `words`, which are in lower case; by suite, case, metric, platform and mode. Of one
-    platform where it is named.
+    """Returns series whose title holds all of `words`, which are in lower case.
+
+    Sorted by suite, case, metric, platform and mode. An empty `platform` leaves the platform open.
     """
     wanted = {"words": list(words), "platform": platform, "skip": skip, "limit": limit}
     return many(connection, SeriesRow._make).execute(_SERIES_OF_CASE, wanted).fetchall()

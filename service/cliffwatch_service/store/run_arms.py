@@ -1,4 +1,4 @@
-"""Arms of runs, the kernels that they name, and which of them answer for a revision."""
+"""Arms of runs, their kernels, and which of them count as measurements of a revision."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,36 +14,42 @@ from cliffwatch_service.postgres.rows import the_one, typed, values
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArmRow:
-    """An arm of a run; `revision_id` None where nobody knows of what commit it is. With `own_settings` it does not answer for its revision."""
+    """An arm of a run."""
 
     id: int
     run_id: int
     name: str
     revision_id: int | None
+    """None if its commit is unknown."""
     label: str
     own_settings: bool
+    """Whether it has settings of its own. It then does not count as a measurement of its revision."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasuredArmRow:
-    """An arm with the digest of its run."""
+    """An arm and its run."""
 
     id: int
     run: str
+    """Digest."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharedRunRow:
-    """A run, by its digest, and the ids of its two arms."""
+    """A run that measured two revisions together."""
 
     base: int
+    """Id of the arm."""
     head: int
+    """Id of the arm."""
     run: str
+    """Digest."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TargetRow:
-    """Where numbers can be compared."""
+    """A platform and mode, within which numbers can be compared."""
 
     platform: str
     mode: Mode
@@ -53,7 +59,8 @@ def keep_kernel(
     connection: Connection[Any], digest: str, revision_id: int, config: str | None, toolchain: FreeJson
 ) -> None:
     connection.execute(
-        "INSERT INTO kernel (digest, revision_id, config_digest, toolchain) VALUES (%s, %s, %s, %s) ON CONFLICT DO NOTHING",
+        "INSERT INTO kernel (digest, revision_id, config_digest, toolchain) VALUES (%s, %s, %s, %s)"
+        " ON CONFLICT DO NOTHING",
         [digest, revision_id, config, Jsonb(toolchain)],
     )
 
@@ -92,7 +99,8 @@ def arm_row(connection: Connection[Any], arm_id: int) -> ArmRow:
 _LATEST_ARM = """
 SELECT arm.id, run.digest AS run
 FROM arm JOIN run ON run.id = run_id
-WHERE revision_id = %(revision)s AND platform = %(platform)s AND mode = %(mode)s AND arm.name <> 'control' AND NOT own_settings
+WHERE revision_id = %(revision)s AND platform = %(platform)s AND mode = %(mode)s AND arm.name <> 'control'
+    AND NOT own_settings
   AND EXISTS (SELECT FROM boot WHERE arm_id = arm.id)
 ORDER BY run.of_history DESC, run.created DESC, arm.id DESC LIMIT 1
 """
@@ -101,7 +109,10 @@ ORDER BY run.of_history DESC, run.created DESC, arm.id DESC LIMIT 1
 def latest_arm(
     connection: Connection[Any], revision_id: int, platform: str, mode: str
 ) -> MeasuredArmRow | None:
-    """The newest measurement of a revision on a platform in a mode; one of history goes before what anybody uploaded."""
+    """Returns the newest measurement of a revision on a platform in a mode.
+
+    Runs of history take precedence over other uploads.
+    """
     wanted = {"revision": revision_id, "platform": platform, "mode": mode}
     return typed(connection, MeasuredArmRow).execute(_LATEST_ARM, wanted).fetchone()
 
@@ -109,35 +120,42 @@ def latest_arm(
 _SHARED_RUN = """
 SELECT base.id AS base, head.id AS head, run.digest AS run
 FROM arm AS base JOIN arm AS head USING (run_id) JOIN run ON run.id = run_id
-WHERE base.revision_id = %(base)s AND head.revision_id = %(head)s AND base.name = 'base' AND head.name = 'head'
+WHERE base.revision_id = %(base)s AND head.revision_id = %(head)s AND base.name = 'base'
+    AND head.name = 'head'
   AND NOT base.own_settings AND NOT head.own_settings
   AND platform = %(platform)s AND mode = %(mode)s
   AND (run.status = 'complete' OR EXISTS (SELECT FROM boot WHERE arm_id IN (base.id, head.id)))
-ORDER BY run.of_history DESC, EXISTS (SELECT FROM boot WHERE arm_id IN (base.id, head.id)) DESC, run.created DESC, run.id DESC LIMIT 1
+ORDER BY run.of_history DESC, EXISTS (SELECT FROM boot WHERE arm_id IN (base.id, head.id)) DESC,
+    run.created DESC, run.id DESC LIMIT 1
 """
 
 
 def shared_run(
     connection: Connection[Any], base: int, head: int, platform: str, mode: str
 ) -> SharedRunRow | None:
-    """The newest run that measured both revisions together, one of history before all others: its two arms. One that need not boot, since
-    nothing that its cases execute differs, is the last choice.
+    """Returns the newest run that measured both revisions together, with its two arms.
+
+    Runs of history come first. Runs without boots come last: nothing that their cases execute differs.
     """
     wanted = {"base": base, "head": head, "platform": platform, "mode": mode}
     return typed(connection, SharedRunRow).execute(_SHARED_RUN, wanted).fetchone()
 
 
 def targets_of(connection: Connection[Any], revision_id: int) -> list[tuple[str, Mode]]:
-    """Platforms and modes on which a revision was measured."""
-    query = "SELECT DISTINCT platform, mode FROM arm JOIN run ON run.id = run_id WHERE revision_id = %s AND NOT own_settings ORDER BY 1, 2"
+    """Returns the platforms and modes on which a revision was measured."""
+    query = (
+        "SELECT DISTINCT platform, mode FROM arm JOIN run ON run.id = run_id"
+        " WHERE revision_id = %s AND NOT own_settings ORDER BY 1, 2"
+    )
     rows = typed(connection, TargetRow).execute(query, [revision_id]).fetchall()
     return [(row.platform, row.mode) for row in rows]
 
 
 def sample_count(connection: Connection[Any], arms: Sequence[int]) -> int:
-    """How many samples arms have."""
+    """Returns how many samples the arms have."""
     query = (
-        "SELECT coalesce(sum(cardinality(series)), 0)::bigint AS samples FROM boot JOIN columns ON columns.id = columns_id"
+        "SELECT coalesce(sum(cardinality(series)), 0)::bigint AS samples FROM boot"
+        " JOIN columns ON columns.id = columns_id"
         " WHERE arm_id = ANY(%s)"
     )
     return the_one(values(connection, int).execute(query, [list(arms)]))

@@ -11,14 +11,15 @@ from cliffwatch_service.postgres.rows import typed
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunCodeRow:
-    """`content` is JSON, zstd."""
+    """The code.json of a run."""
 
     digest: str
     content: bytes
+    """JSON, zstd."""
 
 
 def insert_code(connection: Connection[Any], run_id: int, digest: str, content: bytes) -> bool:
-    """Whether it is new."""
+    """Returns whether it is new."""
     done = connection.execute(
         "INSERT INTO run_code (run_id, digest, content) VALUES (%s, %s, %s) ON CONFLICT DO NOTHING",
         [run_id, digest, content],
@@ -28,17 +29,19 @@ def insert_code(connection: Connection[Any], run_id: int, digest: str, content: 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CodeOfArmsRow:
-    """code.json of the run that two arms are of, JSON, zstd, with their names."""
+    """The code.json of a run, with the names of two of its arms."""
 
     content: bytes
+    """JSON, zstd."""
     base: str
     head: str
 
 
 def code_of_arms(connection: Connection[Any], base: int, head: int) -> CodeOfArmsRow | None:
-    """None where they are of two runs, or the run has none."""
+    """Returns None if the arms are of different runs, or if their run has no code.json."""
     query = (
-        "SELECT content, base.name AS base, head.name AS head FROM arm AS base JOIN arm AS head USING (run_id)"
+        "SELECT content, base.name AS base, head.name AS head FROM arm AS base"
+        " JOIN arm AS head USING (run_id)"
         " JOIN run_code USING (run_id) WHERE base.id = %s AND head.id = %s"
     )
     return typed(connection, CodeOfArmsRow).execute(query, [base, head]).fetchone()
@@ -46,20 +49,21 @@ def code_of_arms(connection: Connection[Any], base: int, head: int) -> CodeOfArm
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CodeOfArmRow:
-    """code.json of the run that an arm is of, JSON, zstd, with its name there."""
+    """The code.json of an arm's run, with the arm's name."""
 
     content: bytes
+    """JSON, zstd."""
     name: str
 
 
 def code_of_arm(connection: Connection[Any], arm: int) -> CodeOfArmRow | None:
-    """None where its run has none."""
+    """Returns None if the arm's run has no code.json."""
     query = "SELECT content, name FROM arm JOIN run_code USING (run_id) WHERE arm.id = %s"
     return typed(connection, CodeOfArmRow).execute(query, [arm]).fetchone()
 
 
 def code_digests(connection: Connection[Any], arms: Sequence[int]) -> list[str | None]:
-    """The digests of code.json of the runs that arms are of, in their order; None of a run that has none."""
+    """Returns the digest of code.json of each arm's run, in the order of `arms`; None if it has none."""
     query = "SELECT arm.id, digest FROM arm LEFT JOIN run_code USING (run_id) WHERE arm.id = ANY(%s)"
     found = dict(connection.execute(query, [list(arms)]).fetchall())
     return [found.get(arm) for arm in arms]

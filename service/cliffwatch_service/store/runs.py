@@ -1,4 +1,4 @@
-"""Runs, with the environments and platforms that they name."""
+"""Runs, with their environments and platforms."""
 
 from dataclasses import asdict, dataclass
 from datetime import datetime
@@ -17,7 +17,7 @@ RunStatus = Literal["running", "incomplete", "complete"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewRun:
-    """A run that comes in. `record` is run.json, zstd."""
+    """A run to store."""
 
     digest: str
     identity: str
@@ -28,6 +28,7 @@ class NewRun:
     environment_id: int
     created: datetime
     record: bytes
+    """run.json, zstd."""
     record_digest: str
     uploaded_by: int
     lease_id: UUID | None
@@ -36,7 +37,7 @@ class NewRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRow:
-    """A run. `record` is run.json, zstd; `of_history` whether its points are of a series' history."""
+    """A stored run."""
 
     id: int
     digest: str
@@ -48,10 +49,12 @@ class RunRow:
     created: datetime
     received: datetime
     record: bytes
+    """run.json, zstd."""
     record_digest: str
     uploaded_by: int
     lease_id: UUID | None
     of_history: bool
+    """Whether its points belong to the history of series."""
 
 
 class ArmListed(TypedDict):
@@ -63,7 +66,7 @@ class ArmListed(TypedDict):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunListedRow:
-    """A run in a list: how many `boots` it has, and its arms by name, None where it has none."""
+    """A run in a list."""
 
     id: int
     digest: str
@@ -75,7 +78,9 @@ class RunListedRow:
     of_history: bool
     host: str | None
     boots: int
+    """Number of boots."""
     arms: dict[str, ArmListed] | None
+    """By name; None if the run has none."""
 
 
 def keep_environment(connection: Connection[Any], digest: str, epoch: str, facts: FreeJson) -> int:
@@ -91,8 +96,8 @@ def keep_platform(connection: Connection[Any], name: str) -> None:
 
 
 _RUN = """
-SELECT id, digest, platform, mode, status, host_id, environment_id, created, received, record, record_digest, uploaded_by, lease_id,
-       of_history
+SELECT id, digest, platform, mode, status, host_id, environment_id, created, received, record, record_digest,
+    uploaded_by, lease_id, of_history
 FROM run
 """
 
@@ -103,13 +108,13 @@ def run_row(connection: Connection[Any], digest: str, *, lock: bool = False) -> 
 
 
 def begun_since(connection: Connection[Any], token_id: int, moment: datetime) -> int:
-    """How many runs were begun with a token since then."""
+    """Returns how many runs a token has started since `moment`."""
     query = "SELECT count(*) AS runs FROM run WHERE uploaded_by = %s AND received >= %s"
     return the_one(values(connection, int).execute(query, [token_id, moment]))
 
 
 def runs_named(connection: Connection[Any], prefix: str) -> list[RunRow]:
-    """The runs whose identity begins so, two at most."""
+    """Returns at most two runs whose digest starts with `prefix`."""
     query = _RUN + " WHERE digest >= %s AND digest < %s ORDER BY digest LIMIT 2"
     return typed(connection, RunRow).execute(query, [prefix, prefix + "g"]).fetchall()
 
@@ -119,10 +124,10 @@ def run_by_id(connection: Connection[Any], run_id: int) -> RunRow | None:
 
 
 def insert_run(connection: Connection[Any], row: NewRun, now: datetime) -> int | None:
-    """The new run's id; None where it is there already."""
+    """Returns the new run's id; None if the run is stored already."""
     inserted = values(connection, int).execute(
-        "INSERT INTO run (digest, identity, platform, mode, status, host_id, environment_id, created, received, updated,"
-        " record, record_digest, uploaded_by, lease_id, of_history)"
+        "INSERT INTO run (digest, identity, platform, mode, status, host_id, environment_id, created,"
+        " received, updated, record, record_digest, uploaded_by, lease_id, of_history)"
         " VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)"
         " ON CONFLICT (digest) DO NOTHING RETURNING id",
         [
@@ -167,14 +172,16 @@ def update_run(
 
 
 _LIST = """
-SELECT run.digest, run.platform, run.mode, run.status, run.created, run.received, run.id, of_history, host.name AS host,
+SELECT run.digest, run.platform, run.mode, run.status, run.created, run.received, run.id, of_history,
+    host.name AS host,
        (SELECT count(*) FROM boot WHERE run_id = run.id) AS boots,
        (SELECT jsonb_object_agg(arm.name, jsonb_build_object('label', arm.label, 'commit', revision.commit))
         FROM arm LEFT JOIN revision ON revision.id = revision_id WHERE run_id = run.id) AS arms
 FROM run LEFT JOIN host ON host.id = host_id
 WHERE (%(platform)s::text IS NULL OR run.platform = %(platform)s)
   AND (%(mode)s::text IS NULL OR run.mode = %(mode)s)
-  AND (%(revision)s::int IS NULL OR EXISTS (SELECT FROM arm WHERE run_id = run.id AND revision_id = %(revision)s))
+  AND (%(revision)s::int IS NULL OR EXISTS (SELECT FROM arm
+      WHERE run_id = run.id AND revision_id = %(revision)s))
   AND (%(of_history)s::boolean IS NULL OR of_history = %(of_history)s)
   AND (%(at)s::timestamptz IS NULL OR (run.received, run.id) < (%(at)s, %(number)s))
 ORDER BY run.received DESC, run.id DESC LIMIT %(limit)s
@@ -183,19 +190,21 @@ ORDER BY run.received DESC, run.id DESC LIMIT %(limit)s
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunsWanted:
-    """Which runs to list, at most `limit`: None leaves open; `at` and `number` are when the run before was received, and its id."""
+    """Which runs to list. None leaves a filter open."""
 
     platform: str | None = None
     mode: str | None = None
     revision: int | None = None
     of_history: bool | None = None
     at: datetime | None = None
+    """When the run before the first of the list was received."""
     number: int | None = None
+    """Id of the run before the first of the list."""
     limit: int
 
 
 def list_runs(connection: Connection[Any], wanted: RunsWanted) -> list[RunListedRow]:
-    """Newest first."""
+    """Returns runs, newest first."""
     return typed(connection, RunListedRow).execute(_LIST, asdict(wanted)).fetchall()
 
 
@@ -211,7 +220,7 @@ def run_of_identity(connection: Connection[Any], identity: str, host_id: int) ->
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryRunRow:
-    """A complete run whose points are history, without its record; `samples` is how many it has."""
+    """A complete run of history, without its record."""
 
     id: int
     digest: str
@@ -220,12 +229,14 @@ class HistoryRunRow:
     created: datetime
     received: datetime
     samples: int
+    """Number of samples."""
 
 
 def history_runs(connection: Connection[Any]) -> list[HistoryRunRow]:
-    """In the order in which they came."""
+    """Returns the runs in the order in which they were stored."""
     query = (
-        "SELECT id, digest, platform, mode, created, received, (SELECT coalesce(sum(cardinality(series)), 0)::bigint"
+        "SELECT id, digest, platform, mode, created, received,"
+        " (SELECT coalesce(sum(cardinality(series)), 0)::bigint"
         " FROM boot JOIN columns ON columns.id = columns_id WHERE run_id = run.id) AS samples"
         " FROM run WHERE of_history AND status = 'complete' ORDER BY id"
     )

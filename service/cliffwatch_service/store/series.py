@@ -1,4 +1,4 @@
-"""Series, and the columns of boots."""
+"""Series, their samples, and the columns of boots."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ Parameters = Sequence[Sequence[str]]
 
 @dataclass(frozen=True, slots=True)
 class SeriesFacts:
-    """One series by content. `case_digest` and `digest` are of cliffwatch.identities."""
+    """A series by its content. Both digests come from cliffwatch.identities."""
 
     digest: str
     case_digest: str
@@ -31,7 +31,7 @@ class SeriesFacts:
 
 
 class SeriesRow(NamedTuple):
-    """A series; thousands are read at once."""
+    """A series. A named tuple, since thousands are read at once."""
 
     id: int
     digest: str
@@ -45,25 +45,28 @@ class SeriesRow(NamedTuple):
 
 
 class SampleRow(NamedTuple):
-    """A sample of a series, and the boot of a run that it is of."""
+    """A sample of a series, with its run and boot."""
 
     run: str
+    """Digest."""
     number: int
+    """Number of the boot."""
     arm: str
     stage: Stage
     value: float
 
 
 class ArmSampleRow(NamedTuple):
-    """A sample of a series in an arm, and the boot that it is of."""
+    """A sample of a series in an arm."""
 
     number: int
+    """Number of the boot."""
     stage: Stage
     value: float
 
 
 class ColumnsRow(NamedTuple):
-    """Which series the samples of a boot are of, in order."""
+    """The series of a boot's samples, in order."""
 
     id: int
     series: list[int]
@@ -79,7 +82,10 @@ class MeasuredTargetRow:
 
 
 def keep_series(connection: Connection[Any], rows: Sequence[SeriesFacts]) -> dict[str, int]:
-    """The ids of series by digest; those that are not there are made. In the order of digests, so that writers never deadlock."""
+    """Returns the ids of series by digest, and stores those that are missing.
+
+    Writes in the order of digests, so that concurrent writers never deadlock.
+    """
     ordered = sorted({row.digest: row for row in rows}.values(), key=lambda row: row.digest)
     known = series_ids(connection, [row.digest for row in ordered])
     fresh = [row for row in ordered if row.digest not in known]
@@ -101,7 +107,7 @@ def keep_series(connection: Connection[Any], rows: Sequence[SeriesFacts]) -> dic
 
 
 class SeriesIdRow(NamedTuple):
-    """Of a digest the series that has it."""
+    """The digest of a series, and its id."""
 
     digest: str
     id: int
@@ -156,7 +162,8 @@ _LIST = (
     _SERIES
     + """
 WHERE (%(platform)s::text IS NULL OR platform = %(platform)s) AND (%(mode)s::text IS NULL OR mode = %(mode)s)
-  AND (%(suite)s::text IS NULL OR suite = %(suite)s) AND (%(benchmark)s::text IS NULL OR benchmark = %(benchmark)s)
+  AND (%(suite)s::text IS NULL OR suite = %(suite)s)
+      AND (%(benchmark)s::text IS NULL OR benchmark = %(benchmark)s)
   AND series.id > %(after)s
 ORDER BY series.id LIMIT %(limit)s
 """
@@ -173,7 +180,7 @@ def list_series(
     after: int,
     limit: int,
 ) -> list[SeriesRow]:
-    """In the order of their ids, those after one; None leaves open."""
+    """Returns series with ids above `after`, in the order of ids. None leaves a filter open."""
     wanted = {
         "platform": platform,
         "mode": mode,
@@ -201,7 +208,7 @@ ORDER BY run.created DESC, boot.number LIMIT %(limit)s
 def samples_of(
     connection: Connection[Any], series_row: SeriesRow, revision: int, limit: int
 ) -> list[SampleRow]:
-    """Every sample of a series at a revision, the newest run first."""
+    """Returns at most `limit` samples of a series at a revision, newest run first."""
     wanted = {
         "series": series_row.id,
         "revision": revision,
@@ -213,9 +220,10 @@ def samples_of(
 
 
 def samples_of_arm(connection: Connection[Any], series_id: int, arm_id: int) -> list[ArmSampleRow]:
-    """Every boot's sample of a series in an arm."""
+    """Returns the sample of each boot of an arm in a series."""
     query = (
-        "SELECT number, stage, samples[sample.position] AS value FROM boot JOIN columns ON columns.id = columns_id"
+        "SELECT number, stage, samples[sample.position] AS value FROM boot"
+        " JOIN columns ON columns.id = columns_id"
         " CROSS JOIN LATERAL (SELECT array_position(columns.series, %s) AS position) AS sample"
         " WHERE arm_id = %s AND sample.position IS NOT NULL ORDER BY number"
     )
@@ -224,7 +232,8 @@ def samples_of_arm(connection: Connection[Any], series_id: int, arm_id: int) -> 
 
 def targets_measured(connection: Connection[Any], revision_id: int) -> list[MeasuredTargetRow]:
     query = (
-        "SELECT platform, mode, count(*) AS boots FROM arm JOIN run ON run.id = arm.run_id JOIN boot ON boot.arm_id = arm.id"
+        "SELECT platform, mode, count(*) AS boots FROM arm JOIN run ON run.id = arm.run_id"
+        " JOIN boot ON boot.arm_id = arm.id"
         " WHERE revision_id = %s GROUP BY 1, 2 ORDER BY 1, 2"
     )
     return typed(connection, MeasuredTargetRow).execute(query, [revision_id]).fetchall()

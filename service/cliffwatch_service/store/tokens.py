@@ -1,4 +1,4 @@
-"""Tokens, of which only hashes are stored, the audit of what was done with them, and how much was stored under each."""
+"""Tokens, stored as hashes only, with their sessions, the audit, and the bytes stored per day."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,12 +14,13 @@ from cliffwatch_service.postgres.rows import the_one, typed, values
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenRow:
-    """A token; `host` is the one host that may use it, None for any."""
+    """A token."""
 
     id: int
     name: str
     scopes: list[str]
     host: str | None
+    """The one host that may use it; None for any."""
     created: datetime
     expires: datetime | None
     revoked: datetime | None
@@ -28,7 +29,7 @@ class TokenRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditRow:
-    """What was done, by whom, to which object."""
+    """An action: who did it, and to which object."""
 
     id: int
     at: datetime
@@ -48,7 +49,7 @@ def insert_token(
     expires: datetime | None,
     now: datetime,
 ) -> bool:
-    """Whether the name was free."""
+    """Returns whether the name was free."""
     inserted = connection.execute(
         "INSERT INTO token (name, hash, scopes, host, created, expires) VALUES (%s, %s, %s, %s, %s, %s)"
         " ON CONFLICT (name) DO NOTHING RETURNING id",
@@ -66,7 +67,10 @@ FROM github_job_token JOIN token ON token.id = token_id WHERE github_job_token.h
 
 
 def token_by_hash(connection: Connection[Any], hashed: bytes) -> TokenRow | None:
-    """The token of a secret; of a job's secret the token whose rights it has, for as long as the job's lasts."""
+    """Returns the token with this hash.
+
+    For the hash of a job's token, returns the token whose rights it has, with the expiry of the job's token.
+    """
     found = typed(connection, TokenRow).execute(_ROW + " WHERE hash = %s", [hashed]).fetchone()
     return found or typed(connection, TokenRow).execute(_OF_A_JOB, [hashed]).fetchone()
 
@@ -76,7 +80,7 @@ def token_by_id(connection: Connection[Any], token_id: int) -> TokenRow | None:
 
 
 def token_of_host(connection: Connection[Any], host: str, now: datetime) -> int | None:
-    """A good token that works for this host alone; None where an administrator made none."""
+    """Returns a valid token that works for this host alone; None if an administrator made none."""
     query = (
         "SELECT id FROM token WHERE host = %s AND scopes && '{work}' AND revoked IS NULL"
         " AND (expires IS NULL OR expires > %s) ORDER BY id LIMIT 1"
@@ -102,7 +106,7 @@ def list_tokens(connection: Connection[Any]) -> list[TokenRow]:
 
 
 def revoke_token(connection: Connection[Any], name: str, now: datetime) -> bool:
-    """Whether there is a token of this name; one that is revoked already stays as it is."""
+    """Returns whether there is a token of this name. A token that is already revoked does not change."""
     revoked = connection.execute(
         "UPDATE token SET revoked = coalesce(revoked, %s) WHERE name = %s RETURNING id", [now, name]
     ).fetchone()
@@ -127,22 +131,29 @@ def list_audit(connection: Connection[Any], before: int | None, limit: int) -> l
 
 
 def keep_asker(connection: Connection[Any], name: str, now: datetime) -> int:
-    """A token that nobody holds: its hash is of no secret. What asks by itself is named by it."""
+    """Returns the id of a token under whose name the service asks by itself.
+
+    Nobody can hold it: no secret has its hash.
+    """
     connection.execute(
-        "INSERT INTO token (name, hash, scopes, created, revoked) VALUES (%s, %s, '{}', %s, %s) ON CONFLICT (name) DO NOTHING",
+        "INSERT INTO token (name, hash, scopes, created, revoked) VALUES (%s, %s, '{}', %s, %s)"
+        " ON CONFLICT (name) DO NOTHING",
         [name, f"nobody's: {name}".encode(), now, now],
     )
     return token_named(connection, name)
 
 
 def is_asker(connection: Connection[Any], token_id: int, name: str) -> bool:
-    """Whether a token is that of what asks by itself under this name: nobody can have used it."""
+    """Whether a token is the one under which the service asks by itself with this name.
+
+    Nobody can have used it.
+    """
     query = "SELECT FROM token WHERE id = %s AND name = %s AND hash = %s"
     return connection.execute(query, [token_id, name, f"nobody's: {name}".encode()]).fetchone() is not None
 
 
 def token_named(connection: Connection[Any], name: str) -> int:
-    """The number of a token that is there."""
+    """Returns the id of an existing token."""
     return the_one(values(connection, int).execute("SELECT id FROM token WHERE name = %s", [name]))
 
 
@@ -164,12 +175,12 @@ def end_session(connection: Connection[Any], nonce_hash: bytes) -> None:
 
 
 def forget_sessions(connection: Connection[Any], before: datetime) -> None:
-    """Those that began before a time."""
+    """Deletes sessions that began before a time."""
     connection.execute("DELETE FROM session WHERE began < %s", [before])
 
 
 def add_bytes(connection: Connection[Any], token_id: int, day: date, size: int) -> int:
-    """Counts what was stored under a token on a day; how many bytes that day has then."""
+    """Adds to the bytes stored under a token on a day, and returns the day's total."""
     counted = values(connection, int).execute(
         "INSERT INTO uploaded (token_id, day, bytes) VALUES (%s, %s, %s)"
         " ON CONFLICT (token_id, day) DO UPDATE SET bytes = uploaded.bytes + excluded.bytes RETURNING bytes",

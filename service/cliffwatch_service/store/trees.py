@@ -14,7 +14,7 @@ SHORTEST_PREFIX = 7
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RevisionFacts:
-    """What is known of a commit; None and empty where it is not."""
+    """What is known of a commit. None and empty mean unknown."""
 
     commit: str
     tree_hash: str | None = None
@@ -29,7 +29,7 @@ class RevisionFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RevisionRow:
-    """A revision; None and empty where nobody knows."""
+    """A stored revision. None and empty mean unknown."""
 
     id: int
     commit: str
@@ -45,16 +45,17 @@ class RevisionRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamedRevisionRow:
-    """A revision that a tag or a branch names, and the address of their tree."""
+    """A revision that a tag or a branch names."""
 
     id: int
     commit: str
     tree: str
+    """Address."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BranchTipRow:
-    """The end of a branch."""
+    """The newest revision of a branch."""
 
     ordinal: int
     commit: str
@@ -62,16 +63,18 @@ class BranchTipRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BranchRow:
-    """A branch, and the address of its tree."""
+    """A branch."""
 
     id: int
     tree: str
+    """Address."""
     branch: str
 
 
 _REVISION = """
 INSERT INTO revision (commit, tree_hash, parents, author, authored, committed, subject, patch_id, release)
-VALUES (%(commit)s, %(tree_hash)s, %(parents)s, %(author)s, %(authored)s, %(committed)s, %(subject)s, %(patch_id)s, %(release)s)
+VALUES (%(commit)s, %(tree_hash)s, %(parents)s, %(author)s, %(authored)s, %(committed)s, %(subject)s,
+    %(patch_id)s, %(release)s)
 ON CONFLICT (commit) DO UPDATE SET
     tree_hash = coalesce(revision.tree_hash, excluded.tree_hash),
     parents = CASE WHEN revision.parents = '{}' THEN excluded.parents ELSE revision.parents END,
@@ -90,22 +93,26 @@ INSERT INTO revision (commit, tree_hash, parents, author, authored, committed, s
 VALUES (%(commit)s, %(tree_hash)s, %(parents)s, %(author)s, %(authored)s, %(committed)s, %(subject)s)
 ON CONFLICT (commit) DO UPDATE SET
     tree_hash = coalesce(excluded.tree_hash, revision.tree_hash),
-    parents = CASE WHEN excluded.parents = '{}' AND EXISTS (SELECT FROM branch_revision WHERE revision_id = revision.id)
+    parents = CASE WHEN excluded.parents = '{}'
+        AND EXISTS (SELECT FROM branch_revision WHERE revision_id = revision.id)
         THEN revision.parents ELSE excluded.parents END,
     author = coalesce(excluded.author, revision.author),
     authored = coalesce(excluded.authored, revision.authored),
     committed = coalesce(excluded.committed, revision.committed),
     subject = coalesce(excluded.subject, revision.subject),
-    patch_id = CASE WHEN EXISTS (SELECT FROM branch_revision WHERE revision_id = revision.id) THEN revision.patch_id END,
-    release = CASE WHEN EXISTS (SELECT FROM branch_revision WHERE revision_id = revision.id) THEN revision.release END
+    patch_id = CASE WHEN EXISTS (SELECT FROM branch_revision WHERE revision_id = revision.id)
+        THEN revision.patch_id END,
+    release = CASE WHEN EXISTS (SELECT FROM branch_revision WHERE revision_id = revision.id)
+        THEN revision.release END
 RETURNING id
 """
-"""On no branch yet, nothing stays of what only uploads claim."""
+"""Drops what only uploads claim, unless the revision is on a branch already."""
 
 
 def keep_revision(connection: Connection[Any], facts: RevisionFacts, *, known: bool = False) -> int:
-    """The revision's row. What was known of it stays, what was not is filled in; what is `known` from git itself goes before
-    what uploads claim.
+    """Stores a revision and returns its id. Stored facts stay, missing facts are filled in.
+
+    Facts `known` from git itself take precedence over what uploads claim.
     """
     kept = values(connection, int).execute(
         _KNOWN_REVISION if known else _REVISION,
@@ -125,13 +132,16 @@ def keep_revision(connection: Connection[Any], facts: RevisionFacts, *, known: b
 
 
 def revision_on_a_branch(connection: Connection[Any], commit: str) -> int | None:
-    """The revision of this commit, if it is on a branch."""
-    query = "SELECT id FROM revision WHERE commit = %s AND EXISTS (SELECT FROM branch_revision WHERE revision_id = revision.id)"
+    """Returns the id of this commit's revision if it is on a branch."""
+    query = (
+        "SELECT id FROM revision WHERE commit = %s"
+        " AND EXISTS (SELECT FROM branch_revision WHERE revision_id = revision.id)"
+    )
     return values(connection, int).execute(query, [commit]).fetchone()
 
 
 def keep_known_revisions(connection: Connection[Any], revisions: Sequence[RevisionFacts]) -> list[int]:
-    """Revisions as git itself has them: that goes before whatever uploads claim of them."""
+    """Stores revisions as git itself has them. They take precedence over what uploads claim."""
     return [keep_revision(connection, each, known=True) for each in revisions]
 
 
@@ -145,7 +155,7 @@ SELECT id, commit, tree_hash, parents, author, authored, committed, subject, pat
 
 
 def revisions_named(connection: Connection[Any], prefix: str) -> list[RevisionRow]:
-    """The revisions whose commit begins so, two at most."""
+    """Returns at most two revisions whose commit starts with `prefix`."""
     query = _REVISIONS + " WHERE commit >= %s AND commit < %s ORDER BY commit LIMIT 2"
     return typed(connection, RevisionRow).execute(query, [prefix, prefix + "g"]).fetchall()
 
@@ -174,7 +184,7 @@ def branch_named(connection: Connection[Any], tree: str, name: str) -> int | Non
 
 
 def keep_tags(connection: Connection[Any], tree_id: int, tags: Mapping[str, str]) -> None:
-    """The tags of a tree, by name, as far as they are of revisions that are known; those that it no longer has go."""
+    """Replaces the tags of a tree. `tags` are commits by name; tags of unknown revisions are left out."""
     connection.execute("DELETE FROM tag WHERE tree_id = %s AND NOT name = ANY(%s)", [tree_id, list(tags)])
     connection.execute(
         "INSERT INTO tag (tree_id, name, revision_id) SELECT %s, given.name, revision.id"
@@ -185,7 +195,7 @@ def keep_tags(connection: Connection[Any], tree_id: int, tags: Mapping[str, str]
 
 
 def tagged(connection: Connection[Any], name: str) -> list[NamedRevisionRow]:
-    """The revisions that a tag names, with their trees."""
+    """Returns the revisions that a tag names, one per tree."""
     query = (
         "SELECT revision.id, commit, url AS tree FROM tag JOIN revision ON revision.id = revision_id"
         " JOIN tree ON tree.id = tree_id WHERE name = %s ORDER BY url"
@@ -199,7 +209,8 @@ FROM branch JOIN tree ON tree.id = tree_id
 CROSS JOIN LATERAL (
     SELECT revision.id, commit FROM branch_revision AS member JOIN revision ON revision.id = revision_id
     WHERE member.branch_id = branch.id
-      AND EXISTS (SELECT FROM arm JOIN run ON run.id = run_id WHERE arm.revision_id = revision.id AND of_history)
+      AND EXISTS (SELECT FROM arm JOIN run ON run.id = run_id
+          WHERE arm.revision_id = revision.id AND of_history)
     ORDER BY ordinal DESC LIMIT 1
 ) AS tip
 WHERE branch.name = %s ORDER BY url
@@ -207,12 +218,12 @@ WHERE branch.name = %s ORDER BY url
 
 
 def measured_tips(connection: Connection[Any], name: str) -> list[NamedRevisionRow]:
-    """The newest revision of history of every branch of this name, with its tree."""
+    """Returns the newest revision that runs of history measured, for every branch of this name."""
     return typed(connection, NamedRevisionRow).execute(_MEASURED_TIPS, [name]).fetchall()
 
 
 def set_branch_end(connection: Connection[Any], branch_id: int, first: int, revisions: Sequence[int]) -> None:
-    """Makes the branch end with these revisions, from ordinal `first` on; what lay there before a forced push goes."""
+    """Replaces the revisions of a branch from ordinal `first` on. A forced push removes old ones."""
     connection.execute(
         "DELETE FROM branch_revision WHERE branch_id = %s AND ordinal >= %s", [branch_id, first]
     )
@@ -232,8 +243,11 @@ def branch_tip(connection: Connection[Any], branch_id: int) -> BranchTipRow | No
 
 
 def commit_at(connection: Connection[Any], branch_id: int, ordinal: int) -> str:
-    """The commit at a place of a branch that it has."""
-    query = "SELECT commit FROM branch_revision JOIN revision ON revision.id = revision_id WHERE branch_id = %s AND ordinal = %s"
+    """Returns the commit at an existing ordinal of a branch."""
+    query = (
+        "SELECT commit FROM branch_revision JOIN revision ON revision.id = revision_id"
+        " WHERE branch_id = %s AND ordinal = %s"
+    )
     return the_one(values(connection, str).execute(query, [branch_id, ordinal]))
 
 
@@ -251,7 +265,10 @@ def branches_of(connection: Connection[Any], revision_ids: Sequence[int]) -> lis
 
 
 def list_branches(connection: Connection[Any]) -> list[BranchRow]:
-    query = "SELECT tree.url AS tree, branch.name AS branch, branch.id FROM branch JOIN tree ON tree.id = tree_id ORDER BY 1, 2"
+    query = (
+        "SELECT tree.url AS tree, branch.name AS branch, branch.id FROM branch"
+        " JOIN tree ON tree.id = tree_id ORDER BY 1, 2"
+    )
     return typed(connection, BranchRow).execute(query).fetchall()
 
 
@@ -272,10 +289,12 @@ class MeasuredRevisionRow:
 def revisions_of_runs(
     connection: Connection[Any], digests: Sequence[str], after: int
 ) -> list[MeasuredRevisionRow]:
-    """The next revisions that the arms of runs are of, a thousand at most."""
+    """Returns the next revisions of the arms of these runs, at most 1,000, with ids above `after`."""
     query = (
-        "SELECT id, commit, tree_hash, parents, authored, committed, subject, release FROM revision WHERE id > %s AND EXISTS"
-        " (SELECT FROM arm JOIN run ON run.id = run_id WHERE revision_id = revision.id AND run.digest = ANY(%s))"
+        "SELECT id, commit, tree_hash, parents, authored, committed, subject, release FROM revision"
+        " WHERE id > %s AND EXISTS"
+        " (SELECT FROM arm JOIN run ON run.id = run_id"
+        " WHERE revision_id = revision.id AND run.digest = ANY(%s))"
         " ORDER BY id LIMIT 1000"
     )
     return typed(connection, MeasuredRevisionRow).execute(query, [after, list(digests)]).fetchall()

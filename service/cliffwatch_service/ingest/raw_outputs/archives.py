@@ -1,7 +1,8 @@
-"""Tar archives as streams of plain files, in a memory that does not depend on what they say of themselves.
+"""Reads tar archives as streams of plain files, in bounded memory, whatever their headers claim.
 
-The standard library's reader follows every extension of the format: a sparse member of 1,536 bytes reads as gigabytes, an
-extended header is read whole however long it is. Here every byte of a file lies in the archive, or the archive is refused.
+The standard library's reader follows every extension of the format: a sparse member of 1,536 bytes reads as
+gigabytes, and an extended header is read whole, however long it is. Here every byte of a file lies in the
+archive, or the archive is refused.
 """
 
 import tarfile
@@ -20,31 +21,34 @@ _FEWEST = len("5 a=\n")
 
 
 class Source(Protocol):
-    """What an archive is read from."""
+    """A stream from which an archive is read."""
 
     def read(self, size: int, /) -> bytes: ...
 
 
 class OddArchive(Exception):
-    """An archive that is not taken; the message says which file of it, and why."""
+    """An archive that is refused. The message names the file and the reason."""
 
 
 @dataclass(slots=True)
 class ArchiveMember:
-    """A plain file of an archive: `size` bytes, which can be read until the next member is asked for."""
+    """A plain file of an archive. It can be read until the iteration moves on to the next member."""
 
     name: str
     size: int
     _stream: "_ArchiveStream"
 
     def pieces(self) -> Iterator[bytes]:
-        """What of its content was not read yet, piece by piece. Raises OddArchive where the archive ends before it."""
+        """Yields the rest of its content, piece by piece. Raises OddArchive if the archive ends too early."""
         while piece := self._stream.of_member():
             yield piece
 
 
 def members(source: Source) -> Iterator[ArchiveMember]:
-    """The files of an archive, in order. Raises OddArchive at the first that is no regular file with a plain relative name."""
+    """Yields the files of an archive in order.
+
+    Raises OddArchive at the first member that is not a regular file with a plain relative name.
+    """
     stream = _ArchiveStream(source)
     names: set[str] = set()
     while (header := _header(stream)) is not None:
@@ -52,7 +56,7 @@ def members(source: Source) -> Iterator[ArchiveMember]:
         if name in names:
             raise OddArchive(f"{ascii(name)[:200]} is in the archive twice")
         if len(names) >= MOST_FILES:
-            raise OddArchive(f"an archive may hold {MOST_FILES} files")
+            raise OddArchive(f"an archive may hold at most {MOST_FILES} files")
         names.add(name)
         stream.begin(header.size)
         yield ArchiveMember(name, header.size, stream)
@@ -60,14 +64,14 @@ def members(source: Source) -> Iterator[ArchiveMember]:
 
 
 class _ArchiveStream:
-    """An archive's bytes from its beginning to its end, of which the current member's are counted down."""
+    """The bytes of an archive, read forwards. Counts down the bytes of the current member."""
 
     def __init__(self, source: Source) -> None:
         self._source = source
         self._left = self._padding = 0
 
     def exactly(self, size: int) -> bytes:
-        """Fewer bytes only at the archive's end."""
+        """Reads `size` bytes; fewer only at the archive's end."""
         parts = bytearray()
         while len(parts) < size and (part := self._source.read(size - len(parts))):
             parts += part
@@ -90,7 +94,7 @@ class _ArchiveStream:
 
 
 def _header(stream: _ArchiveStream) -> tarfile.TarInfo | None:
-    """The next plain member's header, with the name that extensions give it; None at the archive's end."""
+    """Returns the next plain member's header, with its extended name if it has one; None at the end."""
     name: str | None = None
     while True:
         header = _block(stream)
@@ -104,7 +108,7 @@ def _header(stream: _ArchiveStream) -> tarfile.TarInfo | None:
             header.name = header.name if name is None else name
             return header
         else:
-            raise OddArchive(f"{ascii(header.name)[:200]} is no regular file")
+            raise OddArchive(f"{ascii(header.name)[:200]} is not a regular file")
 
 
 def _block(stream: _ArchiveStream) -> tarfile.TarInfo | None:
@@ -116,14 +120,14 @@ def _block(stream: _ArchiveStream) -> tarfile.TarInfo | None:
     except tarfile.HeaderError as error:
         if len(block) == _BLOCK and not any(block):
             return None
-        raise OddArchive(f"the body is no tar archive: {error}") from None
+        raise OddArchive(f"the body is not a tar archive: {error}") from None
     except (ValueError, OverflowError) as error:
-        raise OddArchive(f"the body is no tar archive: {error}") from None
+        raise OddArchive(f"the body is not a tar archive: {error}") from None
 
 
 def _extension(stream: _ArchiveStream, header: tarfile.TarInfo) -> bytes:
     if not 0 <= header.size <= _LONGEST_EXTENSION:
-        raise OddArchive(f"an extended header may have {_LONGEST_EXTENSION} bytes")
+        raise OddArchive(f"an extended header may have at most {_LONGEST_EXTENSION} bytes")
     content = stream.exactly(header.size + -header.size % _BLOCK)
     if len(content) < header.size:
         raise OddArchive("the archive ends in the middle of an extended header")
@@ -131,7 +135,10 @@ def _extension(stream: _ArchiveStream, header: tarfile.TarInfo) -> bytes:
 
 
 def _extended_name(content: bytes) -> str | None:
-    """The path of a pax header, if it gives one. What changes a file's content or size is refused, the rest is passed over."""
+    """Returns the path from a pax header; None if it has none.
+
+    Refuses keys that change a file's content or size, and ignores the others.
+    """
     name = None
     while content:
         digits, space, _ = content[:8].partition(b" ")
@@ -153,7 +160,7 @@ def _text(name: bytes) -> str:
     try:
         return name.decode()
     except UnicodeDecodeError:
-        raise OddArchive(f"{ascii(name)[:200]} is no name in UTF-8") from None
+        raise OddArchive(f"{ascii(name)[:200]} is not a name in UTF-8") from None
 
 
 def _plain_name(header: tarfile.TarInfo) -> str:
@@ -161,5 +168,5 @@ def _plain_name(header: tarfile.TarInfo) -> str:
     parts = name.split("/")
     plain = name.isprintable() and len(name) <= LONGEST_NAME and ".." not in parts and "" not in parts
     if not plain:
-        raise OddArchive(f"{ascii(name)[:200]} is no regular file with a plain relative name")
+        raise OddArchive(f"{ascii(name)[:200]} is not a regular file with a plain relative name")
     return name

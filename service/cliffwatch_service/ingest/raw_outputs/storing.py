@@ -1,7 +1,7 @@
-"""Raw outputs: a boot's folder as one archive, kept as the host sent it.
+"""Raw outputs: a boot's folder as one archive, stored as the host sent it.
 
-Neither taking nor reading one needs more memory than a piece of it, whatever the archive says of itself: those that are stored
-are read with the same care as those that come.
+Storing and reading an archive need memory for one piece only, whatever its headers claim. Stored archives are
+read as carefully as uploaded ones.
 """
 
 import hashlib
@@ -26,7 +26,7 @@ from cliffwatch_service.store.boots import RawFileListed
 
 _LEVEL = 3
 _WINDOW = 1 << 23
-"""What unpacking may need; our own level asks for a quarter of it."""
+"""Most memory for unpacking, in bytes; our own compression level needs a quarter of it."""
 
 _PIECE = 1 << 16
 _MUCH = 1 << 20
@@ -43,14 +43,17 @@ def put_raw(
     by: Caller,
     now: datetime,
 ) -> Stored:
-    """Keeps a tar archive of regular files. Raises Refusal for any other content, and for another one of this boot."""
+    """Stores a tar archive of regular files.
+
+    Raises Refusal for other content, or if the boot has another archive.
+    """
     run = own_run(connection, digest, by)
     refuse_unplanned(plan_of(known, run), run, number)
     archive.seek(0)
     try:
         files = [RawFileListed(name=member.name, size=member.size) for member in members(archive)]
     except OddArchive as error:
-        raise Refusal(422, "odd archive", f"{error}; send a tar archive of regular files alone") from None
+        raise Refusal(422, "odd archive", f"{error}; send a tar archive of regular files only") from None
     own = _digest(archive)
     if boots.insert_raw(connection, run.id, number, digest=own, files=files, now=now):
         for index, piece in enumerate(_packed(archive)):
@@ -62,7 +65,8 @@ def put_raw(
         raise Refusal(
             409,
             "another archive is stored",
-            f"the raw outputs of boot {number} are stored with content {stored.digest}; what came now is {own}",
+            f"the raw outputs of boot {number} are stored with content {stored.digest},"
+            f" but this upload has {own}",
             stored=stored.digest,
             received=own,
         )
@@ -87,17 +91,19 @@ def _packed(archive: IO[bytes]) -> Iterator[bytes]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RawFile:
-    """One file of a boot's archive; `pieces` can be read once, `digest` changes with the content."""
+    """A file of a boot's archive."""
 
     size: int
     digest: str
+    """Changes with the content."""
     pieces: Iterator[bytes]
+    """The content; can be read once."""
 
 
 def raw_file(transaction: Transaction, digest: str, number: int, path: str) -> RawFile:
-    """One file of a boot's archive. Every piece is read in a transaction of its own, so that a slow client holds none open.
+    """Returns one file of a boot's archive. Raises Refusal.
 
-    Raises Refusal.
+    Every piece is read in a transaction of its own, so that a slow client holds none open.
     """
     with transaction() as connection:
         run = runs.run_row(connection, digest)
@@ -127,7 +133,7 @@ def _until_read(member: ArchiveMember) -> Iterator[bytes]:
 
 
 class _StoredArchive:
-    """The packed archive as it lies in the database, fetched piece by piece."""
+    """A packed archive in the database, fetched piece by piece."""
 
     def __init__(self, transaction: Transaction, run_id: int, number: int) -> None:
         self._transaction, self._run_id, self._number = transaction, run_id, number

@@ -1,1 +1,1 @@
-"""What is known of GitHub: installations, deliveries, pull requests, and what was asked and posted for them."""
+"""What is stored about GitHub: installations, deliveries, pull requests, and tokens of jobs."""

@@ -1,4 +1,4 @@
-"""Webhooks that came, each once, and the commands among them."""
+"""Webhook deliveries, each stored once, and the commands among them."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,7 +14,7 @@ CommandOutcome = Literal["done", "wrong", "declined", "gone"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeliveryRow:
-    """A webhook that came."""
+    """A webhook delivery."""
 
     event: str
     action: str | None
@@ -23,18 +23,18 @@ class DeliveryRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandRow:
-    """A comment that begins like a command, to the pull request of this number, whose head was `head_known` when it came; None if
-    that was not known.
-    """
+    """A comment that begins like a command."""
 
     number: int
+    """Number of the pull request."""
     head_known: str | None
+    """Head of the pull request when the comment came; None if it was unknown."""
     outcome: CommandOutcome | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutcomeCountRow:
-    """How many commands came to an outcome."""
+    """How many commands had an outcome."""
 
     outcome: str
     commands: int
@@ -43,9 +43,10 @@ class OutcomeCountRow:
 def keep_delivery(
     connection: Connection[Any], identity: UUID, event: str, action: str | None, now: datetime
 ) -> bool:
-    """Whether it is the first of this number."""
+    """Returns whether the delivery is new."""
     inserted = connection.execute(
-        "INSERT INTO github_delivery (id, event, action, received) VALUES (%s, %s, %s, %s) ON CONFLICT DO NOTHING RETURNING id",
+        "INSERT INTO github_delivery (id, event, action, received) VALUES (%s, %s, %s, %s)"
+        " ON CONFLICT DO NOTHING RETURNING id",
         [identity, event, action, now],
     ).fetchone()
     return inserted is not None
@@ -69,7 +70,10 @@ def keep_command(
     now: datetime,
     came_now: bool = True,
 ) -> bool:
-    """Whether a comment is new here, where its repository is known. Keeps which head its pull request had, if the comment `came_now`."""
+    """Stores a comment of a known repository; returns whether it is new.
+
+    If the comment `came_now`, the present head of its pull request is stored with it.
+    """
     inserted = connection.execute(
         "INSERT INTO github_command (comment_id, repository_id, number, head_known, received)"
         " SELECT %(comment)s, %(repository)s, %(number)s,"
@@ -83,7 +87,7 @@ def keep_command(
 
 
 def command_row(connection: Connection[Any], comment: int) -> CommandRow | None:
-    """Locked to the transaction's end."""
+    """Locks the command until the end of the transaction."""
     query = "SELECT number, head_known, outcome FROM github_command WHERE comment_id = %s FOR UPDATE"
     return typed(connection, CommandRow).execute(query, [comment]).fetchone()
 

@@ -1,4 +1,4 @@
-"""Where the App is installed, and which repositories it reaches there."""
+"""Installations of the App, and the repositories that they reach."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,23 +14,29 @@ InstallationState = Literal["active", "suspended", "removed"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InstallationRow:
-    """Where the App is installed, and how many repositories it reaches there."""
+    """An installation of the App."""
 
     account: str
+    """The account on whose repositories the App is installed."""
     state: InstallationState
     looked: datetime
+    """When it was last looked at."""
     repositories: int
+    """Number of repositories that it reaches."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RepositoryRow:
-    """A repository by GitHub's number; `allowed` whether the installation still reaches it, `policy` an administrator's."""
+    """A repository."""
 
     id: int
+    """GitHub's number."""
     installation_id: int
     name: str
     allowed: bool
+    """Whether the installation still reaches it."""
     policy: str | None
+    """An administrator's policy; None if there is none."""
     installation_state: InstallationState
 
 
@@ -38,7 +44,8 @@ def keep_installation(
     connection: Connection[Any], number: int, account: str, state: InstallationState, now: datetime
 ) -> None:
     connection.execute(
-        "INSERT INTO github_installation (id, account, state, looked) VALUES (%s, %s, %s, %s) ON CONFLICT (id) DO UPDATE"
+        "INSERT INTO github_installation (id, account, state, looked) VALUES (%s, %s, %s, %s)"
+        " ON CONFLICT (id) DO UPDATE"
         " SET account = excluded.account, state = excluded.state, looked = excluded.looked",
         [number, account, state, now],
     )
@@ -55,7 +62,8 @@ def set_installation_state(
 def list_installations(connection: Connection[Any]) -> list[InstallationRow]:
     query = (
         "SELECT account, state, looked, (SELECT count(*) FROM github_repository"
-        " WHERE installation_id = github_installation.id AND allowed) AS repositories FROM github_installation ORDER BY account, id"
+        " WHERE installation_id = github_installation.id AND allowed) AS repositories"
+        " FROM github_installation ORDER BY account, id"
     )
     return typed(connection, InstallationRow).execute(query).fetchall()
 
@@ -63,21 +71,26 @@ def list_installations(connection: Connection[Any]) -> list[InstallationRow]:
 def keep_repositories(
     connection: Connection[Any], installation: int, repositories: Sequence[tuple[int, str]]
 ) -> None:
-    """The repositories (number, name) that an installation reaches; it reaches no others any more."""
+    """Stores the repositories (number, name) that an installation reaches.
+
+    It no longer reaches any others.
+    """
     connection.execute(
         "UPDATE github_repository SET allowed = false WHERE installation_id = %s AND NOT id = ANY(%s)",
         [installation, [number for number, _ in repositories]],
     )
     for number, name in repositories:
         connection.execute(
-            "INSERT INTO github_repository (id, installation_id, name) VALUES (%s, %s, %s) ON CONFLICT (id) DO UPDATE"
+            "INSERT INTO github_repository (id, installation_id, name) VALUES (%s, %s, %s)"
+            " ON CONFLICT (id) DO UPDATE"
             " SET installation_id = excluded.installation_id, name = excluded.name, allowed = true",
             [number, installation, name],
         )
 
 
 _REPOSITORY = """
-SELECT github_repository.id, installation_id, name, allowed, policy, github_installation.state AS installation_state
+SELECT github_repository.id, installation_id, name, allowed, policy,
+    github_installation.state AS installation_state
 FROM github_repository JOIN github_installation ON github_installation.id = installation_id
 """
 

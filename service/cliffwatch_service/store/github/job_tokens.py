@@ -1,4 +1,4 @@
-"""Tokens of jobs of GitHub Actions, by their hashes, and which identities they were given for."""
+"""Tokens of GitHub Actions jobs, by hash, and the identities that they were given for."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,14 +11,15 @@ from cliffwatch_service.postgres.rows import typed
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnerRow:
-    """The token whose rights tokens of jobs have, and when an operator revoked it."""
+    """The token whose rights the tokens of jobs have."""
 
     id: int
     revoked: datetime | None
+    """When an operator revoked it."""
 
 
 def keep_owner(connection: Connection[Any], host: str, now: datetime) -> OwnerRow | None:
-    """The token that nobody holds of a host's name; None where somebody holds one of that name."""
+    """Returns the token of a host's name that nobody can hold; None if somebody holds one of that name."""
     hashed = f"nobody's: {host}".encode()
     connection.execute(
         "INSERT INTO token (name, hash, scopes, host, created) VALUES (%s, %s, '{upload}', %s, %s)"
@@ -32,9 +33,13 @@ def keep_owner(connection: Connection[Any], host: str, now: datetime) -> OwnerRo
 def insert_job_token(
     connection: Connection[Any], owner: int, hashed: bytes, identity: bytes, expires: datetime, now: datetime
 ) -> bool:
-    """Whether the identity (its hash) is new. What the owner may do ends with its last token."""
+    """Returns whether the identity, given as a hash, is new.
+
+    Extends the owner's expiry to that of its last token.
+    """
     inserted = connection.execute(
-        "INSERT INTO github_job_token (identity, hash, token_id, created, expires) VALUES (%s, %s, %s, %s, %s)"
+        "INSERT INTO github_job_token (identity, hash, token_id, created, expires)"
+        " VALUES (%s, %s, %s, %s, %s)"
         " ON CONFLICT (identity) DO NOTHING RETURNING identity",
         [identity, hashed, owner, now, expires],
     ).fetchone()
@@ -45,5 +50,5 @@ def insert_job_token(
 
 
 def remove_job_tokens(connection: Connection[Any], before: datetime) -> int:
-    """Removes those that ended before a time; how many."""
+    """Removes the tokens that expired before a time; returns how many."""
     return connection.execute("DELETE FROM github_job_token WHERE expires < %s", [before]).rowcount

@@ -1,4 +1,4 @@
-"""Pull requests, and what was asked for their heads."""
+"""Pull requests, and what was requested for their heads."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -17,7 +17,7 @@ MeasurementState = Literal["asked", "superseded", "cancelled"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PullRequestFacts:
-    """A pull request as GitHub has it now, and what the policy says of it; `series` and `version` of a mailing list."""
+    """A pull request as GitHub has it now, with what the policy says about it."""
 
     repository: int
     number: int
@@ -25,47 +25,57 @@ class PullRequestFacts:
     head: str
     base: str
     targets: Sequence[tuple[str, str]]
+    """Pairs of platform and mode."""
     fail_on: Sequence[str]
     series: int | None
+    """The mailing list's series; None if it comes from no mailing list."""
     version: int | None
+    """Version of the series."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PullRequestRow:
-    """A pull request of a repository (OWNER/NAME), `reachable` where the App still reaches that; `targets` are pairs of platform and
-    mode. What was posted last is `shown`, as digests; `checked_head` is whose check run goes on.
-    """
+    """A stored pull request."""
 
     id: int
     repository: str
+    """OWNER/NAME."""
     installation_id: int
     reachable: bool
+    """Whether the App still reaches the repository."""
     number: int
     state: PullRequestState
     head: str
     base: str
     waits: bool
+    """Whether it waits for a maintainer."""
     approved_head: str | None
     problem: str | None
     targets: list[list[str]]
+    """Pairs of platform and mode."""
     fail_on: list[str]
     series: int | None
     version: int | None
     declined: bool
     sequence: int
     shown: str | None
+    """What was posted last, as digests."""
     checked_head: str | None
+    """The head whose check run is still in progress."""
     posted: datetime | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasurementRow:
-    """What was asked for a head: `pull_head` is GitHub's, `base_commit` and `head_commit` are what is built."""
+    """What was requested for a head."""
 
     id: int
     pull_head: str
+    """The head at GitHub."""
     base_commit: str
+    """The base that is built."""
     head_commit: str
+    """The head that is built."""
     version: int | None
     key: str
     again: bool
@@ -82,13 +92,16 @@ class PullRequestCountRow:
 
 
 def keep_pull_request(connection: Connection[Any], facts: PullRequestFacts, now: datetime) -> int:
-    """Its number here; its row is locked to the transaction's end."""
+    """Stores a pull request and returns its id. Its row is locked until the end of the transaction."""
     kept = values(connection, int).execute(
-        "INSERT INTO github_pull_request (repository_id, number, state, head, base, targets, fail_on, series, version, looked)"
-        " VALUES (%(repository)s, %(number)s, %(state)s, %(head)s, %(base)s, %(targets)s, %(fail_on)s, %(series)s, %(version)s,"
-        " %(now)s) ON CONFLICT (repository_id, number) DO UPDATE SET state = excluded.state, head = excluded.head,"
-        " base = excluded.base, targets = excluded.targets, fail_on = excluded.fail_on, series = excluded.series,"
-        " version = excluded.version, looked = excluded.looked, waits = false, problem = NULL RETURNING id",
+        "INSERT INTO github_pull_request"
+        " (repository_id, number, state, head, base, targets, fail_on, series, version, looked)"
+        " VALUES (%(repository)s, %(number)s, %(state)s, %(head)s, %(base)s, %(targets)s, %(fail_on)s,"
+        " %(series)s, %(version)s, %(now)s)"
+        " ON CONFLICT (repository_id, number) DO UPDATE SET state = excluded.state, head = excluded.head,"
+        " base = excluded.base, targets = excluded.targets, fail_on = excluded.fail_on,"
+        " series = excluded.series, version = excluded.version, looked = excluded.looked,"
+        " waits = false, problem = NULL RETURNING id",
         {
             **asdict(facts),
             "targets": Jsonb([list(target) for target in facts.targets]),
@@ -101,8 +114,9 @@ def keep_pull_request(connection: Connection[Any], facts: PullRequestFacts, now:
 
 _ROW = """
 SELECT github_pull_request.id, github_repository.name AS repository, installation_id,
-       github_repository.allowed AND github_installation.state = 'active' AS reachable, number, github_pull_request.state, head, base, waits,
-       approved_head, problem, targets, fail_on, series, version, declined, sequence, shown, checked_head, posted
+       github_repository.allowed AND github_installation.state = 'active' AS reachable, number,
+       github_pull_request.state, head, base, waits, approved_head, problem, targets, fail_on, series,
+       version, declined, sequence, shown, checked_head, posted
 FROM github_pull_request JOIN github_repository ON github_repository.id = repository_id
 JOIN github_installation ON github_installation.id = installation_id
 """
@@ -138,22 +152,27 @@ def set_declined(connection: Connection[Any], identity: int) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewMeasurement:
-    """What is measured for a head: `pull_head` is GitHub's, `base` and `head` are what is built."""
+    """A measurement to store."""
 
     pull_request: int
     pull_head: str
+    """The head at GitHub."""
     base: str
+    """The base that is built."""
     head: str
+    """The head that is built."""
     version: int | None
     key: str
     again: bool
 
 
 def keep_measurement(connection: Connection[Any], row: NewMeasurement, now: datetime) -> int | None:
-    """Its number; None where this was asked before."""
+    """Returns the id; None if this was requested before."""
     inserted = values(connection, int).execute(
-        "INSERT INTO github_measurement (pull_request_id, pull_head, base_commit, head_commit, version, key, again,"
-        " created) VALUES (%s, %s, %s, %s, %s, %s, %s, %s) ON CONFLICT (pull_request_id, key) DO NOTHING RETURNING id",
+        "INSERT INTO github_measurement (pull_request_id, pull_head, base_commit, head_commit, version,"
+        " key, again,"
+        " created) VALUES (%s, %s, %s, %s, %s, %s, %s, %s) ON CONFLICT (pull_request_id, key) DO NOTHING"
+        " RETURNING id",
         [row.pull_request, row.pull_head, row.base, row.head, row.version, row.key, row.again, now],
     )
     return inserted.fetchone()
@@ -161,7 +180,8 @@ def keep_measurement(connection: Connection[Any], row: NewMeasurement, now: date
 
 def add_request(connection: Connection[Any], measurement: int, request: UUID) -> None:
     connection.execute(
-        "INSERT INTO github_measurement_request (measurement_id, request_id) VALUES (%s, %s) ON CONFLICT DO NOTHING",
+        "INSERT INTO github_measurement_request (measurement_id, request_id) VALUES (%s, %s)"
+        " ON CONFLICT DO NOTHING",
         [measurement, request],
     )
 
@@ -172,26 +192,32 @@ def set_measurements(connection: Connection[Any], numbers: Sequence[int], state:
 
 _MEASUREMENTS = """
 SELECT id, pull_head, base_commit, head_commit, version, key, again, state,
-       ARRAY(SELECT request_id FROM github_measurement_request WHERE measurement_id = github_measurement.id ORDER BY request_id) AS requests
+       ARRAY(SELECT request_id FROM github_measurement_request WHERE measurement_id = github_measurement.id
+           ORDER BY request_id) AS requests
 FROM github_measurement WHERE pull_request_id = %s ORDER BY id DESC
 """
 
 
 def measurements_of(connection: Connection[Any], pull_request: int) -> list[MeasurementRow]:
-    """The newest first, with the numbers of their requests."""
+    """Returns the measurements of a pull request, newest first, with the ids of their requests."""
     return typed(connection, MeasurementRow).execute(_MEASUREMENTS, [pull_request]).fetchall()
 
 
 def jobs_of_measurement(connection: Connection[Any], measurement: int) -> list[UUID]:
-    query = "SELECT job.id FROM job JOIN github_measurement_request USING (request_id) WHERE measurement_id = %s ORDER BY 1"
+    query = (
+        "SELECT job.id FROM job JOIN github_measurement_request USING (request_id)"
+        " WHERE measurement_id = %s ORDER BY 1"
+    )
     return values(connection, UUID).execute(query, [measurement]).fetchall()
 
 
 def pull_requests_of_run(connection: Connection[Any], run: str) -> list[int]:
-    """Those for which a run was made, by its digest."""
+    """Returns the pull requests for which a run was made. `run` is its digest."""
     query = (
-        "SELECT DISTINCT pull_request_id FROM run JOIN lease ON lease.id = run.lease_id JOIN job ON job.id = lease.job_id"
-        " JOIN github_measurement_request USING (request_id) JOIN github_measurement ON github_measurement.id = measurement_id"
+        "SELECT DISTINCT pull_request_id FROM run JOIN lease ON lease.id = run.lease_id"
+        " JOIN job ON job.id = lease.job_id"
+        " JOIN github_measurement_request USING (request_id)"
+        " JOIN github_measurement ON github_measurement.id = measurement_id"
         " WHERE run.digest = %s"
     )
     return values(connection, int).execute(query, [run]).fetchall()
@@ -213,20 +239,21 @@ ORDER BY 1
 
 
 def moving(connection: Connection[Any], since: datetime) -> list[int]:
-    """Pull requests with a job that waits, runs or ended since then."""
+    """Returns reachable pull requests with a job that waits, runs, or ended since `since`."""
     return values(connection, int).execute(_MOVING, [since]).fetchall()
 
 
 def open_of_installation(connection: Connection[Any], installation: int) -> list[int]:
     query = (
-        "SELECT github_pull_request.id FROM github_pull_request JOIN github_repository ON github_repository.id = repository_id"
+        "SELECT github_pull_request.id FROM github_pull_request"
+        " JOIN github_repository ON github_repository.id = repository_id"
         " WHERE installation_id = %s AND github_pull_request.state = 'open' ORDER BY 1"
     )
     return values(connection, int).execute(query, [installation]).fetchall()
 
 
 def next_sequence(connection: Connection[Any], identity: int) -> int:
-    """A number that no comment of this pull request had before."""
+    """Returns a number that no comment of this pull request had before."""
     query = "UPDATE github_pull_request SET sequence = sequence + 1 WHERE id = %s RETURNING sequence"
     return the_one(values(connection, int).execute(query, [identity]))
 
@@ -239,9 +266,13 @@ def keep_shown(
     checked_head: str | None,
     now: datetime,
 ) -> None:
-    """What was posted last, unless something newer was meanwhile; `checked_head` is whose check run goes on."""
+    """Records what was posted last, unless something newer was posted meanwhile.
+
+    `checked_head` is the head whose check run is still in progress.
+    """
     connection.execute(
-        "UPDATE github_pull_request SET shown = %s, checked_head = %s, posted = %s WHERE id = %s AND sequence = %s",
+        "UPDATE github_pull_request SET shown = %s, checked_head = %s, posted = %s"
+        " WHERE id = %s AND sequence = %s",
         [shown, checked_head, now, identity, sequence],
     )
 

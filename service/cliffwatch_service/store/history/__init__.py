@@ -1,1 +1,1 @@
-"""What series read over time: points, changes and their reports, and the lines of revisions."""
+"""The history of series: points, changes and their reports, and the lines of revisions."""

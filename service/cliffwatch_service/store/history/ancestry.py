@@ -1,4 +1,4 @@
-"""First-parent lines of revisions: the nearest measured ancestor, distances, and what was measured before and after."""
+"""First-parent lines of revisions: measured ancestors and neighbours, distances, and merge bases."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -10,26 +10,28 @@ from cliffwatch_service.postgres.rows import typed, values
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AncestorRow:
-    """A revision, and how many first-parent commits it lies before another."""
+    """An ancestor of a revision."""
 
     id: int
     commit: str
     distance: int
+    """First-parent commits between the two."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Neighbours:
-    """The commits that were measured next before and after a revision, None where there is none; `before_is_first` where none was
-    measured before the one before.
-    """
+    """The commits that were measured next before and after a revision."""
 
     before: str | None
+    """None if there is none."""
     after: str | None
+    """None if there is none."""
     before_is_first: bool
+    """Whether no commit was measured earlier than `before`."""
 
 
 _FARTHEST = 1000
-"""Commits of a line that are looked at."""
+"""Longest line that is searched, in commits."""
 
 _MEASURED_ANCESTOR = """
 WITH RECURSIVE line (id, commit, parents, distance) AS (
@@ -51,15 +53,16 @@ ORDER BY distance LIMIT 1
 
 
 def measured_ancestor(connection: Connection[Any], head: int, platform: str, mode: str) -> AncestorRow | None:
-    """The nearest first-parent ancestor that was measured there, with its distance in commits. Of one on a branch that is a
-    measurement of history: what anybody says of it is no base for others.
+    """Returns the nearest first-parent ancestor that was measured on a platform in a mode.
+
+    For an ancestor on a branch, only runs of history count: other uploads are no base for other people.
     """
     wanted = {"head": head, "platform": platform, "mode": mode, "most": _FARTHEST}
     return typed(connection, AncestorRow).execute(_MEASURED_ANCESTOR, wanted).fetchone()
 
 
 def is_ancestor(connection: Connection[Any], base: int, head: int) -> bool:
-    """Whether base is among the nearest first-parent ancestors of head, or lies before it on a branch."""
+    """Whether base is among the nearest first-parent ancestors of head, or comes before it on a branch."""
     if distance(connection, base, head) is not None:
         return True
     common = connection.execute(
@@ -83,7 +86,10 @@ SELECT distance FROM line WHERE id = %(base)s
 
 
 def distance(connection: Connection[Any], base: int, head: int) -> int | None:
-    """How many first-parent commits head is after base; None where base is none of its nearest ancestors."""
+    """Returns how many first-parent commits head is after base.
+
+    None if base is not among its nearest ancestors.
+    """
     return (
         values(connection, int).execute(_DISTANCE, {"head": head, "base": base, "most": _FARTHEST}).fetchone()
     )
@@ -108,7 +114,7 @@ SELECT revision.commit FROM line JOIN other USING (id) JOIN revision USING (id) 
 
 
 def merge_base(connection: Connection[Any], base: int, head: int) -> str | None:
-    """The newest commit that the first-parent lines of both have; None where these do not meet in what is known."""
+    """Returns the newest commit on the first-parent lines of both; None if the known lines do not meet."""
     return (
         values(connection, str)
         .execute(_MERGE_BASE, {"base": base, "head": head, "most": _FARTHEST})
@@ -129,7 +135,7 @@ WHERE branch_id = %(branch)s AND ordinal {beyond} %(ordinal)s AND EXISTS (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlaceRow:
-    """Of a revision on its branch."""
+    """The place of a revision on its branch."""
 
     branch_id: int
     ordinal: int
@@ -138,7 +144,10 @@ class PlaceRow:
 def measured_neighbours(
     connection: Connection[Any], revision_id: int, *, platform: str = "", mode: str = ""
 ) -> Neighbours:
-    """Of history, on a revision's branch. Of one platform or mode where it is named."""
+    """Returns the neighbours of a revision on its branch that runs of history measured.
+
+    An empty platform or mode leaves it open.
+    """
     place = typed(connection, PlaceRow).execute(_PLACE, [revision_id]).fetchone()
     if place is None:
         return Neighbours(before=None, after=None, before_is_first=True)

@@ -1,4 +1,4 @@
-"""What anchors read: one value for each series of a run, beside those of the revisions that the run compares."""
+"""Points of anchors: one for each series of a run, measured beside the revisions that the run compares."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,12 +14,13 @@ from cliffwatch_service.store.history.points import Point
 def replace_anchor_points(
     connection: Connection[Any], run_id: int, revision_id: int, points: Sequence[Point]
 ) -> None:
-    """Writes what the anchor of a run read (series, n, centre, low, high) in place of what it had."""
+    """Replaces the points (series, n, centre, low, high) of a run's anchor."""
     connection.execute("DELETE FROM anchor_point WHERE run_id = %s", [run_id])
     with (
         connection.cursor() as cursor,
         cursor.copy(
-            "COPY anchor_point (series_id, run_id, revision_id, n, centre, low, high) FROM STDIN (FORMAT binary)"
+            "COPY anchor_point (series_id, run_id, revision_id, n, centre, low, high)"
+            " FROM STDIN (FORMAT binary)"
         ) as copy,
     ):
         copy.set_types(["int4", "int8", "int4", "int2", "float8", "float8", "float8"])
@@ -29,12 +30,15 @@ def replace_anchor_points(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnchorRow:
-    """A revision that is the anchor of a series: when its first and its newest run were made, and how many there are."""
+    """A revision that is or was the anchor of a series."""
 
     commit: str
     since: datetime
+    """Creation of its first run."""
     until: datetime
+    """Creation of its newest run."""
     runs: int
+    """Number of runs."""
 
 
 _ANCHORS = """
@@ -45,5 +49,5 @@ WHERE series_id = %s AND run.of_history GROUP BY revision.commit ORDER BY max(ru
 
 
 def anchors_of(connection: Connection[Any], series_id: int) -> list[AnchorRow]:
-    """The newest first."""
+    """Returns the newest ten anchors of a series, newest first."""
     return typed(connection, AnchorRow).execute(_ANCHORS, [series_id]).fetchall()

@@ -11,33 +11,38 @@ from cliffwatch_service.postgres.rows import the_one, typed, values
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BacklogRow:
-    """A range of `commits` first-parent commits, both ends by their places on the branch, None where they are not on it any more. Not
-    `measured` where only its halves are to be.
-    """
+    """A range to measure later."""
 
     id: int
     base_commit: str
     head_commit: str
     base_ordinal: int | None
+    """Place on the branch; None if it is no longer on it."""
     head_ordinal: int | None
+    """Place on the branch; None if it is no longer on it."""
     commits: int
+    """Number of first-parent commits."""
     measured: bool
+    """False if only its halves are to be measured."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewRange:
-    """A range to measure later."""
+    """A range to store."""
 
     base_commit: str
     head_commit: str
     commits: int
+    """Number of first-parent commits."""
     measured: bool
+    """False if only its halves are to be measured."""
 
 
 def keep_range(connection: Connection[Any], follow_id: int, row: NewRange, now: datetime) -> bool:
-    """Whether it was not there yet."""
+    """Returns whether the range is new."""
     kept = connection.execute(
-        "INSERT INTO backlog (follow_id, base_commit, head_commit, commits, measured, made) VALUES (%s, %s, %s, %s, %s, %s)"
+        "INSERT INTO backlog (follow_id, base_commit, head_commit, commits, measured, made)"
+        " VALUES (%s, %s, %s, %s, %s, %s)"
         " ON CONFLICT (follow_id, base_commit, head_commit) DO NOTHING RETURNING id",
         [follow_id, row.base_commit, row.head_commit, row.commits, row.measured, now],
     )
@@ -45,7 +50,8 @@ def keep_range(connection: Connection[Any], follow_id: int, row: NewRange, now: 
 
 
 _NEXT = """
-SELECT backlog.id, base_commit, backlog.head_commit, before.ordinal AS base_ordinal, after.ordinal AS head_ordinal, commits, measured
+SELECT backlog.id, base_commit, backlog.head_commit, before.ordinal AS base_ordinal,
+    after.ordinal AS head_ordinal, commits, measured
 FROM backlog JOIN follow ON follow.id = follow_id
 LEFT JOIN revision AS base ON base.commit = base_commit
 LEFT JOIN branch_revision AS before ON before.branch_id = follow.branch_id AND before.revision_id = base.id
@@ -56,7 +62,7 @@ WHERE follow_id = %s ORDER BY commits DESC, after.ordinal DESC NULLS LAST, backl
 
 
 def longest_range(connection: Connection[Any], follow_id: int) -> BacklogRow | None:
-    """The longest range, of several the newest."""
+    """Returns the longest range; of equally long ranges the newest."""
     return typed(connection, BacklogRow).execute(_NEXT, [follow_id]).fetchone()
 
 
@@ -65,7 +71,7 @@ def remove_range(connection: Connection[Any], identity: int) -> None:
 
 
 def waiting_jobs(connection: Connection[Any], follow_id: int, token_id: int) -> int:
-    """Jobs of a followed branch that are queued or under way."""
+    """Returns how many jobs of a followed branch are queued or under way."""
     query = (
         "SELECT count(*) FROM job JOIN request ON request.id = request_id WHERE asked_by = %s"
         " AND starts_with(idempotency_key, %s) AND state IN ('queued', 'leased')"

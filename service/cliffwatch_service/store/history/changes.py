@@ -12,16 +12,14 @@ from cliffwatch_service.postgres.rows import many, typed, values
 from cliffwatch_service.store.history.confirmations import ConfirmationState
 
 ChangeState = Literal["candidate", "confirmed", "refuted", "superseded"]
-"""A change is superseded by one of a narrower range, or by another of its own range."""
+"""A change is superseded by a change of a narrower range, or by another change of its own range."""
 ChangeKind = Literal["regression", "improvement", "changed", "step"]
-"""One of the verdicts that report a change or, from history alone, step."""
+"""A verdict that reports a change, or `step` for a change that only history shows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeFacts:
-    """A step of a series between two revisions. `apart` says that the sides of its comparison did not take turns. `size` is a fraction; of a change that has no percentage it is None, and the values say
-    what both sides read.
-    """
+    """A step of a series between two revisions, to store."""
 
     digest: str
     series_id: int
@@ -30,22 +28,22 @@ class ChangeFacts:
     state: ChangeState
     kind: ChangeKind
     size: float | None
+    """Fraction; None for a change without a percentage."""
     ci_low: float | None
     ci_high: float | None
     base_value: float | None
+    """Value of base, for a change without a percentage."""
     head_value: float | None
+    """Value of head, for a change without a percentage."""
     apart: bool
+    """Whether the sides of its comparison were measured separately, not in turns."""
     comparison_id: int | None
     report_id: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeRow:
-    """A change as it is told: of which series, between which commits, and the digest of its report.
-
-    The `fresh` figures are those of the comparison that did not bear a candidate out; None for every other change. `waits_for` is the state of the comparison that
-    a candidate waits for. `located_in` is the mode in which its commit was located, where that is another than its own.
-    """
+    """A change as it is shown."""
 
     id: int
     digest: str
@@ -57,8 +55,10 @@ class ChangeRow:
     base_value: float | None
     head_value: float | None
     apart: bool
+    """Whether the sides of its comparison were measured separately, not in turns."""
     found: datetime
     series: str
+    """Digest."""
     suite: str
     benchmark: str
     params: list[list[str]]
@@ -67,20 +67,26 @@ class ChangeRow:
     platform: str
     mode: Mode
     base: str
+    """Commit."""
     head: str
+    """Commit."""
     head_subject: str | None
     report: str | None
+    """Digest of its report."""
     fresh_change: float | None
+    """Set if a fresh comparison did not confirm the candidate, like the other `fresh` figures."""
     fresh_low: float | None
     fresh_high: float | None
     fresh_mde: float | None
     waits_for: ConfirmationState | None
+    """State of the confirmation that a candidate waits for."""
     located_in: Mode | None
+    """The mode in which its commit was located; None if that is its own mode."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownChangeRow:
-    """A change that is there already."""
+    """A change that is stored already."""
 
     id: int
     digest: str
@@ -88,12 +94,13 @@ class KnownChangeRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WideChangeRow:
-    """A confirmed change of a range that a bisection narrows."""
+    """A confirmed change whose range a bisection narrows."""
 
     id: int
     digest: str
     series_id: int
     series: str
+    """Digest."""
     kind: ChangeKind
     size: float | None
     ci_low: float | None
@@ -105,21 +112,24 @@ class WideChangeRow:
 
 
 class SpanRow(NamedTuple):
-    """Between which ordinals of a branch a change of a series lies: after `base`, and at `head` at the latest."""
+    """Where on a branch a change of a series lies."""
 
     series_id: int
     base: int
+    """Ordinal after which it comes."""
     head: int
+    """Ordinal at which it is there at the latest."""
 
 
 _CHANGE = """
-INSERT INTO change (digest, series_id, base_revision_id, head_revision_id, state, kind, size, ci_low, ci_high, base_value, head_value,
-                    apart, comparison_id, report_id, found)
-VALUES (%(digest)s, %(series_id)s, %(base_revision_id)s, %(head_revision_id)s, %(state)s, %(kind)s, %(size)s, %(ci_low)s, %(ci_high)s,
-        %(base_value)s, %(head_value)s, %(apart)s, %(comparison_id)s, %(report_id)s, %(now)s)
+INSERT INTO change (digest, series_id, base_revision_id, head_revision_id, state, kind, size, ci_low, ci_high,
+    base_value, head_value, apart, comparison_id, report_id, found)
+VALUES (%(digest)s, %(series_id)s, %(base_revision_id)s, %(head_revision_id)s, %(state)s, %(kind)s, %(size)s,
+    %(ci_low)s, %(ci_high)s, %(base_value)s, %(head_value)s, %(apart)s, %(comparison_id)s, %(report_id)s,
+    %(now)s)
 ON CONFLICT (digest) DO UPDATE SET state = excluded.state, kind = excluded.kind, size = excluded.size,
-    ci_low = excluded.ci_low, ci_high = excluded.ci_high, base_value = excluded.base_value, head_value = excluded.head_value,
-    apart = excluded.apart, comparison_id = excluded.comparison_id,
+    ci_low = excluded.ci_low, ci_high = excluded.ci_high, base_value = excluded.base_value,
+    head_value = excluded.head_value, apart = excluded.apart, comparison_id = excluded.comparison_id,
     report_id = coalesce(excluded.report_id, change.report_id)
 WHERE change.state <> 'superseded' OR change.kind = 'step'
 """
@@ -131,23 +141,30 @@ def keep_changes(connection: Connection[Any], changes: Sequence[ChangeFacts], no
 
 
 def in_state(connection: Connection[Any], digests: Sequence[str], state: ChangeState) -> set[str]:
-    """Which of these changes are in a state; candidates that were superseded before anything confirmed them are in none."""
-    query = "SELECT digest FROM change WHERE digest = ANY(%s) AND state = %s AND (state <> 'superseded' OR kind <> 'step')"
+    """Returns which of these changes are in a state.
+
+    Candidates that were superseded unconfirmed count for no state.
+    """
+    query = (
+        "SELECT digest FROM change WHERE digest = ANY(%s) AND state = %s"
+        " AND (state <> 'superseded' OR kind <> 'step')"
+    )
     return set(values(connection, str).execute(query, [list(digests), state]).fetchall())
 
 
 def supersede_changes(connection: Connection[Any], ids: Sequence[int]) -> None:
-    """They stay, and belong to no report any more."""
+    """Supersedes changes. They stay stored, but leave their reports."""
     connection.execute(
         "UPDATE change SET state = 'superseded', report_id = NULL WHERE id = ANY(%s)", [list(ids)]
     )
 
 
 _WIDE = """
-SELECT change.id, change.digest, series_id, series.digest AS series, kind, size, ci_low, ci_high, base_value, head_value,
-       comparison_id, report_id
+SELECT change.id, change.digest, series_id, series.digest AS series, kind, size, ci_low, ci_high, base_value,
+    head_value, comparison_id, report_id
 FROM change JOIN series ON series.id = series_id
-WHERE state = 'confirmed' AND base_revision_id = %(base)s AND head_revision_id = %(head)s AND platform = %(platform)s AND mode = %(mode)s
+WHERE state = 'confirmed' AND base_revision_id = %(base)s AND head_revision_id = %(head)s
+    AND platform = %(platform)s AND mode = %(mode)s
 ORDER BY abs(size) DESC NULLS FIRST, change.id
 """
 
@@ -155,7 +172,10 @@ ORDER BY abs(size) DESC NULLS FIRST, change.id
 def confirmed_between(
     connection: Connection[Any], base: int, head: int, platform: str, mode: str
 ) -> list[WideChangeRow]:
-    """Confirmed changes on one platform in one mode between two revisions, the largest first; before them those without a percentage."""
+    """Returns the confirmed changes between two revisions on one platform in one mode.
+
+    Changes without a percentage come first, then the largest.
+    """
     wanted = {"base": base, "head": head, "platform": platform, "mode": mode}
     return typed(connection, WideChangeRow).execute(_WIDE, wanted).fetchall()
 
@@ -167,29 +187,30 @@ def set_bisection(connection: Connection[Any], digests: Sequence[str], bisection
 
 
 def set_landed(connection: Connection[Any], head: int, landed: int) -> None:
-    """By which merge the changes of a revision came to a branch."""
+    """Records the merge by which the changes of a revision came to a branch."""
     connection.execute(
         "UPDATE change SET landed_revision_id = %s WHERE head_revision_id = %s", [landed, head]
     )
 
 
 def known_digests(connection: Connection[Any], digests: Sequence[str]) -> set[str]:
-    """Which of these changes are there, in whatever state."""
+    """Returns which of these changes are stored, in any state."""
     query = "SELECT digest FROM change WHERE digest = ANY(%s)"
     return set(values(connection, str).execute(query, [list(digests)]).fetchall())
 
 
 def gather_changes(connection: Connection[Any], base: int, head: int, report_id: int) -> None:
-    """Puts what was confirmed between these revisions and is of no report yet under this one."""
+    """Adds the confirmed changes between two revisions to a report, unless they have one already."""
     connection.execute(
-        "UPDATE change SET report_id = %s WHERE base_revision_id = %s AND head_revision_id = %s AND state = 'confirmed'"
+        "UPDATE change SET report_id = %s WHERE base_revision_id = %s AND head_revision_id = %s"
+        " AND state = 'confirmed'"
         " AND report_id IS NULL",
         [report_id, base, head],
     )
 
 
 def changes_of_comparison(connection: Connection[Any], comparison_id: int) -> list[KnownChangeRow]:
-    """Those that nothing superseded."""
+    """Returns the changes of a comparison that are not superseded."""
     query = "SELECT id, digest FROM change WHERE comparison_id = %s AND state <> 'superseded'"
     return typed(connection, KnownChangeRow).execute(query, [comparison_id]).fetchall()
 
@@ -199,14 +220,17 @@ def refute_changes(connection: Connection[Any], ids: Sequence[int]) -> None:
 
 
 _CHANGES = """
-SELECT change.id, change.digest, change.state, kind, size, ci_low, ci_high, base_value, head_value, apart, found, series.digest AS series,
-       suite, benchmark, params, metric, unit, series.platform, series.mode, base.commit AS base, head.commit AS head, head.subject AS head_subject,
+SELECT change.id, change.digest, change.state, kind, size, ci_low, ci_high, base_value, head_value, apart,
+    found, series.digest AS series,
+       suite, benchmark, params, metric, unit, series.platform, series.mode, base.commit AS base,
+           head.commit AS head, head.subject AS head_subject,
        regression_report.digest AS report, fresh_change, fresh_low, fresh_high, fresh_mde,
        CASE change.state WHEN 'candidate' THEN confirmation.state END AS waits_for, located_in
 FROM change
 LEFT JOIN confirmation ON confirmation.id = confirmation_id
 JOIN series ON series.id = series_id JOIN benchmark_case ON benchmark_case.id = case_id
-JOIN revision AS base ON base.id = change.base_revision_id JOIN revision AS head ON head.id = change.head_revision_id
+JOIN revision AS base ON base.id = change.base_revision_id
+JOIN revision AS head ON head.id = change.head_revision_id
 LEFT JOIN regression_report ON regression_report.id = report_id
 """
 
@@ -231,19 +255,22 @@ def list_changes(
     number: int | None,
     limit: int,
 ) -> list[ChangeRow]:
-    """Newest first, from a position on: when the change before was found, and its id. None leaves open."""
+    """Returns changes, newest first.
+
+    `at` and `number` are the time and the id of the change before the first. None leaves a filter open.
+    """
     wanted = {"series": series, "state": state, "at": at, "number": number, "limit": limit}
     return typed(connection, ChangeRow).execute(_LIST_CHANGES, wanted).fetchall()
 
 
 def changes_of_report(connection: Connection[Any], report_id: int) -> list[ChangeRow]:
-    """Those without a percentage, then the largest first."""
+    """Returns the changes without a percentage first, then the largest."""
     query = _CHANGES + " WHERE report_id = %s ORDER BY abs(size) DESC NULLS FIRST, change.id"
     return typed(connection, ChangeRow).execute(query, [report_id]).fetchall()
 
 
 def changes_of_reports(connection: Connection[Any], digests: Sequence[str]) -> dict[str, list[ChangeRow]]:
-    """By the digest of their report, in the order of `changes_of_report`."""
+    """Returns changes by the digest of their report, in the order of `changes_of_report`."""
     query = (
         _CHANGES + " WHERE regression_report.digest = ANY(%s) ORDER BY abs(size) DESC NULLS FIRST, change.id"
     )
@@ -256,14 +283,16 @@ def changes_of_reports(connection: Connection[Any], digests: Sequence[str]) -> d
 
 _SPANS = """
 SELECT series_id, coalesce(before.ordinal, after.ordinal - 1) AS base, after.ordinal AS head
-FROM branch_revision AS after JOIN change ON coalesce(landed_revision_id, head_revision_id) = after.revision_id
+FROM branch_revision AS after
+JOIN change ON coalesce(landed_revision_id, head_revision_id) = after.revision_id
 LEFT JOIN branch_revision AS before
-    ON before.branch_id = after.branch_id AND before.revision_id = base_revision_id AND landed_revision_id IS NULL
+    ON before.branch_id = after.branch_id AND before.revision_id = base_revision_id
+        AND landed_revision_id IS NULL
 WHERE after.branch_id = %s AND state <> 'superseded'
 ORDER BY series_id, after.ordinal
 """
 
 
 def change_spans(connection: Connection[Any], branch_id: int) -> list[SpanRow]:
-    """Where on a branch the changes of its series lie."""
+    """Returns where on a branch the changes of its series lie."""
     return many(connection, SpanRow._make).execute(_SPANS, [branch_id]).fetchall()

@@ -1,4 +1,4 @@
-"""Fresh comparisons that confirm or refute candidates: what waits, what was asked for, and what came of it."""
+"""Confirmations: fresh comparisons that confirm or refute candidates."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,11 +16,7 @@ ConfirmationState = Literal["waiting", "asked", "answered", "unanswered"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfirmationRow:
-    """A fresh comparison on one platform in one mode; `base_ordinal` and `head_ordinal` are where its revisions lie on the branch.
-
-    `candidates` are how many changes wait for it. `boots` of each arm are what a second comparison is asked for, where a first one left
-    some of them open.
-    """
+    """A fresh comparison on one platform in one mode."""
 
     id: int
     branch_id: int
@@ -34,15 +30,19 @@ class ConfirmationRow:
     base: str
     head: str
     base_ordinal: int
+    """Place of base on the branch."""
     head_ordinal: int
+    """Place of head on the branch."""
     suites: list[str]
     state: ConfirmationState
     attempts: int
     boots: int | None
+    """Boots of each arm of a second comparison, if a first one left candidates open; else None."""
     request_id: UUID | None
     reason: str | None
     made: datetime
     candidates: int
+    """Number of candidates that wait for it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,34 +58,38 @@ class NewConfirmation:
 
 
 _OPEN = """
-SELECT confirmation.id, confirmation.branch_id, tree.url AS tree, branch.name AS branch, followed.profile, confirmation.platform,
+SELECT confirmation.id, confirmation.branch_id, tree.url AS tree, branch.name AS branch, followed.profile,
+    confirmation.platform,
        confirmation.mode, base_revision_id, head_revision_id, base.commit AS base, head.commit AS head,
-       before.ordinal AS base_ordinal, after.ordinal AS head_ordinal, confirmation.suites, confirmation.state, attempts,
-       confirmation.boots, request_id, reason, made,
-       (SELECT count(*) FROM change WHERE confirmation_id = confirmation.id AND change.state = 'candidate') AS candidates
+       before.ordinal AS base_ordinal, after.ordinal AS head_ordinal, confirmation.suites, confirmation.state,
+           attempts, confirmation.boots, request_id, reason, made,
+       (SELECT count(*) FROM change WHERE confirmation_id = confirmation.id
+           AND change.state = 'candidate') AS candidates
 FROM confirmation
 JOIN branch ON branch.id = confirmation.branch_id JOIN tree ON tree.id = tree_id
-JOIN LATERAL (SELECT profile FROM follow WHERE follow.branch_id = branch.id ORDER BY id LIMIT 1) AS followed ON true
+JOIN LATERAL (SELECT profile FROM follow WHERE follow.branch_id = branch.id ORDER BY id LIMIT 1) AS followed
+    ON true
 JOIN revision AS base ON base.id = base_revision_id JOIN revision AS head ON head.id = head_revision_id
 JOIN branch_revision AS before ON before.branch_id = branch.id AND before.revision_id = base_revision_id
 JOIN branch_revision AS after ON after.branch_id = branch.id AND after.revision_id = head_revision_id
 WHERE confirmation.ended IS NULL
 """
-"""Of branches that are followed, and of revisions that are still on them."""
+"""Only of followed branches, and of revisions that are still on them."""
 
 
 def open_confirmations(connection: Connection[Any], branch_id: int | None = None) -> list[ConfirmationRow]:
-    """What has no answer yet, the oldest first; of one branch where it is named."""
+    """Returns the confirmations without an answer, oldest first. `branch_id` None leaves the branch open."""
     query = (
-        _OPEN
-        + " AND (%(branch)s::int IS NULL OR confirmation.branch_id = %(branch)s) ORDER BY made, confirmation.id"
+        _OPEN + " AND (%(branch)s::int IS NULL OR confirmation.branch_id = %(branch)s)"
+        " ORDER BY made, confirmation.id"
     )
     return typed(connection, ConfirmationRow).execute(query, {"branch": branch_id}).fetchall()
 
 
 def keep_confirmation(connection: Connection[Any], row: NewConfirmation, now: datetime) -> int:
     stored = values(connection, int).execute(
-        "INSERT INTO confirmation (branch_id, platform, mode, base_revision_id, head_revision_id, suites, made)"
+        "INSERT INTO confirmation (branch_id, platform, mode, base_revision_id, head_revision_id, suites,"
+        " made)"
         " VALUES (%s, %s, %s, %s, %s, %s, %s) RETURNING id",
         [
             row.branch_id,
@@ -103,7 +107,7 @@ def keep_confirmation(connection: Connection[Any], row: NewConfirmation, now: da
 def widen_confirmation(
     connection: Connection[Any], identity: int, *, base: int, head: int, suites: Sequence[str]
 ) -> None:
-    """Of one that nobody was asked for yet: another range, and suites."""
+    """Gives another range and other suites to a confirmation that was not requested yet."""
     connection.execute(
         "UPDATE confirmation SET base_revision_id = %s, head_revision_id = %s, suites = %s WHERE id = %s",
         [base, head, sorted(suites), identity],
@@ -112,13 +116,17 @@ def widen_confirmation(
 
 def set_asked(connection: Connection[Any], ids: Sequence[int], request: UUID) -> None:
     connection.execute(
-        "UPDATE confirmation SET state = 'asked', attempts = attempts + 1, request_id = %s WHERE id = ANY(%s)",
+        "UPDATE confirmation SET state = 'asked', attempts = attempts + 1, request_id = %s"
+        " WHERE id = ANY(%s)",
         [request, list(ids)],
     )
 
 
 def set_waiting(connection: Connection[Any], identity: int, reason: str, boots: int | None) -> None:
-    """To be asked for again; with so many boots, where a first comparison left something open."""
+    """Marks a confirmation to be requested again.
+
+    `boots` is set if a first comparison left something open.
+    """
     connection.execute(
         "UPDATE confirmation SET state = 'waiting', reason = %s, boots = %s WHERE id = %s",
         [reason, boots, identity],
@@ -154,11 +162,12 @@ def asked_by_watching(connection: Connection[Any], run_id: int) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AskedJobRow:
-    """The job of a request on one platform in one mode: where it stands and, once it has one, the digest of its run."""
+    """The job of a request on one platform in one mode."""
 
     state: str
     reason: str | None
     run: str | None
+    """Digest of its run; None until it has one."""
 
 
 def job_of_ask(connection: Connection[Any], request: UUID, platform: str, mode: str) -> AskedJobRow | None:

@@ -1,4 +1,4 @@
-"""When the cases of a branch last got a point of history, and how often they usually do."""
+"""When the cases of a branch were last measured for history, and how often they usually are."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,9 +13,7 @@ from cliffwatch_service.postgres.rows import typed
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LastMeasuredRow:
-    """A case of a followed branch on a platform in a mode: when its newest point came, its cadence (None until it is known), and
-    whether the branch has gone on since.
-    """
+    """A case of a followed branch on a platform in a mode."""
 
     follow_id: int
     tree: str
@@ -25,8 +23,11 @@ class LastMeasuredRow:
     suite: str
     case: str
     at: datetime
+    """When its newest point came."""
     gap: timedelta | None
+    """Its cadence; None until it is known."""
     moved: bool
+    """Whether the branch has newer commits."""
 
 
 _KEEP = """
@@ -46,7 +47,8 @@ INSERT INTO last_measured (branch_id, case_id, platform, mode, at, ordinal)
 SELECT branch_id, benchmark_case.id, run.platform, run.mode, %(now)s, max(ordinal)
 FROM run JOIN arm ON run_id = run.id
 JOIN branch_revision USING (revision_id)
-JOIN benchmark_case ON (benchmark_case.suite, benchmark_case.name) IN (SELECT * FROM unnest(%(suites)s::text[], %(names)s::text[]))
+JOIN benchmark_case ON (benchmark_case.suite, benchmark_case.name)
+    IN (SELECT * FROM unnest(%(suites)s::text[], %(names)s::text[]))
 WHERE run.digest = %(run)s AND of_history
 GROUP BY 1, 2, 3, 4
 """
@@ -61,14 +63,20 @@ ON CONFLICT (branch_id, platform, mode, case_id) DO UPDATE SET
 
 
 def keep_measured(connection: Connection[Any], run: str, together: timedelta, now: datetime) -> None:
-    """Notes that the cases of a run of history were measured; what comes within `together` is one measurement of a cadence."""
+    """Records that the cases of a run of history were measured.
+
+    Measurements within `together` count as one for the cadence.
+    """
     connection.execute(_KEEP + _KNOWN, {"run": run, "together": together, "now": now})
 
 
 def keep_unchanged(
     connection: Connection[Any], run: str, cases: Sequence[CaseKey], together: timedelta, now: datetime
 ) -> None:
-    """Notes the same of cases that the run did not measure, since nothing that they execute differs: they owe no point."""
+    """Records cases that a run did not measure, because nothing that they execute differs.
+
+    They owe no point.
+    """
     suites, names = [case.suite for case in cases], [str(case) for case in cases]
     given = {"run": run, "suites": suites, "names": names, "together": together, "now": now}
     connection.execute(_KEEP_UNCHANGED + _KNOWN, given)
@@ -80,14 +88,16 @@ WITH followed AS MATERIALIZED (
            (SELECT max(ordinal) FROM branch_revision WHERE branch_id = follow.branch_id) AS tip
     FROM follow JOIN branch ON branch.id = branch_id JOIN tree ON tree.id = tree_id
 )
-SELECT followed.id AS follow_id, tree, branch, platform, mode, suite, benchmark_case.name AS case, at, gap, ordinal < tip AS moved
+SELECT followed.id AS follow_id, tree, branch, platform, mode, suite, benchmark_case.name AS case, at, gap,
+    ordinal < tip AS moved
 FROM followed JOIN last_measured USING (branch_id) JOIN benchmark_case ON benchmark_case.id = case_id
-WHERE (suite = ANY(suites) OR 'all' = ANY(suites)) AND targets @> jsonb_build_array(jsonb_build_array(platform, mode))
+WHERE (suite = ANY(suites) OR 'all' = ANY(suites))
+    AND targets @> jsonb_build_array(jsonb_build_array(platform, mode))
   AND at < %(before)s
 ORDER BY followed.id, platform, mode, suite, benchmark_case.name
 """
 
 
 def last_measured(connection: Connection[Any], before: datetime) -> list[LastMeasuredRow]:
-    """Of what is followed, the cases whose newest point came before a moment."""
+    """Returns the cases of followed branches whose newest point came before a time."""
     return typed(connection, LastMeasuredRow).execute(_LAST, {"before": before}).fetchall()

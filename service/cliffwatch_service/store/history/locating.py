@@ -1,4 +1,4 @@
-"""What is stored in icount of ranges and series in walltime, by which their commits are located."""
+"""Results in icount that locate the commits of changes in walltime."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -12,21 +12,23 @@ from cliffwatch_service.store.history.bisections import BisectionRow, StepRow
 
 
 class CountedChangeRow(NamedTuple):
-    """A confirmed change, in icount, of the case and metric of a series in walltime, whose digest is `series`; `by_bisection` where one named its
-    revisions.
-    """
+    """A confirmed change in icount of the case and metric of a series in walltime."""
 
     series: str
+    """Digest of the series in walltime."""
     size: float | None
     base: str
     head: str
     by_bisection: bool
+    """Whether a bisection named its revisions."""
 
 
 _COUNTED = """
-SELECT timed.digest AS series, size, base.commit AS base, head.commit AS head, bisection_id IS NOT NULL AS by_bisection
+SELECT timed.digest AS series, size, base.commit AS base, head.commit AS head,
+    bisection_id IS NOT NULL AS by_bisection
 FROM series AS timed
-JOIN series AS counted ON counted.case_id = timed.case_id AND counted.metric = timed.metric AND counted.unit = timed.unit
+JOIN series AS counted ON counted.case_id = timed.case_id AND counted.metric = timed.metric
+    AND counted.unit = timed.unit
 JOIN change ON series_id = counted.id
 JOIN revision AS base ON base.id = base_revision_id JOIN revision AS head ON head.id = head_revision_id
 WHERE timed.digest = ANY(%s) AND counted.mode = 'icount' AND state = 'confirmed'
@@ -35,27 +37,32 @@ ORDER BY timed.digest, abs(size) DESC NULLS LAST, change.id
 
 
 def counted_changes(connection: Connection[Any], series: Sequence[str]) -> list[CountedChangeRow]:
-    """What icount shows of the cases and metrics of these series, wherever it was measured; of each the largest first."""
+    """Returns confirmed changes in icount for the cases and metrics of these series, on any platform.
+
+    The largest of each series comes first.
+    """
     return many(connection, CountedChangeRow._make).execute(_COUNTED, [list(series)]).fetchall()
 
 
 def set_located(connection: Connection[Any], digests: Sequence[str], mode: Mode) -> None:
-    """In which mode the commit of these changes was located."""
+    """Records the mode in which the commit of these changes was located."""
     connection.execute("UPDATE change SET located_in = %s WHERE digest = ANY(%s)", [mode, list(digests)])
 
 
 def set_why(connection: Connection[Any], bisection_id: int, why: str) -> None:
-    """In which mode a bisection in walltime goes on, and why."""
+    """Records in which mode a bisection in walltime continues, and why."""
     connection.execute("UPDATE bisection SET why = %s WHERE id = %s", [why, bisection_id])
 
 
 _ENDS = """
-SELECT step.id, step.platform, step.mode, base.commit AS base, head.commit AS head, step.state, boots, request_id, comparison_id,
-       step.reason, asked
+SELECT step.id, step.platform, step.mode, base.commit AS base, head.commit AS head, step.state, boots,
+    request_id, comparison_id, step.reason, asked
 FROM bisection_step AS step JOIN bisection ON bisection.id = bisection_id
-JOIN revision AS base ON base.id = step.base_revision_id JOIN revision AS head ON head.id = step.head_revision_id
+JOIN revision AS base ON base.id = step.base_revision_id
+JOIN revision AS head ON head.id = step.head_revision_id
 WHERE step.mode = 'icount' AND branch_id = %(branch)s AND suites @> %(suites)s
-  AND (step.base_revision_id, step.head_revision_id) = (bisection.base_revision_id, bisection.head_revision_id)
+  AND (step.base_revision_id, step.head_revision_id)
+      = (bisection.base_revision_id, bisection.head_revision_id)
   AND (step.base_revision_id, step.head_revision_id) = (%(base)s, %(head)s)
   AND (bisection.id = %(own)s OR comparison_id IS NOT NULL OR (step.state = 'asked' AND asked >= %(since)s))
 ORDER BY bisection.id = %(own)s DESC, comparison_id IS NULL, step.id LIMIT 1
@@ -63,8 +70,10 @@ ORDER BY bisection.id = %(own)s DESC, comparison_id IS NULL, step.id LIMIT 1
 
 
 def counted_ends(connection: Connection[Any], row: BisectionRow, since: datetime) -> StepRow | None:
-    """The comparison in icount of the ends of a bisection in walltime: its own, else one of the same range and suites that another bisection
-    had, or has asked for since then.
+    """Returns the comparison in icount of the ends of a bisection in walltime.
+
+    This is the bisection's own comparison, or else another bisection's of the same range and suites, which is
+    finished or was requested since `since`.
     """
     wanted = {
         "own": row.id,
@@ -86,7 +95,7 @@ WHERE state = 'open' AND branch_id = %(branch)s AND platform = %(platform)s AND 
 
 
 def counting_since(connection: Connection[Any], row: BisectionRow, platform: str) -> datetime | None:
-    """When the open bisection of the same range in icount last asked for anything; None where there is none."""
+    """Returns when the open bisection in icount of the same range last requested a step; None without one."""
     wanted = {
         "branch": row.branch_id,
         "platform": platform,

@@ -1,8 +1,8 @@
-"""Where arms of history stand on branches, kept in memory for as long as nothing of it changes.
+"""A cache of the places of arms on branches.
 
-A history has thousands of points, each of an arm with its revision, its run and its place on a branch. These stay as they are, and looking
-them up took three quarters of the database's time. Arms that come to be are looked up once; `arms_moved` counts what could make any of
-these untrue (migration 0017).
+A history has thousands of points, each with an arm, a revision, a run and a place on a branch. These rarely
+change, and looking them up took three quarters of the database's time. New arms are looked up once.
+`arms_moved` counts every change that could make an entry wrong (migration 0017).
 """
 
 import threading
@@ -16,21 +16,23 @@ from psycopg import Connection
 from cliffwatch_service.postgres.rows import many, the_one, values
 
 _MOST_KNOWN = 100_000
-"""Arms, of all branches together: 40 MB of them."""
+"""Most arms of all branches together; they take 40 MB."""
 
 
 class ArmPlace(msgspec.Struct, frozen=True, gc=False):
-    """An arm's place on a branch and what its points say of it; no `ordinal` where its run is not of history or its revision not on the
-    branch. `at` is when the revision was written, or measured first where that is not known.
-    """
+    """The place of an arm on a branch, and what its points have in common."""
 
     arm_id: int
     ordinal: int | None
+    """None if its run is not of history, or its revision not on the branch."""
     commit: str
     release: str | None
     run: str
+    """Digest."""
     at: datetime
+    """When the revision was written; if that is unknown, when it was first measured."""
     dated: bool
+    """Whether it is known when the revision was written."""
 
     @classmethod
     def of_row(cls, row: Iterable[Any]) -> "ArmPlace":
@@ -38,9 +40,10 @@ class ArmPlace(msgspec.Struct, frozen=True, gc=False):
 
 
 _PLACES = """
-SELECT arm.id AS arm_id, CASE WHEN run.of_history THEN member.ordinal END AS ordinal, revision.commit, revision.release, run.digest AS run,
-       coalesce(revision.committed, revision.authored,
-           (SELECT min(created) FROM arm AS other JOIN run ON run.id = other.run_id WHERE other.revision_id = revision.id)) AS at,
+SELECT arm.id AS arm_id, CASE WHEN run.of_history THEN member.ordinal END AS ordinal, revision.commit,
+    revision.release, run.digest AS run, coalesce(revision.committed, revision.authored,
+           (SELECT min(created) FROM arm AS other JOIN run ON run.id = other.run_id
+               WHERE other.revision_id = revision.id)) AS at,
        coalesce(revision.committed, revision.authored) IS NOT NULL AS dated
 FROM arm
 JOIN run ON run.id = arm.run_id
@@ -56,7 +59,7 @@ def places_of(connection: Connection[Any], branch_id: int, arms: Sequence[int]) 
 
 
 class MeasuredArms:
-    """Safe for several threads, each with a connection of its own to one database."""
+    """The cache. Threads may share it if each has its own connection, all to the same database."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -66,7 +69,7 @@ class MeasuredArms:
     def places(
         self, connection: Connection[Any], branch_id: int, arms: Sequence[int]
     ) -> Mapping[int, ArmPlace]:
-        """Of these arms at least, by their ids; arms that are gone have none."""
+        """Returns the places of at least these arms, by arm id. Removed arms have none."""
         moved = the_one(values(connection, int).execute("SELECT times FROM arms_moved"))
         known = self._of_branch(branch_id, moved)
         missing = [arm for arm in arms if arm not in known]
@@ -80,7 +83,7 @@ class MeasuredArms:
         with self._lock:
             if moved > self._moved:
                 self._moved, self._known = moved, {}
-            # Who began before others learnt of a change knows nothing: his connection may show what was before.
+            # A transaction older than the newest known change gets nothing: it may still see the old rows.
             return self._known.get(branch_id, {}) if moved == self._moved else {}
 
     def _keep(self, branch_id: int, moved: int, found: Sequence[ArmPlace]) -> None:

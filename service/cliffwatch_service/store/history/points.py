@@ -1,4 +1,4 @@
-"""Points: what series read at revisions, and where on branches."""
+"""Points: the values of series at revisions, and their places on branches."""
 
 from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
@@ -11,26 +11,31 @@ from cliffwatch_service.postgres.rows import many
 from cliffwatch_service.store.history.measured_arms import ArmPlace, MeasuredArms
 
 Point = tuple[int, int, float, float | None, float | None]
-"""Series, boots, and their median with its bounds."""
+"""Series, number of boots, and their median with its bounds."""
 
 
 class PointRow(msgspec.Struct, frozen=True, gc=False):
-    """A series at a revision, over `n` boots of `run`: the median and its bounds, None from too few boots. `ordinal` is its place on
-    a branch; `at` when the revision was written, or measured first where that is not known; `anchor` what the anchor read in the same run,
-    None where it had none. Histories have thousands, which a struct writes as JSON at once.
-    """
+    """A series at a revision. A struct, since histories have thousands, which are written as JSON at once."""
 
     ordinal: int | None
+    """Place on a branch; None without a branch."""
     commit: str
     release: str | None
     n: int
+    """Number of boots."""
     centre: float
+    """Median over the boots."""
     low: float | None
+    """Lower bound of the median; None for too few boots."""
     high: float | None
+    """Upper bound of the median; None for too few boots."""
     epoch: str
     run: str
+    """Digest."""
     at: datetime
+    """When the revision was written; if that is unknown, when it was first measured."""
     anchor: float | None
+    """The anchor's value in the same run; None if the run had no anchor."""
 
     @classmethod
     def of_row(cls, row: Iterable[Any]) -> "PointRow":
@@ -38,9 +43,7 @@ class PointRow(msgspec.Struct, frozen=True, gc=False):
 
 
 class RecentPointRow(NamedTuple):
-    """A series at a revision of a branch, as a run on a host (None where it names none) read it, and what the anchor, a revision, read in
-    that run; None where it had none, or one that nothing can be divided by.
-    """
+    """A series at a revision of a branch, as one run measured it."""
 
     series_id: int
     ordinal: int
@@ -49,12 +52,15 @@ class RecentPointRow(NamedTuple):
     epoch: str
     run_id: int
     host_id: int | None
+    """None if the run names no host."""
     anchor_id: int | None
+    """Revision of the anchor."""
     anchor: float | None
+    """The anchor's value in the same run; None if it is missing, infinite or not positive."""
 
 
 class SeriesPointRow(msgspec.Struct, frozen=True, gc=False):
-    """A series as an arm read it; a history has ten thousand, which the collector of garbage need not walk."""
+    """A series as an arm measured it. Not tracked by the garbage collector: a history has ten thousand."""
 
     arm_id: int
     environment_id: int
@@ -69,7 +75,7 @@ class SeriesPointRow(msgspec.Struct, frozen=True, gc=False):
 
 
 class EpochRow(NamedTuple):
-    """An environment's."""
+    """The epoch of an environment."""
 
     id: int
     epoch: str
@@ -78,13 +84,14 @@ class EpochRow(NamedTuple):
 def replace_points(
     connection: Connection[Any], arm_id: int, revision_id: int, environment_id: int, points: Sequence[Point]
 ) -> None:
-    """Writes an arm's points (series, n, centre, low, high) in place of those that it had."""
+    """Replaces an arm's points (series, n, centre, low, high) in these series."""
     series = [point[0] for point in points]
     connection.execute("DELETE FROM point WHERE arm_id = %s AND series_id = ANY(%s)", [arm_id, series])
     with (
         connection.cursor() as cursor,
         cursor.copy(
-            "COPY point (series_id, arm_id, revision_id, environment_id, n, centre, low, high) FROM STDIN (FORMAT binary)"
+            "COPY point (series_id, arm_id, revision_id, environment_id, n, centre, low, high)"
+            " FROM STDIN (FORMAT binary)"
         ) as copy,
     ):
         copy.set_types(["int4", "int8", "int4", "int4", "int2", "float8", "float8", "float8"])
@@ -92,16 +99,21 @@ def replace_points(
             copy.write_row((identity, arm_id, revision_id, environment_id, n, centre, low, high))
 
 
-_OF_SERIES = "SELECT arm_id, environment_id, n, centre, low, high FROM point WHERE series_id = %(series)s ORDER BY arm_id DESC"
+_OF_SERIES = (
+    "SELECT arm_id, environment_id, n, centre, low, high FROM point WHERE series_id = %(series)s"
+    " ORDER BY arm_id DESC"
+)
 _EPOCHS = "SELECT id, epoch FROM environment WHERE id = ANY(%(environments)s)"
 
 _WITHOUT_BRANCH = """
 SELECT NULL::int AS ordinal, newest.commit, newest.release, n, centre, low, high, epoch, run, at, anchor
 FROM (
-    SELECT DISTINCT ON (revision.id) revision.commit, revision.release, point.n, point.centre, point.low, point.high,
+    SELECT DISTINCT ON (revision.id) revision.commit, revision.release, point.n, point.centre, point.low,
+        point.high,
            environment.epoch, coalesce(revision.committed, revision.authored) AS written, point.arm_id,
            run.digest AS run, coalesce(revision.committed, revision.authored,
-               (SELECT min(created) FROM arm JOIN run ON run.id = run_id WHERE arm.revision_id = revision.id)) AS at,
+               (SELECT min(created) FROM arm JOIN run ON run.id = run_id
+                   WHERE arm.revision_id = revision.id)) AS at,
            anchor_point.centre AS anchor
     FROM point
     JOIN arm ON arm.id = point.arm_id
@@ -119,8 +131,10 @@ ORDER BY written DESC NULLS LAST, arm_id DESC LIMIT %(limit)s
 def history(
     connection: Connection[Any], known: MeasuredArms, series_id: int, branch_id: int | None, limit: int
 ) -> list[PointRow]:
-    """A series' points, one a revision (its newest measurement), the newest first: in a branch's order, else by date. Of runs of
-    history alone.
+    """Returns a series' points from runs of history, newest first.
+
+    Each revision has one, its newest measurement. On a branch, the points are in the branch's order; else by
+    date.
     """
     if branch_id is None:
         return points_by_date(connection, series_id, limit)
@@ -174,14 +188,15 @@ def _epochs(connection: Connection[Any], environments: Collection[int]) -> dict[
 
 
 class AnchorValueRow(NamedTuple):
-    """What the anchor of a run read in a series, by the run's digest."""
+    """The anchor's value in a series."""
 
     run: str
+    """Digest."""
     centre: float
 
 
 def anchor_values(connection: Connection[Any], series_id: int) -> dict[str, float]:
-    """By the digests of their runs; of runs of history alone."""
+    """Returns the anchor's values in runs of history, by the digest of the run."""
     query = (
         "SELECT run.digest AS run, centre FROM anchor_point JOIN run ON run.id = run_id"
         " WHERE series_id = %s AND run.of_history"
@@ -190,12 +205,13 @@ def anchor_values(connection: Connection[Any], series_id: int) -> dict[str, floa
 
 
 _RECENT = """
-SELECT point.series_id, member.ordinal, point.revision_id, point.centre, environment.epoch, run.id AS run_id, run.host_id,
-       anchor_point.revision_id AS anchor_id, anchor_point.centre AS anchor
+SELECT point.series_id, member.ordinal, point.revision_id, point.centre, environment.epoch, run.id AS run_id,
+    run.host_id, anchor_point.revision_id AS anchor_id, anchor_point.centre AS anchor
 FROM (
     SELECT ordinal, revision_id FROM branch_revision AS own
     WHERE branch_id = %(branch)s
-      AND EXISTS (SELECT FROM arm JOIN run ON run.id = run_id WHERE arm.revision_id = own.revision_id AND of_history)
+      AND EXISTS (SELECT FROM arm JOIN run ON run.id = run_id
+          WHERE arm.revision_id = own.revision_id AND of_history)
     ORDER BY ordinal DESC LIMIT %(limit)s
 ) AS member
 JOIN arm ON arm.revision_id = member.revision_id
@@ -209,23 +225,28 @@ ORDER BY point.series_id, member.ordinal, run.created, run.digest, point.arm_id
 
 
 def recent_points(connection: Connection[Any], branch_id: int, limit: int) -> list[RecentPointRow]:
-    """The points of a branch's newest `limit` measured revisions, by series and then in the branch's order, those of one revision in the
-    order in which they were measured, whichever came first.
+    """Returns the points of a branch's newest `limit` measured revisions, by series and place on the branch.
+
+    Points of one revision are in the order of measurement, not of upload.
     """
     wanted = {"branch": branch_id, "limit": limit}
     return many(connection, RecentPointRow._make).execute(_RECENT, wanted, binary=True).fetchall()
 
 
 class ArmPointRow(NamedTuple):
-    """A series of an arm: the case's parameters, and the median over `n` boots with its bounds, None from too few boots."""
+    """A point of an arm."""
 
     params: list[list[str]]
     metric: str
     unit: str
     n: int
+    """Number of boots."""
     centre: float
+    """Median over the boots."""
     low: float | None
+    """Lower bound of the median; None for too few boots."""
     high: float | None
+    """Upper bound of the median; None for too few boots."""
 
 
 _OF_ARM = """
@@ -239,20 +260,20 @@ ORDER BY series.id LIMIT %(limit)s
 def points_of_arm(
     connection: Connection[Any], arm_id: int, suite: str, benchmark: str, limit: int
 ) -> list[ArmPointRow]:
-    """What an arm read in the cases of a benchmark, in every metric."""
+    """Returns an arm's points in the cases of a benchmark, in every metric."""
     wanted = {"arm": arm_id, "suite": suite, "benchmark": benchmark, "limit": limit}
     return many(connection, ArmPointRow._make).execute(_OF_ARM, wanted).fetchall()
 
 
 class MeasuredBenchmarkRow(NamedTuple):
-    """A benchmark of which an arm has points."""
+    """A benchmark in which an arm has points."""
 
     suite: str
     benchmark: str
 
 
 def benchmarks_of_arms(connection: Connection[Any], arms: Sequence[int]) -> list[MeasuredBenchmarkRow]:
-    """Everything that any of these arms measured."""
+    """Returns the benchmarks that any of these arms measured."""
     query = (
         "SELECT DISTINCT suite, benchmark FROM point JOIN series ON series.id = series_id"
         " JOIN benchmark_case ON benchmark_case.id = case_id WHERE arm_id = ANY(%s) ORDER BY 1, 2"

@@ -1,4 +1,4 @@
-"""The regression reports that gather changes, and triage."""
+"""Regression reports, which gather changes, and their triage."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -14,9 +14,7 @@ ReportState = Literal["new", "acknowledged", "expected", "fixed", "noise"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportRow:
-    """A report: how many changes it gathers that stand, the size of the largest, and their platforms. `merged_into` is the digest of the
-    report of the culprit that its range turned out to hold.
-    """
+    """A report."""
 
     id: int
     digest: str
@@ -29,23 +27,28 @@ class ReportRow:
     subject: str | None
     author: str | None
     changes: int
+    """Number of its changes that are neither refuted nor superseded."""
     largest: float | None
+    """Size of the largest of these changes."""
     platforms: list[str] | None
+    """Platforms of these changes."""
     merged_into: str | None
+    """Digest of the report about the culprit that was found in its range."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportBetweenRow:
-    """A report, and the commit that is its base."""
+    """A report and its base."""
 
     digest: str
     state: ReportState
     base: str
+    """Commit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TriageRow:
-    """What somebody said of a report."""
+    """An entry of a report's triage."""
 
     at: datetime
     by: str
@@ -64,19 +67,22 @@ class ReportCountRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportsWanted:
-    """Which reports to list, at most `limit`: None leaves open; `at` and `number` are when the report before was opened, and its id."""
+    """Which reports to list. None leaves a filter open."""
 
     states: Sequence[str] | None = None
     digest: str | None = None
     at: datetime | None = None
+    """When the report before the first of the list was opened."""
     number: int | None = None
+    """Id of the report before the first of the list."""
     limit: int
 
 
 def keep_report(connection: Connection[Any], digest: str, base: int, head: int, now: datetime) -> int:
-    """The report of a culprit range; a new one where there is none."""
+    """Returns the id of the report of a culprit range, and opens one if there is none."""
     query = (
-        "UPDATE regression_report SET updated = %s WHERE base_revision_id = %s AND head_revision_id = %s AND merged_into IS NULL"
+        "UPDATE regression_report SET updated = %s WHERE base_revision_id = %s AND head_revision_id = %s"
+        " AND merged_into IS NULL"
         " RETURNING id"
     )
     known = values(connection, int).execute(query, [now, base, head]).fetchone()
@@ -84,7 +90,8 @@ def keep_report(connection: Connection[Any], digest: str, base: int, head: int, 
         return known
     kept = values(connection, int).execute(
         "INSERT INTO regression_report (digest, base_revision_id, head_revision_id, opened, updated)"
-        " VALUES (%s, %s, %s, %s, %s) ON CONFLICT (digest) DO UPDATE SET updated = excluded.updated, merged_into = NULL RETURNING id",
+        " VALUES (%s, %s, %s, %s, %s) ON CONFLICT (digest) DO UPDATE SET updated = excluded.updated,"
+        " merged_into = NULL RETURNING id",
         [digest, base, head, now, now],
     )
     return the_one(kept)
@@ -92,22 +99,24 @@ def keep_report(connection: Connection[Any], digest: str, base: int, head: int, 
 
 def report_of_range(connection: Connection[Any], base: int, head: int) -> int | None:
     query = (
-        "SELECT id FROM regression_report WHERE base_revision_id = %s AND head_revision_id = %s AND merged_into IS NULL"
+        "SELECT id FROM regression_report WHERE base_revision_id = %s AND head_revision_id = %s"
+        " AND merged_into IS NULL"
         " ORDER BY id LIMIT 1"
     )
     return values(connection, int).execute(query, [base, head]).fetchone()
 
 
 def has_changes(connection: Connection[Any], report_id: int) -> bool:
-    """Whether changes that stand belong to a report."""
+    """Whether a report has changes that are not refuted."""
     query = "SELECT 1 FROM change WHERE report_id = %s AND state <> 'refuted' LIMIT 1"
     return connection.execute(query, [report_id]).fetchone() is not None
 
 
 def narrow_report(connection: Connection[Any], report_id: int, base: int, head: int, now: datetime) -> None:
-    """Gives a report the revisions of its culprit; it stays the report that people know."""
+    """Gives a report the revisions of its culprit. People still see it as the same report."""
     connection.execute(
-        "UPDATE regression_report SET base_revision_id = %s, head_revision_id = %s, updated = %s WHERE id = %s",
+        "UPDATE regression_report SET base_revision_id = %s, head_revision_id = %s, updated = %s"
+        " WHERE id = %s",
         [base, head, now, report_id],
     )
 
@@ -119,9 +128,10 @@ def merge_report(connection: Connection[Any], report_id: int, into: int, now: da
 
 
 def reports_between(connection: Connection[Any], bases: Sequence[int], head: int) -> list[ReportBetweenRow]:
-    """The reports whose culprit lies between one of these revisions and `head`."""
+    """Returns the reports with `head` and one of `bases` as their ends."""
     query = (
-        "SELECT digest, state, commit AS base FROM regression_report JOIN revision ON revision.id = base_revision_id"
+        "SELECT digest, state, commit AS base FROM regression_report"
+        " JOIN revision ON revision.id = base_revision_id"
         " WHERE base_revision_id = ANY(%s) AND head_revision_id = %s ORDER BY regression_report.id"
     )
     return typed(connection, ReportBetweenRow).execute(query, [list(bases), head]).fetchall()
@@ -130,7 +140,8 @@ def reports_between(connection: Connection[Any], bases: Sequence[int], head: int
 _REPORTS = """
 SELECT regression_report.id, regression_report.digest, state, owner, opened, updated, base.commit AS base,
        head.commit AS head, head.subject, head.author, totals.changes, totals.largest, totals.platforms,
-       (SELECT digest FROM regression_report AS other WHERE other.id = regression_report.merged_into) AS merged_into
+       (SELECT digest FROM regression_report AS other
+           WHERE other.id = regression_report.merged_into) AS merged_into
 FROM (
     SELECT * FROM regression_report
     WHERE (%(digest)s::text IS NOT NULL OR merged_into IS NULL)
@@ -150,7 +161,7 @@ ORDER BY opened DESC, regression_report.id DESC
 
 
 def list_reports(connection: Connection[Any], wanted: ReportsWanted) -> list[ReportRow]:
-    """Newest first."""
+    """Returns reports, newest first."""
     return (
         typed(connection, ReportRow)
         .execute(
@@ -186,6 +197,9 @@ def triage_of(connection: Connection[Any], report_id: int) -> list[TriageRow]:
 
 
 def report_quality(connection: Connection[Any]) -> dict[ReportState, int]:
-    """How many reports there are in each state: the share of noise among those looked at is the inbox's quality."""
+    """Returns how many reports are in each state.
+
+    The share of noise among the triaged ones measures the quality.
+    """
     query = "SELECT state, count(*) AS reports FROM regression_report GROUP BY state"
     return {row.state: row.reports for row in typed(connection, ReportCountRow).execute(query).fetchall()}

@@ -1,4 +1,4 @@
-"""What people look for by words: revisions by their subjects, branches and tags by their names."""
+"""Search by words: revisions by their subjects, branches and tags by their names."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,20 +11,22 @@ from cliffwatch_service.postgres.rows import typed
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundRevisionRow:
-    """A revision, and whether anything was measured of it."""
+    """A revision that was found."""
 
     commit: str
     subject: str | None
     measured: bool
+    """Whether an arm of any run is of it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundNameRow:
-    """A branch or a tag, and the commit that it names; of a branch its newest known one."""
+    """A branch or tag that was found."""
 
     name: str
     tree: str
     commit: str
+    """The commit that it names; for a branch, its newest known commit."""
 
 
 _SUBJECTS = """
@@ -35,7 +37,10 @@ ORDER BY id DESC LIMIT %(limit)s
 
 
 def revisions_about(connection: Connection[Any], words: Sequence[str], limit: int) -> list[FoundRevisionRow]:
-    """Revisions whose subjects hold words that begin with each of `words`, the newest known first; none without a word."""
+    """Returns revisions whose subject has, for each of `words`, a word that begins with it.
+
+    The newest known come first. Without words, returns none.
+    """
     if not words:
         return []
     query = " & ".join("'" + word.replace("\\", "\\\\").replace("'", "''") + "':*" for word in words)
@@ -49,7 +54,7 @@ FROM revision WHERE commit >= %(prefix)s AND commit < %(prefix)s || 'g' ORDER BY
 
 
 def revisions_beginning(connection: Connection[Any], prefix: str, limit: int) -> list[FoundRevisionRow]:
-    """Revisions whose commits begin with these digits."""
+    """Returns revisions whose commit starts with `prefix`."""
     return (
         typed(connection, FoundRevisionRow).execute(_COMMITS, {"prefix": prefix, "limit": limit}).fetchall()
     )
@@ -58,7 +63,8 @@ def revisions_beginning(connection: Connection[Any], prefix: str, limit: int) ->
 _BRANCHES = """
 SELECT branch.name, tree.url AS tree, revision.commit
 FROM branch JOIN tree ON tree.id = tree_id
-JOIN LATERAL (SELECT revision_id FROM branch_revision WHERE branch_id = branch.id ORDER BY ordinal DESC LIMIT 1) AS tip ON true
+JOIN LATERAL (SELECT revision_id FROM branch_revision WHERE branch_id = branch.id
+    ORDER BY ordinal DESC LIMIT 1) AS tip ON true
 JOIN revision ON revision.id = tip.revision_id
 WHERE strpos(lower(branch.name), lower(%(text)s)) > 0 ORDER BY branch.name, branch.id LIMIT %(limit)s
 """
@@ -69,11 +75,13 @@ def branches_named_like(connection: Connection[Any], text: str, limit: int) -> l
 
 
 _TAGS = """
-SELECT tag.name, tree.url AS tree, commit FROM tag JOIN tree ON tree.id = tree_id JOIN revision ON revision.id = revision_id
-WHERE strpos(lower(tag.name), lower(%(text)s)) > 0 ORDER BY length(tag.name), tag.name, tree.id LIMIT %(limit)s
+SELECT tag.name, tree.url AS tree, commit FROM tag JOIN tree ON tree.id = tree_id
+JOIN revision ON revision.id = revision_id
+WHERE strpos(lower(tag.name), lower(%(text)s)) > 0
+ORDER BY length(tag.name), tag.name, tree.id LIMIT %(limit)s
 """
 
 
 def tags_named_like(connection: Connection[Any], text: str, limit: int) -> list[FoundNameRow]:
-    """The shortest names first: `v6.12` before `v6.12-rc1`."""
+    """Returns tags, shortest names first: `v6.12` before `v6.12-rc1`."""
     return typed(connection, FoundNameRow).execute(_TAGS, {"text": text, "limit": limit}).fetchall()

@@ -1,4 +1,4 @@
-"""What watching says beside changes: events of hosts, and slow trends."""
+"""What watching finds besides changes: host events and slow trends."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,11 +12,11 @@ from cliffwatch_service.postgres.rows import many, typed, values
 
 TrendSince = Literal["release", "90 days"]
 EventReason = Literal["series", "control"]
-"""Many series stepped at once, or the anchor did."""
+"""`series`: many series stepped at once. `control`: the anchor did."""
 
 
 class TargetRow(NamedTuple):
-    """On which platform and in which mode a series is measured."""
+    """The platform and mode of a series."""
 
     id: int
     platform: str
@@ -30,9 +30,7 @@ def targets_of_series(connection: Connection[Any], ids: Sequence[int]) -> list[T
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostEventFacts:
-    """Series of a host that stepped together between two revisions of a branch, of `measured` ones: those of the revisions themselves, or of
-    their anchor (`control`).
-    """
+    """Series of a host that stepped together between two revisions of a branch."""
 
     digest: str
     branch_id: int
@@ -41,12 +39,16 @@ class HostEventFacts:
     base_revision_id: int
     head_revision_id: int
     series: list[int]
+    """The series that stepped."""
     measured: int
+    """Number of series that were measured."""
     reason: EventReason
+    """Whether the revisions' own series stepped, or those of their anchor (`control`)."""
 
 
 _EVENT = """
-INSERT INTO host_event (digest, branch_id, platform, host_id, base_revision_id, head_revision_id, series, measured, reason, found)
+INSERT INTO host_event (digest, branch_id, platform, host_id, base_revision_id, head_revision_id, series,
+    measured, reason, found)
 VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s)
 ON CONFLICT (digest) DO UPDATE SET series = excluded.series, measured = excluded.measured
 """
@@ -71,12 +73,14 @@ def keep_host_event(connection: Connection[Any], event: HostEventFacts, now: dat
 
 
 class EventPlaceRow(NamedTuple):
-    """Where on a branch an event lies, by its first revision after it, of which host, which series stepped there, and why it is one."""
+    """The place of a host event on a branch."""
 
     platform: str
     host_id: int | None
     ordinal: int
+    """Place of the first revision after it."""
     series: list[int]
+    """The series that stepped."""
     reason: EventReason
 
 
@@ -91,14 +95,17 @@ def event_places(connection: Connection[Any], branch_id: int) -> list[EventPlace
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostEventRow:
-    """An event as it is shown beside one of its series: `stepped` of `measured` series, `host` where the run named one."""
+    """A host event as it is shown beside one of its series."""
 
     branch: str
     host: str | None
+    """None if the run named none."""
     base: str
     head: str
     stepped: int
+    """Number of series that stepped."""
     measured: int
+    """Number of series that were measured."""
     reason: EventReason
     found: datetime
 
@@ -113,31 +120,34 @@ WHERE %(series)s = ANY(host_event.series) ORDER BY found DESC, host_event.id DES
 
 
 def host_events_of(connection: Connection[Any], series_id: int) -> list[HostEventRow]:
-    """The newest hundred at which a series stepped, newest first."""
+    """Returns the newest hundred host events at which a series stepped, newest first."""
     return typed(connection, HostEventRow).execute(_EVENTS, {"series": series_id}).fetchall()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrendFacts:
-    """A series that drifts from base to head by `total`, over `points` revisions."""
+    """A trend to store: a series that drifts from base to head."""
 
     series_id: int
     since: TrendSince
     base_revision_id: int
     head_revision_id: int
     total: float
+    """The whole drift, a fraction."""
     p: float
     points: int
+    """Number of revisions."""
 
 
 def replace_trends(
     connection: Connection[Any], branch_id: int, trends: Sequence[TrendFacts], now: datetime
 ) -> None:
-    """Writes the trends of a branch in place of those that it had."""
+    """Replaces the trends of a branch."""
     connection.execute("DELETE FROM trend WHERE branch_id = %s", [branch_id])
     with connection.cursor() as cursor:
         cursor.executemany(
-            "INSERT INTO trend (series_id, branch_id, since, base_revision_id, head_revision_id, total, p, points, found)"
+            "INSERT INTO trend (series_id, branch_id, since, base_revision_id, head_revision_id, total, p,"
+            " points, found)"
             " VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s)",
             [
                 (
@@ -183,9 +193,7 @@ def trends_of(connection: Connection[Any], series_id: int) -> list[TrendRow]:
 
 
 class TrendPointRow(NamedTuple):
-    """A point of the last ninety days of a branch: `age` is in days before the newest, `release` what its kernel names, `anchor` what the
-    anchor, a revision, read in the same run, None where it had none, or one that nothing can be divided by.
-    """
+    """A point of the last ninety days of a branch."""
 
     series_id: int
     ordinal: int
@@ -193,9 +201,13 @@ class TrendPointRow(NamedTuple):
     centre: float
     epoch: str
     age: float
+    """Days before the newest revision."""
     release: str | None
+    """The release that its kernel names."""
     anchor_id: int | None
+    """Revision of the anchor."""
     anchor: float | None
+    """The anchor's value in the same run; None if it is missing, infinite or not positive."""
 
 
 _TREND_POINTS = """
@@ -203,7 +215,8 @@ WITH measured AS (
     SELECT ordinal, revision_id, revision.release, coalesce(revision.committed, revision.authored) AS at
     FROM branch_revision AS own JOIN revision ON revision.id = revision_id
     WHERE branch_id = %(branch)s
-      AND EXISTS (SELECT FROM arm JOIN run ON run.id = run_id WHERE arm.revision_id = own.revision_id AND of_history)
+      AND EXISTS (SELECT FROM arm JOIN run ON run.id = run_id
+          WHERE arm.revision_id = own.revision_id AND of_history)
 ), recent AS (
     SELECT *, row_number() OVER (ORDER BY ordinal DESC) - 1 AS back, count(*) OVER () AS revisions,
            extract(epoch FROM max(at) OVER () - at)::float8 / 86400 AS age
@@ -225,15 +238,19 @@ ORDER BY point.series_id, ordinal, point.arm_id
 
 
 def trend_points(connection: Connection[Any], branch_id: int, most: int) -> list[TrendPointRow]:
-    """Of a branch's revisions of the ninety days before its newest at most `most`, evenly chosen; by series and branch order."""
+    """Returns the points of at most `most` revisions from the last ninety days of a branch, evenly chosen.
+
+    Sorted by series, then in the branch's order.
+    """
     wanted = {"branch": branch_id, "most": most}
     return many(connection, TrendPointRow._make).execute(_TREND_POINTS, wanted, binary=True).fetchall()
 
 
 def branches_measured(connection: Connection[Any]) -> list[int]:
-    """Branches that a run of history measured a revision of."""
+    """Returns the branches of which a run of history measured a revision."""
     query = (
-        "SELECT id FROM branch WHERE EXISTS (SELECT FROM branch_revision AS own JOIN arm ON arm.revision_id = own.revision_id"
+        "SELECT id FROM branch WHERE EXISTS (SELECT FROM branch_revision AS own"
+        " JOIN arm ON arm.revision_id = own.revision_id"
         " JOIN run ON run.id = run_id WHERE own.branch_id = branch.id AND of_history) ORDER BY id"
     )
     return values(connection, int).execute(query).fetchall()

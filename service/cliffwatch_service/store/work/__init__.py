@@ -1,1 +1,1 @@
-"""What is asked of hosts: requests, jobs, leases."""
+"""Work for hosts: requests, jobs, leases."""

@@ -1,4 +1,4 @@
-"""Hosts that do jobs, and what they offer."""
+"""Hosts that do jobs, and the platforms and modes that they offer."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,47 +14,54 @@ from cliffwatch_service.postgres.rows import the_one, typed, values
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostRow:
-    """A host; `token_id` is what it offers to work with, None where it only uploads."""
+    """A host."""
 
     id: int
     name: str
     platform: str
     token_id: int | None
+    """The token with which it offers to work; None if it only uploads."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostAtWorkRow:
-    """A host as it is listed; `about` is what it says of itself, `job` the one that it does."""
+    """A host in a list."""
 
     name: str
     platform: str
     added: datetime
     last_seen: datetime
     about: FreeJson
+    """What it reports about itself."""
     job: UUID | None
+    """The job that it does now; None if it does none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OfferedTargetRow:
-    """A platform and mode that a host offers, when it was last seen, and what it can do of what a setup may ask."""
+    """A platform and mode that a host offers."""
 
     platform: str
     mode: str
     last_seen: datetime
     setups: bool
+    """Whether it takes requests with a setup."""
     build_images: list[str]
+    """Images that it builds in."""
     cpus: int | None
+    """None if it does not say."""
 
 
 def keep_host(
     connection: Connection[Any], name: str, platform: str, about: FreeJson, now: datetime
 ) -> HostRow:
-    """The host's row. Its platform stays that of its first word."""
+    """Stores a host and returns its row. A known host keeps its platform."""
     connection.execute("INSERT INTO platform (name) VALUES (%s) ON CONFLICT DO NOTHING", [platform])
     return the_one(
         typed(connection, HostRow).execute(
             "INSERT INTO host (name, platform, added, last_seen, about) VALUES (%s, %s, %s, %s, %s)"
-            " ON CONFLICT (name) DO UPDATE SET last_seen = excluded.last_seen, about = host.about || excluded.about"
+            " ON CONFLICT (name) DO UPDATE SET last_seen = excluded.last_seen,"
+            " about = host.about || excluded.about"
             " RETURNING id, name, platform, token_id",
             [name, platform, now, now, Jsonb(about)],
         )
@@ -62,7 +69,7 @@ def keep_host(
 
 
 def give_host(connection: Connection[Any], host_id: int, token_id: int | None, platform: str) -> None:
-    """Makes a host the one that works under this token, on this platform."""
+    """Binds a host to the token and the platform that it works with."""
     connection.execute(
         "UPDATE host SET token_id = %s, platform = %s WHERE id = %s", [token_id, platform, host_id]
     )
@@ -92,13 +99,15 @@ def hosts_at_work(connection: Connection[Any], platform: str, since: datetime) -
 _OFFERED = """
 SELECT platform, mode, last_seen, coalesce(about -> 'setups' = 'true', false) AS setups,
        CASE jsonb_typeof(about -> 'cpus') WHEN 'number' THEN (about ->> 'cpus')::int END AS cpus,
-       ARRAY(SELECT jsonb_array_elements_text(CASE jsonb_typeof(about -> 'build_images') WHEN 'array' THEN about -> 'build_images'
+       ARRAY(SELECT jsonb_array_elements_text(CASE jsonb_typeof(about -> 'build_images') WHEN 'array'
+           THEN about -> 'build_images'
              ELSE '[]' END)) AS build_images
-FROM host, jsonb_array_elements_text(CASE jsonb_typeof(about -> 'modes') WHEN 'array' THEN about -> 'modes' ELSE '[]' END) AS mode
+FROM host, jsonb_array_elements_text(CASE jsonb_typeof(about -> 'modes') WHEN 'array' THEN about -> 'modes'
+    ELSE '[]' END) AS mode
 ORDER BY platform, mode, name
 """
 
 
 def offered_targets(connection: Connection[Any]) -> list[OfferedTargetRow]:
-    """Every platform and mode that a host has offered, a row for each host."""
+    """Returns every platform and mode that a host has ever offered, one row per host."""
     return typed(connection, OfferedTargetRow).execute(_OFFERED).fetchall()

@@ -1,4 +1,4 @@
-"""Leases: which host does, or did, which job, under which token."""
+"""Leases: which host does or did which job, and with which token."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -10,7 +10,7 @@ from psycopg import Connection
 from cliffwatch_service.postgres.rows import the_one, typed, values
 
 Trust = Literal["followed", "outside"]
-"""Of a job: its tree's code is a followed branch's, or anybody's."""
+"""Whose code a job builds: a followed branch's, or anybody's."""
 
 LeaseOutcome = Literal[
     "done", "kernel-failed", "not-possible", "host-failed", "cancelled", "expired", "given-back"
@@ -19,28 +19,33 @@ LeaseOutcome = Literal[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewLease:
-    """A lease as it is granted: `enrolled` with a token for its host alone; `trust` of its job at that moment."""
+    """A lease to grant."""
 
     id: UUID
     job_id: UUID
     host_id: int
     token_id: int | None
     enrolled: bool
+    """Whether its token is bound to its host."""
     trust: Trust
+    """Trust of its job at this moment."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaseRow:
-    """A lease that goes on until it has `ended`; `host` is the name of its host."""
+    """A lease."""
 
     id: UUID
     job_id: UUID
     host_id: int
     host: str
+    """Name of its host."""
     token_id: int | None
     enrolled: bool
+    """Whether its token is bound to its host."""
     trust: Trust
     ended: datetime | None
+    """None while it is open."""
     outcome: LeaseOutcome | None
 
 
@@ -76,16 +81,16 @@ def insert_lease(connection: Connection[Any], lease: NewLease, now: datetime, le
 
 
 def lease_of_job(connection: Connection[Any], job_id: UUID, host: str) -> LeaseRow | None:
-    """The lease of a job that a host has, or had last."""
+    """Returns the lease of a job that a host holds, or held last."""
     query = (
-        _LEASE
-        + " WHERE job_id = %s AND host.name = %s ORDER BY (lease.ended IS NULL) DESC, lease.granted DESC LIMIT 1"
+        _LEASE + " WHERE job_id = %s AND host.name = %s ORDER BY (lease.ended IS NULL) DESC,"
+        " lease.granted DESC LIMIT 1"
     )
     return typed(connection, LeaseRow).execute(query, [job_id, host]).fetchone()
 
 
 def newest_lease(connection: Connection[Any], job_id: UUID) -> UUID | None:
-    """The lease that a job is done under, or was done under last."""
+    """Returns the open lease of a job, or its last one."""
     query = "SELECT id FROM lease WHERE job_id = %s ORDER BY (ended IS NULL) DESC, granted DESC LIMIT 1"
     return values(connection, UUID).execute(query, [job_id]).fetchone()
 
@@ -113,7 +118,10 @@ def end_lease(
 
 
 def regrant_future_leases(connection: Connection[Any], now: datetime) -> None:
-    """Begins open leases anew that were granted later than now: the clock was set back, and they would be held for as long again."""
+    """Restarts open leases that were granted later than now, after the clock was set back.
+
+    They would last too long.
+    """
     connection.execute(
         "UPDATE lease SET granted = %(now)s, expires = least(expires, %(now)s + (expires - granted))"
         " WHERE ended IS NULL AND granted > %(now)s",
@@ -123,8 +131,8 @@ def regrant_future_leases(connection: Connection[Any], now: datetime) -> None:
 
 def expired_leases(connection: Connection[Any], now: datetime) -> list[LeaseRow]:
     query = (
-        _LEASE
-        + " WHERE lease.ended IS NULL AND lease.expires < %s ORDER BY lease.expires FOR UPDATE OF lease SKIP LOCKED"
+        _LEASE + " WHERE lease.ended IS NULL AND lease.expires < %s ORDER BY lease.expires"
+        " FOR UPDATE OF lease SKIP LOCKED"
     )
     return typed(connection, LeaseRow).execute(query, [now]).fetchall()
 
@@ -138,10 +146,11 @@ def renew_leases(connection: Connection[Any], expires: datetime) -> int:
 _ABSENCES = """
 SELECT count(*) AS absences FROM lease
 WHERE job_id = %(job)s AND outcome = 'expired' AND granted >= coalesce(
-    (SELECT max(at) FROM event WHERE job_id = %(job)s AND lease_id IS NULL AND kind = 'queued' AND data ? 'by'), '-infinity')
+    (SELECT max(at) FROM event WHERE job_id = %(job)s AND lease_id IS NULL AND kind = 'queued'
+        AND data ? 'by'), '-infinity')
 """
 
 
 def absences_of(connection: Connection[Any], job_id: UUID) -> int:
-    """How often a host went offline in a job, since somebody last put it back into the queue."""
+    """Returns how often a host went offline during a job, since somebody last put it back into the queue."""
     return the_one(values(connection, int).execute(_ABSENCES, {"job": job_id}))

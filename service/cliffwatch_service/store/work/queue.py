@@ -15,12 +15,12 @@ from cliffwatch_service.postgres.rows import typed, values
 
 JobState = Literal["queued", "leased", "done", "failed", "cancelled", "parked"]
 FailedParty = Literal["kernel", "usage"]
-"""Whose a failed job is: the kernel's, or theirs who asked for what cannot be measured."""
+"""Whose fault a failed job is: the kernel's, or the requester's, who asked for something impossible."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewJob:
-    """What one host is to do of a request; `due` is its place in the queue."""
+    """A job to store."""
 
     id: UUID
     request_id: UUID
@@ -29,12 +29,13 @@ class NewJob:
     seed: int
     priority: int
     due: datetime
+    """Its place in the queue."""
     created: datetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobRow:
-    """A job with what its request asks; `whose` is None unless it failed, `run` is the digest of its run, `host` who does it now."""
+    """A job, with what its request asks for."""
 
     id: UUID
     request_id: UUID
@@ -46,6 +47,7 @@ class JobRow:
     cancel: bool
     run_id: int | None
     whose: FailedParty | None
+    """None unless it failed."""
     reason: str | None
     created: datetime
     started: datetime | None
@@ -59,12 +61,14 @@ class JobRow:
     boots: str
     setup: FreeJson | None
     run: str | None
+    """Digest of its run."""
     host: str | None
+    """The host that does it now."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LockedJobRow:
-    """Where a job stands, which stays so to the transaction's end."""
+    """The state of a job, locked until the end of the transaction."""
 
     id: UUID
     state: JobState
@@ -74,26 +78,30 @@ class LockedJobRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventRow:
-    """What happened in a job; `data` is whatever its host says of it."""
+    """An event of a job."""
 
     id: int
     at: datetime
     kind: str
     data: FreeJson
+    """What its host reports about it."""
 
 
 def insert_job(connection: Connection[Any], job: NewJob) -> None:
     connection.execute("INSERT INTO platform (name) VALUES (%s) ON CONFLICT DO NOTHING", [job.platform])
     connection.execute(
         "INSERT INTO job (id, request_id, platform, mode, seed, state, priority, due, created) VALUES"
-        " (%(id)s, %(request_id)s, %(platform)s, %(mode)s, %(seed)s, 'queued', %(priority)s, %(due)s, %(created)s)",
+        " (%(id)s, %(request_id)s, %(platform)s, %(mode)s, %(seed)s, 'queued', %(priority)s, %(due)s,"
+        " %(created)s)",
         asdict(job),
     )
 
 
 _JOB = """
-SELECT job.id, request_id, job.platform, job.mode, seed, job.state, job.priority, cancel, run_id, whose, job.reason, job.created, started,
-       job.ended, request.tree, request.asked_by, base_commit, head_commit, suites, profile, boots, setup, run.digest AS run, host.name AS host
+SELECT job.id, request_id, job.platform, job.mode, seed, job.state, job.priority, cancel, run_id, whose,
+    job.reason, job.created, started,
+       job.ended, request.tree, request.asked_by, base_commit, head_commit, suites, profile, boots, setup,
+           run.digest AS run, host.name AS host
 FROM job JOIN request ON request.id = request_id LEFT JOIN run ON run.id = run_id
 LEFT JOIN lease ON lease.job_id = job.id AND lease.ended IS NULL LEFT JOIN host ON host.id = lease.host_id
 """
@@ -104,7 +112,7 @@ def job_row(connection: Connection[Any], identity: UUID) -> JobRow | None:
 
 
 def job_of_run(connection: Connection[Any], run_id: int) -> JobRow | None:
-    """The newest job that a run was made for."""
+    """Returns the newest job for which a run was made."""
     query = _JOB + " WHERE run_id = %s ORDER BY job.created DESC LIMIT 1"
     return typed(connection, JobRow).execute(query, [run_id]).fetchone()
 
@@ -122,7 +130,11 @@ def jobs_of_request(connection: Connection[Any], identity: UUID) -> list[JobRow]
 def list_jobs(
     connection: Connection[Any], *, state: str | None, at: datetime | None, number: UUID | None, limit: int
 ) -> list[JobRow]:
-    """Newest first, from a position on: when the job before was made, and its number. In one state where it is named."""
+    """Returns jobs, newest first.
+
+    `at` and `number` are the time of creation and the id of the job before the first. None leaves a filter
+    open.
+    """
     query = (
         _JOB + " WHERE (%(state)s::text IS NULL OR job.state = %(state)s)"
         " AND (%(at)s::timestamptz IS NULL OR (job.created, job.id) < (%(at)s, %(id)s))"
@@ -134,17 +146,22 @@ def list_jobs(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostAbilities:
-    """What a host can do of what a setup may ask: whether it takes any, images that it builds in, and its CPUs, None where it does not say."""
+    """What a host can do of what a setup may ask for."""
 
     setups: bool
+    """Whether it takes requests with a setup."""
     build_images: Sequence[str]
+    """Images that it builds in."""
     cpus: int | None
+    """None if it does not say."""
 
 
 _NEXT = """
 SELECT job.id FROM job JOIN request ON request.id = request_id
-WHERE state = 'queued' AND platform = %(platform)s AND mode = ANY(%(modes)s) AND NOT %(host)s = ANY(failed_hosts)
-AND (setup IS NULL OR (%(setups)s AND (setup -> 'build_image' IS NULL OR setup ->> 'build_image' = ANY(%(images)s))))
+WHERE state = 'queued' AND platform = %(platform)s AND mode = ANY(%(modes)s)
+    AND NOT %(host)s = ANY(failed_hosts)
+AND (setup IS NULL OR (%(setups)s AND (setup -> 'build_image' IS NULL
+    OR setup ->> 'build_image' = ANY(%(images)s))))
 AND (mode = 'icount' OR cpus <= coalesce(%(cpus)s, cpus))
 ORDER BY due, job.id LIMIT 1
 FOR UPDATE OF job SKIP LOCKED
@@ -154,7 +171,7 @@ FOR UPDATE OF job SKIP LOCKED
 def take_next(
     connection: Connection[Any], platform: str, modes: Sequence[str], host_id: int, abilities: HostAbilities
 ) -> UUID | None:
-    """Locks the job that this host should do next, of those that it can do: two hosts that ask at once get two jobs."""
+    """Locks the next job that this host can do. Two hosts that ask at once get two jobs."""
     wanted = {
         "platform": platform,
         "modes": list(modes),
@@ -178,7 +195,8 @@ def set_job(
     ended: datetime | None,
 ) -> None:
     connection.execute(
-        "UPDATE job SET state = %s, whose = %s, reason = %s, failed_hosts = %s, run_id = coalesce(%s, run_id), ended = %s"
+        "UPDATE job SET state = %s, whose = %s, reason = %s, failed_hosts = %s,"
+        " run_id = coalesce(%s, run_id), ended = %s"
         " WHERE id = %s",
         [state, whose, reason, list(failed_hosts), run_id, ended, identity],
     )
@@ -201,9 +219,13 @@ def write_event(
     data: FreeJson,
     at: datetime,
 ) -> None:
-    """Events of a lease are numbered by its host: one that is sent twice is stored once."""
+    """Stores an event of a job.
+
+    The host numbers the events of its lease, so a repeated one is stored once.
+    """
     connection.execute(
-        "INSERT INTO event (job_id, lease_id, sequence, at, kind, data) VALUES (%s, %s, %s, %s, %s, %s) ON CONFLICT DO NOTHING",
+        "INSERT INTO event (job_id, lease_id, sequence, at, kind, data) VALUES (%s, %s, %s, %s, %s, %s)"
+        " ON CONFLICT DO NOTHING",
         [job_id, lease_id, sequence, at, kind, Jsonb(data)],
     )
 
@@ -211,10 +233,11 @@ def write_event(
 def write_own_event(
     connection: Connection[Any], job_id: UUID, kind: str, data: Mapping[str, str | None], at: datetime
 ) -> None:
-    """An event of the service itself, numbered under the job's lock."""
+    """Stores an event of the service itself. The job must be locked, which keeps the numbers unique."""
     connection.execute(
         "INSERT INTO event (job_id, lease_id, sequence, at, kind, data)"
-        " SELECT %(job)s, NULL, count(*), %(at)s, %(kind)s, %(data)s FROM event WHERE job_id = %(job)s AND lease_id IS NULL",
+        " SELECT %(job)s, NULL, count(*), %(at)s, %(kind)s, %(data)s FROM event"
+        " WHERE job_id = %(job)s AND lease_id IS NULL",
         {"job": job_id, "at": at, "kind": kind, "data": Jsonb(data)},
     )
 
@@ -225,33 +248,35 @@ def events_after(connection: Connection[Any], job_id: UUID, after: int, limit: i
 
 
 def last_events(connection: Connection[Any], job_id: UUID, limit: int) -> list[EventRow]:
-    """The newest events of a job, the oldest of them first."""
+    """Returns the newest events of a job, in the order in which they happened."""
     query = "SELECT id, at, kind, data FROM event WHERE job_id = %s ORDER BY id DESC LIMIT %s"
     rows = typed(connection, EventRow).execute(query, [job_id, limit]).fetchall()
     return list(reversed(rows))
 
 
 def queue_of(connection: Connection[Any], limit: int) -> list[JobRow]:
-    """What waits and what runs, in the order in which each platform will take it."""
+    """Returns all running and waiting jobs, in the order in which each platform takes them."""
     query = (
-        _JOB
-        + " WHERE job.state IN ('queued', 'leased') ORDER BY job.platform, job.state = 'queued', job.due, job.id LIMIT %s"
+        _JOB + " WHERE job.state IN ('queued', 'leased')"
+        " ORDER BY job.platform, job.state = 'queued', job.due, job.id LIMIT %s"
     )
     return typed(connection, JobRow).execute(query, [limit]).fetchall()
 
 
 def durations(connection: Connection[Any], platform: str, mode: str) -> list[float]:
-    """Seconds that the last finished jobs of this platform and mode took, newest first."""
+    """Returns how long the last finished jobs of a platform and mode took, in seconds, newest first."""
     query = (
         "SELECT extract(epoch FROM ended - started)::float8 AS seconds FROM job"
-        " WHERE platform = %s AND mode = %s AND state = 'done' AND started IS NOT NULL ORDER BY ended DESC LIMIT 50"
+        " WHERE platform = %s AND mode = %s AND state = 'done' AND started IS NOT NULL"
+        " ORDER BY ended DESC LIMIT 50"
     )
     return values(connection, float).execute(query, [platform, mode]).fetchall()
 
 
 def reopen_job(connection: Connection[Any], identity: UUID) -> None:
     connection.execute(
-        "UPDATE job SET state = 'queued', cancel = false, failed_hosts = '{}', whose = NULL, reason = NULL, ended = NULL"
+        "UPDATE job SET state = 'queued', cancel = false, failed_hosts = '{}', whose = NULL, reason = NULL,"
+        " ended = NULL"
         " WHERE id = %s",
         [identity],
     )

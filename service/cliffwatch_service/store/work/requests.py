@@ -1,4 +1,4 @@
-"""Requests: what people and pushes ask for."""
+"""Requests of people and pushes."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -15,9 +15,7 @@ from cliffwatch_service.postgres.rows import typed
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewRequest:
-    """What somebody asks; `boots` is `auto`, `staged`, `careful` or a number, `priority` counts from 0, which goes first. `setup` is what
-    it brings (`cliffwatch.formats.setup`), None for nothing, and `cpus` those of the largest guest that it names.
-    """
+    """A request to store."""
 
     id: UUID
     idempotency_key: str
@@ -29,20 +27,25 @@ class NewRequest:
     suites: list[str]
     profile: str
     boots: str
+    """`auto`, `staged`, `careful` or a number."""
     priority: int
+    """Counts from 0, which goes first."""
     note: str
     created: datetime
     setup: FreeJson | None
+    """What it brings (`cliffwatch.formats.setup`); None for nothing."""
     cpus: int
+    """CPUs of the largest guest that it names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestRow:
-    """A request; `asked_by_name` is the name of the token that asked."""
+    """A stored request."""
 
     id: UUID
     asked_by: int
     asked_by_name: str
+    """Name of the token that asked."""
     body_digest: str
     tree: str
     base_commit: str
@@ -65,8 +68,8 @@ class RequestFileRow:
 
 
 _REQUEST = """
-SELECT request.id, asked_by, token.name AS asked_by_name, body_digest, tree, base_commit, head_commit, suites, profile, boots, priority,
-       note, request.created, setup
+SELECT request.id, asked_by, token.name AS asked_by_name, body_digest, tree, base_commit, head_commit, suites,
+    profile, boots, priority, note, request.created, setup
 FROM request JOIN token ON token.id = asked_by
 """
 
@@ -77,11 +80,13 @@ def request_by_key(connection: Connection[Any], token_id: int, key: str) -> Requ
 
 
 def insert_request(connection: Connection[Any], request: NewRequest) -> bool:
-    """Whether it is new; False where this key was used meanwhile."""
+    """Returns whether it is new; False if the key was used meanwhile."""
     inserted = connection.execute(
-        "INSERT INTO request (id, idempotency_key, asked_by, body_digest, tree, base_commit, head_commit, suites, profile,"
-        " boots, priority, note, created, setup, cpus) VALUES (%(id)s, %(idempotency_key)s, %(asked_by)s, %(body_digest)s, %(tree)s,"
-        " %(base_commit)s, %(head_commit)s, %(suites)s, %(profile)s, %(boots)s, %(priority)s, %(note)s, %(created)s, %(setup)s, %(cpus)s)"
+        "INSERT INTO request (id, idempotency_key, asked_by, body_digest, tree, base_commit, head_commit,"
+        " suites, profile, boots, priority, note, created, setup, cpus)"
+        " VALUES (%(id)s, %(idempotency_key)s, %(asked_by)s, %(body_digest)s, %(tree)s,"
+        " %(base_commit)s, %(head_commit)s, %(suites)s, %(profile)s, %(boots)s, %(priority)s, %(note)s,"
+        " %(created)s, %(setup)s, %(cpus)s)"
         " ON CONFLICT (asked_by, idempotency_key) DO NOTHING RETURNING id",
         asdict(request) | {"setup": None if request.setup is None else Jsonb(request.setup)},
     ).fetchone()
@@ -108,7 +113,10 @@ def request_row(connection: Connection[Any], identity: UUID) -> RequestRow | Non
 def list_requests(
     connection: Connection[Any], *, at: datetime | None, number: UUID | None, limit: int
 ) -> list[RequestRow]:
-    """Newest first, from a position on: when the request before was made, and its number."""
+    """Returns requests, newest first.
+
+    `at` and `number` are the time of creation and the id of the request before the first.
+    """
     query = (
         _REQUEST + " WHERE %(at)s::timestamptz IS NULL OR (request.created, request.id) < (%(at)s, %(id)s)"
         " ORDER BY request.created DESC, request.id DESC LIMIT %(limit)s"

@@ -1,1 +1,1 @@
-"""What is said of regression reports, to whom, and whether it came there."""
+"""News of regression reports: what is reported, to whom, and whether it was delivered."""

@@ -1,4 +1,4 @@
-"""What fixed a report, by whom it was said, and what shows it: improvements of the same series after the culprit."""
+"""Fixes of reports: who named them, and the improvements of the same series that show them."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,19 +12,21 @@ from cliffwatch_service.store.history.reports import ReportState
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FixRow:
-    """The commit that fixed a report; `verified` where measurements show the level back."""
+    """The commit that fixed a report."""
 
     commit: str
     by: str
     at: datetime
     verified: bool
+    """Whether measurements show that the old level is back."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaterChangeRow:
-    """A regression of a report, and a confirmed change of its series elsewhere; None where the series has no other. Changes without a
-    percentage have the values of both sides in place of their sizes. `declined` is the
-    commit of which somebody said that it does not fix the report, or fixes it whatever measurements show.
+    """A regression of a report, with another confirmed change of its series.
+
+    The fields from `later_base_id` on are None if the series has no other change. Changes without a
+    percentage have the values of both sides in place of their size.
     """
 
     report_id: int
@@ -32,8 +34,10 @@ class LaterChangeRow:
     state: ReportState
     owner: str | None
     declined: str | None
+    """A commit that somebody said does not fix the report, or fixes it whatever measurements show."""
     series_id: int
     worse: float | None
+    """Size of the regression."""
     worse_low: float | None
     worse_high: float | None
     worse_base: float | None
@@ -43,6 +47,7 @@ class LaterChangeRow:
     later_head_id: int | None
     later_head: str | None
     later: float | None
+    """Size of the other change."""
     later_low: float | None
     later_high: float | None
     later_base_value: float | None
@@ -71,15 +76,17 @@ def remove_fix(connection: Connection[Any], report_id: int) -> None:
 
 _LATER = """
 SELECT report.id AS report_id, report.digest AS report, report.state, report.owner,
-       (SELECT commit FROM report_fix WHERE report_id = report.id AND NOT verified) AS declined, own.series_id,
-       own.size AS worse, own.ci_low AS worse_low, own.ci_high AS worse_high,
+       (SELECT commit FROM report_fix WHERE report_id = report.id AND NOT verified) AS declined,
+           own.series_id, own.size AS worse, own.ci_low AS worse_low, own.ci_high AS worse_high,
        own.base_value AS worse_base, own.head_value AS worse_head,
-       own.head_revision_id AS culprit_id, later.base_revision_id AS later_base_id, later.head_revision_id AS later_head_id,
+       own.head_revision_id AS culprit_id, later.base_revision_id AS later_base_id,
+           later.head_revision_id AS later_head_id,
        head.commit AS later_head, later.size AS later, later.ci_low AS later_low, later.ci_high AS later_high,
        later.base_value AS later_base_value, later.head_value AS later_head_value
 FROM regression_report AS report
 JOIN change AS own ON own.report_id = report.id AND own.kind = 'regression' AND own.state = 'confirmed'
-LEFT JOIN change AS later ON later.series_id = own.series_id AND later.state = 'confirmed' AND later.id <> own.id
+LEFT JOIN change AS later ON later.series_id = own.series_id AND later.state = 'confirmed'
+    AND later.id <> own.id
     AND later.kind IN ('improvement', 'regression')
 LEFT JOIN revision AS head ON head.id = later.head_revision_id
 WHERE (report.state IN ('new', 'acknowledged') AND EXISTS (
@@ -91,7 +98,8 @@ ORDER BY report.id, own.series_id, later.id
 
 
 def later_changes(connection: Connection[Any]) -> list[LaterChangeRow]:
-    """Of open reports of which some series got better again, and of those that were closed for that: every regression with every
-    other confirmed change of its series.
+    """Returns every regression of a report with every other confirmed change of its series.
+
+    Covers open reports with series that improved again, and reports that were closed because of that.
     """
     return typed(connection, LaterChangeRow).execute(_LATER).fetchall()

@@ -17,9 +17,7 @@ DeliveryState = Literal["waiting", "delivered", "given up"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewsFacts:
-    """News of a report, with what stood in the report then: `worst` is the largest regression, a fraction, None where none has a
-    percentage; `step` the first that has none, in words; `apart` whether regressions are differences between two measurements; `named` whether head is the culprit itself.
-    """
+    """News of a report, with the report's content at that time."""
 
     digest: str
     report_id: int
@@ -29,11 +27,15 @@ class NewsFacts:
     state: ReportState
     cases: int
     worst: float | None
+    """The largest regression, a fraction; None if none has a percentage."""
     step: str | None
+    """The first regression without a percentage, in words."""
     apart: bool
+    """Whether regressions are differences between two separate measurements."""
     base: str
     head: str
     named: bool
+    """Whether head is the culprit itself."""
     subject: str | None
     author: str | None
     platforms: list[str]
@@ -43,17 +45,16 @@ class NewsFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewsRow(NewsFacts):
-    """News as they are stored; `report` is the digest of the report."""
+    """Stored news."""
 
     id: int
     report: str
+    """Digest of the report."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeliveryRow:
-    """One piece of news for one subscription; `earlier` whether older news of the report still wait there, `thread` what the first
-    delivered one began, `messages` all that were delivered there.
-    """
+    """The delivery of one piece of news to one subscription."""
 
     id: int
     news_id: int
@@ -66,15 +67,20 @@ class DeliveryRow:
     address: str
     secret: str | None
     live: bool
+    """Whether the subscription has not ended."""
     earlier: bool
+    """Whether older news of the report still waits for the same subscription."""
     thread: str | None
+    """The thread that the first delivered news of the report began there."""
     messages: list[str]
+    """All messages about the report that were delivered there."""
     today: int
+    """Number of recent deliveries to the subscription."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeliveredRow:
-    """How a piece of news fared at one subscription, without its address."""
+    """The state of a delivery, without its address."""
 
     news_id: int
     channel: Channel
@@ -96,10 +102,12 @@ class DeliveryCountRow:
 
 _REPORTS_TO_LOOK_AT = """
 SELECT report.digest FROM regression_report AS report
-JOIN revision AS base ON base.id = report.base_revision_id JOIN revision AS head ON head.id = report.head_revision_id
+JOIN revision AS base ON base.id = report.base_revision_id
+JOIN revision AS head ON head.id = report.head_revision_id
 LEFT JOIN LATERAL (SELECT * FROM news WHERE report_id = report.id ORDER BY id DESC LIMIT 1) AS last ON true
 WHERE CASE WHEN last.id IS NULL THEN report.state = ANY(%(open)s)
-           ELSE last.state <> report.state OR report.updated >= last.written OR (last.base, last.head) <> (base.commit, head.commit)
+           ELSE last.state <> report.state OR report.updated >= last.written
+               OR (last.base, last.head) <> (base.commit, head.commit)
       END
 ORDER BY report.id
 FOR UPDATE OF report
@@ -107,13 +115,17 @@ FOR UPDATE OF report
 
 
 def reports_to_look_at(connection: Connection[Any], open_states: Sequence[str]) -> list[str]:
-    """Digests of reports of which there may be news: open ones without any, and those that are not what their last news say. Locked, so that
-    two do not write the same.
+    """Returns the digests of reports that may have news, and locks them, so that no news is written twice.
+
+    These are open reports without news, and reports that differ from their last news.
     """
     return values(connection, str).execute(_REPORTS_TO_LOOK_AT, {"open": list(open_states)}).fetchall()
 
 
-_NEWS = "SELECT news.*, regression_report.digest AS report FROM news JOIN regression_report ON regression_report.id = report_id"
+_NEWS = (
+    "SELECT news.*, regression_report.digest AS report FROM news"
+    " JOIN regression_report ON regression_report.id = report_id"
+)
 
 
 def last_news(connection: Connection[Any], report_id: int) -> NewsRow | None:
@@ -126,7 +138,7 @@ def news_row(connection: Connection[Any], news_id: int) -> NewsRow | None:
 
 
 def news_of(connection: Connection[Any], report_id: int) -> list[NewsRow]:
-    """The oldest first."""
+    """Returns the news of a report, oldest first."""
     return (
         typed(connection, NewsRow)
         .execute(_NEWS + " WHERE report_id = %s ORDER BY news.id", [report_id])
@@ -139,7 +151,8 @@ _FEED = (
     + """
 WHERE (%(suite)s::text IS NULL OR %(suite)s = ANY(news.suites))
   AND (%(branch)s::int IS NULL OR EXISTS (
-      SELECT FROM branch_revision WHERE branch_id = %(branch)s AND revision_id = regression_report.head_revision_id))
+      SELECT FROM branch_revision WHERE branch_id = %(branch)s
+          AND revision_id = regression_report.head_revision_id))
 ORDER BY news.at DESC, news.id DESC LIMIT %(limit)s
 """
 )
@@ -148,7 +161,7 @@ ORDER BY news.at DESC, news.id DESC LIMIT %(limit)s
 def newest(
     connection: Connection[Any], *, suite: str | None, branch: int | None, limit: int
 ) -> list[NewsRow]:
-    """News, newest first; of a suite or of what lies on a branch where one is named."""
+    """Returns news, newest first. None leaves a filter open."""
     return (
         typed(connection, NewsRow)
         .execute(_FEED, {"suite": suite, "branch": branch, "limit": limit})
@@ -157,18 +170,20 @@ def newest(
 
 
 def insert_news(connection: Connection[Any], facts: NewsFacts) -> int:
-    """Their id."""
+    """Returns the id."""
     inserted = values(connection, int).execute(
-        "INSERT INTO news (digest, report_id, kind, at, written, state, cases, worst, step, apart, base, head, named, subject, author, platforms,"
-        " suites, fix) VALUES (%(digest)s, %(report_id)s, %(kind)s, %(at)s, %(written)s, %(state)s, %(cases)s, %(worst)s, %(step)s, %(apart)s, %(base)s, %(head)s,"
-        " %(named)s, %(subject)s, %(author)s, %(platforms)s, %(suites)s, %(fix)s) RETURNING id",
+        "INSERT INTO news (digest, report_id, kind, at, written, state, cases, worst, step, apart, base,"
+        " head, named, subject, author, platforms, suites, fix)"
+        " VALUES (%(digest)s, %(report_id)s, %(kind)s, %(at)s, %(written)s, %(state)s, %(cases)s, %(worst)s,"
+        " %(step)s, %(apart)s, %(base)s, %(head)s, %(named)s, %(subject)s, %(author)s, %(platforms)s,"
+        " %(suites)s, %(fix)s) RETURNING id",
         asdict(facts),
     )
     return the_one(inserted)
 
 
 def insert_delivery(connection: Connection[Any], news_id: int, subscription_id: int, now: datetime) -> int:
-    """Its id."""
+    """Returns the id."""
     inserted = values(connection, int).execute(
         "INSERT INTO news_delivery (news_id, subscription_id, due) VALUES (%s, %s, %s) RETURNING id",
         [news_id, subscription_id, now],
@@ -177,8 +192,8 @@ def insert_delivery(connection: Connection[Any], news_id: int, subscription_id: 
 
 
 _DELIVERY = """
-SELECT own.id, own.news_id, own.subscription_id, news.report_id, own.state, own.attempts, own.due, channel, address, secret,
-       subscription.ended IS NULL AS live,
+SELECT own.id, own.news_id, own.subscription_id, news.report_id, own.state, own.attempts, own.due, channel,
+    address, secret, subscription.ended IS NULL AS live,
        EXISTS (SELECT FROM news_delivery AS other JOIN news AS about ON about.id = other.news_id
                WHERE other.subscription_id = own.subscription_id AND about.report_id = news.report_id
                  AND other.state = 'waiting' AND other.id < own.id) AS earlier,
@@ -198,7 +213,7 @@ WHERE own.id = %(delivery)s
 
 
 def delivery_row(connection: Connection[Any], delivery: int, since: datetime) -> DeliveryRow | None:
-    """`today` counts what was delivered to its subscription since then."""
+    """Returns a delivery. Its `today` counts the deliveries to its subscription since `since`."""
     return (
         typed(connection, DeliveryRow).execute(_DELIVERY, {"delivery": delivery, "since": since}).fetchone()
     )
@@ -212,7 +227,7 @@ HAVING (array_agg(due ORDER BY news_delivery.id))[1] <= %s ORDER BY 1
 
 
 def due_deliveries(connection: Connection[Any], now: datetime) -> list[int]:
-    """Of each thread the first that waits, if it is due."""
+    """Returns the first waiting delivery of each thread, if it is due."""
     return values(connection, int).execute(_DUE, [now]).fetchall()
 
 
@@ -228,15 +243,17 @@ def keep_outcome(
     thread: str | None,
 ) -> None:
     connection.execute(
-        "UPDATE news_delivery SET state = %s, attempts = %s, due = %s, ended = %s, reason = %s, thread = %s WHERE id = %s",
+        "UPDATE news_delivery SET state = %s, attempts = %s, due = %s, ended = %s, reason = %s, thread = %s"
+        " WHERE id = %s",
         [state, attempts, due, ended, reason, thread, delivery],
     )
 
 
 def deliveries_of(connection: Connection[Any], report_id: int) -> list[DeliveredRow]:
-    """Of a report's news, the oldest first."""
+    """Returns the deliveries of a report's news, oldest first."""
     query = (
-        "SELECT news_id, channel, news_delivery.state, attempts, due, news_delivery.ended, reason FROM news_delivery"
+        "SELECT news_id, channel, news_delivery.state, attempts, due, news_delivery.ended, reason"
+        " FROM news_delivery"
         " JOIN subscription ON subscription.id = subscription_id JOIN news ON news.id = news_id"
         " WHERE report_id = %s ORDER BY news_delivery.id"
     )
@@ -252,6 +269,6 @@ def delivery_counts(connection: Connection[Any]) -> list[DeliveryCountRow]:
 
 
 def reports_with(connection: Connection[Any], kinds: Sequence[NewsKind], since: datetime) -> int:
-    """Of how many reports there were news of these kinds since then."""
+    """Returns how many reports had news of these kinds since `since`."""
     query = "SELECT count(DISTINCT report_id) FROM news WHERE kind = ANY(%s) AND at > %s"
     return the_one(values(connection, int).execute(query, [list(kinds), since]))

@@ -1,4 +1,4 @@
-"""Steps that were planted on purpose, and whether reports name them."""
+"""Steps planted on purpose, and whether reports name them."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,16 +11,18 @@ from cliffwatch_service.postgres.rows import typed
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlantedRow:
-    """A commit that was made slower on purpose; `found` is when the report opened whose culprit it is, None where none names it."""
+    """A commit that was made slower on purpose."""
 
     commit: str
     planted: datetime
     found: datetime | None
+    """When the report was opened that names it as the culprit; None if none does."""
 
 
 def keep_planted(connection: Connection[Any], commit: str, planted: datetime, *, by: str, note: str) -> None:
     connection.execute(
-        "INSERT INTO planted_step (commit, planted, by, note) VALUES (%s, %s, %s, %s) ON CONFLICT (commit) DO UPDATE"
+        "INSERT INTO planted_step (commit, planted, by, note) VALUES (%s, %s, %s, %s)"
+        " ON CONFLICT (commit) DO UPDATE"
         " SET planted = excluded.planted, by = excluded.by, note = excluded.note",
         [commit, planted, by, note],
     )
@@ -37,5 +39,5 @@ FROM planted_step ORDER BY planted, planted_step.commit
 
 
 def planted_steps(connection: Connection[Any]) -> list[PlantedRow]:
-    """The oldest first."""
+    """Returns the planted steps, oldest first."""
     return typed(connection, PlantedRow).execute(_PLANTED).fetchall()

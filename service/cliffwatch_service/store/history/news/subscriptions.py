@@ -1,4 +1,4 @@
-"""Who gets news of regression reports, and where."""
+"""Subscriptions: who gets news of regression reports, and where."""
 
 from dataclasses import asdict, dataclass
 from datetime import datetime
@@ -13,7 +13,7 @@ Channel = Literal["mail", "webhook", "issue"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubscriptionFacts:
-    """A subscription: news of whose commits, of which subsystems and suites; an empty list leaves open."""
+    """A subscription to store. An empty list of authors, subsystems or suites leaves the filter open."""
 
     token_id: int
     channel: Channel
@@ -27,11 +27,12 @@ class SubscriptionFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubscriptionRow:
-    """A subscription that lasts; `owner` is the name of its token, `given_up` how many of its deliveries were, and why the last."""
+    """A subscription that has not ended."""
 
     id: int
     token_id: int
     owner: str
+    """Name of its token."""
     channel: Channel
     address: str
     authors: list[str]
@@ -40,19 +41,25 @@ class SubscriptionRow:
     muted_until: datetime | None
     created: datetime
     delivered: int
+    """Number of deliveries that succeeded."""
     waiting: int
+    """Number of deliveries that wait."""
     given_up: int
+    """Number of deliveries that were given up."""
     reason: str | None
+    """Why the newest failed delivery failed."""
 
 
 _SUBSCRIPTIONS = """
-SELECT subscription.id, token_id, token.name AS owner, channel, address, authors, subsystems, suites, muted_until,
-       subscription.created, counts.delivered, counts.waiting, counts.given_up, counts.reason
+SELECT subscription.id, token_id, token.name AS owner, channel, address, authors, subsystems, suites,
+    muted_until, subscription.created, counts.delivered, counts.waiting, counts.given_up, counts.reason
 FROM subscription JOIN token ON token.id = token_id
 CROSS JOIN LATERAL (
-    SELECT count(*) FILTER (WHERE state = 'delivered') AS delivered, count(*) FILTER (WHERE state = 'waiting') AS waiting,
+    SELECT count(*) FILTER (WHERE state = 'delivered') AS delivered,
+        count(*) FILTER (WHERE state = 'waiting') AS waiting,
            count(*) FILTER (WHERE state = 'given up') AS given_up,
-           (array_agg(reason ORDER BY id DESC) FILTER (WHERE reason IS NOT NULL AND state <> 'delivered'))[1] AS reason
+           (array_agg(reason ORDER BY id DESC) FILTER (WHERE reason IS NOT NULL
+               AND state <> 'delivered'))[1] AS reason
     FROM news_delivery WHERE subscription_id = subscription.id
 ) AS counts
 WHERE ended IS NULL
@@ -60,7 +67,7 @@ WHERE ended IS NULL
 
 
 def live_subscriptions(connection: Connection[Any], token_id: int | None = None) -> list[SubscriptionRow]:
-    """All that last, or those of one token."""
+    """Returns the subscriptions that have not ended. `token_id` None leaves the token open."""
     query = _SUBSCRIPTIONS + " AND (%(token)s::int IS NULL OR token_id = %(token)s) ORDER BY subscription.id"
     return typed(connection, SubscriptionRow).execute(query, {"token": token_id}).fetchall()
 
@@ -71,10 +78,11 @@ def subscription_row(connection: Connection[Any], number: int) -> SubscriptionRo
 
 
 def insert_subscription(connection: Connection[Any], facts: SubscriptionFacts) -> int | None:
-    """Its id; None where this address has one already."""
+    """Returns the id; None if the address has a subscription already."""
     inserted = values(connection, int).execute(
         "INSERT INTO subscription (token_id, channel, address, secret, authors, subsystems, suites, created)"
-        " VALUES (%(token_id)s, %(channel)s, %(address)s, %(secret)s, %(authors)s, %(subsystems)s, %(suites)s, %(created)s)"
+        " VALUES (%(token_id)s, %(channel)s, %(address)s, %(secret)s, %(authors)s, %(subsystems)s,"
+        " %(suites)s, %(created)s)"
         " ON CONFLICT (channel, lower(address)) WHERE ended IS NULL DO NOTHING RETURNING id",
         asdict(facts),
     )
@@ -82,7 +90,7 @@ def insert_subscription(connection: Connection[Any], facts: SubscriptionFacts) -
 
 
 def end_subscription(connection: Connection[Any], number: int, now: datetime) -> None:
-    """What waits for it is given up."""
+    """Ends a subscription and gives up its waiting deliveries."""
     connection.execute("UPDATE subscription SET ended = %s, secret = NULL WHERE id = %s", [now, number])
     connection.execute(
         "UPDATE news_delivery SET state = 'given up', ended = %s, reason = 'the subscription was ended'"
@@ -92,12 +100,12 @@ def end_subscription(connection: Connection[Any], number: int, now: datetime) ->
 
 
 def mute(connection: Connection[Any], number: int, until: datetime | None) -> None:
-    """No news until then; None ends it."""
+    """Mutes a subscription until a time; None ends that."""
     connection.execute("UPDATE subscription SET muted_until = %s WHERE id = %s", [until, number])
 
 
 def mute_report(connection: Connection[Any], number: int, report_id: int) -> None:
-    """No more news of this report."""
+    """Mutes one report for a subscription."""
     connection.execute(
         "INSERT INTO muted_report (subscription_id, report_id) VALUES (%s, %s) ON CONFLICT DO NOTHING",
         [number, report_id],
@@ -105,12 +113,12 @@ def mute_report(connection: Connection[Any], number: int, report_id: int) -> Non
 
 
 def muted_for(connection: Connection[Any], report_id: int) -> list[int]:
-    """The subscriptions that get no more news of a report."""
+    """Returns the subscriptions for which a report is muted."""
     query = "SELECT subscription_id FROM muted_report WHERE report_id = %s"
     return values(connection, int).execute(query, [report_id]).fetchall()
 
 
 def count_of_token(connection: Connection[Any], token_id: int) -> int:
-    """How many subscriptions of a token last."""
+    """Returns how many subscriptions of a token have not ended."""
     query = "SELECT count(*) FROM subscription WHERE token_id = %s AND ended IS NULL"
     return the_one(values(connection, int).execute(query, [token_id]))
