@@ -61,6 +61,40 @@ def test_every_target_states_its_mode_and_what_was_detectable(opened: Any) -> No
     assert "0 of 20 false positives, largest difference" in text
 
 
+@pytest.mark.parametrize(("width", "height", "above"), [(1280, 960, 500), (390, 844, 700)])
+def test_the_first_row_is_seen_without_scrolling(opened: Any, width: int, height: int, above: int) -> None:
+    page = opened(ADDRESS)
+    page.set_viewport_size({"width": width, "height": height})
+    assert page.locator("table.rows tbody tr").first.bounding_box()["y"] < above
+
+
+def test_the_answer_names_the_largest_change_and_the_functions_behind_it(opened: Any) -> None:
+    largest, behind = opened(ADDRESS).locator("p.facet").all_inner_texts()
+    assert largest == (
+        "Largest: +5.49 %, local-storage-cache-int-get nr_maps=1 on emulated-x86-64 icount."
+        " All 15 regressions are of local-storage."
+    )
+    assert behind == (
+        "Behind it: bpf_local_storage_lookup +12.00, __bpf_task_storage_get -3.00 instructions per operation."
+        " Functions"
+    )
+
+
+def test_all_changes_are_one_picture(opened: Any) -> None:
+    strips = opened(ADDRESS).locator("figure.changes svg")
+    assert strips.count() == 3
+    assert strips.nth(1).get_attribute("aria-label") == "emulated-x86-64 icount: 14 worse, 27 not reported"
+
+
+def test_a_kernel_that_does_not_build_is_one_sentence(opened: Any) -> None:
+    page = opened("/compare/325d59a8d264...fe4c663abdcf")
+    assert page.locator("h1").inner_text() == "14 failed: head: it does not build"
+    assert "error: expected ';' before 'len'" in page.locator("p.facet").first.inner_text()
+    assert not page.locator("table.rows").first.is_visible()
+    page.get_by_text("14 cases without a value").click()
+    assert page.locator("table.rows").first.is_visible()
+
+
 def test_a_sweep_is_a_curve_and_its_cliff_is_named(opened: Any) -> None:
     sweep = opened(ADDRESS).locator("article.sweep", has_text="seq-get over nr_maps")
     assert sweep.locator("svg.curve").count() == 3
@@ -71,6 +105,7 @@ def test_a_sweep_is_a_curve_and_its_cliff_is_named(opened: Any) -> None:
 
 def test_filters_are_in_the_address_and_take_effect_as_they_are_chosen(opened: Any) -> None:
     page = opened(ADDRESS)
+    page.get_by_text("Filter and sort").click()
     page.get_by_label("Verdict").select_option("unchanged")
     page.wait_for_url("**verdict=unchanged**")
     assert page.locator("#changed").count() == 0
@@ -94,7 +129,8 @@ def test_filters_are_in_the_address_and_take_effect_as_they_are_chosen(opened: A
 )
 def test_filters_work_without_javascript(query: str, rows: int, opened: Any) -> None:
     page = opened(f"{ADDRESS}?{query}", script=False)
-    assert f"{rows} of " in page.locator("#filters").inner_text()
+    assert f"{rows} of " in page.locator("details.narrow summary").inner_text()
+    assert page.locator("#filters").is_visible()
 
 
 def test_rows_are_sorted_by_size_certainty_or_name(opened: Any) -> None:
@@ -182,7 +218,7 @@ def test_the_keyboard_alone_reaches_a_row_and_its_raw_output(opened: Any) -> Non
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.textContent") == "Skip to content"
     page.keyboard.press("Enter")
-    page.get_by_label("Search").focus()
+    page.keyboard.press("/")
     page.keyboard.type("seq-get nr_maps=16")
     page.keyboard.press("Enter")
     page.wait_for_url("**text=**")

@@ -217,6 +217,8 @@ class _Around(TypedDict):
     distance: int | None
     conditions: Sequence[object]
     failures: Sequence[object]
+    error: str
+    """The first line that names an error, of the first failure; empty if none does."""
     chosen: Sequence[str]
     left_out: Sequence[object]
     means: Sequence[object]
@@ -241,14 +243,16 @@ def _around(connection: Connection[Any], ready: Ready, filters: Filters) -> _Aro
         )
         of_targets.append(conditions(ours, names[0], theirs, names[1]))
     only = next(iter(bases)) if len(bases) == 1 else None
+    failures = [
+        (index, failure) for index, each in enumerate(ready.answers) for failure in each.summary.failures
+    ]
     return {
         "bases": [rows[identity] for identity in bases],
         "head": rows[ready.head.id],
         "distance": ancestry.distance(connection, only, ready.head.id) if only is not None else None,
         "conditions": of_targets,
-        "failures": [
-            (index, failure) for index, each in enumerate(ready.answers) for failure in each.summary.failures
-        ],
+        "failures": failures,
+        "error": _first_error(failures[0][1].evidence) if failures else "",
         "chosen": list(dict.fromkeys(text for each in ready.answers for text in each.summary.chosen)),
         "left_out": list(not_measured(ready.answers)),
         "means": [(index, mean) for index, each in enumerate(ready.answers) for mean in each.summary.means],
@@ -264,6 +268,10 @@ def _around(connection: Connection[Any], ready: Ready, filters: Filters) -> _Aro
             connection, ready.head.id, platform=filters.platform, mode=filters.mode
         ),
     }
+
+
+def _first_error(evidence: str) -> str:
+    return next((line.strip() for line in evidence.splitlines() if "error" in line.lower()), "")
 
 
 def _arm_of(record: RunRecord, revision: RevisionRow | AncestorRow) -> str:

@@ -14,6 +14,7 @@ from cliffwatch_service.compare.pairing import Answer
 from cliffwatch_service.compare.stored import stored_rows
 from cliffwatch_service.web.compare.columns import Column, Rows, column_of, targets_of, thresholds_of
 from cliffwatch_service.web.compare.lines import table_row
+from cliffwatch_service.web.compare.overview import ChangeStrip, LargestChange, change_strips, largest_change
 from cliffwatch_service.web.compare.sweeps import SweepShown, sweeps_of
 from cliffwatch_service.web.compare.tables import Tables
 from cliffwatch_service.web.layout.drawing import Scale, common_scale
@@ -59,6 +60,10 @@ class Compared:
     """The page."""
 
     sentence: str
+    failed_alike: bool
+    """Every row failed for the same reason, such as a kernel that does not build."""
+    largest: LargestChange | None
+    strips: tuple[ChangeStrip, ...]
     facets: tuple[str, ...]
     sights: tuple[str, ...]
     columns: tuple[Column, ...]
@@ -99,6 +104,9 @@ def compared(answers: Sequence[Answer], rows: Sequence[Rows], filters: Filters, 
     )
     return Compared(
         sentence=sentence_across(every, targets, in_turns=in_turns),
+        failed_alike=_failed_alike(every),
+        largest=largest_change(every, columns),
+        strips=change_strips(shown, columns, scale),
         facets=tuple(facets(every)),
         sights=tuple(dict.fromkeys(SIGHT[target.mode] for target in targets)),
         columns=columns,
@@ -114,6 +122,11 @@ def compared(answers: Sequence[Answer], rows: Sequence[Rows], filters: Filters, 
         platforms=tuple(dict.fromkeys(target.platform for target in targets)),
         modes=tuple(dict.fromkeys(target.mode for target in targets)),
     )
+
+
+def _failed_alike(rows: Iterable[Across]) -> bool:
+    cells = [cell for row in rows for cell in row.cells if cell is not None]
+    return {cell.verdict for cell in cells} == {"failed"} and len({cell.reason for cell in cells}) == 1
 
 
 def _wanted(row: Across, filters: Filters, targets: Sequence[Target]) -> bool:

@@ -77,7 +77,12 @@ const keys = {
   k: () => move(-1),
   n: () => follow("newer"),
   p: () => follow("older"),
-  "/": () => document.getElementById("search")?.focus(),
+  "/": () => {
+    const search = document.getElementById("search");
+    const folded = search?.closest("details");
+    if (folded) folded.open = true;
+    search?.focus();
+  },
   "?": () => document.getElementById("keys").showModal(),
 };
 document.addEventListener("keydown", (event) => {
