@@ -36,7 +36,7 @@ from calibrate import (  # noqa: E402
 )
 from calibrate.figures import Figure  # noqa: E402
 from calibrate.nights import groups, read_nights  # noqa: E402
-from calibrate.page import page, watching_page  # noqa: E402
+from calibrate.page import merge_seeds, page, table, watching_page  # noqa: E402
 
 _LEAST_NIGHTS = 58
 _QUICK = 20
@@ -80,6 +80,7 @@ def main() -> int:
                 out.write_text(
                     write(done, minutes=minutes, nights=options.nights.exists(), part=options.part)
                 )
+                out.with_suffix(".csv").write_text(table(merge_seeds(done)))
     return 0
 
 

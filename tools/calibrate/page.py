@@ -1,5 +1,7 @@
-"""docs/calibration.md, from what was measured."""
+"""docs/calibration.md and -watching.md with every figure beside them as CSV, from what was measured."""
 
+import csv
+import io
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -8,40 +10,66 @@ from datetime import UTC, datetime
 from calibrate.figures import Figure
 from cliffwatch.comparing.comparison import METHOD_VERSION
 
+TOPICS: Mapping[str, str] = {
+    "B1": "false reports when nothing changed",
+    "B2": "detection of one shift",
+    "broad": "many rows shifted at once",
+    "odd": "unusual distributions",
+    "detectable": "the stated detectable change",
+    "sizes": "sizes of published changes",
+    "means": "geometric means",
+    "B4": "coverage of confidence intervals",
+    "B5": "equivalence: rows called unchanged",
+    "B6": "readings taken for boots",
+    "B7": "drift of the host",
+    "B13": "boots that would decide",
+    "modes": "bimodal boots",
+    "cliffs": "break points of sweeps",
+    "sides apart": "sides that did not take turns",
+    "B1, B2": "other methods on the same draws",
+    "adaptive": "boots that staged plans take",
+    "B3": "real nights: detection",
+    "B8": "real nights: false candidates",
+    "B9": "real nights: steps put in",
+    "B10": "false changes after confirmation",
+    "B11": "cost of detection",
+    "B12": "exactness of counted series",
+    "B14": "candidates, precision and recall",
+}
+"""What the figures of a target are about."""
+
 _HEAD = """# Calibration
 
-How often the method (version {version}) is wrong, and how much it detects, on noise whose truth is known. Made by `make calibrate` ({minutes:.0f} minutes
-on two cores) with the seeds {seeds}, one figure each where there are several, so that the same command gives the same figures. [method.md](method.md) says
-what the method is.
+How often the method (version {version}) is wrong and what it detects, on noise of known truth. Made by `make calibrate` in {minutes:.0f} minutes on two
+cores, with the seeds {seeds}, drawn when the method was frozen. [calibration.csv](calibration.csv) has every figure, one value per seed;
+[method.md](method.md) has the method.
 
-- Families have 200 metrics with a spread of 2 % between boots: independent, correlated (half of the variance belongs to the boot), or
-  mixed (Gaussian, log-normal, bimodal, spikes). Notable is 1 %.
-- Sweeps have 9 to 12 points, each parameter 1.3 to 3 times the one before; noise is that of a boot, where points have boots. A break is placed right
-  where its interval contains the parameter of the bend, or both neighbours of the jump, and nothing else is named.
-- Neighbours get the same draws; their figures are there to compare.
+- A family has 200 metrics with a spread of 2 % between boots: independent, correlated (half of the variance belongs to the boot) or mixed
+  (Gaussian, log-normal, bimodal, spikes). The threshold is 1 %.
+- A sweep has 9 to 12 points, each parameter 1.3 to 3 times the one before. A break counts as found if its interval contains the bend, or both
+  neighbours of the jump, and no other break is named.
+- Other methods get the same draws, for comparison.
 {nights}
 """
 
-_NIGHTS = """- Real nights are those of one dedicated host of Sandmark (OCaml benchmarks, MIT licence) at fixed commits: nothing changed. They
-  also helped to choose the clip, the guard and the threshold of the step detector, so its figures on them flatter it; another host's
-  nights would be a fairer judge, and are not to be had here.
+_NIGHTS = """- Real nights are from one dedicated host of Sandmark (OCaml benchmarks, MIT licence) at fixed commits: nothing changed. The clip, the guard and
+  the threshold of the step detector were chosen with their help, so its figures on them are flattering.
 """
-_NO_NIGHTS = "- The real nights were not to hand: their figures are missing.\n"
+_NO_NIGHTS = "- The real nights were not available: their figures are missing.\n"
 
 
 _WATCHING_HEAD = """# Calibration of watching
 
-How many candidates watching raises where nothing stepped, how many steps it finds, and where it puts them. Made by
-`make calibrate-watching SEEDS='{numbers}' PART={part}` on {date} at commit {commit} ({minutes:.0f} minutes on two cores beside other work), one figure for each of the
-seeds where there are several; they were drawn when the detector was frozen. [method.md](method.md) says what the method is, [calibration.md](calibration.md) has
-the figures of comparisons.
+How many candidates watching raises if nothing stepped, how many steps it finds and where it puts them. Made by
+`make calibrate-watching SEEDS='{numbers}' PART={part}` on {date} at commit {commit}, in {minutes:.0f} minutes on two cores; the seeds were
+drawn when the detector was frozen. [calibration-watching.csv](calibration-watching.csv) has every figure, one value per seed.
 
-- Histories have 500 points with a spread of 1.5 %: Gaussian, log-normal, in two modes, with spikes; a walk (a twentieth of the spread a point),
-  correlation (half of each point's deviation is the next one's), ramps of 5 to 25 % in all, slow periods (waves of 40 to 200 points and one to
-  two spreads). Where there are steps, there are four, at least twenty points apart.
-- Candidates come point by point from the code that the service calls. Neighbours have the same series, the whole of each at once, which is kinder.
-- A fresh comparison is of the revision before a candidate's range and of the last one in it. It has the noise of boots, none of the walk, ramp, slow
-  period or correlation, which are the host's.
+- A history has 500 points with a spread of 1.5 %: Gaussian, log-normal, bimodal, with spikes; a random walk (a twentieth of the spread per point),
+  serial correlation of 0.5, ramps of 5 to 25 % in all, slow periods (waves of 40 to 200 points and one to two spreads). Histories with steps have
+  four, at least twenty points apart.
+- Candidates come point by point from the code that the service runs. Other detectors see each whole series at once, which is easier.
+- A fresh comparison measures the revision before a candidate's range and the last one in it. It has the noise of boots, but none of the host's
+  walk, ramp, slow period or correlation.
 {nights}
 """
 
@@ -49,7 +77,7 @@ the figures of comparisons.
 def watching_page(
     runs: Mapping[int, Sequence[Figure]], *, minutes: float, nights: bool, part: int = 1
 ) -> str:
-    """As `page`, of the figures of watching alone; of today and of the commit that is checked out."""
+    """The page on watching, with today's date and the commit that is checked out."""
     commit = subprocess.run(
         ["git", "rev-parse", "--short", "HEAD"], check=True, capture_output=True, text=True
     ).stdout.strip()
@@ -61,11 +89,11 @@ def watching_page(
         minutes=minutes,
         nights=_NIGHTS if nights else _NO_NIGHTS,
     )
-    return "\n".join([head, *_tables(_rows(runs))])
+    return "\n".join([head, *summary(merge_seeds(runs))])
 
 
 def page(runs: Mapping[int, Sequence[Figure]], *, minutes: float, nights: bool, part: int = 1) -> str:
-    """`runs` are the figures of each seed; a row has all of them, and is met where every seed meets it."""
+    """The page on comparisons. `runs` has the figures of each seed."""
     seeds = ", ".join(map(str, runs))
     lines = [
         _HEAD.format(
@@ -74,31 +102,41 @@ def page(runs: Mapping[int, Sequence[Figure]], *, minutes: float, nights: bool, 
     ]
     if part > 1:
         lines += [
-            f"**One draw in {part}.** `make calibrate` has them all, and the neighbours' programs.",
+            f"**One draw in {part}.** `make calibrate` makes all, with the other methods' programs.",
             "",
         ]
-    return "\n".join([*lines, *_tables(_rows(runs))])
+    return "\n".join([*lines, *summary(merge_seeds(runs))])
 
 
-def _tables(rows: Sequence[Figure]) -> list[str]:
+def table(rows: Sequence[Figure]) -> str:
+    """Every figure as CSV: topic, what, method, measured, wanted, met (yes, no or empty)."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(["topic", "what", "method", "measured", "wanted", "met"])
+    for row in rows:
+        met = "" if row.met is None else "yes" if row.met else "no"
+        writer.writerow([TOPICS[row.bar], row.what, row.method, row.measured, row.wanted, met])
+    return out.getvalue()
+
+
+def summary(rows: Sequence[Figure]) -> list[str]:
+    """Lines of Markdown: targets by topic, then each missed target whole."""
     judged = [row for row in rows if row.met is not None]
     missed = [row for row in judged if not row.met]
-    lines = [
-        f"Of {len(judged)} figures with a bar, {len(judged) - len(missed)} meet it, {len(missed)} miss it.",
-        "",
-    ]
+    lines = [f"{len(judged) - len(missed)} of {len(judged)} targets are met.", ""]
+    lines += ["| topic | figures | targets met |", "|---|---|---|"]
     for bar in dict.fromkeys(row.bar for row in rows):
-        lines += [f"## {bar}", "", "| what | method | measured | wanted | |", "|---|---|---|---|---|"]
-        for row in rows:
-            if row.bar == bar:
-                mark = {True: "met", False: "**missed**", None: ""}[row.met]
-                lines.append(f"| {row.what} | {row.method} | {row.measured} | {row.wanted} | {mark} |")
-        lines.append("")
-    return lines
+        of_topic = [row for row in rows if row.bar == bar]
+        wanted = [row for row in of_topic if row.met is not None]
+        met = f"{sum(bool(row.met) for row in wanted)} of {len(wanted)}" if wanted else "none set"
+        lines.append(f"| {TOPICS[bar]} | {len(of_topic)} | {met} |")
+    lines += ["", "## Missed", "", "| what | measured, by seed | target |", "|---|---|---|"]
+    lines += [f"| {row.what} | {row.measured} | {row.wanted} |" for row in missed]
+    return [*lines, ""]
 
 
-def _rows(runs: Mapping[int, Sequence[Figure]]) -> list[Figure]:
-    """Figures of the same thing from several seeds as one row each, in the order of the first seed."""
+def merge_seeds(runs: Mapping[int, Sequence[Figure]]) -> list[Figure]:
+    """One row per figure, with the values of all seeds; met if every seed meets its target."""
     same: dict[tuple[str, str, str], list[Figure]] = {}
     for figures in runs.values():
         for figure in figures:
