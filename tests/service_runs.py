@@ -64,7 +64,7 @@ def run_of(
     ]
     record = {
         "format": "cliffwatch-run",
-        "format_version": 2,
+        "format_version": 1,
         "cliffwatch_version": "0.1.0",
         "created": created,
         "status": "complete",

@@ -1,4 +1,4 @@
-"""Comparison JSON: what `--format json` writes and the service answers. Version 2; older ones are read by `comparison_reading`."""
+"""Comparison JSON: what `--format json` writes and the service answers."""
 
 from datetime import datetime
 from typing import Annotated, Final, Literal
@@ -11,7 +11,7 @@ from cliffwatch.formats.verdicts import Control, Mean, Sweep, Verdict
 from cliffwatch.samples import Better, Mode
 
 FORMAT: Final = "cliffwatch-comparison"
-FORMAT_VERSION: Final = 2
+FORMAT_VERSION: Final = 1
 
 
 class SideRecord(Part, frozen=True, kw_only=True):
@@ -70,13 +70,13 @@ class ComparisonRow(OfCase, frozen=True, kw_only=True):
 
 
 class ComparisonSummary(Part, frozen=True, kw_only=True):
-    """A comparison without its rows. `alpha` is the error of its families, null where an older version did not say it. `chosen` are sentences
+    """A comparison without its rows. `alpha` is the error rate of its families. `chosen` are sentences
     on the commits and suites that were taken for what was named. `functions` explain rows that changed, where instructions were counted by
     function.
     """
 
     format: Literal["cliffwatch-comparison"]
-    format_version: Literal[2]
+    format_version: Literal[1]
     method_version: Count
     arms: Annotated[tuple[SideRecord, ...], Meta(min_length=2)]
     platform: str | None
@@ -143,7 +143,7 @@ class RevisionComparison(Part, frozen=True, kw_only=True):
     """Comparison JSON of two revisions on every target; the first arm is null where targets have different bases."""
 
     format: Literal["cliffwatch-comparison"]
-    format_version: Literal[2]
+    format_version: Literal[1]
     method_version: Count
     arms: tuple[SideRecord | None, SideRecord]
     targets: tuple[TargetRecord, ...]

@@ -1,4 +1,4 @@
-"""run.json: what was run. Version 2; what version 1 wrote is read by `run_reading`."""
+"""run.json: what was run."""
 
 from collections.abc import Mapping
 from typing import Annotated, Final, Literal
@@ -34,7 +34,7 @@ from cliffwatch.samples import Mode
 from cliffwatch.stats.stages import Look, Stages
 
 FORMAT: Final = "cliffwatch-run"
-FORMAT_VERSION: Final = 2
+FORMAT_VERSION: Final = 1
 
 RunStatus = Literal["running", "incomplete", "complete"]
 
@@ -232,7 +232,7 @@ class RunRecord(Part, frozen=True, kw_only=True):
     """
 
     format: Literal["cliffwatch-run"]
-    format_version: Literal[2]
+    format_version: Literal[1]
     cliffwatch_version: Name
     created: Moment
     status: RunStatus

@@ -28,9 +28,7 @@ class AskedWork(Part, forbid_unknown_fields=True, frozen=True, kw_only=True):
     along. Without suites of either kind the host measures those that the change concerns (`auto`).
     """
 
-    tree: Annotated[
-        str, Meta(min_length=1, max_length=2000, pattern=r"^[a-z][a-z+]*://[^\s]+(?![\s\S])")
-    ]
+    tree: Annotated[str, Meta(min_length=1, max_length=2000, pattern=r"^[a-z][a-z+]*://[^\s]+(?![\s\S])")]
     base: Commit | None = None
     head: Commit | None = None
     targets: Annotated[tuple[Target, ...], Meta(min_length=1, max_length=20)]

@@ -13,7 +13,6 @@ from made_documents import made_arm, made_record, made_row
 
 from cliffwatch.formats.boot_record import BootRecord, SampleRecord, SamplesRecord
 from cliffwatch.formats.comparison import ComparisonDocument, SideRecord, WarningRecord
-from cliffwatch.formats.comparison_reading import read_comparison
 from cliffwatch.formats.reading import Wrong, as_json, read_as, written
 from cliffwatch.formats.run_reading import read_run_record, run_record_of
 from cliffwatch.formats.run_record import (
@@ -208,7 +207,7 @@ rows = st.builds(
 comparisons = st.builds(
     ComparisonDocument,
     format=st.just("cliffwatch-comparison"),
-    format_version=st.just(2),
+    format_version=st.just(1),
     method_version=counts,
     arms=st.lists(
         st.builds(
@@ -281,18 +280,8 @@ def test_a_boot_comes_back_as_it_was(boot: BootUpload) -> None:
 
 @given(comparisons)
 def test_a_comparison_comes_back_as_it_was(document: ComparisonDocument) -> None:
-    assert read_comparison(written(document)) == document
+    assert read_as(written(document), ComparisonDocument) == document
     fits(ComparisonDocument, document)
-
-
-def test_warnings_that_are_sentences_are_of_the_only_arm_there_was() -> None:
-    document = json.loads((ROOT / "tests/data/golden/outcomes.json").read_text())
-    read = read_comparison(
-        json.dumps({**document, "warnings": ["Nothing says that they took turns."]}).encode()
-    )
-
-    assert isinstance(read, ComparisonDocument)
-    assert read.warnings == (WarningRecord(arm="head", text="Nothing says that they took turns."),)
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)
@@ -324,49 +313,11 @@ def test_every_fixture_is_read_and_fits_the_schemas_once_it_is_written_anew(fold
             fits(kind, document)
 
 
-def version_1(**members: Any) -> dict[str, Any]:
-    """run.json as version 1 wrote it: arms by name, one guest a run."""
-    record = as_json(made_record(**members))
-    arms = {arm.pop("name"): arm for arm in record["arms"]}
-    cases = [{"suite": "s", "benchmark": "b", "params": {}, "argv": []}]
-    plan = {**record["plan"], "cases": cases, "boots": []}
-    return {**record, "format_version": 1, "arms": arms, "plan": plan}
-
-
-def test_version_1_is_read_as_what_it_is_today() -> None:
-    record = run_record_of(version_1(guest={"cpus": 4, "memory_mib": 2048, "machine": "q35"}))
-
-    assert isinstance(record, RunRecord), record
-    assert [arm.name for arm in record.arms] == ["base", "head"]
-    assert record.plan.cases[0].guest == CaseGuest(cpus=4, memory_mib=2048)
-    assert record.format_version == 2
-
-
-@pytest.mark.parametrize(
-    ("failure", "known"),
-    [
-        (None, None),
-        ({"message": "it panics"}, FailureRecord(whose="", message="it panics", next_step="", evidence="")),
-        (
-            {"whose": "nobody", "message": None},
-            FailureRecord(whose="", message="", next_step="", evidence=""),
-        ),
-    ],
-)
-def test_failures_of_version_1_may_lack_texts(failure: Any, known: FailureRecord | None) -> None:
-    raw = version_1()
-    raw["arms"]["head"]["failure"] = failure
-    record = run_record_of(raw)
-
-    assert isinstance(record, RunRecord), record
-    assert record.arms[1].failure == known
-
-
 @pytest.mark.parametrize(
     ("change", "where"),
     [
         ({"format": "another"}, "format"),
-        ({"format_version": 3}, "format_version"),
+        ({"format_version": 2}, "format_version"),
         ({"format_version": True}, "format_version"),
         ({"identity": "no digest"}, "identity"),
         ({"identity": "0" * 32 + "\n"}, "identity"),
@@ -387,19 +338,19 @@ def test_what_is_wrong_with_a_record_is_said_with_its_place(change: dict[str, An
     assert wrong.message
 
 
-@given(free, st.integers(1, 2))
-def test_whatever_is_read_nothing_is_raised(content: Any, version: int) -> None:
+@given(free)
+def test_whatever_is_read_nothing_is_raised(content: Any) -> None:
     for kind in ("cliffwatch-run", "cliffwatch-comparison"):
         raw = {
             "format": kind,
-            "format_version": version,
+            "format_version": 1,
             "arms": content,
             "plan": content,
             "comparisons": content,
         }
         text = msgspec.json.encode(raw)
         assert isinstance(read_run_record(text), Wrong)
-        assert isinstance(read_comparison(text), Wrong)
+        assert isinstance(read_as(text, ComparisonDocument), Wrong)
 
 
 def test_what_is_made_has_any_name_and_what_is_read_has_none_with_control_characters() -> None:

@@ -191,7 +191,7 @@ def test_hyperfine_is_read() -> None:
         ('{"machine_info": {}, "benchmarks": [{"stats": {}}], "datetime": "x"}', "pytest-benchmark's JSON"),
         ('{"benchmarks": [{"runs": []}], "version": "1.0"}', "pyperf's JSON"),
         ('{"Title": "x", "HostEnvironmentInfo": {}, "Benchmarks": []}', "BenchmarkDotNet's JSON"),
-        ('{"format": "cliffwatch-comparison", "format_version": 2}', "a report of Cliffwatch"),
+        ('{"format": "cliffwatch-comparison", "format_version": 1}', "a report of Cliffwatch"),
         (
             "Benchmark 1: sleep 1\n  Time (mean ± \u03c3):      1.002 s ±  0.001 s\n",
             "hyperfine's console output",

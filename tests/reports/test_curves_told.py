@@ -11,7 +11,7 @@ from arms import arm, exact
 from cliffwatch.comparing.compare import compare
 from cliffwatch.comparing.comparison import ComparisonSet
 from cliffwatch.formats.comparison import ComparisonDocument
-from cliffwatch.formats.comparison_reading import read_comparison
+from cliffwatch.formats.reading import read_as
 from cliffwatch.reports.commit import commit_report
 from cliffwatch.reports.context import NO_CONTEXT, ReportContext
 from cliffwatch.reports.html import html_report
@@ -63,7 +63,7 @@ def test_every_report_tells_the_curve_that_changed_and_counts_the_others(name: s
 def test_json_has_every_curve_and_comes_back_whole() -> None:
     compared = by_maps_and("use_case", ["overwrite", "batch"])
     text = json_report(compared, NO_CONTEXT)
-    back = read_comparison(text.encode())
+    back = read_as(text.encode(), ComparisonDocument)
 
     assert [(each["fixed"], each["differs"]) for each in json.loads(text)["sweeps"]] == [
         ({"use_case": "overwrite"}, True),

@@ -100,7 +100,7 @@ def test_events_of_other_workers(running: Running, event: Any) -> None:
 
 
 RECORDS = [
-    *((("format_version",), version) for version in (0, 1, 3, 99, "2", None)),
+    *((("format_version",), version) for version in (0, 2, 99, "1", None)),
     *((("member_of_tomorrow",), value) for value in ({}, [1])),
     *(
         ((name,), None)

@@ -6,8 +6,6 @@ from msgspec import Meta
 
 from cliffwatch.formats.values import MOST_SAMPLES, CaseName, Name, Number, OfCase, Part, Text
 
-Version = Literal[1, 2, 3]
-
 MOST_FUNCTIONS = 200_000
 """Of a boot; a kernel with all of its drivers has fewer."""
 
@@ -28,7 +26,7 @@ UNNAMED_AT_RUN_TIME = "run-time code without a name"
 class CountedFunction(Part, frozen=True, kw_only=True):
     """Where instructions were executed. `object` is `kernel`, `bpf` (code that the JIT made; the name is the program's, without the digits
     that differ between kernels) or `user` (the name is that of the program's or library's file, `[vdso]` or `anonymous memory`; `programs` and `shared libraries` are what
-    could not be assigned, and all of user space in version 1). Where a name appears more than once,
+    could not be assigned). Where a name appears more than once,
     all but the first have `@` and their ordinal, in the order of addresses, after it.
     """
 
@@ -40,7 +38,7 @@ class CaseCounts(OfCase, frozen=True, kw_only=True):
     """A case's instructions. `counts` are places with the instructions that were executed there in the window, most first. The window is
     that of the readings that the values are of, `seconds` long by the guest's clock; null where it is the whole case, set-up included.
     `executed` are the places that were executed at all between the case's start and its end. `calls` are places with how often their
-    function was called in the window, of the kernel's functions and BPF programs; empty before version 3. `operations` are those of the
+    function was called in the window, of the kernel's functions and BPF programs. `operations` are those of the
     case in the window; null where it is not known. `operation` is the function or BPF program whose calls they were counted by, null
     where they are by the values that bench printed.
     """
@@ -60,7 +58,7 @@ class FunctionCountsRecord(Part, frozen=True, kw_only=True):
     """
 
     format: Literal["cliffwatch-function-counts"] = "cliffwatch-function-counts"
-    format_version: Version = 3
+    format_version: Literal[1] = 1
     counter: Text
     functions: Annotated[tuple[CountedFunction, ...], Meta(max_length=MOST_FUNCTIONS)]
     started: Places

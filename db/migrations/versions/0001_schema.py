@@ -196,14 +196,10 @@ CREATE TABLE raw_output (
     number int NOT NULL,
     digest text NOT NULL,
     files jsonb NOT NULL,
-    content bytea,
     received timestamptz NOT NULL,
     PRIMARY KEY (run_id, number)
 );
 COMMENT ON TABLE raw_output IS 'a boot''s folder as a zstd tar archive; files are name and size';
-COMMENT ON TABLE raw_output IS 'a boot''s folder as a zstd tar archive; files are name and size';
-COMMENT ON COLUMN raw_output.content IS 'of archives from before raw_piece; null for later ones';
-ALTER TABLE raw_output ALTER COLUMN content SET STORAGE EXTERNAL;
 
 -- Points, comparisons, changes and reports ------------------------------------------------------------------
 CREATE TABLE point (

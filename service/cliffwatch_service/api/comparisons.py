@@ -127,5 +127,5 @@ def compare_run(run: RunId, request: Request, service: ServiceHere, _: Allowed) 
                 "not compared",
                 "this run is not compared yet: its last boots are not here, or it has one arm",
             )
-        body = run_document(connection, stored, row.platform, row.mode)
+        body = run_document(connection, stored)
     return answer_bytes(request, body, JSON, tag=stored.digest)

@@ -15,11 +15,8 @@ from cliffwatch.formats.comparison import (
     TargetRecord,
 )
 from cliffwatch.identities import digest_of
-from cliffwatch.samples import Mode
 from cliffwatch_service.compare.pairing import Answer
-from cliffwatch_service.compare.stored import stored_rows, stored_summary
-from cliffwatch_service.ingest.boot_document import unpacked
-from cliffwatch_service.store import comparisons
+from cliffwatch_service.compare.stored import rows_text, stored_summary
 from cliffwatch_service.store.comparisons import StoredComparison
 
 
@@ -43,7 +40,9 @@ def comparison_document(
         comparisons=(),
         demonstration=demonstration,
     )
-    return spliced(msgspec.json.encode(document), [_rows(connection, each) for each in answers])
+    return spliced(
+        msgspec.json.encode(document), [rows_text(connection, each.comparison.id) for each in answers]
+    )
 
 
 def _base(answers: Sequence[Answer]) -> SideRecord | None:
@@ -80,23 +79,12 @@ def _target(answer: Answer) -> TargetRecord:
     )
 
 
-def _rows(connection: Connection[Any], answer: Answer) -> bytes:
-    return rows_text(connection, answer.comparison)
-
-
-def rows_text(connection: Connection[Any], stored: StoredComparison) -> bytes:
-    """The rows of a stored comparison as JSON: as they are where this version wrote them, else in its form."""
-    if stored.summary.get("format_version") == FORMAT_VERSION:
-        return unpacked(comparisons.rows_of(connection, stored.id))
-    return msgspec.json.encode(stored_rows(connection, stored.id, stored.summary["notable"]))
-
-
-def run_document(connection: Connection[Any], stored: StoredComparison, platform: str, mode: Mode) -> bytes:
+def run_document(connection: Connection[Any], stored: StoredComparison) -> bytes:
     """Comparison JSON of a run's own arms, from the row of the stored comparison."""
-    summary = stored_summary(stored.summary, platform, mode)
+    summary = stored_summary(stored.summary)
     members = {name: getattr(summary, name) for name in summary.__struct_fields__}
     document = RunComparison(**members, comparisons=(), comparison=stored.digest)
-    return spliced(msgspec.json.encode(document), [rows_text(connection, stored)])
+    return spliced(msgspec.json.encode(document), [rows_text(connection, stored.id)])
 
 
 def spliced(document: bytes, rows: Sequence[bytes]) -> bytes:

@@ -298,5 +298,5 @@ def compared(connection: Connection[Any], pair: Pair, now: datetime) -> Answer:
 
 
 def _answer(pair: Pair, row: StoredComparison) -> Answer:
-    summary = stored_summary(row.summary, pair.target.platform, pair.target.mode)
+    summary = stored_summary(row.summary)
     return Answer(pair.target, row, summary, pair.runs, pair.base_arm, pair.head_arm)

@@ -1,36 +1,32 @@
-"""Comparisons as they are stored, read as their types: a summary, and its rows, of whatever version."""
+"""Reads stored comparisons: a summary and its rows."""
 
 from typing import Any
 
-import msgspec
 from psycopg import Connection
 
 from cliffwatch.formats.comparison import ComparisonRow, ComparisonSummary
-from cliffwatch.formats.comparison_reading import read_rows, summary_of
-from cliffwatch.formats.reading import Wrong
+from cliffwatch.formats.reading import Wrong, converted, read_as
 from cliffwatch.formats.values import FreeJson
-from cliffwatch.samples import Mode
 from cliffwatch_service.ingest.boot_document import unpacked
 from cliffwatch_service.store import comparisons
 
 
-def stored_summary(
-    content: FreeJson, platform: str | None = None, mode: Mode | None = None
-) -> ComparisonSummary:
-    """The summary of a comparison; `platform` and `mode` are its row's, for those that older versions wrote without."""
-    summary = summary_of(content)
+def stored_summary(content: FreeJson) -> ComparisonSummary:
+    """Reads the summary of a comparison."""
+    summary = converted(content, ComparisonSummary)
     if isinstance(summary, Wrong):
         raise ValueError(f"a stored comparison cannot be read: {summary}")  # noqa: TRY004 - what is wrong is the database
-    return (
-        summary
-        if summary.mode is not None
-        else msgspec.structs.replace(summary, platform=platform, mode=mode)
-    )
+    return summary
 
 
-def stored_rows(connection: Connection[Any], identity: int, notable: float) -> tuple[ComparisonRow, ...]:
-    """The rows of a comparison; `notable` is its summary's threshold."""
-    rows = read_rows(unpacked(comparisons.rows_of(connection, identity)), notable)
+def stored_rows(connection: Connection[Any], identity: int) -> tuple[ComparisonRow, ...]:
+    """Reads the rows of a comparison."""
+    rows = read_as(rows_text(connection, identity), tuple[ComparisonRow, ...])
     if isinstance(rows, Wrong):
         raise ValueError(f"the rows of comparison {identity} cannot be read: {rows}")  # noqa: TRY004 - as above
     return rows
+
+
+def rows_text(connection: Connection[Any], identity: int) -> bytes:
+    """The rows of a comparison as a JSON array."""
+    return unpacked(comparisons.rows_of(connection, identity))

@@ -230,27 +230,10 @@ def raw_files_of_arm(connection: Connection[Any], arm_id: int) -> list[RawFilesR
     return typed(connection, RawFilesRow).execute(query, [arm_id]).fetchall()
 
 
-_PIECE = """
-SELECT coalesce(raw_piece.content, substring(raw_output.content FROM %(begin)s FOR %(size)s), '') AS content
-FROM raw_output LEFT JOIN raw_piece ON raw_piece.run_id = raw_output.run_id
-    AND raw_piece.number = raw_output.number AND place = %(place)s
-WHERE raw_output.run_id = %(run)s AND raw_output.number = %(number)s
-"""
-
-
 def raw_piece(connection: Connection[Any], run_id: int, number: int, index: int) -> bytes:
-    """Returns a piece of a packed archive; empty after the last one.
-
-    Archives from before migration 0006 are stored whole in their row.
-    """
-    wanted = {
-        "run": run_id,
-        "number": number,
-        "place": index,
-        "begin": index * RAW_PIECE + 1,
-        "size": RAW_PIECE,
-    }
-    return values(connection, bytes).execute(_PIECE, wanted, binary=True).fetchone() or b""
+    """Returns a piece of a packed archive; empty after the last one."""
+    query = "SELECT content FROM raw_piece WHERE run_id = %s AND number = %s AND place = %s"
+    return values(connection, bytes).execute(query, [run_id, number, index], binary=True).fetchone() or b""
 
 
 _EXPIRED = """

@@ -158,7 +158,7 @@ def _compared(
     if stored is None:
         return None
     summary = stored_summary(stored.summary)
-    rows = stored_rows(connection, stored.id, summary.notable)
+    rows = stored_rows(connection, stored.id)
     return comparison_set_of(summary, rows), functions_of_document(summary.functions)
 
 

@@ -85,9 +85,7 @@ def answer_of(
 
 def rows_by_series(connection: Connection[Any], comparison: int, platform: str, mode: Mode) -> Rows:
     """The rows of a stored comparison by the digest of their series."""
-    stored = comparisons.comparison_by_id(connection, comparison)
-    assert stored is not None
-    rows = stored_rows(connection, comparison, float(stored.summary.get("notable", 0)))
+    rows = stored_rows(connection, comparison)
     return {series_digest(row.key, row.metric, row.unit, platform, mode): row for row in rows if row.metric}
 
 

@@ -80,7 +80,7 @@ class Compared:
 
 def rows_of(connection: Connection[Any], answers: Sequence[Answer]) -> list[Rows]:
     """The stored rows of every answer."""
-    return [stored_rows(connection, each.comparison.id, each.summary.notable) for each in answers]
+    return [stored_rows(connection, each.comparison.id) for each in answers]
 
 
 def compared(answers: Sequence[Answer], rows: Sequence[Rows], filters: Filters, pair: str) -> Compared:
