@@ -1,4 +1,4 @@
-"""What booting a guest needs, in either mode."""
+"""Checks of what booting a guest needs, in either mode."""
 
 from collections.abc import Iterator
 

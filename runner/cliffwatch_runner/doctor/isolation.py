@@ -1,4 +1,4 @@
-"""Whether a tree's code can be kept in, and what exactly stands in the way where it cannot."""
+"""Checks whether a tree's code can be isolated, and if not, what prevents it."""
 
 from cliffwatch_runner.doctor.check import Check
 from cliffwatch_runner.doctor.facts import HostFacts
@@ -6,7 +6,7 @@ from cliffwatch_runner.sandbox.namespaces import TRUST
 
 
 def isolation(facts: HostFacts) -> Check:
-    """Without namespaces neither builds nor guests run, unless the user gives --isolation none."""
+    """Without namespaces, neither builds nor guests run unless the user gives --isolation none."""
     refusal = facts.refusal
     return Check(
         name="isolation",

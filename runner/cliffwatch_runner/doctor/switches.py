@@ -1,4 +1,4 @@
-"""What a walltime run turns itself, where it may: to be fixed only by those who run without that right."""
+"""Checks of the settings that a walltime run changes itself. Only users without that right must fix them."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,19 +9,26 @@ from cliffwatch_runner.doctor.facts import HostFacts
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Switch:
-    """Something that a run turns itself where it may. `finding` is null where this host does not show it.
-
-    `turning` is what a run does, after "a walltime run". `unfixed` is the status where it is not as wanted and this user may not turn it; `absent` where it is not shown.
-    """
+    """A setting that a walltime run changes if it may."""
 
     name: str
     finding: str | None
+    """None if this host does not have the setting."""
+
     good: bool
+    """True if the setting is as wanted."""
+
     turning: str
+    """What a run does, after the words "a walltime run"."""
+
     why: str
     fix: str
     unfixed: Status = "warn"
+    """Status if the setting is not as wanted and this user may not change it."""
+
     absent: Status = "ok"
+    """Status if this host does not have the setting."""
+
     absent_fix: str = ""
 
 

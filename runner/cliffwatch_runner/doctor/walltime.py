@@ -1,4 +1,4 @@
-"""What walltime runs need besides: KVM on bare metal, and a host that holds still."""
+"""Checks of what walltime runs need in addition: KVM on bare metal, and a quiet host."""
 
 from collections.abc import Iterator
 
@@ -63,7 +63,7 @@ def bare_metal(facts: HostFacts) -> Check:
 
 
 def processor(facts: HostFacts) -> Check:
-    """Any processor will do; its name is what its series are kept under."""
+    """Reports the processor, whose name is the platform of its series. Any processor is ok."""
     platform = platform_name(facts.record, "walltime")
     return Check(
         name="processor",

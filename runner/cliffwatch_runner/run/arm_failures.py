@@ -51,8 +51,9 @@ def arm_failures(run: Path, arms: Iterable[str]) -> dict[str, Failure]:
 
 
 def _boot(path: Path) -> tuple[BootRecord, bool] | None:
-    """Returns a boot and whether one of its cases succeeded; None if its files are damaged, which reports
-    show.
+    """Returns a boot and whether one of its cases succeeded; None if its files are damaged.
+
+    Reports show damaged files by themselves.
     """
     boot = read_as(path.read_bytes(), BootRecord)
     samples = read_as((path.parent / "samples.json").read_bytes(), SamplesRecord)

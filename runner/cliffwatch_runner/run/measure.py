@@ -61,7 +61,7 @@ class GuestSettings:
     """Wraps the command that starts the guest in isolation and limits."""
 
     hang_after: float
-    """Seconds without output after which a guest counts as hung."""
+    """Seconds of the guest's clock without a sign of life after which it counts as hung."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,7 @@
-"""What a job asks to be measured, as the words of `cliffwatch run`; the files that came with its request lie in a folder of this host then."""
+"""Turns a job into arguments of `cliffwatch run`.
+
+The files of its request are stored in a folder of this host.
+"""
 
 import hashlib
 import json
@@ -18,12 +21,16 @@ _ARMS = ".arms.json"
 
 
 def suite_names(offer: Work) -> str:
-    """The suites of a job. With a slash in it a name would be a folder of this host's: jobs name suites of the catalogue alone."""
+    """Returns the suites of a job. Slashes are replaced: a name with one would be a folder of this host."""
     return ",".join(offer.suites).replace("/", "_")
 
 
 def take_files(client: Client, offer: Work, folder: Path) -> Failure | Unreached | None:
-    """Brings the files of a job's request into an empty `folder`, where builds may read them, and its arms as a file. Raises OSError."""
+    """Downloads the files of a job's request into an empty `folder` that builds may read, and writes its arms
+    as a file.
+
+    Raises OSError.
+    """
     remove_tree(folder)
     if not offer.setup.files and not offer.setup.arms:
         return None
@@ -61,15 +68,16 @@ def _contents(client: Client, offer: Work) -> Mapping[str, bytes] | Failure | Un
 
 
 def _write(path: Path, content: bytes, file: SetupFile) -> None:
-    """Names are checked as those of documents: they lead nowhere else."""
+    """The name was checked when the document was read: it cannot lead out of the folder."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content)
     path.chmod(0o755 if file.executable else 0o644)
 
 
 def measured_words(offer: Work, folder: Path, build_images: tuple[str, ...]) -> list[str] | Failure:
-    """The words of `cliffwatch run` that say what is measured; `build_images` are those that this host builds in, the first one if nobody
-    asks.
+    """Returns the arguments of `cliffwatch run` that say what to measure.
+
+    `build_images` are the images that this host builds in; the first is the default.
     """
     setup = offer.setup
     image = setup.build_image or next(iter(build_images), None)

@@ -204,9 +204,7 @@ class _Bisection:
             self._state_error(rows)
 
     def _state_error(self, rows: Rows) -> None:
-        """Chooses the boots per step from the size and noise of the change between the ends, to meet the
-        error budget.
-        """
+        """Chooses boots per step that meet the error budget, by the size and noise of the ends' change."""
         shown = [row for row in rows if way_of(row) == self._order.sought and row.change]
         self._sizes = {row_name(row): _least_size(row) for row in shown}
         if self._timed is None or not shown:

@@ -88,7 +88,7 @@ def why_open(rows: Sequence[Comparison]) -> str:
 
 
 def judge_failures(failures: Sequence[Failure]) -> JudgedCommit:
-    """Judges a run that failed: skips the kernel's failures, stops at others, which would hit every commit."""
+    """Judges a run that failed: skips the kernel's failures and stops at others, which every commit has."""
     first = failures[0]
     step = Step.SKIP if all(failure.whose == "kernel" for failure in failures) else Step.STOP
     return JudgedCommit(step, f"{first.message}: {first.next_step}")

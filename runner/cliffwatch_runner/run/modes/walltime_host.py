@@ -36,7 +36,7 @@ def host_faults(amiss: Sequence[Check]) -> tuple[str, ...]:
 
 
 def cost_lines(amiss: Sequence[Check], planned: PlannedRun) -> Iterator[str]:
-    """Yields lines about the duration of the run, the findings about the host, and why each finding matters."""
+    """Yields lines about the duration of the run, the host's faults, and why each of them matters."""
     stages, boots = planned.plan.stages, counted(len(planned.plan.boots), "boot")
     more = (
         f", then at most {counted(stages.looks[-1].boots, 'more boot')} per kernel"

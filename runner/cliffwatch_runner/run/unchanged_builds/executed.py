@@ -24,9 +24,7 @@ _LEAST_SHARE = 0.001
 
 
 def newest_counts() -> Path | None:
-    """Returns the directory under `cliffwatch-results` with the newest function counts; None if there is
-    none.
-    """
+    """Returns the folder of `cliffwatch-results` with the newest function counts; None if there are none."""
     files = sorted(RESULTS_HOME.glob(f"*/boots/*/{FUNCTION_COUNTS}"), key=lambda path: path.stat().st_mtime)
     return files[-1].parents[2] if files else None
 
@@ -122,9 +120,7 @@ class ExecutionContext:
     """Shape of the guest."""
 
     def of_suite(self, suite: str) -> Mapping[str, object]:
-        """Returns the parts that concern one suite and are equal on every host: its own program, no pinned
-        CPUs.
-        """
+        """Returns what concerns one suite and is equal on every host: its own program, no pinned CPUs."""
         of_suite = [digest for name, digest in self.programs if name == suite]
         about = {key: value for key, value in self.guest.items() if key != "pin"}
         program = of_suite or self.bench

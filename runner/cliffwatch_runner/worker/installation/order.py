@@ -1,4 +1,4 @@
-"""What an installation is asked to be: a worker of which service, under which name, with which program; checked as a whole."""
+"""The parameters of an installation, checked as a whole: service, name and program of the worker."""
 
 import re
 from collections.abc import Iterator
@@ -11,16 +11,16 @@ from cliffwatch_runner.plan.arguments import platform_problem
 
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,99}", re.ASCII)
 _PROGRAM = re.compile(r"/[\w/.+@-]+", re.ASCII)
-"""What systemd takes for the name of a program as it is written."""
+"""Paths that systemd accepts as a program without quoting."""
 _TOKEN = re.compile(r"[!-~]{8,4096}")
 
 CLOSED = (Path("/home"), Path("/root"), Path("/run/user"))
-"""What ProtectHome= takes out of a service's sight."""
+"""Folders that ProtectHome= hides from a service."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InstallationOrder:
-    """A worker as `cliffwatch host install` was asked for it. `program` is the `cliffwatch` of the host."""
+    """A worker as requested from `cliffwatch host install`."""
 
     url: str
     platform: str
@@ -28,16 +28,19 @@ class InstallationOrder:
     name: str
     token: str
     program: Path
+    """The host's `cliffwatch`."""
+
     hours: float
+    """Maximum duration of a job."""
 
     @property
     def tunes(self) -> bool:
-        """Whether it needs KVM, and root's tuning helper."""
+        """True if it needs KVM and root's tuning helper."""
         return "walltime" in self.modes
 
 
 def wrong_order(order: InstallationOrder) -> Iterator[Failure]:
-    """All that is wrong with it, whatever the host."""
+    """Yields everything that is wrong with the parameters, independent of the host."""
     yield from _wrong_url(order.url)
     yield from platform_problem(order.platform)
     if not _NAME.fullmatch(order.name):

@@ -1,4 +1,4 @@
-"""What a host must be for an installation, found before anything is written."""
+"""Checks a host's requirements for an installation before anything is written."""
 
 import importlib.util
 import os
@@ -15,8 +15,9 @@ _ANYBODY = User(uid=65534, gid=65534)
 
 
 def hindrances(order: InstallationOrder | None, root: Path) -> Iterator[Failure]:
-    """Why this host does not take an installation as it is; of a removal, without a order. What lies in another root than / is
-    the files alone.
+    """Yields why this host cannot take the installation now. A removal has no order.
+
+    For another root than /, only files are written, so nothing else is checked.
     """
     if root != Path("/"):
         if not root.is_dir():
@@ -70,7 +71,7 @@ def _is_this(program: Path) -> bool:
 
 
 def _parts_of_this() -> Iterator[Path]:
-    """Where this Cliffwatch and its Python lie: an environment may point to sources and to a Python elsewhere."""
+    """Yields where this Cliffwatch and its Python are: an environment may refer to files elsewhere."""
     yield Path(sys.executable).resolve()
     for name in ("cliffwatch", "cliffwatch_runner"):
         spec = importlib.util.find_spec(name)
