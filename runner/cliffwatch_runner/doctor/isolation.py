@@ -13,6 +13,6 @@ def isolation(facts: HostFacts) -> Check:
         group="build",
         status="ok" if refusal is None else "fail",
         finding="bubblewrap makes namespaces" if refusal is None else refusal.message,
-        why="A tree's Makefiles and its kernel are kept from your files and from the network by it.",
+        why="It keeps a tree's Makefiles and its kernel away from your files and the network.",
         fixes=() if refusal is None else refusal.commands or (refusal.otherwise, TRUST),
     )

@@ -87,7 +87,7 @@ def unsupported_reason(status: int, case: PlannedCase, said: tuple[str, str]) ->
     """Returns why the program says that the case cannot be measured here; None if it does not say so."""
     if case.program is None or status != UNSUPPORTED:
         return None
-    return _last_of(said) or f"{case.program.run} says that it cannot be measured here, and not why"
+    return _last_of(said) or f"{case.program.run} reports that it cannot be measured here, without a reason"
 
 
 def _last_of(said: tuple[str, str]) -> str:
@@ -114,8 +114,8 @@ def _of_case(
         return [sample for sample in samples if _line_name(sample) in wanted]
     shown = ", ".join(others[:10])
     reason = (
-        f"{program.run} printed lines of {shown}, and none of '{case.key.benchmark}': let `args` choose one of them,"
-        " or name the benchmark as its line is"
+        f"{program.run} printed lines named {shown}, but none named '{case.key.benchmark}':"
+        " select one of them with `args`, or give the benchmark the name of its line"
     )
     problems.insert(0, problem_at(0, "", reason))
     return ()
@@ -188,8 +188,8 @@ def _undeclared(case: PlannedCase, program: Program, samples: Sequence[Sample]) 
     shown = ", ".join(dict.fromkeys(unit_of(sample.metric, sample.unit) for sample in samples))
     for name, spec in case.metrics.items() if samples else ():
         if (name, spec.unit) not in printed and not spec.optional:
-            reason = f"{program.run} printed no {_shown(name, spec.unit)}, which its suite declares; it printed {shown}"
-            yield problem_at(0, "", reason)
+            missing = f"{_shown(name, spec.unit)}, which its suite declares"
+            yield problem_at(0, "", f"{program.run} printed no {missing}; it printed {shown}")
 
 
 def _shown(name: str, unit: str) -> str:

@@ -95,7 +95,7 @@ def _missed(parts: Sequence[PartEnd]) -> str:
     last = parts[-1].end if parts else None
     if last is not None and last.status == "refused" and last.evidence:
         return f"the guest was refused: {last.evidence.splitlines()[0]}"[:300]
-    return "the guest did not get to it"
+    return "the guest did not reach it"
 
 
 def _samples(plan: Plan, boot: PlannedBoot, results: Mapping[int, CaseResult], missed: str) -> SamplesRecord:

@@ -301,9 +301,12 @@ def _odd_marks(counts: GuestCounts, part: PartEnd) -> str | None:
     """
     begun = len(part.results)
     if counts.marks is None:
-        return "instructions by function are missing of one start of the guest: the emulator ended before it wrote them"
+        return "function counts of one start of the guest are missing: the emulator ended before writing them"
     if counts.marks not in (1 + 2 * begun, 2 * begun):
-        return f"instructions by function are missing of one start of the guest: its cases cannot be distinguished, with {counts.marks} marks for {counted(begun, 'case')}"
+        return (
+            "function counts of one start of the guest are missing: its cases cannot be distinguished,"
+            f" with {counts.marks} marks for {counted(begun, 'case')}"
+        )
     return None
 
 

@@ -15,10 +15,8 @@ from cliffwatch_runner.results.case_output import last_line, parse_case, program
 from cliffwatch_runner.results.object_output import outcome_of_program, samples_of_program
 
 _MOST_PROBLEMS = 100
-_TIMEOUT_STATUSES = (
-    124,
-    137,
-)  # what `timeout` answers: the program ended at the deadline, or had to be killed
+_TIMEOUT_STATUSES = (124, 137)
+"""Exit statuses of `timeout`: the program ended at the deadline, or had to be killed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,8 +94,8 @@ def _unfinished(case: PlannedCase, end: BootEnd) -> CaseResult | None:
     """
     if end.status in ("stopped", "starved"):
         return None
-    what = {"panic": "the kernel panicked in it", "hang": "the guest hung in it"}.get(
-        end.status, "the guest ended in it"
+    what = {"panic": "the kernel panicked while it ran", "hang": "the guest hung while it ran"}.get(
+        end.status, "the guest ended while it ran"
     )
     title = f": {end.splats[0].title.strip()}" if end.splats else ""
     status: CaseStatus = "timeout" if end.status == "hang" else "panic"
@@ -107,7 +105,7 @@ def _unfinished(case: PlannedCase, end: BootEnd) -> CaseResult | None:
 def _ended(status: int, case: PlannedCase, splat: Splat | None) -> str | None:
     """Returns why the case counts as failed whatever it printed: it timed out, or the kernel complained."""
     if status in _TIMEOUT_STATUSES:
-        return f"not done after {case.deadline} s of guest time"
+        return f"not finished after {case.deadline} s of guest time"
     if splat is not None:
         return f"the kernel complained while it ran: {splat.title.strip()}"
     return None
@@ -123,7 +121,7 @@ def _of_object(case: PlannedCase, status: int, ended: str | None, said: str) -> 
     if reason is None and status != 0:
         reason = f"veristat ended with status {status}: {last_line(said)}"
     elif reason is None and not verified.programs and not verified.complaint:
-        reason = f"veristat read no program of it: {last_line(said)}"
+        reason = f"veristat found no program in it: {last_line(said)}"
     if reason is not None:
         kind: CaseStatus = "timeout" if status in _TIMEOUT_STATUSES else "failed"
         return CaseResult(

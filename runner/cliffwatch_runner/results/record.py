@@ -213,7 +213,9 @@ def unfit(document: RunRecord) -> Failure | None:
     read = read_run_record(written(document))
     if not isinstance(read, Wrong):
         return None
-    return wrong_usage(f"this run could not be read again: {read}", "give it another name, platform or tree")
+    return wrong_usage(
+        f"the record of this run could not be read: {read}", "change its name, platform or tree"
+    )
 
 
 def _arm(name: str, arm: BuiltArm, failures: Mapping[str, Failure]) -> ArmRecord:

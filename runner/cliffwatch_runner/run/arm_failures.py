@@ -25,8 +25,8 @@ _FAILURES: Mapping[str, tuple[Party, str, str]] = {
     ),
     "too-much-output": (
         "kernel",
-        "the guest wrote more than it may",
-        "see what it wrote in the boot's folder",
+        "the guest wrote more output than allowed",
+        "see its output in the boot's folder",
     ),
 }
 
@@ -83,14 +83,14 @@ def _refused(evidence: str) -> Failure:
         return Failure(
             whose="usage",
             message=evidence.splitlines()[0].removeprefix("setting: "),
-            next_step="give this arm a setting that its kernel has, and a value that it takes",
+            next_step="choose a setting that this arm's kernel has, and a value that it accepts",
             evidence=evidence,
         )
     if evidence.startswith(_OF_NODES):
         return Failure(
             whose="usage",
             message=f"the guest was refused: {evidence.splitlines()[0]}",
-            next_step="give its kernel CONFIG_NUMA=y and CONFIG_X86_64_ACPI_NUMA=y, in the suite's config or with --config",
+            next_step="add CONFIG_NUMA=y and CONFIG_X86_64_ACPI_NUMA=y to the suite's config or --config",
             evidence=evidence,
         )
     of_host = "the guest's " in evidence

@@ -101,7 +101,7 @@ def _kernel(arm: Subject, order: BuildOrder) -> Kernel | Failure:
     if isinstance(kernel, Failure):
         progress.end(f"{arm.short}: {kernel.message}")
     else:
-        progress.end(f"{arm.short} {'was there' if kernel.was_there else 'built'}")
+        progress.end(f"{arm.short} {'cached' if kernel.was_there else 'built'}")
     return kernel
 
 
@@ -111,7 +111,7 @@ def _prebuilt(arm: str, path: Path, order: BuildOrder) -> Kernel | Failure:
     if isinstance(kernel, Failure):
         order.progress.end(f"{path.name}: {kernel.message}")
     else:
-        order.progress.end(f"linux {kernel.release} {'was there' if kernel.was_there else 'unpacked'}")
+        order.progress.end(f"linux {kernel.release} {'cached' if kernel.was_there else 'unpacked'}")
     return kernel
 
 
@@ -137,10 +137,11 @@ def _with_bench(arms: dict[str, BuiltArm], order: BuildOrder) -> BuiltRun | tupl
         toolchain, settings = order.tools.toolchain, order.settings
         bench = build_bench(resolved.tree, revision, kernel, toolchain=toolchain, settings=settings)
         if isinstance(bench, BenchProgram):
-            how = "was there" if bench.was_there else "built"
+            how = "cached" if bench.was_there else "built"
             progress.end(f"of {name} {how}, {counted(len(bench.offered), 'benchmark')}")
             other = name != resolved.bench_from
-            notes = (f"bench is of {name}, as that of {resolved.bench_from} does not build",) if other else ()
+            note = f"bench is from {name}, because that of {resolved.bench_from} does not build"
+            notes = (note,) if other else ()
             return BuiltRun(arms=arms, bench=bench, bench_from=name, notes=notes)
         progress.end(f"of {name}: {bench.message}")
         failures.append(bench)

@@ -136,10 +136,11 @@ def _boot(execution: PlanExecution, boot: PlannedBoot, kernel: ArmKernel) -> Fai
 
 
 def _starved(boot: PlannedBoot, end: BootEnd) -> Failure:
+    hours = end.seconds / 3600
     return Failure(
         whose="host",
-        message=f"boot {boot.index} ({boot.arm}) was ended after {end.seconds / 3600:.1f} hours: this host has too much other work",
-        next_step="give it less other work, then give the same command again: that boot is done again, what is done is kept",
+        message=f"boot {boot.index} ({boot.arm}) was ended after {hours:.1f} hours: this host is too busy",
+        next_step="stop other work, then repeat the command: it repeats this boot and keeps finished ones",
         evidence=end.evidence,
     )
 

@@ -77,7 +77,7 @@ def _measured_in_folder(run: PreparedRun) -> FinishedRun | tuple[Failure, ...]:
     if isinstance(folder, Failure):
         return (folder,)
     if folder.done:
-        run.progress.note(f"{folder.path} holds this run already, complete; nothing is measured again")
+        run.progress.note(f"{folder.path} already holds this run, complete; nothing is measured again")
         return _profiled(run, folder.path)
     if facts.plan.notable is None and folder.notable is not None:
         facts = replace(facts, plan=replace(facts.plan, notable=folder.notable))
@@ -139,7 +139,7 @@ def _note_resumed(run: PreparedRun, folder: ResultFolder) -> None:
         boots = run.facts.plan.boots
         done = sum(finished_boot(folder.path, boot) for boot in boots)
         run.progress.note(
-            f"going on in {folder.path}: {done} of {counted(len(boots), 'boot is', 'boots are')} done"
+            f"resuming in {folder.path}: {done} of {counted(len(boots), 'boot is', 'boots are')} done"
         )
 
 

@@ -75,7 +75,7 @@ def add_objects(
         },
         unbuilt=_nowhere(built),
         notes=(
-            *(f"objects are of {other}, as veristat of {name} does not build" for name in failures),
+            *(f"objects are from {other}, because veristat of {name} does not build" for name in failures),
             *_unbuilt_notes(built),
         ),
     )
@@ -99,7 +99,7 @@ def _of_arm(arm: Subject, kernel: Kernel, order: BuildOrder) -> TreeObjects | Fa
     if isinstance(objects, Failure):
         order.progress.end(f"of {arm.arm}: {objects.message}")
     else:
-        how = "were there" if objects.was_there else "built"
+        how = "cached" if objects.was_there else "built"
         order.progress.end(f"of {arm.arm} {how}: {len(objects.built)} of {counted(len(named), 'object')}")
     return objects
 

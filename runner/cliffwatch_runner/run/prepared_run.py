@@ -217,7 +217,7 @@ def _with_root_of_image(
         return NO_UDEV
     if root is None:
         progress.note(
-            f"{image} has no udev, so that guests run on this host's programs; bench may miss its libraries there"
+            f"{image} has no udev, so guests use this host's programs; bench may not find its libraries there"
         )
     return replace(request, guest_root=root)
 

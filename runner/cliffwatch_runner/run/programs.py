@@ -95,10 +95,10 @@ def _wanted(suite: Suite, order: BuildOrder) -> Iterator[_Wanted]:
 
 def _source(wanted: _Wanted, order: BuildOrder) -> ProgramSource | Failure:
     if order.settings.trust != "local" and wanted.suite in order.resolved.own_suites and _fetches(wanted):
-        # Its go.mod may name any address and any folder of this host.
+        # Its go.mod may name any URL and any folder of this host.
         return wrong_usage(
-            f"suite {wanted.suite.name}: the modules of its program do not lie in its folder, and nothing is fetched for a suite"
-            " that came with a request",
+            f"suite {wanted.suite.name}: its program needs modules that are not in its folder, and"
+            " nothing is fetched for a suite that came with a request",
             "run `go mod vendor` in the suite's folder and ask again",
         )
     walls = FetchWalls(sandbox=order.tools.guest_sandbox, limits=order.settings.limits)
@@ -122,5 +122,5 @@ def _program(wanted: _Wanted, source: ProgramSource, order: BuildOrder) -> Suite
     if isinstance(program, Failure):
         order.progress.end(program.message)
     else:
-        order.progress.end(f"{wanted.title} {'was there' if program.was_there else 'built'}")
+        order.progress.end(f"{wanted.title} {'cached' if program.was_there else 'built'}")
     return program

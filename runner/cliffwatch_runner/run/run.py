@@ -68,5 +68,6 @@ def _prune(request: RunRequest, progress: Progress) -> None:
         pruned = prune_built(request.cache, request.cache_size, clock.now())
         if not pruned.removed:
             return
-        what = f"{counted(len(pruned.removed), 'kernel, bench, program or guest root', 'kernels, benches, programs and guest roots')}, {size_text(pruned.bytes)}"
+        one, several = "kernel, bench, program or guest root", "kernels, benches, programs and guest roots"
+        what = f"{counted(len(pruned.removed), one, several)}, {size_text(pruned.bytes)}"
         progress.note(f"removed from the cache, least recently used first: {what} (see `cliffwatch cache`)")

@@ -97,7 +97,7 @@ class Client:
         )
 
     def post(self, path: str, content: Any, *, key: str | None = None) -> Reply:
-        """`key` is an idempotency key: with it, a request that must not be carried out twice can be repeated."""
+        """`key` is an idempotency key: a request with one can be repeated but is carried out only once."""
         return self._send("POST", path, json=content, headers={"Idempotency-Key": key} if key else {})
 
     def put(self, path: str, content: bytes, kind: str = "application/json") -> Reply:
@@ -127,7 +127,7 @@ class Client:
         reply = _reply(response)
         if reply is None:
             return Unreached(
-                reason=f"{self.url} answers {response.status_code} without JSON: something else listens"
+                reason=f"{self.url} answers {response.status_code} without JSON: it is another service"
             )
         if isinstance(reply, Refused) and (reply.status in (408, 429) or reply.status >= 500):
             return Unreached(reason=f"{self.url}: {reply.title}: {reply.detail}", wait=_wait(response))

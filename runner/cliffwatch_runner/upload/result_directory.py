@@ -97,7 +97,7 @@ def upload_run(
         return known
     stored = converted(known.body, StoredRun)
     if isinstance(stored, Wrong):
-        return Unreached(reason=f"{client.url} answers with what is no run: {stored}")
+        return Unreached(reason=f"{client.url} did not answer with a run: {stored}")
     return _send_results(client, run, folder, {boot.number: boot for boot in stored.boots})
 
 
@@ -141,7 +141,7 @@ def _send_code(client: Client, run: str, folder: Path) -> Refused | Unreached | 
 def _content(folder: Path, name: str) -> bytes:
     with open_regular(folder, name) as file:
         if file is None:
-            raise ValueError(f"{name} is no regular file")
+            raise ValueError(f"{name} is not a regular file")
         return read_bytes(file, _LARGEST_DOCUMENT)
 
 

@@ -61,7 +61,7 @@ class _Parcel:
         """Raises OSError, and ValueError if a limit of requests is exceeded."""
         if path.stat().st_size + sum(map(len, self.contents.values())) > LARGEST_FILES_BYTES:
             raise ValueError(
-                f"the files have more than the {size_text(LARGEST_FILES_BYTES)} that a request takes"
+                f"the files are larger than {size_text(LARGEST_FILES_BYTES)}, the limit of a request"
             )
         if len(self.contents) >= MOST_FILES:
             raise ValueError(f"there are more than {MOST_FILES} files")
@@ -97,7 +97,7 @@ def bring(brought: Brought, resolve: Resolve) -> tuple[Setup, tuple[SetupContent
         data = None if brought.data is None else parcel.put(f"data/{brought.data.name}", brought.data)
     except (OSError, ValueError) as error:
         return wrong_usage(
-            f"what the request brings along cannot be sent: {error}", "measure it with `cliffwatch run`"
+            f"the files of the request cannot be sent: {error}", "measure with `cliffwatch run` instead"
         )
     setup = Setup(
         arms=tuple(arm for arm in arms if isinstance(arm, SetupArm)),
@@ -172,7 +172,7 @@ def _files(folder: Path) -> Iterator[Path]:
         if path.name in _LEFT_OUT:
             continue
         if path.is_symlink() or not (path.is_file() or path.is_dir()):
-            raise ValueError(f"{path} is no file or folder")
+            raise ValueError(f"{path} is not a file or folder")
         if path.is_dir():
             yield from _files(path)
         else:

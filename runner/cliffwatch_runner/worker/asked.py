@@ -42,8 +42,8 @@ def take_files(client: Client, offer: Work, folder: Path) -> Failure | Unreached
         content = contents.get(file.name)
         if content is None or hashlib.sha256(content).hexdigest() != file.sha256:
             return _host(
-                f"the service gave another content of {file.name} than its job lists",
-                "have the job asked again",
+                f"the service sent {file.name} with other content than the job lists",
+                "submit the request again",
             )
         _write(folder / file.name, content, file)
     if offer.setup.arms:
@@ -56,14 +56,10 @@ def _contents(client: Client, offer: Work) -> Mapping[str, bytes] | Failure | Un
     if isinstance(reply, Unreached):
         return reply
     if isinstance(reply, Refused):
-        return _host(
-            f"the service does not give the files of the job: {reply.detail}", "look at the service's log"
-        )
+        return _host(f"the service refuses the files of the job: {reply.detail}", "look at the service's log")
     files = converted(reply.body, AskedFiles)
     if isinstance(files, Wrong):
-        return _host(
-            f"the service answers with something else than files: {files}", "update this host or the service"
-        )
+        return _host(f"the service did not answer with files: {files}", "update this host or the service")
     return {file.name: file.content for file in files.files}
 
 
@@ -82,11 +78,9 @@ def measured_words(offer: Work, folder: Path, build_images: tuple[str, ...]) -> 
     setup = offer.setup
     image = setup.build_image or next(iter(build_images), None)
     if image is not None and image not in build_images:
-        return _host(f"this host does not build in {image}", "have the job asked of another host")
+        return _host(f"this host does not build in {image}", "submit the request for another host")
     if setup.folders and "," in str(folder):
-        return _host(
-            f"{folder} has a comma, which parts the names of suites", "give the worker another --spool"
-        )
+        return _host(f"{folder} contains a comma, which separates suites", "give the worker another --spool")
     named = [*([suite_names(offer)] if offer.suites else []), *(str(folder / name) for name in setup.folders)]
     return [
         *(

@@ -46,7 +46,7 @@ def _undelivered(job: LeasedJob, outcome: Ending, reason: str | None) -> Unreach
     if isinstance(uploaded, Uploaded) and uploaded.refused:
         outcome, reason = "host-failed", f"the service refuses {_listed(uploaded)}"
     elif uploaded is None and outcome == "done":
-        outcome, reason = "host-failed", "`cliffwatch run` was done and left no results"
+        outcome, reason = "host-failed", "`cliffwatch run` succeeded but left no results"
     unended = None if outcome == "lost" else _end(job, outcome, reason, uploaded.run if uploaded else None)
     if unended is None:
         _settle(job.worker, job.spooled, uploaded)
@@ -90,12 +90,13 @@ def _settle(worker: Worker, spooled: Spooled, uploaded: Uploaded | None) -> None
             spooled.deliver()
         except OSError as full:
             worker.say(
-                f"job {spooled.folder.name}: cannot be marked as delivered, so it is sent again later: {full}"
+                f"job {spooled.folder.name}: cannot be marked as delivered and will be sent again: {full}"
             )
     else:
         aside = spooled.put_aside("\n".join(uploaded.refused))
         worker.say(
-            f"job {spooled.folder.name}: the service refuses {_listed(uploaded)}; its results are kept in {aside}"
+            f"job {spooled.folder.name}: the service refuses {_listed(uploaded)};"
+            f" its results are kept in {aside}"
         )
 
 
@@ -110,7 +111,7 @@ def give_up(worker: Worker, leased: Leased, spooled: Spooled | None, error: Exce
     """
     text = _in_a_line(error)
     if spooled is None:
-        worker.say(f"a job that this host cannot begin: {text}")
+        worker.say(f"this host cannot begin a job: {text}")
     else:
         _put_aside(worker, spooled, error)
     end_failed(worker, leased, f"this host cannot handle what the job left: {text}")
@@ -142,7 +143,7 @@ def redeliver(worker: Worker, waiting: Iterable[Spooled]) -> None:
         try:
             _redeliver(worker, spooled)
         except OSError as error:
-            worker.say(f"what job {spooled.folder.name} left cannot be read now: {error}")
+            worker.say(f"the results of job {spooled.folder.name} cannot be read now: {error}")
         except Exception as error:  # noqa: BLE001 - whatever one job left, the others are sent and new ones taken
             _put_aside(worker, spooled, error)
 
@@ -151,7 +152,7 @@ def _redeliver(worker: Worker, spooled: Spooled) -> None:
     offer = spooled.job()
     uploaded = _uploaded(worker, spooled, None if offer is None else offer.job)
     if isinstance(uploaded, Uploaded):
-        worker.say(f"sent what job {spooled.folder.name} left: {counted(uploaded.sent, 'boot')}")
+        worker.say(f"sent the results of job {spooled.folder.name}: {counted(uploaded.sent, 'boot')}")
         _settle(worker, spooled, uploaded)
     elif uploaded is not None:
-        worker.say(f"the service has not what job {spooled.folder.name} left: {uploaded.reason}")
+        worker.say(f"the results of job {spooled.folder.name} are not delivered: {uploaded.reason}")

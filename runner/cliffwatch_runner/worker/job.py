@@ -58,7 +58,7 @@ def do_job(job: LeasedJob) -> bool:
         done.set()
         keeper.join()
     if stop.is_set() and not early.ended.is_set():
-        job.worker.say(f"stopped in job {job.name}; the next start goes on with it")
+        job.worker.say(f"stopped in job {job.name}; the next start resumes it")
         return False
     collect_results(job)
     outcome, reason = _outcome(finished, early)

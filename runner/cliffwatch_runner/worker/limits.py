@@ -66,12 +66,12 @@ class JobLimits:
         for folder in folders:
             free = shutil.disk_usage(folder).free
             if free < self.free_disk:
-                return f"only {free / _GIB:.1f} GiB are left on the disk of {folder}"
+                return f"only {free / _GIB:.1f} GiB left on the disk of {folder}"
             if self.free_disk and few_inodes(folder):
-                return f"hardly any inodes are left on the disk of {folder}: remove small files"
+                return f"hardly any inodes left on the disk of {folder}: remove small files"
         memory = _free_memory()
         if memory is not None and memory < self.free_memory:
-            return f"only {memory / _GIB:.2f} GiB of memory are left"
+            return f"only {memory / _GIB:.2f} GiB of memory left"
         return None
 
 

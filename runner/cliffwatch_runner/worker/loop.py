@@ -78,7 +78,7 @@ def _work(worker: Worker, reply: Reply) -> Work | None:
     offer = converted(reply.body, Work)
     if not isinstance(offer, Wrong):
         return offer
-    worker.say(f"the service answers with what is no job: {offer}")
+    worker.say(f"the service did not answer with a job: {offer}")
     leased = converted(reply.body, Leased)
     if not isinstance(leased, Wrong):
         end_failed(worker, leased, f"this host cannot read the job: {offer}")

@@ -92,7 +92,7 @@ def _run_in_builder(
     should_stop: Callable[[], bool],
 ) -> process.Finished:
     trust = _trust(job.offer)
-    # Not in the builder's folder: a tree's code could name a later job there, which would find files that it planted.
+    # Not in the builder's folder: a tree's code could name a later job there and plant files for it.
     asked = job.spooled.folder.parent.with_name(f"asked-{builders.exchange(trust).name}")
     resume = asked.is_file() and asked.read_text() == job.name
     prepared = builder_job(job.offer, _access(job.offer), builders.trees, measured, resume=resume)

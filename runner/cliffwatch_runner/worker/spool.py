@@ -81,5 +81,5 @@ class Spool:
 def _plain(name: str) -> str:
     """Checks a job's name, which comes from the service: it must not lead out of the spool."""
     if not name or not all(letter.isalnum() or letter == "-" for letter in name):
-        raise ValueError(f"{name!r} is no job")
+        raise ValueError(f"{name!r} is not a job")
     return name

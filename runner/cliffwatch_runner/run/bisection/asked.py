@@ -70,8 +70,8 @@ def bisected(asked: Asked, progress: Progress, stop: threading.Event) -> Bisecti
         return Halted((record,))
     between = len(asked.history.between)
     progress.note(
-        f"{counted(between, 'commit')} between good and bad: about {counted(steps_of(between) + 1, 'measurement')} along a line; "
-        f"results in {asked.folder}"
+        f"{counted(between, 'commit')} between good and bad: about"
+        f" {counted(steps_of(between) + 1, 'measurement')} along a line; results in {asked.folder}"
     )
     log = LogFile(asked.log, cache(partial(describe_commit, asked.repository)), asked.sought)
     order = Order(

@@ -188,7 +188,7 @@ class _Bisection:
         return Failure(
             whose="kernel",
             message=f"bad cannot be compared with good: {reason}",
-            next_step="name ends that build, boot and run the case",
+            next_step="name good and bad commits that build, boot and run the case",
         )
 
     def _keep(self, pair: Pair, rows: Rows | Skipped) -> None:

@@ -96,8 +96,8 @@ def _commit(repository: Path, name: str) -> str | Failure:
 def _other_end(repository: Path, good: str, bad: str, name: str) -> str:
     base = read_repository(repository, ["merge-base", good, bad])
     if not base.ok:
-        return "name a good commit before it; of a shallow clone fetch the rest: git fetch --unshallow"
-    return f"try --good {base.output.strip()[:12]}, where their histories meet, or a commit that was merged into {name}"
+        return "name a good commit before it; in a shallow clone, fetch the rest: git fetch --unshallow"
+    return f"try their merge base, --good {base.output.strip()[:12]}, or a commit that was merged into {name}"
 
 
 def _listed(repository: Path, revisions: Sequence[str]) -> dict[str, tuple[str, ...]] | Failure:
@@ -105,15 +105,15 @@ def _listed(repository: Path, revisions: Sequence[str]) -> dict[str, tuple[str, 
     count = read_repository(repository, ["rev-list", "--count", *revisions, "--"])
     if count.ok and int(count.output) > MOST_COMMITS:
         return wrong_usage(
-            f"there are {counted(int(count.output), 'commit')} to look through, and at most {MOST_COMMITS:,} are",
-            "name a good commit that is nearer to the bad one, such as the last release",
+            f"the range has {counted(int(count.output), 'commit')}; the limit is {MOST_COMMITS:,}",
+            "name a good commit closer to the bad one, such as the last release",
         )
     listed = read_repository(repository, ["rev-list", "--parents", "--topo-order", *revisions, "--"])
     if not listed.ok:
         return Failure(
             whose="host",
             message=f"the history of {repository} cannot be read",
-            next_step="see `git fsck`; of a partial clone, fetch the commits first",
+            next_step="see `git fsck`; in a partial clone, fetch the commits first",
             evidence=listed.output[-2000:],
         )
     rows = [line.split() for line in listed.output.splitlines()]

@@ -32,7 +32,7 @@ def log_text(
     """
     lines = ["git bisect start"]
     if sought == "improvement":
-        lines.append("# bad is from where on it is better")
+        lines.append("# searching for an improvement: bad commits are the better ones")
     for mark in dict.fromkeys(marks):
         lines.append(f"# {mark.word}: [{mark.commit}] {plain(describe(mark.commit).subject)}")
         lines += [

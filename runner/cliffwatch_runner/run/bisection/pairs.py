@@ -184,5 +184,5 @@ def _unfit_end(name: str, reason: str) -> Failure:
     return Failure(
         whose="kernel",
         message=f"the {name} commit cannot be measured: {reason}",
-        next_step=f"name another {name} commit, one that builds and boots",
+        next_step=f"name another {name} commit that builds and boots",
     )

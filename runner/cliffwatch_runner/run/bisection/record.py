@@ -59,7 +59,7 @@ def open_record(folder: Path, question: str) -> BisectionRecord | Failure:
     document = read_as(path.read_bytes(), SkippedCommits)
     if isinstance(document, Wrong) or document.format != FORMAT or document.version != FORMAT_VERSION:
         return wrong_usage(
-            f"{path} is no state of a bisection", "name another folder with --out, or remove it"
+            f"{path} is not the state of a bisection", "name another folder with --out, or remove it"
         )
     if document.question != question:
         return wrong_usage(

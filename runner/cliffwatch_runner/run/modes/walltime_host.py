@@ -47,11 +47,17 @@ def cost_lines(amiss: Sequence[Check], planned: PlannedRun) -> Iterator[str]:
     if not amiss:
         return
     if host_faults(amiss):
-        yield "this host is no bench host, and the report will say so. Noise hides small changes, and rows may stay inconclusive:"
+        yield (
+            "this host is not a bench host, and the report will say so."
+            " Noise hides small changes, and rows may stay inconclusive:"
+        )
     else:
-        yield "the doctor would have this put right:"
+        yield "the doctor recommends fixing:"
     yield from (f"  {_found(check)}. {check.why}" for check in amiss)
-    yield "`cliffwatch doctor --mode walltime` shows how to put it right; --mode icount gives the same values on any host"
+    yield (
+        "`cliffwatch doctor --mode walltime` shows how to fix this;"
+        " --mode icount gives the same values on any host"
+    )
 
 
 def _found(check: Check) -> str:

@@ -127,7 +127,8 @@ def _unchanged(arms: Mapping[str, BuiltArm], differing: int) -> str:
     kernels = " and ".join(dict.fromkeys(arm.subject.short for arm in arms.values()))
     if not differing:
         return f"no function of {kernels} differs"
-    return f"it executes none of the {counted(differing, 'function that differs', 'functions that differ')} between {kernels}"
+    functions = counted(differing, "function that differs", "functions that differ")
+    return f"it executes none of the {functions} between {kernels}"
 
 
 def _distinct(cases: Sequence[PlannedCase]) -> list[CaseKey]:

@@ -52,8 +52,8 @@ def read_executed(folder: Path, arm: str | None = None) -> Executed | Failure:
             measured.setdefault(case.key, set()).update(_names(counts, measured_places(case)))
     if not cases:
         return wrong_usage(
-            f"{folder} has no counts by function",
-            "name a result directory of an icount run that counted them, with --counts",
+            f"{folder} has no function counts",
+            "name the result directory of an icount run that has them, with --counts",
         )
     kernels = {
         each.facts.kernel for each in run.record.arms if each.name in arms and each.facts.kernel is not None

@@ -19,7 +19,10 @@ from cliffwatch_runner.run.unchanged_builds.affected import differences, only_af
 from cliffwatch_runner.run.unchanged_builds.executed import kept_key, read_executed
 from cliffwatch_runner.sandbox.sandbox import Sandbox
 
-NOTHING_KEPT = "all cases are measured: what they execute is not known on this host yet for the kernel of {first} with these programs"
+NOTHING_KEPT = (
+    "all cases are measured: this host has no function counts yet"
+    " for the kernel of {first} with these programs"
+)
 
 _COMPARED = 2
 

@@ -97,11 +97,9 @@ def run_in_builder(
         if ended is not None or talk.stopped or talk.timed_out:
             break
         job = msgspec.structs.replace(job, resume=True)
-        tail.add("the builder has ended before the run; it is asked again\n")
+        tail.add("the builder ended before the run did; it is asked again\n")
     else:
-        tail.add(
-            f"the builder has ended {_ATTEMPTS} times before the run did: its container's log says why\n"
-        )
+        tail.add(f"the builder ended {_ATTEMPTS} times before the run did: its container's log says why\n")
     status = int(Exit.HOST_FAILED) if ended is None else ended.status
     return process.Finished(
         argv=(str(exchange),),

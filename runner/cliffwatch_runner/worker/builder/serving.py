@@ -74,7 +74,7 @@ def serve_one_job(place: BuilderPlace) -> Failure | None:
         if job is None:
             return Failure(
                 whose="usage",
-                message="what connected is no worker of this version",
+                message="the client is not a worker of this version",
                 next_step="run worker and builder from the same image",
             )
         _do(place, job, worker)

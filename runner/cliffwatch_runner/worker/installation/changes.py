@@ -67,7 +67,7 @@ def found_of_ours(root: Path, path: Path) -> FoundFile | Failure | None:
     if found is not None and not is_ours(path, found.content):
         return Failure(
             whose="host",
-            message=f"{path} is there and `cliffwatch host install` did not write it",
+            message=f"{path} exists, but `cliffwatch host install` did not write it",
             next_step=f"look at it, and if this host can do without it: sudo mv {path} /root/",
         )
     return found
@@ -78,7 +78,7 @@ def not_to_be_had(path: Path, why: str) -> Failure:
     return Failure(
         whose="host",
         message=f"{path} cannot be read or replaced: {why}",
-        next_step=f"look at what is there (ls -ld {path}), fix it or move it away, and give the command again",
+        next_step=f"look at it (ls -ld {path}), fix it or move it away, and repeat the command",
     )
 
 

@@ -41,7 +41,7 @@ def found_file(root: Path, path: Path) -> FoundFile | None:
     with os.fdopen(descriptor, "rb") as file:
         about = os.fstat(descriptor)
         if not stat.S_ISREG(about.st_mode) or about.st_nlink != 1 or about.st_size > _LARGEST:
-            raise OSError(errno.EINVAL, "it is no plain file with one name", str(path))
+            raise OSError(errno.EINVAL, "it is not a regular file with one name", str(path))
         return FoundFile(content=file.read(), mode=stat.S_IMODE(about.st_mode))
 
 
@@ -113,11 +113,11 @@ def _inner(folder: int, name: str, path: Path, *, make: bool) -> int:
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.ENOTDIR):
             raise OSError(
-                errno.ENOTDIR, f"{name} on the way to it is a link or no folder", str(path)
+                errno.ENOTDIR, f"{name} on the way to it is a link or not a folder", str(path)
             ) from None
         raise
     about = os.fstat(inner)
     if about.st_uid not in (0, os.geteuid()) or about.st_mode & stat.S_IWOTH:
         os.close(inner)
-        raise OSError(errno.EPERM, f"the folder {name} on the way to it is not root's alone", str(path))
+        raise OSError(errno.EPERM, f"others can change the folder {name} on the way to it", str(path))
     return inner

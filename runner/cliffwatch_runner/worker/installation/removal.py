@@ -59,7 +59,7 @@ def found_removal(root: Path, *, purge: bool) -> Removal:
     kept += _kept_folder(root, purge=purge, user=user)
     if os.path.lexists(_below(root, JOURNAL)):
         kept.append(
-            f"{JOURNAL} stays: a killed run left this host tuned, and `cliffwatch doctor --restore` puts it back."
+            f"{JOURNAL} stays: a killed run left this host tuned; `cliffwatch doctor --restore` undoes that."
         )
     return Removal(files=tuple(files), folders=tuple(folders), user=user and purge, kept=tuple(kept))
 
@@ -72,7 +72,7 @@ def _kept_folder(root: Path, *, purge: bool, user: bool) -> Iterator[str]:
         waiting = f", {len(jobs)} of which the service may not have" if jobs else ""
         yield f"{STATE} stays, with the results of its jobs{waiting}; --purge removes it."
     if user:
-        yield f"The user {USER} stays, who owns what is kept; --purge removes him."
+        yield f"The user {USER} stays, as the owner of these files; --purge removes it."
 
 
 def _undelivered(jobs: Path) -> Sequence[str]:

@@ -72,6 +72,6 @@ def _failed(step: Step, evidence: str) -> Failure:
     return Failure(
         whose="host",
         message=f"`{step_text(step)}` failed: {evidence}",
-        next_step="see what it says, then give the same command again: what is done already stays done",
+        next_step="fix the error, then repeat the command: finished steps are safe to repeat",
         evidence=evidence,
     )

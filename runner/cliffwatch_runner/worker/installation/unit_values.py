@@ -16,7 +16,7 @@ def unit_word(value: object) -> str:
     """
     text = str(value)
     if not text.isprintable():
-        raise ValueError(f"{text!a} is no word of a unit")
+        raise ValueError(f"{text!a} cannot be written into a unit")
     escaped = text.replace("%", "%%")
     if _PLAIN.fullmatch(escaped):
         return escaped
