@@ -1,19 +1,19 @@
-"""The only reader of the clock in the runner; decisions that depend on time take it as an argument."""
+"""The runner's only access to the clock. Decisions that depend on time take the time as an argument."""
 
 import time
 from datetime import UTC, datetime
 
 
 def now() -> datetime:
-    """Wall clock, UTC, for records."""
+    """Returns the wall-clock time in UTC, for records."""
     return datetime.now(UTC)
 
 
 def monotonic() -> float:
-    """Seconds that never run backwards, for durations and deadlines."""
+    """Returns seconds that never go backwards, for durations and deadlines."""
     return time.monotonic()
 
 
 def pause(seconds: float) -> None:
-    """Waits, where nothing can be waited for (a lock that another process holds)."""
+    """Sleeps between polls, where no event can be waited for (a lock that another process holds)."""
     time.sleep(seconds)

@@ -1,7 +1,7 @@
-"""The only module of the runner that starts processes.
+"""Starts processes. No other module of the runner does.
 
-Every child leads a process group of its own and that group is killed when its deadline passes, when the caller is
-interrupted and when the caller fails: nothing that was started is left behind.
+Every child leads its own process group. The group is killed when its deadline passes, when the caller is
+interrupted and when the caller fails, so no process is left behind.
 """
 
 import errno
@@ -26,17 +26,21 @@ _GROUP_POLL_SECONDS = 0.005
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finished:
-    """How a process ended. `status` is the exit status, negative for a signal; `timed_out` where its deadline ended it.
-
-    `output` is standard output and standard error as they came, at most the last `keep` bytes, invalid UTF-8 replaced.
-    """
+    """How a process ended."""
 
     argv: tuple[str, ...]
     status: int
+    """Exit status; negative for a signal."""
+
     timed_out: bool
+    """True if its deadline ended it."""
+
     stopped: bool
+    """True if `should_stop` ended it."""
+
     seconds: float
     output: str
+    """Standard output and standard error, interleaved: the last `keep` bytes. Invalid UTF-8 is replaced."""
 
     @property
     def ok(self) -> bool:
@@ -45,21 +49,22 @@ class Finished:
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """The file to which a process's output is appended; of one with a `limit`, at most so many bytes."""
+    """The file to which a process's output is appended."""
 
     path: Path
     limit: int | None = None
+    """Maximum size in bytes; None for no limit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessInput:
-    """What a process finds when it starts."""
+    """Environment and standard input of a process."""
 
     env: Mapping[str, str]
-    """All of its environment."""
+    """The complete environment."""
 
     given: bytes | None
-    """All of its standard input, no more than a pipe of one page holds; None for an empty one."""
+    """The complete standard input, at most one page (the buffer of a pipe); None for an empty one."""
 
 
 def run(  # noqa: PLR0913 - what a process can be given
@@ -78,11 +83,14 @@ def run(  # noqa: PLR0913 - what a process can be given
 ) -> Finished:
     """Runs `argv` for at most `deadline` seconds and returns how it ended.
 
-    Without a session of its own it has the caller's terminal, if there is one, and competes for the CPU with the caller
-    alone: the scheduler gives each session as much ("The autogroup feature" in sched(7)).
-    `stdin` is the descriptor of its standard input, which is empty without. `on_start` gets the process's number. Output goes to `log` as it comes and to `on_output` in pieces that end where the
-    pipe's reads end. `should_stop` is asked several times a second; once it is true the group is ended as at the deadline.
-    Raises FileNotFoundError where the program is not on PATH, OSError where `log` cannot be written (a full disk).
+    - `stdin` is the descriptor of standard input; without it, standard input is empty.
+    - `own_session`: if False, the process keeps the caller's terminal and shares the CPU time of the caller's
+      session, because the scheduler divides CPU time between sessions ("The autogroup feature" in sched(7)).
+    - `on_start` receives the process ID.
+    - `log` and `on_output` receive output as it arrives. One read from the pipe is one piece for `on_output`.
+    - `should_stop` is polled several times a second. Once it returns True, the group is ended.
+
+    Raises FileNotFoundError if the program is not on PATH, OSError if `log` cannot be written (a full disk).
     """
     started = clock.monotonic()
     with _group(argv, cwd=cwd, env=env, stdin=stdin, own_session=own_session) as child, _opened(log) as sink:
@@ -145,7 +153,7 @@ def _group(
     except PermissionError:
         if _on_path(argv[0], os.environ if env is None else env):
             raise
-        # A folder of PATH that this user may not read hides nothing: what is in no other one is missing.
+        # PATH has a folder that this user may not search. If no other folder has the program, it is missing.
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), argv[0]) from None
     try:
         if child.stdin is not None and given is not None:
@@ -173,9 +181,9 @@ def _opened(log: Log | None) -> Iterator[IO[bytes] | None]:
 
 
 def _pieces(child: subprocess.Popen[bytes]) -> Iterator[bytes]:
-    """Yields output as it comes, and an empty piece now and then so that the caller can look at the time.
+    """Yields output as it arrives, and now and then an empty piece so that the caller can check the time.
 
-    Ends at the end of output, or when the child has ended although something it started still holds the pipe.
+    Ends with the output, or when the child has ended although one of its own children still holds the pipe.
     """
     assert child.stdout is not None
     with selectors.DefaultSelector() as selector:
@@ -193,7 +201,7 @@ def _pieces(child: subprocess.Popen[bytes]) -> Iterator[bytes]:
 
 
 def end_group(child: subprocess.Popen[bytes]) -> None:
-    """Ends a child and all that it started: asks first, then kills."""
+    """Ends a child and everything that it started: SIGTERM first, then SIGKILL."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         try:
             os.killpg(child.pid, number)
@@ -208,10 +216,10 @@ def end_group(child: subprocess.Popen[bytes]) -> None:
 
 
 def _wait_for_group(group: int) -> None:
-    """Waits for what a killed group has beside its leader: a signal is delivered, not obeyed, when killpg(2) returns.
+    """Waits until the members of a killed group have ended.
 
-    Not for those that have ended and stay in their group until their parent takes notice, which the first process of a container
-    may never do.
+    When killpg(2) returns, the signal is delivered but not yet handled. Zombies do not count: they stay in
+    their group until their parent reaps them, which the first process of a container may never do.
     """
     until = clock.monotonic() + _GRACE_SECONDS
     with suppress(ProcessLookupError):
@@ -223,12 +231,16 @@ def _wait_for_group(group: int) -> None:
 
 
 def process_folders(proc: Path = Path("/proc")) -> Iterator[Path]:
-    """The folder of each process. It may end at any moment, and what is read in it then raises OSError (glob would, on the way, before anybody reads)."""
+    """Yields the /proc folder of each process.
+
+    A process may end at any moment; reading its folder then raises OSError. Path.glob would raise while
+    iterating.
+    """
     return (entry for entry in proc.iterdir() if entry.name.isdigit())
 
 
 def _lives(group: int) -> bool:
-    """Whether a process of the group has not ended."""
+    """True if a process of the group has not ended."""
     for folder in process_folders():
         with suppress(OSError):
             state, _, of = (folder / "stat").read_bytes().rpartition(b") ")[2].split(maxsplit=3)[:3]
@@ -238,14 +250,14 @@ def _lives(group: int) -> bool:
 
 
 class Conversation:
-    """A program that takes and writes lines for as long as it runs."""
+    """A running program that reads and writes lines."""
 
     def __init__(self, child: subprocess.Popen[bytes]) -> None:
         self._child = child
         self._received = bytearray()
 
     def send(self, line: str) -> None:
-        """Raises BrokenPipeError where the program has ended."""
+        """Raises BrokenPipeError if the program has ended."""
         assert self._child.stdin is not None
         self._child.stdin.write(line.encode() + b"\n")
         self._child.stdin.flush()
@@ -258,7 +270,10 @@ class Conversation:
         return self._child.poll() is not None
 
     def receive(self, seconds: float, longest: int = 1 << 20) -> str | None:
-        """The next line; None where the program ends before it, writes too much or takes longer than `seconds`, which may be 0."""
+        """Returns the next line, waiting at most `seconds`, which may be 0.
+
+        Returns None if the time passes, the program ends, or the line is longer than `longest` bytes.
+        """
         assert self._child.stdout is not None
         until = clock.monotonic() + seconds
         with selectors.DefaultSelector() as selector:
@@ -278,9 +293,10 @@ class Conversation:
 
 @contextmanager
 def conversation(argv: Sequence[str], *, patience: float) -> Iterator[Conversation]:
-    """Starts a program to exchange lines with; at the end its input ends, and it has `patience` seconds to end by itself.
+    """Starts a program to exchange lines with.
 
-    It may be another user's, whom signals do not reach. Raises FileNotFoundError where the program is not on PATH.
+    At the end its input is closed, and it has `patience` seconds to exit. It may run as another user, whom
+    signals do not reach. Raises FileNotFoundError if the program is not on PATH.
     """
     child = subprocess.Popen(
         list(argv),

@@ -145,7 +145,7 @@ def test_a_case_that_only_one_side_has_is_missing() -> None:
 
 
 def test_a_case_that_failed_says_why() -> None:
-    outcome = CaseOutcome(case=INT_GET, status="panic", reason="the kernel panicked in it")
+    outcome = CaseOutcome(case=INT_GET, status="panic", reason="the kernel panicked while it ran")
     compared = compare(
         arm("base", {SEQ_GET: [1.0], INT_GET: [1.0]}),
         arm("head", {SEQ_GET: [1.0]}, outcomes=[outcome]),
@@ -155,7 +155,7 @@ def test_a_case_that_failed_says_why() -> None:
     assert isinstance(compared, ComparisonSet)
     assert (compared.rows[0].verdict, compared.rows[0].reason) == (
         "failed",
-        "head: the kernel panicked in it",
+        "head: the kernel panicked while it ran",
     )
 
 

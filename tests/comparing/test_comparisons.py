@@ -67,7 +67,7 @@ def test_sides_of_different_environments_are_not_judged_and_what_differs_is_name
 
 def test_a_case_that_fails_in_too_many_boots_failed() -> None:
     head = arm("head", {SEQ_GET: values(7, 10, 1.05)})
-    failed = CaseOutcome(case=SEQ_GET, status="panic", reason="the kernel panicked in it")
+    failed = CaseOutcome(case=SEQ_GET, status="panic", reason="the kernel panicked while it ran")
     fine = CaseOutcome(case=SEQ_GET, status="ok")
     boots = tuple(
         replace(boot, outcomes=(failed,), samples=()) if number < 3 else replace(boot, outcomes=(fine,))
@@ -76,7 +76,7 @@ def test_a_case_that_fails_in_too_many_boots_failed() -> None:
     compared = compared_set(compare(arm("base", {SEQ_GET: values(8, 10)}), replace(head, boots=boots), noisy))
     row = row_of(compared, SEQ_GET)
 
-    assert (row.verdict, row.reason) == ("failed", "head failed in 3 of 10 boots: the kernel panicked in it")
+    assert (row.verdict, row.reason) == ("failed", "head failed in 3 of 10 boots: the kernel panicked while it ran")
 
 
 def with_places(side: Arm, places: list[int]) -> Arm:

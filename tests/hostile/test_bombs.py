@@ -311,7 +311,7 @@ def test_a_host_with_few_inodes_ends_the_job(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr("cliffwatch_runner.worker.limits.few_inodes", lambda _: True)
     assert (
         limits.exceeded([tmp_path], 0)
-        == f"hardly any inodes are left on the disk of {tmp_path}: remove small files"
+        == f"hardly any inodes left on the disk of {tmp_path}: remove small files"
     )
 
 

@@ -194,7 +194,7 @@ def test_whatever_stands_in_the_place_of_an_output_is_taken_as_no_file(
     assert_kept(secret, tmp_path)
     assert isinstance(ended, Run)
     if output.name == "bench":
-        assert any("bench is of base" in note for note in ended.record.notes)
+        assert any("bench is from base" in note for note in ended.record.notes)
     if not of_bench:
         # What our own steps make anew is as good as ever; what the tree's have replaced is its failure.
         failure = ended.record.arm_by_name["head"].failure

@@ -81,7 +81,7 @@ def test_what_strangers_build_is_found_by_no_other_run(repository: Path, tmp_pat
     for out in ("one", "other"):
         _, lines = measured(repository, tmp_path, "outside", head, out)
 
-        assert not [line for line in lines if line.endswith("was there") or " was there, " in line]
+        assert not [line for line in lines if line.endswith("cached") or " cached, " in line]
         assert len([line for line in lines if line.endswith(" built")]) == 2
     left = {path.name for path in (tmp_path / "cache").iterdir() if path.is_dir() and any(path.iterdir())}
     assert left <= {"mirror.git", "plugins", "locks"}, "plugins are of our own source"

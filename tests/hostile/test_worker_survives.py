@@ -72,7 +72,7 @@ def test_what_lies_in_the_spool_at_the_start_ends_no_worker(
         shutil.copytree(RUN, spool.begin(made_work(job=name)).results)
     lines = do(Service(), host(tmp_path), tmp_path / "spool")
 
-    assert "sent what job good left: 2 boots" in lines
+    assert "sent the results of job good: 2 boots" in lines
     assert (tmp_path / "spool" / "poison" / "results.aside-1" / "run.json").exists()
     assert not list(spool.waiting())
 
@@ -129,7 +129,7 @@ def test_every_file_that_is_uploaded_is_something_else(tmp_path: Path, name: str
     lines = do(service, host(tmp_path), tmp_path / "spool")
 
     assert service.ended["lease-next"]["outcome"] == "done"
-    assert "sent what job good left: 2 boots" in lines
+    assert "sent the results of job good: 2 boots" in lines
     assert SECRET.encode() not in b"".join(service.sent)
     assert [each.folder.name for each in spool.waiting()] in ([], ["poison"])
 
@@ -145,7 +145,7 @@ def test_odd_folders_in_a_spooled_boot_are_not_sent_and_stop_nothing(tmp_path: P
     subprocess.run([sys.executable, "-c", nest], cwd=odd, check=True)
     try:
         lines = do(Service(job("next")), host(tmp_path), tmp_path / "spool")
-        assert "sent what job poison left: 2 boots" in lines
+        assert "sent the results of job poison: 2 boots" in lines
     finally:
         remove_tree(odd)  # pytest cannot
 

@@ -257,9 +257,9 @@ def test_where_a_host_does_not_fit_each_reason_is_given(
     found = list(hindrances(order, Path("/")))
 
     assert [(failure.whose, failure.message) for failure in found] == [
-        ("usage", "units, users and rights are root's"),
+        ("usage", "only root can change units, users and permissions"),
         ("host", "this host does not run systemd"),
-        ("host", "walltime runs start the tuning helper by sudo, which is not installed"),
+        ("host", "walltime runs start the tuning helper with sudo, which is not installed"),
     ]
     assert all(failure.next_step for failure in found)
 
@@ -275,7 +275,7 @@ def test_a_program_that_the_workers_user_does_not_get_to_is_refused(
     found = list(readiness._program(closed / "cliffwatch"))
 
     assert len(found) == 1
-    assert "is closed to him" in found[0].message
+    assert "is closed to it" in found[0].message
     assert order.tunes
 
 

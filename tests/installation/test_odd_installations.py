@@ -120,7 +120,7 @@ def test_a_word_of_a_unit_is_one_word(word: str, written: str) -> None:
 
 
 def test_a_word_with_a_line_in_it_is_a_bug() -> None:
-    with pytest.raises(ValueError, match="no word of a unit"):
+    with pytest.raises(ValueError, match="cannot be written into a unit"):
         command_words(["a\nb"])
 
 
@@ -178,7 +178,7 @@ def test_a_link_on_the_way_is_not_followed(
     ended = install()
 
     assert ended.exit_code == 4
-    assert "is a link or no folder" in ended.output
+    assert "is a link or not a folder" in ended.output
     assert list(elsewhere.iterdir()) == []
     assert remove("--purge").exit_code == 0
     assert elsewhere.is_dir()
@@ -191,7 +191,7 @@ def test_a_folder_that_all_may_write_to_holds_no_token(install: Command, root: P
     ended = install()
 
     assert ended.exit_code == 4
-    assert "is not root's alone" in ended.output
+    assert "others can change" in ended.output
     assert files_of(root) == {}
 
 
@@ -202,7 +202,7 @@ def test_a_unit_that_somebody_wrote_by_hand_is_his(install: Command, remove: Com
     ended = install()
 
     assert ended.exit_code == 4
-    assert f"{WORKER_UNIT} is there and `cliffwatch host install` did not write it" in ended.output
+    assert f"{WORKER_UNIT} exists, but `cliffwatch host install` did not write it" in ended.output
     assert list(files_of(root)) == [str(WORKER_UNIT)]
     assert "did not write it" in remove("--purge").output
     assert unit.read_text() == "[Service]\nExecStart=/bin/true\n"

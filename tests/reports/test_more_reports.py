@@ -180,7 +180,7 @@ def test_every_outcome_reads_well_in_every_format(compared: ComparisonSet) -> No
         "unchanged": "a change of 1.0% is ruled out",
         "inconclusive": "about 40 boots per kernel would decide (22 to 73)",
         "missing": "head did not measure it",
-        "failed": "head: the kernel panicked in it",
+        "failed": "head: the kernel panicked while it ran",
         "invalid": "base differs from itself by as much: the host is not quiet",
     }
     rows = []

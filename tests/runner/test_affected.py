@@ -109,7 +109,7 @@ def test_a_run_without_counts_is_refused(data: Path, tmp_path: Path) -> None:
     refused = read_executed(tmp_path)
 
     assert isinstance(refused, Failure)
-    assert refused.message.endswith("has no counts by function")
+    assert refused.message.endswith("has no function counts")
 
 
 def test_the_answer_reads() -> None:

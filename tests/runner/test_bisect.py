@@ -363,7 +363,7 @@ def test_a_bad_end_that_does_not_build_is_the_kernels_failure(repository: Path, 
     ended = bisect(repository)
 
     assert ended.exit_code == 3
-    assert "name ends that build, boot and run the case" in ended.stderr
+    assert "name good and bad commits that build, boot and run the case" in ended.stderr
 
 
 def test_an_unknown_case_and_a_folder_of_another_bisection_are_wrong_usage(

@@ -64,7 +64,7 @@ def test_where_no_name_is_the_cases_nothing_is_guessed() -> None:
     assert parsed.samples == ()
     reason = program_failure(0, case, parsed, ("BenchmarkPipe 100 5 ns/op\n", ""))
     assert reason is not None
-    assert reason.startswith("pipes.test printed lines of Pipe, Getppid, and none of 'Socket'")
+    assert reason.startswith("pipes.test printed lines named Pipe, Getppid, but none named 'Socket'")
 
 
 def test_a_unit_is_called_as_the_suite_calls_its_metric() -> None:

@@ -131,11 +131,11 @@ def test_a_host_that_is_no_bench_host_is_said_before_it_begins_and_in_every_repo
     before = ended.stderr[: ended.stderr.index("build base")]
 
     assert ended.exit_code == 0
-    assert "no bench host, and the report will say so" in before
+    assert "not a bench host, and the report will say so" in before
     assert "smt: on. A sibling thread takes caches." in before
     assert "swap: 8.0 GiB. A guest may wait." in before
     assert "walltime: 3 boots; " in before
-    assert "`cliffwatch doctor --mode walltime` shows how to put it right; --mode icount" in before
+    assert "`cliffwatch doctor --mode walltime` shows how to fix this; --mode icount" in before
     assert measured(repository.parent / "results").record.host_faults == ("smt: on",)
     assert FIRST in " ".join(ended.stdout.splitlines()[:3])
     for form in ("commit", "markdown", "mail", "html", "json", "benchstat"):
@@ -167,7 +167,7 @@ def test_a_run_that_goes_on_keeps_the_faults_of_the_host_where_it_began(
     host_with(monkeypatch)
     ended = run(repository, "--mode", "walltime")
 
-    assert "going on in" in ended.stderr
+    assert "resuming in" in ended.stderr
     assert measured(about.parent).record.host_faults == ("smt: on",)
 
 
@@ -222,7 +222,7 @@ def test_what_icount_measured_is_not_measured_again_by_the_same_command(
     again = run(repository, *case, out=False)
 
     assert folders == ["icount", "walltime"]
-    assert "icount holds this run already, complete; nothing is measured again" in again.stderr
+    assert "icount already holds this run, complete; nothing is measured again" in again.stderr
     assert len(list(Path("cliffwatch-results").glob("*-icount*"))) == 1
 
 

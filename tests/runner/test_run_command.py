@@ -137,7 +137,7 @@ def test_a_kernel_that_panics_ends_with_3(repository: Path) -> None:
 
     assert ended.exit_code == 3
     assert "2 failed" in ended.stdout.splitlines()[0]
-    assert "the kernel panicked in it: " in ended.stdout
+    assert "the kernel panicked while it ran: " in ended.stdout
 
 
 @pytest.mark.parametrize(

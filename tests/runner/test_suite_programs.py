@@ -92,7 +92,7 @@ def test_a_program_is_built_once_for_each_content_of_its_folder(repository: Path
     replaced(counter, "7 bytes", "8 bytes", "counter.c")
     changed = run(repository, "--suite", counter).stderr
 
-    assert ["counter of counter was there" in text for text in (first, again, changed)] == [
+    assert ["counter of counter cached" in text for text in (first, again, changed)] == [
         False,
         True,
         False,

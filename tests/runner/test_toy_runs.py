@@ -91,7 +91,7 @@ def test_a_head_that_does_not_build_leaves_base_measured_and_shows_its_first_err
     )
     assert len(run.arms["base"].boots) == 1
     assert run.arms["head"].boots == ()
-    assert "bench is of base, as that of head does not build" in run.record.notes
+    assert "bench is from base, because that of head does not build" in run.record.notes
     assert len(list((tmp_path / "cache" / "failures").iterdir())) == 1
 
 
@@ -141,7 +141,7 @@ def test_a_host_too_busy_to_run_a_guest_is_at_fault_itself_and_the_boot_is_done_
         starved = failure(run_toy(request(repository, tmp_path)))
 
     assert starved.whose == "host"
-    assert starved.message == "boot 2 (head) was ended after 0.0 hours: this host has too much other work"
+    assert starved.message == "boot 2 (head) was ended after 0.0 hours: this host is too busy"
     assert "the same command again" in starved.next_step
     assert [path.parent.name for path in (tmp_path / "results" / "boots").glob("*/boot.json")] == ["001-base"]
 

@@ -333,7 +333,7 @@ def test_only_the_host_of_a_lease_gets_the_files_of_its_job_there(running: Runni
         (["--base", "v6.12", "--head", "v6.12", "--suite", "./nowhere"], "--suite nowhere is no folder"),
         (
             ["--base", "v6.12", "--head", "v6.12", "--data", "LARGE"],
-            "more than the 4.0 MiB that a request takes",
+            "larger than 4.0 MiB, the limit of a request",
         ),
         (["--arm", "a=v6.12"], "at least two arms"),
         (["--arm", "a=v6.12", "--arm", "b=v6.12 module=example.org/x=./x"], "arm b names a module's folder"),

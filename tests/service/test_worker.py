@@ -300,7 +300,7 @@ def test_what_an_earlier_job_left_is_sent_when_there_is_nothing_to_do(
 
     client = running.client("work")
     work(client, host, spool, drain=drain, stop=threading.Event(), say=say, idle=0.05)
-    assert lines == [f"sent what job {made['jobs'][0]['job']} left: 2 boots"]
+    assert lines == [f"sent the results of job {made['jobs'][0]['job']}: 2 boots"]
     record = json.loads((data / "runs/uninlined/run.json").read_text())
     assert running.rows("SELECT identity FROM run") == [{"identity": record["identity"]}]
 

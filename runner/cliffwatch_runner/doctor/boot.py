@@ -1,4 +1,4 @@
-"""What booting a guest needs, in either mode."""
+"""Checks of what booting a guest needs, in either mode."""
 
 from collections.abc import Iterator
 
@@ -43,7 +43,7 @@ def virtme_ng(facts: HostFacts) -> Check:
         group="boot",
         status="ok" if good else "fail",
         finding=f"{version}{without}" if version is not None else "not installed",
-        why="It starts the guest on the host's own root file system. Older versions lack options that runs use.",
+        why="It boots the guest on the host's root file system. Older versions lack options that runs use.",
         fixes=() if good else ("make setup  # or: pip install 'virtme-ng>=1.42'",),
     )
 
@@ -54,7 +54,7 @@ def udev(facts: HostFacts) -> Check:
         group="boot",
         status="ok" if facts.udev is not None else "fail",
         finding=facts.udev or "not installed",
-        why="The guest runs the host's udev. Without it the guest's output is lost and every boot ends with 255.",
+        why="The guest runs the host's udev. Without it, its output is lost and every boot ends with 255.",
         fixes=() if facts.udev is not None else ("sudo apt install udev",),
     )
 
@@ -66,7 +66,7 @@ def function_counts(facts: HostFacts) -> Check:
         group="boot",
         status="warn" if missing else "ok",
         finding=facts.counting or "the emulator loads the counting plugin",
-        why="icount runs count instructions by function, which says where a change comes from. Without it they measure the same.",
+        why="icount runs count instructions by function to locate changes. Without it they measure the same.",
         fixes=("sudo apt install gcc qemu-system-x86",) if missing else (),
     )
 
@@ -78,6 +78,6 @@ def lock(facts: HostFacts) -> Check:
         group="boot",
         status="warn" if facts.lock.locked else "ok",
         finding=f"taken by {names}" if facts.lock.locked else "free",
-        why="A walltime run has the host for itself; icount runs share it.",
-        fixes=("Wait: a run that is started now waits for it and reports it.",) if facts.lock.locked else (),
+        why="A walltime run uses the host alone; icount runs share it.",
+        fixes=("None needed: a run that is started now waits for the lock.",) if facts.lock.locked else (),
     )

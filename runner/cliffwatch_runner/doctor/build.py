@@ -1,4 +1,4 @@
-"""What building a kernel and its bench needs."""
+"""Checks of what building a kernel and its bench needs."""
 
 from collections.abc import Iterator
 
@@ -65,7 +65,7 @@ def _tool(facts: HostFacts, name: str, package: str, why: str) -> Check:
 
 
 def llvm(facts: HostFacts) -> Check:
-    """A clang with llc and llvm-strip of its own version; the newest whole set is the one that counts."""
+    """Checks for clang with llc and llvm-strip of the same version. The newest complete set counts."""
     whole = next((each for each in facts.llvms if each.whole), None)
     return Check(
         name="llvm",
@@ -88,7 +88,7 @@ def _llvm_finding(llvms: tuple[Llvm, ...], whole: Llvm | None) -> str:
 
 
 def _version_words(version: str | None) -> str:
-    """An empty version is a program that is there and prints none."""
+    """Describes a version. Empty means that the program exists but prints none."""
     return "missing" if version is None else version or "prints no version"
 
 

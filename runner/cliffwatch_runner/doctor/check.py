@@ -1,4 +1,4 @@
-"""One item that the doctor looked at."""
+"""One check of the doctor."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -9,22 +9,24 @@ Status = Literal["ok", "warn", "fail", "skip"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """The finding, why it matters and how to fix it.
-
-    `fail` makes the host unfit for what `group` is needed for; `warn` does not; `skip` is an item that nobody asked for.
-    `fixes` are command lines, or a sentence where no command can do it; never empty for `warn` and `fail`.
-    `name` is the item's heading in docs/host.md.
-    """
+    """A finding, why it matters and how to fix it."""
 
     name: str
+    """Heading of the check in docs/host.md."""
+
     group: Group
+    """What the host needs the check for."""
+
     status: Status
+    """`fail` makes the host unfit for the group, `warn` does not; `skip`: the check was not requested."""
+
     finding: str
     why: str
     fixes: tuple[str, ...] = ()
+    """Command lines, or a sentence if no command can fix it. Never empty for `warn` and `fail`."""
 
     def document(self) -> dict[str, object]:
-        """The check as JSON has it."""
+        """The check as JSON."""
         return {
             "name": self.name,
             "group": self.group,

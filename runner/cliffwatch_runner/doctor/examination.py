@@ -1,4 +1,4 @@
-"""All checks of a host, and what they come to."""
+"""Runs all checks of a host and summarises them."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -17,24 +17,24 @@ NEEDED: dict[Mode, tuple[Group, ...]] = {
 
 
 def checks(facts: HostFacts) -> Iterator[Check]:
-    """Every check, in the order in which it is shown: build, boot, walltime."""
+    """Yields every check in display order: build, boot, walltime."""
     yield from build_checks(facts)
     yield from boot_checks(facts)
     yield from walltime_checks(facts)
 
 
 def for_mode(results: Sequence[Check], mode: Mode) -> tuple[Check, ...]:
-    """The same checks, with those that `mode` does not need as `skip`: shown, and neither good nor bad."""
+    """Marks checks that `mode` does not need as `skip`: they are shown, but do not count."""
     return tuple(check if check.group in NEEDED[mode] else replace(check, status="skip") for check in results)
 
 
 def to_fix(results: Sequence[Check], mode: Mode) -> int:
-    """How many failed checks stand between this host and runs in `mode`; 0 is fit."""
+    """Returns the number of failed checks that `mode` needs; 0 if the host is fit."""
     return sum(check.status == "fail" and check.group in NEEDED[mode] for check in results)
 
 
 def verdict(results: Sequence[Check], mode: Mode) -> str:
-    """One sentence on the mode that was asked for, with a clause on the other one."""
+    """Returns one sentence about the requested mode, with a clause about the other one."""
     other: Mode = "walltime" if mode == "icount" else "icount"
     here, there = to_fix(results, mode), to_fix(results, other)
     fit = f"not fit for {mode} runs: {_things(here)} to fix" if here else f"fit for {mode} runs"

@@ -1,4 +1,4 @@
-"""Everything that the doctor judges by, gathered once; the judging is pure."""
+"""Gathers everything that the doctor's checks use, once. The checks themselves are pure functions."""
 
 import os
 import platform
@@ -35,38 +35,46 @@ _HEADERS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostFacts:
-    """The facts of one host.
-
-    `record` is what `host_record` gives; `programs` what `program_versions` gives. `refusal` says why bubblewrap makes no
-    namespaces, null where it does. `may_tune`: this user can write /sys, or may have it done by the tuning helper.
-    `cache_runs_programs`: its file system is not mounted noexec.
-    `leftover` is the journal of a run that was killed (a clause where it cannot be read); the journal of a run that still
-    lives is none. `counting` says why instructions cannot be counted by function, null where they can.
-    """
+    """The facts of one host."""
 
     record: Mapping[str, object]
+    """From `host_record`."""
+
     programs: Mapping[str, str | None]
+    """Version by program, from `program_versions`."""
+
     python: str
     llvms: tuple[Llvm, ...]
     virtme_run: str | None
     udev: str | None
     missing_headers: tuple[str, ...]
     refusal: NamespaceRefusal | None
+    """Why bubblewrap cannot create namespaces; None if it can."""
+
     cache: str
     cache_free_bytes: int | None
+    """None if the cache is on no file system."""
+
     cache_runs_programs: bool
+    """False if its file system is mounted noexec."""
+
     kvm: KvmProbe
     user: str
     may_tune: bool
+    """True if this user can write /sys, or can have the tuning helper do it."""
+
     may_hold_latency: bool
     irqbalance: bool
     nmi_watchdog: str | None
     leftover: Journal | str | None
+    """Journal of a run that was killed, or why it cannot be read; None if there is none, or its run lives."""
+
     lock: LockState
     counting: str | None = None
+    """Why instructions cannot be counted by function; None if they can."""
 
     def at(self, *keys: str) -> object:
-        """One value of the record; null where the record has none."""
+        """Returns one value of the record; None if it is missing."""
         value: object = self.record
         for key in keys:
             value = value.get(key) if isinstance(value, Mapping) else None
@@ -86,16 +94,16 @@ class HostFacts:
 
 
 def _no_counting() -> str | None:
-    """Builds the plugin and has the emulator load it, as the first run would."""
+    """Builds the plugin and loads it into the emulator, as the first run would. Returns why that fails."""
     with tempfile.TemporaryDirectory(prefix="cliffwatch-doctor-") as folder:
         plugin = counting_plugin(Path(folder))
     return plugin if isinstance(plugin, str) else None
 
 
 def gather(cache: Path, *, root: Path = Path("/"), journal: Path = JOURNAL) -> HostFacts:
-    """Looks at this host: reads files, asks programs for their versions and runs a probe guest under KVM.
+    """Examines this host: reads files, asks programs for their versions and boots a probe guest under KVM.
 
-    Takes some seconds. `cache` need not exist; its file system is what counts.
+    Takes a few seconds. `cache` need not exist: only its file system matters.
     """
     may_tune = os.geteuid() == 0 or helper_allowed()
     return HostFacts(
@@ -133,7 +141,7 @@ def _named(path: Path | None) -> str | None:
 
 
 def _user() -> str:
-    """As sudoers names him."""
+    """Returns the user as sudoers names it."""
     try:
         return pwd.getpwuid(os.geteuid()).pw_name
     except KeyError:
@@ -151,7 +159,7 @@ def _runs_programs(folder: Path) -> bool:
 
 
 def _existing(folder: Path) -> Path | None:
-    """The folder, or the next one above it that is there."""
+    """Returns the folder or its nearest existing parent."""
     return next((path for path in (folder, *folder.absolute().parents) if os.path.exists(path)), None)  # noqa: PTH110 - false for a folder that may not be looked into, without raising
 
 

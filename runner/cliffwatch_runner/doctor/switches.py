@@ -1,4 +1,4 @@
-"""What a walltime run turns itself, where it may: to be fixed only by those who run without that right."""
+"""Checks of the settings that a walltime run changes itself. Only users without that right must fix them."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,26 +9,33 @@ from cliffwatch_runner.doctor.facts import HostFacts
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Switch:
-    """Something that a run turns itself where it may. `finding` is null where this host does not show it.
-
-    `turning` is what a run does, after "a walltime run". `unfixed` is the status where it is not as wanted and this user may not turn it; `absent` where it is not shown.
-    """
+    """A setting that a walltime run changes if it may."""
 
     name: str
     finding: str | None
+    """None if this host does not have the setting."""
+
     good: bool
+    """True if the setting is as wanted."""
+
     turning: str
+    """What a run does, after the words "a walltime run"."""
+
     why: str
     fix: str
     unfixed: Status = "warn"
+    """Status if the setting is not as wanted and this user may not change it."""
+
     absent: Status = "ok"
+    """Status if this host does not have the setting."""
+
     absent_fix: str = ""
 
 
 def switch_check(switch: Switch, facts: HostFacts) -> Check:
     if switch.finding is None:
         fixes = (switch.absent_fix,) if switch.absent_fix else ()
-        return _switched(switch, switch.absent, "this host has no such switch", fixes)
+        return _switched(switch, switch.absent, "this host does not have this setting", fixes)
     if switch.good:
         return _switched(switch, "ok", switch.finding, ())
     if facts.may_tune:
@@ -67,7 +74,7 @@ def _clock_switches(facts: HostFacts) -> Iterator[Switch]:
         finding=boost,
         good=boost == "off",
         turning="turns it off and on again",
-        why="The clock would rise and fall with temperature and with what other cores do.",
+        why="With it, the clock frequency depends on temperature and on the load of other cores.",
         fix="echo 1 | sudo tee /sys/devices/system/cpu/intel_pstate/no_turbo"
         if no_turbo
         else "echo 0 | sudo tee /sys/devices/system/cpu/cpufreq/boost",
@@ -79,12 +86,12 @@ def _clock_switches(facts: HostFacts) -> Iterator[Switch]:
         name="governor",
         finding=", ".join(governors) or None,
         good=governors == ("performance",),
-        turning="sets performance and puts it back",
-        why="Other governors change the clock with the load.",
+        turning="sets performance and restores it",
+        why="Other governors change the clock frequency with the load.",
         fix="echo performance | sudo tee /sys/devices/system/cpu/cpufreq/policy*/scaling_governor",
         unfixed="fail",
         absent="warn",
-        absent_fix="Give the operating system control of the processor's power in the BIOS.",
+        absent_fix="In the BIOS, let the operating system control the processor's power.",
     )
 
 
@@ -103,7 +110,7 @@ def _background_switches(facts: HostFacts) -> Iterator[Switch]:
         name="ksm",
         finding=ksm,
         good=ksm in {"0", "2"},
-        turning="sets 0 and puts it back",
+        turning="sets 0 and restores it",
         why="Its thread scans and merges the guest's pages while it runs.",
         fix="echo 0 | sudo tee /sys/kernel/mm/ksm/run",
     )
@@ -111,7 +118,7 @@ def _background_switches(facts: HostFacts) -> Iterator[Switch]:
         name="numa-balancing",
         finding=numa,
         good=numa == "0",
-        turning="sets 0 and puts it back",
+        turning="sets 0 and restores it",
         why="It unmaps the guest's pages to see who uses them, and moves them.",
         fix="sudo sysctl kernel.numa_balancing=0",
     )
@@ -119,15 +126,15 @@ def _background_switches(facts: HostFacts) -> Iterator[Switch]:
         name="thp",
         finding=thp,
         good=thp == "never",
-        turning="sets never and puts it back",
-        why="How much of a guest lies in huge pages would differ from boot to boot.",
+        turning="sets never and restores it",
+        why="With it, a different share of the guest is in huge pages in each boot.",
         fix="echo never | sudo tee /sys/kernel/mm/transparent_hugepage/enabled",
     )
     yield Switch(
         name="watchdogs",
         finding=facts.nmi_watchdog,
         good=facts.nmi_watchdog == "0",
-        turning="sets 0 and puts it back",
+        turning="sets 0 and restores it",
         why="The NMI watchdog interrupts every CPU and takes a performance counter.",
         fix="sudo sysctl kernel.nmi_watchdog=0",
     )

@@ -1,4 +1,4 @@
-"""What walltime runs need besides: KVM on bare metal, and a host that holds still."""
+"""Checks of what walltime runs need in addition: KVM on bare metal, and a quiet host."""
 
 from collections.abc import Iterator
 
@@ -33,7 +33,7 @@ def kvm(facts: HostFacts) -> Check:
         group="walltime",
         status="ok" if facts.kvm.usable else "fail",
         finding=facts.kvm.reason,
-        why="Walltime guests run on the processor itself. That /dev/kvm opens does not show that a guest runs.",
+        why="Walltime guests run on the processor itself. The check boots one: that /dev/kvm opens proves little.",
         fixes=() if facts.kvm.usable else _kvm_fixes(facts.kvm.reason),
     )
 
@@ -44,8 +44,8 @@ def _kvm_fixes(reason: str) -> tuple[str, ...]:
     if "Permission denied" in reason:
         return ("sudo usermod -aG kvm $USER  # then log in again",)
     if "No such file" in reason:
-        return ("sudo modprobe -a kvm_amd kvm_intel  # turn on SVM or VT-x in the BIOS where that fails",)
-    return ("Use a host whose hypervisor passes virtualisation on, or bare metal; until then: --mode icount",)
+        return ("sudo modprobe -a kvm_amd kvm_intel  # if that fails, turn on SVM or VT-x in the BIOS",)
+    return ("Use bare metal, or a hypervisor with nested virtualisation; until then: --mode icount",)
 
 
 def bare_metal(facts: HostFacts) -> Check:
@@ -54,23 +54,23 @@ def bare_metal(facts: HostFacts) -> Check:
         name="bare-metal",
         group="walltime",
         status="fail" if virtual else "ok",
-        finding="this host is a virtual machine itself" if virtual else "no hypervisor",
-        why="Neighbours on the same machine take time that nothing here can see.",
-        fixes=("Use a machine of your own for walltime runs; --mode icount is exact here as well.",)
+        finding="this host is a virtual machine" if virtual else "no hypervisor",
+        why="Other virtual machines on the same hardware take time, which cannot be detected from here.",
+        fixes=("Use a dedicated machine for walltime runs; --mode icount is exact here as well.",)
         if virtual
         else (),
     )
 
 
 def processor(facts: HostFacts) -> Check:
-    """Any processor will do; its name is what its series are kept under."""
+    """Reports the processor, whose name is the platform of its series. Any processor is ok."""
     platform = platform_name(facts.record, "walltime")
     return Check(
         name="processor",
         group="walltime",
         status="ok",
         finding=f"{platform} ({facts.word('cpu', 'model_name') or 'model unknown'})",
-        why="Series are kept by platform and never compared across. --platform NAME names it otherwise.",
+        why="Each platform has its own series; they are never compared. --platform NAME sets another name.",
     )
 
 
@@ -85,7 +85,7 @@ def microcode(facts: HostFacts) -> Check:
         group="walltime",
         status="ok" if good else "warn",
         finding=f"{finding}, which the kernel calls old" if old else finding,
-        why="An update can change how fast kernels are; a new revision starts a new epoch of every series.",
+        why="An update can change the speed of kernels: a new revision starts a new epoch of every series.",
         fixes=() if good else (f"sudo apt install {package} && sudo reboot",),
     )
 
@@ -97,12 +97,10 @@ def clock_source(facts: HostFacts) -> Check:
         group="walltime",
         status="ok" if source == "tsc" else "fail",
         finding=source or "unknown",
-        why="Guests read the time from the host's TSC; another source is slow to read and shows that the TSC is broken.",
+        why="Guests read the host's TSC. Another source is slow, and shows that the TSC is unreliable.",
         fixes=()
         if source == "tsc"
-        else (
-            "sudo dmesg | grep -i tsc  # shows why; update the BIOS, then try tsc=reliable on the kernel command line",
-        ),
+        else ("sudo dmesg | grep -i tsc  # shows why; update the BIOS, then boot with tsc=reliable",),
     )
 
 
@@ -114,7 +112,10 @@ def tuning(facts: HostFacts) -> Check:
         finding=f"{facts.user} may tune this host"
         if facts.may_tune
         else f"{facts.user} may not tune this host",
-        why="A run sets what follows and puts it back, as root or by a helper that sudo starts and that can do nothing else.",
+        why=(
+            "A run changes the settings below and restores them, as root or through a helper"
+            " that sudo starts and that can do nothing else."
+        ),
         fixes=() if facts.may_tune else lines_to_allow(facts.user),
     )
 
@@ -141,11 +142,14 @@ def isolated_cpus(facts: HostFacts) -> Check:
         group="walltime",
         status="ok" if isolated else "warn",
         finding=f"{isolated} (without the tick: {tickless or 'none'})" if isolated else "none",
-        why="On an isolated CPU the host schedules nothing but the guest that is pinned there.",
+        why="On an isolated CPU the host schedules only the guest that is pinned there.",
         fixes=()
         if isolated
         else (
-            'GRUB_CMDLINE_LINUX="isolcpus=4-7 nohz_full=4-7 rcu_nocbs=4-7"  # in /etc/default/grub; whole cores of one node',
+            (
+                'GRUB_CMDLINE_LINUX="isolcpus=4-7 nohz_full=4-7 rcu_nocbs=4-7"'
+                "  # in /etc/default/grub; whole cores of one node"
+            ),
             "sudo update-grub && sudo reboot",
         ),
     )
@@ -158,7 +162,7 @@ def swap(facts: HostFacts) -> Check:
         group="walltime",
         status="warn" if size else "ok",
         finding=f"{size / 2**20:.1f} GiB" if size else "none",
-        why="A guest whose memory was swapped out waits for the disk.",
+        why="A guest waits for the disk if its memory was swapped out.",
         fixes=("sudo swapoff -a",) if size else (),
     )
 
@@ -172,7 +176,7 @@ def load(facts: HostFacts) -> Check:
         group="walltime",
         status="warn" if busy else "ok",
         finding="unknown" if latest is None else f"{latest:.2f} over the last minute",
-        why="Whatever else runs here takes caches, memory bandwidth and time.",
+        why="Other processes take caches, memory bandwidth and time.",
         fixes=("ps -eo pcpu,args --sort=-pcpu | head  # stop what is there, then wait a minute",)
         if busy
         else (),
@@ -187,11 +191,12 @@ def leftover(facts: HostFacts) -> Check:
         group="walltime",
         status="ok" if left is None else "fail",
         finding="none" if text is None else text,
-        why="What a killed run changed stays changed until somebody puts it back.",
+        why="Settings that a killed run changed stay changed until they are restored.",
         fixes=() if left is None else ('sudo "$(command -v cliffwatch)" doctor --restore',),
     )
 
 
 def _left_by(journal: Journal) -> str:
     names = ", ".join(sorted({entry.name for entry in journal.entries}))
-    return f"a run that began to tune at {journal.written[:16].replace('T', ' ')} UTC and was killed left: {names}"
+    began = journal.written[:16].replace("T", " ")
+    return f"a run that began to tune at {began} UTC and was killed left: {names}"

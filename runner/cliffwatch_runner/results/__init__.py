@@ -1,1 +1,1 @@
-"""The result directory (docs/formats.md): which one it is, what its files hold, and how they are written."""
+"""The result directory (docs/formats.md): chooses it, and writes its files."""

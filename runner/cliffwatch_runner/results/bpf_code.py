@@ -1,4 +1,4 @@
-"""The BPF code of a case: names by address for its function counts, and the programs' own code for bpf-programs.json."""
+"""The BPF code of a case: names by address for function counts, programs' code for bpf-programs.json."""
 
 import re
 from bisect import bisect_right
@@ -15,8 +15,10 @@ _IDENTITY = re.compile(r"^(bpf_trampoline|bpf_dispatcher)_\d+")
 
 
 class BpfCodes:
-    """The names of a case's BPF code by address. Code that made room for other code while the case was set up was seen less often than
-    that, and comes after it in `code`.
+    """Finds the names of a case's BPF code by address.
+
+    `code` is sorted by how often it was seen. Where two pieces overlap, the first one wins: the other was
+    replaced while the case was set up.
     """
 
     def __init__(self, code: Sequence[BpfCode]) -> None:
@@ -36,12 +38,13 @@ class BpfCodes:
 
 
 def plain_name(name: str) -> str:
-    """A name as it is in every kernel: without the digest of the program's instructions, or the number of what a trampoline is for."""
+    """Removes the parts of a name that differ between kernels: a program's digest, a trampoline's number."""
     without = _TAG.sub("", name)
     return _IDENTITY.sub(r"\1", without) or "BPF program without a name"
 
 
 def told_apart(names: Iterable[str]) -> Iterator[str]:
+    """Yields the names, and numbers those that repeat."""
     ordinals: Counter[str] = Counter()
     for name in names:
         ordinals[name] += 1
@@ -51,7 +54,12 @@ def told_apart(names: Iterable[str]) -> Iterator[str]:
 def case_programs(
     case: PlannedCase, code: Sequence[BpfCode], read: Mapping[BpfCode, bytes], executed: Iterable[int] | None
 ) -> CaseBpfPrograms:
-    """`code` is what was seen, most often first, `read` what its programs hold, `executed` the addresses of blocks that ran in what the case measured."""
+    """Returns the record of a case's BPF programs.
+
+    - `code`: the pieces that were seen, most frequent first.
+    - `read`: the machine code of each program.
+    - `executed`: addresses of the blocks that ran while the case measured; None if not known.
+    """
     codes = BpfCodes(code)
     ran = None if executed is None else {codes.at(address) for address in executed}
     return CaseBpfPrograms(

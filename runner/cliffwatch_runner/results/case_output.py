@@ -1,4 +1,7 @@
-"""What the output of a case says: that of bench by the kinds of its lines, that of a suite's own program as its suite declares it."""
+"""Parses the output of a case.
+
+bench is parsed by the kinds of its lines, a suite's own program as its suite declares.
+"""
 
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,24 +15,26 @@ from cliffwatch.parsers.readings import Found, Parsed, Problem, problem_at
 from cliffwatch.samples import Sample
 
 UNSUPPORTED = 4
-"""The exit status by which a suite's own program says that this kernel or guest cannot do what the case asks, as the kernel's selftests
-do (KSFT_SKIP).
+"""Exit status of a suite's program if this kernel or guest cannot run the case.
+
+The kernel's selftests use it, too (KSFT_SKIP).
 """
 
 _MOST_PROBLEMS = 100
-"""Of a program's output: it may print whatever it likes beside its results."""
+"""Limit per program output, which may contain any other lines."""
 
 _MOST_READINGS = 10_000
 _MOST_UNDECLARED = 100
 _LONGEST_UNIT = 100
-"""Of what a program prints besides the metrics of its suite: a record holds no more (cliffwatch.formats.values)."""
+"""Limits for undeclared metrics: a record holds no more (cliffwatch.formats.values)."""
 
 
 def parse_case(case: PlannedCase, stdout: str, stderr: str) -> Parsed:
-    """Values and problems of one case's output. Of a suite's own program the values are the case's whatever its lines are named, where all
-    lines have one name; of several names, those of the case's benchmark.
+    """Parses the output of one case into samples and problems.
 
-    Several lines of one name are readings, and the value is their median.
+    If all lines of a suite's own program have the same name, they belong to the case. Otherwise only the
+    lines named after the case's benchmark do. Several lines of one name are readings; the sample is their
+    median.
     """
     if case.program is None:
         return _of_bench(case, stdout, stderr, case.warmup)
@@ -56,7 +61,10 @@ def _of_bench(case: PlannedCase, stdout: str, stderr: str, warmup: int | None) -
 
 
 def program_failure(status: int, case: PlannedCase, parsed: Parsed, said: tuple[str, str]) -> str | None:
-    """Why the output of a suite's own program cannot be believed; None where it can. `said` is its standard output and error."""
+    """Returns why the output of a suite's own program cannot be used; None if it can.
+
+    `said` is its standard output and standard error.
+    """
     assert case.program is not None
     name, last = case.program.run, _last_of(said)
     if status != 0:
@@ -76,19 +84,19 @@ def program_failure(status: int, case: PlannedCase, parsed: Parsed, said: tuple[
 
 
 def unsupported_reason(status: int, case: PlannedCase, said: tuple[str, str]) -> str | None:
-    """What a suite's own program says of why a case cannot be measured here; None where it does not say so."""
+    """Returns why the program says that the case cannot be measured here; None if it does not say so."""
     if case.program is None or status != UNSUPPORTED:
         return None
-    return _last_of(said) or f"{case.program.run} says that it cannot be measured here, and not why"
+    return _last_of(said) or f"{case.program.run} reports that it cannot be measured here, without a reason"
 
 
 def _last_of(said: tuple[str, str]) -> str:
-    """The last line of standard error, else of the output."""
+    """Returns the last line of standard error or, if that is empty, of standard output."""
     return next((line for text in reversed(said) if (line := last_line(text))), "")
 
 
 def last_line(text: str) -> str:
-    """The last line that says something: Go ends with PASS or FAIL, whatever the matter is."""
+    """Returns the last line with content. Go always ends with PASS or FAIL, which says nothing."""
     lines = [line.strip() for line in text.splitlines() if line.strip() not in ("", "PASS", "FAIL")]
     return lines[-1][:300] if lines else ""
 
@@ -96,7 +104,7 @@ def last_line(text: str) -> str:
 def _of_case(
     case: PlannedCase, program: Program, samples: Sequence[Sample], problems: list[Problem]
 ) -> Sequence[Sample]:
-    """The samples of lines that are the case's."""
+    """Returns the samples from lines that belong to the case."""
     names = dict.fromkeys(map(_line_name, samples))
     if len(names) <= 1:
         return samples
@@ -106,28 +114,31 @@ def _of_case(
         return [sample for sample in samples if _line_name(sample) in wanted]
     shown = ", ".join(others[:10])
     reason = (
-        f"{program.run} printed lines of {shown}, and none of '{case.key.benchmark}': let `args` choose one of them,"
-        " or name the benchmark as its line is"
+        f"{program.run} printed lines named {shown}, but none named '{case.key.benchmark}':"
+        " select one of them with `args`, or give the benchmark the name of its line"
     )
     problems.insert(0, problem_at(0, "", reason))
     return ()
 
 
 def _line_name(sample: Sample) -> str:
-    """A line's name as it was printed, without the number of processors."""
+    """Returns a line's name as printed, without the number of processors."""
     params = [f"/{name}={text}" for name, text in sample.case.params if name != "procs"]
     return sample.case.benchmark + "".join(params)
 
 
 def _names_of(case: PlannedCase) -> frozenset[str]:
-    """What a line of the case may be called: its benchmark, with Go's prefix or without, alone or with the case's parameters."""
+    """Returns the names that a line of the case may have.
+
+    The benchmark, with or without Go's prefix, alone or with the case's parameters.
+    """
     bare = case.key.benchmark.removeprefix("Benchmark")
     params = "".join(f"/{name}={text}" for name, text in case.key.params)
     return frozenset({bare, case.key.benchmark, bare + params, case.key.benchmark + params})
 
 
 def _summarised(samples: Sequence[Sample]) -> Iterator[Sample]:
-    """One sample of each metric; of several lines the median, with what each line says as a reading."""
+    """Yields one sample per metric: the median of several lines, with their values as readings."""
     rows: dict[tuple[str, str], list[Sample]] = {}
     for sample in samples:
         rows.setdefault((sample.metric, sample.unit), []).append(sample)
@@ -143,7 +154,10 @@ def _summarised(samples: Sequence[Sample]) -> Iterator[Sample]:
 
 
 def _as_declared(case: PlannedCase, samples: Iterator[Sample]) -> list[Sample]:
-    """The samples with the metrics' names of the suite; what it does not declare keeps its own, as far as a record can hold it."""
+    """Renames the samples to the metrics that the suite declares.
+
+    Others keep their name, if a record can hold them.
+    """
     known = _declared_as(case)
     declared, others = [], []
     for sample in samples:
@@ -156,7 +170,10 @@ def _as_declared(case: PlannedCase, samples: Iterator[Sample]) -> list[Sample]:
 
 
 def _declared_as(case: PlannedCase) -> Mapping[str, str]:
-    """Declared metrics by what is printed for them: `METRIC-UNIT`, in the Go benchmark format also the unit alone where one metric has it."""
+    """Maps what is printed to declared metrics: `METRIC-UNIT`, or just the unit if it is unique.
+
+    A unit alone counts only in the Go benchmark format.
+    """
     known = {unit_of(name, spec.unit): name for name, spec in case.metrics.items()}
     if case.program is None or case.program.output != "go-bench":
         return known
@@ -166,13 +183,13 @@ def _declared_as(case: PlannedCase) -> Mapping[str, str]:
 
 
 def _undeclared(case: PlannedCase, program: Program, samples: Sequence[Sample]) -> Iterator[Problem]:
-    """A problem for each metric that the suite expects of every case and the output has not, with what it has instead."""
+    """Yields a problem for each required metric that the output lacks, listing the metrics that it has."""
     printed = {(sample.metric, sample.unit) for sample in samples}
     shown = ", ".join(dict.fromkeys(unit_of(sample.metric, sample.unit) for sample in samples))
     for name, spec in case.metrics.items() if samples else ():
         if (name, spec.unit) not in printed and not spec.optional:
-            reason = f"{program.run} printed no {_shown(name, spec.unit)}, which its suite declares; it printed {shown}"
-            yield problem_at(0, "", reason)
+            missing = f"{_shown(name, spec.unit)}, which its suite declares"
+            yield problem_at(0, "", f"{program.run} printed no {missing}; it printed {shown}")
 
 
 def _shown(name: str, unit: str) -> str:

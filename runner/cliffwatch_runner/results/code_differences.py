@@ -1,4 +1,7 @@
-"""Writes code.json: how the functions of the arms' kernels differ, those that the cases executed where that was counted, and the code of their BPF programs."""
+"""Writes code.json: differences between the arms in kernel functions and in the JIT code of BPF programs.
+
+If function counts exist, only executed functions are compared.
+"""
 
 import difflib
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -41,8 +44,11 @@ def write_code(
     cache: Path,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> None:
-    """Of the arms with a kernel, each against the first one; `kernels` are the folders of their images, `cases` digests of what cases execute. Of a run that
-    counted nothing all functions that differ are listed. Nothing is written where kernels cannot be listed. Raises Stopped, OSError where the host cannot keep it.
+    """Writes how each arm's kernel differs from the first one's, and the digests of what cases execute.
+
+    `kernels` are the folders of the images, by arm. Without function counts, all differing functions are
+    listed. Writes nothing if the kernels cannot be disassembled. Raises Stopped, and OSError if the file
+    cannot be written.
     """
     differences = _differences(folder, kernels, sandbox, cache, should_stop)
     if differences or cases:
@@ -84,7 +90,7 @@ def _differences(
 def _differing(
     kernels: Sequence[Path], cache: Path, sandbox: Sandbox, should_stop: Callable[[], bool]
 ) -> frozenset[str] | None:
-    """The functions in which any kernel differs from the first one; None where one cannot be listed."""
+    """Returns the functions in which any kernel differs from the first one; None if any cannot be listed."""
     digests = [function_digests(kernel, cache, sandbox, should_stop) for kernel in kernels]
     made = [each for each in digests if not isinstance(each, str)]
     if len(made) < len(digests):
@@ -139,7 +145,7 @@ def _difference(name: str, base: Listings, head: Listings) -> CodeDifference | N
 
 
 def _executed(folder: Path) -> Iterator[str]:
-    """Names of the kernel's functions that any case of any boot executed within what it measured."""
+    """Yields the names of the kernel functions that any case executed while it measured, in any boot."""
     for path in sorted((folder / "boots").glob(f"*/{FUNCTION_COUNTS}")):
         counts = read_as(path.read_bytes(), FunctionCountsRecord)
         if isinstance(counts, Wrong):

@@ -1,4 +1,7 @@
-"""What suites of the user's own say of their metrics, for run.json: no catalogue will know them when the run is compared."""
+"""Copies the metrics that a user's own suites declare into run.json.
+
+When runs are compared, no catalogue has these suites.
+"""
 
 from collections.abc import Sequence
 
@@ -10,7 +13,10 @@ from cliffwatch.samples import CaseKey, Mode
 
 
 def declared_metrics(suites: Sequence[Suite], mode: Mode) -> tuple[DeclaredMetricRecord, ...]:
-    """Every metric of every benchmark, as it is judged in this mode; under icount what is made of a time, and not the time."""
+    """Returns every metric of every benchmark as judged in this mode.
+
+    Under icount, a time is replaced by the instructions that are computed from it.
+    """
     records: list[DeclaredMetricRecord] = []
     for suite in suites:
         catalogue = Catalogue((suite,))

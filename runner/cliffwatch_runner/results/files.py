@@ -1,4 +1,4 @@
-"""Writes the result directory (docs/formats.md). Every file is complete when it has its name."""
+"""Writes the files of the result directory (docs/formats.md). A file gets its name once it is complete."""
 
 import json
 import os
@@ -27,7 +27,7 @@ from cliffwatch_runner.results.outcomes import CaseResult, PartEnd
 
 
 def write_json(path: Path, content: Mapping[str, object]) -> None:
-    """A file of what no document's type describes."""
+    """Writes JSON that has no document type."""
     _write(path, f"{json.dumps(content, indent=1, allow_nan=False)}\n".encode())
 
 
@@ -36,7 +36,7 @@ def write_document(path: Path, document: Part) -> None:
 
 
 def _write(path: Path, content: bytes) -> None:
-    """Writes a file that is either there whole or not at all, also after a crash of the host."""
+    """Writes a file atomically: after a crash of the host it is complete or absent."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.writing")
     with temporary.open("wb") as file:
@@ -47,12 +47,15 @@ def _write(path: Path, content: bytes) -> None:
 
 
 def finished_boot(run: Path, boot: PlannedBoot) -> bool:
-    """`boot.json` is written last: where it is, the boot is done."""
+    """True if the boot is done: `boot.json` is written last."""
     return (run / "boots" / boot.folder / "boot.json").exists()
 
 
 def set_aside(home: Path) -> None:
-    """Keeps what an interrupted boot left, under another name: it is begun anew, and nothing measured is thrown away."""
+    """Renames the folder of an interrupted boot.
+
+    The boot starts anew, and its earlier measurements are kept.
+    """
     if not home.exists():
         return
     number = 1
@@ -64,7 +67,7 @@ def set_aside(home: Path) -> None:
 def write_boot(
     home: Path, plan: Plan, boot: PlannedBoot, parts: Sequence[PartEnd], *, began: datetime, ended: datetime
 ) -> None:
-    """Writes environment.json and samples.json of a boot and, last, boot.json."""
+    """Writes environment.json, samples.json and finally boot.json."""
     results = {index: result for part in parts for index, result in part.results.items()}
     write_document(home / "environment.json", _environment(home, len(parts)))
     write_document(home / "samples.json", _samples(plan, boot, results, _missed(parts)))
@@ -88,11 +91,11 @@ def _environment(home: Path, parts: int) -> EnvironmentRecord:
 
 
 def _missed(parts: Sequence[PartEnd]) -> str:
-    """Why a case was not begun."""
+    """Returns why a case was not started."""
     last = parts[-1].end if parts else None
     if last is not None and last.status == "refused" and last.evidence:
         return f"the guest was refused: {last.evidence.splitlines()[0]}"[:300]
-    return "the guest did not get to it"
+    return "the guest did not reach it"
 
 
 def _samples(plan: Plan, boot: PlannedBoot, results: Mapping[int, CaseResult], missed: str) -> SamplesRecord:
@@ -117,7 +120,7 @@ def _samples(plan: Plan, boot: PlannedBoot, results: Mapping[int, CaseResult], m
 
 
 def _odd(result: CaseResult) -> Iterator[str]:
-    """What is wrong with results that could not be read again: a program names what it measures as it likes."""
+    """Yields what is wrong with results that could not be read back. Programs may print any names."""
     for record in (*map(outcome_record, result.programs), *map(sample_record, result.samples)):
         wrong = _wrong(record)
         if wrong:

@@ -1,4 +1,4 @@
-"""Chooses the result directory: a new one, or that of an interrupted run that goes on."""
+"""Chooses the result directory: a new one, or that of an interrupted run to resume."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,25 +10,31 @@ from cliffwatch_runner.plan.writable_folders import RESULTS_HOME
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResultFolder:
-    """`done` means that the folder holds this very run, complete; `resumed` that it holds a part of it.
-
-    `created` is when that run began, None for a new one: a run that goes on is the same run. `notable` is the threshold that it
-    was given, None for the defaults; `host_faults` are those that it had on the host where it began.
-    """
+    """A result directory, new or with an earlier part of the same run."""
 
     path: Path
     done: bool
+    """True if it holds this run, complete."""
+
     resumed: bool
+    """True if it holds at least a part of this run."""
+
     created: str | None = None
+    """When that run began; None for a new one."""
+
     notable: float | None = None
+    """Threshold that the run was given; None for the defaults."""
+
     host_faults: tuple[str, ...] = ()
+    """Faults of the host on which the run began."""
 
 
 def choose_folder(
     out: Path | None, name: str, identity: str, *, reuse: bool = False
 ) -> ResultFolder | Failure:
-    """The folder that the user named, else the next free one of this name under `cliffwatch-results`; with `reuse` one that holds this very
-    run, complete.
+    """Returns the folder that the user named, or the next free one under `cliffwatch-results`.
+
+    With `reuse`, a folder that holds this run complete is returned, too.
     """
     if out is not None:
         return _named(out, identity)

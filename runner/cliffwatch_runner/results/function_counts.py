@@ -1,4 +1,4 @@
-"""The function counts of a boot, put together from what the plugin counted, the kernel's symbols and the names of BPF code."""
+"""Builds a boot's function counts from the plugin's counts, kernel symbols and the names of BPF code."""
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
@@ -54,8 +54,10 @@ UNNAMED_KERNEL = "kernel code without a name"
 def write_function_counts(
     home: Path, plan: Plan, parts: Sequence[PartEnd], kernel: Path, counter: str
 ) -> FunctionCountsRecord | None:
-    """Writes functions.json and bpf-programs.json of a boot, and removes what they are made of: counts by block take megabytes a boot. Returns the former, None
-    where nothing was counted.
+    """Writes functions.json and bpf-programs.json of a boot, and removes their sources, which take megabytes
+    per boot.
+
+    Returns the content of functions.json; None if nothing was counted.
     """
     made = _made(home, plan.cases, parts, kernel)
     document = made.document(counter)
@@ -72,9 +74,9 @@ def write_function_counts(
 def counts_of_boot(
     home: Path, planned: Sequence[PlannedCase], parts: Sequence[PartEnd], kernel: Path, counter: str
 ) -> FunctionCountsRecord | None:
-    """What the cases that are ok executed, of a boot whose parts lie in `home`; None where nothing was counted.
+    """Returns what the successful cases of a boot executed; None if nothing was counted.
 
-    Raises OSError where the counts cannot be read.
+    Raises OSError if the counts cannot be read.
     """
     return _made(home, planned, parts, kernel).document(counter)
 
@@ -82,7 +84,7 @@ def counts_of_boot(
 def programs_of_boot(
     home: Path, planned: Sequence[PlannedCase], parts: Sequence[PartEnd], kernel: Path
 ) -> tuple[CaseBpfPrograms, ...]:
-    """The BPF programs of each case that began, of the same boot. Raises OSError as well."""
+    """Returns the BPF programs of each case that started. Raises OSError if they cannot be read."""
     return tuple(_made(home, planned, parts, kernel).programs)
 
 
@@ -95,7 +97,7 @@ def _made(home: Path, planned: Sequence[PlannedCase], parts: Sequence[PartEnd], 
 
 
 class _KernelText:
-    """The kernel's functions as arrays, for many addresses at once."""
+    """The kernel's functions as arrays, to look up many addresses at once."""
 
     def __init__(self, kernel: Path) -> None:
         functions = kernel_functions(read_system_map(kernel) or b"")
@@ -104,14 +106,14 @@ class _KernelText:
         self._ends = np.array([each.end for each in functions], dtype=np.uint64)
 
     def find(self, addresses: NDArray[np.uint64]) -> NDArray[np.int64]:
-        """The number of the function at each address, -1 where there is none."""
+        """Returns the index of the function at each address, -1 if there is none."""
         if not self.names:
             return np.full(len(addresses), -1)
         at = np.searchsorted(self._starts, addresses, side="right").astype(np.int64) - 1
         return np.where((at >= 0) & (addresses < self._ends[at]), at, -1)
 
     def entered(self, stretch: Stretch) -> dict[str, int]:
-        """How often each function was called: the executions of the blocks at its first address."""
+        """Returns how often each function was called: the executions of the block at its first address."""
         found = self.find(stretch.addresses)
         entries = found >= 0
         entries[entries] = stretch.addresses[entries] == self._starts[found[entries]]
@@ -124,18 +126,24 @@ _Function = tuple[CodeObject, str]
 
 @dataclass(slots=True)
 class _Making:
-    """Function counts that grow case by case. `places` has the table of functions in its order."""
+    """Collects function counts case by case."""
 
     text: _KernelText
     places: dict[_Function, int] = field(default_factory=dict)
+    """Index of each function in the document's table."""
+
     started: set[int] = field(default_factory=set)
+    """Functions executed from the agent's start to the first case."""
+
     booted: set[int] = field(default_factory=set)
+    """Functions executed before the agent's start."""
+
     cases: list[CaseCounts] = field(default_factory=list)
     programs: list[CaseBpfPrograms] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
     def document(self, counter: str) -> FunctionCountsRecord | None:
-        """None where nothing was counted."""
+        """Returns None if nothing was counted."""
         if not self.cases and not self.notes:
             return None
         return FunctionCountsRecord(
@@ -177,7 +185,10 @@ class _Making:
         code: Mapping[str, Sequence[BpfCode]],
         counts: GuestCounts | None,
     ) -> None:
-        """`counts` is None where they cannot be believed: what was read is kept all the same."""
+        """Stores the BPF programs.
+
+        `counts` is None if the counts are unusable; the programs are kept without them.
+        """
         read = read_bpf_bytes(folder)
         for number, index in enumerate(part.cases, 1):
             name = case_name(index, planned[index])
@@ -225,7 +236,7 @@ class _Making:
         return self.places.setdefault(function, len(self.places))
 
     def _functions(self, stretch: Stretch | None, given: "CaseNames") -> dict[_Function, int]:
-        """The instructions of a stretch by function."""
+        """Returns the instructions of a stretch by function."""
         if stretch is None:
             return {}
         found = self.text.find(stretch.addresses)
@@ -247,7 +258,7 @@ class _Making:
         return dict(totals)
 
     def _calls(self, stretch: Stretch | None, given: "CaseNames") -> dict[_Function, int]:
-        """How often the kernel's functions and BPF programs were called in a stretch."""
+        """Returns how often each kernel function and BPF program was called in a stretch."""
         if stretch is None:
             return {}
         calls: dict[_Function, int] = {
@@ -266,12 +277,12 @@ class _Making:
 
 
 def _windowed(case: PlannedCase, counts: GuestCounts, number: int) -> bool:
-    """Whether what a case measured is a part of it; of others it is all, set-up included."""
+    """True if only a window of the case is measured. Otherwise the whole case is, including its set-up."""
     return case.program is None and (number, WITHIN) in counts.stretches
 
 
 def _measured(case: PlannedCase, counts: GuestCounts, number: int) -> Sequence[Stretch]:
-    """The stretches of what a case measured."""
+    """Returns the stretches that the case measured."""
     parts = (WITHIN,) if _windowed(case, counts, number) else range(3)
     return [stretch for part in parts if (stretch := counts.stretches.get((number, part))) is not None]
 
@@ -283,12 +294,19 @@ def _sums(numbers: NDArray[np.int64], counts: NDArray[np.int64], length: int) ->
 
 
 def _odd_marks(counts: GuestCounts, part: PartEnd) -> str | None:
-    """Why cases cannot be told apart: the agent marks its start and each case twice, and nobody else should."""
+    """Returns why the counts cannot be split into cases; None if they can.
+
+    The agent marks its start once and each case twice. Any other number of marks means that something else
+    marked, too.
+    """
     begun = len(part.results)
     if counts.marks is None:
-        return "instructions by function are missing of one start of the guest: the emulator ended before it wrote them"
+        return "function counts of one start of the guest are missing: the emulator ended before writing them"
     if counts.marks not in (1 + 2 * begun, 2 * begun):
-        return f"instructions by function are missing of one start of the guest: its cases cannot be distinguished, with {counts.marks} marks for {counted(begun, 'case')}"
+        return (
+            "function counts of one start of the guest are missing: its cases cannot be distinguished,"
+            f" with {counts.marks} marks for {counted(begun, 'case')}"
+        )
     return None
 
 

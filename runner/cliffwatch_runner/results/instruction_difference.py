@@ -1,4 +1,4 @@
-"""The instructions in which two listings of a BPF program differ, without the jumps that only go farther because something came between."""
+"""Compares two listings of a BPF program, ignoring jumps that only span inserted or removed code."""
 
 import difflib
 import re
@@ -8,12 +8,16 @@ from itertools import takewhile
 _PLACE = re.compile(r"#(\d+)\b")
 _LONGEST_LINE = 400
 _MOST_COMPARED = 2000
-"""Instructions between the first and the last that differ: beyond, all of them are listed as other ones, since comparing takes the square of their number."""
+"""Limit on instructions between the first and the last difference, as comparing takes quadratic time.
+
+Beyond it, all of them are listed as different.
+"""
 
 
 def instruction_difference(base: Sequence[str], head: Sequence[str]) -> list[str]:
-    """A unified difference without context. Places (`#14`, an instruction's number) are base's; `#+14` is an instruction of head that is not
-    in base. Empty where the programs do the same.
+    """Returns a unified diff without context; empty if the programs do the same.
+
+    `#14` is the number of an instruction in base. `#+14` is an instruction of head that base does not have.
     """
     same = _same(base, head)
 
@@ -33,7 +37,7 @@ def instruction_difference(base: Sequence[str], head: Sequence[str]) -> list[str
 
 
 def _same(base: Sequence[str], head: Sequence[str]) -> Mapping[int, int]:
-    """The instructions of head that are in base too, wherever they jump to: numbers in base by numbers in head."""
+    """Maps instructions of head to the same instructions of base, by number, ignoring jump targets."""
     old, new = ([_PLACE.sub("#", line) for line in lines] for lines in (base, head))
     start, end = _alike(old, new)
     same = {number: number for number in range(start)}
@@ -48,7 +52,7 @@ def _same(base: Sequence[str], head: Sequence[str]) -> Mapping[int, int]:
 
 
 def _alike(old: Sequence[str], new: Sequence[str]) -> tuple[int, int]:
-    """How many lines are the same at the start, and how many at the end of the rest."""
+    """Returns the number of equal lines at the start and, in the rest, at the end."""
     start = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(old, new, strict=False)))
     behind = zip(reversed(old[start:]), reversed(new[start:]), strict=False)
     return start, sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], behind))
@@ -66,5 +70,5 @@ _HEADER = re.compile(r"(?<=[-+])\d+")
 
 
 def _header(line: str, skipped: int) -> str:
-    """A stretch's numbers, with the lines that were left out in front."""
+    """Adds the skipped leading lines to the line numbers of a hunk header."""
     return _HEADER.sub(lambda match: str(int(match[0]) + skipped), line) if line.startswith("@@") else line

@@ -1,4 +1,7 @@
-"""What veristat says of the programs of a BPF object, as samples and outcomes: each program is a case of its own, with one parameter more."""
+"""Turns veristat's output for a BPF object into samples and outcomes.
+
+Each program of the object is a case of its own, with one more parameter.
+"""
 
 from collections.abc import Iterator
 
@@ -8,7 +11,10 @@ from cliffwatch.samples import OF_OBJECT, CaseKey, CaseOutcome, Sample
 
 
 def outcome_of_program(case: PlannedCase, program: VerifiedProgram) -> CaseOutcome:
-    """A program that the kernel had no memory for is not refused: nothing is known of it."""
+    """Returns the outcome of one program.
+
+    If the kernel ran out of memory the program failed; it was not refused.
+    """
     key = _key(case, program)
     if program.taken:
         return CaseOutcome(case=key, status="ok")

@@ -1,7 +1,8 @@
-"""Instructions for an operation, of a case in a boot that counts instructions: both counted, where the suite names what each operation calls.
+"""Computes instructions per operation from counted instructions and counted operations.
 
-What bench prints is a rate by the guest's clock, in few digits. The calls of a function or BPF program in the window are exact, and the printed
-rate says how many operations each of them is.
+bench prints a rate by the guest's clock, with few digits. If the suite names the function or BPF program that
+each operation calls, its calls in the window are exact. The printed rate then gives the number of operations
+per call.
 """
 
 import math
@@ -25,23 +26,27 @@ from cliffwatch.samples import Sample
 from cliffwatch_runner.results.outcomes import PartEnd
 
 _NEAR = 0.005
-"""How far the printed rate may be from a whole number of operations a call, as a fraction beyond its last digit: a window ends with a reading and not
-with a call, and bench reads late. One of trig-kernel-count in four was 0.23 % off.
+"""How far the printed rate may be from a whole number of operations per call, beyond its last digit, as a
+fraction.
+
+A window ends with a reading, not with a call, and bench reads late: a quarter of trig-kernel-count was 0.23 %
+off.
 """
 _MOST_FOR_A_CALL = 10_000
 
 
 class Operations(NamedTuple):
-    """The operations of a window, and what they were counted by: None where it is the printed rate."""
+    """The operations of a window."""
 
     number: float
     operation: str | None
+    """The function or BPF program whose calls were counted; None if the printed rate was used."""
 
 
 def operations_in_window(
     case: PlannedCase, samples: Sequence[Sample], calls: Mapping[tuple[CodeObject, str], int]
 ) -> Operations | None:
-    """How many operations a case made in its window; None of cases whose values are not of all that the window has."""
+    """Returns how many operations a case made in its window; None if its values do not cover the window."""
     rate = _rate(case, samples)
     if rate is None:
         return None
@@ -66,8 +71,11 @@ def operations_in_window(
 
 
 def _whole(ratio: float, near: float) -> float | None:
-    """Operations of a call as a whole number, or one over one; None where it is near neither. Of several the roundest, as benchmarks loop 100 or 1024 times, and the
-    nearest would be another one in each boot.
+    """Returns the operations per call as a whole number or one over a whole number; None if the ratio is near
+    neither.
+
+    Of several candidates the roundest wins: benchmarks loop 100 or 1024 times, and the nearest number would
+    vary per boot.
     """
     for value, turned in ((ratio, False), (1 / ratio if ratio else 0.0, True)):
         if value > _MOST_FOR_A_CALL:
@@ -80,7 +88,7 @@ def _whole(ratio: float, near: float) -> float | None:
 
 
 def _roundness(number: int) -> int:
-    """The largest power of two or of ten in it."""
+    """Returns the largest power of two or of ten that divides the number."""
     ten = 1
     while number % (10 * ten) == 0:
         ten *= 10
@@ -88,7 +96,7 @@ def _roundness(number: int) -> int:
 
 
 def _rate(case: PlannedCase, samples: Sequence[Sample]) -> Sample | None:
-    """The sample that says how fast operations were: the metric that decides in walltime."""
+    """Returns the sample with the rate of operations: the metric that decides in walltime."""
     if case.program is not None:
         return None
     known = case.primary or next((name for sample in samples for name in _primaries(sample)), "")
@@ -106,7 +114,7 @@ def _primaries(sample: Sample) -> Iterator[str]:
 def in_instructions(
     planned: Sequence[PlannedCase], part: PartEnd, counts: FunctionCountsRecord | None
 ) -> PartEnd:
-    """What the cases of a part measured, in instructions."""
+    """Converts the samples of a part's cases to instructions."""
     by_case = {} if counts is None else {each.key: each for each in counts.cases}
     results = {
         index: replace(
@@ -121,9 +129,11 @@ def in_instructions(
 def instruction_samples(
     case: PlannedCase, samples: Sequence[Sample], counts: CaseCounts | None
 ) -> tuple[Sample, ...]:
-    """The samples as icount has them: times of an operation are its instructions, other rates follow from that one and are left out.
+    """Returns the samples in icount units: a time per operation becomes instructions, rates derived from it
+    are dropped.
 
-    `counts` is what the boot counted of the case; without it, and of programs of suites, the printed value stands for the instructions.
+    `counts` are the function counts of the case. Without them, and for suites' own programs, the printed
+    value is taken as the number of instructions.
     """
     rate = _rate(case, samples)
     if rate is None:
@@ -151,7 +161,7 @@ def _counted(rate: Sample, counts: CaseCounts | None) -> Sample:
 
 
 def _beside(sample: Sample, rate: Sample) -> Sample | None:
-    """A value beside the one that decides; None of what follows from that one."""
+    """Converts a sample other than the deciding one; None if it follows from that one."""
     if sample.metric == "drops" and is_rate(sample.unit) and sample.unit == rate.unit:
         share = sample.value / rate.value if rate.value else 0.0
         return sample._replace(
@@ -163,7 +173,7 @@ def _beside(sample: Sample, rate: Sample) -> Sample | None:
 
 
 def _renamed(sample: Sample) -> Sample:
-    """A time of an operation by the guest's clock as its instructions; any other as it is."""
+    """Converts a time per operation by the guest's clock to instructions. Other samples stay as they are."""
     named = as_instructions(sample.metric, sample.unit)
     if named is None:
         return sample

@@ -1,4 +1,4 @@
-"""The outcomes and samples of cases, read from the raw outputs of one start of a guest."""
+"""Reads the outcomes and samples of cases from the raw output of one start of a guest."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,40 +15,41 @@ from cliffwatch_runner.results.case_output import last_line, parse_case, program
 from cliffwatch_runner.results.object_output import outcome_of_program, samples_of_program
 
 _MOST_PROBLEMS = 100
-_TIMEOUT_STATUSES = (
-    124,
-    137,
-)  # what `timeout` answers: the program ended at the deadline, or had to be killed
+_TIMEOUT_STATUSES = (124, 137)
+"""Exit statuses of `timeout`: the program ended at the deadline, or had to be killed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaseResult:
-    """One case of one boot: how it ended, what it measured, and the lines that could not be believed. `programs` says how those of a BPF
-    object ended, each a case of its own.
-    """
+    """One case of one boot: outcome, samples, and lines that could not be used."""
 
     outcome: CaseOutcome
     programs: tuple[CaseOutcome, ...] = ()
+    """Outcomes of a BPF object's programs, each a case of its own."""
+
     samples: tuple[Sample, ...] = ()
     problems: tuple[Problem, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartEnd:
-    """One start of a guest within a boot: the cases that it was to run in their order, by their index in the plan, and what they gave."""
+    """One start of a guest within a boot."""
 
     end: BootEnd
     cases: tuple[int, ...]
+    """Cases that it was to run, in order, by index in the plan."""
+
     results: Mapping[int, CaseResult]
+    """Results of the cases that it began, by index in the plan."""
 
 
 def case_name(index: int, case: PlannedCase) -> str:
-    """The case's name in files: its number in the plan and its benchmark."""
+    """Returns the case's name in files: its number in the plan and its benchmark."""
     return f"{index:03d}-{case.key.benchmark}"
 
 
 def read_case(index: int, case: PlannedCase, folder: Path, end: BootEnd) -> CaseResult | None:
-    """The result of a case from a part's folder; None where this part never began it."""
+    """Reads the result of a case from the folder of a part; None if this part never started it."""
     name = case_name(index, case)
     status = _status(folder, name)
     if status is None:
@@ -87,11 +88,14 @@ def _status(folder: Path, name: str) -> int | None:
 
 
 def _unfinished(case: PlannedCase, end: BootEnd) -> CaseResult | None:
-    """The case in which the guest ended. A run that was interrupted, or a host too busy, is not the case's fault: it is run again."""
+    """Returns the result of the case in which the guest ended.
+
+    If the run was interrupted or the host was too busy, the case is not at fault: it is run again.
+    """
     if end.status in ("stopped", "starved"):
         return None
-    what = {"panic": "the kernel panicked in it", "hang": "the guest hung in it"}.get(
-        end.status, "the guest ended in it"
+    what = {"panic": "the kernel panicked while it ran", "hang": "the guest hung while it ran"}.get(
+        end.status, "the guest ended while it ran"
     )
     title = f": {end.splats[0].title.strip()}" if end.splats else ""
     status: CaseStatus = "timeout" if end.status == "hang" else "panic"
@@ -99,22 +103,25 @@ def _unfinished(case: PlannedCase, end: BootEnd) -> CaseResult | None:
 
 
 def _ended(status: int, case: PlannedCase, splat: Splat | None) -> str | None:
-    """What ended the case, or spoiled it, whatever it printed."""
+    """Returns why the case counts as failed whatever it printed: it timed out, or the kernel complained."""
     if status in _TIMEOUT_STATUSES:
-        return f"not done after {case.deadline} s of guest time"
+        return f"not finished after {case.deadline} s of guest time"
     if splat is not None:
         return f"the kernel complained while it ran: {splat.title.strip()}"
     return None
 
 
 def _of_object(case: PlannedCase, status: int, ended: str | None, said: str) -> CaseResult:
-    """That of a case whose program is veristat: of an object that it does not open, or that has no program, nothing is measured."""
+    """Returns the result of a veristat case.
+
+    Nothing is measured if veristat cannot open the object or finds no program.
+    """
     verified = read_verified(said)
     reason = ended
     if reason is None and status != 0:
         reason = f"veristat ended with status {status}: {last_line(said)}"
     elif reason is None and not verified.programs and not verified.complaint:
-        reason = f"veristat read no program of it: {last_line(said)}"
+        reason = f"veristat found no program in it: {last_line(said)}"
     if reason is not None:
         kind: CaseStatus = "timeout" if status in _TIMEOUT_STATUSES else "failed"
         return CaseResult(
@@ -140,7 +147,7 @@ def _failure(status: int, parsed: Parsed, stderr: str) -> str | None:
 
 
 def _doubt(parsed: Parsed) -> str | None:
-    """Why what bench printed must not be believed, as for a file that is imported; None where it can."""
+    """Returns why bench's output is doubtful, by the rules for imported files; None if it is not."""
     if not any(each.doubted for each in parsed.found):
         return None
     return next((each.reason for each in parsed.problems if each.lost is not None), "its result is doubtful")

@@ -1,4 +1,8 @@
-"""What perf printed: `perf report` with fields that `|` separates, and `perf stat -x,` (perf-report(1), perf-stat(1)). The guest's is hostile input."""
+"""Parses perf's output: `perf report` with fields separated by `|`, and `perf stat -x,` (perf-report(1),
+perf-stat(1)).
+
+Output from the guest is hostile input.
+"""
 
 import re
 from collections.abc import Iterator
@@ -26,8 +30,9 @@ _LARGEST = 2.0**53
 
 
 def read_report(text: str) -> tuple[ProfiledFunction, ...]:
-    """The functions of `perf report -F overhead,sample,dso,sym -t '|'`, most samples first. A line that is none of these is passed over. Shares are
-    made of the samples: what perf rounds to two digits is not.
+    """Parses `perf report -F overhead,sample,dso,sym -t '|'` into functions, most samples first.
+
+    Other lines are skipped. Shares are computed from the samples, because perf rounds its own to two digits.
     """
     lines = [line.split("|", 3) for line in text.splitlines()[:_MOST_LINES]]
     rows = [(int(samples), place.strip(), symbol.strip()) for _, samples, place, symbol in _whole(lines)]
@@ -51,7 +56,10 @@ def _whole(lines: list[list[str]]) -> Iterator[list[str]]:
 
 
 def _name(place: str, symbol: str) -> tuple[str, str]:
-    """The name of a function and of what it lies in. A program's digest differs between kernels, and is left out; so are addresses that have no name."""
+    """Returns the names of a function and its object.
+
+    A program's digest, which differs between kernels, and addresses without a symbol are removed.
+    """
     privilege, _, name = symbol.partition("] ")
     name = _line(name) or "?"
     if name.startswith("0x"):
@@ -68,7 +76,10 @@ def _line(text: str) -> str:
 
 
 def read_counters(text: str) -> tuple[CounterRecord, ...]:
-    """The counters of `perf stat -x,`: value, unit, event, time that it was counted, share of the time. Comments and what is no number are passed over."""
+    """Parses `perf stat -x,`: value, unit, event, time counted, share of the time.
+
+    Skips comments and lines without a number.
+    """
     counters = [
         counter
         for line in text.splitlines()[:_MOST_LINES]
@@ -100,7 +111,11 @@ def _number(text: str) -> float | None:
 
 
 def case_profile(folder: Path, name: str, case: CaseKey, arm: str, problem: str) -> CaseProfile:
-    """What a boot recorded of a case: the agent's files below `folder`/cases, the host's below `folder`/host. `problem` is the boot's own."""
+    """Returns what a boot recorded of a case: the agent's files below `folder`/cases, the host's below
+    `folder`/host.
+
+    `problem` is a problem of the boot itself; empty if there is none.
+    """
     guest = read_guest_file(folder, f"cases/{name}.counters") or ""
     host = read_guest_file(folder, f"host/{name}.counters") or ""
     functions = read_report(read_guest_file(folder, f"cases/{name}.perf") or "")

@@ -1,4 +1,4 @@
-"""How the code that the JIT makes of the benchmarks' BPF programs differs between the arms of a run, case by case."""
+"""Compares the JIT code of the benchmarks' BPF programs between the arms of a run, case by case."""
 
 import hashlib
 from collections import defaultdict
@@ -22,30 +22,33 @@ D = TypeVar("D", bound=Part)
 
 _LARGEST_RECORD = 64 << 20
 _BLINDS_CONSTANTS = "2"
-"""Of net.core.bpf_jit_harden: the JIT hides constants behind numbers that it draws anew at each loading."""
+"""Value of net.core.bpf_jit_harden at which the JIT hides constants behind numbers drawn at each load."""
 
 _MOST_OF_ONE_NAME = 4
-"""Of a case and an arm: several boots, or several programs of one name."""
+"""Limit on programs of one name per case and arm, which come from several boots or share the name."""
 
 _MOST_BYTES = 8 << 20
-"""Of an arm's programs, which are listed at once."""
+"""Limit on the code of an arm's programs, which are disassembled together."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class _Code:
-    """A program's bytes, by number, and its instructions."""
+    """A program's machine code."""
 
     size: int
+    """Bytes."""
+
     lines: tuple[str, ...]
+    """Its instructions, disassembled."""
 
 
 ArmPrograms = Mapping[CaseKey, Mapping[str, frozenset[_Code]]]
-"""Of an arm, by case and name: one piece of code where all boots agree."""
+"""An arm's programs, by case and name. One piece of code if all boots agree."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProgramDifferences:
-    """What differs, and the cases that were compared, each in the order of the first arm's boots."""
+    """The programs that differ and the cases that were compared, in the order of the first arm's boots."""
 
     programs: tuple[ProgramDifference, ...] = ()
     cases: tuple[CasePrograms, ...] = ()
@@ -54,8 +57,9 @@ class ProgramDifferences:
 def arm_programs(
     folder: Path, arm: str, kernel: Path, sandbox: Sandbox, should_stop: Callable[[], bool]
 ) -> ArmPrograms:
-    """The programs that the cases of an arm executed in what they measured, in any boot; nothing of a run that did not read them, or of a kernel that
-    cannot be listed. Raises Stopped.
+    """Returns the programs that an arm's cases executed while they measured, in any boot.
+
+    Empty if the run did not read programs or its kernel cannot be disassembled. Raises Stopped.
     """
     wanted: dict[tuple[CaseKey, str], dict[JitProgram, None]] = defaultdict(dict)
     left = _MOST_BYTES
@@ -80,8 +84,9 @@ def arm_programs(
 
 
 def program_differences(base: ArmPrograms, head: ArmPrograms) -> ProgramDifferences:
-    """Of the programs that a case executed in both arms. Boots of one kernel that do not agree among themselves are no difference between kernels: what
-    both arms have is the same.
+    """Compares the programs that a case executed in both arms.
+
+    Code that both arms have counts as the same, so disagreement between boots of one kernel is no difference.
     """
     found: dict[tuple[str, _Code, _Code], list[OfCase]] = defaultdict(list)
     cases: list[CasePrograms] = []
@@ -120,7 +125,7 @@ def _read(path: Path, kind: type[D]) -> D | None:
 
 
 def _executed(case: CaseBpfPrograms) -> Iterator[tuple[str, JitProgram]]:
-    """Programs that ran in what the case measured, with their names as they are in every kernel."""
+    """Yields the programs that ran while the case measured, with names that are equal in every kernel."""
     neighbours = tuple(
         (_address(each), _address(each) + each.bytes, plain_name(each.name))
         for each in case.pieces
@@ -137,7 +142,7 @@ def _address(piece: BpfPiece) -> int:
 
 
 def _pairs(base: frozenset[_Code], head: frozenset[_Code]) -> Iterator[tuple[_Code, _Code]]:
-    """What only one arm has, the one beside the other."""
+    """Pairs the code that only base has with the code that only head has."""
     return zip(sorted(base - head), sorted(head - base), strict=False)
 
 

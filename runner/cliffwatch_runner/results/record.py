@@ -1,4 +1,4 @@
-"""The content of run.json: enough to repeat the run and to know what its numbers are numbers of."""
+"""Builds run.json: enough to repeat the run and to know what its numbers describe."""
 
 import hashlib
 import json
@@ -44,16 +44,17 @@ from cliffwatch_runner.plan.subjects import Subject
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuiltArm:
-    """One arm: its subject, its kernel or why there is none, and what that was built with."""
+    """One arm: its subject, and its kernel or why that did not build."""
 
     subject: Subject
     kernel: Kernel | Failure
     toolchain: Toolchain
+    """Built the kernel."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunFacts:
-    """All that is known of a run before its first boot; `programs` are those of suites' own, of each arm. `chosen` opens every report."""
+    """Everything that is known of a run before its first boot."""
 
     mode: Mode
     platform: str
@@ -72,17 +73,25 @@ class RunFacts:
     host: Mapping[str, object]
     notes: tuple[str, ...]
     chosen: tuple[str, ...] = ()
+    """Sentences on why these suites were chosen. They open every report."""
+
     programs: Mapping[str, tuple[SuiteProgram, ...]] = field(default_factory=dict)
+    """The suites' own programs, by arm."""
+
     declared: tuple[DeclaredMetricRecord, ...] = ()
+    """Metrics of the user's own suites."""
+
     data: GuestData | None = None
     host_faults: tuple[str, ...] = ()
+    """Why the host is not a bench host."""
 
 
 def identity(facts: RunFacts) -> str:
-    """Equal for runs that measure the same in the same way: an interrupted one may go on under it.
+    """Returns a digest that is equal for runs that measure the same thing in the same way. An interrupted run
+    may resume under it.
 
-    Boots of a second stage are left out: they follow from what the first one measures. So is the threshold: the boots are the
-    same by any, and a run may go on under another.
+    It excludes the boots of a second stage, which follow from the first, and the threshold, which does not
+    affect the boots: a run may resume under another one.
     """
     screen = tuple(boot for boot in facts.plan.boots if boot.stage == "screen")
     content = {
@@ -104,7 +113,7 @@ def _of_arm(arm: BuiltArm) -> list[object]:
 
 
 def _given(facts: RunFacts) -> dict[str, object]:
-    """What a user's own suites and data add; nothing for a run without them."""
+    """Returns what the user's own suites and data add to the identity; empty without them."""
     programs = {
         suite: of_arms if len(set(of_arms.values())) > 1 else next(iter(of_arms.values()))
         for suite, of_arms in _digests(facts).items()
@@ -114,7 +123,7 @@ def _given(facts: RunFacts) -> dict[str, object]:
 
 
 def _digests(facts: RunFacts) -> dict[str, dict[str, str]]:
-    """Of each suite's program, by arm."""
+    """Returns the digest of each suite's program, by arm."""
     digests: dict[str, dict[str, str]] = {}
     for arm, programs in facts.programs.items():
         for program in programs:
@@ -130,7 +139,7 @@ _LONGEST_EVIDENCE, LONGEST_LABEL = 8000, 4000
 
 
 def record(facts: RunFacts, *, created: str, status: RunStatus, failures: Mapping[str, Failure]) -> RunRecord:
-    """run.json. `failures` are of arms whose kernel built and gave nothing in any boot."""
+    """Builds run.json. `failures` explain arms whose kernel built but never measured anything."""
     return RunRecord(
         format=FORMAT,
         format_version=FORMAT_VERSION,
@@ -175,7 +184,7 @@ def _bench(facts: RunFacts) -> BenchRecord | None:
 
 
 def _programs(facts: RunFacts) -> Iterator[ProgramRecord]:
-    """Each program once, with the arms that ran it where others ran another one."""
+    """Yields each program once, with the arms that ran it unless all did."""
     digests = _digests(facts)
     written: set[tuple[str, str]] = set()
     for program in (each for programs in facts.programs.values() for each in programs):
@@ -197,11 +206,16 @@ def _programs(facts: RunFacts) -> Iterator[ProgramRecord]:
 
 
 def unfit(document: RunRecord) -> Failure | None:
-    """Why a record could not be read again: types check what is read and not what is made. Asked before anything is measured."""
+    """Returns why the record could not be read back; None if it could. Checked before anything is measured.
+
+    Types are checked when a record is read, not when it is built.
+    """
     read = read_run_record(written(document))
     if not isinstance(read, Wrong):
         return None
-    return wrong_usage(f"this run could not be read again: {read}", "give it another name, platform or tree")
+    return wrong_usage(
+        f"the record of this run could not be read: {read}", "change its name, platform or tree"
+    )
 
 
 def _arm(name: str, arm: BuiltArm, failures: Mapping[str, Failure]) -> ArmRecord:
@@ -296,7 +310,10 @@ def _guest(shape: GuestShape) -> CaseGuest:
 
 
 def _measured(plan: Plan, shape: GuestShape) -> FreeJson:
-    """What of a plan decides what is measured. The guest is in the identity as a whole."""
+    """Returns the parts of a plan that decide what is measured.
+
+    The identity includes the guest as a whole.
+    """
     content: FreeJson = as_json(_plan(plan, shape))
     del content["notable"]
     for case in content["cases"]:

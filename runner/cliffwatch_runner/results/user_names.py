@@ -1,4 +1,4 @@
-"""What is known by name of the addresses that a case executed in user space: objects of its own processes, and of others of the boot."""
+"""Names the user-space addresses that a case executed, by objects of its own and other processes."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -11,16 +11,21 @@ from cliffwatch_runner.guest.counting.bpf_names import BpfCode
 from cliffwatch_runner.guest.counting.user_objects import ANONYMOUS, MappedObject
 
 _LIBRARIES = 0x7F0000000000
-"""Linux places programs below it and what it maps above, shared libraries and the vDSO among that."""
+"""Linux places programs below this address and maps everything else (libraries, the vDSO) above."""
 
 _DRAWN = 0x550000000000
-"""Linux draws addresses above it for programs that may lie anywhere, and for all libraries; others all begin at one address below it."""
+"""Linux randomizes addresses above this one: for position-independent programs and all libraries.
+
+Other programs all begin at one address below it.
+"""
 
 
 class OtherProcesses:
-    """The files of all processes of a boot that lie at addresses drawn for their process, where no other process has anything but the same file.
+    """Files of all processes of a boot at randomized addresses, where no other process has anything but the
+    same file.
 
-    QEMU 8 and newer translate a file's code once for all processes, and count it at the addresses of the one that executed it first.
+    QEMU 8 and newer translate the code of a file once for all processes, and count it at the addresses of the
+    process that executed it first.
     """
 
     def __init__(self, objects: Iterable[MappedObject]) -> None:
@@ -32,7 +37,7 @@ class OtherProcesses:
         self._names = np.array([name for _, _, name in placed], dtype=object)
 
     def name(self, addresses: NDArray[np.uint64], names: NDArray[np.object_]) -> NDArray[np.object_]:
-        """`names`, and in their place those of the files that addresses lie in."""
+        """Returns `names`, replaced by the file's name wherever an address lies in a file."""
         if not len(self._names):
             return names
         at = np.searchsorted(self._starts, addresses, side="right").astype(np.int64) - 1
@@ -41,11 +46,16 @@ class OtherProcesses:
 
 @dataclass(frozen=True, slots=True)
 class CaseNames:
-    """What is known of a case's run-time code and of its processes' memory, what was seen most often first, and of other processes."""
+    """What is known of a case's addresses."""
 
     code: Sequence[BpfCode]
+    """BPF code, most frequently seen first."""
+
     objects: Sequence[MappedObject]
+    """Memory of the case's processes, most frequently seen first."""
+
     others: OtherProcesses
+    """Files of other processes in the boot."""
 
 
 NO_NAMES = CaseNames((), (), OtherProcesses(()))
@@ -58,8 +68,11 @@ def _is_drawn_for_its_process(each: MappedObject) -> bool:
 def instructions_of_objects(
     addresses: NDArray[np.uint64], instructions: NDArray[np.int64], given: CaseNames
 ) -> Iterator[tuple[str, int]]:
-    """The instructions of user space by object. Where objects of a case's processes overlap, that counts which was seen most often, and anonymous memory only
-    where no object of them was seen; of what is nowhere it is known whether it is a program or was mapped above one.
+    """Yields the user-space instructions by object.
+
+    If objects of the case's processes overlap, the one seen most often counts; anonymous memory counts only
+    where there is no other object. An address in no object counts as an unnamed program or library, by its
+    position.
     """
     names = np.where(addresses >= _LIBRARIES, UNNAMED_LIBRARIES, UNNAMED_PROGRAMS).astype(object)
     names = given.others.name(addresses, names)

@@ -1,4 +1,4 @@
-"""Arms whose kernel built and gave nothing: why, from their boots."""
+"""Finds out from its boots why an arm whose kernel built measured nothing."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -25,18 +25,18 @@ _FAILURES: Mapping[str, tuple[Party, str, str]] = {
     ),
     "too-much-output": (
         "kernel",
-        "the guest wrote more than it may",
-        "see what it wrote in the boot's folder",
+        "the guest wrote more output than allowed",
+        "see its output in the boot's folder",
     ),
 }
 
 
 _OF_NODES = "the guest's numa-nodes is "
-"""What a kernel without NUMA shows."""
+"""How the agent's refusal begins when the kernel has no NUMA support."""
 
 
 def arm_failures(run: Path, arms: Iterable[str]) -> dict[str, Failure]:
-    """For each arm without a single case that ended well: why, from the last of its boots."""
+    """Explains, from its last boot, why an arm has no case that succeeded. Other arms have no entry."""
     failures: dict[str, Failure] = {}
     boots = [
         boot for path in sorted((run / "boots").glob("*/boot.json")) if (boot := _boot(path)) is not None
@@ -51,7 +51,10 @@ def arm_failures(run: Path, arms: Iterable[str]) -> dict[str, Failure]:
 
 
 def _boot(path: Path) -> tuple[BootRecord, bool] | None:
-    """A boot, and whether a case of it ended well; None where reports will say that its files are damaged."""
+    """Returns a boot and whether one of its cases succeeded; None if its files are damaged.
+
+    Reports show damaged files by themselves.
+    """
     boot = read_as(path.read_bytes(), BootRecord)
     samples = read_as((path.parent / "samples.json").read_bytes(), SamplesRecord)
     if isinstance(boot, Wrong) or isinstance(samples, Wrong):
@@ -60,7 +63,7 @@ def _boot(path: Path) -> tuple[BootRecord, bool] | None:
 
 
 def _failure(boot: BootRecord) -> Failure | None:
-    """None where the guest itself was well and each case failed on its own account."""
+    """Returns None if the guest itself was fine and each case failed for a reason of its own."""
     last = boot.parts[-1]
     if last.status == "refused":
         return _refused(last.evidence)
@@ -71,19 +74,23 @@ def _failure(boot: BootRecord) -> Failure | None:
 
 
 def _refused(evidence: str) -> Failure:
-    """The agent's refusals name a setting, which was asked for, the guest's shape, which is the host's doing, or the kernel's own options."""
+    """Explains a refusal of the agent.
+
+    A refusal names a setting (a mistake in the request), the guest's shape (a problem of the host), or the
+    kernel's options.
+    """
     if evidence.startswith("setting: "):
         return Failure(
             whose="usage",
             message=evidence.splitlines()[0].removeprefix("setting: "),
-            next_step="give this arm a setting that its kernel has, and a value that it takes",
+            next_step="choose a setting that this arm's kernel has, and a value that it accepts",
             evidence=evidence,
         )
     if evidence.startswith(_OF_NODES):
         return Failure(
             whose="usage",
             message=f"the guest was refused: {evidence.splitlines()[0]}",
-            next_step="give its kernel CONFIG_NUMA=y and CONFIG_X86_64_ACPI_NUMA=y, in the suite's config or with --config",
+            next_step="add CONFIG_NUMA=y and CONFIG_X86_64_ACPI_NUMA=y to the suite's config or --config",
             evidence=evidence,
         )
     of_host = "the guest's " in evidence

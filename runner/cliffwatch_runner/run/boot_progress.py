@@ -1,4 +1,4 @@
-"""The progress of a run's boots, for a person who waits for them."""
+"""Reports the progress of a run's boots."""
 
 import threading
 
@@ -8,7 +8,7 @@ from cliffwatch_runner.run.progress import Progress
 
 
 class BootProgress:
-    """The share of guest seconds that is measured, from what begins and ends."""
+    """Computes the share of guest seconds that is measured, from boots and cases that begin and end."""
 
     def __init__(self, plan: Plan, progress: Progress, done: set[int]) -> None:
         self._plan = plan

@@ -1,4 +1,4 @@
-"""Builds what a run needs: the kernel of each arm, and one bench."""
+"""Builds the kernel of each arm and one bench."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -21,24 +21,31 @@ from cliffwatch_runner.run.programs import build_programs
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuiltRun:
-    """The arms with their kernels, the bench that serves them all, and for each arm the suites' own programs. `bench_from` names the
-    revision that bench came from; there is no bench where every suite brings a program. `lacking` has the suites whose program does not
-    build here, with the reason, and `unbuilt` BPF objects that no arm has.
-    """
+    """Everything that was built for a run."""
 
     arms: dict[str, BuiltArm]
     bench: BenchProgram | None
+    """One bench for all arms; None if every suite has its own program."""
+
     bench_from: str
+    """Name of the revision that bench was built from; empty if there is no bench."""
+
     notes: tuple[str, ...]
     programs: Mapping[str, tuple[SuiteProgram, ...]] = field(default_factory=dict)
+    """The suites' own programs, by arm."""
+
     lacking: Mapping[str, str] = field(default_factory=dict)
+    """Suites whose program does not build here, with the reason."""
+
     unbuilt: Mapping[str, str] = field(default_factory=dict)
+    """BPF objects that no arm has, with the reason."""
 
 
 def build(order: BuildOrder) -> BuiltRun | tuple[Failure, ...]:
-    """Builds the arms' kernels and bench. A kernel that does not build is a result: the others are measured all the same.
+    """Builds the arms' kernels and bench. A kernel that does not build is a result: the other arms are still
+    measured.
 
-    Raises Stopped and OSError as the builds do.
+    Raises Stopped and OSError as builds do.
     """
     cache, resolved = order.settings.cache, order.resolved
     short = missing_space(cache, free_disk(cache))
@@ -73,7 +80,7 @@ def build(order: BuildOrder) -> BuiltRun | tuple[Failure, ...]:
 
 def _in_cache(arm: Subject, order: BuildOrder) -> bool:
     if arm.revision is None:
-        return True  # it takes no build
+        return True  # a prebuilt kernel needs no build
     tools = order.tools.of_arms[arm.arm]
     digest = kernel_digest(arm.revision, tools.fragments, tools.toolchain, order.settings.trust)
     return (order.settings.built / "kernels" / digest / "kernel.json").exists()
@@ -94,7 +101,7 @@ def _kernel(arm: Subject, order: BuildOrder) -> Kernel | Failure:
     if isinstance(kernel, Failure):
         progress.end(f"{arm.short}: {kernel.message}")
     else:
-        progress.end(f"{arm.short} {'was there' if kernel.was_there else 'built'}")
+        progress.end(f"{arm.short} {'cached' if kernel.was_there else 'built'}")
     return kernel
 
 
@@ -104,12 +111,15 @@ def _prebuilt(arm: str, path: Path, order: BuildOrder) -> Kernel | Failure:
     if isinstance(kernel, Failure):
         order.progress.end(f"{path.name}: {kernel.message}")
     else:
-        order.progress.end(f"linux {kernel.release} {'was there' if kernel.was_there else 'unpacked'}")
+        order.progress.end(f"linux {kernel.release} {'cached' if kernel.was_there else 'unpacked'}")
     return kernel
 
 
 def _with_bench(arms: dict[str, BuiltArm], order: BuildOrder) -> BuiltRun | tuple[Failure, ...]:
-    """Bench of the wanted revision; of the first arm that has one where the wanted arm or its bench does not build."""
+    """Builds bench from the wanted revision.
+
+    If that arm or its bench does not build, uses the first arm with a revision.
+    """
     resolved, progress = order.resolved, order.progress
     kernels = {name: arm.kernel for name, arm in arms.items() if isinstance(arm.kernel, Kernel)}
     if not kernels:
@@ -127,10 +137,11 @@ def _with_bench(arms: dict[str, BuiltArm], order: BuildOrder) -> BuiltRun | tupl
         toolchain, settings = order.tools.toolchain, order.settings
         bench = build_bench(resolved.tree, revision, kernel, toolchain=toolchain, settings=settings)
         if isinstance(bench, BenchProgram):
-            how = "was there" if bench.was_there else "built"
+            how = "cached" if bench.was_there else "built"
             progress.end(f"of {name} {how}, {counted(len(bench.offered), 'benchmark')}")
             other = name != resolved.bench_from
-            notes = (f"bench is of {name}, as that of {resolved.bench_from} does not build",) if other else ()
+            note = f"bench is from {name}, because that of {resolved.bench_from} does not build"
+            notes = (note,) if other else ()
             return BuiltRun(arms=arms, bench=bench, bench_from=name, notes=notes)
         progress.end(f"of {name}: {bench.message}")
         failures.append(bench)

@@ -1,4 +1,4 @@
-"""The order by which a run's kernels and programs are built."""
+"""Input for building a run's kernels and programs."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ from cliffwatch_runner.run.progress import Progress
 
 @dataclass(frozen=True, slots=True)
 class BuildOrder:
-    """What is built for a run, with what, and where its progress is reported."""
+    """What to build for a run, with which tools and settings, and where to report progress."""
 
     resolved: ResolvedRequest
     tools: CheckedTools

@@ -1,4 +1,4 @@
-"""Carries out a plan: boots its guests, keeps what they wrote, and goes on where one of them died."""
+"""Executes a plan: boots its guests, stores their output and continues with a fresh guest if one dies."""
 
 import os
 import threading
@@ -27,18 +27,21 @@ from cliffwatch_runner.results.outcomes import PartEnd, case_name, read_case
 from cliffwatch_runner.sandbox.sandbox import Sandbox
 
 _ICOUNT_CLOCK_SLACK = 20_000
-"""How far the clock of an icount guest may run ahead of its work before a case counts as asleep for good. While a guest waits for
-its host its clock leaps from timer to timer, so that a busy host costs it hours within a real second."""
+"""How far the clock of an icount guest may run ahead of its work before a case counts as hung.
+
+While a guest waits for its host, its clock jumps from timer to timer: on a busy host, by hours within a real
+second.
+"""
 
 _HOST_SECONDS = 12 * 3600.0
-"""After half a day a boot is given up as its host's failure, whatever its guest does."""
+"""A boot that takes longer (12 hours) is abandoned as a failure of the host, whatever its guest does."""
 
 _MOST_PARTS = 4
-"""After so many starts a boot is given up: one that dies in every case has nothing more to show."""
+"""Maximum number of starts per boot. A guest that dies in every case has nothing more to show."""
 
 
 class BootListener(Protocol):
-    """Gets the events of a measurement. Called from several threads."""
+    """Receives the events of a measurement. Called from several threads."""
 
     def boot_begins(self, boot: PlannedBoot) -> None: ...
     def case_begins(self, boot: PlannedBoot, case: str) -> None: ...
@@ -47,34 +50,40 @@ class BootListener(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuestSettings:
-    """What every boot of the run needs besides its kernel: the programs of each arm. `argv` puts isolation and limits around the guest's
-    start.
-    """
+    """What every boot of a run needs besides its kernel."""
 
     programs: Mapping[str, GuestPrograms]
+    """By arm."""
+
     shape: GuestShape
     sandbox: Sandbox
     argv: Callable[..., Sequence[str]]
+    """Wraps the command that starts the guest in isolation and limits."""
+
     hang_after: float
+    """Seconds of the guest's clock without a sign of life after which it counts as hung."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlanExecution:
-    """A plan that is carried out into a result directory, `folder`; `stop` ends it early."""
+    """A plan that is being executed."""
 
     plan: Plan
     guest: GuestSettings
     folder: Path
+    """The result directory."""
+
     listener: BootListener
     stop: threading.Event
+    """Ends the execution early."""
 
 
 def measure(execution: PlanExecution, kernels: Mapping[str, ArmKernel], *, at_once: int) -> Failure | None:
-    """Boots what is planned and not yet done, `at_once` guests at a time, in the plan's order.
+    """Boots everything in the plan that is not done, in the plan's order, at most `at_once` guests at a time.
 
-    `kernels` has what is started for each arm; arms without it are passed over (their kernel did not build).
-    Results come to lie in `folder`/boots. A Failure where the host did not get a guest run: that boot is to be done again. Raises
-    OSError where the host cannot keep the results; what is done by then stays.
+    `kernels` has the kernel of each arm. Arms without one are skipped: their kernel did not build. Results go
+    to `folder`/boots. Returns a Failure if the host was too busy to run a guest; that boot must be repeated.
+    Raises OSError if the host cannot store the results; boots that are done stay.
     """
     stop, folder = execution.stop, execution.folder
     todo = [boot for boot in execution.plan.boots if boot.arm in kernels and not finished_boot(folder, boot)]
@@ -127,16 +136,17 @@ def _boot(execution: PlanExecution, boot: PlannedBoot, kernel: ArmKernel) -> Fai
 
 
 def _starved(boot: PlannedBoot, end: BootEnd) -> Failure:
+    hours = end.seconds / 3600
     return Failure(
         whose="host",
-        message=f"boot {boot.index} ({boot.arm}) was ended after {end.seconds / 3600:.1f} hours: this host has too much other work",
-        next_step="give it less other work, then give the same command again: that boot is done again, what is done is kept",
+        message=f"boot {boot.index} ({boot.arm}) was ended after {hours:.1f} hours: this host is too busy",
+        next_step="stop other work, then repeat the command: it repeats this boot and keeps finished ones",
         evidence=end.evidence,
     )
 
 
 def _worth_another(part: PartEnd, remaining: list[int]) -> bool:
-    """A guest that died in a case has more to measure; one that never got to a case would die again."""
+    """True if a fresh guest can measure more: this one died, but not before its first case."""
     return bool(remaining) and part.end.status in ("panic", "hang", "lost") and bool(part.results)
 
 
@@ -161,7 +171,10 @@ def _part(
 def boot_order(
     cases: Sequence[tuple[int, PlannedCase]], arm: str, kernel: ArmKernel, guest: GuestSettings
 ) -> BootOrder:
-    """A start of a guest with some cases of one shape, by their places in the plan."""
+    """Returns the order for one start of a guest.
+
+    `cases` share a shape; each comes with its index in the plan.
+    """
     programs = guest.programs[arm]
     shape = shape_of_case(guest.shape, cases[0][1].guest)
     guest_cases = tuple(_guest_case(index, case, shape, programs.data) for index, case in cases)
@@ -201,7 +214,11 @@ def _program(case: PlannedCase) -> str:
 
 
 def guests_at_once(mode: str, cpus_per_guest: int) -> int:
-    """In icount mode guests do not disturb each other's numbers, so every host CPU gets one; walltime boots alone."""
+    """Returns how many guests may run at the same time.
+
+    In icount, guests do not affect each other's counts, so all host CPUs are used. In walltime, guests run
+    one at a time.
+    """
     if mode == "walltime":
         return 1
     return max(1, (os.cpu_count() or 1) // cpus_per_guest)

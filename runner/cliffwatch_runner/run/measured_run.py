@@ -1,4 +1,4 @@
-"""A prepared run, measured into its result directory under the locks of that directory and of this host."""
+"""Measures a prepared run into its result directory, under the locks of that directory and of this host."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -34,18 +34,21 @@ _NO_FAILURES: Mapping[str, Failure] = {}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FinishedRun:
-    """A run that came to its end, or was interrupted: what was measured lies in `folder`."""
+    """A run that completed or was interrupted."""
 
     folder: Path
+    """The result directory."""
+
     interrupted: bool
 
 
 @dataclass(frozen=True, slots=True)
 class _Record:
-    """The run.json of a run that began at `created`."""
+    """Writes run.json."""
 
     folder: Path
     created: str
+    """When the run began, ISO 8601."""
 
     def write(
         self, facts: RunFacts, status: RunStatus = "running", failures: Mapping[str, Failure] = _NO_FAILURES
@@ -56,7 +59,10 @@ class _Record:
 
 
 def measure_run(run: PreparedRun) -> FinishedRun | tuple[Failure, ...]:
-    """Measures under the lock of the folder that was named: a run that was asked to end there may still be ending."""
+    """Measures a run.
+
+    Locks a folder that the user named: an earlier run that was stopped may still write there.
+    """
     if run.out is None:
         return _measured_in_folder(run)
     run.out.mkdir(parents=True, exist_ok=True)
@@ -71,11 +77,11 @@ def _measured_in_folder(run: PreparedRun) -> FinishedRun | tuple[Failure, ...]:
     if isinstance(folder, Failure):
         return (folder,)
     if folder.done:
-        run.progress.note(f"{folder.path} holds this run already, complete; nothing is measured again")
+        run.progress.note(f"{folder.path} already holds this run, complete; nothing is measured again")
         return _profiled(run, folder.path)
     if facts.plan.notable is None and folder.notable is not None:
         facts = replace(facts, plan=replace(facts.plan, notable=folder.notable))
-    # Boots that are done keep the faults of the host that they ran on.
+    # A resumed run keeps the faults of the host that its earlier boots ran on.
     faults = tuple(dict.fromkeys((*folder.host_faults, *facts.host_faults)))
     run = replace(run, facts=replace(facts, host_faults=faults))
     written = _Record(folder.path, folder.created or clock.now().isoformat())
@@ -99,7 +105,10 @@ def _measured_in_folder(run: PreparedRun) -> FinishedRun | tuple[Failure, ...]:
 
 
 def _code_of_cases(run: PreparedRun, measured: RunFacts, folder: Path) -> Sequence[CaseCode]:
-    """Digests of the code that the cases execute, those among them that were left out; none of a run that neither counted nor knew what they execute."""
+    """Returns digests of the code that the cases execute, including cases that were left out.
+
+    Empty if no function counts are known, from this run or an earlier one.
+    """
     counted_here = read_executed(folder)
     known = [each for each in (counted_here, run.executed) if isinstance(each, Executed)]
     if not known:
@@ -110,7 +119,7 @@ def _code_of_cases(run: PreparedRun, measured: RunFacts, folder: Path) -> Sequen
 
 
 def _profiled(run: PreparedRun, folder: Path) -> FinishedRun | tuple[Failure, ...]:
-    """What was measured is written by now, whatever becomes of the profile."""
+    """Records the profile last, so that a failure in it loses no measurements."""
     if run.perf_profile and not run.stop.is_set():
         failure = profile_changes(run, folder)
         if failure is not None:
@@ -119,7 +128,7 @@ def _profiled(run: PreparedRun, folder: Path) -> FinishedRun | tuple[Failure, ..
 
 
 def _folder_name(facts: RunFacts) -> str:
-    """Two arms by their subjects, more by their names."""
+    """Names the folder after the subjects of base and head, or after the arms if they have other names."""
     arms = {name: arm.subject for name, arm in facts.arms.items() if name != CONTROL}
     parts = [each.short for each in arms.values()] if set(arms) == {"base", "head"} else list(arms)
     return "-".join((*parts, facts.mode))
@@ -130,12 +139,15 @@ def _note_resumed(run: PreparedRun, folder: ResultFolder) -> None:
         boots = run.facts.plan.boots
         done = sum(finished_boot(folder.path, boot) for boot in boots)
         run.progress.note(
-            f"going on in {folder.path}: {done} of {counted(len(boots), 'boot is', 'boots are')} done"
+            f"resuming in {folder.path}: {done} of {counted(len(boots), 'boot is', 'boots are')} done"
         )
 
 
 def _measured_on_locked_host(run: PreparedRun, written: _Record) -> RunFacts | Failure:
-    """Measures under the host's lock and comes back with the facts as they are then: plan and tuning may have grown."""
+    """Measures under the host's lock.
+
+    Returns the facts after measuring: the plan and the tuning may have grown.
+    """
     facts = run.facts
     what = f"cliffwatch run, {facts.mode}, {written.folder.name}"
     with host_lock(facts.mode, what=what, waiting=run.progress.note, should_stop=run.stop.is_set) as lock:
@@ -149,7 +161,7 @@ def _measured_on_locked_host(run: PreparedRun, written: _Record) -> RunFacts | F
 
 
 def _measured_by_stages(run: PreparedRun, written: _Record) -> RunFacts | Failure:
-    """Boots the plan, and whatever boots the plan's stages add to it."""
+    """Runs the boots of the plan, then the boots that its stages add."""
     facts, progress, stop = run.facts, run.progress, run.stop
     cpus = max(case.guest.cpus or facts.shape.cpus for case in facts.plan.cases)
     at_once = guests_at_once(facts.mode, cpus)

@@ -1,4 +1,4 @@
-"""veristat and the objects of the tree's selftests, for the suites of a run that verify them: those of each arm's own revision."""
+"""Builds veristat and the selftests' BPF objects, per revision, for suites that verify them."""
 
 import hashlib
 from collections.abc import Iterator, Mapping
@@ -20,20 +20,28 @@ _MOST_NAMED = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuiltObjects:
-    """For each arm the programs of its suites, with veristat and objects beside those that verify them. `unbuilt` has the objects that no arm
-    has, with the reason; `lacking` the suites that are left out for want of veristat.
-    """
+    """The suites' programs with veristat and BPF objects."""
 
     of_arms: Mapping[str, tuple[SuiteProgram, ...]]
+    """Programs by arm. Those that verify objects carry veristat and the objects."""
+
     unbuilt: Mapping[str, str] = field(default_factory=dict)
+    """Objects that no arm has, with the reason."""
+
     lacking: Mapping[str, str] = field(default_factory=dict)
+    """Suites left out because veristat does not build, with the reason."""
+
     notes: tuple[str, ...] = ()
 
 
 def add_objects(
     programs: Mapping[str, tuple[SuiteProgram, ...]], arms: Mapping[str, BuiltArm], order: BuildOrder
 ) -> BuiltObjects | tuple[Failure, ...]:
-    """Builds them for each arm that has a kernel; those of an arm where they do not build come from another one. Raises Stopped, OSError."""
+    """Builds veristat and the objects of each arm that has a kernel. An arm whose objects do not build uses
+    another arm's.
+
+    Raises Stopped, OSError.
+    """
     suites = {
         each.name for each in order.resolved.suites if each.program is not None and each.program.objects
     }
@@ -67,7 +75,7 @@ def add_objects(
         },
         unbuilt=_nowhere(built),
         notes=(
-            *(f"objects are of {other}, as veristat of {name} does not build" for name in failures),
+            *(f"objects are from {other}, because veristat of {name} does not build" for name in failures),
             *_unbuilt_notes(built),
         ),
     )
@@ -91,19 +99,25 @@ def _of_arm(arm: Subject, kernel: Kernel, order: BuildOrder) -> TreeObjects | Fa
     if isinstance(objects, Failure):
         order.progress.end(f"of {arm.arm}: {objects.message}")
     else:
-        how = "were there" if objects.was_there else "built"
+        how = "cached" if objects.was_there else "built"
         order.progress.end(f"of {arm.arm} {how}: {len(objects.built)} of {counted(len(named), 'object')}")
     return objects
 
 
 def _revision(arm: Subject, order: BuildOrder) -> Revision:
-    """An arm's own selftests, unless those of one revision were asked for; a prebuilt kernel brings none."""
+    """Returns the revision whose selftests the arm uses.
+
+    This is its own, unless the kernel is prebuilt or all arms use the selftests of one revision.
+    """
     resolved = order.resolved
     return resolved.bench if resolved.one_bench or arm.revision is None else arm.revision
 
 
 def _beside(program: SuiteProgram, objects: TreeObjects) -> SuiteProgram:
-    """A suite's program with what it verifies. Its source's digest leaves the tree's objects out: these may differ on purpose."""
+    """Adds veristat and the objects to a suite's program.
+
+    The source digest excludes them, as they may differ on purpose.
+    """
     digest = hashlib.sha256(f"{program.digest}\0{objects.digest}".encode()).hexdigest()[:32]
     files = {VERISTAT: objects.veristat, ARCHIVE: objects.archive, UNBUILT: objects.reasons}
     return replace(program, digest=digest, files={**program.files, **files})

@@ -1,4 +1,4 @@
-"""A run that is ready to be measured: revisions resolved, tools checked, kernels and bench built, boots planned."""
+"""Prepares a run: resolves revisions, checks tools, builds kernels and bench, plans boots."""
 
 import os
 import threading
@@ -45,29 +45,38 @@ _MEMORY_BESIDES_MIB = 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreparedRun:
-    """All that the measuring of a run needs. `out` is the result directory that the user named. `counting` is how the guests of arms are
-    counted, by arm; those that are not have none.
-    `counts` keep what cases execute for the next run, where guests are counted; `executed` is what was known of that before this run, where it left out
-    cases by it.
-
-    `facts` grow while it is measured: how the host was tuned, and the boots of a second stage.
-    """
+    """Everything that is needed to measure a run."""
 
     out: Path | None
+    """Result directory that the user named; None to choose one."""
+
     built: Path
+    """Folder of the builds."""
+
     facts: RunFacts
+    """Grow while the run is measured: the host's tuning, and the boots of a second stage."""
+
     guest: GuestSettings
     progress: Progress
     stop: threading.Event
     counting: Mapping[str, Counting] = field(default_factory=dict)
+    """Instruction counter by arm. Arms that are not counted have no entry."""
+
     counts: CountsToKeep | None = None
+    """Stores what the cases execute, for the next run; None if no guest is counted."""
+
     executed: Executed | None = None
+    """What the cases execute, as known before this run and used to leave cases out; None if not used."""
+
     perf_profile: bool = False
+    """True to profile the changed cases with perf after the run."""
+
     reuse: bool = False
+    """True to reuse a complete result directory of the same run."""
 
     @property
     def kernels(self) -> dict[str, ArmKernel]:
-        """The kernel of each arm and how it is started; an arm whose kernel did not build has none."""
+        """The kernel of each arm and how to start it. An arm whose kernel did not build has none."""
         return {
             name: _arm_kernel(arm.kernel, arm.subject.settings, self.counting.get(name))
             for name, arm in self.facts.arms.items()
@@ -75,7 +84,7 @@ class PreparedRun:
         }
 
     def unbuilt(self, arm: str) -> Failure | None:
-        """Why an arm's kernel did not build, if it did not."""
+        """Returns why the arm's kernel did not build; None if it did."""
         kernel = self.facts.arms[arm].kernel
         return kernel if isinstance(kernel, Failure) else None
 
@@ -92,7 +101,7 @@ def _arm_kernel(kernel: Kernel, settings: ArmSettings, counting: Counting | None
 
 
 def plan_with_progress(request: RunRequest, progress: Progress) -> PlannedRun | tuple[Failure, ...]:
-    """The plan of a request; fetching its tree takes time."""
+    """Plans a request and reports progress, because fetching its tree takes time."""
     progress.begin("tree", without_credentials(request.tree))
     planned = plan_run(request)
     if isinstance(planned, PlannedRun):
@@ -104,7 +113,7 @@ def plan_with_progress(request: RunRequest, progress: Progress) -> PlannedRun | 
 def _on_this_host(
     planned: PlannedRun, request: RunRequest, progress: Progress
 ) -> PlannedRun | tuple[Failure, ...]:
-    """A walltime plan with the host's faults, which are shown with their cost before anything begins."""
+    """Adds the host's faults to a walltime plan, and reports them with their cost before the run begins."""
     if request.mode != "walltime":
         return planned
     amiss = examine_host(request.cache)
@@ -176,7 +185,7 @@ def prepare_run(
 def _counting(
     request: RunRequest, facts: RunFacts, stop: threading.Event
 ) -> tuple[dict[str, Counting], tuple[str, ...]]:
-    """How the guests of each arm are counted, and sentences about those that are not."""
+    """Returns the instruction counter of each arm, and a sentence for each arm that is not counted."""
     if facts.mode != "icount" or not request.function_counts:
         return {}, ()
     plugin = counting_plugin(request.cache, stop.is_set)
@@ -195,7 +204,7 @@ def _counting(
 def _with_root_of_image(
     request: RunRequest, progress: Progress, stop: threading.Event, uses: Uses
 ) -> RunRequest | Failure:
-    """Guests run on the file system of the image that bench is built in, unless another one was named."""
+    """Boots guests on the file system of the build image, unless the user named another root."""
     image = request.tools.build_image
     if image is None or request.guest_root is not None:
         return request
@@ -208,7 +217,7 @@ def _with_root_of_image(
         return NO_UDEV
     if root is None:
         progress.note(
-            f"{image} has no udev, so that guests run on this host's programs; bench may miss its libraries there"
+            f"{image} has no udev, so guests use this host's programs; bench may not find its libraries there"
         )
     return replace(request, guest_root=root)
 
@@ -277,7 +286,10 @@ def _guest_settings(request: RunRequest, facts: RunFacts, sandbox: Sandbox) -> G
 
 
 def _guest_programs(facts: RunFacts, programs: Sequence[SuiteProgram]) -> GuestPrograms:
-    """What the guests of an arm run. Random numbers are fixed in dynamic programs alone, which the library can be preloaded into."""
+    """Returns the programs that an arm's guests run.
+
+    Random numbers are fixed only in dynamically linked programs, into which the library can be preloaded.
+    """
     bench = [] if facts.bench is None else [facts.bench.program, facts.bench.empty_loop]
     seeds = [each.fixed_seed for each in ([facts.bench] if facts.bench is not None else programs)]
     return GuestPrograms(

@@ -1,4 +1,4 @@
-"""Boots the cases that changed once more with perf around them: what comes of it explains, and is no measurement."""
+"""Boots the changed cases once more under perf. The profile explains a change; it is not a measurement."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
@@ -27,12 +27,14 @@ from cliffwatch_runner.run.prepared_run import PreparedRun
 PROFILE = "profile.json"
 _HOME = "profile"
 _MOST_CASES = 8
-"""A guest's boot each shape and arm, and every case as long as it was measured."""
+"""Each shape and arm costs a boot, and each case takes as long as when it was measured."""
 
 
 def profile_changes(run: PreparedRun, folder: Path) -> Failure | None:
-    """Records base and head of a complete run in the cases that changed most, into `folder`/profile.json. Nothing where none changed, or where it
-    stands there already. A Failure where the host is taken. Raises OSError where the host cannot keep it.
+    """Profiles base and head of a complete run in the cases that changed most. Writes `folder`/profile.json.
+
+    Does nothing if no case changed or the file exists. Fails if the host is locked. Raises OSError if the
+    profile cannot be written.
     """
     changed = _changed_cases(folder)
     if (folder / PROFILE).exists() or not changed:
@@ -68,7 +70,7 @@ def _record(run: PreparedRun, folder: Path, changed: Sequence[CaseKey]) -> None:
 
 
 def _changed_cases(folder: Path) -> list[CaseKey]:
-    """Planned cases with a row that changed, the largest change first."""
+    """Returns the planned cases with a changed row, largest change first."""
     run = read_run(folder)
     compared = () if isinstance(run, Failure) else compare_all(sides_of_run(run))
     rows = [] if isinstance(compared, Failure) else [row for each in compared for row in each.changed_rows()]
@@ -80,7 +82,7 @@ def _changed_cases(folder: Path) -> list[CaseKey]:
 def _of_arm(
     run: PreparedRun, home: Path, arm: str, kernel: ArmKernel, chosen: Sequence[tuple[int, PlannedCase]]
 ) -> Iterator[CaseProfile]:
-    """One guest for each shape that the cases need."""
+    """Boots one guest for each shape that the cases need."""
     by_shape = sorted(chosen, key=lambda each: str(each[1].guest.params))
     for number, (_, group) in enumerate(groupby(by_shape, key=lambda each: each[1].guest.params), start=1):
         if run.stop.is_set():

@@ -1,4 +1,4 @@
-"""The programs of a run's suites: one for each suite, and where arms name Go modules one for each choice of them."""
+"""Builds the programs of a run's suites: one per suite, or one per choice of Go modules that arms name."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -16,12 +16,17 @@ from cliffwatch_runner.run.build_order import BuildOrder
 
 @dataclass(frozen=True, slots=True)
 class _Wanted:
-    """A suite's program, the modules that were chosen for it, and the arms that chose them."""
+    """A suite's program with the modules chosen for it."""
 
     suite: Suite
     chosen: Mapping[str, Path | str]
+    """Version or folder, by module."""
+
     arms: tuple[str, ...]
+    """The arms that chose these modules."""
+
     several: bool
+    """True if other arms chose other modules."""
 
     @property
     def title(self) -> str:
@@ -32,18 +37,19 @@ class _Wanted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuiltPrograms:
-    """For each arm the programs of its suites. `lacking` has the suites that may be left out and whose program does not build here, with the
-    reason.
-    """
+    """The suites' programs."""
 
     of_arms: Mapping[str, tuple[SuiteProgram, ...]]
+    """By arm."""
+
     lacking: Mapping[str, str]
+    """Optional suites whose program does not build here, with the reason."""
 
 
 def build_programs(order: BuildOrder) -> BuiltPrograms | Failure:
-    """The programs that suites bring, before any kernel: whoever wrote one waits for nothing to learn what is wrong with it.
+    """Builds the suites' programs before any kernel, so that their author learns of a mistake early.
 
-    The modules of all of them are there before the first one is built. Raises Stopped, OSError.
+    Fetches the modules of all programs before the first build. Raises Stopped, OSError.
     """
     lacking: dict[str, str] = {}
     sources: list[tuple[_Wanted, ProgramSource]] = []
@@ -66,7 +72,7 @@ def build_programs(order: BuildOrder) -> BuiltPrograms | Failure:
 
 
 def _left_out(wanted: _Wanted, failure: Failure, order: BuildOrder, lacking: dict[str, str]) -> bool:
-    """Whether a run goes on without this suite; modules that were asked for are not left out."""
+    """True if the run continues without this suite. Never if the suite's modules were requested."""
     if wanted.suite.name not in order.resolved.may_lack or wanted.chosen:
         return False
     lacking[wanted.suite.name] = f"{failure.message}; {failure.next_step}"
@@ -74,7 +80,7 @@ def _left_out(wanted: _Wanted, failure: Failure, order: BuildOrder, lacking: dic
 
 
 def _wanted(suite: Suite, order: BuildOrder) -> Iterator[_Wanted]:
-    """One for each choice of the modules that the suite is built with; of a suite without a program none."""
+    """Yields one program per choice of the suite's modules; none if the suite has no program."""
     if suite.program is None:
         return
     used = modules_of(suite) or {}
@@ -89,10 +95,10 @@ def _wanted(suite: Suite, order: BuildOrder) -> Iterator[_Wanted]:
 
 def _source(wanted: _Wanted, order: BuildOrder) -> ProgramSource | Failure:
     if order.settings.trust != "local" and wanted.suite in order.resolved.own_suites and _fetches(wanted):
-        # Its go.mod may name any address and any folder of this host.
+        # Its go.mod may name any URL and any folder of this host.
         return wrong_usage(
-            f"suite {wanted.suite.name}: the modules of its program do not lie in its folder, and nothing is fetched for a suite"
-            " that came with a request",
+            f"suite {wanted.suite.name}: its program needs modules that are not in its folder, and"
+            " nothing is fetched for a suite that came with a request",
             "run `go mod vendor` in the suite's folder and ask again",
         )
     walls = FetchWalls(sandbox=order.tools.guest_sandbox, limits=order.settings.limits)
@@ -116,5 +122,5 @@ def _program(wanted: _Wanted, source: ProgramSource, order: BuildOrder) -> Suite
     if isinstance(program, Failure):
         order.progress.end(program.message)
     else:
-        order.progress.end(f"{wanted.title} {'was there' if program.was_there else 'built'}")
+        order.progress.end(f"{wanted.title} {'cached' if program.was_there else 'built'}")
     return program

@@ -1,4 +1,4 @@
-"""The progress of a run as a person reads it: a live line on a terminal, plain lines elsewhere."""
+"""Shows the progress of a run: a live line on a terminal, plain lines elsewhere."""
 
 import threading
 from collections.abc import Callable
@@ -17,7 +17,7 @@ _PLAIN_EVERY_SECONDS = 30.0
 
 
 class Progress(Protocol):
-    """Where the parts of a run report how far they are. May be called from several threads. Fractions run from 0 to 1."""
+    """Receives the progress of a run. May be called from several threads. Fractions are 0 to 1."""
 
     def begin(self, phase: str, detail: str = "") -> None: ...
     def advance(self, fraction: float | None, detail: str = "") -> None: ...
@@ -27,7 +27,7 @@ class Progress(Protocol):
 
 
 def time_left(fraction: float | None, elapsed: float) -> str:
-    """`about 3 min left`, from the share that is done and the seconds that it took; empty while nobody can know."""
+    """Returns `about 3 min left`, extrapolated from the completed fraction; empty if it is too early."""
     if fraction is None or fraction <= 0.02 or elapsed < 2:
         return ""
     left = elapsed * (1 - fraction) / fraction
@@ -35,7 +35,7 @@ def time_left(fraction: float | None, elapsed: float) -> str:
 
 
 class PlainLines:
-    """A line where a phase begins and ends, and one every half minute in between."""
+    """Prints a line where a phase begins and ends, and every half minute in between."""
 
     def __init__(self, stream: TextIO, monotonic: Callable[[], float] = clock.monotonic) -> None:
         self._stream = stream
@@ -76,7 +76,7 @@ class PlainLines:
 
 
 class LiveLine:
-    """One bar for the phase that runs; what is done stays above it as a line each."""
+    """Shows a bar for the current phase. Each completed phase leaves a line above it."""
 
     def __init__(self, console: Console) -> None:
         self._lock = threading.RLock()
@@ -133,7 +133,7 @@ class LiveLine:
 
 
 class TimedPhases:
-    """Another display of progress, with the time that each phase took added up."""
+    """Wraps another display and adds up the time of each phase."""
 
     def __init__(self, display: Progress, monotonic: Callable[[], float] = clock.monotonic) -> None:
         self._display = display
@@ -163,7 +163,10 @@ class TimedPhases:
         self._display.close()
 
     def summary(self) -> str:
-        """`12 min 03 s: tree 15 s, build base 8 min 30 s, …`, phases below a second left out; empty before the first has ended."""
+        """Returns `12 min 03 s: tree 15 s, build base 8 min 30 s, …`, without phases below a second.
+
+        Empty before the first phase has ended.
+        """
         if not self._seconds:
             return ""
         parts = [f"{phase} {duration(seconds)}" for phase, seconds in self._seconds.items() if seconds >= 0.5]
@@ -172,7 +175,7 @@ class TimedPhases:
 
 
 def progress_display(console: Console) -> Progress:
-    """A live line where somebody watches a terminal that can move its cursor, plain lines elsewhere."""
+    """Returns a live line for a terminal that can move its cursor, plain lines otherwise."""
     if console.is_terminal and not console.is_dumb_terminal:
         return LiveLine(console)
     return PlainLines(console.file)  # type: ignore[arg-type] # rich types its file as IO[str]

@@ -1,4 +1,4 @@
-"""A run from request to result directory."""
+"""Carries out a run, from request to result directory."""
 
 import threading
 from contextlib import suppress
@@ -25,8 +25,10 @@ from cliffwatch_runner.run.progress import Progress
 def run(
     request: RunRequest, progress: Progress, stop: threading.Event, *, needed: str | None = None
 ) -> FinishedRun | tuple[Failure, ...]:
-    """Carries a request out. Nothing is booted where the arm `needed` does not build; without that name the other arms are measured.
-    Raises Stopped where it was interrupted before the first boot, OSError on a full disk.
+    """Carries out a request.
+
+    If the arm `needed` does not build, nothing is booted; without `needed`, the other arms are measured.
+    Raises Stopped if interrupted before the first boot, OSError on a full disk.
     """
     unwritable = _unwritable_folder(request)
     if unwritable is not None:
@@ -47,7 +49,7 @@ def run(
 
 
 def plan_only(request: RunRequest, progress: Progress) -> PlannedRun | tuple[Failure, ...]:
-    """What a run would do, without building."""
+    """Plans a run without building."""
     unwritable = _unwritable_folder(request)
     return (unwritable,) if unwritable is not None else plan_with_progress(request, progress)
 
@@ -61,10 +63,11 @@ def _unwritable_folder(request: RunRequest) -> Failure | None:
 
 
 def _prune(request: RunRequest, progress: Progress) -> None:
-    """Makes room in the cache while the run still uses what it took from there."""
-    with suppress(OSError):  # what it measured is no worse for it
+    """Makes room in the cache while the run still holds the entries that it uses."""
+    with suppress(OSError):  # the results are complete without it
         pruned = prune_built(request.cache, request.cache_size, clock.now())
         if not pruned.removed:
             return
-        what = f"{counted(len(pruned.removed), 'kernel, bench, program or guest root', 'kernels, benches, programs and guest roots')}, {size_text(pruned.bytes)}"
+        one, several = "kernel, bench, program or guest root", "kernels, benches, programs and guest roots"
+        what = f"{counted(len(pruned.removed), one, several)}, {size_text(pruned.bytes)}"
         progress.note(f"removed from the cache, least recently used first: {what} (see `cliffwatch cache`)")

@@ -1,13 +1,17 @@
-"""What is read of a service's answers: the members that this program needs, of all that docs/formats.md says there are."""
+"""Types of the service's answers.
+
+They contain only the members that the runner needs; docs/formats.md has all.
+"""
 
 from cliffwatch.formats.values import FreeJson, Part
 
 
 class StoredBoot(Part, frozen=True, kw_only=True):
-    """A boot that the service has; `raw_digest` is null while its raw outputs are missing."""
+    """A boot that the service has."""
 
     number: int
     raw_digest: str | None
+    """None while its raw outputs are missing."""
 
 
 class StoredRun(Part, frozen=True, kw_only=True):
@@ -15,21 +19,28 @@ class StoredRun(Part, frozen=True, kw_only=True):
 
 
 class Queued(Part, frozen=True, kw_only=True):
-    """When a job may be done: `position` counts from 1, 0 for a job under way; seconds to its end, null where nothing is known."""
+    """When a job may be done."""
 
     position: int
+    """Counts from 1; 0 for a running job."""
+
     hosts: int
+    """Number of hosts that can do the job."""
+
     seconds: float | None
+    """Until its end; None if it cannot be estimated."""
 
 
 class Job(Part, frozen=True, kw_only=True):
-    """`whose` a failed job is: `kernel`, or `usage` where what was asked for cannot be measured; older services do not say."""
+    """A job of a request."""
 
     job: str
     platform: str
     mode: str
     state: str
     whose: str | None = None
+    """Of a failed job: `kernel`, or `usage` if the request cannot be measured. None from older services."""
+
     reason: str | None
     run: str | None
     expected: Queued | None
@@ -40,11 +51,12 @@ class JobQueue(Part, frozen=True, kw_only=True):
 
 
 class MadeRequest(Part, frozen=True, kw_only=True):
-    """A request and its jobs; `warnings` are sentences."""
+    """A request and its jobs."""
 
     request: str
     jobs: tuple[Job, ...]
     warnings: tuple[str, ...] = ()
+    """Sentences."""
 
 
 class Event(Part, frozen=True, kw_only=True):

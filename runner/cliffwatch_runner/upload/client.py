@@ -1,4 +1,4 @@
-"""Speaks to the service over HTTP: the only module of the runner that knows how."""
+"""Talks to the service over HTTP. No other module of the runner does."""
 
 import time
 from collections.abc import Callable
@@ -19,27 +19,27 @@ _LONGEST_WAIT = 900.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unreached:
-    """The service took nothing: it is away, or too busy to answer.
-
-    `reason`: why the last try failed.
-    `wait`: seconds that the service asks to wait (Retry-After, at most a quarter of an hour); 0 if it asks for none.
-    """
+    """The service did not handle the request: it is unreachable or too busy."""
 
     reason: str
+    """Why the last attempt failed."""
+
     wait: float = 0.0
+    """Seconds that the service asks to wait (Retry-After, at most 15 minutes); 0 if it asks for none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refused:
-    """The service answered with a refusal. `detail` is what is wrong and what to do."""
+    """The service refused the request."""
 
     status: int
     title: str
     detail: str
+    """What is wrong and what to do."""
 
 
 class _Problem(Part, frozen=True, kw_only=True):
-    """What is read of a problem document."""
+    """The members of a problem document that are read."""
 
     title: str
     detail: str
@@ -56,21 +56,26 @@ Reply = Answered | Refused | Unreached
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Patience:
-    """How often a request is tried, and the pauses between tries, in seconds.
-
-    A service that asks for a pause above `longest` is not tried again: the caller decides when to come back.
-    """
+    """Retries of a request."""
 
     tries: int = 5
+    """Maximum number of attempts."""
+
     first: float = 0.5
+    """Seconds before the second attempt. Each further pause doubles."""
+
     longest: float = 30.0
+    """Maximum pause in seconds. If the service asks for a longer one, the caller decides when to retry."""
 
     def before(self, attempt: int) -> float:
         return min(self.longest, self.first * 2.0 ** (attempt - 1))
 
 
 class Client:
-    """Requests to one service. Everything that is sent may be sent twice, so what fails on the way is sent again."""
+    """Sends requests to one service and retries those that fail on the way.
+
+    All of them are safe to repeat.
+    """
 
     def __init__(
         self,
@@ -92,7 +97,7 @@ class Client:
         )
 
     def post(self, path: str, content: Any, *, key: str | None = None) -> Reply:
-        """`key` makes a request that must not be carried out twice safe to repeat."""
+        """`key` is an idempotency key: a request with one can be repeated but is carried out only once."""
         return self._send("POST", path, json=content, headers={"Idempotency-Key": key} if key else {})
 
     def put(self, path: str, content: bytes, kind: str = "application/json") -> Reply:
@@ -122,7 +127,7 @@ class Client:
         reply = _reply(response)
         if reply is None:
             return Unreached(
-                reason=f"{self.url} answers {response.status_code} without JSON: something else listens"
+                reason=f"{self.url} answers {response.status_code} without JSON: it is another service"
             )
         if isinstance(reply, Refused) and (reply.status in (408, 429) or reply.status >= 500):
             return Unreached(reason=f"{self.url}: {reply.title}: {reply.detail}", wait=_wait(response))
@@ -130,7 +135,7 @@ class Client:
 
 
 def _reply(response: httpx2.Response) -> Answered | Refused | None:
-    """What a response says; None for a success whose body is not JSON."""
+    """Returns the content of a response; None for a success whose body is not JSON."""
     try:
         body = response.json() if response.content else None
     except ValueError:
@@ -146,7 +151,10 @@ def _reply(response: httpx2.Response) -> Answered | Refused | None:
 
 
 def _wait(response: httpx2.Response) -> float:
-    """Seconds of Retry-After. Its other form, a date, is not read: the clocks of two machines differ."""
+    """Returns the seconds of Retry-After.
+
+    Its date form is ignored, because the clocks of two machines differ.
+    """
     text = response.headers.get("Retry-After", "")
     if not text.isascii() or not text.isdecimal():
         return 0.0

@@ -1,4 +1,4 @@
-"""Sends a result directory to the service, boot by boot; whatever is there already is not sent again."""
+"""Uploads a result directory to the service, boot by boot. Boots that the service has are not sent again."""
 
 import io
 import stat
@@ -24,23 +24,23 @@ _LARGEST_RAW = 48 << 20
 _MOST_FILES = 10_000
 _LONGEST_NAME = 500
 _LARGEST_DOCUMENT = 64 << 20
-"""What the service takes, at most."""
+"""Limit of the service."""
 
 DAMAGED = 0
-"""The status of a refusal that is not the service's: what is on the disk cannot be read."""
+"""Status of a refusal that comes from the runner: the file on disk cannot be read."""
 
 NEVER_STORED = frozenset({DAMAGED, 400, 409, 413, 422})
-"""Refusals of the content: the same would be refused again. Others concern the service, its address or the token."""
+"""Refusals of the content, which would be refused again. Others concern the service, its URL or the token."""
 
 P = TypeVar("P", bound=Part)
 
 
 class _Object(Part, frozen=True, kw_only=True):
-    """Whatever a document holds: the service reads it, and says what is wrong with it."""
+    """Any JSON object. The service checks its members."""
 
 
 class _RunNamed(Part, frozen=True, kw_only=True):
-    """Of run.json, what a run's identity is made of."""
+    """The members of run.json that identify the run."""
 
     identity: str
     created: str
@@ -51,7 +51,7 @@ class _BootNamed(Part, frozen=True, kw_only=True):
 
 
 class _Measured(Part, frozen=True, kw_only=True):
-    """Of samples.json, what is sent of it as it is."""
+    """The members of samples.json, sent unchanged."""
 
     samples: msgspec.Raw
     outcomes: msgspec.Raw
@@ -60,11 +60,16 @@ class _Measured(Part, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Uploaded:
-    """What an upload came to: boots that had to be sent, and what the service would not take."""
+    """The result of an upload."""
 
     run: str
+    """Digest of the run."""
+
     sent: int
+    """Number of boots that were sent."""
+
     refused: tuple[str, ...] = ()
+    """What the service refused, with the reason."""
 
 
 def upload_run(
@@ -74,9 +79,9 @@ def upload_run(
     *,
     job: str | None = None,
 ) -> Uploaded | Refused | Unreached:
-    """Sends what `folder` holds by now. Called again, it goes on: boots that the service has are not sent.
+    """Uploads what `folder` holds so far. Repeated calls resume: boots that the service has are not sent.
 
-    A damaged file, and a boot that the service refuses, is reported among what was refused; the others are sent all the same.
+    A damaged file or a refused boot is reported in `refused`; the others are still sent.
     """
     try:
         record = _content(folder, "run.json")
@@ -92,14 +97,14 @@ def upload_run(
         return known
     stored = converted(known.body, StoredRun)
     if isinstance(stored, Wrong):
-        return Unreached(reason=f"{client.url} answers with what is no run: {stored}")
+        return Unreached(reason=f"{client.url} did not answer with a run: {stored}")
     return _send_results(client, run, folder, {boot.number: boot for boot in stored.boots})
 
 
 def _send_results(
     client: Client, run: str, folder: Path, here: Mapping[int, StoredBoot]
 ) -> Uploaded | Refused | Unreached:
-    """Boots that are not `here`, and code.json."""
+    """Uploads code.json and the boots that the service does not have (`here`)."""
     sent = 0
     refused: list[str] = []
     for boot in sorted((folder / "boots").glob("*/boot.json")):
@@ -119,7 +124,10 @@ def _send_results(
 
 
 def _send_code(client: Client, run: str, folder: Path) -> Refused | Unreached | None:
-    """How the code of the kernels differs, which a run has at its end; a service of before 2026-11-24 takes none."""
+    """Uploads how the kernels' code differs, which exists once a run has ended.
+
+    Services before 2026-11-24 do not take it.
+    """
     if not (folder / _CODE).exists():
         return None
     try:
@@ -133,7 +141,7 @@ def _send_code(client: Client, run: str, folder: Path) -> Refused | Unreached | 
 def _content(folder: Path, name: str) -> bytes:
     with open_regular(folder, name) as file:
         if file is None:
-            raise ValueError(f"{name} is no regular file")
+            raise ValueError(f"{name} is not a regular file")
         return read_bytes(file, _LARGEST_DOCUMENT)
 
 
@@ -155,7 +163,7 @@ def _damaged(what: str, error: Exception) -> Refused:
 def _boot(
     client: Client, run: str, folder: Path, here: Mapping[int, StoredBoot]
 ) -> bool | Refused | Unreached:
-    """Whether the boot had to be sent."""
+    """Uploads a boot if necessary. Returns True if it was sent."""
     try:
         about, environment, samples = (_content(folder, name) for name in _FILES)
         number = _read(about, "boot.json", _BootNamed).index
@@ -175,7 +183,7 @@ def _boot(
 
 
 def _boot_body(about: bytes, environment: bytes, samples: bytes) -> bytes:
-    """What the service takes of a boot: its three files in one. Raises ValueError."""
+    """Returns the three files of a boot in one document. Raises ValueError."""
     _read(environment, "environment.json", _Object)
     measured = _read(samples, "samples.json", _Measured)
     return _text(
@@ -190,9 +198,9 @@ def _boot_body(about: bytes, environment: bytes, samples: bytes) -> bytes:
 
 
 def raw_archive(folder: Path) -> bytes:
-    """The boot's regular files as a tar archive that depends on nothing but their names and contents.
+    """Packs the boot's regular files into a tar archive that depends only on their names and contents.
 
-    What the service would refuse is left out: other kinds of files, and names that do not print.
+    Leaves out what the service would refuse: other kinds of files, and unprintable names.
     """
     buffer = io.BytesIO()
     room = _LARGEST_RAW

@@ -1,4 +1,4 @@
-"""What a request brings along from this machine: arms with their patches, suites of the user's own, a file of data."""
+"""Collects the local files of a request: patches of arms, the user's own suites, a data file."""
 
 import hashlib
 import os
@@ -27,16 +27,20 @@ _LEFT_OUT = frozenset({".git", ".gitignore"})
 _ELF = b"\x7fELF"
 
 Resolve = Callable[[str], str]
-"""The commit of a revision's name in the tree."""
+"""Resolves the name of a revision to a commit of the tree."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Brought:
-    """What the options of a command name. Arms are in their order; `suites` are folders."""
+    """The command's options with local files."""
 
     arms: Sequence[ArmRequest] = ()
+    """In their order."""
+
     shapes: Sequence[GuestNeeds] = ()
     suites: Sequence[Path] = ()
+    """Folders."""
+
     bench_args: Sequence[str] = ()
     data: Path | None = None
     build_image: str | None = None
@@ -45,16 +49,19 @@ class Brought:
 
 @dataclass(slots=True)
 class _Parcel:
-    """The files that go along, by the name that they have there."""
+    """The files to send."""
 
     contents: dict[str, bytes] = field(default_factory=dict)
+    """By their name in the request."""
+
     executable: set[str] = field(default_factory=set)
+    """Names of executable files."""
 
     def put(self, name: str, path: Path) -> str:
-        """Raises OSError, and ValueError where there would be more than a request takes."""
+        """Raises OSError, and ValueError if a limit of requests is exceeded."""
         if path.stat().st_size + sum(map(len, self.contents.values())) > LARGEST_FILES_BYTES:
             raise ValueError(
-                f"the files have more than the {size_text(LARGEST_FILES_BYTES)} that a request takes"
+                f"the files are larger than {size_text(LARGEST_FILES_BYTES)}, the limit of a request"
             )
         if len(self.contents) >= MOST_FILES:
             raise ValueError(f"there are more than {MOST_FILES} files")
@@ -76,7 +83,10 @@ class _Parcel:
 
 
 def bring(brought: Brought, resolve: Resolve) -> tuple[Setup, tuple[SetupContent, ...]] | Failure:
-    """The setup of a request and the contents of its files; a Failure where something cannot be sent or read."""
+    """Returns the setup of a request and the contents of its files.
+
+    Fails if a file cannot be read or sent.
+    """
     parcel = _Parcel()
     try:
         arms = [_arm(arm, brought.arms[0], parcel, resolve) for arm in brought.arms]
@@ -87,7 +97,7 @@ def bring(brought: Brought, resolve: Resolve) -> tuple[Setup, tuple[SetupContent
         data = None if brought.data is None else parcel.put(f"data/{brought.data.name}", brought.data)
     except (OSError, ValueError) as error:
         return wrong_usage(
-            f"what the request brings along cannot be sent: {error}", "measure it with `cliffwatch run`"
+            f"the files of the request cannot be sent: {error}", "measure with `cliffwatch run` instead"
         )
     setup = Setup(
         arms=tuple(arm for arm in arms if isinstance(arm, SetupArm)),
@@ -102,7 +112,7 @@ def bring(brought: Brought, resolve: Resolve) -> tuple[Setup, tuple[SetupContent
         files=parcel.listed(),
         only_affected=brought.only_affected,
     )
-    checked = converted(as_json(setup), Setup)  # what a document may hold is narrower than what a disk may
+    checked = converted(as_json(setup), Setup)  # documents allow fewer names than file systems do
     problem = str(checked) if isinstance(checked, Wrong) else problem_of(setup)
     if problem is not None:
         return wrong_usage(
@@ -144,7 +154,7 @@ def _arm(arm: ArmRequest, first: ArmRequest, parcel: _Parcel, resolve: Resolve) 
 
 
 def _take_suite(folder: Path, parcel: _Parcel) -> Failure | None:
-    """Puts a suite's folder into the parcel, without the programs that its build makes. Raises OSError, ValueError."""
+    """Adds a suite's folder without the programs that its build makes. Raises OSError, ValueError."""
     suite = own_suite(folder)
     if isinstance(suite, Failure):
         return suite
@@ -162,7 +172,7 @@ def _files(folder: Path) -> Iterator[Path]:
         if path.name in _LEFT_OUT:
             continue
         if path.is_symlink() or not (path.is_file() or path.is_dir()):
-            raise ValueError(f"{path} is no file or folder")
+            raise ValueError(f"{path} is not a file or folder")
         if path.is_dir():
             yield from _files(path)
         else:

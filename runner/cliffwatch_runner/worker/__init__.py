@@ -1,1 +1,1 @@
-"""A host's side of the service: takes jobs, does one at a time, and sends what it measured."""
+"""The worker: takes jobs from the service, one at a time, and sends the results."""

@@ -1,4 +1,7 @@
-"""What a job asks to be measured, as the words of `cliffwatch run`; the files that came with its request lie in a folder of this host then."""
+"""Turns a job into arguments of `cliffwatch run`.
+
+The files of its request are stored in a folder of this host.
+"""
 
 import hashlib
 import json
@@ -18,12 +21,16 @@ _ARMS = ".arms.json"
 
 
 def suite_names(offer: Work) -> str:
-    """The suites of a job. With a slash in it a name would be a folder of this host's: jobs name suites of the catalogue alone."""
+    """Returns the suites of a job. Slashes are replaced: a name with one would be a folder of this host."""
     return ",".join(offer.suites).replace("/", "_")
 
 
 def take_files(client: Client, offer: Work, folder: Path) -> Failure | Unreached | None:
-    """Brings the files of a job's request into an empty `folder`, where builds may read them, and its arms as a file. Raises OSError."""
+    """Downloads the files of a job's request into an empty `folder` that builds may read, and writes its arms
+    as a file.
+
+    Raises OSError.
+    """
     remove_tree(folder)
     if not offer.setup.files and not offer.setup.arms:
         return None
@@ -35,8 +42,8 @@ def take_files(client: Client, offer: Work, folder: Path) -> Failure | Unreached
         content = contents.get(file.name)
         if content is None or hashlib.sha256(content).hexdigest() != file.sha256:
             return _host(
-                f"the service gave another content of {file.name} than its job lists",
-                "have the job asked again",
+                f"the service sent {file.name} with other content than the job lists",
+                "submit the request again",
             )
         _write(folder / file.name, content, file)
     if offer.setup.arms:
@@ -49,36 +56,31 @@ def _contents(client: Client, offer: Work) -> Mapping[str, bytes] | Failure | Un
     if isinstance(reply, Unreached):
         return reply
     if isinstance(reply, Refused):
-        return _host(
-            f"the service does not give the files of the job: {reply.detail}", "look at the service's log"
-        )
+        return _host(f"the service refuses the files of the job: {reply.detail}", "look at the service's log")
     files = converted(reply.body, AskedFiles)
     if isinstance(files, Wrong):
-        return _host(
-            f"the service answers with something else than files: {files}", "update this host or the service"
-        )
+        return _host(f"the service did not answer with files: {files}", "update this host or the service")
     return {file.name: file.content for file in files.files}
 
 
 def _write(path: Path, content: bytes, file: SetupFile) -> None:
-    """Names are checked as those of documents: they lead nowhere else."""
+    """The name was checked when the document was read: it cannot lead out of the folder."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content)
     path.chmod(0o755 if file.executable else 0o644)
 
 
 def measured_words(offer: Work, folder: Path, build_images: tuple[str, ...]) -> list[str] | Failure:
-    """The words of `cliffwatch run` that say what is measured; `build_images` are those that this host builds in, the first one if nobody
-    asks.
+    """Returns the arguments of `cliffwatch run` that say what to measure.
+
+    `build_images` are the images that this host builds in; the first is the default.
     """
     setup = offer.setup
     image = setup.build_image or next(iter(build_images), None)
     if image is not None and image not in build_images:
-        return _host(f"this host does not build in {image}", "have the job asked of another host")
+        return _host(f"this host does not build in {image}", "submit the request for another host")
     if setup.folders and "," in str(folder):
-        return _host(
-            f"{folder} has a comma, which parts the names of suites", "give the worker another --spool"
-        )
+        return _host(f"{folder} contains a comma, which separates suites", "give the worker another --spool")
     named = [*([suite_names(offer)] if offer.suites else []), *(str(folder / name) for name in setup.folders)]
     return [
         *(

@@ -1,4 +1,7 @@
-"""Brings what jobs left in the spool to the service, however long it is away, and puts aside what it will never take."""
+"""Delivers spooled results to the service, however long it is unreachable.
+
+Puts aside results that it never takes.
+"""
 
 import traceback
 from collections.abc import Iterable
@@ -16,13 +19,13 @@ LONGEST_REASON = 6000
 
 
 class Undeliverable(Exception):
-    """The service will never take what a job left."""
+    """The service refuses a job's results for good."""
 
 
 def deliver(job: LeasedJob, outcome: Ending, reason: str | None) -> bool:
-    """Uploads the spooled results and ends the lease, however long the service is away.
+    """Uploads the spooled results and ends the lease, retrying while the service is unreachable.
 
-    False if `stop` came first. Raises Undeliverable.
+    Returns False if `stop` came first. Raises Undeliverable.
     """
     wait = 1.0
     while True:
@@ -36,14 +39,14 @@ def deliver(job: LeasedJob, outcome: Ending, reason: str | None) -> bool:
 
 
 def _undelivered(job: LeasedJob, outcome: Ending, reason: str | None) -> Unreached | None:
-    """None once the service has everything; else what keeps it from that."""
+    """Returns None once the service has everything, otherwise why not."""
     uploaded = _uploaded(job.worker, job.spooled, job.name)
     if isinstance(uploaded, Unreached):
         return uploaded
     if isinstance(uploaded, Uploaded) and uploaded.refused:
         outcome, reason = "host-failed", f"the service refuses {_listed(uploaded)}"
     elif uploaded is None and outcome == "done":
-        outcome, reason = "host-failed", "`cliffwatch run` was done and left no results"
+        outcome, reason = "host-failed", "`cliffwatch run` succeeded but left no results"
     unended = None if outcome == "lost" else _end(job, outcome, reason, uploaded.run if uploaded else None)
     if unended is None:
         _settle(job.worker, job.spooled, uploaded)
@@ -59,7 +62,7 @@ def _end(job: LeasedJob, outcome: JobOutcome, reason: str | None, run: str | Non
         return reply
     if isinstance(reply, Refused) and reply.status in NEVER_TAKEN:
         raise Undeliverable(reply.detail)
-    # A lease that ended without us: the job is another's now, the results are here all the same.
+    # The lease ended earlier and another host has the job. The results are stored anyway.
     return (
         None if isinstance(reply, Answered) or reply.status in (404, 409) else Unreached(reason=reply.detail)
     )
@@ -71,7 +74,7 @@ def _uploaded(worker: Worker, spooled: Spooled, job: str | None) -> Uploaded | U
         return None
     uploaded = upload_run(worker.client, spooled.results, worker.host.name, job=job)
     if job is not None and isinstance(uploaded, Refused) and uploaded.status in (403, 404, 409):
-        # The service knows nothing of the job any more, or not that this host took it: a result all the same.
+        # The service no longer knows the job, or not as this host's. The results are still worth storing.
         uploaded = upload_run(worker.client, spooled.results, worker.host.name)
     if not isinstance(uploaded, Refused):
         return uploaded
@@ -81,18 +84,19 @@ def _uploaded(worker: Worker, spooled: Spooled, job: str | None) -> Uploaded | U
 
 
 def _settle(worker: Worker, spooled: Spooled, uploaded: Uploaded | None) -> None:
-    """Marks as delivered what the service took whole; what it refused a part of is kept aside."""
+    """Marks results as delivered if the service took all of them. If it refused a part, puts them aside."""
     if uploaded is None or not uploaded.refused:
         try:
             spooled.deliver()
         except OSError as full:
             worker.say(
-                f"job {spooled.folder.name}: cannot be marked as delivered, so it is sent again later: {full}"
+                f"job {spooled.folder.name}: cannot be marked as delivered and will be sent again: {full}"
             )
     else:
         aside = spooled.put_aside("\n".join(uploaded.refused))
         worker.say(
-            f"job {spooled.folder.name}: the service refuses {_listed(uploaded)}; its results are kept in {aside}"
+            f"job {spooled.folder.name}: the service refuses {_listed(uploaded)};"
+            f" its results are kept in {aside}"
         )
 
 
@@ -101,17 +105,20 @@ def _listed(uploaded: Uploaded) -> str:
 
 
 def give_up(worker: Worker, leased: Leased, spooled: Spooled | None, error: Exception) -> None:
-    """Ends a job whose results this worker cannot handle, and puts them aside: nothing measured is lost, and the next job is done."""
+    """Ends a job whose results this worker cannot handle.
+
+    Puts them aside, so no measurement is lost and work continues.
+    """
     text = _in_a_line(error)
     if spooled is None:
-        worker.say(f"a job that this host cannot begin: {text}")
+        worker.say(f"this host cannot begin a job: {text}")
     else:
         _put_aside(worker, spooled, error)
     end_failed(worker, leased, f"this host cannot handle what the job left: {text}")
 
 
 def end_failed(worker: Worker, leased: Leased, reason: str) -> None:
-    """Ends a lease whose job this host failed at."""
+    """Ends a lease as failed by this host."""
     end = JobEnd(outcome="host-failed", reason=reason[:LONGEST_REASON])
     worker.client.post(f"/leases/{leased.lease}/complete", as_json(end))
 
@@ -121,7 +128,7 @@ def _in_a_line(error: Exception) -> str:
 
 
 def _put_aside(worker: Worker, spooled: Spooled, error: Exception) -> None:
-    """What went wrong is printed in a line; all of it lies beside the results."""
+    """Prints the error in one line and stores its traceback beside the results."""
     text = _in_a_line(error)
     try:
         aside = spooled.put_aside("".join(traceback.format_exception(error)))
@@ -131,12 +138,12 @@ def _put_aside(worker: Worker, spooled: Spooled, error: Exception) -> None:
 
 
 def redeliver(worker: Worker, waiting: Iterable[Spooled]) -> None:
-    """Sends what earlier jobs left in the spool; their leases are past caring for."""
+    """Uploads the results of earlier jobs. Their leases no longer matter."""
     for spooled in waiting:
         try:
             _redeliver(worker, spooled)
         except OSError as error:
-            worker.say(f"what job {spooled.folder.name} left cannot be read now: {error}")
+            worker.say(f"the results of job {spooled.folder.name} cannot be read now: {error}")
         except Exception as error:  # noqa: BLE001 - whatever one job left, the others are sent and new ones taken
             _put_aside(worker, spooled, error)
 
@@ -145,7 +152,7 @@ def _redeliver(worker: Worker, spooled: Spooled) -> None:
     offer = spooled.job()
     uploaded = _uploaded(worker, spooled, None if offer is None else offer.job)
     if isinstance(uploaded, Uploaded):
-        worker.say(f"sent what job {spooled.folder.name} left: {counted(uploaded.sent, 'boot')}")
+        worker.say(f"sent the results of job {spooled.folder.name}: {counted(uploaded.sent, 'boot')}")
         _settle(worker, spooled, uploaded)
     elif uploaded is not None:
-        worker.say(f"the service has not what job {spooled.folder.name} left: {uploaded.reason}")
+        worker.say(f"the results of job {spooled.folder.name} are not delivered: {uploaded.reason}")

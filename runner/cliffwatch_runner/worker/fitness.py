@@ -1,4 +1,4 @@
-"""Whether a host is still fit: the doctor's checks before each job, against those of the start."""
+"""Checks before each job whether the host is still fit, compared with its state at the worker's start."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -9,11 +9,14 @@ from cliffwatch_runner.doctor.examination import NEEDED, checks
 from cliffwatch_runner.doctor.facts import gather
 
 Unfit = Callable[[Mode], str | None]
-"""Why this host cannot do a job in a mode now, with how to put that right; None where it can."""
+"""Returns why this host cannot do a job in a mode now, and how to fix it; None if it can."""
 
 
 def unfit_since_start(cache: Path, at_start: Sequence[Check]) -> Unfit:
-    """What failed when the worker started was shown then, and its operator works with it; what fails since ends its fitness."""
+    """Checks for new failures only.
+
+    Those at the start were shown to the operator, who chose to run anyway.
+    """
 
     def unfit(mode: Mode) -> str | None:
         return no_longer_fit(at_start, tuple(checks(gather(cache))), mode)
@@ -22,7 +25,7 @@ def unfit_since_start(cache: Path, at_start: Sequence[Check]) -> Unfit:
 
 
 def no_longer_fit(at_start: Sequence[Check], now: Sequence[Check], mode: Mode) -> str | None:
-    """Why a host that was fit for a mode is not now. Pure."""
+    """Returns why a host that was fit for a mode is not any more; None if it still is. Pure."""
     known = {check.name for check in at_start if check.status == "fail"}
     fresh = [
         check

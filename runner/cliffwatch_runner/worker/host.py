@@ -1,4 +1,4 @@
-"""A host as a worker: what it is, the jobs that it has leased, and whom it reports to."""
+"""A host as a worker: its description, its leased jobs and its output for the operator."""
 
 import threading
 from collections.abc import Callable, Mapping
@@ -15,47 +15,63 @@ from cliffwatch_runner.worker.limits import JobLimits
 from cliffwatch_runner.worker.spool import Spooled
 
 Ending = JobOutcome | Literal["lost"]
-"""How a job ended; lost, where its lease did so first."""
+"""How a job ended. `lost`: its lease ended first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerHost:
-    """A host as its service knows it, which builds and boots itself or has `builders` do it. `command` is `cliffwatch`; `env` is all that its children see of the environment;
-    `about` is what the service's hosts page shows of it. `build_images` are those that it builds in: the first one if nobody asks, its own
-    tools where there is none. `unfit` says before each job why this host cannot do it now, None where it can.
-    """
+    """A host as its service knows it."""
 
     name: str
     platform: str
     modes: tuple[Mode, ...]
     cache: Path
     command: tuple[str, ...]
+    """`cliffwatch`."""
+
     env: Mapping[str, str]
+    """The complete environment of its child processes."""
+
     build_images: tuple[str, ...] = ()
+    """Images that it builds in; the first is the default. Empty: it builds with its own tools."""
+
     cpus: int | None = None
+    """Number of CPUs; None if not known."""
+
     builders: Builders | None = None
+    """Build and boot for this host; None if it does so itself."""
+
     limits: JobLimits = field(default_factory=JobLimits)
     about: FreeJson = field(default_factory=dict)
+    """Shown on the service's hosts page."""
+
     unfit: Callable[[Mode], str | None] = lambda _: None
+    """Called before each job: returns why this host cannot do it now; None if it can."""
 
 
 @dataclass(frozen=True, slots=True)
 class Worker:
-    """A host at work for a service. `say` prints a line for its operator."""
+    """A host that works for a service."""
 
     client: Client
     host: WorkerHost
     say: Callable[[str], object]
+    """Prints a line for the operator."""
 
 
 @dataclass(frozen=True, slots=True)
 class LeasedJob:
-    """One job under a lease: `offer` is what the service gave, `spooled` where its results lie; `stop` ends it early."""
+    """One job under a lease."""
 
     worker: Worker
     offer: Work
+    """The job as the service offered it."""
+
     spooled: Spooled
+    """Where its results are stored."""
+
     stop: threading.Event
+    """Ends the job early."""
 
     @property
     def name(self) -> str:
@@ -63,7 +79,7 @@ class LeasedJob:
 
     @property
     def path(self) -> str:
-        """Where the service takes what concerns the lease."""
+        """URL path of the lease."""
         return f"/leases/{self.offer.lease}"
 
     def say(self, text: str) -> None:
@@ -71,5 +87,8 @@ class LeasedJob:
 
 
 def printable(text: str) -> str:
-    """What a tree or a guest printed, as it can be stored and shown: no control characters but the ends of lines."""
+    """Makes the output of a tree or guest safe to store and show.
+
+    Replaces control characters except line ends.
+    """
     return "".join(letter if letter.isprintable() or letter == "\n" else "\ufffd" for letter in text)

@@ -1,4 +1,4 @@
-"""One job on this host: runs `cliffwatch run`, keeps the lease, and uploads each boot as it is done."""
+"""Does one job: runs `cliffwatch run`, keeps the lease, and uploads each boot once it is done."""
 
 import threading
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,19 +18,20 @@ from cliffwatch_runner.worker.running import collect_results, exchanges, run_job
 
 _LINE = 400
 _ENDINGS: Mapping[int, Ending] = {Exit.KERNEL_FAILED: "kernel-failed", Exit.USAGE: "not-possible"}
-"""Of a run that failed through no fault of this host, by its exit status."""
+"""Ends of a run that failed through no fault of this host, by exit status."""
 
 _UPLOAD_EVERY = 3.0
 
 
 @dataclass(slots=True)
 class _EarlyEnd:
-    """Why a job is to end before its time; the first reason stays. `limits_checked` once its host was first looked at."""
+    """Why a job must end early. The first reason wins."""
 
     outcome: Ending | None = None
     reason: str | None = None
     ended: threading.Event = field(default_factory=threading.Event)
     limits_checked: threading.Event = field(default_factory=threading.Event)
+    """Set once the host's limits were checked for the first time."""
 
     def end(self, outcome: Ending, reason: str) -> None:
         if not self.ended.is_set():
@@ -39,7 +40,10 @@ class _EarlyEnd:
 
 
 def do_job(job: LeasedJob) -> bool:
-    """Does a job and delivers it; False where it is left for later: the worker was stopped, or the service is away."""
+    """Does a job and delivers it.
+
+    False if it is left for later: the worker stopped or the service is unreachable.
+    """
     stop = job.stop
     early, done = _EarlyEnd(), threading.Event()
     events = JobProgress(job.worker.client, job.path)
@@ -54,7 +58,7 @@ def do_job(job: LeasedJob) -> bool:
         done.set()
         keeper.join()
     if stop.is_set() and not early.ended.is_set():
-        job.worker.say(f"stopped in job {job.name}; the next start goes on with it")
+        job.worker.say(f"stopped in job {job.name}; the next start resumes it")
         return False
     collect_results(job)
     outcome, reason = _outcome(finished, early)
@@ -65,7 +69,10 @@ def do_job(job: LeasedJob) -> bool:
 
 @contextmanager
 def _heartbeats(job: LeasedJob) -> Iterator[None]:
-    """Keeps the lease of a job that has ended and is being delivered: else a slow service gives it to another host."""
+    """Keeps the lease of a finished job during delivery.
+
+    Otherwise a slow service gives the job to another host.
+    """
     done = threading.Event()
 
     def keep() -> None:
@@ -82,7 +89,7 @@ def _heartbeats(job: LeasedJob) -> Iterator[None]:
 
 
 def _keep_lease(job: LeasedJob, events: JobProgress, early: _EarlyEnd, done: threading.Event) -> None:
-    """Keeps a job's lease; a host that cannot so much as look at its disk ends it."""
+    """Keeps a job's lease. Any error, such as an unreadable disk, ends the job."""
     try:
         _keep_until(done, job, events, early)
     except Exception as error:  # noqa: BLE001 - a thread that died would leave the job without a heartbeat
@@ -92,7 +99,7 @@ def _keep_lease(job: LeasedJob, events: JobProgress, early: _EarlyEnd, done: thr
 
 
 def _keep_until(done: threading.Event, job: LeasedJob, events: JobProgress, early: _EarlyEnd) -> None:
-    """While a job runs: renews its lease, reports, uploads what is done, and looks at the limits."""
+    """While a job runs: renews the lease, reports progress, uploads finished boots and checks the limits."""
     host = job.worker.host
     began = last_heartbeat = now = clock.monotonic()
     uploads = _Uploads(job)
@@ -113,7 +120,7 @@ def _keep_until(done: threading.Event, job: LeasedJob, events: JobProgress, earl
 
 
 class _Uploads:
-    """What the service has of a running job: it is sent what is new, and asked nothing where nothing is."""
+    """Uploads new results of a running job. Sends nothing if nothing is new."""
 
     def __init__(self, job: LeasedJob) -> None:
         self._job = job
@@ -122,7 +129,10 @@ class _Uploads:
         self._not_before = 0.0
 
     def send_news(self) -> None:
-        """Results that cannot be handled are left: the job goes on all the same, and its end has what is wrong with them."""
+        """Uploads new results.
+
+        Ignores results that cannot be handled: delivery at the job's end reports the problem.
+        """
         if not self._possible or clock.monotonic() < self._not_before:
             return
         try:
@@ -173,7 +183,10 @@ def _outcome(finished: process.Finished, early: _EarlyEnd) -> tuple[Ending, str 
 
 
 def _last_words(lines: Sequence[str]) -> Sequence[str]:
-    """The failures that a run printed at its end, without the progress before them; where it printed none, its last lines."""
+    """Returns the failures that a run printed at its end, without progress lines.
+
+    If it printed none, returns its last lines.
+    """
     first = len(lines)
     while first and lines[first - 1].startswith(("cliffwatch: ", "  ")):
         first -= 1

@@ -1,4 +1,4 @@
-"""What a job may use of its host, for the tree that it builds is anybody's."""
+"""Limits what a job may use of its host, because it builds untrusted trees."""
 
 import os
 import shutil
@@ -14,22 +14,31 @@ _GIB = 1 << 30
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobLimits:
-    """`seconds` of a job; bytes of one file; bytes that must stay free on the disks and in memory, or the job is ended.
+    """Limits of a job. It is ended if it exceeds one.
 
-    What a tree's code uses is limited where it runs (cliffwatch_runner.sandbox.guard). A systemd scope around the whole job
-    holds it to `memory` bytes and `processes` besides, so that its builds and guests together leave the host its share.
+    A tree's code is limited where it runs (cliffwatch_runner.sandbox.guard). `memory` and `processes` also
+    apply to a systemd scope around the whole job, so that builds and guests together leave the host enough.
     """
 
     seconds: float = 8 * 3600.0
+    """Duration."""
+
     memory: int = field(default_factory=lambda: host_limits(0.0).memory_bytes)
+    """Bytes."""
+
     processes: int = 4096
     file: int = 16 * _GIB
+    """Bytes per file."""
+
     free_disk: int = 5 * _GIB
+    """Bytes that must stay free on each disk."""
+
     free_memory: int = _GIB // 2
+    """Bytes of memory that must stay free."""
 
     def argv(self, command: Sequence[str]) -> list[str]:
-        """The command under its limits."""
-        # A worker that is killed takes its job along: the next one would otherwise find it still at work.
+        """Returns the command with its limits."""
+        # If the worker is killed, so is its job. Otherwise the next worker would find it still running.
         each = [
             "setpriv",
             "--pdeathsig",
@@ -51,23 +60,27 @@ class JobLimits:
         return each
 
     def exceeded(self, folders: Sequence[Path], seconds: float) -> str | None:
-        """Which limit a job that runs for `seconds` has passed, in words."""
+        """Returns which limit a job that has run for `seconds` exceeds, in words; None if it exceeds none."""
         if seconds > self.seconds:
             return f"the job took longer than {self.seconds / 3600:.1f} hours"
         for folder in folders:
             free = shutil.disk_usage(folder).free
             if free < self.free_disk:
-                return f"only {free / _GIB:.1f} GiB are left on the disk of {folder}"
+                return f"only {free / _GIB:.1f} GiB left on the disk of {folder}"
             if self.free_disk and few_inodes(folder):
-                return f"hardly any inodes are left on the disk of {folder}: remove small files"
+                return f"hardly any inodes left on the disk of {folder}: remove small files"
         memory = _free_memory()
         if memory is not None and memory < self.free_memory:
-            return f"only {memory / _GIB:.2f} GiB of memory are left"
+            return f"only {memory / _GIB:.2f} GiB of memory left"
         return None
 
 
 def _scope(root: Path, user: int) -> list[str] | None:
-    """How systemd starts a job in a scope of its own: root's by the system, a user's where he has a systemd of his own."""
+    """Returns the command that starts a job in a systemd scope: root's in the system, a user's in its own
+    systemd.
+
+    None if there is no such systemd.
+    """
     if not (root / "run/systemd/system").is_dir() or shutil.which("systemd-run") is None:
         return None
     start = ["systemd-run", "--scope", "--quiet", "--collect"]

@@ -1,4 +1,4 @@
-"""Takes one job after the other until it is asked to stop."""
+"""Does one job after another until asked to stop."""
 
 import threading
 from collections.abc import Callable
@@ -27,9 +27,10 @@ def work(
     idle: float = 10.0,
     jobs: int | None = None,
 ) -> Failure | None:
-    """Works until `drain` (takes no further job) or `stop` (leaves the one under way) is set, or `jobs` are done.
+    """Works until `drain` (take no further job) or `stop` (interrupt the current job) is set, or `jobs` are
+    done.
 
-    Returns why it gave up, where the service will have nothing of this host.
+    Returns why it gave up if the service refuses this host; otherwise None.
     """
     worker = Worker(client, host, say)
     able = host.modes
@@ -68,13 +69,16 @@ def work(
 
 
 def _work(worker: Worker, reply: Reply) -> Work | None:
-    """The job that an answer is. A lease of what this host cannot read as one is ended, so that another host is asked."""
+    """Returns the job of an answer; None if there is none.
+
+    If this host cannot read the job, ends its lease so that another host gets it.
+    """
     if not isinstance(reply, Answered) or reply.body is None:
         return None
     offer = converted(reply.body, Work)
     if not isinstance(offer, Wrong):
         return offer
-    worker.say(f"the service answers with what is no job: {offer}")
+    worker.say(f"the service did not answer with a job: {offer}")
     leased = converted(reply.body, Leased)
     if not isinstance(leased, Wrong):
         end_failed(worker, leased, f"this host cannot read the job: {offer}")
@@ -82,8 +86,9 @@ def _work(worker: Worker, reply: Reply) -> Work | None:
 
 
 def _give_back(worker: Worker, offer: Work, unfit: str) -> None:
-    """Ends a lease before anything of its job is begun, so that another host does it; no other job of its mode is asked for until this
-    host is fit again.
+    """Ends a lease before its job begins, so that another host does it.
+
+    No other job of this mode is requested until this host is fit again.
     """
     worker.say(f"job {offer.job} is given back: {unfit}")
     end = JobEnd(outcome="given-back", reason=unfit[:LONGEST_REASON])
@@ -93,7 +98,10 @@ def _give_back(worker: Worker, offer: Work, unfit: str) -> None:
 
 
 def _attempt(worker: Worker, offer: Work, spool: Spool, stop: threading.Event) -> bool | None:
-    """Whether a job is done and delivered; None where this host failed at it. Whatever one job does, the next one is taken."""
+    """Does a job.
+
+    True if it was done and delivered; None if this host failed at it. The worker continues in any case.
+    """
     spooled = None
     try:
         spooled = spool.begin(offer)
@@ -107,7 +115,7 @@ def _attempt(worker: Worker, offer: Work, spool: Spool, stop: threading.Event) -
 
 
 def _idle(worker: Worker, spool: Spool, reply: Reply) -> None:
-    """Nothing to do, or nobody to ask."""
+    """Uses the time without a job to deliver earlier results, or reports that the service does not answer."""
     if isinstance(reply, Answered):
         redeliver(worker, spool.waiting())
     else:

@@ -1,4 +1,7 @@
-"""Reports to the service how a job goes; what cannot be sent now is sent later, and the log on disk has it all."""
+"""Reports a job's progress to the service.
+
+What cannot be sent now is sent later; the log on disk is complete.
+"""
 
 import queue
 from typing import NamedTuple
@@ -11,18 +14,21 @@ from cliffwatch_runner.upload.client import Answered, Client, Refused
 _AT_ONCE = 200
 _MOST_WAITING = 5000
 NEVER_TAKEN = (400, 413, 422)
-"""What the service answers where the same would be refused again."""
+"""Status codes for content that would be refused again."""
 
 
 class _Line(NamedTuple):
-    """What a run printed, and when."""
+    """A line that a run printed, and when."""
 
     at: str
     text: str
 
 
 class JobProgress:
-    """The events of the lease at the path `lease`. `add_line` may be called from any thread, `send` from one."""
+    """Sends events to the lease with the URL path `lease`.
+
+    `add_line` may be called from any thread, `send` from one.
+    """
 
     def __init__(self, client: Client, lease: str) -> None:
         self._client, self._path = client, f"{lease}/events"
@@ -35,7 +41,7 @@ class JobProgress:
             self._waiting.put(_Line(clock.now().isoformat(), text))
 
     def send(self) -> None:
-        """Sends what waits, a batch at a time; stays quiet where the service is away."""
+        """Sends the waiting lines in batches. Returns silently if the service is unreachable."""
         while self._unsent or not self._waiting.empty():
             while len(self._unsent) < _AT_ONCE and not self._waiting.empty():
                 line = self._waiting.get()
@@ -48,4 +54,4 @@ class JobProgress:
                 isinstance(reply, Refused) and reply.status in NEVER_TAKEN
             ):
                 return
-            self._unsent = []  # also what the service will never take: it must not keep back what comes after it
+            self._unsent = []  # also if the service will never take them: they must not block later ones

@@ -1,4 +1,4 @@
-"""The run of a job: by this host itself, or by a builder beside it."""
+"""Runs a job: on this host itself, or in a builder beside it."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -18,7 +18,10 @@ _SLACK_SECONDS = 60.0
 
 
 def run_argv(host: WorkerHost, offer: Work, results: Path, measured: Sequence[str]) -> list[str]:
-    """The `cliffwatch run` of a job, of which `measured` says what. What the service does not mark as of a followed branch is anybody's."""
+    """Returns the `cliffwatch run` command of a job. `measured` are the arguments that say what to measure.
+
+    Trees that the service does not mark as followed are untrusted.
+    """
     return [
         *host.command,
         "run",
@@ -34,7 +37,10 @@ def run_argv(host: WorkerHost, offer: Work, results: Path, measured: Sequence[st
 
 
 def _access(offer: Work) -> TreeAccess:
-    """Where the tree may be: a service that does not mark it vouches for nothing."""
+    """Returns which trees the job may fetch.
+
+    Only public ones, unless the service marks the tree as allowed.
+    """
     return "allowed" if offer.tree_access == "allowed" else "public"
 
 
@@ -45,10 +51,10 @@ def _trust(offer: Work) -> Trust:
 def run_job(
     job: LeasedJob, on_output: Callable[[str], None], should_stop: Callable[[], bool]
 ) -> process.Finished:
-    """How the run of a job ended. Its log has all that it printed."""
+    """Runs a job and returns how it ended. The spooled log has its complete output."""
     host, log = job.worker.host, process.Log(job.spooled.log, _LARGEST_LOG)
     deadline = host.limits.seconds + _SLACK_SECONDS
-    # Builders read what is beside the trees that are fetched for them.
+    # Builders can read files beside the trees that are fetched for them.
     folder = job.spooled.folder / "asked" if host.builders is None else host.builders.trees / "asked"
     failed = _take_files(job, folder, should_stop)
     measured = failed or measured_words(job.offer, folder, host.build_images)
@@ -67,7 +73,7 @@ def run_job(
 
 
 def _take_files(job: LeasedJob, folder: Path, should_stop: Callable[[], bool]) -> Failure | None:
-    """Waits for the files of the job's request, however long the service is away. Raises OSError."""
+    """Downloads the files of the job's request, retrying while the service is unreachable. Raises OSError."""
     wait = 1.0
     while isinstance(taken := take_files(job.worker.client, job.offer, folder), Unreached):
         job.say(f" waits for the files of its request: {taken.reason}")
@@ -86,7 +92,7 @@ def _run_in_builder(
     should_stop: Callable[[], bool],
 ) -> process.Finished:
     trust = _trust(job.offer)
-    # Kept here, not in the builder's folder: a tree could name the job there that shall find what it planted.
+    # Not in the builder's folder: a tree's code could name a later job there and plant files for it.
     asked = job.spooled.folder.parent.with_name(f"asked-{builders.exchange(trust).name}")
     resume = asked.is_file() and asked.read_text() == job.name
     prepared = builder_job(job.offer, _access(job.offer), builders.trees, measured, resume=resume)
@@ -105,12 +111,12 @@ def _run_in_builder(
 
 
 def collect_results(job: LeasedJob) -> None:
-    """Takes what a builder has measured by now into the spool; what this host measures itself lies there already."""
+    """Copies a builder's results into the spool. Without a builder they are already there."""
     builders = job.worker.host.builders
     if builders is not None:
         collect(builders.exchange(_trust(job.offer)) / job.name, job.spooled.results, job.offer.tree)
 
 
 def exchanges(host: WorkerHost) -> tuple[Path, ...]:
-    """The folders that are shared with builders."""
+    """Returns the folders shared with builders."""
     return () if host.builders is None else tuple(host.builders.exchanges.values())

@@ -1,4 +1,4 @@
-"""The worker's token: read once, kept in this process alone."""
+"""The worker's token: read once and kept in this process only."""
 
 import ctypes
 import os
@@ -13,9 +13,10 @@ _PR_SET_DUMPABLE = 4
 
 
 def read_token(file: Path | None, *, seen_by_builds: tuple[Path, ...] = ()) -> str | Failure:
-    """The token of a file that only its owner can read, or of CLIFFWATCH_TOKEN, which is forgotten at once.
+    """Reads the token from a file that only its owner can read, or from CLIFFWATCH_TOKEN, which is then
+    wiped.
 
-    A file where a build could see it is refused.
+    Refuses a file that builds could see.
     """
     token = _token_of_environment()
     named = os.environ.pop(FILE_VARIABLE, None)
@@ -38,7 +39,7 @@ def read_token(file: Path | None, *, seen_by_builds: tuple[Path, ...] = ()) -> s
 
 
 def _token_of_environment() -> str | None:
-    """The variable's value, wiped where the kernel shows it as /proc/PID/environ for as long as the process lives."""
+    """Returns the variable's value, and wipes it where the kernel would show it as /proc/PID/environ."""
     token = os.environ.get(VARIABLE)
     if token is None:
         return None
@@ -52,7 +53,10 @@ def _token_of_environment() -> str | None:
 
 
 def shut_memory() -> None:
-    """No other process of this user may look into this one's memory or environment (prctl(2), PR_SET_DUMPABLE)."""
+    """Hides this process's memory and environment from other processes of its user.
+
+    See PR_SET_DUMPABLE in prctl(2).
+    """
     ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 

@@ -1,4 +1,4 @@
-"""Where a worker keeps what it measured until the service has it: on disk first, over the network second."""
+"""Stores results on disk until the service has them."""
 
 import os
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from cliffwatch_runner.results.files import write_document
 
 @dataclass(frozen=True, slots=True)
 class Spooled:
-    """One job's folder: what the job is, the result directory, the log, and whether the service has it all."""
+    """The folder of one job: its description, result directory, log, and a mark once it is delivered."""
 
     folder: Path
 
@@ -29,7 +29,7 @@ class Spooled:
         return (self.folder / "delivered").exists()
 
     def job(self) -> Leased | None:
-        """The job that the results are of; None where a crash left half of what was offered."""
+        """Returns the job that the results belong to; None if a crash left its description incomplete."""
         try:
             content = (self.folder / "job.json").read_bytes()
         except OSError:
@@ -38,11 +38,14 @@ class Spooled:
         return None if isinstance(offer, Wrong) else offer
 
     def deliver(self) -> None:
-        """Marks the job as one that the service has. The results stay until an operator removes them."""
+        """Marks the job as delivered. The results stay until an operator removes them."""
         (self.folder / "delivered").touch()
 
     def put_aside(self, why: str) -> Path:
-        """Keeps what nobody could handle, with the reason beside it, and is done with it: the job begins anew if it comes again."""
+        """Renames results that cannot be handled and stores the reason beside them.
+
+        If the job comes again, it starts anew.
+        """
         number = 1
         while (aside := self.folder / f"results.aside-{number}").exists():
             number += 1
@@ -53,21 +56,21 @@ class Spooled:
 
 
 class Spool:
-    """All jobs of a host, a folder each. Raises OSError on a full disk; what is there stays."""
+    """All jobs of a host, one folder each. Raises OSError on a full disk; existing files stay."""
 
     def __init__(self, home: Path) -> None:
         self._home = home
         home.mkdir(parents=True, exist_ok=True)
 
     def begin(self, job: Work) -> Spooled:
-        """The folder of a job: an old one goes on where it was."""
+        """Returns the folder of a job. A job with an old folder resumes there."""
         folder = self._home / _plain(job.job)
         write_document(folder / "job.json", job)
         (folder / "delivered").unlink(missing_ok=True)
         return Spooled(folder)
 
     def waiting(self) -> Iterator[Spooled]:
-        """Jobs that the service may not have whole, the oldest first."""
+        """Yields jobs that may not be completely delivered, oldest first."""
         folders = [entry.path for entry in os.scandir(self._home) if entry.is_dir()]
         for folder in sorted(folders, key=lambda path: Path(path).stat().st_mtime):
             spooled = Spooled(Path(folder))
@@ -76,7 +79,7 @@ class Spool:
 
 
 def _plain(name: str) -> str:
-    """Names come from the service; they must not lead out of the spool."""
+    """Checks a job's name, which comes from the service: it must not lead out of the spool."""
     if not name or not all(letter.isalnum() or letter == "-" for letter in name):
-        raise ValueError(f"{name!r} is no job")
+        raise ValueError(f"{name!r} is not a job")
     return name

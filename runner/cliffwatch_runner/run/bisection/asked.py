@@ -1,4 +1,4 @@
-"""A bisection from its question to its document, with what it leaves in its folder: runs, state, log and bisection.json."""
+"""Carries out a bisection and leaves runs, state, log and bisection.json in its folder."""
 
 import hashlib
 import json
@@ -29,28 +29,38 @@ from cliffwatch_runner.run.progress import Progress
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What is bisected, and where its folder and its log are. `repository` is read in place; `modes` are tried in this order."""
+    """A bisection as it was requested."""
 
     repository: Path
+    """Read in place."""
+
     history: History
     request: RunRequest
     modes: tuple[Mode, ...]
+    """Tried in this order."""
+
     sought: Sought
     folder: Path
+    """Receives runs, state and bisection.json."""
+
     log: Path
+    """Receives the log for `git bisect replay`."""
 
 
 def question_of(
     repository: Path, history: History, request: RunRequest, modes: Sequence[Mode], sought: Sought
 ) -> str:
-    """A digest of all that decides what is measured and how it is judged."""
+    """Returns a digest of everything that decides what is measured and how it is judged."""
     asked = [request.suites, request.cases, request.profile, *modes, request.boots, request.notable]
     content = [str(repository), history.good, history.bad, sought, *asked]
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:32]
 
 
 def bisected(asked: Asked, progress: Progress, stop: threading.Event) -> BisectionDocument | Halted:
-    """Carries it out, or goes on with what is in the folder. Raises OSError where that cannot be written."""
+    """Carries out the bisection, or continues the one in the folder.
+
+    Raises OSError if the folder cannot be written.
+    """
     unwritable = check_results(asked.folder) or check_results(asked.log.parent)
     if unwritable is not None:
         return Halted((unwritable,))
@@ -60,8 +70,8 @@ def bisected(asked: Asked, progress: Progress, stop: threading.Event) -> Bisecti
         return Halted((record,))
     between = len(asked.history.between)
     progress.note(
-        f"{counted(between, 'commit')} between good and bad: about {counted(steps_of(between) + 1, 'measurement')} along a line; "
-        f"results in {asked.folder}"
+        f"{counted(between, 'commit')} between good and bad: about"
+        f" {counted(steps_of(between) + 1, 'measurement')} along a line; results in {asked.folder}"
     )
     log = LogFile(asked.log, cache(partial(describe_commit, asked.repository)), asked.sought)
     order = Order(

@@ -1,4 +1,4 @@
-"""A bisection from its ends to the culprits: verifies the ends, then measures what the search asks for."""
+"""Bisects: compares the two ends first, then the pairs of commits that the search asks for."""
 
 import threading
 from collections.abc import Callable, Mapping
@@ -36,53 +36,75 @@ from cliffwatch_runner.run.modes.walltime_host import examine_host
 from cliffwatch_runner.run.progress import Progress
 
 ERROR = 0.05
-"""Of a whole bisection in walltime: the probability, at most, that any of its steps goes the wrong way."""
+"""Error budget of a bisection in walltime: the maximum probability that any step goes the wrong way."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
-    """What is bisected. `request` is that of every run but for commits and mode; `modes` are tried in this order; `report_step` gets each pair as it is compared, and
-    `report_marks` what git is to be said of the commits so far.
-    """
+    """Input of a bisection."""
 
     request: RunRequest
+    """The request of every run, except for its commits and mode."""
+
     modes: tuple[Mode, ...]
+    """Tried in this order."""
+
     history: History
     sought: Sought
     record: BisectionRecord
     report_step: Callable[[Pair, Rows | Skipped], None]
+    """Called with each pair after it was compared."""
+
     report_marks: Callable[[tuple[Mark, ...]], None]
+    """Called with the marks that `git bisect` has so far."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatedError:
-    """Of a bisection in walltime: boots per kernel and step, the steps that they are for, and the probability that one is wrong."""
+    """Error bound of a bisection in walltime."""
 
     boots: int
+    """Boots per kernel in each step."""
+
     steps: int
+    """Number of steps that the bound covers."""
+
     error: float
+    """Maximum probability that any of these steps is wrong."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Bisected:
-    """A bisection that came to its end. `ends` are the rows of bad against good in `mode`; `found` is None where none of them shows what is
-    sought, and then `tried` has the rows of every mode. `compared` are the rows of each pair that could be compared. `host_faults` keep the
-    host from being a bench host.
-    """
+    """A completed bisection."""
 
     mode: Mode
     ends: Rows
+    """Rows of bad against good in `mode`."""
+
     found: Found | None = None
+    """None if no row of the ends shows the change that is sought."""
+
     compared: dict[Pair, Rows] = field(default_factory=dict)
+    """Rows of each pair that could be compared."""
+
     skipped: dict[str, str] = field(default_factory=dict)
+    """Commits that could not be measured, with the reason."""
+
     stated: StatedError | None = None
+    """Error bound; None in icount, and if the ends do not show the change."""
+
     tried: Mapping[Mode, Rows] = field(default_factory=dict)
+    """Rows of the ends in every mode that was tried without finding the change."""
+
     host_faults: tuple[str, ...] = ()
+    """Why the host is not a bench host."""
 
 
 def bisect(order: Order, progress: Progress, stop: threading.Event) -> Bisected | Halted:
-    """In the modes of the order, one after the other, until the ends differ in one. Raises OSError as runs do. A host that cannot do the last
-    of several is refused before the first.
+    """Tries the modes of the order one after another until the ends differ in one of them.
+
+    If there are several modes, a host that cannot run walltime is refused before the first. Raises OSError as
+    runs do.
     """
     host = examine_host(order.request.cache) if order.modes[1:] else ()
     if isinstance(host, Failure):
@@ -104,12 +126,15 @@ def bisect(order: Order, progress: Progress, stop: threading.Event) -> Bisected 
 
 
 def row_name(row: Comparison) -> str:
-    """By which the search knows a row."""
+    """Returns the name of a row in the search."""
     return f"{row.case} {row.metric}"
 
 
 def _least_size(row: Comparison) -> float:
-    """The bound of a change that is nearer to none, a fraction with its sign."""
+    """Returns the bound of the confidence interval that is closer to zero, as a signed fraction of base.
+
+    Returns the change itself if there is no interval or it includes zero.
+    """
     change = row.change or 0.0
     bound = row.ci_low if change > 0 else row.ci_high
     return change if bound is None or bound * change <= 0 else bound
@@ -154,7 +179,7 @@ class _Bisection:
             self._order.report_marks(self._search.marks)
 
     def _unfit(self, rows: Rows | Skipped) -> Failure | None:
-        """Why the ends cannot be compared at all."""
+        """Returns why the ends cannot be compared at all; None if they can."""
         if not isinstance(rows, Skipped) and any(way_of(row) != "open" for row in rows):
             return None
         reason = rows.reason if isinstance(rows, Skipped) else why_open(rows)
@@ -163,7 +188,7 @@ class _Bisection:
         return Failure(
             whose="kernel",
             message=f"bad cannot be compared with good: {reason}",
-            next_step="name ends that build, boot and run the case",
+            next_step="name good and bad commits that build, boot and run the case",
         )
 
     def _keep(self, pair: Pair, rows: Rows | Skipped) -> None:
@@ -179,7 +204,7 @@ class _Bisection:
             self._state_error(rows)
 
     def _state_error(self, rows: Rows) -> None:
-        """Boots per step for the error of the whole, from what the ends show of size and spread."""
+        """Chooses boots per step that meet the error budget, by the size and noise of the ends' change."""
         shown = [row for row in rows if way_of(row) == self._order.sought and row.change]
         self._sizes = {row_name(row): _least_size(row) for row in shown}
         if self._timed is None or not shown:
@@ -205,8 +230,10 @@ class _Bisection:
         return RowStep(way, row.base, row.head, row.threshold * abs(row.base or 0.0))
 
     def _by_half(self, row: Comparison, size: float) -> Way:
-        """In walltime a commit is as bad from half the change on, either way: it is either or, with an error that can be
-        stated, where a verdict could stay inconclusive. The change is the least that the ends allow, for they have noise as well.
+        """Judges a commit in walltime: it has the change if it shows at least half of it.
+
+        A verdict could stay inconclusive. This rule always decides, with an error that can be stated. The
+        reference is the smallest change that the ends' interval allows, because the ends are noisy, too.
         """
         if row.change is None or row.verdict in ("missing", "failed", "invalid"):
             return "open"
@@ -218,7 +245,10 @@ class _Bisection:
         return "none"
 
     def _with_sizes(self, result: Bisected) -> Bisected | Halted:
-        """Of counted values the size of a step that several commits may have made costs nothing."""
+        """Measures each step whose culprit is one of several commits.
+
+        Only in icount, where this costs no extra boots.
+        """
         for step in result.found.steps if result.found is not None and self._timed is None else ():
             if step.pair in result.compared:
                 continue

@@ -1,4 +1,7 @@
-"""Commits of a repository that is bisected: what lies between two of them, and who made one. Nothing is checked out."""
+"""Reads the commits of a repository that is bisected: the range between two commits, and authors.
+
+Checks nothing out.
+"""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -11,38 +14,46 @@ from cliffwatch.stats.history.culprits.graph import Graph
 from cliffwatch_runner.source.named_repository import read_repository
 
 MOST_COMMITS = 60_000
-"""Of a history that is read: about four releases of linux."""
+"""Maximum number of commits to read: about four releases of Linux."""
 
 _BESIDES = ("include/", "Documentation/", "tools/testing/", "MAINTAINERS")
-"""Where changes of any subsystem also go."""
+"""Folders that changes of any subsystem also touch."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class History:
-    """What lies between two commits. `between` are those that bad has and good has not, newest first; the graph goes as far back as
-    their branches.
-    """
+    """The commits between two ends."""
 
     graph: Graph
+    """Reaches back to where the branches of the range begin."""
+
     good: str
     bad: str
     between: tuple[str, ...]
+    """Commits that bad has and good has not, newest first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommitFacts:
-    """A commit as a report names it. `subsystem` is the folder that most of what it changed lies in."""
+    """A commit as a report shows it."""
 
     commit: str
     author: str
+    """`Name <address>`."""
+
     date: str
+    """Author date, ISO 8601."""
+
     subject: str
     subsystem: str
+    """The folder, two levels deep, with most of the changed files."""
+
     paths: tuple[str, ...]
+    """Changed files, at most 100."""
 
 
 def read_history(repository: Path, good: str, bad: str) -> History | Failure:
-    """The commits between two revisions of a repository; a failure where good is not in bad's history."""
+    """Reads the commits between two revisions. Fails if good is not an ancestor of bad."""
     ends = _ends(repository, good, bad)
     if isinstance(ends, Failure):
         return ends
@@ -58,7 +69,7 @@ def read_history(repository: Path, good: str, bad: str) -> History | Failure:
 
 
 def _ends(repository: Path, good: str, bad: str) -> tuple[str, str] | Failure:
-    """The commits that the two names mean, where they can be bisected."""
+    """Resolves both names to commits. Fails if they cannot be bisected."""
     first, last = _commit(repository, good), _commit(repository, bad)
     if isinstance(first, Failure):
         return first
@@ -85,24 +96,24 @@ def _commit(repository: Path, name: str) -> str | Failure:
 def _other_end(repository: Path, good: str, bad: str, name: str) -> str:
     base = read_repository(repository, ["merge-base", good, bad])
     if not base.ok:
-        return "name a good commit before it; of a shallow clone fetch the rest: git fetch --unshallow"
-    return f"try --good {base.output.strip()[:12]}, where their histories meet, or a commit that was merged into {name}"
+        return "name a good commit before it; in a shallow clone, fetch the rest: git fetch --unshallow"
+    return f"try their merge base, --good {base.output.strip()[:12]}, or a commit that was merged into {name}"
 
 
 def _listed(repository: Path, revisions: Sequence[str]) -> dict[str, tuple[str, ...]] | Failure:
-    """The parents of each commit, newest first."""
+    """Returns the parents of each commit, newest first."""
     count = read_repository(repository, ["rev-list", "--count", *revisions, "--"])
     if count.ok and int(count.output) > MOST_COMMITS:
         return wrong_usage(
-            f"there are {counted(int(count.output), 'commit')} to look through, and at most {MOST_COMMITS:,} are",
-            "name a good commit that is nearer to the bad one, such as the last release",
+            f"the range has {counted(int(count.output), 'commit')}; the limit is {MOST_COMMITS:,}",
+            "name a good commit closer to the bad one, such as the last release",
         )
     listed = read_repository(repository, ["rev-list", "--parents", "--topo-order", *revisions, "--"])
     if not listed.ok:
         return Failure(
             whose="host",
             message=f"the history of {repository} cannot be read",
-            next_step="see `git fsck`; of a partial clone, fetch the commits first",
+            next_step="see `git fsck`; in a partial clone, fetch the commits first",
             evidence=listed.output[-2000:],
         )
     rows = [line.split() for line in listed.output.splitlines()]
@@ -110,13 +121,16 @@ def _listed(repository: Path, revisions: Sequence[str]) -> dict[str, tuple[str, 
 
 
 def _below(repository: Path, edge: Sequence[str]) -> list[str]:
-    """What all branches of the range have in common, excluded with its history but for itself."""
+    """Returns an argument that excludes all history before the common ancestor of the range's branches."""
     base = read_repository(repository, ["merge-base", "--octopus", *edge])
     return [f"{base.output.strip()}^@"] if base.ok and base.output.strip() else []
 
 
 def describe_commit(repository: Path, commit: str) -> CommitFacts:
-    """Who made a commit and what it changed; of a merge, what it changed itself."""
+    """Returns the author of a commit and the files that it changed.
+
+    For a merge, only the merge's own changes count.
+    """
     shown = read_repository(
         repository, ["show", "-s", "--no-show-signature", "--format=%an <%ae>%n%aI%n%s", commit]
     ).output
@@ -137,7 +151,10 @@ def describe_commit(repository: Path, commit: str) -> CommitFacts:
 
 
 def subsystem(paths: Sequence[str]) -> str:
-    """The folder, two deep, that has most of the files, where one lies outside headers, documents and tests; empty of no file."""
+    """Returns the folder, two levels deep, with most of the files; empty if there are no files.
+
+    Headers, documentation and tests count only if nothing else changed.
+    """
     own = [path for path in paths if not path.startswith(_BESIDES)] or list(paths)
     folders = Counter("/".join(path.split("/")[:-1][:2]) or path for path in own)
     return min(folders, key=lambda folder: (-folders[folder], folder), default="")

@@ -1,4 +1,7 @@
-"""What a bisection found, as a document: `cliffwatch bisect --format json` writes it (docs/formats.md). Version 1."""
+"""The JSON document of a bisection, version 1.
+
+`cliffwatch bisect --format json` writes it (docs/formats.md).
+"""
 
 from typing import Final, Literal
 
@@ -12,14 +15,17 @@ FORMAT_VERSION: Final = 1
 
 
 class CommitRecord(Part, frozen=True, kw_only=True):
-    """A commit; `paths` are the first hundred that it changed, of a merge those that it changed itself, and `subsystem` the folder of most."""
+    """A commit of the bisection."""
 
     commit: Commit
     author: str
     date: str
     subject: str
     subsystem: str
+    """The folder with most of the changed files."""
+
     paths: tuple[str, ...]
+    """The first hundred changed files; for a merge, only the merge's own changes."""
 
 
 class SkippedRecord(Part, frozen=True, kw_only=True):
@@ -30,7 +36,7 @@ class SkippedRecord(Part, frozen=True, kw_only=True):
 
 
 class EndsRow(OfCase, frozen=True, kw_only=True):
-    """One primary metric of a case, bad against good. `mde` is the smallest change that would have been reported, a fraction."""
+    """One primary metric of a case: bad against good."""
 
     metric: str
     unit: str
@@ -38,49 +44,65 @@ class EndsRow(OfCase, frozen=True, kw_only=True):
     base: float | None
     head: float | None
     change: float | None
+    """Fraction of base."""
+
     mde: float | None
+    """Smallest change that would have been reported, as a fraction of base."""
+
     verdict: Verdict
     reason: str
 
 
 class SizeRecord(OfCase, frozen=True, kw_only=True):
-    """A change of one primary metric of a case from `before` to `after`: centres in `unit`, and `change` as a fraction of `base`. `own` where it
-    is what a merge makes itself, and then `head` is `base` and that.
-    """
+    """The change of one primary metric of a case between two commits."""
 
     metric: str
     unit: str
     way: Sought
     before: Commit
+    """The last commit without the change."""
+
     after: Commit
+    """The first commit with it."""
+
     base: float | None
+    """Centre before the change, in `unit`; None if not measured."""
+
     head: float | None
+    """Centre after the change, in `unit`. If `own` is true: `base` plus the merge's own change."""
+
     change: float | None
+    """Fraction of `base`."""
+
     own: bool = False
+    """True for the change that a merge makes by itself."""
 
 
 class CulpritRecord(Part, frozen=True, kw_only=True):
-    """What changed the cases: one commit, or several of which it is one (commits between them cannot be measured), oldest first. Worse and
-    better are apart; metrics that are derived from these are not counted.
-    """
+    """The culprit of some changes. Metrics derived from these are not counted again."""
 
     commits: tuple[CommitRecord, ...]
+    """One commit; or several, oldest first, one of which it is if those between could not be measured."""
+
     worse: tuple[SizeRecord, ...]
     better: tuple[SizeRecord, ...]
 
 
 class ErrorRecord(Part, frozen=True, kw_only=True):
-    """Of walltime: boots per kernel and step, and the probability, at most, that any of `steps` comparisons is wrong (Bonferroni)."""
+    """Error bound of a bisection in walltime."""
 
     boots: Count
+    """Boots per kernel in each step."""
+
     steps: Count
+    """Number of comparisons that the bound covers."""
+
     error: Share
+    """Maximum probability that any of these comparisons is wrong (Bonferroni)."""
 
 
 class BisectionDocument(Part, frozen=True, kw_only=True):
-    """`between` commits are those that bad has and good has not; `measured` is how many commits were measured, good and bad among them.
-    `host_faults` keep its host from being a bench host (walltime). `outcome` is `not-shown` where the ends do not differ as sought; `cut` names rows with more changes than were searched.
-    """
+    """The outcome of a bisection."""
 
     format: str
     format_version: int
@@ -90,12 +112,25 @@ class BisectionDocument(Part, frozen=True, kw_only=True):
     mode: Mode
     platform: str | None
     between: Count
+    """Number of commits that bad has and good has not."""
+
     measured: Count
+    """Number of commits that were measured, including good and bad."""
+
     skipped: tuple[SkippedRecord, ...]
     outcome: Literal["culprits", "not-shown"]
+    """`not-shown` if the ends do not differ as sought."""
+
     ends: tuple[EndsRow, ...]
     culprits: tuple[CulpritRecord, ...]
     error: ErrorRecord | None
+    """None in icount, and if the ends do not show the change."""
+
     cut: tuple[str, ...]
+    """Rows with more changes than were searched for."""
+
     log: str
+    """Path of the log for `git bisect replay`."""
+
     host_faults: tuple[Text, ...] = ()
+    """Why the host is not a bench host (walltime only)."""

@@ -1,4 +1,7 @@
-"""The log of a bisection as git writes its own: `git bisect replay` takes it, and a person reads sizes and verdicts in it."""
+"""Writes the log of a bisection in git's format.
+
+`git bisect replay` reads it; its comments show sizes and verdicts.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -23,12 +26,13 @@ def log_text(
     sought: Sought,
     found: Found | None,
 ) -> str:
-    """Marks in their order; of each commit the rows of the pairs that it was the head of, as comments. With the end of the search also what
-    was found. A merge base is marked good as where its side begins.
+    """Returns the log: the marks in order, with the rows of each commit as comments.
+
+    `found` adds the culprits. A merge base is marked good if one side of a merge is searched from there.
     """
     lines = ["git bisect start"]
     if sought == "improvement":
-        lines.append("# bad is from where on it is better")
+        lines.append("# searching for an improvement: bad commits are the better ones")
     for mark in dict.fromkeys(marks):
         lines.append(f"# {mark.word}: [{mark.commit}] {plain(describe(mark.commit).subject)}")
         lines += [
@@ -55,7 +59,7 @@ def _rows(pair: Pair, rows: Rows) -> list[str]:
 
 
 def row_line(row: Comparison) -> str:
-    """A case of a commit against another one, in a line."""
+    """Returns one line about a case of a commit, compared with another commit."""
     if row.reason == UNCHANGED_BUILD:
         return f"{row.case} {row.metric} not measured: {row.reason}"
     values = f"{figures.value(row.base)} -> {figures.value(row.head)} {row.unit}"
@@ -63,7 +67,10 @@ def row_line(row: Comparison) -> str:
 
 
 class LogFile:
-    """The log while a bisection goes on: written anew after each pair, so that it is whole whenever it is read."""
+    """The log of a running bisection.
+
+    It is rewritten after each pair, so a reader always finds it complete.
+    """
 
     def __init__(self, path: Path, describe: Describe, sought: Sought) -> None:
         self._path = path
@@ -74,19 +81,19 @@ class LogFile:
         self._marks: Sequence[Mark] = ()
 
     def take(self, pair: Pair, rows: Rows | Skipped) -> None:
-        """What came of a pair, for the comments."""
+        """Records the rows of a pair for the comments."""
         if isinstance(rows, Skipped):
             self._skipped[rows.commit] = rows.reason
         else:
             self._compared[pair] = rows
 
     def write(self, marks: Sequence[Mark]) -> None:
-        """Raises OSError where the file cannot be written."""
+        """Raises OSError if the file cannot be written."""
         self._marks = marks
         self._write(None)
 
     def end(self, ended: Bisected) -> None:
-        """The log with what was found."""
+        """Writes the log with the culprits."""
         self._write(ended.found)
 
     def _write(self, found: Found | None) -> None:

@@ -1,4 +1,7 @@
-"""Compares pairs of commits: each is measured once, into the bisection's folder, and read from there ever after."""
+"""Compares pairs of commits.
+
+Each pair is measured once, into the bisection's folder, and read from there afterwards.
+"""
 
 import threading
 from collections.abc import Mapping
@@ -34,35 +37,39 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class Halted:
-    """The bisection cannot go on here; without any failure it was interrupted."""
+    """The bisection cannot continue here. No failures: it was interrupted."""
 
     failures: tuple[Failure, ...] = ()
 
 
 class Pairs(Protocol):
-    """Compares a head with a base by the primary rows of the cases."""
+    """Compares a head with a base: returns the primary rows of the cases."""
 
     def compare(self, pair: Pair) -> Rows | Skipped | Halted: ...
 
 
 @dataclass(frozen=True, slots=True)
 class PairRuns:
-    """The runs of a bisection: `request` is that of each, but for its commits. Benches are those of `good`. `host_faults` collects those of
-    every run.
-    """
+    """Runs pairs of commits for a bisection."""
 
     request: RunRequest
+    """The request of each run, except for its commits."""
+
     good: str
+    """The good commit, which also supplies bench."""
+
     record: BisectionRecord
     progress: Progress
     stop: threading.Event
     host_faults: dict[str, None] = field(default_factory=dict)
+    """Collected from every run."""
 
     def run(
         self, pair: Pair, boots: int | Stages | None, *, only_affected: bool = False
     ) -> Run | Skipped | Halted:
-        """The run of a pair: from the folder where it is complete, else measured now; `only_affected` without the cases that execute nothing
-        which differs, as far as that is known.
+        """Returns the run of a pair: read from the folder if it is complete there, otherwise measured now.
+
+        `only_affected` leaves out cases that are known to execute only code that is equal in both commits.
         """
         folder = self.record.folder / "runs" / f"{pair.base[:12]}-{pair.head[:12]}-{self.request.mode}"
         done = read_run(folder) if (folder / "run.json").exists() else None
@@ -104,7 +111,10 @@ class PairRuns:
         return run if failed is None else Skipped(failed[0], str(failed[1]))
 
     def _failed(self, pair: Pair, failures: tuple[Failure, ...]) -> Skipped | Halted:
-        """A kernel's fault is the head's, as git skips what does not build; anything else would be so of every commit."""
+        """A failure of the kernel skips the head, as git skips a commit that does not build.
+
+        Other failures would hit every commit.
+        """
         if any(failure.whose != "kernel" for failure in failures):
             return Halted(failures)
         self.record.skip(pair.head, failures[0].message)
@@ -112,8 +122,10 @@ class PairRuns:
 
 
 class CountedPairs:
-    """Of values that repeat: each commit is measured once, beside the good one, and compared with any other that was. After the first pair
-    only those cases are measured that can differ from the good commit.
+    """Compares commits by values that repeat exactly.
+
+    Each commit is measured once, beside the good one, and can then be compared with any other measured
+    commit. After the first pair only the cases that can differ from the good commit are measured.
     """
 
     def __init__(self, runs: PairRuns) -> None:
@@ -143,12 +155,15 @@ class CountedPairs:
         return rows if isinstance(rows, Halted) else named_unchanged(rows, of_head.unchanged)
 
     def _any_good(self) -> Arm:
-        """The good commit as the first run measured it, with all cases."""
+        """Returns the good commit as the first run measured it, with all cases."""
         return next(iter(self._measured.values())).run.arms["base"]
 
 
 class TimedPairs:
-    """Of values with noise: a pair is compared by boots of one plan. `boots` per kernel are those of every pair but the two ends."""
+    """Compares commits by noisy values: both commits of a pair are booted in one plan.
+
+    `boots` sets the boots per kernel of single pairs (the ends); all other pairs use `per_step`.
+    """
 
     def __init__(self, runs: PairRuns, boots: Mapping[Pair, int | Stages | None]) -> None:
         self._runs = runs
@@ -169,5 +184,5 @@ def _unfit_end(name: str, reason: str) -> Failure:
     return Failure(
         whose="kernel",
         message=f"the {name} commit cannot be measured: {reason}",
-        next_step=f"name another {name} commit, one that builds and boots",
+        next_step=f"name another {name} commit that builds and boots",
     )

@@ -1,4 +1,4 @@
-"""What a bisection writes down beside its runs, so that the same command goes on: which commits cannot be measured."""
+"""Records which commits cannot be measured, beside the bisection's runs, so that it can be resumed."""
 
 from pathlib import Path
 from typing import Final
@@ -13,12 +13,15 @@ FORMAT_VERSION: Final = 1
 
 
 class SkippedCommits(Part, frozen=True, kw_only=True):
-    """state.json of a bisection: the digest of what was asked, and of each commit that cannot be measured the reason."""
+    """state.json of a bisection."""
 
     format: str
     version: int
     question: str
+    """Digest of the request (`question_of`)."""
+
     skipped: dict[str, str]
+    """Reason by commit."""
 
 
 class BisectionRecord:
@@ -30,7 +33,7 @@ class BisectionRecord:
 
     @property
     def skipped(self) -> dict[str, str]:
-        """The reason, by commit."""
+        """Reason by commit."""
         return dict(self._document.skipped)
 
     def skip(self, commit: str, reason: str) -> None:
@@ -44,7 +47,10 @@ class BisectionRecord:
 
 
 def open_record(folder: Path, question: str) -> BisectionRecord | Failure:
-    """What is written down of this question; a failure where the folder belongs to another one. Raises OSError where it cannot be written."""
+    """Opens the state of a bisection, or creates it.
+
+    Fails if the folder belongs to another question. Raises OSError if the folder cannot be written.
+    """
     path = folder / "state.json"
     if not path.exists():
         fresh = SkippedCommits(format=FORMAT, version=FORMAT_VERSION, question=question, skipped={})
@@ -53,7 +59,7 @@ def open_record(folder: Path, question: str) -> BisectionRecord | Failure:
     document = read_as(path.read_bytes(), SkippedCommits)
     if isinstance(document, Wrong) or document.format != FORMAT or document.version != FORMAT_VERSION:
         return wrong_usage(
-            f"{path} is no state of a bisection", "name another folder with --out, or remove it"
+            f"{path} is not the state of a bisection", "name another folder with --out, or remove it"
         )
     if document.question != question:
         return wrong_usage(

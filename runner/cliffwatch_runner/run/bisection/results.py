@@ -1,4 +1,4 @@
-"""From a bisection that ended to its document: steps of the same commits are one culprit."""
+"""Turns a completed bisection into its document. Steps of the same commits form one culprit."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -24,7 +24,7 @@ from cliffwatch_runner.run.bisection.document import (
 
 
 def document_of(order: Order, ended: Bisected, repository: Path, log: Path) -> BisectionDocument:
-    """The document of a bisection in a repository; `log` is where `git bisect replay` finds it."""
+    """Returns the document of a bisection. `log` is the path of the log for `git bisect replay`."""
 
     @cache
     def commit(name: str) -> CommitRecord:

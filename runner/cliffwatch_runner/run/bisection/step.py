@@ -1,4 +1,4 @@
-"""One step of a bisection: how a commit stands to the good one, by the verdicts on some cases."""
+"""Judges one step of a bisection: marks a commit good or bad by its verdicts against the good commit."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +13,10 @@ from cliffwatch.stats.history.culprits.question import Sought, Way
 
 
 class Step(IntEnum):
-    """What git makes of a step, as exit codes: from 128 on it ends the bisection and leaves it where it is."""
+    """A step's result as an exit code of `git bisect run`.
+
+    128 and above abort the bisection and keep its state.
+    """
 
     GOOD = 0
     BAD = 1
@@ -23,16 +26,20 @@ class Step(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class JudgedCommit:
-    """How a commit is marked, and why, in one sentence; `rows` are those that it was judged by."""
+    """How a commit is marked."""
 
     step: Step
     reason: str
+    """One sentence."""
+
     rows: Sequence[Comparison] = ()
+    """The rows that decided."""
 
 
 def compared_rows(sides: Sides) -> tuple[Comparison, ...] | Failure:
-    """The primary rows by which a commit is judged: what is derived from them is not counted a second time. A reference without any
-    boot is a failure, for nothing can be compared with it.
+    """Returns the primary rows by which a commit is judged. Derived metrics are not counted a second time.
+
+    Fails if the good commit has no boot, because there is nothing to compare with.
     """
     compared = compare_run(sides)
     if isinstance(compared, Failure):
@@ -47,7 +54,7 @@ def compared_rows(sides: Sides) -> tuple[Comparison, ...] | Failure:
 
 
 def way_of(row: Comparison) -> Way:
-    """Which way a row goes, by its verdict."""
+    """Returns the direction of a row, from its verdict."""
     match row.verdict:
         case "regression" | "improvement":
             return row.verdict
@@ -58,8 +65,10 @@ def way_of(row: Comparison) -> Way:
 
 
 def judge_run(run: Run, sought: Sought) -> JudgedCommit:
-    """Judges head of a run whose base is the good commit, by all primary rows: one that shows the change is enough, and without one all
-    must be decided. What cannot be measured is skipped, as git does with what does not build.
+    """Judges the head of a run whose base is the good commit.
+
+    The commit is bad if any primary row shows the change. Without one it is good only if every row is
+    decided; otherwise it is skipped, as git skips a commit that does not build.
     """
     rows = compared_rows(sides_of_run(run))
     if isinstance(rows, Failure):
@@ -74,12 +83,12 @@ def judge_run(run: Run, sought: Sought) -> JudgedCommit:
 
 
 def why_open(rows: Sequence[Comparison]) -> str:
-    """Why a commit is skipped whose open rows these are."""
+    """Returns why a commit with these open rows is skipped."""
     return f"{rows[0].case}: {rows[0].verdict}: {rows[0].reason}" if rows else "nothing was measured"
 
 
 def judge_failures(failures: Sequence[Failure]) -> JudgedCommit:
-    """Of a run that came to nothing: a kernel's fault is skipped, anything else would be so of every commit."""
+    """Judges a run that failed: skips the kernel's failures and stops at others, which every commit has."""
     first = failures[0]
     step = Step.SKIP if all(failure.whose == "kernel" for failure in failures) else Step.STOP
     return JudgedCommit(step, f"{first.message}: {first.next_step}")

@@ -1,4 +1,4 @@
-"""Cases of a commit that execute nothing which differs from the good one: they count as the good commit measured them."""
+"""Fills in cases whose code equals the good commit's: they take the good commit's values."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -12,15 +12,21 @@ UNCHANGED_BUILD = "unchanged build"
 
 @dataclass(frozen=True, slots=True)
 class MeasuredCommit:
-    """What a commit measured beside the good one, `arm`, and those of its cases that need not be measured."""
+    """A commit, measured beside the good one."""
 
     run: Run
     arm: Arm
+    """The commit's values, including those taken from the good commit."""
+
     unchanged: frozenset[CaseKey]
+    """Cases that were not measured because their code is unchanged."""
 
 
 def measured_commit(run: Run, good: Arm | None) -> MeasuredCommit:
-    """Head of a run against the good commit; `good` has all cases, None where this run itself has them."""
+    """Returns the head of a run, completed with values of `good` for its unchanged cases.
+
+    `good` has all cases; None if this run measured all of them itself.
+    """
     arm = run.arms["head"]
     unchanged = frozenset(outcome.case.planned for outcome in arm.unchanged)
     if good is None or not unchanged:
@@ -49,7 +55,7 @@ def _of(boots: Sequence[Boot], place: int) -> Boot:
 
 
 def named_unchanged(rows: Sequence[Comparison], unchanged: frozenset[CaseKey]) -> tuple[Comparison, ...]:
-    """Says of the rows of such cases why no value of theirs was measured."""
+    """Gives the rows of unchanged cases the reason why they were not measured."""
     return tuple(
         replace(row, reason=UNCHANGED_BUILD) if row.case.planned in unchanged else row for row in rows
     )

@@ -1,1 +1,1 @@
-"""What a mode adds to a run: a walltime host is examined, open cases are confirmed, both modes follow each other."""
+"""What a mode adds to a run: examining a walltime host, confirming open cases, running both modes."""

@@ -1,4 +1,4 @@
-"""A run in both modes: icount first, then walltime for the cases in which icount shows no change."""
+"""Runs both modes: icount first, then walltime for the cases in which icount shows no change."""
 
 import threading
 from collections.abc import Sequence
@@ -21,17 +21,24 @@ from cliffwatch_runner.run.run import run
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FinishedModes:
-    """`folders` hold what was measured, icount first; of walltime there is none where nothing was left for it, or it was not reached.
-    `failures` are those of walltime, which icount's results outlive.
-    """
+    """A run in both modes."""
 
     folders: tuple[Path, ...]
+    """Result directories, icount first.
+
+    Walltime has none if no case was left for it or it was not reached.
+    """
+
     interrupted: bool
     failures: tuple[Failure, ...] = ()
+    """Failures of walltime. The icount results remain valid."""
 
 
 def requests_of_modes(request: RunRequest) -> dict[Mode, RunRequest]:
-    """The run of each mode, before anything is answered. Boots, platform and host CPUs that were named are those of walltime."""
+    """Returns the request of each mode, before any result is known.
+
+    Boots, platform and host CPUs that the user named apply to walltime only.
+    """
     icount = replace(request, mode="icount", boots=None, platform=None, pin=(), reuse=True)
     walltime = replace(request, mode="walltime")
     if request.out is not None:
@@ -43,7 +50,10 @@ def requests_of_modes(request: RunRequest) -> dict[Mode, RunRequest]:
 def run_both(
     request: RunRequest, progress: Progress, stop: threading.Event
 ) -> FinishedModes | tuple[Failure, ...]:
-    """Measures in icount, then in walltime. A host without KVM is refused before anything is built. Raises what `run` raises."""
+    """Measures in icount, then in walltime.
+
+    Refuses a host without KVM before building anything. Raises what `run` raises.
+    """
     host = examine_host(request.cache)
     if isinstance(host, Failure):
         return (host,)
@@ -64,7 +74,10 @@ def run_both(
 
 
 def _left_for_walltime(request: RunRequest, folder: Path, progress: Progress) -> RunRequest | None:
-    """The walltime run of what icount left open; None if there is nothing to measure. Cases that the user names are measured in any case."""
+    """Returns the walltime request for the cases that icount left open; None if there are none.
+
+    Cases that the user named are always measured.
+    """
     measured = read_run(folder)
     if isinstance(measured, Failure) or len(_compared(measured)) < 2:
         progress.note("walltime is not measured: icount compared nothing")
@@ -83,7 +96,7 @@ def _left_for_walltime(request: RunRequest, folder: Path, progress: Progress) ->
 
 
 def _with_suites_of(request: RunRequest, measured: Run) -> RunRequest:
-    """The request with the suites that were measured in place of `auto`: what this run counted would choose anew."""
+    """Replaces `auto` by the suites that were measured: the counts of this run could select others."""
     if AUTO not in request.suites:
         return request
     known = {suite.name for suite in load_catalogue().suites} | {DISCOVERED}
@@ -92,12 +105,12 @@ def _with_suites_of(request: RunRequest, measured: Run) -> RunRequest:
 
 
 def _compared(measured: Run) -> Sequence[str]:
-    """The arms that are compared and were measured."""
+    """Returns the compared arms that were measured."""
     return [name for name in compared_arms(measured.arms) if measured.arms[name].failure is None]
 
 
 def answered_by(measured: Run) -> frozenset[CaseKey]:
-    """The planned cases in which each arm that is compared with the first one shows a change."""
+    """Returns the planned cases in which every compared arm shows a change against the first one."""
     compared = compare_all(sides_of_run(measured))
     if isinstance(compared, Failure):
         return frozenset()

@@ -1,4 +1,4 @@
-"""The second stage of a plan: which boots to add once all that were planned are done."""
+"""Chooses the boots of a plan's second stage, once all planned boots are done."""
 
 from collections.abc import Collection
 from dataclasses import replace
@@ -13,9 +13,10 @@ from cliffwatch_runner.plan.plan import Plan, confirming_plan
 
 
 def further_boots(folder: Path, plan: Plan) -> Plan | None:
-    """The plan with the boots that its next look needs; None where all is decided, or the plan is at its end.
+    """Returns the plan with the boots of its next look; None if every case is decided or the plan is
+    complete.
 
-    Every arm that is compared gets them, of the cases that wait in any: what is compared was booted side by side.
+    Every compared arm boots every case that is open in any arm: only boots side by side can be compared.
     """
     if plan.stages is None:
         return None
@@ -36,7 +37,7 @@ def further_boots(folder: Path, plan: Plan) -> Plan | None:
 
 
 def with_empty_loops(plan: Plan, waiting: Collection[CaseKey]) -> set[CaseKey]:
-    """The waiting cases with their loops, which run in the same boots."""
+    """Returns the waiting cases with their empty loops, which run in the same boots."""
     keys = [case.key for case in plan.cases]
     loops = {loop_among(case.key, case.empty_loop, keys) for case in plan.cases if case.key in waiting}
     return {*waiting, *(loop for loop in loops if loop is not None)}

@@ -1,4 +1,4 @@
-"""Examines the host before a walltime run: what the doctor finds amiss, and what that costs."""
+"""Examines the host before a walltime run and explains what its faults cost."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -15,7 +15,7 @@ _LONGEST_FINDING = 200
 
 
 def examine_host(cache: Path) -> tuple[Check, ...] | Failure:
-    """The doctor's checks that are not well for walltime, warnings included. A Failure if KVM does not run a guest."""
+    """Returns the doctor's checks for walltime that warn or fail. Fails if KVM does not run a guest."""
     facts = gather(cache)
     if not facts.kvm.usable:
         return Failure(
@@ -28,12 +28,15 @@ def examine_host(cache: Path) -> tuple[Check, ...] | Failure:
 
 
 def host_faults(amiss: Sequence[Check]) -> tuple[str, ...]:
-    """`smt: on` for each check that failed. Reports of the run show them; none on a bench host."""
+    """Returns a line such as `smt: on` for each failed check.
+
+    Reports of the run show them. A bench host has none.
+    """
     return tuple(_found(check) for check in amiss if check.status == "fail")
 
 
 def cost_lines(amiss: Sequence[Check], planned: PlannedRun) -> Iterator[str]:
-    """How long the run takes, what is amiss with the host, and why each of these matters."""
+    """Yields lines about the duration of the run, the host's faults, and why each of them matters."""
     stages, boots = planned.plan.stages, counted(len(planned.plan.boots), "boot")
     more = (
         f", then at most {counted(stages.looks[-1].boots, 'more boot')} per kernel"
@@ -44,11 +47,17 @@ def cost_lines(amiss: Sequence[Check], planned: PlannedRun) -> Iterator[str]:
     if not amiss:
         return
     if host_faults(amiss):
-        yield "this host is no bench host, and the report will say so. Noise hides small changes, and rows may stay inconclusive:"
+        yield (
+            "this host is not a bench host, and the report will say so."
+            " Noise hides small changes, and rows may stay inconclusive:"
+        )
     else:
-        yield "the doctor would have this put right:"
+        yield "the doctor recommends fixing:"
     yield from (f"  {_found(check)}. {check.why}" for check in amiss)
-    yield "`cliffwatch doctor --mode walltime` shows how to put it right; --mode icount gives the same values on any host"
+    yield (
+        "`cliffwatch doctor --mode walltime` shows how to fix this;"
+        " --mode icount gives the same values on any host"
+    )
 
 
 def _found(check: Check) -> str:

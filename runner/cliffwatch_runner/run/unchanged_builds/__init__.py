@@ -1,1 +1,1 @@
-"""Cases whose builds did not change: what cases execute, what a change can touch, what is left out."""
+"""Finds cases with an unchanged build: what cases execute, what a change affects, what to leave out."""

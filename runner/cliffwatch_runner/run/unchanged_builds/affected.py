@@ -1,4 +1,4 @@
-"""Which cases a change can touch: those that execute a function whose code, or the data that it refers to, is not the same in both kernels."""
+"""Finds the affected cases: those that execute a function whose code or data differs between the kernels."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -21,19 +21,22 @@ from cliffwatch_runner.sandbox.sandbox import Sandbox
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Differences:
-    """In what any arm differs from the first one: functions of the kernel, suites whose programs are not the same, and `guests` whether
-    guests are prepared otherwise, by boot arguments or files that are written.
-    """
+    """How the arms differ from the first one."""
 
     functions: frozenset[str]
+    """Kernel functions that differ."""
+
     suites: frozenset[str] = frozenset()
+    """Suites whose programs differ."""
+
     guests: bool = False
+    """True if guests are set up differently: by boot arguments or by files that are written."""
 
 
 def changed_functions(
     arms: Mapping[str, BuiltArm], cache: Path, sandbox: Sandbox, should_stop: Callable[[], bool]
 ) -> frozenset[str] | Failure:
-    """The functions in which the kernel of any arm differs from that of the first one."""
+    """Returns the functions in which any arm's kernel differs from the first one's."""
     digests: list[Digests] = []
     for name, arm in arms.items():
         if not isinstance(arm.kernel, Kernel):
@@ -56,7 +59,7 @@ def differences(
     sandbox: Sandbox,
     should_stop: Callable[[], bool],
 ) -> Differences | Failure:
-    """In what the arms differ from the first one. Raises Stopped, OSError."""
+    """Returns how the arms differ from the first one. Raises Stopped, OSError."""
     functions = changed_functions(arms, cache, sandbox, should_stop)
     if isinstance(functions, Failure):
         return functions
@@ -75,7 +78,11 @@ def affected_cases(
     executed: Executed,
     code: Mapping[str, CodeOfArm] | None = None,
 ) -> AffectedDocument:
-    """Every planned case, affected or not, with digests of the `code` that arms execute in it; of more than two arms the last one is called head."""
+    """Returns every planned case, split into affected and unaffected, with digests of the `code` that each
+    arm executes.
+
+    If there are more than two arms, the last one is called head.
+    """
     base, *_, head = arms.values()
     kernels = {arm.kernel.digest for arm in arms.values() if isinstance(arm.kernel, Kernel)}
     at_start = changed.functions & executed.start
@@ -100,7 +107,7 @@ def affected_cases(
 def only_affected(
     selection: Selection, arms: Mapping[str, BuiltArm], changed: Differences, executed: Executed
 ) -> Selection:
-    """The cases that can be touched; the others are left out, as what they are."""
+    """Returns the selection with the unaffected cases left out as `unchanged-build`."""
     unaffected = {case.key for case in affected_cases(arms, selection.cases, changed, executed).unaffected}
     reason = _unchanged(arms, len(changed.functions))
     same = tuple(
@@ -116,11 +123,12 @@ def only_affected(
 
 
 def _unchanged(arms: Mapping[str, BuiltArm], differing: int) -> str:
-    """Reads on its own: one arm may be compared with another run's."""
+    """Names the kernels, because the reason may be shown where an arm is compared with another run."""
     kernels = " and ".join(dict.fromkeys(arm.subject.short for arm in arms.values()))
     if not differing:
         return f"no function of {kernels} differs"
-    return f"it executes none of the {counted(differing, 'function that differs', 'functions that differ')} between {kernels}"
+    functions = counted(differing, "function that differs", "functions that differ")
+    return f"it executes none of the {functions} between {kernels}"
 
 
 def _distinct(cases: Sequence[PlannedCase]) -> list[CaseKey]:

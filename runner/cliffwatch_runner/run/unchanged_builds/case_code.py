@@ -1,4 +1,7 @@
-"""Digests of the code that cases execute, arm by arm: equal where nothing that was executed differs, whichever hosts built and booted it."""
+"""Computes digests of the code that cases execute, per arm.
+
+Equal code has equal digests, whichever host built it.
+"""
 
 import hashlib
 import json
@@ -16,23 +19,26 @@ from cliffwatch_runner.run.unchanged_builds.executed import ExecutionContext, su
 from cliffwatch_runner.sandbox.sandbox import Sandbox
 
 _FORM = f"1-{RECIPE}"
-"""Raised when the same code could get another digest."""
+"""Version of the digest. Changes whenever the same code could get another digest."""
 
 _DIGITS = 24
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CodeOfArm:
-    """What an arm's cases may execute: its kernel's functions by name, and what surrounds the kernel."""
+    """What an arm's cases may execute."""
 
     functions: Digests
+    """Digests of the kernel's functions, by name."""
+
     surroundings: ExecutionContext
+    """Everything besides the kernel."""
 
 
 def code_of_arms(
     facts: RunFacts, cache: Path, sandbox: Sandbox, should_stop: Callable[[], bool]
 ) -> Mapping[str, CodeOfArm]:
-    """Of the arms whose kernels were built and can be listed. Raises Stopped, OSError."""
+    """Returns the code of each arm whose kernel was built and can be listed. Raises Stopped, OSError."""
     code: dict[str, CodeOfArm] = {}
     for name, arm in facts.arms.items():
         if name == CONTROL or not isinstance(arm.kernel, Kernel):
@@ -46,7 +52,7 @@ def code_of_arms(
 def digests_of_cases(
     arms: Mapping[str, CodeOfArm], executed: Executed, cases: Iterable[CaseKey]
 ) -> tuple[CaseCode, ...]:
-    """Of those of the cases of which it is known what they execute, in the given order."""
+    """Returns digests, in the given order, for the cases whose executed functions are known."""
     return tuple(
         CaseCode(suite=case.suite, benchmark=case.benchmark, params=dict(case.params), code=code)
         for case in cases
@@ -55,8 +61,10 @@ def digests_of_cases(
 
 
 def digests_of(arms: Mapping[str, CodeOfArm], executed: Executed, case: CaseKey) -> CodeDigests | None:
-    """The digests of a case; None where it is not known what it executes. All arms' are of the same names, so that what one of them executes and the
-    others do not makes no difference by itself.
+    """Returns the digests of a case; None if its executed functions are not known.
+
+    All arms use the same list of functions, so a function that only one arm executed makes no difference by
+    itself.
     """
     of_case = executed.cases.get(case)
     if of_case is None:

@@ -1,4 +1,4 @@
-"""The kernel's functions that the cases of a run execute, and what decides that besides the kernel."""
+"""Reads which kernel functions the cases of a run execute, and describes what else decides that."""
 
 import hashlib
 import json
@@ -24,13 +24,16 @@ _LEAST_SHARE = 0.001
 
 
 def newest_counts() -> Path | None:
-    """The result directory under `cliffwatch-results` whose counts by function are the newest."""
+    """Returns the folder of `cliffwatch-results` with the newest function counts; None if there are none."""
     files = sorted(RESULTS_HOME.glob(f"*/boots/*/{FUNCTION_COUNTS}"), key=lambda path: path.stat().st_mtime)
     return files[-1].parents[2] if files else None
 
 
 def read_executed(folder: Path, arm: str | None = None) -> Executed | Failure:
-    """What the boots of a run executed, or those of one arm, all of them together: what one boot executes by chance counts too."""
+    """Returns the functions that a run executed, over all boots or those of one arm.
+
+    The boots are united, because a function that one boot executes by chance counts, too.
+    """
     run = read_run(folder)
     if isinstance(run, Failure):
         return run
@@ -49,8 +52,8 @@ def read_executed(folder: Path, arm: str | None = None) -> Executed | Failure:
             measured.setdefault(case.key, set()).update(_names(counts, measured_places(case)))
     if not cases:
         return wrong_usage(
-            f"{folder} has no counts by function",
-            "name a result directory of an icount run that counted them, with --counts",
+            f"{folder} has no function counts",
+            "name the result directory of an icount run that has them, with --counts",
         )
     kernels = {
         each.facts.kernel for each in run.record.arms if each.name in arms and each.facts.kernel is not None
@@ -65,7 +68,10 @@ def read_executed(folder: Path, arm: str | None = None) -> Executed | Failure:
 
 
 def measured_places(case: CaseCounts) -> Iterator[int]:
-    """Functions with a share of the window's instructions that no timer tick has. A case whose window is not known has none."""
+    """Yields the functions with a larger share of the window's instructions than a timer tick has.
+
+    Yields nothing for a case whose window is not known.
+    """
     total = sum(count for _, count in case.counts)
     if case.seconds is not None:
         yield from (place for place, count in case.counts if count >= _LEAST_SHARE * total)
@@ -82,7 +88,7 @@ def _read(home: Path) -> tuple[BootRecord | None, FunctionCountsRecord | None]:
 
 
 def _names(counts: FunctionCountsRecord, places: Iterable[int]) -> set[str]:
-    """Of the kernel's functions alone: bench and its programs are the same for all arms."""
+    """Returns the kernel functions only: bench and its programs are the same for all arms."""
     functions = counts.functions
     return {
         functions[place].name
@@ -93,19 +99,28 @@ def _names(counts: FunctionCountsRecord, places: Iterable[int]) -> set[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExecutionContext:
-    """What decides, besides its kernel, what an arm's cases execute: arguments of the kernel, files that are written before the first case, bench and the programs of
-    suites by digest, the data that they read, and the guest.
-    """
+    """What decides which code an arm's cases execute, besides its kernel."""
 
     boot: Sequence[str]
+    """Arguments of the kernel."""
+
     files: Mapping[str, str]
+    """Files that are written before the first case, with their content."""
+
     bench: Sequence[str] | None
+    """Digests of bench and its empty loop; None without bench."""
+
     programs: Sequence[tuple[str, str]]
+    """Suite and digest of each suite's own program."""
+
     data: str | None
+    """Digest of the data that the programs read; None if there is none."""
+
     guest: Mapping[str, object]
+    """Shape of the guest."""
 
     def of_suite(self, suite: str) -> Mapping[str, object]:
-        """What of it concerns the cases of a suite, the same on every host: the program that they run, and not where a CPU is pinned."""
+        """Returns what concerns one suite and is equal on every host: its own program, no pinned CPUs."""
         of_suite = [digest for name, digest in self.programs if name == suite]
         about = {key: value for key, value in self.guest.items() if key != "pin"}
         program = of_suite or self.bench
@@ -113,7 +128,7 @@ class ExecutionContext:
 
 
 def surroundings(facts: RunFacts, arm: str) -> ExecutionContext:
-    """Raises OSError where a program cannot be read."""
+    """Raises OSError if a program cannot be read."""
     settings = facts.arms[arm].subject.settings
     return ExecutionContext(
         boot=settings.boot,
@@ -126,7 +141,10 @@ def surroundings(facts: RunFacts, arm: str) -> ExecutionContext:
 
 
 def kept_key(facts: RunFacts, arm: str) -> str | None:
-    """The name under which the cache keeps what an arm's cases execute: its kernel and all else that decides it. None without a kernel. Raises OSError."""
+    """Returns the cache key for what an arm's cases execute, from its kernel and its context.
+
+    Returns None if the arm has no kernel. Raises OSError.
+    """
     built = facts.arms[arm]
     if not isinstance(built.kernel, Kernel):
         return None
@@ -135,5 +153,5 @@ def kept_key(facts: RunFacts, arm: str) -> str | None:
 
 
 def _contents(*files: Path) -> list[str]:
-    """Of what is loaded of bench: its name in the cache is another one for every kernel with other types."""
+    """Returns digests of the loaded parts of bench. Its name in the cache changes with the kernel's types."""
     return [loaded_digest(path.read_bytes()) for path in files]

@@ -1,4 +1,4 @@
-"""Cases that are not measured, since nothing that they execute differs between a run's arms; and what the next run needs to know that of its own."""
+"""Leaves out cases whose code is equal in all arms. Stores what a run's cases execute for the next run."""
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -19,26 +19,33 @@ from cliffwatch_runner.run.unchanged_builds.affected import differences, only_af
 from cliffwatch_runner.run.unchanged_builds.executed import kept_key, read_executed
 from cliffwatch_runner.sandbox.sandbox import Sandbox
 
-NOTHING_KEPT = "all cases are measured: what they execute is not known on this host yet for the kernel of {first} with these programs"
+NOTHING_KEPT = (
+    "all cases are measured: this host has no function counts yet"
+    " for the kernel of {first} with these programs"
+)
 
 _COMPARED = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limited:
-    """A run's facts without the cases that are unchanged; `known` is what the cache has of its first arm, and `went_by` what it was that said so,
-    in the cache or in another run.
-    """
+    """A run's facts without the unchanged cases."""
 
     facts: RunFacts
     known: Executed | None
+    """What the cache knows of the first arm; None if nothing, or if another run was used."""
+
     went_by: Executed | None = None
+    """The counts that were used, from the cache or from another run; None if none were."""
 
 
 def leave_out_unchanged(
     request: RunRequest, facts: RunFacts, built_in: Path, sandbox: Sandbox, should_stop: Callable[[], bool]
 ) -> Limited | Failure:
-    """As the request asks for it, where two kernels were built at least. Raises Stopped, OSError."""
+    """Leaves out unchanged cases if the request asks for it and at least two kernels were built.
+
+    Raises Stopped, OSError.
+    """
     built = {
         name: arm for name, arm in facts.arms.items() if name != CONTROL and isinstance(arm.kernel, Kernel)
     }
@@ -76,7 +83,7 @@ def _known(request: RunRequest, facts: RunFacts) -> Executed | Failure | None:
 def _kept_of(request: RunRequest, facts: RunFacts, arm: str) -> Executed | None:
     kernel = facts.arms[arm].kernel
     if request.trust == "outside" or not isinstance(kernel, Kernel):
-        return None  # of anybody's code nothing is kept, and none of it is read
+        return None  # untrusted code neither writes nor reads the cache
     key = kept_key(facts, arm)
     if key is None:
         return None
@@ -85,14 +92,18 @@ def _kept_of(request: RunRequest, facts: RunFacts, arm: str) -> Executed | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CountsToKeep:
-    """Where a run leaves what its cases execute, and what was known of its first arm before. Of anybody's code nothing is kept."""
+    """Stores what a run's cases execute. Nothing is stored for untrusted code."""
 
     cache: Path
     trust: str
     known: Executed | None
+    """What was known of the first arm before the run."""
 
     def keep(self, folder: Path, facts: RunFacts) -> None:
-        """Of every arm that was counted, or executes what the first one does. What cannot be kept is measured again, and no more."""
+        """Stores the executed functions of every arm that was counted or is unchanged from the first one.
+
+        If they cannot be stored, the next run measures these cases again.
+        """
         if self.trust == "outside":
             return
         unchanged = {outcome.case for outcome in facts.left_out if outcome.status == "unchanged-build"}
@@ -115,7 +126,10 @@ class CountsToKeep:
 
 
 def _measured_well(folder: Path) -> Mapping[str, frozenset[CaseKey]]:
-    """For each arm the cases that ended well in all boots: of the others it is not known what more they execute."""
+    """Returns, by arm, the cases that succeeded in all boots.
+
+    What the other cases would execute is not fully known.
+    """
     run = read_run(folder)
     if isinstance(run, Failure):
         return {}

@@ -1,1 +1,4 @@
-"""A builder: a container that builds and boots for a worker, with neither a network nor a secret, and is made anew after each job."""
+"""A builder: a container that builds and boots for a worker.
+
+It has no network and no secret, and each job gets a new one.
+"""

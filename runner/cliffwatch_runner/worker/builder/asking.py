@@ -1,6 +1,6 @@
-"""The worker's side: fetches the tree, asks a builder for the run, and follows what it prints.
+"""The worker's side: fetches the tree, sends the job to a builder and follows its output.
 
-What a builder answers is somebody else's word: its length and its time are limited, and it is only ever shown.
+The builder's answers are untrusted: their length and duration are limited, and they are only displayed.
 """
 
 import select
@@ -28,7 +28,7 @@ from cliffwatch_runner.worker.builder.messages import (
 
 _ATTEMPTS = 4
 _CONNECTING_SECONDS = 300.0
-"""A container engine waits up to a minute before it starts a container anew."""
+"""A container engine may wait a minute before it restarts a container."""
 
 _LOOK_SECONDS = 0.5
 _KEPT = 1 << 20
@@ -37,20 +37,26 @@ _MOST_OUTPUT = 64 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Builders:
-    """The folder that is shared with each builder, by whose trees it builds; `trees` is where they read what is fetched."""
+    """The builders of a worker."""
 
     exchanges: Mapping[Trust, Path]
+    """Folder shared with each builder, by the trust of the trees that it builds."""
+
     trees: Path
+    """Folder of fetched trees, which builders can read."""
 
     def exchange(self, trust: Trust) -> Path:
-        """Whoever has no builder of his own is built as anybody's."""
+        """A trust without a builder of its own uses the one for outside trees."""
         return self.exchanges.get(trust, self.exchanges["outside"])
 
 
 def builder_job(
     offer: Work, access: TreeAccess, trees: Path, measured: Sequence[str], *, resume: bool
 ) -> BuilderJob | Failure:
-    """A job as a builder takes it, its revisions fetched; `measured` says what is. `resume`: it was that builder's last one."""
+    """Fetches the revisions of a job and returns it in the form that a builder takes.
+
+    `measured` are the arguments that say what to measure. `resume`: the job was the builder's last one.
+    """
     tree = open_tree(offer.tree, trees, access)
     if isinstance(tree, Failure):
         return tree
@@ -79,7 +85,10 @@ def run_in_builder(
     on_output: Callable[[str], None],
     should_stop: Callable[[], bool],
 ) -> process.Finished:
-    """How the run in a builder ended. A builder that ends before the run does is asked again: boots that are done are kept."""
+    """Runs a job in a builder and returns how it ended.
+
+    If the builder ends first, asks it again: finished boots are kept.
+    """
     began = clock.monotonic()
     tail = _Tail(on_output)
     for _ in range(_ATTEMPTS):
@@ -88,11 +97,9 @@ def run_in_builder(
         if ended is not None or talk.stopped or talk.timed_out:
             break
         job = msgspec.structs.replace(job, resume=True)
-        tail.add("the builder has ended before the run; it is asked again\n")
+        tail.add("the builder ended before the run did; it is asked again\n")
     else:
-        tail.add(
-            f"the builder has ended {_ATTEMPTS} times before the run did: its container's log says why\n"
-        )
+        tail.add(f"the builder ended {_ATTEMPTS} times before the run did: its container's log says why\n")
     status = int(Exit.HOST_FAILED) if ended is None else ended.status
     return process.Finished(
         argv=(str(exchange),),
@@ -105,7 +112,7 @@ def run_in_builder(
 
 
 class _Tail:
-    """The end of what was printed; all of it goes on, up to a limit."""
+    """Keeps the end of the output, and forwards all of it up to a limit."""
 
     def __init__(self, on_output: Callable[[str], None]) -> None:
         self.text = ""
@@ -127,7 +134,7 @@ class _Talk:
         self.stopped = self.timed_out = False
 
     def run(self, job: BuilderJob) -> Ended | None:
-        """The end of the run; None where the connection ended before it, or this side ended it."""
+        """Returns the end of the run; None if the connection ended first or this side stopped."""
         builder = self._connected()
         if builder is None:
             return None
@@ -179,7 +186,7 @@ class _Talk:
 
 
 def failed_before(failure: Failure) -> process.Finished:
-    """A job that could not be given to a builder, as if its run had said so."""
+    """Presents a job that could not be sent to a builder as a run with this failure."""
     lines = [failure.message, failure.next_step, failure.evidence]
     return process.Finished(
         argv=(),

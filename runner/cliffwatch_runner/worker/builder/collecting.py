@@ -1,6 +1,7 @@
-"""Takes what a builder has measured, boot by boot, into the worker's spool.
+"""Copies a builder's results into the worker's spool, boot by boot.
 
-The builder's folder is somebody else's: nothing of it is opened but regular files, through descriptors, as bounded copies.
+The builder's folder is untrusted: only regular files are opened, through descriptors, and copies are limited
+in size.
 """
 
 import json
@@ -19,9 +20,11 @@ _LARGEST_RECORD = 64 << 20
 
 
 def collect(source: Path, target: Path, tree: str) -> None:
-    """Copies the record and each boot that is done and not copied yet. Raises OSError where the spool cannot be written.
+    """Copies the record, and each finished boot that is not copied yet. Raises OSError if the spool cannot be
+    written.
 
-    The builder knows the tree by the folder in which it was fetched: the record names `tree`, which was asked for.
+    The builder knows the tree only by its local folder, so the record is changed to name `tree`, which was
+    requested.
     """
     text = read_guest_file(source, "run.json", limit=_LARGEST_RECORD)
     if text is None:
@@ -43,13 +46,13 @@ def collect(source: Path, target: Path, tree: str) -> None:
 
 
 def _record(target: Path) -> Any:
-    """What was collected before; a file that nothing new was written to is not sent again."""
+    """Returns the record as collected before. A file that does not change is not sent again."""
     file = target / "run.json"
     return json.loads(file.read_text()) if file.exists() else None
 
 
 def _boots(source: Path) -> Mapping[str, list[str]]:
-    """The files of each boot, by its folder ("boots/0001")."""
+    """Returns the files of each boot, by its folder ("boots/0001")."""
     boots: defaultdict[str, list[str]] = defaultdict(list)
     for entry in islice(entries_below(source), _MOST_ENTRIES):
         parts = entry.name.split("/") if entry is not None else []
@@ -59,7 +62,7 @@ def _boots(source: Path) -> Mapping[str, list[str]]:
 
 
 def _take(source: Path, target: Path, boot: str, names: list[str]) -> None:
-    """A boot is there whole or not at all."""
+    """Copies a boot atomically."""
     coming = target / "coming"
     remove_tree(coming)
     take_guest_files(source, coming, names)

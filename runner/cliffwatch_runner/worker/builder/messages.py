@@ -1,4 +1,4 @@
-"""What a worker and a builder say to each other over a socket: one JSON object a line, the job first, its end last."""
+"""The protocol between worker and builder: one JSON object per line, first the job, last its end."""
 
 import json
 from collections.abc import Iterator
@@ -14,27 +14,29 @@ VERSION: Final = 2
 SOCKET = "builder.sock"
 
 LONGEST_LINE = 1 << 20
-"""Bytes of a line. What builds and boots is somebody else's code, and could write in the builder's place."""
+"""Bytes per line. The code that is built and booted is untrusted, and could write in the builder's place."""
 
 
 class BuilderJob(Part, forbid_unknown_fields=True, frozen=True, kw_only=True):
-    """One `cliffwatch run`. `tree` is a folder in which builder and worker see the same; `measured` are the words that say what is measured.
-
-    With `resume` it goes on with what the builder's last job left: the worker knows that it was this one.
-    """
+    """One `cliffwatch run`."""
 
     name: Annotated[str, Meta(pattern=r"^-*[A-Za-z0-9][A-Za-z0-9-]*(?![\s\S])")]
     tree: str
+    """A folder with the same content for builder and worker."""
+
     measured: tuple[str, ...]
+    """The arguments that say what to measure."""
+
     profile: str
     mode: str
     platform: str
     boots: str
     seed: str
     resume: bool = False
+    """True to continue the builder's last job. The worker knows that it was this one."""
 
     def argv(self, results: str, cache: str, trust: str) -> list[str]:
-        """The arguments of `cliffwatch`."""
+        """Returns the arguments of `cliffwatch`."""
         return [
             "run",
             *("--tree", self.tree),
@@ -62,7 +64,7 @@ class _JobLine(Part, frozen=True, kw_only=True):
 
 
 class _Answer(Part, frozen=True, kw_only=True):
-    """A line of the builder's: an output, or the end."""
+    """A line from the builder: output, or the end."""
 
     output: str | None = None
     status: int | None = None
@@ -71,44 +73,47 @@ class _Answer(Part, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """What the run printed, in pieces."""
+    """A piece of the run's output."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """The end of the run: the status of `cliffwatch run`; `timed_out` where it took too long."""
+    """The end of the run."""
 
     status: int
+    """Exit status of `cliffwatch run`."""
+
     timed_out: bool
+    """True if it took too long."""
 
 
 def job_line(job: BuilderJob) -> bytes:
-    """The first line of a conversation."""
+    """Returns the first line of a connection."""
     return json.dumps(as_json(_JobLine(version=VERSION, job=job))).encode() + b"\n"
 
 
 def read_job(line: bytes) -> BuilderJob | None:
-    """The job of a first line; None where it is none of this version."""
+    """Returns the job of a first line; None if it is not a job of this version."""
     given = read_as(line, _JobLine)
     return None if isinstance(given, Wrong) else given.job
 
 
 def output_lines(text: str) -> Iterator[bytes]:
-    """A piece of output, as lines that are not too long."""
+    """Splits output into lines of limited length."""
     piece = LONGEST_LINE // 16  # a character may need twelve bytes
     for start in range(0, len(text), piece):
         yield json.dumps({"output": text[start : start + piece]}).encode() + b"\n"
 
 
 def end_line(ended: Ended) -> bytes:
-    """The last line."""
+    """Returns the last line of a connection."""
     return json.dumps(asdict(ended)).encode() + b"\n"
 
 
 def read_answer(line: bytes) -> Output | Ended | None:
-    """What a builder's line says; None where it says nothing that a builder says."""
+    """Parses a line from the builder; None if it is not one of its answers."""
     said = read_as(line, _Answer)
     if isinstance(said, Wrong):
         return None

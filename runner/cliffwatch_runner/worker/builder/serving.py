@@ -1,8 +1,11 @@
-"""The builder's side: one job, and then the end of the process, with which the container and all that runs in it end.
+"""The builder's side: does one job and exits, which ends the container and everything in it.
 
-A container engine starts it anew. Before another job is begun the results of the last one go, and but for a followed branch all
-that it left in the cache: nobody runs then who could be in the way. The tree's code runs as the same user, so that the process, the first one of its container, is closed to
-ptrace; the kernel lets no signal through to it from within.
+The container engine then starts a new one. Before another job begins, the results of the last one are removed
+and, unless the builder serves followed branches, so is its cache: at that time no other process runs that
+could interfere.
+
+The tree's code runs as the same user. This process, the first one of its container, is therefore closed to
+ptrace, and the kernel blocks signals to it from within the container.
 """
 
 import select
@@ -32,27 +35,36 @@ _WAITING = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuilderPlace:
-    """`exchange` is shared with the worker: the socket, and a folder of results named after the job. `cache` is the builder's alone.
-
-    `command` is `cliffwatch`; `env` is all that it sees of the environment; `seconds` is what a job may take.
-    """
+    """Where and how a builder works."""
 
     exchange: Path
+    """Folder shared with the worker: the socket, and a folder of results named after the job."""
+
     cache: Path
+    """Not shared."""
+
     trust: Trust
     command: tuple[str, ...]
+    """`cliffwatch`."""
+
     env: Mapping[str, str]
+    """The complete environment of `command`."""
+
     seconds: float
+    """Maximum duration of a job."""
 
 
 def serve_one_job(place: BuilderPlace) -> Failure | None:
-    """Waits for a worker, does its job and returns; None where there was one. Raises OSError on a broken disk."""
+    """Waits for a worker and does its job.
+
+    Returns None if there was a job. Raises OSError on a broken disk.
+    """
     path = place.exchange / SOCKET
     place.exchange.chmod(0o755)
     remove_tree(path)
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(str(path))
-        path.chmod(0o666)  # whoever reaches the volume may ask: that is the worker alone
+        path.chmod(0o666)  # only the worker can reach the volume
         listening.listen(_WAITING)
         worker, _ = listening.accept()
     with worker:
@@ -62,7 +74,7 @@ def serve_one_job(place: BuilderPlace) -> Failure | None:
         if job is None:
             return Failure(
                 whose="usage",
-                message="what connected is no worker of this version",
+                message="the client is not a worker of this version",
                 next_step="run worker and builder from the same image",
             )
         _do(place, job, worker)
@@ -103,6 +115,6 @@ def _empty(folder: Path, keep: str | None = None) -> None:
 
 
 def _hung_up(worker: socket.socket) -> bool:
-    """Whether the worker has closed the connection: it says nothing after the job."""
+    """True if the worker has closed the connection: it sends nothing after the job."""
     readable, _, _ = select.select([worker], [], [], 0)
     return bool(readable)

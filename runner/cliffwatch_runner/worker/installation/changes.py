@@ -1,4 +1,4 @@
-"""What giving an installation to a host changes there, file by file, found before anything is written."""
+"""Determines what an installation changes on a host, file by file, before anything is written."""
 
 import difflib
 import errno
@@ -16,12 +16,15 @@ ChangeState = Literal["new", "changed", "unchanged", "removed"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileChange:
-    """What becomes of one file; `wanted` is None for one that is removed. `differences` are lines for people."""
+    """The change of one file."""
 
     path: Path
     state: ChangeState
     wanted: WantedFile | None
+    """None if the file is removed."""
+
     differences: tuple[str, ...] = ()
+    """Lines for people."""
 
     def make(self, root: Path) -> None:
         """Raises OSError."""
@@ -32,7 +35,10 @@ class FileChange:
 
 
 def found_changes(root: Path, wanted: Sequence[WantedFile]) -> tuple[FileChange, ...] | tuple[Failure, ...]:
-    """A change for each file that is wanted, or is ours and no longer wanted; failures where one cannot be made."""
+    """Returns a change for each file that is wanted or that an earlier installation wrote.
+
+    Fails if one is not possible.
+    """
     by_path = {file.path: file for file in wanted}
     changes: list[FileChange] = []
     failures: list[Failure] = []
@@ -50,7 +56,10 @@ def found_changes(root: Path, wanted: Sequence[WantedFile]) -> tuple[FileChange,
 
 
 def found_of_ours(root: Path, path: Path) -> FoundFile | Failure | None:
-    """A file that an installation wrote; None where there is none; a failure where something else is in its place."""
+    """Returns a file that an installation wrote; None if there is none.
+
+    Fails if something else is in its place.
+    """
     try:
         found = found_file(root, path)
     except OSError as error:
@@ -58,18 +67,18 @@ def found_of_ours(root: Path, path: Path) -> FoundFile | Failure | None:
     if found is not None and not is_ours(path, found.content):
         return Failure(
             whose="host",
-            message=f"{path} is there and `cliffwatch host install` did not write it",
+            message=f"{path} exists, but `cliffwatch host install` did not write it",
             next_step=f"look at it, and if this host can do without it: sudo mv {path} /root/",
         )
     return found
 
 
 def not_to_be_had(path: Path, why: str) -> Failure:
-    """Something in the way of a file."""
+    """Reports an obstacle in the place of a file."""
     return Failure(
         whose="host",
         message=f"{path} cannot be read or replaced: {why}",
-        next_step=f"look at what is there (ls -ld {path}), fix it or move it away, and give the command again",
+        next_step=f"look at it (ls -ld {path}), fix it or move it away, and repeat the command",
     )
 
 

@@ -1,4 +1,4 @@
-"""The files of an installation: which they are, what they hold, and how ours are told from others'."""
+"""The files of an installation: their content, and how to recognise them."""
 
 import tempfile
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ STATE = Path("/var/lib/cliffwatch-worker")
 SPOOL = STATE / "spool"
 CACHE = Path("/var/cache/cliffwatch-worker")
 TOKEN = JOURNAL.parent / "worker.token"
-"""In a folder of root's: the worker's user reads it and can put nothing in its place."""
+"""In a folder of root's: the worker's user can read the token but cannot replace it."""
 
 WORKER_UNIT, DOCTOR_UNIT, TIMER = (
     Path("/etc/systemd/system", name)
@@ -27,7 +27,7 @@ SYSUSERS = Path("/etc/sysusers.d/cliffwatch.conf")
 TMPFILES = Path("/etc/tmpfiles.d/cliffwatch.conf")
 SUDOERS = Path("/etc/sudoers.d/cliffwatch-worker")
 RULE_BY_HAND = Path("/etc/sudoers.d/cliffwatch-tune")
-"""Where docs/host.md puts the rule of another user who may tune: the helper is his, too."""
+"""The rule of docs/host.md for another user who may tune. It uses the helper, too."""
 
 _MARK = b"# Written by `cliffwatch host install`"
 _HELPER_MARK = b"#!/usr/bin/python3 -IS\nPK"
@@ -38,12 +38,15 @@ Kind = Literal["text", "secret", "program"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WantedFile:
-    """A file of the host: `path` below its root. A secret is never shown, a program is no text."""
+    """A file to install."""
 
     path: Path
+    """Below the host's root."""
+
     content: bytes
     mode: int
     kind: Kind = "text"
+    """A `secret` is never shown; a `program` is not text."""
 
 
 PATHS: dict[Path, Kind] = {
@@ -56,7 +59,7 @@ PATHS: dict[Path, Kind] = {
     TIMER: "text",
     WORKER_UNIT: "text",
 }
-"""All that an installation may have written, in the order in which it is written."""
+"""All files that an installation may have written, in the order of writing."""
 
 _TEXTS = {
     SYSUSERS: "cliffwatch.sysusers",
@@ -68,7 +71,7 @@ _TEXTS = {
 
 _TEMPLATES = Environment(
     loader=FileSystemLoader(Path(__file__).parent / "templates"),
-    autoescape=False,  # noqa: S701 - units and rules are no HTML; what they hold is quoted as systemd reads it
+    autoescape=False,  # noqa: S701 - units and rules are not HTML; values are quoted for systemd
     undefined=StrictUndefined,
     trim_blocks=True,
     lstrip_blocks=True,
@@ -78,7 +81,7 @@ _TEMPLATES.filters.update(word=unit_word, words=command_words)
 
 
 def wanted_files(order: InstallationOrder) -> tuple[WantedFile, ...]:
-    """What this installation consists of. Of a host without walltime runs, nothing is root's helper."""
+    """Returns the files of this installation. A host without walltime runs gets no tuning helper."""
     made = {
         TOKEN: WantedFile(path=TOKEN, content=f"{order.token}\n".encode(), mode=0o600, kind="secret"),
         **{path: _text(path, template, order) for path, template in _TEXTS.items()},
@@ -90,7 +93,7 @@ def wanted_files(order: InstallationOrder) -> tuple[WantedFile, ...]:
 
 
 def is_ours(path: Path, content: bytes) -> bool:
-    """Whether an installation wrote it: what an administrator wrote by hand is his."""
+    """True if an installation wrote the file. Files that an administrator wrote are left alone."""
     marks = {"text": _MARK, "program": _HELPER_MARK, "secret": b""}
     return content.startswith(marks[PATHS[path]])
 

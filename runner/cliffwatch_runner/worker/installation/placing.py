@@ -1,7 +1,7 @@
-"""Files of the host, read, put into place and taken away without following a link anywhere on the way.
+"""Reads, writes and removes files of the host without following a link anywhere on the path.
 
-A file has its name only when it is complete. Folders on the way must be root's or the caller's, and not open to all: else
-somebody could put another one in their place.
+A file gets its name once it is complete. Folders on the path must belong to root or the caller and must not
+be writable by everyone, so that nobody can replace them.
 """
 
 import errno
@@ -20,14 +20,17 @@ _LARGEST = 1 << 22
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundFile:
-    """A file as it is."""
+    """An existing file."""
 
     content: bytes
     mode: int
 
 
 def found_file(root: Path, path: Path) -> FoundFile | None:
-    """The file at `path` below `root`; None where there is none. Raises OSError where it is no plain file of one name."""
+    """Reads the file at `path` below `root`; None if there is none.
+
+    Raises OSError unless it is a regular file with one link.
+    """
     try:
         with _folder_of(root, path) as folder:
             descriptor = os.open(
@@ -38,12 +41,12 @@ def found_file(root: Path, path: Path) -> FoundFile | None:
     with os.fdopen(descriptor, "rb") as file:
         about = os.fstat(descriptor)
         if not stat.S_ISREG(about.st_mode) or about.st_nlink != 1 or about.st_size > _LARGEST:
-            raise OSError(errno.EINVAL, "it is no plain file with one name", str(path))
+            raise OSError(errno.EINVAL, "it is not a regular file with one name", str(path))
         return FoundFile(content=file.read(), mode=stat.S_IMODE(about.st_mode))
 
 
 def put_file(root: Path, path: Path, content: bytes, mode: int) -> None:
-    """Writes the file, and the folders that are missing on the way. Raises OSError."""
+    """Writes the file and creates missing folders on the path. Raises OSError."""
     with _folder_of(root, path, make=True) as folder:
         temporary = f".{path.name}.{secrets.token_hex(6)}"
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -63,13 +66,13 @@ def put_file(root: Path, path: Path, content: bytes, mode: int) -> None:
 
 
 def take_file_away(root: Path, path: Path) -> None:
-    """Removes the file, where there is one. Raises OSError."""
+    """Removes the file if it exists. Raises OSError."""
     with suppress(FileNotFoundError), _folder_of(root, path) as folder:
         os.unlink(path.name, dir_fd=folder)
 
 
 def take_folder_away(root: Path, path: Path) -> bool:
-    """Removes the folder with all that is in it; False where there is none. Raises OSError, also for a link."""
+    """Removes the folder and its contents; False if there is none. Raises OSError, also for a link."""
     try:
         with _folder_of(root, path) as folder:
             shutil.rmtree(path.name, dir_fd=folder)
@@ -79,14 +82,14 @@ def take_folder_away(root: Path, path: Path) -> bool:
 
 
 def take_empty_folder_away(root: Path, path: Path) -> None:
-    """Removes the folder where it is there and empty."""
+    """Removes the folder if it exists and is empty."""
     with suppress(OSError), _folder_of(root, path) as folder:
         os.rmdir(path.name, dir_fd=folder)
 
 
 @contextmanager
 def _folder_of(root: Path, path: Path, *, make: bool = False) -> Iterator[int]:
-    """A descriptor of the folder in which `path` lies."""
+    """Opens the folder that contains `path` and yields its descriptor."""
     descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         for name in path.relative_to("/").parts[:-1]:
@@ -110,11 +113,11 @@ def _inner(folder: int, name: str, path: Path, *, make: bool) -> int:
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.ENOTDIR):
             raise OSError(
-                errno.ENOTDIR, f"{name} on the way to it is a link or no folder", str(path)
+                errno.ENOTDIR, f"{name} on the way to it is a link or not a folder", str(path)
             ) from None
         raise
     about = os.fstat(inner)
     if about.st_uid not in (0, os.geteuid()) or about.st_mode & stat.S_IWOTH:
         os.close(inner)
-        raise OSError(errno.EPERM, f"the folder {name} on the way to it is not root's alone", str(path))
+        raise OSError(errno.EPERM, f"others can change the folder {name} on the way to it", str(path))
     return inner

@@ -1,4 +1,4 @@
-"""What a host must be for an installation, found before anything is written."""
+"""Checks a host's requirements for an installation before anything is written."""
 
 import importlib.util
 import os
@@ -15,30 +15,34 @@ _ANYBODY = User(uid=65534, gid=65534)
 
 
 def hindrances(order: InstallationOrder | None, root: Path) -> Iterator[Failure]:
-    """Why this host does not take an installation as it is; of a removal, without a order. What lies in another root than / is
-    the files alone.
+    """Yields why this host cannot take the installation now. A removal has no order.
+
+    For another root than /, only files are written, so nothing else is checked.
     """
     if root != Path("/"):
         if not root.is_dir():
-            yield wrong_usage(f"--root: {root} is no folder", "name the folder in which the host's files are")
+            yield wrong_usage(f"--root: {root} is not a folder", "name the folder with the host's files")
         return
     if os.geteuid() != 0:
         yield wrong_usage(
-            "units, users and rights are root's",
-            'give the command with sudo: sudo "$(command -v cliffwatch)" host …; --dry-run shows what it would do',
+            "only root can change units, users and permissions",
+            'use sudo: sudo "$(command -v cliffwatch)" host …; --dry-run shows what it would do',
         )
     if not Path("/run/systemd/system").is_dir():
         yield Failure(
             whose="host",
             message="this host does not run systemd",
-            next_step="start `cliffwatch worker` by what starts services here; --root DIR writes the files for another host",
+            next_step=(
+                "start `cliffwatch worker` with this host's service manager;"
+                " --root DIR writes the files for another host"
+            ),
         )
     if order is not None:
         yield from _program(order.program)
     if order is not None and order.tunes and shutil.which("sudo") is None:
         yield Failure(
             whose="host",
-            message="walltime runs start the tuning helper by sudo, which is not installed",
+            message="walltime runs start the tuning helper with sudo, which is not installed",
             next_step="apt-get install sudo",
         )
 
@@ -49,7 +53,7 @@ def _program(program: Path) -> Iterator[Failure]:
     except OSError as error:
         yield wrong_usage(
             f"--program: there is no {program}: {error.strerror}",
-            "name the `cliffwatch` that the service is to start; `make setup` makes .venv/bin/cliffwatch",
+            "name the `cliffwatch` that the service should start; `make setup` creates .venv/bin/cliffwatch",
         )
         return
     for path in dict.fromkeys((program, target, *(_parts_of_this() if _is_this(program) else ()))):
@@ -59,7 +63,7 @@ def _program(program: Path) -> Iterator[Failure]:
         closed = out_of_reach(_ANYBODY, path)
         if closed is not None:
             yield wrong_usage(
-                f"the worker's user does not get to {path}: {closed} is closed to him",
+                f"the worker's user cannot reach {path}: {closed} is closed to it",
                 f"chmod o+rx {closed}, or install Cliffwatch in /opt/cliffwatch",
             )
             return
@@ -70,7 +74,7 @@ def _is_this(program: Path) -> bool:
 
 
 def _parts_of_this() -> Iterator[Path]:
-    """Where this Cliffwatch and its Python lie: an environment may point to sources and to a Python elsewhere."""
+    """Yields where this Cliffwatch and its Python are: an environment may refer to files elsewhere."""
     yield Path(sys.executable).resolve()
     for name in ("cliffwatch", "cliffwatch_runner"):
         spec = importlib.util.find_spec(name)

@@ -1,4 +1,4 @@
-"""What taking an installation back means on a host: files, folders, its user; found before anything is done."""
+"""Determines what to remove from a host (files, folders, user) before anything is done."""
 
 import os
 import pwd
@@ -23,19 +23,22 @@ _FIRST_ORDINARY = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Removal:
-    """`files` and `folders` go; `kept` are sentences on what stays, and why."""
+    """What an uninstallation removes."""
 
     files: tuple[Path, ...]
     folders: tuple[Path, ...]
     user: bool
+    """True to remove the worker's user."""
+
     kept: tuple[str, ...]
+    """Sentences about what stays, and why."""
 
     @property
     def empty(self) -> bool:
         return not (self.files or self.folders or self.user)
 
     def make(self, root: Path) -> None:
-        """Raises OSError. What is removed cannot be in use: its services have ended."""
+        """Raises OSError. Nothing is in use: the services have ended."""
         for path in self.files:
             take_file_away(root, path)
         for path in self.folders:
@@ -44,7 +47,7 @@ class Removal:
 
 
 def found_removal(root: Path, *, purge: bool) -> Removal:
-    """What there is to take back. What others wrote in the places of our files stays."""
+    """Returns what to remove. Files that others wrote in place of ours stay."""
     found = {path: found_of_ours(root, path) for path in PATHS}
     files = [path for path, file in found.items() if file is not None and not isinstance(file, Failure)]
     kept = [f"{file.message}." for file in found.values() if isinstance(file, Failure)]
@@ -56,7 +59,7 @@ def found_removal(root: Path, *, purge: bool) -> Removal:
     kept += _kept_folder(root, purge=purge, user=user)
     if os.path.lexists(_below(root, JOURNAL)):
         kept.append(
-            f"{JOURNAL} stays: a killed run left this host tuned, and `cliffwatch doctor --restore` puts it back."
+            f"{JOURNAL} stays: a killed run left this host tuned; `cliffwatch doctor --restore` undoes that."
         )
     return Removal(files=tuple(files), folders=tuple(folders), user=user and purge, kept=tuple(kept))
 
@@ -69,7 +72,7 @@ def _kept_folder(root: Path, *, purge: bool, user: bool) -> Iterator[str]:
         waiting = f", {len(jobs)} of which the service may not have" if jobs else ""
         yield f"{STATE} stays, with the results of its jobs{waiting}; --purge removes it."
     if user:
-        yield f"The user {USER} stays, who owns what is kept; --purge removes him."
+        yield f"The user {USER} stays, as the owner of these files; --purge removes it."
 
 
 def _undelivered(jobs: Path) -> Sequence[str]:
@@ -83,7 +86,7 @@ def _undelivered(jobs: Path) -> Sequence[str]:
 
 
 def _is_our_user() -> bool:
-    """The one that the installation made, and no other of his name."""
+    """True if the installation created this user, rather than another one with its name."""
     try:
         entry = pwd.getpwnam(USER)
     except KeyError:

@@ -1,4 +1,4 @@
-"""The programs of the system that an installation starts, one after another."""
+"""The system commands that an installation runs."""
 
 import shlex
 from collections.abc import Sequence
@@ -16,14 +16,15 @@ from cliffwatch_runner.worker.installation.files import (
 )
 
 Step = tuple[str, ...]
-"""A command. All of them may be given again."""
+"""A command. All are safe to repeat."""
 
 _SECONDS = 120.0
 
 
 def steps_to_install(*, changed: bool) -> tuple[Step, ...]:
-    """Makes the user and the folders, and starts worker and timer. A worker at work is restarted after its job, where
-    anything changed.
+    """Creates user and folders, and starts worker and timer.
+
+    If anything changed, a running worker is restarted after its job.
     """
     start: Step = ("systemctl", "restart", "--no-block") if changed else ("systemctl", "start")
     return (
@@ -37,7 +38,7 @@ def steps_to_install(*, changed: bool) -> tuple[Step, ...]:
 
 
 def steps_before_removal(units: Sequence[Path]) -> tuple[Step, ...]:
-    """Ends what runs, the job under way at its own end, as long as its units are still there."""
+    """Stops the services while their units still exist. A running job ends first."""
     there = [unit.name for unit in (TIMER, WORKER_UNIT, DOCTOR_UNIT) if unit in units]
     enabled = [name for name in there if name != DOCTOR_UNIT.name]
     return (
@@ -47,7 +48,7 @@ def steps_before_removal(units: Sequence[Path]) -> tuple[Step, ...]:
 
 
 def steps_after_removal(*, files: bool, user: bool) -> tuple[Step, ...]:
-    """The units are forgotten; the user goes where nothing is his any more."""
+    """Makes systemd forget the units. Removes the user once nothing belongs to it."""
     return (*([("systemctl", "daemon-reload")] if files else []), *([("userdel", USER)] if user else []))
 
 
@@ -56,7 +57,7 @@ def step_text(step: Step) -> str:
 
 
 def done(steps: Sequence[Step], *, seconds: float = _SECONDS) -> Failure | None:
-    """Starts them in turn; the first that fails ends it."""
+    """Runs the commands in turn and stops at the first failure."""
     for step in steps:
         try:
             ended = process.run(step, deadline=seconds)
@@ -71,6 +72,6 @@ def _failed(step: Step, evidence: str) -> Failure:
     return Failure(
         whose="host",
         message=f"`{step_text(step)}` failed: {evidence}",
-        next_step="see what it says, then give the same command again: what is done already stays done",
+        next_step="fix the error, then repeat the command: finished steps are safe to repeat",
         evidence=evidence,
     )

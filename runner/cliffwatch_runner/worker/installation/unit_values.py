@@ -1,4 +1,7 @@
-"""Values as systemd reads them in units: blanks, quotes, `%` and `$` mean something there (systemd.syntax(7), systemd.service(5))."""
+"""Quotes values for systemd units: blanks, quotes, `%` and `$` are special there.
+
+See systemd.syntax(7) and systemd.service(5).
+"""
 
 import re
 from collections.abc import Iterable
@@ -7,10 +10,13 @@ _PLAIN = re.compile(r"[\w/.:=+@,-]+", re.ASCII)
 
 
 def unit_word(value: object) -> str:
-    """One word of a setting or a command. Raises ValueError for what no unit can hold, which is checked before."""
+    """Quotes one word of a setting or command.
+
+    Raises ValueError for unprintable text, which callers must reject earlier.
+    """
     text = str(value)
     if not text.isprintable():
-        raise ValueError(f"{text!a} is no word of a unit")
+        raise ValueError(f"{text!a} cannot be written into a unit")
     escaped = text.replace("%", "%%")
     if _PLAIN.fullmatch(escaped):
         return escaped
@@ -18,5 +24,5 @@ def unit_word(value: object) -> str:
 
 
 def command_words(words: Iterable[object]) -> str:
-    """A command: as words, and no `$` in it is a variable."""
+    """Quotes a command. A `$` in it is not expanded."""
     return " ".join(unit_word(str(word).replace("$", "$$")) for word in words)

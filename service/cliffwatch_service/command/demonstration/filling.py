@@ -253,7 +253,7 @@ def _queue(connection: Connection[Any], now: datetime) -> None:
         "[    26 s] build base: built (25 s)",
         "[    26 s] build head: linux 6.12.117",
         "[    52 s] build head: built (26 s)",
-        "[    53 s] build bench: of head was there, 54 benchmarks (0 s)",
+        "[    53 s] build bench: of head cached, 54 benchmarks (0 s)",
         "[    53 s] measure: 4 boots, 21 cases each",
         "[   121 s] measure:  34%, boot 2 of 4 (head): local-storage-cache-seq-get, about 2 min 10 s left",
     )
