@@ -97,8 +97,8 @@ def _series_named(connection: Connection[Any], digest: str) -> SeriesRow:
     " `low` and `high` bound the 95 % confidence interval of the median. Values of different epochs are not"
     " comparable. If a revision was measured several times, its point is the newest measurement; the samples"
     " endpoint has all of them. A point's `anchor` is the value of the anchor, a fixed revision, in the same"
-    " run. Noisy series with an anchor are watched relative to it. `host_events` are events in which the series"
-    " stepped together with many others of its host, or in which the anchor stepped. `trends` are drifts"
+    " run. Noisy series with an anchor are watched relative to it. `host_events` are events where the series"
+    " stepped together with many others of its host, or where the anchor stepped. `trends` are drifts"
     " without a step.",
     responses={200: {"model": SeriesHistory}},
 )
