@@ -31,7 +31,7 @@ def test_it_fills_an_empty_database_once(kept_demonstration: Any, tmp_path: Path
             assert connection.execute("SELECT count(*) FROM demonstration").fetchone() == (1,)
         again = demo_data(database, tmp_path)
         assert again.returncode == 2
-        assert "holds the demonstration already" in again.stderr
+        assert "has the demonstration already" in again.stderr
 
 
 def test_it_never_mixes_with_results(running: Running, tmp_path: Path) -> None:
@@ -39,5 +39,5 @@ def test_it_never_mixes_with_results(running: Running, tmp_path: Path) -> None:
         put_all(http, run_of(boots=1, cases=1))
     refused = demo_data(running.database, tmp_path)
     assert refused.returncode == 2
-    assert "this database holds results: name an empty one" in refused.stderr
+    assert "this database has results: name an empty one" in refused.stderr
     assert running.rows("SELECT count(*) AS n FROM run")[0]["n"] == 1

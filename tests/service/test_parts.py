@@ -99,7 +99,7 @@ def test_where_nobody_does_tasks_a_check_says_so(database: str, tmp_path: Path) 
     checked = cliffwatch(database, tmp_path, "tasks", "--check")
 
     assert checked.returncode == 4
-    assert "no process does tasks" in checked.stderr
+    assert "no process runs background tasks" in checked.stderr
 
 
 def test_where_somebody_does_tasks_a_check_is_quiet(database: str, tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from cliffwatch_service.api.regressions import news, reports
 
 
 def routers() -> tuple[APIRouter, ...]:
-    """Of all resources, in the order in which OpenAPI lists them."""
+    """Returns the routers of all resources in the order of the OpenAPI description."""
     parts = (
         runs,
         comparisons,

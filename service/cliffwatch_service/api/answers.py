@@ -1,4 +1,4 @@
-"""Answers: JSON with an ETag, and lists of which each page says where the next one begins."""
+"""Responses: JSON with an ETag, and pages of lists with a cursor to the next page."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
@@ -18,17 +18,17 @@ from cliffwatch_service.ingest.ingest import content_digest
 JSON = "application/json"
 
 _WHOLE = 1 << 16
-"""Bytes of an answer that is sent at once."""
+"""Bytes up to which a response is sent in one piece."""
 
 
 def answer(request: Request, content: Any, *, status: int = 200) -> Response:
-    """A JSON answer; 304 where the client has this very content."""
+    """Makes a JSON response; 304 if the client has the same content."""
     body = orjson.dumps(content, default=_members, option=orjson.OPT_UTC_Z)
     return answer_bytes(request, body, JSON, status=status)
 
 
 def _members(content: Any) -> FreeJson:
-    """Of what is answered as the API's description says it."""
+    """Converts API models for orjson. Raises TypeError for anything else."""
     if isinstance(content, BaseModel):
         return dict(content)
     raise TypeError(type(content).__name__)
@@ -37,6 +37,10 @@ def _members(content: Any) -> FreeJson:
 def answer_bytes(
     request: Request, body: bytes, media_type: str, *, status: int = 200, tag: str | None = None
 ) -> Response:
+    """Makes a response; 304 if the client has the same content. Removes credentials from URLs in JSON.
+
+    `tag` identifies the content. If it is None, the tag is the digest of the body.
+    """
     if media_type == JSON and b"://" in body:
         body = without_credentials(body.decode()).encode()
     headers, known = _tagged(request, tag or content_digest(body))
@@ -49,7 +53,7 @@ def answer_bytes(
 
 
 def answer_known(request: Request, tag: str) -> Response | None:
-    """304 if the client has the content of this tag."""
+    """Returns a 304 response if the client has the content with this tag, else None."""
     headers, known = _tagged(request, tag)
     return Response(status_code=304, headers=headers) if known else None
 
@@ -63,7 +67,12 @@ def answer_pieces(
     size: int,
     ended: Callable[[], None] = lambda: None,
 ) -> Response:
-    """An answer that is never whole in memory; `tag` is another one for another content. `ended` is called after it, however it ends."""
+    """Streams a response that is never whole in memory; 304 if the client has the same content.
+
+    - `tag`: identifies the content.
+    - `size`: total bytes of the pieces.
+    - `ended`: is called when the response ends for whatever reason.
+    """
     headers, known = _tagged(request, tag)
     if known:
         ended()
@@ -73,7 +82,7 @@ def answer_pieces(
 
 
 def _tagged(request: Request, tag: str) -> tuple[dict[str, str], bool]:
-    """The headers of an answer, and whether the client has it already."""
+    """Returns the headers of a response, and whether the client has its content already."""
     etag = f'W/"{tag}"'
     known = [each.strip() for each in request.headers.get("if-none-match", "").split(",")]
     return {"ETag": etag, "Cache-Control": "no-cache"}, request.method == "GET" and (
@@ -82,7 +91,7 @@ def _tagged(request: Request, tag: str) -> tuple[dict[str, str], bool]:
 
 
 async def _cut(body: bytes) -> AsyncIterator[bytes]:
-    """In pieces: a large answer is packed piece by piece between other requests, not in one go before all of them."""
+    """Yields a large body in pieces, so that other requests run between the compression of two pieces."""
     for start in range(0, len(body), _WHOLE):
         yield body[start : start + _WHOLE]
         await asyncio.sleep(0)
@@ -91,7 +100,7 @@ async def _cut(body: bytes) -> AsyncIterator[bytes]:
 def page(
     items: Sequence[Any], limit: int, cursor: Callable[[Any], str], show: Callable[[Any], Any]
 ) -> Page[Any]:
-    """A page of a list that was read with one item more than asked for: `next` is null on the last one."""
+    """Makes a page of a list. `items` has one item more than `limit` if there is a next page."""
     shown = items[:limit]
     following = cursor(shown[-1]) if len(items) > limit else None
     return Page(items=[show(each) for each in shown], next=following)

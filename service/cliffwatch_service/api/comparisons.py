@@ -1,4 +1,4 @@
-"""Comparisons: of any two revisions, of a run, or with the nearest measured ancestor."""
+"""Endpoints for comparisons: of two revisions, of a run, or with the nearest measured ancestor."""
 
 from typing import Annotated
 
@@ -71,12 +71,12 @@ def _listed(row: ComparisonListedRow) -> ComparisonListed:
 @router.get(
     "/comparisons/{pair}",
     summary="Comparison of two revisions on every target that measured both",
-    description="Comparison JSON (docs/formats.md) with the rows of every platform and mode. BASE may be `nearest`:"
-    " the nearest measured ancestor, which the answer names in `targets`.",
+    description="Comparison JSON (docs/formats.md) with the rows of every platform and mode. BASE may be"
+    " `nearest`: the nearest measured ancestor, which the response names in `targets`.",
     responses=answered(RevisionComparison),
 )
 def compare_revisions(
-    pair: Annotated[str, Path(max_length=200, description="BASE...HEAD, commits or their first digits")],
+    pair: Annotated[str, Path(max_length=200, description="BASE...HEAD: commits or their first digits")],
     request: Request,
     service: ServiceHere,
     _: Allowed,
@@ -85,11 +85,11 @@ def compare_revisions(
 ) -> Response:
     base, dots, head = pair.partition("...")
     if not dots or not base or not head:
-        raise Refusal(422, "no pair", f"write BASE...HEAD, or {NEAREST}...HEAD")
+        raise Refusal(422, "no pair", f"two revisions are missing: write BASE...HEAD, or {NEAREST}...HEAD")
     with service.transaction() as connection:
         found = answers(connection, base, head, platform, mode, service.now())
     if found.pending:
-        detail = "it is large, and made in the background: ask again in a few seconds"
+        detail = "it is large and made in the background: send the request again in a few seconds"
         raise Refusal(503, "the comparison is being made", detail, retry_after=10)
     with service.transaction() as connection:
         tag = document_tag(found.answers)
@@ -125,7 +125,7 @@ def compare_run(run: RunId, request: Request, service: ServiceHere, _: Allowed) 
             raise Refusal(
                 404,
                 "not compared",
-                "this run is not compared yet: its last boots are not here, or it has one arm",
+                "this run has no comparison: not all of its boots are uploaded yet, or it has only one arm",
             )
         body = run_document(connection, stored)
     return answer_bytes(request, body, JSON, tag=stored.digest)

@@ -1,4 +1,4 @@
-"""Bodies that are checked as documents, and described in OpenAPI all the same."""
+"""JSON documents that msgspec checks, and their schemas for the OpenAPI description."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -19,12 +19,15 @@ _answered: set[str] = set()
 
 
 def described(kind: type[msgspec.Struct]) -> FreeJson:
-    """The `openapi_extra` of an endpoint that takes such a body."""
+    """Returns the `openapi_extra` of an endpoint that takes a document of this kind."""
     return {"requestBody": {"required": True, "content": _content(kind)}}
 
 
 def answered(kind: type[msgspec.Struct]) -> dict[int | str, FreeJson]:
-    """The `responses` of an endpoint that answers such a document, with every member of it: what it may lack, others may lack who send it."""
+    """Returns the `responses` of an endpoint that sends a document of this kind.
+
+    The response has every member. Members that are optional in the schema are optional only for clients.
+    """
     _answered.add(kind.__name__)
     return {200: {"description": "OK", "content": _content(kind)}}
 
@@ -35,7 +38,7 @@ def _content(kind: type[msgspec.Struct]) -> FreeJson:
 
 
 def schemas() -> FreeJson:
-    """The schemas of all described bodies and of what they are made of."""
+    """Returns the schemas of all described documents and of their parts."""
     _, by_name = msgspec.json.schema_components(
         _described.values(), ref_template="#/components/schemas/{name}"
     )
@@ -46,15 +49,17 @@ def schemas() -> FreeJson:
 def checked(
     typed_of: Callable[[FreeJson], T], body: bytes, *, typed: frozenset[str] = frozenset()
 ) -> tuple[FreeJson, T]:
-    """The body as it is stored, and as its type. Its members but the `typed` ones, which hold nothing free, are made fit
-    for storing. Raises Refusal with the place of what is wrong.
+    """Parses a body and makes its free-form members fit to store. Raises Refusal with the place of a fault.
+
+    `typed` names the members without free-form content, which stay as they are. Returns the document to store
+    and the same document as its type.
     """
     raw = plain_json(body)
     if not isinstance(raw, dict):
-        raise Refusal(422, "invalid request", "the document: it holds no object")
+        raise Refusal(422, "invalid request", "the body is not a JSON object: send the document as an object")
     free = {name: value for name, value in raw.items() if name not in typed}
     refuse_odd(free)
-    upload = typed_of(raw)  # before control characters are replaced: names with them are refused
+    upload = typed_of(raw)  # before `plain` replaces control characters: names with them are refused
     fit = plain(free)
     if fit == free:
         return raw, upload
@@ -63,14 +68,15 @@ def checked(
 
 
 def plain_json(body: bytes) -> Any:
-    """Raises Refusal."""
+    """Parses JSON. Raises Refusal."""
     try:
         return orjson.loads(body)
     except orjson.JSONDecodeError as error:
-        raise Refusal(400, "no JSON", f"the body is no JSON: {error}") from None
+        raise Refusal(400, "no JSON", f"the body is not valid JSON: {error}") from None
 
 
 async def body_of(request: Request) -> bytes:
+    """Returns a request's body. Raises Refusal if its content type is not JSON."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":
         raise Refusal(415, "unknown content type", "send the body as application/json")

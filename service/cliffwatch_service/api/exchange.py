@@ -1,4 +1,4 @@
-"""Import and export."""
+"""Endpoints for import and export."""
 
 import os
 from dataclasses import asdict
@@ -30,9 +30,9 @@ router = APIRouter(prefix=PREFIX, tags=["exchange"])
 
 Form = Annotated[str, Query(alias="format", pattern="^(json|csv|go-bench|parquet|bmf|kcidb)$")]
 ArmName = Annotated[
-    str | None, Query(max_length=100, description="One arm alone; without it all, of bmf the head")
+    str | None, Query(max_length=100, description="Only this arm; default: all arms, for bmf only head")
 ]
-Origin = Annotated[str, Query(max_length=100, pattern="^[a-z0-9_]+$", description="The CI system, of kcidb")]
+Origin = Annotated[str, Query(max_length=100, pattern="^[a-z0-9_]+$", description="The CI system, for kcidb")]
 _PIECE = 1 << 16
 _CONTENT: FreeJson = {kind.partition(";")[0]: {} for kind in MEDIA_TYPES.values()}
 
@@ -81,7 +81,7 @@ def _export(service: Service, run: str, wanted: Wanted) -> Path:
 
 
 def _opened(path: Path) -> IO[bytes]:
-    """The file, which has no name any more: it goes with its reader."""
+    """Opens a file and removes its name, so that closing it frees the space."""
     file = path.open("rb")
     path.unlink()
     return file
@@ -94,7 +94,7 @@ def _end(service: Service, who: str, file: IO[bytes]) -> None:
 
 @router.post(
     "/imports",
-    summary="Import of bench output, Go benchmark format, our CSV, veristat's, or Bencher Metric Format",
+    summary="Import bench output, Go benchmark format, our CSV, veristat's CSV or Bencher Metric Format",
     status_code=201,
     openapi_extra={
         "requestBody": {"required": True, "content": {"text/plain": {"schema": {"type": "string"}}}}
@@ -108,9 +108,7 @@ async def upload_file(
     caller: Allowed,
     platform: Annotated[str, Query(min_length=1, max_length=180, pattern=LINE)],
     mode: Mode,
-    name: Annotated[
-        str, Query(min_length=1, max_length=200, pattern=LINE, description="What people call it")
-    ],
+    name: Annotated[str, Query(min_length=1, max_length=200, pattern=LINE, description="A name for people")],
     revision: Annotated[
         str | None, Query(pattern="^[0-9a-f]{40}$", description="The commit that was measured")
     ] = None,

@@ -1,4 +1,4 @@
-"""Followed branches, for administrators."""
+"""Endpoints for followed branches, for administrators."""
 
 from typing import Annotated
 
@@ -32,9 +32,20 @@ class TargetBody(BaseModel):
 
 
 class FollowBody(BaseModel):
-    """A branch of any git tree. `policy`: a request for each commit, for each commit of the cases that it can touch (`affected`), for each push, or for the newest commit each night; a branch may be
-    followed by each of them, on other targets. `anchor` is a whole commit or a tag that walltime runs of the policies `push` and `nightly` measure beside base and head, or `none`; null leaves
-    it as it is, at first where following began.
+    """A branch of a git tree to follow.
+
+    `policy` says when the service makes a request:
+
+    - `commit`: for each commit.
+    - `affected`: for each commit, with only the cases that it can affect.
+    - `push`: for each push.
+    - `nightly`: each night, for the newest commit.
+
+    A branch may be followed with several policies, each on other targets.
+
+    `anchor` is a full commit hash or a tag, or `none`. Walltime runs of the policies `push` and `nightly`
+    measure the anchor beside base and head. Null leaves the anchor as it is; the first one is where following
+    began.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -81,7 +92,7 @@ def _shown(row: FollowRow) -> Followed:
 
 @router.post(
     "/follows",
-    summary="New followed branch, or other targets, suites and profile for one of this policy",
+    summary="Follow a branch, or change the targets, suites and profile of a branch with this policy",
     status_code=201,
     responses={200: {"model": Followed}, 201: {"model": Followed}},
 )
@@ -104,7 +115,7 @@ def make_follow(body: FollowBody, request: Request, service: ServiceHere, caller
 
 
 class BackfillBody(BaseModel):
-    """A range of a followed branch: two first-parent commits of it, by their hashes or tags, the older one first."""
+    """A range of a followed branch: two first-parent commits, by hash or tag. `base` is the older one."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -114,7 +125,7 @@ class BackfillBody(BaseModel):
 
 @router.post(
     "/follows/{follow}/backfill",
-    summary="Measuring every commit of a range of a followed branch",
+    summary="Measure every commit of a range of a followed branch",
     status_code=201,
     responses={201: {"model": Backfilled}},
 )
@@ -132,7 +143,7 @@ def make_backfill(
 
 
 @router.delete(
-    "/follows/{follow}", summary="End of following a branch", responses={200: {"model": FollowEnded}}
+    "/follows/{follow}", summary="Stop following a branch", responses={200: {"model": FollowEnded}}
 )
 def end_follow(
     follow: Annotated[int, Path(ge=1, lt=2**31)], request: Request, service: ServiceHere, caller: Allowed

@@ -1,4 +1,7 @@
-"""Webhooks of GitHub: checked, kept once, and left to background tasks. Tokens for jobs of GitHub Actions."""
+"""Endpoints for GitHub: its webhooks, and tokens for jobs of GitHub Actions.
+
+A webhook's signature is checked, its delivery is stored once, and background tasks do the work.
+"""
 
 from dataclasses import asdict
 from datetime import datetime
@@ -32,7 +35,7 @@ EventName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9_]{1,100}$")]
 
 
 class Taken(BaseModel):
-    """Whether this delivery was new: one that came before is not done again."""
+    """`fresh` is false if the delivery was received before. Then nothing is done again."""
 
     fresh: bool
 
@@ -65,9 +68,9 @@ def _taken(service: Service, body: bytes, signature: str, event: str, identity: 
         WEBHOOKS.labels("refused").inc()
         _log.warning("webhook refused", gh_event=event, delivery=str(identity), set_up=bool(secrets))
         detail = (
-            "the signature is not of this App's secret"
+            "the signature does not match this App's webhook secret"
             if secrets
-            else "no App is set up: `cliffwatch github setup`"
+            else "no App is set up: run `cliffwatch github setup`"
         )
         raise Refusal(401, "signature refused", detail)
     delivery = Delivery(identity=identity, event=event, payload=plain_json(body))
@@ -79,7 +82,11 @@ def _taken(service: Service, body: bytes, signature: str, event: str, identity: 
 
 
 class IdentityBody(BaseModel):
-    """`identity` is the token (OIDC) that GitHub gave the job; `fork` where a fork's workflow measured what it uploads."""
+    """The identity of a GitHub Actions job.
+
+    - `identity`: the OIDC token that GitHub gave the job.
+    - `fork`: whether a fork's workflow measured the results.
+    """
 
     model_config = ConfigDict(extra="forbid")
 
@@ -88,7 +95,7 @@ class IdentityBody(BaseModel):
 
 
 class JobTokenMade(BaseModel):
-    """`secret` uploads as `host`, and as nobody else, until it expires."""
+    """A token whose `secret` can upload results of `host` only, until it expires."""
 
     name: str
     secret: str
@@ -98,7 +105,7 @@ class JobTokenMade(BaseModel):
 
 @router.post(
     "/github/token",
-    summary="A token for a job of GitHub Actions, for the identity that GitHub signed",
+    summary="Make a token for a job of GitHub Actions from the identity that GitHub signed",
     status_code=201,
     responses={201: {"model": JobTokenMade}},
 )
@@ -108,7 +115,8 @@ def new_job_token(body: IdentityBody, request: Request, service: ServiceHere, _:
         raise Refusal(
             403,
             "no publishing job",
-            "this service gives jobs no tokens: have the operator set CLIFFWATCH_GITHUB_PUBLISH_WORKFLOWS, or store a token",
+            "this service makes no tokens for jobs: ask its operator to set"
+            " CLIFFWATCH_GITHUB_PUBLISH_WORKFLOWS, or store a token as a secret of the workflow",
         )
     expected = Expected(
         issuer=settings.github_actions_issuer,

@@ -1,4 +1,4 @@
-"""Hosts: what they do, and their side of every job."""
+"""Endpoints for hosts: their list, and their side of jobs and leases."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -30,8 +30,12 @@ router = APIRouter(prefix=PREFIX, tags=["hosts"])
 
 
 class OfferBody(BaseModel):
-    """A host that wants work; `setups` says that it takes jobs with a setup, `build_images` which images it builds in if asked, `cpus` how many
-    it has. `about` is what the hosts' page shows of it, its doctor's findings among that.
+    """A host that wants work.
+
+    - `setups`: whether it takes jobs with a setup.
+    - `build_images`: images that it can build in.
+    - `cpus`: number of its CPUs; null if unknown.
+    - `about`: facts for the hosts' page, such as the findings of `cliffwatch doctor`.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -47,7 +51,7 @@ class OfferBody(BaseModel):
 
 
 class EventBody(BaseModel):
-    """`number` counts within the lease, so that an event that is sent twice is kept once."""
+    """An event of a job. `number` counts within the lease, so an event that is sent twice is stored once."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -64,7 +68,7 @@ class EventsBody(BaseModel):
 
 
 class CompleteBody(BaseModel):
-    """How a job ended; `run` is what was uploaded."""
+    """The end of a job. `run` is the digest of the uploaded run; null if there is none."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -85,13 +89,13 @@ def list_hosts(request: Request, service: ServiceHere, _: Allowed) -> Response:
 
 
 def _host(row: HostAtWorkRow) -> HostAtWorkRow:
-    """A host as it can be shown, whatever it says of itself."""
+    """Makes a host's free-form facts safe to show."""
     return replace(row, about=showable(row.about))
 
 
 @router.post(
     "/offers",
-    summary="Offer of a host to work: answers a lease and its job, or 204",
+    summary="Offer a host for work; returns a lease with its job, or 204",
     responses={**answered(Work), 204: {"description": "Nothing to do"}},
 )
 def make_offer(body: OfferBody, request: Request, service: ServiceHere, caller: Allowed) -> Response:
@@ -136,7 +140,7 @@ def _length(service: Service) -> timedelta:
 
 @router.post(
     "/leases/{lease}/heartbeat",
-    summary="Heartbeat of a lease; answers whether the job is to be cancelled",
+    summary="Renew a lease; returns whether to cancel the job",
     responses=answered(Heartbeat),
 )
 def beat(lease: UUID, request: Request, service: ServiceHere, caller: Allowed) -> Response:
@@ -156,7 +160,7 @@ def read_files(lease: UUID, request: Request, service: ServiceHere, caller: Allo
     return answer(request, as_json(files))
 
 
-@router.post("/leases/{lease}/events", summary="New events of a job", responses={200: {"model": Kept}})
+@router.post("/leases/{lease}/events", summary="Add events of a job", responses={200: {"model": Kept}})
 def tell_events(
     lease: UUID, body: EventsBody, request: Request, service: ServiceHere, caller: Allowed
 ) -> Response:
@@ -170,7 +174,7 @@ def tell_events(
     return answer(request, {"kept": len(body.events)})
 
 
-@router.post("/leases/{lease}/complete", summary="End of a job", responses={200: {"model": JobState}})
+@router.post("/leases/{lease}/complete", summary="End a job", responses={200: {"model": JobState}})
 def end_job(
     lease: UUID, body: CompleteBody, request: Request, service: ServiceHere, caller: Allowed
 ) -> Response:

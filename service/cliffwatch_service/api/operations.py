@@ -1,4 +1,4 @@
-"""Health, readiness and metrics, for those who keep the service running."""
+"""Endpoints for operators: health, readiness and metrics."""
 
 import psycopg
 import structlog
@@ -19,9 +19,9 @@ router = APIRouter(tags=["operations"])
 _log = structlog.get_logger("cliffwatch")
 
 
-@router.get("/healthz", summary="Whether the process lives", response_class=PlainTextResponse)
+@router.get("/healthz", summary="Whether the process is alive", response_class=PlainTextResponse)
 async def healthz() -> str:
-    """Answered by the event loop itself: threads may all be waiting for the database."""
+    """Runs on the event loop, because all threads may be waiting for the database."""
     return "alive\n"
 
 
@@ -36,7 +36,9 @@ def readyz(service: ServiceHere) -> str:
             database.answers(connection)
     except (psycopg.Error, PoolTimeout) as error:
         _log.error("database away", reason=str(error)[:500])
-        raise Refusal(503, "not ready", "the database does not answer: the service's log says why") from None
+        raise Refusal(
+            503, "not ready", "the database does not answer: see the reason in the service's log"
+        ) from None
     return "ready\n"
 
 

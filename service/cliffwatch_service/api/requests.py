@@ -1,4 +1,4 @@
-"""Requests and jobs: asking for measurements, and following them."""
+"""Endpoints for requests and jobs: requesting measurements and watching their progress."""
 
 from dataclasses import asdict
 from functools import partial
@@ -39,7 +39,7 @@ router = APIRouter(prefix=PREFIX, tags=["jobs"])
 
 @router.post(
     "/requests",
-    summary="New request for measurements",
+    summary="Request measurements",
     status_code=201,
     openapi_extra=described(AskedWork),
     responses={200: {"model": RequestWhole}, 201: {"model": RequestWhole}},
@@ -151,7 +151,7 @@ def read_request(request_id: UUID, request: Request, service: ServiceHere, _: Al
 
 @router.get(
     "/requests/{request_id}/files",
-    summary="Files that came with a request: patches, configuration, suites, data",
+    summary="Files of a request: patches, configuration, suites, data",
     responses=answered(AskedFiles),
 )
 def read_files(request_id: UUID, request: Request, service: ServiceHere, _: Allowed) -> Response:
@@ -228,7 +228,7 @@ def cancel_job(job: UUID, request: Request, service: ServiceHere, caller: Allowe
 
 @router.post(
     "/jobs/{job}/retry",
-    summary="Retry of a parked, failed or cancelled job",
+    summary="Retry a parked, failed or cancelled job",
     responses={200: {"model": Job}},
 )
 def retry_job(job: UUID, request: Request, service: ServiceHere, caller: Allowed) -> Response:
@@ -240,7 +240,7 @@ def retry_job(job: UUID, request: Request, service: ServiceHere, caller: Allowed
 
 @router.get(
     "/jobs/{job}/events",
-    summary="Events of a job, from the beginning or after an event",
+    summary="Events of a job, from the first or after a given event",
     responses={200: {"model": Page[Event]}},
 )
 def read_events(
@@ -259,7 +259,7 @@ def read_events(
 
 @router.get(
     "/jobs/{job}/stream",
-    summary="Events of a job as server-sent events, until it has ended",
+    summary="Events of a job as server-sent events, until it ends",
     responses={200: {"content": {"text/event-stream": {}}}},
     response_class=StreamingResponse,
 )

@@ -1,4 +1,4 @@
-"""Runs: uploading them boot by boot, and reading them back."""
+"""Endpoints for runs: uploading them boot by boot, and reading them back."""
 
 from functools import partial
 from typing import Annotated
@@ -58,7 +58,7 @@ def _stored(request: Request, stored: Stored) -> Response:
 
 @router.put(
     "/runs/{run}",
-    summary="Upload run.json, or a later state of it",
+    summary="Upload run.json, or a newer version of it",
     openapi_extra=described(RunUpload),
     responses={200: {"model": StoredAnswer}, 201: {"model": StoredAnswer}},
 )
@@ -165,7 +165,9 @@ def list_runs(
     _: Allowed,
     platform: PlatformName = None,
     mode: ModeName = None,
-    revision: Annotated[str | None, Query(max_length=64, description="Runs that measured it")] = None,
+    revision: Annotated[
+        str | None, Query(max_length=64, description="Only runs that measured this revision")
+    ] = None,
     limit: Limit = 50,
     cursor: Cursor = None,
 ) -> Response:
@@ -198,7 +200,7 @@ def _listed(row: RunListedRow) -> RunListed:
 
 
 @router.get(
-    "/runs/{run}", summary="A run: its record, and which boots are here", responses={200: {"model": RunWhole}}
+    "/runs/{run}", summary="A run: its record and its uploaded boots", responses={200: {"model": RunWhole}}
 )
 def read_run(run: RunId, request: Request, service: ServiceHere, _: Allowed) -> Response:
     with service.transaction() as connection:
@@ -229,7 +231,7 @@ async def read_boot(
 
 
 def _size_of_boot(service: Service, run: str, number: int) -> int:
-    """Of its document in JSON. Raises Refusal."""
+    """Returns the bytes of a boot's JSON document. Raises Refusal."""
     with service.transaction() as connection:
         row = runs.run_row(connection, run)
         head = boots.head_of_document(connection, row.id, number) if row is not None else None

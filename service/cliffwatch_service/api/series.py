@@ -1,4 +1,4 @@
-"""Series: what is measured over time, and what it read."""
+"""Endpoints for series, their histories and samples, and for branches and revisions."""
 
 from typing import Annotated, Any
 
@@ -93,11 +93,13 @@ def _series_named(connection: Connection[Any], digest: str) -> SeriesRow:
 @router.get(
     "/series/{digest}/history",
     summary="Medians over revisions, newest first",
-    description="In first-parent order of a branch (name TREE and BRANCH), else by date. `low` and `high` hold the median"
-    " at 95 %; numbers of different epochs are not comparable. Of a revision that was measured several times the newest"
-    " measurement is given here, all of them under `samples`. A point's `anchor` is what the anchor, one revision, read in the same"
-    " run: noisy series that have it are watched as fractions of it. `host_events` are those at which the series stepped with many"
-    " others of its host, or the anchor did; `trends` are drifts without a step.",
+    description="Points are in first-parent order of a branch if `tree` and `branch` are given, else by date."
+    " `low` and `high` bound the 95 % confidence interval of the median. Values of different epochs are not"
+    " comparable. If a revision was measured several times, its point is the newest measurement; the samples"
+    " endpoint has all of them. A point's `anchor` is the value of the anchor, a fixed revision, in the same"
+    " run. Noisy series with an anchor are watched relative to it. `host_events` are events where the series"
+    " stepped together with many others of its host, or where the anchor stepped. `trends` are drifts"
+    " without a step.",
     responses={200: {"model": SeriesHistory}},
 )
 def read_history(
@@ -110,7 +112,7 @@ def read_history(
     limit: Annotated[int, Query(ge=1, le=10_000)] = 5000,
 ) -> Response:
     if (tree is None) != (branch is None):
-        raise Refusal(422, "no branch", "a branch is named by `tree` and `branch` together")
+        raise Refusal(422, "no branch", "half of the branch is missing: give both `tree` and `branch`")
     with service.transaction() as connection:
         row = _series_named(connection, digest)
         branch_id = None
@@ -162,7 +164,7 @@ def list_branches(request: Request, service: ServiceHere, _: Allowed) -> Respons
 
 @router.get(
     "/revisions/{commit}",
-    summary="A revision, and where it was measured",
+    summary="A revision and the targets that measured it",
     responses={200: {"model": RevisionWhole}},
 )
 def read_revision(

@@ -1,4 +1,4 @@
-"""Suites: what this service knows to be measured."""
+"""Endpoints for the suites of the catalogue."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""Tokens and the audit, for administrators."""
+"""Endpoints for tokens, background tasks and the audit log, for administrators."""
 
 from typing import Annotated
 
@@ -22,7 +22,7 @@ router = APIRouter(prefix=PREFIX, tags=["administration"])
 
 
 class TokenBody(BaseModel):
-    """`host` is the one host that may use it."""
+    """A token to make. `host` is the only host that may use it; null if any may."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -34,7 +34,7 @@ class TokenBody(BaseModel):
 
 @router.post(
     "/tokens",
-    summary="New token; its secret is in this answer and nowhere else",
+    summary="Make a token; only this response has its secret",
     status_code=201,
     responses={200: {"model": TokenMade}, 201: {"model": TokenMade}},
 )
@@ -74,7 +74,7 @@ def _token(row: TokenRow) -> Token:
 
 
 @router.delete(
-    "/tokens/{name:path}", summary="Revoke a token, at once", responses={200: {"model": TokenRevoked}}
+    "/tokens/{name:path}", summary="Revoke a token immediately", responses={200: {"model": TokenRevoked}}
 )
 def revoke(
     name: Annotated[str, Path(max_length=200)], request: Request, service: ServiceHere, caller: Allowed
@@ -89,7 +89,7 @@ def revoke(
 
 @router.get(
     "/tasks",
-    summary="Background tasks, newest first: what was asked, and how it ended",
+    summary="Background tasks and their states, newest first",
     responses={200: {"model": Page[Task]}},
 )
 def list_tasks(
@@ -108,7 +108,7 @@ def list_tasks(
 
 @router.get(
     "/audit",
-    summary="Audit of what was done with tokens, newest first",
+    summary="Audit log of operations under tokens, newest first",
     responses={200: {"model": Page[AuditEntry]}},
 )
 def list_audit(

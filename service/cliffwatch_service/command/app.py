@@ -1,4 +1,4 @@
-"""The HTTP application, put together: the API for programs, the pages for people."""
+"""Assembles the HTTP application: the API for programs and the pages for people."""
 
 import re
 from functools import partial
@@ -27,7 +27,8 @@ from cliffwatch_service.web.layout.session import signed_in
 
 _UPLOADS = (f"{PREFIX}/runs/", f"{PREFIX}/imports")
 _REQUESTS = f"{PREFIX}/requests"
-"""Patches, suites and data come along with them."""
+"""A request may carry patches, suites and data files."""
+
 _ARCHIVE = re.compile(rf"{PREFIX}/runs/[^/]+/boots/[^/]+/raw")
 _SMALL_BYTES = 1 << 20
 _FORM_BYTES = 1 << 16
@@ -93,7 +94,7 @@ def create_app(service: Service, large: LargeWork) -> FastAPI:
 
 
 def limit_of(settings: Settings, path: str) -> int:
-    """Bytes that a body may have at an address, unpacked."""
+    """Returns the most bytes that a path's body may have, before and after decompression."""
     if not path.startswith(_FOR_PROGRAMS):
         return _FORM_BYTES
     if path == WEBHOOKS:

@@ -16,7 +16,7 @@ from cliffwatch_service.runtime.settings import read_settings
 
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
-@click.option("--verify", is_flag=True, help="Read FILE, which is there, whole, and write nothing.")
+@click.option("--verify", is_flag=True, help="Check the existing FILE and write nothing.")
 @data_dir_option
 def backup(file: Path, verify: bool, data_dir: Path | None) -> None:
     """Back up the whole database into FILE and verify it; the service may keep running."""

@@ -1,4 +1,4 @@
-"""`cliffwatch dataset`: what the service has measured, as files for everybody."""
+"""`cliffwatch dataset`: exports the service's measurements as public files."""
 
 from pathlib import Path
 
@@ -33,14 +33,18 @@ from cliffwatch_service.runtime.settings import read_settings
 )
 @data_dir_option
 def dataset(folder: Path, licence: str, form: str, data_dir: Path | None) -> None:
-    """Write the public dataset into FOLDER: every sample of the runs of followed branches, with their revisions and verdicts.
+    """Write the public dataset into FOLDER: every sample of followed branches, with revisions and verdicts.
 
-    Called again, it adds what came since; parts that are full are not written again. The service may keep running.
+    A second call adds the runs that are new since. Full parts are not written again. The service may keep
+    running.
     """
     console = terminal.console(stderr=True)
     with ending_on_refusal():
         if not read_settings(data_dir=data_dir).public_reading:
-            detail = "nothing of this service is public (CLIFFWATCH_PUBLIC_READING is false): there is no public dataset of it"
+            detail = (
+                "nothing of this service is public, so it has no public dataset:"
+                " set CLIFFWATCH_PUBLIC_READING to true to publish its results"
+            )
             raise Refusal(422, "not public", detail)
     with operators_pool(data_dir) as pool, console.status("writing"):
         try:

@@ -1,4 +1,4 @@
-"""`cliffwatch demo-data`: something to look at before anything was measured."""
+"""`cliffwatch demo-data`: fills an empty database with demonstration data."""
 
 from pathlib import Path
 
@@ -13,9 +13,10 @@ from cliffwatch_service.runtime import clock
 @click.command("demo-data")
 @data_dir_option
 def demo_data(data_dir: Path | None) -> None:
-    """Fill an empty database with a demonstration: real runs of patched kernels, published results, made-up history.
+    """Fill an empty database with a demonstration.
 
-    Pages and reports of such a database are marked as a demonstration.
+    It has real runs of patched kernels, published results and made-up history. Pages and reports of such a
+    database are marked as a demonstration.
     """
     console = terminal.console(stderr=True)
     filling = console.status("filling (about half a minute)")

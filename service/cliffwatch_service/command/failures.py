@@ -1,4 +1,4 @@
-"""How a command ends that cannot be carried out: with what is wrong and what to do, and a code for whose matter it is."""
+"""Ends a failed command: prints the reason and the next step, and sets the exit status."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,15 +11,16 @@ from cliffwatch_service.refusal import Refusal
 
 
 def failed(message: str, code: Exit) -> SystemExit:
-    """To be raised."""
+    """Prints a message and returns the exception for the caller to raise."""
     say(f"cliffwatch: {message.strip()}")
     return SystemExit(code)
 
 
 @contextmanager
 def ending_on_refusal() -> Iterator[None]:
-    """A refusal or an unusable database ends the command; its status says whether the operator's usage was wrong or the
-    host failed.
+    """Ends the command on a refusal or an unusable database.
+
+    The exit status distinguishes wrong usage from a failed host.
     """
     try:
         yield

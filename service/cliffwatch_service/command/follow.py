@@ -1,4 +1,4 @@
-"""`cliffwatch follow`: which branches a service watches, on the service's own database."""
+"""`cliffwatch follow`: manages the followed branches, directly in the service's database."""
 
 from pathlib import Path
 from typing import cast, get_args
@@ -33,7 +33,9 @@ def _targets(_: click.Context, __: click.Parameter, texts: tuple[str, ...]) -> l
     for text in texts:
         target = target_named(text)
         if target is None:
-            raise click.BadParameter(f"{text!r} is no target: write PLATFORM:MODE, such as amd-rome:walltime")
+            raise click.BadParameter(
+                f"{text!r} is not a target: write PLATFORM:MODE, such as amd-rome:walltime"
+            )
         targets.append(target)
     return targets
 
@@ -46,7 +48,8 @@ def _targets(_: click.Context, __: click.Parameter, texts: tuple[str, ...]) -> l
     "targets",
     multiple=True,
     callback=_targets,
-    help=f"PLATFORM[:MODE], in {DEFAULT_MODE} if no mode is named; may be repeated. Default: {':'.join(DEFAULT_TARGET)}.",
+    help=f"PLATFORM[:MODE], in {DEFAULT_MODE} if no mode is given; may be repeated."
+    f" Default: {':'.join(DEFAULT_TARGET)}.",
 )
 @click.option(
     "--suite", "suites", multiple=True, default=(ALL,), show_default=True, help="Suite; may be repeated."
@@ -61,7 +64,8 @@ def _targets(_: click.Context, __: click.Parameter, texts: tuple[str, ...]) -> l
 )
 @click.option(
     "--anchor",
-    help="Whole commit or tag that walltime runs measure beside base and head, or none. Default: where following began.",
+    help="Full commit hash or tag that walltime runs measure beside base and head, or none."
+    " Default: the branch's head when following began.",
 )
 @data_dir_option
 def add(
@@ -74,7 +78,7 @@ def add(
     anchor: str | None,
     data_dir: Path | None,
 ) -> None:
-    """Follow a branch from now on. TREE is the address of a git tree, or a preset: bpf, bpf-next."""
+    """Follow a branch from now on. TREE is the URL of a git tree, or a preset: bpf, bpf-next."""
     preset = PRESETS.get(tree)
     if preset is None and branch is None:
         raise click.UsageError(f"name the branch of {tree} with --branch, or a preset: {', '.join(PRESETS)}")
@@ -92,7 +96,7 @@ def add(
 @follow.command(name="list")
 @data_dir_option
 def list_(data_dir: Path | None) -> None:
-    """List followed branches, and what is in the way."""
+    """List followed branches and their problems."""
     with operators_pool(data_dir) as pool, pool.connection() as connection:
         rows = follows.list_follows(connection)
     table = Table(
@@ -114,7 +118,7 @@ def list_(data_dir: Path | None) -> None:
 @_NUMBER
 @data_dir_option
 def remove(number: int, data_dir: Path | None) -> None:
-    """Follow a branch no longer. What was measured stays."""
+    """Stop following a branch. Its results stay."""
     with operators_pool(data_dir) as pool, pool.connection() as connection:
         unfollow(connection, number, who=operator(), now=clock.now())
     click.echo(f"{number} is no longer followed")
@@ -126,7 +130,7 @@ def remove(number: int, data_dir: Path | None) -> None:
 @click.option("--head", required=True, help="Last first-parent commit of the range.")
 @data_dir_option
 def backfill(number: int, base: str, head: str, data_dir: Path | None) -> None:
-    """Measure every commit of a range of a followed branch, coarse first."""
+    """Measure every commit of a range of a followed branch, at coarse steps first."""
     with operators_pool(data_dir) as pool, pool.connection() as connection:
         commits = measure_range(connection, number, base, head, who=operator(), now=clock.now())
         background.ask_poll(connection, number)

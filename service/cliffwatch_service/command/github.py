@@ -1,4 +1,4 @@
-"""`cliffwatch github`: makes the service's GitHub App, gives it other secrets, and says how it is."""
+"""`cliffwatch github`: sets up the service's GitHub App, rotates its secrets and shows its status."""
 
 import http.server
 import secrets
@@ -28,15 +28,15 @@ from cliffwatch_service.store import tokens
 from cliffwatch_service.store.github import deliveries, installations, pull_requests
 
 _PATIENCE = 900.0
-"""Seconds for which the browser is waited for: GitHub's code lives an hour."""
+"""Seconds to wait for the browser. GitHub's code is valid for an hour."""
 
 _BY_HAND = "http://127.0.0.1:1/"
-"""Where the browser is sent when nobody listens: its address bar shows the code."""
+"""Redirect URL for a browser on another machine. Nothing listens there; the address bar shows the code."""
 
 
 @click.group()
 def github() -> None:
-    """Make the service's GitHub App, rotate its secrets, look at it."""
+    """Set up the service's GitHub App, rotate its secrets, show its status."""
 
 
 @contextmanager
@@ -52,35 +52,36 @@ def _asking(data_dir: Path | None) -> Iterator[tuple[Settings, AppFiles, GitHub]
 
 
 def _unless(failure: Failure | None) -> None:
+    """Ends the command if there is a failure."""
     if failure is not None:
         raise failed(f"{failure.message}: {failure.next_step}", failure.exit)
 
 
 @github.command()
 @click.option(
-    "--name", default="cliffwatch", show_default=True, help="Name of the App; GitHub has each only once."
+    "--name", default="cliffwatch", show_default=True, help="Name of the App; must be unique on GitHub."
 )
-@click.option("--organisation", help="Organisation whose App it will be; default: yours.")
+@click.option("--organisation", help="Organisation that will own the App; default: your own account.")
 @click.option(
     "--by-hand",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Page to write for a browser elsewhere.",
+    help="Write the page to this file, for a browser on another machine.",
 )
 @click.option("--again", is_flag=True, help="Replace the App that is set up.")
 @data_dir_option
 def setup(
     name: str, organisation: str | None, by_hand: Path | None, data_dir: Path | None, *, again: bool
 ) -> None:
-    """Make the App on GitHub by its manifest, and keep its key and webhook secret.
+    """Create the App on GitHub from its manifest and store its key and webhook secret.
 
-    CLIFFWATCH_PAGES_URL must be the address under which GitHub reaches the service.
+    CLIFFWATCH_PAGES_URL must be the URL at which GitHub reaches the service.
     """
     with _asking(data_dir) as (settings, files, asking):
         if files.identity() is not None and not again:
             raise failed("an App is set up already: give --again to replace it", Exit.USAGE)
         if not settings.pages_url.startswith("https://"):
             raise failed(
-                "set CLIFFWATCH_PAGES_URL to the https address under which GitHub reaches the service",
+                "set CLIFFWATCH_PAGES_URL to the https URL at which GitHub reaches the service",
                 Exit.USAGE,
             )
         _list_permissions()
@@ -99,11 +100,11 @@ def setup(
             raise failed(f"{made.message}: {made.next_step}", made.exit)
         _unless(setting_up.keep_app(asking, files, made, webhook))
         click.echo(f"{made.identity.name} is set up; its secrets are in {files.folder}")
-        click.echo(f"Install it on the repositories that it is for: {made.identity.page}/installations/new")
+        click.echo(f"Install it on your repositories: {made.identity.page}/installations/new")
 
 
 def _list_permissions() -> None:
-    table = Table("permission", "how far", "what for", box=None)
+    table = Table("permission", "access", "purpose", box=None)
     for permission, (how, why) in PERMISSIONS.items():
         table.add_row(permission, how, why)
     for event, why in EVENTS.items():
@@ -114,16 +115,16 @@ def _list_permissions() -> None:
 def _pasted(by_hand: Path, page: str) -> str:
     by_hand.write_text(page)
     click.echo(
-        f"Open {by_hand} in a browser and press its button. The browser ends at an address that it cannot reach."
+        f"Open {by_hand} in a browser and press its button. The browser ends at a URL that it cannot reach."
     )
-    code = setting_up.code_of(click.prompt("Paste that address"))
+    code = setting_up.code_of(click.prompt("Paste that URL"))
     if isinstance(code, Failure):
         raise failed(f"{code.message}: {code.next_step}", code.exit)
     return code
 
 
 def _called_back(page: Callable[[str], str], state: str) -> str:
-    """Shows the page to a browser of this machine and takes the code that GitHub sends it back with."""
+    """Serves the page to a browser on this machine. Returns the code from GitHub's redirect."""
     found: list[str] = []
     came = threading.Event()
 
@@ -149,14 +150,17 @@ def _called_back(page: Callable[[str], str], state: str) -> str:
             self.wfile.write(body)
 
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the library's name
-            """The address has the code: it is written nowhere."""
+            """Logs nothing, because the URL contains the code."""
 
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        click.echo(f"Open http://127.0.0.1:{server.server_port}/ in a browser of this machine.")
+        click.echo(f"Open http://127.0.0.1:{server.server_port}/ in a browser on this machine.")
         try:
             if not came.wait(_PATIENCE):
-                raise failed("no browser came back: begin anew, or give --by-hand FILE.html", Exit.USAGE)
+                raise failed(
+                    "the browser did not come back from GitHub: start again, or give --by-hand FILE.html",
+                    Exit.USAGE,
+                )
         finally:
             server.shutdown()
     code = setting_up.code_of(found[0])
@@ -167,29 +171,29 @@ def _called_back(page: Callable[[str], str], state: str) -> str:
 
 @github.group()
 def rotate() -> None:
-    """Give the App another webhook secret or private key."""
+    """Replace the App's webhook secret or private key."""
 
 
 @rotate.command(name="webhook-secret")
 @data_dir_option
 def rotate_webhook_secret(data_dir: Path | None) -> None:
-    """Make another webhook secret; both are taken for an hour."""
+    """Make a new webhook secret. The old one stays valid for an hour."""
     with _asking(data_dir) as (settings, files, asking):
         _refuse_without_app(files)
         webhook = settings.pages_url + WEBHOOKS
         _unless(setting_up.rotate_webhook_secret(asking, files, webhook, clock.now()))
-    click.echo("GitHub signs with a new secret; the one before is taken for another hour")
+    click.echo("GitHub signs with the new secret; the old one stays valid for an hour")
 
 
 @rotate.command(name="key")
 @click.argument("pem", type=click.Path(path_type=Path, dir_okay=False, exists=True))
 @data_dir_option
 def rotate_key(pem: Path, data_dir: Path | None) -> None:
-    """Take another private key, which the App's page makes: PEM is the file that it downloads."""
+    """Use a new private key. PEM is the file that the App's page on GitHub downloads."""
     with _asking(data_dir) as (_, files, asking):
         identity = _refuse_without_app(files)
         _unless(setting_up.rotate_private_key(asking, files, pem.read_text(errors="replace")))
-    click.echo(f"The new key is in use. Delete the one before at {identity.page}, and {pem} here.")
+    click.echo(f"The new key is in use. Delete the old one at {identity.page}, and {pem} here.")
 
 
 def _refuse_without_app(files: AppFiles) -> AppIdentity:
@@ -202,7 +206,7 @@ def _refuse_without_app(files: AppFiles) -> AppIdentity:
 @github.command()
 @data_dir_option
 def status(data_dir: Path | None) -> None:
-    """Show the App, whether GitHub knows its key, where it is installed, and what came lately."""
+    """Show the App, whether GitHub accepts its key, its installations and the last webhook."""
     with _asking(data_dir) as (settings, files, asking), operators_pool(data_dir) as pool:
         identity = _refuse_without_app(files)
         reply = asking.as_app("GET", "/app")
@@ -221,12 +225,12 @@ def status(data_dir: Path | None) -> None:
         click.echo(f"last webhook: {newest}")
         if isinstance(reply, GitHubProblem):
             code = Exit.HOST_FAILED if reply.kind == "later" else Exit.USAGE
-            raise failed(f"GitHub does not take the key ({reply.status}: {reply.message}): rotate it", code)
+            raise failed(f"GitHub does not accept the key ({reply.status}: {reply.message}): rotate it", code)
 
 
 def _counted_secrets(files: AppFiles) -> str:
     accepted = len(files.accepted_secrets(clock.now()))
-    return "one secret is taken" if accepted == 1 else f"{accepted} secrets are taken"
+    return "one valid secret" if accepted == 1 else f"{accepted} valid secrets"
 
 
 def _listed(counts: Mapping[str, int]) -> str:
@@ -236,12 +240,14 @@ def _listed(counts: Mapping[str, int]) -> str:
 @github.command()
 @click.argument("repository", metavar="OWNER/NAME")
 @click.option(
-    "--file", type=click.Path(path_type=Path, dir_okay=False, exists=True), help="Policy to keep, as TOML."
+    "--file", type=click.Path(path_type=Path, dir_okay=False, exists=True), help="Policy to store, as TOML."
 )
-@click.option("--of-base-branch", is_flag=True, help="Forget it: the file of the base branch holds again.")
+@click.option(
+    "--of-base-branch", is_flag=True, help="Remove the policy: the base branch's file applies again."
+)
 @data_dir_option
 def policy(repository: str, file: Path | None, data_dir: Path | None, *, of_base_branch: bool) -> None:
-    """Show or keep the policy of a repository, which goes before the file of its base branch."""
+    """Show or store the policy of a repository. It takes precedence over the file of the base branch."""
     if file is not None and of_base_branch:
         raise failed("give --file or --of-base-branch, not both", Exit.USAGE)
     text = file.read_text(errors="replace") if file is not None else None
@@ -255,7 +261,9 @@ def policy(repository: str, file: Path | None, data_dir: Path | None, *, of_base
         if row is None:
             raise not_found("repository of an installation", repository)
         if text is None and not of_base_branch:
-            click.echo(row.policy or "the file .cliffwatch.toml of each base branch holds", nl=not row.policy)
+            click.echo(
+                row.policy or "the file .cliffwatch.toml of each base branch applies", nl=not row.policy
+            )
             return
         installations.set_policy(connection, row.id, text)
         detail = {"policy": text}
@@ -263,5 +271,5 @@ def policy(repository: str, file: Path | None, data_dir: Path | None, *, of_base
             connection, who=operator(), action="github-policy", what=row.name, detail=detail, now=clock.now()
         )
     click.echo(
-        f"{repository}: {'the file of the base branch holds' if of_base_branch else 'the policy is kept'}"
+        f"{repository}: {'the file of the base branch applies' if of_base_branch else 'the policy is stored'}"
     )

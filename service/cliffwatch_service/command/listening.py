@@ -1,4 +1,4 @@
-"""The address that a service listens at, taken before anything else is begun."""
+"""Binds the address of the service before anything else starts."""
 
 import errno
 import socket
@@ -7,11 +7,14 @@ from typing import Any
 from cliffwatch_service.refusal import Refusal
 
 _NOT_HERE = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)
-"""Of a name with two addresses one may be of a family that this machine does not have."""
+"""Errors that are ignored if another address of the same name works: this machine may lack IPv6."""
 
 
 def bound(host: str, port: int) -> tuple[socket.socket, ...]:
-    """A socket for each address that the host's name has; they listen once the service is ready to answer. Raises Refusal."""
+    """Binds a socket to each address of the host's name. Raises Refusal.
+
+    The sockets do not listen yet: uvicorn does that when the service is ready.
+    """
     sockets: list[socket.socket] = []
     try:
         known = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
@@ -27,7 +30,8 @@ def bound(host: str, port: int) -> tuple[socket.socket, ...]:
 
 
 def _bound(family: int, address: Any) -> socket.socket:
-    # asyncio sends without delay only where the protocol is named: else each answer on a kept connection waits 40 ms for the client.
+    # asyncio sets TCP_NODELAY only if the socket names its protocol. Without it each response on a
+    # keep-alive connection waits 40 ms for the client's acknowledgement.
     taken = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -41,27 +45,27 @@ def _bound(family: int, address: Any) -> socket.socket:
 
 
 def cannot_listen(host: str, port: int, error: Exception) -> Refusal:
-    """What an error of taking or using an address means."""
+    """Explains an error from binding or listening at an address."""
     number = error.errno if isinstance(error, OSError) else None
     if isinstance(error, socket.gaierror | UnicodeError) or number == errno.EADDRNOTAVAIL:
         return _refusal(
             422,
             f"this machine has no address {host!r}",
-            "name one of its own with --host, such as 127.0.0.1, or 0.0.0.0 for all",
+            "name one of its own addresses with --host, such as 127.0.0.1, or 0.0.0.0 for all",
         )
     if number == errno.EADDRINUSE:
         return _refusal(
             503,
             f"port {port} of {host} is taken by another program",
-            f"choose another with --port, or end that one (`ss -ltnp 'sport = :{port}'` names it)",
+            f"choose another port with --port, or end that program (`ss -ltnp 'sport = :{port}'` names it)",
         )
     if number in (errno.EACCES, errno.EPERM):
         return _refusal(
             503,
-            f"port {port} of {host} may not be taken by this user",
-            "choose one from 1024 on with --port, and put a proxy before it",
+            f"this user may not listen at port {port} of {host}",
+            "choose a port from 1024 on with --port, and put a proxy in front of it",
         )
-    return _refusal(503, f"port {port} of {host} cannot be taken: {error}", "choose another with --port")
+    return _refusal(503, f"port {port} of {host} cannot be used: {error}", "choose another port with --port")
 
 
 def _refusal(status: int, reason: str, next_step: str) -> Refusal:

@@ -1,4 +1,4 @@
-"""`cliffwatch migrate`: brings the database to this version's schema, and ends."""
+"""`cliffwatch migrate`: migrates the database to this version's schema and exits."""
 
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from cliffwatch_service.runtime.settings import read_settings
 @click.option(
     "--reader",
     metavar="NAME",
-    help="User of the database to make, who may only read the views of dashboards: Grafana's.",
+    help="Create a database user who may only read the views of dashboards, for Grafana.",
 )
 @click.option(
     "--reader-password-file",
@@ -28,17 +28,17 @@ from cliffwatch_service.runtime.settings import read_settings
 @click.option(
     "--pages-url",
     metavar="URL",
-    help="Where people find the pages: links of Grafana's dashboards lead there.",
+    help="URL of the pages, for the links in Grafana's dashboards.",
 )
 def migrate(
     data_dir: Path | None, reader: str | None, reader_password_file: Path | None, pages_url: str | None
 ) -> None:
-    """Bring the database to the schema of this version, as every start of `serve` does.
+    """Migrate the database to the schema of this version, as every start of `serve` does.
 
-    For those who start several processes on one database: this one first.
+    If you start several processes on one database, run this one first.
     """
     if (reader is None) != (reader_password_file is None):
-        raise failed("--reader and --reader-password-file go together", Exit.USAGE)
+        raise failed("give --reader and --reader-password-file together, or neither", Exit.USAGE)
     with ending_on_refusal(), postgres(read_settings(data_dir=data_dir)) as database:
         if reader is not None and reader_password_file is not None:
             allow_reader(database.url, reader, reader_password_file.read_text().strip())

@@ -1,4 +1,4 @@
-"""`cliffwatch serve`: the service, with everything that it needs, in one command."""
+"""`cliffwatch serve`: runs the whole service with one command."""
 
 import json
 import os
@@ -23,15 +23,19 @@ import rich_click as click
     type=click.Path(path_type=Path, file_okay=False),
     help="Data directory of the embedded PostgreSQL.",
 )
-@click.option("--no-tasks", is_flag=True, help="No background tasks: `cliffwatch tasks` does them elsewhere.")
+@click.option(
+    "--no-tasks", is_flag=True, help="Run no background tasks: `cliffwatch tasks` runs them elsewhere."
+)
 def serve(host: str, port: int, data_dir: Path | None, *, no_tasks: bool) -> NoReturn:
     """Run the service: store results, give jobs to hosts, answer over HTTP.
 
-    Database: the one of DATABASE_URL, else an embedded PostgreSQL. Settings: CLIFFWATCH_* variables, or the TOML file that
-    CLIFFWATCH_SETTINGS names; docs/operations.md lists them.
+    Database: the one of DATABASE_URL, else an embedded PostgreSQL. Settings: CLIFFWATCH_* variables, or the
+    TOML file that CLIFFWATCH_SETTINGS names; docs/operations.md lists them.
     """
     asked = json.dumps(
         {"host": host, "port": port, "data_dir": data_dir and str(data_dir), "tasks": not no_tasks}
     )
-    # A fresh Python in the place of this one: what the command line has loaded to read its options is 5 MB that a service would keep for ever.
-    os.execv(sys.executable, [sys.executable, "-P", "-m", "cliffwatch_service.command.serving", asked])  # noqa: S606 - our own interpreter
+    # Replaces this Python by a fresh one: the libraries of the command line would occupy 5 MB for ever.
+    os.execv(  # noqa: S606 - our own interpreter
+        sys.executable, [sys.executable, "-P", "-m", "cliffwatch_service.command.serving", asked]
+    )

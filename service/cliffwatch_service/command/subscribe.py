@@ -1,4 +1,4 @@
-"""`cliffwatch subscribe`: where news of regression reports go, on the service's own database."""
+"""`cliffwatch subscribe`: manages subscriptions to news, directly in the service's database."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -30,7 +30,7 @@ _REPORT = re.compile(r"[0-9a-f]{32}")
 
 _LIST = "`cliffwatch subscribe list` shows all subscriptions with their numbers"
 _SETTINGS = "set it for the service, and run this command with the service's settings"
-_REPORTS = "copy it from the address of the report's page, /regressions/REPORT"
+_REPORTS = "copy it from the URL of the report's page, /regressions/REPORT"
 
 _NUMBER = click.argument("number", type=click.IntRange(1, 2**31 - 1))
 
@@ -42,7 +42,7 @@ def subscribe() -> None:
 
 @contextmanager
 def _advising(advice: Mapping[int, str]) -> Iterator[None]:
-    """Adds to a refusal of one of these statuses what the operator can do at his terminal."""
+    """Adds to refusals what the operator can do at the terminal. `advice` has a text for each HTTP status."""
     try:
         yield
     except Refusal as refusal:
@@ -52,12 +52,15 @@ def _advising(advice: Mapping[int, str]) -> Iterator[None]:
 
 
 def _operator() -> Caller:
-    """Whoever has the service's database may do all; without a token of his own, until he makes a subscription."""
+    """The caller of this command, who has all rights because the database is accessible.
+
+    Has no token. `add` makes an entry for the operator, because a subscription needs an owner.
+    """
     return Caller(name=operator(), token_id=None, scopes=frozenset({"admin"}))
 
 
 def _names(_: click.Context, parameter: click.Parameter, texts: tuple[str, ...]) -> tuple[str, ...]:
-    """What the API takes, too."""
+    """Checks names with the same limits as the API."""
     if len(texts) > _MOST_NAMES:
         raise click.BadParameter(
             f"given {len(texts)} times: name {_MOST_NAMES} at most, or leave {parameter.opts[0]} out for all"
@@ -65,7 +68,7 @@ def _names(_: click.Context, parameter: click.Parameter, texts: tuple[str, ...])
     for text in texts:
         if not text.strip() or not text.isprintable() or len(text) > _LONGEST_NAME:
             raise click.BadParameter(
-                f"{text[:100]!r} is no name: write one line of 1 to {_LONGEST_NAME} characters"
+                f"{text[:100]!r} is not a valid name: write one line of 1 to {_LONGEST_NAME} characters"
             )
     return tuple(text.strip() for text in texts)
 
@@ -87,7 +90,7 @@ def _names(_: click.Context, parameter: click.Parameter, texts: tuple[str, ...])
     "subsystems",
     multiple=True,
     callback=_names,
-    help="Only news of this subsystem's commits, by the prefix of their subjects, such as bpf; may be repeated.",
+    help="Only news of this subsystem's commits: prefix of their subjects, such as bpf; may be repeated.",
 )
 @data_dir_option
 def add(
@@ -99,8 +102,9 @@ def add(
 ) -> None:
     """Send news of regression reports to an address from now on.
 
-    ADDRESS is a mail address, the address of a webhook (https://…), or a GitHub repository (OWNER/NAME) for issues. The
-    service's settings must allow it. Several kinds of options must all fit; without any, all news are sent.
+    ADDRESS is a mail address, the URL of a webhook (https://…), or a GitHub repository (OWNER/NAME) for
+    issues. The service's settings must allow it. News must match every kind of option that is given. Without
+    options, all news are sent.
     """
     channel = channel_of(address)
     if len(address) > _LONGEST_ADDRESS:
@@ -109,8 +113,8 @@ def add(
         )
     if channel is None:
         raise click.UsageError(
-            f"{address[:200]!r} is no address for news: name a mail address, a webhook as https://…, or a GitHub"
-            " repository as OWNER/NAME"
+            f"{address[:200]!r} is not an address for news: name a mail address, a webhook as https://…, or a"
+            " GitHub repository as OWNER/NAME"
         )
     wanted = Wanted(channel=channel, address=address, authors=authors, subsystems=subsystems, suites=suites)
     now = clock.now()
@@ -127,18 +131,19 @@ def _say_made(made: Subscribed, wanted: Wanted) -> None:
     if made.secret is not None:
         click.echo(made.secret)
         click.echo(
-            "The second line is the secret that signs what the webhook gets: give it to the receiver, it is shown only this"
-            " once.",
+            "The second line is the secret that signs the webhook's payloads. Give it to the receiver: it is"
+            " shown only this once.",
             err=True,
         )
     click.echo(
-        f"`cliffwatch subscribe mute {made.id}` mutes the subscription, `cliffwatch subscribe remove {made.id}` ends it.",
+        f"`cliffwatch subscribe mute {made.id}` mutes the subscription,"
+        f" `cliffwatch subscribe remove {made.id}` ends it.",
         err=True,
     )
 
 
 def _filters(subscription: Wanted | SubscriptionRow) -> str:
-    """What a subscription is to: `all news`, `suites a, b; author c`."""
+    """Describes a subscription's filters: `all news` or `suites a, b; author c`."""
     kinds = {
         "suite": subscription.suites,
         "author": subscription.authors,
@@ -155,11 +160,11 @@ def _filters(subscription: Wanted | SubscriptionRow) -> str:
 @subscribe.command(name="list")
 @data_dir_option
 def list_(data_dir: Path | None) -> None:
-    """List subscriptions, with how many of their news were delivered, and what is in the way."""
+    """List subscriptions with the counts of their deliveries and their problems."""
     with operators_pool(data_dir) as pool, pool.connection() as connection:
         rows = subscriptions_for(connection, _operator())
     if not rows:
-        click.echo("There is no subscription: `cliffwatch subscribe add ADDRESS` makes one.", err=True)
+        click.echo("There are no subscriptions: `cliffwatch subscribe add ADDRESS` makes one.", err=True)
         return
     table = Table(
         "number",
@@ -186,7 +191,7 @@ def list_(data_dir: Path | None) -> None:
 @_NUMBER
 @data_dir_option
 def remove(number: int, data_dir: Path | None) -> None:
-    """End a subscription. What waits to be sent to its address is given up."""
+    """End a subscription. News that wait for its address are not sent."""
     with operators_pool(data_dir) as pool, pool.connection() as connection, _advising({404: _LIST}):
         row = subscription_of(connection, number, _operator())
         subscribing.end_subscription(connection, number, _operator(), clock.now())
@@ -201,18 +206,18 @@ def remove(number: int, data_dir: Path | None) -> None:
 @subscribe.command()
 @_NUMBER
 @click.option(
-    "--days", type=click.IntRange(0, 3650), help="For how many days; 0 ends the muting. Default: for good."
+    "--days", type=click.IntRange(0, 3650), help="Days to mute; 0 ends the muting. Default: for good."
 )
 @click.option(
-    "--report", help="Mute only news of this report, for good: the 32 digits in the address of its page."
+    "--report", help="Mute only news of this report, for good: the 32 digits in the URL of its page."
 )
 @data_dir_option
 def mute(number: int, days: int | None, report: str | None, data_dir: Path | None) -> None:
-    """Send no news for some days, or no more of one report. News that come meanwhile are not sent later."""
+    """Mute a subscription for some days, or for one report. Muted news are not sent later."""
     if days is not None and report is not None:
         raise click.UsageError("a report is muted for good: give --report or --days, not both")
     if report is not None and not _REPORT.fullmatch(report):
-        raise click.UsageError(f"{report[:100]!r} is no regression report of 32 digits: {_REPORTS}")
+        raise click.UsageError(f"{report[:100]!r} is not the 32 digits of a regression report: {_REPORTS}")
     now = clock.now()
     with operators_pool(data_dir) as pool, pool.connection() as connection:
         with _advising({404: _LIST}):

@@ -1,4 +1,4 @@
-"""`cliffwatch tasks`: the service's background tasks, for a service that was started without them."""
+"""`cliffwatch tasks`: runs background tasks for a service that was started without them."""
 
 import asyncio
 import sys
@@ -18,22 +18,26 @@ from cliffwatch_service.store import background
 from cliffwatch_service.tasks.process import work
 
 _ALIVE = timedelta(seconds=60)
-"""Without a heartbeat: one comes every five seconds."""
+"""Age of the last heartbeat from which a process counts as dead. Heartbeats come every 5 s."""
 
 
 @click.command()
-@click.option("--check", is_flag=True, help="Only say whether some process does tasks: status 0, else 4.")
+@click.option("--check", is_flag=True, help="Only check whether a process runs tasks: status 0, else 4.")
 def tasks(*, check: bool) -> None:
-    """Do background tasks: compare, look at followed branches, watch series, expire leases, clean up.
+    """Run background tasks: compare, poll followed branches, watch series, expire leases, clean up.
 
-    `serve` does them in a process of its own unless it is given --no-tasks. Several may run on one database.
+    `serve` runs them in a separate process unless it has --no-tasks. Several processes may share a database.
     """
     with ending_on_refusal(), postgres(read_settings()) as database:
         if check:
             with psycopg.connect(database.url) as connection:
                 last = background.last_heartbeat(connection)
             if last is None or clock.now() - last > _ALIVE:
-                raise failed(f"no process does tasks (the last one was there at {last})", Exit.HOST_FAILED)
+                raise failed(
+                    f"no process runs background tasks (last heartbeat: {last or 'never'}):"
+                    " start `cliffwatch tasks`",
+                    Exit.HOST_FAILED,
+                )
             return
         set_up_logs(json=not sys.stderr.isatty(), colour=not terminal.wants_no_colour())
         asyncio.run(work(database.url, read_settings()))

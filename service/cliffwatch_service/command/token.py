@@ -1,4 +1,4 @@
-"""`cliffwatch token`: makes, lists and revokes tokens, on the service's own database."""
+"""`cliffwatch token`: makes, lists and revokes tokens, directly in the service's database."""
 
 import os
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ data_dir_option = click.option(
 
 @contextmanager
 def operators_pool(data_dir: Path | None) -> Iterator[ConnectionPool[Any]]:
-    """The service's database, for an operator on its machine; ends the command where it cannot be used."""
+    """A pool on the service's database, for commands on its machine. Ends the command if it is unusable."""
     with ending_on_refusal(), postgres(read_settings(data_dir=data_dir)) as database:
         pool = open_pool(database.url, connections=2, statement_seconds=600)
         try:
@@ -54,7 +54,7 @@ def token() -> None:
     required=True,
     help="Scope of the token; may be repeated.",
 )
-@click.option("--host", help="Host that alone may use the token.")
+@click.option("--host", help="Name of the only host that may use the token.")
 @click.option("--days", type=click.IntRange(1, 3650), help="Lifetime in days; default: unlimited.")
 @data_dir_option
 def make(
@@ -99,4 +99,5 @@ def revoke(name: str, data_dir: Path | None) -> None:
 
 
 def operator() -> str:
+    """The name under which the audit log records this command's user."""
     return f"operator {os.environ.get('SUDO_USER') or os.environ.get('USER') or 'root'}"

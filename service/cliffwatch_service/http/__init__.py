@@ -1,1 +1,1 @@
-"""What the API and the pages share: who asks, what a request may be, and what a failure is."""
+"""HTTP code shared by the API and the pages: authentication, request limits and error responses."""

@@ -1,15 +1,18 @@
-"""Where a request comes from, as what is counted against."""
+"""Client addresses, as the keys of rate and connection limits."""
 
 import ipaddress
 
 from starlette.types import Scope
 
 _NETWORK_BITS = 64
-"""Of IPv6: whoever has one address has all of its network."""
+"""Prefix length of an IPv6 network. A customer who has one address usually has the whole /64."""
 
 
 def origin_of(host: str) -> str:
-    """What an address counts as: itself, or for IPv6 the network that one customer gets."""
+    """Returns the key that limits count an address under: the address itself, or its /64 network for IPv6.
+
+    An address that cannot be parsed is its own key.
+    """
     try:
         address = ipaddress.ip_address(host.partition("%")[0])
     except ValueError:
@@ -22,5 +25,6 @@ def origin_of(host: str) -> str:
 
 
 def address_of(scope: Scope) -> str:
+    """The client's key for limits; "unknown" if the server does not report an address."""
     client = scope.get("client")
     return origin_of(client[0]) if client else "unknown"

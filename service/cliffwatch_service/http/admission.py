@@ -1,7 +1,7 @@
-"""Decides from a request's headers alone whether it comes any further: who asks, how often, and what he may.
+"""Admits or refuses a request by its headers alone: authentication, rate limit and rights.
 
-Nothing of a body is looked at before that, so that only those who hold a token can make the service unpack and parse. Of a
-private service strangers learn nothing, not even which addresses there are.
+The body is not read before that, so only token holders can make the service decompress and parse. A private
+service reveals nothing to strangers, not even which URLs exist.
 """
 
 import re
@@ -21,13 +21,13 @@ from cliffwatch_service.http.context import PREFIX, Service, caller_of_request, 
 from cliffwatch_service.refusal import Refusal
 
 ALWAYS_OPEN = ("/healthz", "/readyz")
-"""For monitors: whether the service lives, and nothing else."""
+"""Health checks for monitors. They need no token even on a private service."""
 
 WEBHOOKS = f"{PREFIX}/github/webhook"
-"""Where nobody shows a token: the signature of the body says who sends."""
+"""Endpoint for GitHub's webhooks. The signature of the body authenticates the sender, not a token."""
 
 JOB_TOKENS = f"{PREFIX}/github/token"
-"""Where a job of GitHub Actions shows no token yet, but the identity that GitHub signed for it."""
+"""Where a GitHub Actions job exchanges its signed identity (OIDC) for a token."""
 
 _SIGNATURE = re.compile(r"sha256=[0-9a-f]{64}")
 
@@ -35,9 +35,12 @@ _OF_SIGNING_IN = ("/sign-in", "/sign-out", "/favicon.ico", "/static/")
 
 
 class Admission:
-    """ASGI middleware. Addresses `for_programs` take tokens, the others cookies, of which `signed_in` says whether one is good.
+    """ASGI middleware that authenticates requests.
 
-    `of_uploads` says whose bodies only uploaders may send; `refused` answers a refusal in the form that the address speaks.
+    - `for_programs`: path prefixes that take tokens; all other paths take cookies.
+    - `of_uploads`: whether a path accepts bodies from uploaders only.
+    - `signed_in`: whether a request's cookie is valid.
+    - `refused`: makes the response to a refusal: a problem document or a page, depending on the path.
     """
 
     def __init__(
@@ -63,7 +66,9 @@ class Admission:
         except Refusal as refusal:
             await self._answer(request, refusal, receive, send)
         except (psycopg.Error, PoolTimeout):
-            away = Refusal(503, "database away", "the database is not reachable: send it again later")
+            away = Refusal(
+                503, "database away", "the database is not reachable: send the request again later"
+            )
             await self._answer(request, away, receive, send)
         else:
             await self._app(scope, receive, send)
@@ -106,27 +111,29 @@ class Admission:
         request.state.caller = caller
 
     def _admit_webhook(self, request: Request) -> None:
-        """What cannot be GitHub's is refused by its headers; nothing that a stranger sends is unpacked."""
+        """Refuses a webhook that is compressed or whose headers show that GitHub did not send it."""
         if not self._service.rates.allow(f"webhooks of {address_of(request.scope)}", self._service.now()):
             raise too_many()
         if not _SIGNATURE.fullmatch(request.headers.get("x-hub-signature-256", "")):
             raise Refusal(
-                401, "no signature", "a webhook carries X-Hub-Signature-256: give the App a webhook secret"
+                401,
+                "no signature",
+                "the header X-Hub-Signature-256 is missing or invalid: give the App a webhook secret",
             )
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind != "application/json" or request.headers.get("content-encoding"):
-            raise Refusal(415, "no JSON", "webhooks are sent as application/json, without compression")
+            raise Refusal(415, "no JSON", "send webhooks as application/json, without compression")
 
     def _admit_job(self, request: Request) -> None:
-        """Identities are small and come as they are; an address tries no more of them than tokens."""
+        """Counts attempts with identities like guesses of tokens. Refuses compressed identities."""
         if not self._service.rates.allow(f"guess {address_of(request.scope)}", self._service.now()):
             raise too_many()
         if request.headers.get("content-encoding"):
-            raise Refusal(415, "unknown encoding", "identities are sent without compression")
+            raise Refusal(415, "unknown encoding", "send the identity without compression")
 
     def _admit_form(self, request: Request) -> None:
-        """Forms are small and come as they are: nobody without a token has anything unpacked."""
+        """Limits forms per address. Refuses compressed forms, because these callers have no token."""
         if not self._service.rates.allow(f"form of {address_of(request.scope)}", self._service.now()):
             raise too_many()
         if request.headers.get("content-encoding"):
-            raise Refusal(415, "unknown encoding", "forms are sent without compression")
+            raise Refusal(415, "unknown encoding", "send the form without compression")

@@ -1,7 +1,7 @@
-"""Takes a request's body before anything else does, and limits its size, its time and its text.
+"""Receives a request's whole body before the application runs. Limits its size and time, and refuses NUL.
 
-What arrives lies in a file from a quarter of a MiB on; it is unpacked in a thread once all of it is here. The event loop only
-moves pieces, so that no body holds up anybody else's request.
+A body larger than 256 KiB is kept in a temporary file. It is decompressed in a thread after all of it has
+arrived. The event loop only moves pieces, so a large body does not delay other requests.
 """
 
 import asyncio
@@ -23,29 +23,40 @@ from cliffwatch_service.refusal import Refusal
 from cliffwatch_service.runtime.memory import give_back
 
 WRITING = frozenset({"POST", "PUT", "PATCH", "DELETE"})
+"""Methods whose requests have a body and change something."""
 
 SECONDS = 120.0
-"""A body that is not here by then is given up: half-sent ones hold nothing up."""
+"""Longest time for a whole body, so half-sent bodies do not occupy room for ever."""
 
 GRACE_SECONDS = 10.0
+"""Time at the start in which a body may be slower than `SLOWEST_RATE`."""
+
 SLOWEST_RATE = 16 << 10
-"""Bytes a second that a body must bring on average once the grace is over."""
+"""Bytes per second that a body must average after the grace period."""
 
 _UNPACKERS = 2
+"""Bodies that are decompressed at the same time."""
+
 _IN_MEMORY = 1 << 18
+"""Bytes from which a body is written to a file."""
+
 _PIECE = 1 << 16
+
 _MUCH = 1 << 20
+"""Bytes of closed bodies after which free memory is returned to the system."""
+
 _DRAIN_SECONDS = 10.0
+"""Longest time to read the rest of a refused body."""
 
 
 class Body:
-    """The bytes of a body, in room that is given back when it is closed."""
+    """The bytes of a body. Takes room from `room` in the name of `who` and gives it back on `close`."""
 
     def __init__(self, room: Room, who: str, folder: Path) -> None:
         self._room, self._who = room, who
         self.size = 0
-        # Under the data directory: what is there for temporary files may be memory.
-        self.file: IO[bytes] = tempfile.SpooledTemporaryFile(_IN_MEMORY, dir=str(folder))  # noqa: SIM115 - closed with us
+        # Under the data directory, because the system's folder for temporary files may be in memory.
+        self.file: IO[bytes] = tempfile.SpooledTemporaryFile(_IN_MEMORY, dir=str(folder))  # noqa: SIM115
 
     def write(self, part: bytes) -> None:
         self._room.take(self._who, len(part))
@@ -62,13 +73,19 @@ class Body:
 
 
 async def body_content(request: Request) -> bytes:
-    """The whole of a request's body, read in a thread."""
+    """Returns a request's whole body. Reads it in a thread."""
     body: Body = request.scope["state"]["body"]
     return await run_sync(body.content)
 
 
 class BodyLimits:
-    """ASGI middleware. `limit_of` says how many bytes a path's body may have, unpacked; the body is in the request's state."""
+    """ASGI middleware that puts the received `Body` into the request's state as `body`.
+
+    - `room`: limits the bytes of all bodies and of each caller's.
+    - `folder`: where the temporary files are.
+    - `limit_of`: the most bytes that a path's body may have, before and after decompression.
+    - `refused`: makes the response to a refusal.
+    """
 
     def __init__(
         self,
@@ -102,7 +119,7 @@ class BodyLimits:
                 await self._refused(Request(scope), refusal)(scope, receive, send)
                 return
             if body is None:
-                return  # the client has gone, there is nobody to answer
+                return  # the client has disconnected
             scope.setdefault("state", {})["body"] = body
             dropped = (b"content-encoding", b"content-length")
             plain = [(name, value) for name, value in scope["headers"] if name not in dropped]
@@ -112,7 +129,7 @@ class BodyLimits:
             await run_sync(_close, bodies)
 
     async def _body(self, scope: Scope, receive: Receive, bodies: list[Body]) -> Body | None:
-        """The body, unpacked and checked; None where the client went before its end. Raises Refusal."""
+        """Returns the decompressed, checked body; None if the client disconnects early. Raises Refusal."""
         limit = self._limit_of(scope["path"])
         encoding = _encoding(scope)
         _refuse_announced(scope, limit)
@@ -142,13 +159,13 @@ def _close(bodies: list[Body]) -> None:
 
 
 def _holder(scope: Scope) -> str:
-    """Whose room a body takes: the token's, else the address's."""
+    """The caller that a body's room is counted under: the token, or the address if there is none."""
     caller = scope.get("state", {}).get("caller")
     return f"at {address_of(scope)}" if caller is None else f"token {caller.token_id}"
 
 
 class Once:
-    """The body's messages, of which the last one is known: after it there is nothing to wait for but the client's going."""
+    """A `receive` that remembers whether the body has ended. Then only a disconnect can follow."""
 
     def __init__(self, receive: Receive) -> None:
         self._receive = receive
@@ -161,7 +178,7 @@ class Once:
 
 
 async def drain(receive: Once) -> None:
-    """Takes the rest of a refused body, for a while: a client that still sends would not see the answer."""
+    """Reads the rest of a refused body for up to 10 s: a client that still sends would miss the response."""
     try:
         async with asyncio.timeout(_DRAIN_SECONDS):
             while not receive.ended:
@@ -180,7 +197,7 @@ def _encoding(scope: Scope) -> str:
     encoding = _header(scope, b"content-encoding").replace("identity", "")
     if encoding and encoding not in ENCODINGS:
         raise Refusal(
-            415, "unknown encoding", f"a body may be packed with gzip or zstd, not with {encoding[:40]!r}"
+            415, "unknown encoding", f"compress the body with gzip or zstd, not with {encoding[:40]!r}"
         )
     return encoding
 
@@ -193,12 +210,14 @@ def _refuse_announced(scope: Scope, limit: int) -> None:
 
 def _too_large(limit: int) -> Refusal:
     return Refusal(
-        413, "body too large", f"a body may have {limit} bytes here, packed or unpacked; send it in parts"
+        413,
+        "body too large",
+        f"a body may have {limit} bytes here, before and after decompression; send it in parts",
     )
 
 
 async def _received(body: Body, receive: Receive, limit: int) -> bool:
-    """Whether the client stayed to the body's end. Raises Refusal."""
+    """Receives a body into `body`. Returns False if the client disconnects early. Raises Refusal."""
     loop = asyncio.get_running_loop()
     began = loop.time()
     try:
@@ -218,7 +237,7 @@ async def _received(body: Body, receive: Receive, limit: int) -> bool:
         raise Refusal(
             408,
             "body too slow",
-            f"a body must arrive at {SLOWEST_RATE >> 10} KiB/s or more and within {SECONDS:.0f} s: send it again",
+            f"a body must arrive at {SLOWEST_RATE >> 10} KiB/s or more, in {SECONDS:.0f} s: send it again",
         ) from None
 
 
@@ -238,20 +257,23 @@ def _unpack(packed: Body, body: Body, encoding: str, limit: int) -> None:
 
 
 def _refuse_nul(body: Body) -> None:
-    """PostgreSQL holds no NUL in text, and no name or message of ours has one."""
+    """Refuses JSON that contains a NUL character, plain or escaped: PostgreSQL's text cannot store it."""
     content = body.content()
     position = content.find(b"\0")
     escape = content.find(b"\\u0000")
     while position < 0 and escape >= 0:
-        # An even number of backslashes before it is text that says so, and no NUL.
+        # After an odd number of backslashes the escape is itself escaped: ordinary text, not a NUL.
         if _backslashes_before(content, escape) % 2 == 0:
             position = escape
         escape = content.find(b"\\u0000", escape + 1)
     if position >= 0:
-        raise Refusal(400, "NUL in the body", f"there is a NUL character at byte {position}")
+        raise Refusal(
+            400, "NUL in the body", f"the body has a NUL character at byte {position}: send it without"
+        )
 
 
 def _backslashes_before(content: bytes, position: int) -> int:
+    """The number of consecutive backslashes that end at `position`."""
     size = 64
     while True:
         before = content[max(0, position - size) : position]
@@ -262,7 +284,7 @@ def _backslashes_before(content: bytes, position: int) -> int:
 
 
 def _replaying(body: Body, receive: Receive) -> Receive:
-    """The body from its file, for whoever reads it as it came; then the client's own messages."""
+    """A `receive` for the application: yields the stored body, then the client's own messages."""
     position = 0
     ended = False
 

@@ -1,7 +1,6 @@
-"""Limits on connections that uvicorn does not have: how many of one address, how long a head may take, how long a
-client may leave an answer unread.
+"""Connection limits that uvicorn lacks: connections per address, time for headers, time to read a response.
 
-A connection on which nothing is asked costs others nothing: where there are too many, the one that waited longest goes.
+Idle connections do not keep others out: if there are too many connections, the longest idle one is closed.
 """
 
 import asyncio
@@ -16,12 +15,14 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from cliffwatch_service.http.addresses import origin_of
 
 HEAD_SECONDS = 10.0
-"""From a connection's beginning, or from the first byte of a further request, to the end of its headers."""
+"""Longest time for headers, from the start of a connection or the first byte of a further request."""
 
 UNREAD_SECONDS = 60.0
-"""In which a client must take 48 KiB of an answer that it does not read."""
+"""Longest time that a client may leave 48 KiB of a response unread."""
 
 _FAREWELL_SECONDS = 5.0
+"""Time between closing a connection and aborting it."""
+
 _HEAD_LATE = b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 _TOO_MANY = (
     b"HTTP/1.1 429 Too Many Requests\r\nConnection: close\r\nRetry-After: 5\r\nContent-Length: 0\r\n\r\n"
@@ -32,7 +33,12 @@ _FULL = (
 
 
 class Connections:
-    """Those that are open. Proxies may have any number: what their clients may is theirs to say."""
+    """Counts open connections. Proxies may open any number; limiting their clients is their own task.
+
+    - `whole`: most connections in all.
+    - `each`: most connections of one address.
+    - `proxies`: networks without a limit per address.
+    """
 
     def __init__(self, *, whole: int, each: int, proxies: Sequence[str]) -> None:
         self._whole, self._each = whole, each
@@ -42,7 +48,10 @@ class Connections:
         self._waiting: dict[Guarded, None] = {}
 
     def refusal(self, peer: str) -> bytes | None:
-        """The answer to a connection that there is no room for; makes room where it can."""
+        """Returns the response to a connection that is over a limit; None if it may stay.
+
+        If all connections are taken, closes the longest idle one to make room.
+        """
         if self._by_origin[origin_of(peer)] >= self._each and not self._is_proxy(peer):
             return _TOO_MANY
         if self._open >= self._whole:
@@ -62,10 +71,12 @@ class Connections:
             del self._by_origin[origin]
 
     def waits(self, protocol: "Guarded") -> None:
+        """Marks a connection as idle, from now on."""
         self._waiting.pop(protocol, None)
         self._waiting[protocol] = None
 
     def is_busy(self, protocol: "Guarded") -> None:
+        """Marks a connection as not idle."""
         self._waiting.pop(protocol, None)
 
     def _is_proxy(self, peer: str) -> bool:
@@ -77,9 +88,10 @@ class Connections:
 
 
 class Guarded(H11Protocol):
-    """Uvicorn's protocol within these limits. `guard` is that of the subclass that a server uses."""
+    """Uvicorn's HTTP protocol with these limits."""
 
     guard: Connections
+    """Set by the subclass that `guarded` makes for a server."""
 
     def __init__(self, *given: Any, **named: Any) -> None:
         super().__init__(*given, **named)
@@ -135,7 +147,7 @@ class Guarded(H11Protocol):
         self._cancel_unread()
 
     def leave(self, answer: bytes) -> None:
-        """Ends a connection on which nothing is under way."""
+        """Sends a last response on an idle connection and closes it."""
         self.guard.is_busy(self)
         self._cancel_head()
         if not self.transport.is_closing():
@@ -158,12 +170,15 @@ class Guarded(H11Protocol):
 
 
 def _end_unread(transport: asyncio.Transport) -> None:
-    """What lies in the system's buffers after the answer's end is not ours to time: the system gives it up."""
+    """Has the kernel abort a connection whose client stops reading.
+
+    After a response ends, its last bytes are in the kernel's buffers, where our own timer does not see them.
+    """
     client = transport.get_extra_info("socket")
     if client is not None and client.family in (socket.AF_INET, socket.AF_INET6):
         client.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(UNREAD_SECONDS * 1000))
 
 
 def guarded(guard: Connections) -> type[Guarded]:
-    """The protocol of one server."""
+    """Makes the protocol class of one server."""
     return type("GuardedHere", (Guarded,), {"guard": guard})

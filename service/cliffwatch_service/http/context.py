@@ -1,4 +1,4 @@
-"""What every endpoint has at hand: the service's parts, and who is asking."""
+"""What every endpoint can depend on: the service's parts and the authenticated caller."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -26,16 +26,17 @@ from cliffwatch_service.store import database
 from cliffwatch_service.store.history.measured_arms import MeasuredArms
 
 PREFIX = "/api/v1"
-"""Of the addresses for programs."""
+"""Path prefix of the API."""
 
 _MOST_WATCHED = 10_000
-"""Callers whose rates are known at once: beyond that, those are forgotten who did not ask for longest."""
+"""Most callers whose rates are tracked. Beyond that, the caller with the oldest request is forgotten."""
 
 _LOOKED_AT_EVERY = timedelta(minutes=1)
+"""Shortest time between two checks whether the database is a demonstration."""
 
 
 class Rates:
-    """How many requests each caller may make: a bucket that fills all the time and holds a minute's worth."""
+    """Rate limit of each caller: a token bucket that holds one minute's requests."""
 
     def __init__(self, per_minute: int) -> None:
         self._per_minute = per_minute
@@ -43,6 +44,7 @@ class Rates:
         self._lock = threading.Lock()
 
     def allow(self, who: str, now: datetime) -> bool:
+        """Counts a request of `who`. Returns False if the caller is over the limit."""
         second = now.timestamp()
         with self._lock:
             left, then = self._buckets.pop(who, (float(self._per_minute), second))
@@ -55,21 +57,28 @@ class Rates:
 
 @dataclass(slots=True)
 class _Looked:
-    """Whether the database is a demonstration, and when that was looked at last."""
+    """Cached answer to whether the database is a demonstration."""
 
     known: bool = False
+    """True once the database is known to be a demonstration; that never changes back."""
+
     at: datetime | None = None
+    """Time of the last check; None before the first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """The parts of a running service. `now` is its clock, `session_key` what signs the cookies of browsers."""
+    """The parts of a running service."""
 
     settings: Settings
     pool: ConnectionPool[Any]
     now: Callable[[], datetime]
+    """The service's clock."""
+
     rates: Rates
     session_key: str
+    """Signs the browsers' cookies."""
+
     columns: ColumnsKnown = field(default_factory=ColumnsKnown)
     arms: MeasuredArms = field(default_factory=MeasuredArms)
     signing_keys: SigningKeys = field(default_factory=SigningKeys)
@@ -78,9 +87,10 @@ class Service:
     _demonstration: _Looked = field(default_factory=_Looked)
 
     def demonstration(self) -> bool:
-        """Whether the database was filled by `cliffwatch demo-data`; pages and reports say so.
+        """Whether `cliffwatch demo-data` filled the database. Pages and reports say so.
 
-        Looked at once a minute at most, and never a reason to fail: pages report a database that is away, too.
+        Queries the database at most once a minute. Never fails, because the page that reports an unreachable
+        database asks too.
         """
         found = self._demonstration
         if found.known or (found.at is not None and self.now() - found.at < _LOOKED_AT_EVERY):
@@ -92,7 +102,7 @@ class Service:
 
     @contextmanager
     def transaction(self) -> Iterator[Connection[Any]]:
-        """A connection whose transaction is committed at the end, before anybody is answered, or undone by an exception."""
+        """A connection with a transaction: committed at the end of the block, rolled back by an exception."""
         with self.pool.connection() as connection:
             yield connection
 
@@ -107,13 +117,13 @@ _bearer = HTTPBearer(auto_error=False, description="A token of `cliffwatch token
 
 
 def _caller(request: Request, service: ServiceHere, _: Annotated[Any, Depends(_bearer)]) -> Caller:
-    """The caller, within his rate; who was admitted for writing is known already. Raises Refusal."""
+    """The caller, if within the rate limit. `Admission` may have authenticated it already. Raises Refusal."""
     admitted: Caller | None = getattr(request.state, "caller", None)
     return caller_of_request(request, service) if admitted is None else admitted
 
 
 def caller_of_request(request: Request, service: Service) -> Caller:
-    """The caller by his token, within his rate. Raises Refusal."""
+    """Authenticates the caller by its token and applies the rate limit. Raises Refusal."""
     kind, _space, secret = request.headers.get("authorization", "").partition(" ")
     address = address_of(request.scope)
     if not kind:
@@ -126,7 +136,7 @@ def caller_of_request(request: Request, service: Service) -> Caller:
 
 
 def caller_by_secret(service: Service, address: str, secret: str) -> Caller:
-    """Whose token this is; an address may guess no faster than it may ask. Raises Refusal."""
+    """The owner of a token. Guesses count against the address's own rate limit. Raises Refusal."""
     now = service.now()
     if not service.rates.allow(f"guess {address}", now):
         raise too_many()
@@ -135,7 +145,7 @@ def caller_by_secret(service: Service, address: str, secret: str) -> Caller:
 
 
 def within_rate(service: Service, caller: Caller, address: str) -> Caller:
-    """The caller, if he has not asked too often. Raises Refusal."""
+    """Returns the caller if it is within its rate limit. Raises Refusal otherwise."""
     now = service.now()
     if not service.rates.allow(
         f"token {caller.token_id}" if caller.token_id is not None else f"at {address}", now
@@ -145,14 +155,14 @@ def within_rate(service: Service, caller: Caller, address: str) -> Caller:
 
 
 def too_many() -> Refusal:
-    return Refusal(429, "too many requests", "wait a few seconds and ask less often")
+    return Refusal(429, "too many requests", "wait a few seconds and send requests less often")
 
 
 CallerHere = Annotated[Caller, Depends(_caller)]
 
 
 def operation_of(request: Request) -> str:
-    """The name of what is asked in the table of rights: method, and path as the description has it."""
+    """The operation's name in the table of rights: the method and the path template of the route."""
     return f"{request.method} {request.scope['route'].path_format}"
 
 
@@ -162,7 +172,7 @@ def _allowed(request: Request, caller: CallerHere) -> Caller:
 
 
 Allowed = Annotated[Caller, Depends(_allowed)]
-"""The caller, who may do such a thing (the table of rights); whether to this one, the use case says."""
+"""The caller, who has the right to this kind of operation. The use case checks the right to the object."""
 
 Limit = Annotated[int, Query(ge=1, le=1000, description="How many at most")]
 Cursor = Annotated[str | None, Query(max_length=300, description="`next` of the page before")]

@@ -1,4 +1,4 @@
-"""What the head of a request means: HEAD is GET without its body, and a body has one length."""
+"""Answers HEAD as GET without a body. Refuses requests whose body has two lengths."""
 
 from collections.abc import Callable
 
@@ -12,7 +12,7 @@ _TWO_LENGTHS = {b"content-length", b"transfer-encoding"}
 
 
 class Heads:
-    """ASGI middleware. `refused` answers a refusal in the form that the address speaks."""
+    """ASGI middleware. `refused` makes the response to a refusal."""
 
     def __init__(self, app: ASGIApp, *, refused: Callable[[Request, Refusal], Response]) -> None:
         self._app, self._refused = app, refused
@@ -28,8 +28,11 @@ class Heads:
             await self._app(scope, receive, send)
 
     async def _refuse_two_lengths(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """A proxy may have taken the other one: what follows on the connection may be somebody else's request (RFC 9112, 6.1)."""
-        detail = "a request has Content-Length or Transfer-Encoding, not both: send it again with one of them"
+        """Refuses request smuggling and closes the connection (RFC 9112, 6.1).
+
+        A proxy may have used the other length, so the next bytes may belong to another client's request.
+        """
+        detail = "the request has both Content-Length and Transfer-Encoding: send it again with one of them"
         response = self._refused(Request(scope), Refusal(400, "two lengths", detail))
         response.headers["Connection"] = "close"
         await response(scope, receive, send)
@@ -38,7 +41,7 @@ class Heads:
         asked = {**scope, "method": "GET"}
 
         async def send_head(message: Message) -> None:
-            """The answer is complete with its head, so that a stream ends there too."""
+            """Completes the response after its headers, so streams end there too."""
             if message["type"] == "http.response.start":
                 await send(message)
                 await send({"type": "http.response.body", "body": b""})

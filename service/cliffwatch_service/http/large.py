@@ -1,7 +1,7 @@
-"""Large documents are worked on in a process beside this one, one at a time.
+"""Processes large documents in a separate process, one at a time.
 
-Checking eight MiB of JSON takes a second in which nothing else of its process runs, and ten times the memory: here that
-holds up the next large document and nobody else.
+Checking 8 MiB of JSON blocks its process for a second and takes ten times the memory. In a separate process
+it delays only the next large document.
 """
 
 import asyncio
@@ -33,37 +33,40 @@ from cliffwatch_service.runtime.settings import Settings
 T = TypeVar("T")
 
 LARGE = 1 << 20
-"""Bytes from which a document is."""
+"""Bytes from which a document counts as large."""
 
 LARGE_TEXT = 1 << 15
-"""The same of a text that somebody else's program wrote: its content decides how long it takes."""
+"""Bytes from which a program's output counts as large. Its content decides how long parsing takes."""
 
 _MOST_WAITING = 20
+"""Most documents in the queue, the current one included."""
+
 _MOST_READERS = 8
-"""Of those who wait: there is still room for uploads then."""
+"""Queue length from which requests that only read are refused, so there is still room for uploads."""
 
 _MOST_EXPORTS = 4
-"""That wait, the one that is written among them."""
+"""Most exports in the queue, the current one included."""
 
 EXPORT_MEMORY = 512 << 20
-"""Bytes that the process for exports may have of its own."""
+"""Most bytes of private memory for the export process."""
 
 _AFTER_OTHERS = 10
+"""Niceness of the export process."""
 
 _RENEWED_AFTER = 128
-"""Documents after which the process is a fresh one, with the memory of one."""
+"""Documents after which the process is replaced, to free its memory."""
 
 _IDLE_SECONDS = 60.0
-"""After which the process ends: it takes as much memory as half of the rest, and starts in a second."""
+"""Idle time after which the process ends. It uses half as much memory as the rest and starts in a second."""
 
 _PR_SET_PDEATHSIG = 1
 _log = structlog.get_logger("cliffwatch.large")
 _here: list[Service] = []
-"""In the process beside: its own service, without anything that listens."""
+"""The separate process's own service. It does not listen."""
 
 
 class LargeWork:
-    """The processes beside: one for documents, one for exports, which take longer and hold up each other alone."""
+    """Two processes: one for documents, one for exports, so slow exports delay only each other."""
 
     def __init__(self, settings: Settings, url: str) -> None:
         self._documents = _Beside(partial(_started, settings, url, None))
@@ -82,20 +85,24 @@ class LargeWork:
         reads: bool = False,
         large: int = LARGE,
     ) -> T:
-        """`work(service, *given)`, in a thread of this process for a document of less than `large` bytes. Raises what it raises."""
+        """Calls `work(service, *given)`. Raises its exceptions, and Refusal if too many documents wait.
+
+        A document of less than `large` bytes is handled in a thread of this process. Set `reads` for requests
+        that do not store anything: they are refused earlier.
+        """
         if size < large:
             return await run_in_threadpool(work, service, *given)
         return await self._documents.do(service, work, given, most=_MOST_READERS if reads else _MOST_WAITING)
 
     async def export(self, service: Service, size: int, work: Callable[..., T], *given: Any) -> T:
-        """As `do`, in the process for exports."""
+        """As `do`, but in the export process."""
         if size < LARGE:
             return await run_in_threadpool(work, service, *given)
         return await self._exports.do(service, work, given, most=_MOST_EXPORTS)
 
 
 class _Beside:
-    """A process that does one thing at a time. It is started when it is needed and ends when it has been idle for a while."""
+    """A process that does one thing at a time. It starts on demand and ends after `_IDLE_SECONDS`."""
 
     def __init__(self, start: Callable[[], ProcessPoolExecutor]) -> None:
         self._start_process = start
@@ -119,10 +126,12 @@ class _Beside:
             self._process = None
 
     async def do(self, service: Service, work: Callable[..., T], given: tuple[Any, ...], *, most: int) -> T:
-        """Waits for its turn unless `most` others do. Raises Refusal, and what `work` raises."""
+        """Runs `work` in its turn. Raises its exceptions, and Refusal if `most` others wait already."""
         if self._waiting >= most:
             raise Refusal(
-                503, "too many large documents", "too many are waiting already: send it again later"
+                503,
+                "too many large documents",
+                "the queue for large documents is full: send the request again later",
             )
         self._turn = self._turn or asyncio.Lock()
         self._waiting += 1
@@ -138,13 +147,13 @@ class _Beside:
         try:
             return await asyncio.get_running_loop().run_in_executor(process, _do, now, work, given)
         except (BrokenProcessPool, MemoryError):
-            _log.error("the process for large documents ran out of memory; the next one starts it anew")
+            _log.error("the process for large documents ran out of memory and restarts on demand")
             process.shutdown(wait=False)
             self._process = None
             raise Refusal(
                 503,
                 "gave up",
-                "the service ran out of memory for a document of this size: send, or ask for, less at once",
+                "the service ran out of memory for a document of this size: send or request less at once",
             ) from None
 
 
@@ -166,13 +175,14 @@ LargeHere = Annotated[LargeWork, Depends(_large)]
 
 
 def _begin(settings: Settings, url: str, parent: int, memory: int | None) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # ^C is for the parent, which ends us in its turn
+    """Prepares the separate process. `memory` limits its private memory in bytes; None sets no limit."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # ^C is for the parent, which then ends this process
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         os._exit(1)
     if memory is not None:
         resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
-        os.nice(_AFTER_OTHERS)  # whoever waits for an export waits longer than who asks for a page
+        os.nice(_AFTER_OTHERS)  # pages go first: somebody who exports expects to wait
     few_pools()
     set_up_logs(json=True)
     pool = open_pool(url, connections=2, statement_seconds=settings.statement_seconds)

@@ -1,4 +1,4 @@
-"""One line a request, under an id that every line about it carries and the client gets."""
+"""Logs one line per request. Every log line about a request has its id, and the client gets it too."""
 
 import secrets
 import time
@@ -18,13 +18,13 @@ SECONDS = Histogram(
     buckets=(0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.25, 0.5, 1, 2.5, 5, 10),
 )
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
-"""Those that are counted by name: a client may invent any number of others, and each would be kept for ever."""
+"""Methods counted by name. Others are counted together: a client could invent any number of them."""
 
 _log = structlog.get_logger("cliffwatch.http")
 
 
 class RequestLog:
-    """ASGI middleware."""
+    """ASGI middleware that logs and counts requests and sets the header X-Request-Id."""
 
     def __init__(self, app: ASGIApp, *, now: Callable[[], datetime]) -> None:
         self._app, self._now = app, now

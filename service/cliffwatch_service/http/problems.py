@@ -1,4 +1,4 @@
-"""Failures of requests: for programs a problem document (RFC 9457), for people what the pages make of it."""
+"""Turns failures of requests into responses: problem documents (RFC 9457) for programs, pages for people."""
 
 import re
 from collections.abc import Callable
@@ -61,7 +61,7 @@ Answering = Callable[[Request, Refusal], Response]
 
 
 def install(app: FastAPI, answer: Answering) -> None:
-    """Every failure of a request is answered as a refusal; what nobody foresaw is logged and says so."""
+    """Answers every exception as a refusal. Unforeseen exceptions are logged and answered with status 500."""
 
     def answering(refusal_of: Callable[[Request, Any], Refusal]) -> Callable[[Request, Exception], Response]:
         def handle(request: Request, error: Exception) -> Response:
@@ -83,7 +83,7 @@ def install(app: FastAPI, answer: Answering) -> None:
 
 
 def invalid(errors: Any) -> Refusal:
-    """Of pydantic's errors: the first ones, each with its path; what was sent is not sent back."""
+    """Makes a refusal of pydantic's errors: the first 20, each with its path. Does not repeat the input."""
     faults = [
         (".".join(map(str, each["loc"]))[:200], message_in_words(str(each["msg"]))[:300]) for each in errors
     ]
@@ -93,24 +93,26 @@ def invalid(errors: Any) -> Refusal:
 
 
 def _http(request: Request, error: HTTPException) -> Refusal:
-    known = {404: "there is nothing at this address", 405: f"{request.method} is not possible here"}
+    known = {404: "there is nothing at this address", 405: f"this address does not support {request.method}"}
     return Refusal(error.status_code, str(error.detail), known.get(error.status_code, str(error.detail)))
 
 
 def _unstorable(_: Request, error: Exception) -> Refusal:
-    """What passed our checks and is none of PostgreSQL's values all the same, such as a NUL in an address."""
+    """A value that passed our checks but that PostgreSQL cannot store, such as a NUL in a URL."""
     return Refusal(422, "invalid request", f"a value cannot be stored: {str(error).splitlines()[0][:200]}")
 
 
 def _database_away(_: Request, error: Exception) -> Refusal:
     _log.error("database away", reason=str(error)[:500])
     return Refusal(
-        503, "database away", "the database is not reachable; nothing was stored: send it again later"
+        503,
+        "database away",
+        "the database is not reachable and nothing was stored: send the request again later",
     )
 
 
 def _of_tasks(request: Request, error: Exception) -> Refusal:
-    """Procrastinate wraps what the database's driver raised."""
+    """Unwraps the driver's exception that procrastinate wraps."""
     cause = error.__cause__
     if isinstance(cause, psycopg.errors.QueryCanceled):
         return _too_long(request, cause)
@@ -121,11 +123,11 @@ def _of_tasks(request: Request, error: Exception) -> Refusal:
 
 def _too_long(_: Request, error: Exception) -> Refusal:
     _log.error("query too long", reason=str(error)[:500])
-    return Refusal(503, "took too long", "the query took too long and was stopped: ask for less at once")
+    return Refusal(503, "took too long", "the query took too long and was stopped: request less at once")
 
 
 def _unforeseen(request: Request, error: Exception) -> Refusal:
     _log.exception("unforeseen", path=request.url.path, exc_info=error)
     return Refusal(
-        500, "unforeseen", "the service failed; its log has the reason under the id of this request"
+        500, "unforeseen", "the service failed: its log has the reason under this request's X-Request-Id"
     )

@@ -1,4 +1,4 @@
-"""How much of something the service holds at once: in all, and for one caller."""
+"""Limits on a resource in use at one time: in total and per caller."""
 
 import threading
 from collections import Counter
@@ -7,7 +7,12 @@ from cliffwatch_service.refusal import Refusal
 
 
 class Room:
-    """Counts what is in use. Beyond `whole` everybody is asked to come again, beyond `each` the one who holds so much."""
+    """Counts a resource in use, such as the bytes of bodies or the number of streams.
+
+    - `what`: plural name for messages.
+    - `whole`: limit in total.
+    - `each`: limit of one caller.
+    """
 
     def __init__(self, what: str, *, whole: int, each: int) -> None:
         self._what, self._whole, self._each = what, whole, each
@@ -15,14 +20,14 @@ class Room:
         self._lock = threading.Lock()
 
     def take(self, who: str, size: int) -> None:
-        """Raises Refusal where there is no room, and takes none then."""
+        """Takes `size` for the caller `who`. Raises Refusal, without taking any, if a limit is reached."""
         with self._lock:
             if self._taken[who] + size > self._each:
                 raise Refusal(
-                    429, "too much at once", f"too many {self._what} of yours at once: send one after another"
+                    429, "too much at once", f"you have too many {self._what} at once: send fewer in parallel"
                 )
             if self._taken.total() + size > self._whole:
-                raise Refusal(503, "no room", f"too many {self._what} at once: send it again later")
+                raise Refusal(503, "no room", f"too many {self._what} at once: send the request again later")
             self._taken[who] += size
 
     def give_back(self, who: str, size: int) -> None:

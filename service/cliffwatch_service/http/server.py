@@ -1,4 +1,4 @@
-"""How the application listens, for the command and for whatever else serves it."""
+"""Uvicorn's configuration, shared by everything that serves the application."""
 
 import logging
 from typing import Any
@@ -9,11 +9,11 @@ from cliffwatch_service.http.connections import Connections, guarded
 from cliffwatch_service.runtime.settings import Settings
 
 _KEEP_ALIVE_SECONDS = 15
-"""Without a further request."""
+"""Idle time after which a connection is closed."""
 
 
 def server_config(app: Any, settings: Settings, **more: Any) -> uvicorn.Config:
-    """Uvicorn within our limits. What X-Forwarded-For and -Proto say is taken from the proxies of the settings alone."""
+    """Configures uvicorn with our limits. Only the trusted proxies' X-Forwarded-For and -Proto count."""
     proxies = settings.trusted_proxies
     guard = Connections(
         whole=settings.http_connections, each=settings.http_connections_per_address, proxies=proxies

@@ -1,4 +1,4 @@
-"""A job's events as server-sent events, for programs and pages alike."""
+"""Streams a job's events as server-sent events, for the API and the pages."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -22,17 +22,26 @@ from cliffwatch_service.store.work import queue
 from cliffwatch_service.store.work.queue import EventRow
 
 ENDED = frozenset({"done", "failed", "cancelled", "parked"})
+"""States of a job after which its stream ends."""
+
 _LOOK_EVERY = 0.5
+"""Seconds between two queries for new events."""
+
 _STREAM_SECONDS = 900
+"""Longest time of one stream; a client reconnects after that."""
 
 
 def shown_event(row: EventRow) -> EventRow:
-    """An event as it can be shown, whatever a host once sent."""
+    """Makes an event's free-form data safe to show."""
     return replace(row, data=showable(row.data))
 
 
 async def event_stream(request: Request, service: Service, job: UUID, last: str | None) -> StreamingResponse:
-    """From the beginning, or after the event `last`, until the job has ended. Raises Refusal."""
+    """Streams a job's events until the job ends. Raises Refusal.
+
+    `last` is the id of the last event that the client has (Last-Event-ID). If it is None or not a number, the
+    stream starts with the first event.
+    """
 
     def look(after: int) -> tuple[list[EventRow], bool]:
         with service.transaction() as connection:
@@ -75,7 +84,7 @@ async def event_stream(request: Request, service: Service, job: UUID, last: str 
 
 
 class EndingStream(StreamingResponse):
-    """An answer that says when it has ended, however it did."""
+    """A stream that calls `ended` when it ends for whatever reason."""
 
     def __init__(self, *given: Any, ended: Callable[[], None], **named: Any) -> None:
         super().__init__(*given, **named)

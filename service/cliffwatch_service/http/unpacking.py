@@ -1,4 +1,4 @@
-"""Unpacks a body piece by piece, so that a bomb is refused before it is unpacked."""
+"""Decompresses a body piece by piece, so that a decompression bomb is refused before it is expanded."""
 
 import zlib
 from collections.abc import Iterator
@@ -12,11 +12,11 @@ ENCODINGS = ("gzip", "zstd")
 
 _PIECE = 1 << 16
 _WINDOW = 1 << 23
-"""What the format's own document asks every reader to have; larger ones are for those who agreed on it."""
+"""Largest zstd window in bytes: 8 MiB, which RFC 8878 recommends that every decoder supports."""
 
 
 def unpacked(packed: IO[bytes], encoding: str) -> Iterator[bytes]:
-    """The content of a packed body. Raises Refusal for a damaged one."""
+    """Yields the decompressed content of a body. Raises Refusal if the body is damaged."""
     return _gzip(packed) if encoding == "gzip" else _zstd(packed)
 
 
@@ -26,7 +26,7 @@ def _gzip(packed: IO[bytes]) -> Iterator[bytes]:
         while part := packed.read(_PIECE):
             while part:
                 if inflate.eof:
-                    raise _damaged("gzip", "it goes on after its end")
+                    raise _damaged("gzip", "there is data after its end")
                 yield inflate.decompress(part, _PIECE)
                 part = inflate.unconsumed_tail or inflate.unused_data
     except zlib.error as error:
@@ -38,7 +38,6 @@ def _gzip(packed: IO[bytes]) -> Iterator[bytes]:
 def _zstd(packed: IO[bytes]) -> Iterator[bytes]:
     decompressor = zstandard.ZstdDecompressor(max_window_size=_WINDOW)
     try:
-        # One frame only.
         with decompressor.stream_reader(
             packed, read_size=_PIECE, read_across_frames=False, closefd=False
         ) as reader:
@@ -49,4 +48,4 @@ def _zstd(packed: IO[bytes]) -> Iterator[bytes]:
 
 
 def _damaged(encoding: str, why: object) -> Refusal:
-    return Refusal(400, "damaged body", f"the {encoding} body cannot be unpacked: {why}")
+    return Refusal(400, "damaged body", f"the {encoding} body cannot be decompressed: {why}")

@@ -1,1 +1,1 @@
-"""What happens in the background, in a process of its own."""
+"""Background tasks, in a process of their own."""

@@ -1,4 +1,4 @@
-"""The process that a service has for its tasks (cliffwatch_service.tasks.process)."""
+"""Entry point of the service's task process (cliffwatch_service.tasks.process)."""
 
 import pickle
 import sys
@@ -10,7 +10,7 @@ def main() -> None:
     load_structlog()
     from cliffwatch_service.tasks.process import work_for  # noqa: PLC0415
 
-    work_for(*pickle.load(sys.stdin.buffer))  # noqa: S301 - of the parent process alone
+    work_for(*pickle.load(sys.stdin.buffer))  # noqa: S301 - only the parent process writes it
 
 
 if __name__ == "__main__":

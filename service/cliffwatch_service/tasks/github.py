@@ -1,4 +1,4 @@
-"""Background tasks of GitHub: looks, commands and comments. What GitHub cannot do now is done again when it says."""
+"""Background tasks for GitHub: looks, commands and comments. Tasks are retried when GitHub asks for it."""
 
 from datetime import timedelta
 
@@ -17,15 +17,20 @@ from cliffwatch_service.store import background
 from cliffwatch_service.store.github import pull_requests
 
 _MOST_TRIES = 60
-"""A day and more: after as long an absence of GitHub nobody has to send a webhook again."""
+"""Tries of one task. They span more than a day, so no webhook is lost in an outage of GitHub of a day."""
 
 _LONGEST_WAIT = 1800
+"""Longest backoff in seconds."""
+
 _NEWS_OF = timedelta(minutes=10)
-"""A job that ended within this is looked at again each minute: its comparison may have come after the last comment."""
+"""Time after a job's end in which its pull request is reported each minute.
+
+The job's comparison may arrive after the last comment.
+"""
 
 
 class _WhenItSays(BaseRetryStrategy):
-    """After as long as GitHub asked for, and longer each time: two seconds, four, … up to half an hour."""
+    """Exponential backoff from 2 s to half an hour, or longer if GitHub asks for it."""
 
     def get_retry_decision(self, *, exception: BaseException, job: Job) -> RetryDecision | None:
         if job.attempts >= _MOST_TRIES or not isinstance(
@@ -70,7 +75,7 @@ def add_github(app: App, parts: GitHubParts) -> None:
 
 
 def ask_for_news(parts: GitHubParts) -> None:
-    """Has every pull request told whose jobs move."""
+    """Defers a report for every pull request whose jobs have progressed."""
     with parts.transaction() as connection:
         for number in pull_requests.moving(connection, parts.now() - _NEWS_OF):
             background.ask_telling(connection, number)

@@ -1,4 +1,4 @@
-"""Brings news to those who subscribed to them: once each, in the order in which they came, again later where it fails."""
+"""Delivers news to subscribers: each piece once, in order of arrival. Failed deliveries are retried."""
 
 from datetime import timedelta
 from typing import Any
@@ -32,14 +32,18 @@ def add_news(app: App, parts: GitHubParts) -> None:
 
 
 def ask_for_deliveries(parts: GitHubParts) -> None:
-    """Has everything delivered that waits and is due."""
+    """Defers a task for every waiting delivery that is due."""
     with parts.transaction() as connection:
         for number in outbox.due_deliveries(connection, parts.now()):
             background.ask_delivery(connection, number)
 
 
 def deliver(parts: GitHubParts, number: int) -> None:
-    """Between two transactions, never in one: a server may take half a minute to answer."""
+    """Sends one delivery and records the outcome, then defers the deliveries that have become due.
+
+    Sends between two transactions, not within one, because a server may take half a minute to answer. Does
+    nothing if the delivery is not due, has ended, or waits for an earlier one.
+    """
     now = parts.now()
     with parts.transaction() as connection:
         row = outbox.delivery_row(connection, number, now - _DAY)
@@ -65,13 +69,13 @@ def _wait_for_tomorrow(connection: Connection[Any], row: DeliveryRow, parts: Git
         attempts=row.attempts,
         due=parts.now() + timedelta(hours=1),
         ended=None,
-        reason=f"{limit} pieces of news went there within a day already (CLIFFWATCH_NEWS_PER_DAY)",
+        reason=f"the limit of {limit} pieces of news a day is reached (CLIFFWATCH_NEWS_PER_DAY)",
         thread=None,
     )
 
 
 def _whole(connection: Connection[Any], row: DeliveryRow, pages_url: str) -> tuple[NewsWhole, NewsRow]:
-    """What is said, and the first news of the report."""
+    """Returns the content of a delivery and the first news of its report."""
     news = outbox.news_row(connection, row.news_id)
     assert news is not None
     (head,) = trees.revisions_named(connection, news.head)

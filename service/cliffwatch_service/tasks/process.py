@@ -1,4 +1,4 @@
-"""Background tasks in a process of their own: a comparison takes a CPU for a second, and answers must not wait for it."""
+"""Runs background tasks in a separate process: a comparison's second of CPU time must not delay responses."""
 
 import asyncio
 import ctypes
@@ -26,7 +26,7 @@ from cliffwatch_service.store import background
 from cliffwatch_service.tasks.tasks import TaskParts, create_tasks
 
 _PATIENCE = 15.0
-"""Seconds that a task gets to end in; one that is cut off is done again at the next start."""
+"""Seconds for a running task to finish at shutdown. An interrupted task runs again at the next start."""
 
 _PR_SET_PDEATHSIG = 1
 _log = structlog.get_logger("cliffwatch.tasks")
@@ -34,7 +34,7 @@ _log = structlog.get_logger("cliffwatch.tasks")
 
 @contextmanager
 def task_process(settings: Settings, url: str) -> Iterator[None]:
-    """Tasks are done while this lasts: a process that dies is started anew."""
+    """Runs the task process for the duration of the block. Restarts it if it dies."""
     closing = threading.Event()
     started: list[subprocess.Popen[bytes]] = []
 
@@ -44,7 +44,7 @@ def task_process(settings: Settings, url: str) -> Iterator[None]:
             started.append(process)
             process.wait()
             if not closing.wait(1):
-                _log.error("tasks died and are started anew", status=process.returncode)
+                _log.error("the task process died and is restarted", status=process.returncode)
 
     keeper = threading.Thread(target=keep, name="task-keeper", daemon=True)
     keeper.start()
@@ -56,14 +56,16 @@ def task_process(settings: Settings, url: str) -> Iterator[None]:
 
 
 def _started(settings: Settings, url: str) -> "subprocess.Popen[bytes]":
-    """Python of its own with nothing in it but the tasks: what multiprocessing starts has the command line's libraries too, and a tracker
-    of resources beside it, 13 MB in all. Nobody but its parent writes to its standard input.
+    """Starts a Python that imports only the tasks. Only its parent writes to its standard input.
+
+    A process of multiprocessing would also hold the command line's libraries and start a resource tracker,
+    13 MB in all.
     """
     process = subprocess.Popen(
         [sys.executable, "-P", "-m", "cliffwatch_service.tasks"], stdin=subprocess.PIPE
     )
     assert process.stdin is not None
-    with suppress(BrokenPipeError), process.stdin as given:  # it died at once, and is started anew
+    with suppress(BrokenPipeError), process.stdin as given:  # it died at once and is restarted
         given.write(pickle.dumps((settings, url, os.getpid())))
     return process
 
@@ -79,8 +81,8 @@ def _end(started: "list[subprocess.Popen[bytes]]", keeper: threading.Thread) -> 
 
 
 def work_for(settings: Settings, url: str, parent: int) -> None:
-    """In the process beside: does tasks until it is signalled to end, or its parent ends."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # ^C is for the parent, which ends us in its turn
+    """Main function of the task process: runs tasks until a signal ends it, or its parent ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # ^C is for the parent, which then ends this process
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
     if os.getppid() != parent:
         return
@@ -91,7 +93,7 @@ def work_for(settings: Settings, url: str, parent: int) -> None:
 async def work(
     url: str, settings: Settings, *, forever: bool = True, now: Callable[[], datetime] = clock.now
 ) -> None:
-    """Does tasks until it is signalled to end, or until none is left."""
+    """Runs tasks until a signal ends it or, if not `forever`, until no task is left."""
     pool = open_pool(url, connections=4, statement_seconds=settings.statement_seconds)
     files = app_files(settings)
     asking = GitHub(settings.github_api, files, now)
@@ -109,8 +111,8 @@ async def work(
 
 
 async def _all_queues(tasks: App) -> None:
-    """One task at a time of each queue, so that who waits at GitHub does not wait for a comparison or a fetch."""
-    async with asyncio.TaskGroup() as group:  # where one fails, all end, and the process is started anew
+    """Runs one task at a time of each queue, so GitHub's tasks do not wait for comparisons and fetches."""
+    async with asyncio.TaskGroup() as group:  # if one worker fails, all end, and the process is restarted
         beside = [
             group.create_task(
                 tasks.run_worker_async(

@@ -1,4 +1,4 @@
-"""What may go after a while: raw outputs, never samples, and nothing of a released kernel; and which webhooks came."""
+"""Removes old data: raw outputs and records of webhooks. Samples and data of released kernels stay."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -11,10 +11,10 @@ from cliffwatch_service.store.github import deliveries
 
 
 def apply_retention(connection: Connection[Any], days: int | None, now: datetime) -> int:
-    """Removes raw outputs older than `days`, none where that is None; how many boots'."""
+    """Removes raw outputs older than `days`; None keeps all. Returns the number of boots."""
     return 0 if days is None else boots.remove_raw(connection, now - timedelta(days=days))
 
 
 def forget_deliveries(connection: Connection[Any], now: datetime) -> int:
-    """Forgets which webhooks came long ago; how many."""
+    """Removes the records of old webhook deliveries. Returns their number."""
     return deliveries.remove_deliveries(connection, now - timedelta(days=KEPT_DAYS))

@@ -1,5 +1,6 @@
-"""The service's background tasks: asked for in store/background.py or by the clock, done once, again after a failure, and seen in
-the database.
+"""The service's background tasks, deferred by store/background.py or periodic.
+
+Each runs once and is retried after a failure. The database shows their state.
 """
 
 import gc
@@ -47,7 +48,7 @@ _log = structlog.get_logger("cliffwatch.tasks")
 
 @dataclass(frozen=True, slots=True)
 class TaskParts:
-    """What tasks work with."""
+    """Dependencies of the tasks."""
 
     pool: ConnectionPool[Any]
     now: Callable[[], datetime]
@@ -55,14 +56,14 @@ class TaskParts:
 
     @contextmanager
     def connection(self) -> Iterator[Connection[Any]]:
-        """A transaction for work that takes longer than a request may."""
+        """A transaction with a longer timeout than that of requests."""
         with self.pool.connection() as connection:
             database.allow_long_work(connection)
             yield connection
 
 
 def create_tasks(url: str, parts: TaskParts, github: GitHubParts) -> App:
-    """The tasks of this service on its database."""
+    """Registers all tasks in an app on the service's database."""
     app = App(connector=PsycopgConnector(conninfo=url, min_size=1, max_size=8))
     _add_analysis(app, parts)
     _add_rounds(app, parts, github)
@@ -95,7 +96,7 @@ def _add_analysis(app: App, parts: TaskParts) -> None:
 
     @app.task(name=background.COMPARE, retry=RETRY_DATABASE)
     def compare(base: int, head: int) -> None:
-        """Fails for good where the arms cannot be compared: whoever asked learns it instead of waiting."""
+        """Fails without a retry if the arms cannot be compared, so the caller does not wait in vain."""
         with structlog.contextvars.bound_contextvars(task=background.COMPARE, base=base, head=head):
             with parts.connection() as connection, _no_collecting():
                 keep_compared(connection, base, head, parts.now())
@@ -121,7 +122,11 @@ def _add_analysis(app: App, parts: TaskParts) -> None:
 
 @contextmanager
 def _no_collecting() -> Iterator[None]:
-    """A comparison makes hundreds of thousands of small objects that live to its end: collecting only walks them."""
+    """Disables garbage collection.
+
+    A comparison makes hundreds of thousands of small objects that live to its end: a collection would walk
+    all of them and free none.
+    """
     gc.disable()
     try:
         yield
@@ -130,13 +135,13 @@ def _no_collecting() -> Iterator[None]:
 
 
 def _add_rounds(app: App, parts: TaskParts, github: GitHubParts) -> None:
-    """What the clock asks for."""
+    """Registers the periodic tasks, and the look at a followed branch that one of them defers."""
 
     @app.periodic(cron="* * * * *")
     @app.task(name=background.ROUND, queueing_lock=background.ROUND)
-    async def each_minute(timestamp: int) -> None:  # noqa: ARG001 - Procrastinate hands it over
+    async def each_minute(timestamp: int) -> None:  # noqa: ARG001 - Procrastinate passes it
         for job in await app.job_manager.get_stalled_jobs(seconds_since_heartbeat=_STALLED_SECONDS):
-            _log.warning("task of a dead process is done again", task=job.task_name, id=job.id)
+            _log.warning("retrying the task of a dead process", task=job.task_name, id=job.id)
             await app.job_manager.retry_job(job)
         with parts.connection() as connection:
             expire(connection, parts.now())
@@ -166,7 +171,7 @@ def _add_rounds(app: App, parts: TaskParts, github: GitHubParts) -> None:
 
     @app.periodic(cron="17 3 * * *")
     @app.task(name=background.RETAIN, queueing_lock=background.RETAIN)
-    def retain(timestamp: int) -> None:  # noqa: ARG001 - Procrastinate hands it over
+    def retain(timestamp: int) -> None:  # noqa: ARG001 - Procrastinate passes it
         with parts.connection() as connection:
             gone = apply_retention(connection, parts.settings.keep_raw_days, parts.now())
             forgotten = forget_deliveries(connection, parts.now())

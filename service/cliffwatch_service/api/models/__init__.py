@@ -1,1 +1,1 @@
-"""What the API answers, for its description: clients are generated from these."""
+"""Response models of the API. Clients are generated from their OpenAPI description."""

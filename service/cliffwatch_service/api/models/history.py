@@ -1,4 +1,4 @@
-"""Series, revisions, changes and regression reports as the API answers them."""
+"""Response models: series, revisions, changes and regression reports."""
 
 from datetime import datetime
 from typing import Literal
@@ -21,8 +21,14 @@ class Series(BaseModel):
 
 
 class HistoryPoint(BaseModel):
-    """A revision's median over `n` boots of `run`; `low` and `high` hold it at 95 %, null from too few boots. `at` is when the
-    revision was written, or measured first where that is not known. `anchor` is the median of the run's anchor, null where it had none.
+    """The median of one revision.
+
+    - `ordinal`: place on the branch; null without a branch.
+    - `n`: number of boots.
+    - `centre`: median over the boots of `run`.
+    - `low`, `high`: 95 % confidence interval of the median; null if there are too few boots.
+    - `at`: when the revision was committed; if that is unknown, when it was first measured.
+    - `anchor`: median of the run's anchor; null if the run had none.
     """
 
     ordinal: int | None
@@ -39,8 +45,12 @@ class HistoryPoint(BaseModel):
 
 
 class HostEvent(BaseModel):
-    """`stepped` of `measured` series of a host stepped together between base and head. By `reason` `series` those of the revisions, of which a
-    fresh comparison shows whether it was the host or a commit; by `control` those of the anchor, which is the same in every run: it was the host.
+    """Series of a host that stepped together between base and head: `stepped` of `measured` series.
+
+    `reason` says which series stepped:
+
+    - `series`: those of the revisions. A fresh comparison shows whether the host or a commit is the cause.
+    - `control`: those of the anchor, which is the same revision in every run. The host is the cause.
     """
 
     branch: str
@@ -54,7 +64,13 @@ class HostEvent(BaseModel):
 
 
 class Trend(BaseModel):
-    """A drift without a step over `points` revisions, by `total` (a fraction), since the release's first revision or in 90 days."""
+    """A drift without a step.
+
+    - `since`: from the release's first revision, or the last 90 days.
+    - `total`: size as a fraction.
+    - `p`: p-value.
+    - `points`: number of revisions.
+    """
 
     branch: str
     since: Literal["release", "90 days"]
@@ -110,10 +126,16 @@ class RevisionWhole(BaseModel):
 
 
 class Change(Series):
-    """A step of a series, as fractions. Of a change that has no percentage (from or to zero) `size` is null, and the values are what both
-    sides read. `apart`: the sides did not take turns, so that it is a difference between two measurements. `fresh_change`, its bounds and the change that could have been detected are of the comparison that
-    did not bear a candidate out; `waits_for` is the state of the comparison that a candidate waits for. `located_in` is the mode in which a bisection
-    located its commit, where that is another than its own.
+    """A step of a series.
+
+    - `size`, `ci_low`, `ci_high`: the step and its confidence interval as fractions. `size` is null if the
+      step has no percentage, because it is from or to zero.
+    - `base_value`, `head_value`: values of both sides if the step has no percentage.
+    - `apart`: whether the sides were measured separately instead of in turns.
+    - `fresh_change`, `fresh_low`, `fresh_high`, `fresh_mde`: result of the fresh comparison that did not
+      confirm the candidate, and its minimum detectable effect.
+    - `waits_for`: state of the fresh comparison that a candidate waits for.
+    - `located_in`: the mode in which a bisection located the commit; null if it is the series' own mode.
     """
 
     change: str
@@ -139,7 +161,11 @@ class Change(Series):
 
 
 class ReportFacts(BaseModel):
-    """Of the changes of one culprit; `largest` is a fraction. `merged_into` is the report of the culprit that its range turned out to hold."""
+    """The changes of one culprit.
+
+    - `largest`: the largest change, as a fraction.
+    - `merged_into`: report that this one was merged into, because its range contains that report's culprit.
+    """
 
     report: str
     state: str
@@ -156,7 +182,7 @@ class ReportFacts(BaseModel):
 
 
 class Report(ReportFacts):
-    """With how many changes it gathers."""
+    """A report. `changes` is the number of its changes."""
 
     changes: int
 
@@ -170,7 +196,7 @@ class TriageEntry(BaseModel):
 
 
 class ReportFix(BaseModel):
-    """The commit that fixed a report; `verified` where measurements show it."""
+    """The commit that fixed a regression. `verified` is whether measurements show it."""
 
     commit: str
     by: str
@@ -179,8 +205,10 @@ class ReportFix(BaseModel):
 
 
 class ReportNews(BaseModel):
-    """What was said of a report when: `worst` is a fraction, null where no regression had a percentage; `step` is the first that had none, in
-    words.
+    """News of a report.
+
+    - `worst`: the largest regression as a fraction; null if none has a percentage.
+    - `step`: the first regression without a percentage, in words; null if there is none.
     """
 
     kind: Literal["new", "more cases", "culprit", "fixed", "closed", "reopened"]
@@ -191,7 +219,11 @@ class ReportNews(BaseModel):
 
 
 class ReportWhole(ReportFacts):
-    """A report with all that is known of it. `functions` are those behind its changes, as Comparison JSON has them, where instructions were counted."""
+    """A report with its changes, triage, fix and news.
+
+    `functions` are the functions behind its changes, as in Comparison JSON. It is empty if no instructions
+    were counted.
+    """
 
     changes: list[Change]
     functions: list[FreeJson]
@@ -201,8 +233,14 @@ class ReportWhole(ReportFacts):
 
 
 class Quality(BaseModel):
-    """`noise` and `precision` are shares of the `judged` reports, `recall` the share of the `planted` steps that a report names as its
-    culprit, `seconds_to_detection` the median from planting to the report; null while there is nothing that they are of.
+    """The quality of reports. A share or time is null if there is nothing to compute it from.
+
+    - `reports`: number of reports in each state.
+    - `judged`: number of reports whose state is not `new`.
+    - `noise`, `precision`: shares of the judged reports that are noise, and that are real.
+    - `planted`: number of planted steps.
+    - `found`, `recall`: number and share of the planted steps that a report names as its culprit.
+    - `seconds_to_detection`: median time from planting to the report.
     """
 
     reports: dict[str, int]

@@ -1,4 +1,4 @@
-"""Pages of lists."""
+"""Response model: pages of lists."""
 
 from typing import Generic, TypeVar
 
@@ -8,7 +8,7 @@ T = TypeVar("T")
 
 
 class Page(BaseModel, Generic[T]):
-    """A page of a list; `next` is the cursor of the following one, null on the last."""
+    """A page of a list. `next` is the cursor of the next page; null on the last page."""
 
     items: list[T]
     next: str | None

@@ -1,4 +1,4 @@
-"""News of regression reports and subscriptions to them, as the API answers them."""
+"""Response models: subscriptions to news, and planted steps."""
 
 from datetime import datetime
 
@@ -6,7 +6,12 @@ from pydantic import BaseModel
 
 
 class Subscription(BaseModel):
-    """`delivered`, `waiting` and `given_up` count its deliveries; `reason` is why the last one that failed did."""
+    """A subscription to news.
+
+    - `muted_until`: null if it is not muted.
+    - `delivered`, `waiting`, `given_up`: numbers of its deliveries.
+    - `reason`: why the last failed delivery failed; null if none failed.
+    """
 
     subscription: int
     owner: str
@@ -24,7 +29,7 @@ class Subscription(BaseModel):
 
 
 class SubscriptionMade(BaseModel):
-    """`secret` signs the bodies of a webhook: it is shown this once."""
+    """A new subscription. `secret` signs a webhook's payloads, shown only once; null for other channels."""
 
     subscription: int
     secret: str | None

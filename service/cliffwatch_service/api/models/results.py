@@ -1,4 +1,4 @@
-"""Runs, comparisons and suites as the API answers them."""
+"""Response models: runs, comparisons and suites."""
 
 from datetime import datetime
 
@@ -8,7 +8,7 @@ from cliffwatch.formats.values import FreeJson
 
 
 class StoredAnswer(BaseModel):
-    """`fresh` is false where the very same was stored already."""
+    """A stored upload. `fresh` is false if the same content was stored before."""
 
     digest: str
     fresh: bool
@@ -47,7 +47,7 @@ class BootListed(BaseModel):
 
 
 class RunWhole(BaseModel):
-    """A run: its record is run.json in the form of today."""
+    """A run. `record` is run.json in its current format."""
 
     run: str
     status: str

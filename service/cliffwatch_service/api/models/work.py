@@ -1,4 +1,4 @@
-"""Requests, jobs, hosts, tokens and tasks as the API answers them."""
+"""Response models: requests, jobs, hosts, imports, tokens, tasks and followed branches."""
 
 from datetime import datetime
 from typing import Literal
@@ -9,7 +9,13 @@ from cliffwatch.formats.values import FreeJson
 
 
 class Expected(BaseModel):
-    """`position` counts from 1 in the queue, 0 for a job under way; seconds to its end, null where nothing is known."""
+    """An estimate for a job in the queue.
+
+    - `position`: position in the queue from 1; 0 for a running job.
+    - `hosts`: number of the platform's hosts at work.
+    - `seconds`: seconds to the job's end; null if unknown.
+    - `low`, `high`: lower and upper quartile of `seconds`; null if unknown.
+    """
 
     position: int
     hosts: int
@@ -19,8 +25,11 @@ class Expected(BaseModel):
 
 
 class Job(BaseModel):
-    """A job with what its request asks; `setup` is what the request brings (AskedWork), null for nothing. A failed job is the kernel's, or of
-    the `usage`: what was asked for cannot be measured; `whose` is null of every other job.
+    """A job with the facts of its request.
+
+    - `setup`: the request's additions to two revisions and the catalogue's suites (AskedWork); null for none.
+    - `whose`: cause of a failure: the kernel, or `usage` if the request cannot be measured; null if the job
+      has not failed.
     """
 
     job: str
@@ -64,7 +73,7 @@ class RequestListed(BaseModel):
 
 
 class RequestWhole(RequestListed):
-    """`warnings` are sentences on jobs that wait for a host that is quiet at present."""
+    """A request with its jobs. `warnings` has a sentence for each target whose hosts are all offline."""
 
     jobs: list[Job]
     warnings: list[str]
@@ -95,7 +104,7 @@ class JobState(BaseModel):
 
 
 class ImportProblem(BaseModel):
-    """A line that could not be read, and why."""
+    """A line of an imported file that could not be read."""
 
     line: int
     text: str
@@ -150,8 +159,15 @@ class AuditEntry(BaseModel):
 
 
 class Followed(BaseModel):
-    """`backlog` is how many commits lie in ranges that are measured later; `anchor` the commit that walltime runs measure beside base and
-    head, null where there is none yet, and `anchor_problem` why it gives nothing at present.
+    """A followed branch.
+
+    - `head_commit`: head at the last poll.
+    - `requested_commit`, `requested`: last commit that was requested, and the time of the last request.
+    - `polled`: time of the last poll.
+    - `problem`: why the last poll failed; null if it did not.
+    - `backlog`: number of commits in ranges that are measured later.
+    - `anchor`: commit that walltime runs measure beside base and head; null if there is none yet.
+    - `anchor_problem`: why the anchor gives no results at present; null if it does.
     """
 
     follow: int
@@ -172,7 +188,7 @@ class Followed(BaseModel):
 
 
 class Backfilled(BaseModel):
-    """How many first-parent commits a range has; all of them will be measured."""
+    """A range of commits to measure. `commits` is the number of its first-parent commits."""
 
     follow: int
     commits: int

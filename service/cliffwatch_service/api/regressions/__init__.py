@@ -1,1 +1,1 @@
-"""Regression reports, news of them, and who gets these."""
+"""Endpoints for regression reports, their news and subscriptions."""

@@ -1,4 +1,4 @@
-"""News of regression reports: the feed, and subscriptions."""
+"""Endpoints for news of regression reports: the Atom feed and subscriptions."""
 
 from datetime import UTC, datetime
 from email.utils import format_datetime, parsedate_to_datetime
@@ -31,14 +31,17 @@ router = APIRouter(prefix=PREFIX, tags=["regressions"])
 
 _MOST_ENTRIES = 50
 _BEGAN = datetime(2026, 11, 1, tzinfo=UTC)
+"""Time of the last change of a feed without news."""
 
 SubscriptionNumber = Annotated[int, Path(ge=1, lt=2**31)]
 Filter = Annotated[Prose, StringConstraints(min_length=1, max_length=200)]
 
 
 class SubscriptionBody(BaseModel):
-    """Where news go, and of what: an empty list leaves open. `mail` to an address, `webhook` to an https address, `issue` in a
-    repository (OWNER/NAME).
+    """A subscription to news. An empty list of authors, subsystems or suites does not filter.
+
+    `address` depends on `channel`: a mail address for `mail`, an https URL for `webhook`, a repository
+    (OWNER/NAME) for `issue`.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -51,7 +54,10 @@ class SubscriptionBody(BaseModel):
 
 
 class MuteBody(BaseModel):
-    """`report` alone mutes news of that report; else all are muted for `days`, 0 ending that and null having no end."""
+    """News to mute: those of `report`, or all if it is null.
+
+    `days` is for how long all news are muted: 0 ends the muting, null mutes for good.
+    """
 
     model_config = ConfigDict(extra="forbid")
 
@@ -61,7 +67,7 @@ class MuteBody(BaseModel):
 
 @router.get(
     "/feed",
-    summary="Atom feed of news of regression reports: of all, of a branch or of a suite",
+    summary="Atom feed of news of regression reports: all, of a branch or of a suite",
     response_class=Response,
     responses={200: {"content": {MEDIA_TYPE: {}}}},
 )
@@ -69,15 +75,16 @@ def read_feed(
     request: Request,
     service: ServiceHere,
     _: Allowed,
-    tree: Annotated[str | None, Query(max_length=2000, description="With `branch`")] = None,
-    branch: Annotated[str | None, Query(max_length=200, description="Of `tree`")] = None,
+    tree: Annotated[str | None, Query(max_length=2000, description="Needs `branch`")] = None,
+    branch: Annotated[str | None, Query(max_length=200, description="Branch of `tree`")] = None,
     suite: Annotated[str | None, Query(max_length=200)] = None,
 ) -> Response:
-    """Newest first, 50 at most. Identities of the feed and of its entries stay. Conditional requests are answered by ETag and by
-    Last-Modified.
+    """The newest 50 news, newest first.
+
+    The ids of the feed and of its entries never change. Conditional requests may use ETag or Last-Modified.
     """
     if (tree is None) != (branch is None):
-        raise Refusal(422, "half a branch", "name both `tree` and `branch`: GET /branches lists them")
+        raise Refusal(422, "half a branch", "give both `tree` and `branch`: GET /branches lists them")
     with service.transaction() as connection:
         number = None if tree is None or branch is None else trees.branch_named(connection, tree, branch)
         if branch is not None and number is None:
@@ -106,7 +113,10 @@ def read_feed(
 
 
 def _has_it(request: Request, changed: datetime) -> bool:
-    """Whether the reader has what has not changed since; an ETag says so more exactly, where he sends one (RFC 9110, 13.1.3)."""
+    """Whether If-Modified-Since shows that the client is up to date.
+
+    Ignored if the client sends an ETag, which is more exact (RFC 9110, 13.1.3).
+    """
     since = request.headers.get("if-modified-since")
     if since is None or "if-none-match" in request.headers:
         return False
@@ -119,7 +129,7 @@ def _has_it(request: Request, changed: datetime) -> bool:
 
 @router.get(
     "/subscriptions",
-    summary="Your subscriptions, an administrator's view of all",
+    summary="Your subscriptions; for administrators, all subscriptions",
     responses={200: {"model": Page[Subscription]}},
 )
 def list_subscriptions(request: Request, service: ServiceHere, caller: Allowed) -> Response:
@@ -148,7 +158,7 @@ def _shown(row: SubscriptionRow) -> Subscription:
 
 @router.post(
     "/subscriptions",
-    summary="News of regression reports for an address that the service's settings allow",
+    summary="Subscribe an address to news; the service's settings must allow it",
     status_code=201,
     responses={201: {"model": SubscriptionMade}},
 )
@@ -169,7 +179,7 @@ def make_subscription(
 
 @router.delete(
     "/subscriptions/{subscription}",
-    summary="End of a subscription: what waits for it is given up",
+    summary="End a subscription; waiting news are not sent",
     responses={200: {"model": SubscriptionEnded}},
 )
 def end(
@@ -182,7 +192,7 @@ def end(
 
 @router.post(
     "/subscriptions/{subscription}/mute",
-    summary="No news for some days, or no more of one report",
+    summary="Mute a subscription for some days, or for one report",
     responses={200: {"model": Subscription}},
 )
 def say_mute(

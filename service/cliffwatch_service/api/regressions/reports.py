@@ -1,4 +1,4 @@
-"""Changes and regression reports: the inbox, and what people say of what is in it."""
+"""Endpoints for changes and regression reports, their triage and their quality."""
 
 from typing import Annotated
 
@@ -32,7 +32,11 @@ ReportId = Annotated[str, Path(pattern="^[0-9a-f]{32}$", description="The report
 
 
 class Triage(BaseModel):
-    """What somebody says of a report. `note` says why; `fix` is the commit that fixed it, where its state is `fixed`."""
+    """A person's judgement of a report.
+
+    - `note`: the reason.
+    - `fix`: the commit that fixed the regression, for the state `fixed`.
+    """
 
     model_config = ConfigDict(extra="forbid")
 
@@ -98,7 +102,7 @@ def _change(row: ChangeRow) -> Change:
 
 @router.get(
     "/reports",
-    summary="Regression reports, newest first; without `state` the open ones",
+    summary="Regression reports, newest first; by default the open ones",
     responses={200: {"model": Page[Report]}},
 )
 def list_reports(
@@ -136,7 +140,7 @@ def _report(row: ReportRow) -> Report:
 
 @router.get(
     "/reports/quality",
-    summary="How many reports are real, how many planted steps they name, and how soon",
+    summary="Precision of reports, and recall and latency for planted steps",
     responses={200: {"model": Quality}},
 )
 def read_quality(request: Request, service: ServiceHere, _: Allowed) -> Response:
@@ -145,7 +149,10 @@ def read_quality(request: Request, service: ServiceHere, _: Allowed) -> Response
 
 
 class PlantedBody(BaseModel):
-    """A commit that was made slower on purpose; `planted` is when it could be measured, the service's time where it is missing."""
+    """A commit that was made slower on purpose.
+
+    `planted` is the time from which it could be measured. If it is missing, it is the service's present time.
+    """
 
     model_config = ConfigDict(extra="forbid")
 
@@ -156,7 +163,7 @@ class PlantedBody(BaseModel):
 
 @router.post(
     "/planted-steps",
-    summary="A step that was planted on purpose, for the recall of reports",
+    summary="Record a step that was planted on purpose, to measure the recall of reports",
     status_code=201,
     responses={201: {"model": PlantedStep}},
 )
@@ -193,7 +200,7 @@ def read_report(report: ReportId, request: Request, service: ServiceHere, _: All
     return answer(request, whole)
 
 
-@router.post("/reports/{report}/triage", summary="Triage of a report", responses={200: {"model": Report}})
+@router.post("/reports/{report}/triage", summary="Triage a report", responses={200: {"model": Report}})
 def say_triage(
     report: ReportId, body: Triage, request: Request, service: ServiceHere, caller: Allowed
 ) -> Response:

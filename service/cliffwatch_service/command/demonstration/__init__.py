@@ -1,1 +1,1 @@
-"""A database to look around in: real runs kept as fixtures, published results, and made-up history, marked as such."""
+"""Demonstration data: real runs from fixtures, published results and made-up history, each marked as such."""

@@ -1,4 +1,4 @@
-"""A run in the form in which hosts upload it, before it is stored."""
+"""Demonstration runs in the form in which hosts upload them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,19 +11,25 @@ from cliffwatch.formats.values import FreeJson
 
 @dataclass(frozen=True, slots=True)
 class DemoBoot:
-    """A boot's upload as its JSON holds it, and its raw outputs as a tar archive; None where it has none."""
+    """A boot to upload."""
 
     number: int
     upload: FreeJson
+    """The boot's JSON, as a BootUpload."""
+
     raw: bytes | None = None
+    """The raw outputs as a tar archive; None if there are none."""
 
 
 @dataclass(frozen=True, slots=True)
 class DemoRun:
-    """A run with its boots; `received` is when it is recorded to have come in, `code` how the code of its kernels differs."""
+    """A run with its boots."""
 
     host: str
     record: RunRecord
     boots: Sequence[DemoBoot]
     received: datetime
+    """The upload time to record."""
+
     code: CodeRecord | None = None
+    """Differences between the kernels' code; None if unknown."""

@@ -1,4 +1,4 @@
-"""Fills an empty database with the demonstration, through the same doors that hosts and people use."""
+"""Fills an empty database with the demonstration, through the functions that serve hosts and people."""
 
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime, timedelta
@@ -55,14 +55,17 @@ _A_YEAR = timedelta(days=365)
 
 
 def fill(connection: Connection[Any], now: datetime, report: Callable[[str], object]) -> None:
-    """All of it or, when it is interrupted, nothing. Raises Refusal where the database holds results that are no demonstration,
-    or the demonstration already.
+    """Fills the database in one transaction. Raises Refusal if it has results or the demonstration already.
+
+    Calls `report` with a line of progress after each kind of data.
     """
     if database.is_demonstration(connection):
-        raise Refusal(409, "filled already", "this database holds the demonstration already: serve it")
+        raise Refusal(
+            409, "filled already", "this database has the demonstration already: start `cliffwatch serve`"
+        )
     if database.holds_results(connection):
         raise Refusal(
-            409, "not empty", "this database holds results: name an empty one with --data-dir or DATABASE_URL"
+            409, "not empty", "this database has results: name an empty one with --data-dir or DATABASE_URL"
         )
     make_token(connection, _WHO, ["admin"], by=_WHO, now=now)
     kinds = (
@@ -82,7 +85,7 @@ def fill(connection: Connection[Any], now: datetime, report: Callable[[str], obj
 
 
 def measured_kernels_elsewhere(now: datetime) -> Iterator[DemoRun]:
-    """The kernels that were really measured in icount, as they might have looked on hardware: made up."""
+    """Made-up walltime runs of the kernels that were really measured in icount."""
     succeeded = [run for run in measured_runs(now) if not any(arm.failure for arm in run.record.arms)]
     effects = {
         1: {},
@@ -119,14 +122,14 @@ def _keep_all(connection: Connection[Any], runs: Iterable[DemoRun]) -> int:
 
 
 def _keep(connection: Connection[Any], run: DemoRun) -> None:
-    """Stores a run as its host would have sent it, and analyses it as a task would have."""
+    """Stores a run as its host would have uploaded it, then analyses it as a task would."""
     digest = run_digest(run.record.identity, run.record.created, run.host)
     upload, raw_record = RunUpload(host=run.host, record=run.record), as_json(run.record)
     by = _filler(connection)
     columns = ColumnsKnown()
     put_run(
         connection, digest, upload, raw_record, by=by, now=run.received, any_case=True, of_history=True
-    )  # there was no host to take a lease
+    )  # no host has taken a lease
     if run.code is not None:
         put_code(connection, digest, run.code, by=by)
     for boot in run.boots:
@@ -144,7 +147,7 @@ def _filler(connection: Connection[Any]) -> Caller:
 
 
 def _branches(connection: Connection[Any], now: datetime) -> None:
-    """Two followed branches: the one that was really measured, and the made-up one."""
+    """Makes two followed branches: the one that was really measured and the made-up one."""
     line = [run.record.arm_by_name for run in measured_runs(now)][:6]
     commits = [str(arm.facts.commit) for arm in (line[0]["base"], *(arms["head"] for arms in line))]
     _follow(connection, MEASURED_BRANCH, commits, [("emulated-x86-64", "icount")], now)
@@ -178,12 +181,12 @@ def _follow(
     revisions = trees.keep_revisions(connection, [trees.RevisionFacts(commit=commit) for commit in commits])
     trees.set_branch_end(connection, identity, 1, revisions)
     watch_branch(connection, identity, now)
-    # Nobody polls a tree that does not exist.
+    # The tree does not exist, so the next poll is 100 years away.
     follows.set_polled(connection, number, now + 100 * _A_YEAR, problem=None)
 
 
 def _triage(connection: Connection[Any], now: datetime) -> None:
-    """Some reports have been judged."""
+    """Triages some of the reports."""
     listed = reports.list_reports(connection, ReportsWanted(states=["new"], limit=100))
     judgements: dict[str | None, tuple[ReportState, str]] = {
         side_of(17).subject: ("expected", "the counters are worth it"),
@@ -197,7 +200,7 @@ def _triage(connection: Connection[Any], now: datetime) -> None:
 
 
 def _queue(connection: Connection[Any], now: datetime) -> None:
-    """A job under way, two that wait, and what the hosts say of themselves."""
+    """Makes one running job, two waiting jobs and two hosts."""
     by = _filler(connection)
     assert by.token_id is not None
     newest, before = commit_of(REVISIONS - 1), commit_of(REVISIONS - 2)

@@ -1,7 +1,7 @@
-"""Made-up walltime runs: what history looks like over weeks, which nobody can measure while a newcomer waits.
+"""Made-up walltime runs that show weeks of history, which cannot be measured while a newcomer waits.
 
-Levels are those of the published local-storage table; noise is drawn; steps are put in where STEPS says. Every such run says
-in its notes that it is made up.
+Levels come from the published local-storage table, noise is random, and STEPS defines the steps. The notes of
+each run say that it is made up.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -40,21 +40,29 @@ PLATFORMS: Mapping[str, tuple[str, str, float]] = {
     "amd-rome": ("rome-1", "AMD EPYC 7502", 1.18),
     "intel-skylake": ("skylake-1", "Intel Xeon Gold 6138", 1.0),
 }
-"""Host, processor, and how much slower than the published table it is made."""
+"""By platform: host, processor, and the factor by which it is slower than the published table."""
 
 _SPREAD = 0.004
+"""Relative standard deviation between boots."""
+
 _BOOTS = 8
+"""Boots per arm."""
 
 
 @dataclass(frozen=True, slots=True)
 class MadeUpStep:
-    """From revision `at` on, cases of a benchmark take `factor` times as long on a platform; all parameters where None."""
+    """A step in the history of a benchmark on one platform."""
 
     at: int
+    """The first revision after the step, counted along the branch."""
+
     platform: str
     benchmark: str
     factor: float
+    """Latency after the step relative to before."""
+
     value: str | None = None
+    """The parameter value of the case that steps; None for all cases of the benchmark."""
 
 
 STEPS = (
@@ -75,21 +83,25 @@ SUBJECTS = {
 }
 
 _NEW_COMPILER = 21
-"""From this revision on another compiler builds: a new epoch."""
+"""The first revision that is built with a newer compiler, where a new epoch begins."""
 
 _RELEASES = ((0, "6.12.0"), (14, "6.13.0-rc1"), (28, "6.13.0-rc5"))
+"""The first revision of each kernel release."""
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """A revision to measure: `ordinal` counts along the branch."""
+    """A revision to measure."""
 
     commit: str
     subject: str
     ordinal: int
+    """Position along the branch, from 0."""
+
     parents: tuple[str, ...] = ()
     author: str = "Cliffwatch"
     factors: Mapping[str, float] = field(default_factory=dict)
+    """Latency of each benchmark relative to the branch; 1 if a benchmark is not named."""
 
 
 def commit_of(ordinal: int) -> str:
@@ -102,7 +114,7 @@ def side_of(ordinal: int) -> Side:
 
 
 def branch_runs(now: datetime) -> Iterator[DemoRun]:
-    """Every revision of the branch against its parent, on both platforms."""
+    """Compares every revision of the branch with its parent, on both platforms."""
     for ordinal in range(1, REVISIONS):
         for platform in PLATFORMS:
             when = now - timedelta(hours=12 * (REVISIONS - ordinal))
@@ -112,7 +124,7 @@ def branch_runs(now: datetime) -> Iterator[DemoRun]:
 
 
 def pull_request_run(now: datetime) -> DemoRun:
-    """A pull request that leaves the branch before its newest revisions."""
+    """The run of a pull request that is based on an older revision of the branch."""
     base = side_of(30)
     head = Side(
         digest_of(["demonstration", "pull request"]) + "0" * 8,
@@ -125,7 +137,7 @@ def pull_request_run(now: datetime) -> DemoRun:
 
 
 def made_up_run(base: Side, head: Side, platform: str, when: datetime, *, control: bool) -> DemoRun:
-    """Both sides, and base under a second name where `control`, in blocks of one boot each."""
+    """Makes a run of both sides in blocks of one boot per arm. `control` adds base under a second name."""
     host, processor, slower = PLATFORMS[platform]
     arms = {"base": base, "head": head} | ({"control": base} if control else {})
     levels = _levels()
@@ -144,11 +156,11 @@ def made_up_run(base: Side, head: Side, platform: str, when: datetime, *, contro
 
 
 Case = tuple[str, str, str]
-"""Benchmark, parameter and its value."""
+"""Benchmark, parameter name, parameter value."""
 
 
 def _levels() -> dict[Case, float]:
-    """The published latencies of the cases that the standard profile has."""
+    """Returns the published latencies of the standard profile's cases, in ns."""
     published = {
         (row["benchmark"], PARAMETERS.get(row["param"], row["param"]), row["value"]): float(row["latency_ns"])
         for row in read_published("local-storage-2022-skylake.csv")

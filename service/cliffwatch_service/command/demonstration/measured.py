@@ -1,4 +1,7 @@
-"""Real runs: seven pairs of patched kernels (examples/demonstration), measured in icount, packed by tools/pack_demonstration.py."""
+"""Real runs: seven pairs of patched kernels (examples/demonstration), measured in icount.
+
+tools/pack_demonstration.py packs them into measured.tar.zst.
+"""
 
 import io
 import tarfile
@@ -21,7 +24,7 @@ _OWN = ("boot.json", "environment.json", "samples.json")
 
 
 def measured_runs(now: datetime) -> list[DemoRun]:
-    """In the order of their revisions, the last one received an hour ago."""
+    """Returns the runs in the order of their revisions, one per hour. The last was received an hour ago."""
     files = _files()
     names = sorted({name.partition("/")[0] for name in files})
     return [

@@ -1,4 +1,4 @@
-"""Published results (published/README.md) as runs: one boot a side, for a table holds one number a side."""
+"""Published results (published/README.md) as runs. Each side has one boot, because tables have one number."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -28,7 +28,7 @@ Sample = tuple[str, str, dict[str, str], str, str, float]
 
 
 def published_runs(now: datetime) -> Iterator[DemoRun]:
-    """The table with two sides, and each platform of the one that has two platforms."""
+    """Yields one run of the table with two sides, and one per platform of the table with two platforms."""
     yield _inline_lookup(now)
     for platform, column in (
         ("amd-rome", "amd_rome_256cpu_memcpy_ns"),
@@ -55,7 +55,10 @@ def _inline_lookup(now: datetime) -> DemoRun:
         ]
         for arm, column in (("base", "before"), ("head", "after"))
     }
-    note = "Published on the bpf list, February 2024 (v2 of 'Allow compiler to inline most of bpf_local_storage_lookup()'): 21 trials, of which the table has the median."
+    note = (
+        "Published on the bpf list, February 2024 (v2 of 'Allow compiler to inline most of"
+        " bpf_local_storage_lookup()'): medians of 21 trials."
+    )
     subjects = {
         "base": "published: before inlining the lookup",
         "head": "published: after inlining the lookup",
@@ -75,7 +78,10 @@ def _traversal(platform: str, column: str, now: datetime) -> DemoRun:
         )
         for row in read_published("percpu-htab-traversal-2022.csv")
     ]
-    note = "Published at Linux Plumbers 2022 (per-CPU hash table traversal): percentiles of one kernel, by a probe of the author's own."
+    note = (
+        "Published at Linux Plumbers 2022 (per-CPU hash table traversal): percentiles of one kernel, measured"
+        " with the author's own probe."
+    )
     subjects = {"head": "published: traversal of per-CPU hash tables"}
     host = {"amd-rome": "rome-1", "intel-skylake": "skylake-1"}[platform]
     return _run(

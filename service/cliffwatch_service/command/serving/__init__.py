@@ -1,1 +1,1 @@
-"""What `cliffwatch serve` becomes once its options are read: a process without the libraries of the command line."""
+"""The process of `cliffwatch serve` after it has read its options, without the command line's libraries."""

@@ -1,4 +1,4 @@
-"""Begins a service with the options that `cliffwatch serve` read."""
+"""Starts a service with the options from `cliffwatch serve`, passed as JSON in the first argument."""
 
 import json
 import sys

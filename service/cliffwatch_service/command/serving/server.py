@@ -1,4 +1,4 @@
-"""The process of a service: its database, its tasks beside it, and HTTP."""
+"""The process of a service: starts its database and its task process, and answers HTTP."""
 
 import asyncio
 import resource
@@ -34,14 +34,14 @@ from cliffwatch_service.tasks.process import task_process
 from cliffwatch_service.web.layout.session import session_key
 
 _BESIDE_THE_DATABASE = 4
-"""Threads beyond one for each connection to the database: more would only wait, and take turns with the event loop."""
+"""Threads besides one per database connection. More would only wait and compete with the event loop."""
 
 _SWITCH_SECONDS = 0.001
-"""After which a thread that computes lets the event loop go on; the interpreter's own measure is five times that."""
+"""Time after which a computing thread yields to the event loop. Python's default is five times as long."""
 
 
 def serve_at(host: str, port: int, data_dir: Path | None, *, tasks: bool) -> NoReturn:
-    """Serves until it is signalled to end."""
+    """Serves until SIGTERM, SIGINT or SIGHUP, then exits."""
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, _ended)
     with ending_on_refusal():
@@ -61,7 +61,10 @@ def serve_at(host: str, port: int, data_dir: Path | None, *, tasks: bool) -> NoR
 
 
 def _ended(*_: object) -> NoReturn:
-    """At any moment: what was begun is ended in its order. Uvicorn, which drains first, hands its signals on to this."""
+    """Ends the process by an exception, so that everything that has started is closed in order.
+
+    Uvicorn finishes open requests first, then passes its signals on to this handler.
+    """
     raise SystemExit(Exit.DONE)
 
 
@@ -75,7 +78,7 @@ def _closing(taken: tuple[socket.socket, ...]) -> Iterator[None]:
 
 
 class _AddressTaken(Exception):
-    """The address was taken by another program while the service was being made ready."""
+    """Another program took the address while the service was starting."""
 
     def __init__(self, cause: OSError) -> None:
         super().__init__(str(cause))
@@ -114,13 +117,13 @@ def _serve(settings: Settings, database: Postgres, taken: tuple[socket.socket, .
 
 
 def _allow_open_files() -> None:
-    """As many as the system lets this user have: each connection is one."""
+    """Raises the limit of open files to the highest allowed, because each connection needs one."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 class _Announced(uvicorn.Server):
-    """Says where it is once it is there."""
+    """A server that prints its URL when it is ready. `where` describes the database."""
 
     def __init__(self, config: uvicorn.Config, where: str, threads: int) -> None:
         super().__init__(config)
