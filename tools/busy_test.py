@@ -181,7 +181,9 @@ def _hangs(run: Path) -> bool:
         status for (_, case), (status, _) in _outcomes(run).items() if not case.startswith("strncmp-helper")
     }
     good = (
-        hangs["base"][0] == "ok" and hangs["head"] == ("timeout", "the guest hung while it ran") and others == {"ok"}
+        hangs["base"][0] == "ok"
+        and hangs["head"] == ("timeout", "the guest hung while it ran")
+        and others == {"ok"}
     )
     print(
         f"{'ok ' if good else 'BAD'} a kernel that hangs: {hangs['head']}, its base {hangs['base'][0]}, other cases {others}"

@@ -76,7 +76,10 @@ def test_a_case_that_fails_in_too_many_boots_failed() -> None:
     compared = compared_set(compare(arm("base", {SEQ_GET: values(8, 10)}), replace(head, boots=boots), noisy))
     row = row_of(compared, SEQ_GET)
 
-    assert (row.verdict, row.reason) == ("failed", "head failed in 3 of 10 boots: the kernel panicked while it ran")
+    assert (row.verdict, row.reason) == (
+        "failed",
+        "head failed in 3 of 10 boots: the kernel panicked while it ran",
+    )
 
 
 def with_places(side: Arm, places: list[int]) -> Arm:
