@@ -88,7 +88,6 @@ def _contradictions(document: SuiteFile | ProgramSuiteFile) -> Iterator[Fault]:
         yield from _of_kind(benchmark, place)
         yield from _twice(benchmark.name, benchmark.sweep, place)
     yield from _of_former_names(document.benchmark)
-    yield from _of_metrics(document)
 
 
 def _of_touches(patterns: Sequence[str]) -> Iterator[Fault]:
@@ -183,19 +182,3 @@ def _twice(name: str, sweeps: Sequence[SweepTable], place: Place) -> Iterator[Fa
         if params in known:
             yield Fault(place, f"'{name}' has the case {dict(params)} twice")
         known.add(params)
-
-
-def _of_metrics(document: SuiteFile) -> Iterator[Fault]:
-    """The suite lists exactly the metrics that its benchmarks' kinds print, in the units that the parsers give."""
-    kinds = [KIND_METRICS.get(benchmark.kind, {}) for benchmark in document.benchmark]
-    shapes = {name: shape for metrics in kinds for name, shape in metrics.items()}
-    for name, shape in shapes.items():
-        listed = document.metrics.get(name)
-        if listed is None:
-            yield Fault(("metrics",), f"the metric '{name}' ({shape.unit}) is printed and not listed")
-        elif (listed.unit, listed.better) != (shape.unit, shape.better):
-            yield Fault(("metrics", name), f"'{name}' is in '{shape.unit}' and better when {shape.better}")
-    if not all(benchmark.kind in KIND_METRICS for benchmark in document.benchmark):
-        return  # whoever prints the others may be of the kind that is wrong
-    for name in document.metrics.keys() - shapes.keys():
-        yield Fault(("metrics", name), f"no benchmark of this suite prints '{name}'")

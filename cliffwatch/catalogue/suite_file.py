@@ -18,7 +18,8 @@ from cliffwatch.catalogue.suite import (
     Suite,
 )
 from cliffwatch.catalogue.suite import Release as KernelRelease
-from cliffwatch.samples import Assume, Better
+from cliffwatch.parsers.bench.kinds import KIND_METRICS
+from cliffwatch.samples import Assume
 
 Release = Annotated[
     str, Meta(pattern=r"^[0-9]+\.[0-9]+(?![\s\S])", description='it must be a kernel release such as "6.12"')
@@ -68,13 +69,6 @@ class ProfilesTable(Table, frozen=True, kw_only=True):
     @property
     def lengths(self) -> dict[Profile, Length]:
         return {"smoke": self.smoke.length, "standard": self.standard.length, "full": self.full.length}
-
-
-class MetricTable(Table, frozen=True, kw_only=True):
-    """A metric that the suite's benchmarks print."""
-
-    unit: str
-    better: Better
 
 
 class IcountTable(Table, frozen=True, kw_only=True):
@@ -197,7 +191,6 @@ class SuiteFile(Table, frozen=True, kw_only=True):
     config: list[ConfigLine] = []
     touches: list[str] = []
     profiles: ProfilesTable
-    metrics: dict[str, MetricTable]
     benchmark: list[BenchmarkTable]
 
     def suite(self, file: Path) -> Suite:
@@ -209,7 +202,9 @@ class SuiteFile(Table, frozen=True, kw_only=True):
             config=tuple(self.config),
             touches=tuple(self.touches),
             metrics={
-                name: MetricSpec(unit=each.unit, better=each.better) for name, each in self.metrics.items()
+                name: MetricSpec(unit=shape.unit, better=shape.better)
+                for benchmark in self.benchmark
+                for name, shape in KIND_METRICS.get(benchmark.kind, {}).items()
             },
             lengths=self.profiles.lengths,
             benchmarks=tuple(each.benchmark for each in self.benchmark),

@@ -20,10 +20,6 @@ about = "Cases of several guests"
 smoke = { warmup = 1, duration = 1 }
 standard = { warmup = 1, duration = 1 }
 full = { warmup = 1, duration = 1 }
-[metrics]
-hits-throughput = { unit = "M ops/s", better = "higher" }
-hits-latency = { unit = "ns/op", better = "lower" }
-important-hits-throughput = { unit = "M ops/s", better = "higher" }
 [[benchmark]]
 name = "local-storage-cache-seq-get"
 kind = "local-storage"
