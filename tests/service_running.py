@@ -26,14 +26,14 @@ from cliffwatch_service.history.follow import extend_branch, follow_branch
 from cliffwatch_service.http.context import Rates, Service
 from cliffwatch_service.http.large import LargeWork
 from cliffwatch_service.http.server import server_config
-from cliffwatch_service.jobs.requests import Asked, ask
+from cliffwatch_service.jobs.requests import RequestDraft, store_request
 from cliffwatch_service.postgres.embedded import EmbeddedPostgres
 from cliffwatch_service.postgres.pool import open_pool
 from cliffwatch_service.runtime.settings import Settings
 from cliffwatch_service.store import tokens, trees
 from cliffwatch_service.store.follows import ASKER, FollowFacts
 from cliffwatch_service.store.work import hosts
-from cliffwatch_service.tasks.process import work
+from cliffwatch_service.tasks.process import run_tasks
 
 # Nothing here is asked over TLS. Its authorities would be read anew for each client: 50 ms, and a test asks with dozens.
 NO_AUTHORITIES = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -152,7 +152,7 @@ class Running:
         """
         target = run.record["platform"], run.record["mode"]
         base, head, *anchor = (arm["facts"]["commit"] for arm in run.record["arms"])
-        asked = Asked(
+        asked = RequestDraft(
             tree=run.record["tree"],
             base=base,
             head=head,
@@ -166,7 +166,7 @@ class Running:
         host = host or run.host
         with self.service.transaction() as connection:
             asker = tokens.keep_asker(connection, ASKER, self.clock.now())
-            ask(
+            store_request(
                 connection,
                 asked,
                 key=f"{base} {head} {run.record['identity']}",
@@ -210,7 +210,9 @@ class Running:
 
         def work_off() -> None:
             try:
-                asyncio.run(work(self.database, self.service.settings, forever=False, now=self.clock.now))
+                asyncio.run(
+                    run_tasks(self.database, self.service.settings, forever=False, now=self.clock.now)
+                )
             except BaseException as error:  # noqa: BLE001 - told below
                 failed.append(error)
 

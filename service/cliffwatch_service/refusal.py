@@ -31,10 +31,10 @@ class Refusal(Exception):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Makes refusals picklable: other processes raise them too."""
-        return _again, (self.status, self.title, self.detail, self.errors, self.more)
+        return _rebuild_refusal, (self.status, self.title, self.detail, self.errors, self.more)
 
 
-def _again(
+def _rebuild_refusal(
     status: int, title: str, detail: str, errors: Sequence[tuple[str, str]], more: FreeJson
 ) -> Refusal:
     return Refusal(status, title, detail, errors=errors, **more)

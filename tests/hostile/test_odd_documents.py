@@ -13,7 +13,7 @@ from service_running import Running
 from service_runs import arm_of, boots_of, commit_of, put_all, record_of, run_of
 
 from cliffwatch_service.ingest import free_form
-from cliffwatch_service.ingest.boot_document import packed, unpacked
+from cliffwatch_service.ingest.boot_document import pack_content, unpack_content
 from cliffwatch_service.refusal import Refusal
 
 JSON = {"Content-Type": "application/json"}
@@ -376,11 +376,13 @@ def test_what_the_check_lets_through_can_be_stored_and_read(document: Any) -> No
     try:
         free_form.refuse_odd(document)
     except Refusal:
-        json.dumps(free_form.showable(document), allow_nan=False)
+        json.dumps(free_form.make_showable(document), allow_nan=False)
         return
-    stored = json.dumps(free_form.plain(document), allow_nan=False, ensure_ascii=False).encode()
+    stored = json.dumps(
+        free_form.replace_control_characters(document), allow_nan=False, ensure_ascii=False
+    ).encode()
     assert b"\\u0000" not in stored
-    assert free_form.showable(document) == document
+    assert free_form.make_showable(document) == document
 
 
 def test_the_check_needs_no_stack() -> None:
@@ -400,8 +402,8 @@ def test_an_odd_part_of_a_stored_record_is_left_out(running: Running, part: str)
     running.do_tasks()
     with running.service.transaction() as connection:
         ((stored,),) = connection.execute("SELECT record FROM run").fetchall()
-        record = {**orjson.loads(unpacked(stored)), part: 5}
-        connection.execute("UPDATE run SET record = %s", [packed(orjson.dumps(record))])
+        record = {**orjson.loads(unpack_content(stored)), part: 5}
+        connection.execute("UPDATE run SET record = %s", [pack_content(orjson.dumps(record))])
     pages_work(
         running,
         f"/runs/{run.digest}",

@@ -37,7 +37,7 @@ def test_every_door_says_so(running: Running, *, apart: bool) -> None:
     (change,) = running.get("/changes")["items"]
     assert (change["kind"], change["apart"]) == ("regression", apart)
     with running.service.transaction() as connection:
-        (news,) = outbox.newest(connection, suite=None, branch=None, limit=5)
+        (news,) = outbox.list_newest_news(connection, suite=None, branch=None, limit=5)
         (report,) = list_reports(connection, ReportsWanted(limit=1))
         changes = stored_changes.changes_of_report(connection, report.id)
     whole = NewsWhole(

@@ -106,7 +106,7 @@ def test_news_say_the_values(running: Running) -> None:
     measured(running, allocations_of(0, 2, ("r0", "r1")))
 
     with running.service.transaction() as connection:
-        (news,) = outbox.newest(connection, suite=None, branch=None, limit=5)
+        (news,) = outbox.list_newest_news(connection, suite=None, branch=None, limit=5)
         (report,) = list_reports(connection, ReportsWanted(limit=1))
         (change,) = stored_changes.changes_of_report(connection, report.id)
     assert (news.worst, news.step) == (None, WORDS)

@@ -22,7 +22,7 @@ from worker_jobs import do_one
 from cliffwatch.command.main import main
 from cliffwatch_runner.command import worker as worker_command
 from cliffwatch_runner.worker.host import WorkerHost
-from cliffwatch_service.command.listening import bound, cannot_listen
+from cliffwatch_service.command.listening import bind_sockets, cannot_listen
 
 
 def cliffwatch(database: str, tmp_path: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
@@ -123,7 +123,7 @@ def test_a_port_that_is_taken_meanwhile_is_said_the_same_way(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two programs may bind a port until one of them listens."""
-    taken = bound("127.0.0.1", 0)
+    taken = bind_sockets("127.0.0.1", 0)
     assert isinstance(taken, tuple)
     with taken[0], socket.create_server(taken[0].getsockname()), pytest.raises(OSError) as raised:
         taken[0].listen()
@@ -345,7 +345,7 @@ def test_answers_on_a_connection_that_is_kept_are_not_held_back() -> None:
     """Otherwise the kernel waits for the client's acknowledgement of the head before it sends the body: 40 ms an answer."""
 
     async def without_delay() -> int:
-        (taken,) = bound("127.0.0.1", 0)
+        (taken,) = bind_sockets("127.0.0.1", 0)
         options: asyncio.Future[int] = asyncio.get_running_loop().create_future()
 
         async def answer(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

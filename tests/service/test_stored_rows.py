@@ -206,7 +206,7 @@ def test_a_column_of_another_name_or_type_is_noticed(
     connection: Connection[Any], asked: Asked, columns: str, what: str
 ) -> None:
     with suppress(TypeError):  # what it is about at run time
-        rows.typed(connection, HostRow).execute(f"SELECT {columns}").fetchone()
+        rows.row_cursor(connection, HostRow).execute(f"SELECT {columns}").fetchone()
 
     assert len(asked.wrong) == 1
     assert what in asked.wrong[0]

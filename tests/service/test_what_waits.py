@@ -11,8 +11,8 @@ from service_runs import commit_of
 
 from cliffwatch_service.history.published_results import references
 from cliffwatch_service.jobs.alarms import alarms, offline_hosts
-from cliffwatch_service.jobs.estimates import Estimate, expectations
-from cliffwatch_service.store.overview import StandingRow
+from cliffwatch_service.jobs.estimates import Estimate, estimate_jobs
+from cliffwatch_service.store.overview import TargetStatusRow
 from cliffwatch_service.store.series import SeriesRow
 from cliffwatch_service.store.work import queue
 from cliffwatch_service.store.work.hosts import HostAtWorkRow
@@ -57,7 +57,7 @@ def test_a_running_job_says_nothing_of_hosts_that_do_not_work(leased: Any) -> No
 def test_the_holder_of_a_job_counts_as_a_host_at_work(leased: Any) -> None:
     running, job = leased
     with running.service.transaction() as connection:
-        estimates = expectations(connection, queue.queue_of(connection, 10), running.clock.now())
+        estimates = estimate_jobs(connection, queue.queue_of(connection, 10), running.clock.now())
     by_id = {str(identity): expected for identity, expected in estimates.items()}
     assert by_id.pop(job) == Estimate(position=0, hosts=1, seconds=None, low=None, high=None)
     assert [(each.position, each.hosts) for each in by_id.values()] == [(1, 1)]
@@ -65,7 +65,7 @@ def test_the_holder_of_a_job_counts_as_a_host_at_work(leased: Any) -> None:
 
 @pytest.mark.parametrize(("waiting", "words"), [(1, "1 job waits and"), (2, "2 jobs wait and")])
 def test_jobs_that_nobody_will_take_are_an_alarm(waiting: int, words: str) -> None:
-    target = StandingRow(
+    target = TargetStatusRow(
         platform="amd-rome",
         mode="walltime",
         newest=None,

@@ -12,7 +12,7 @@ from psycopg.types.json import Jsonb
 from cliffwatch.formats.uploads import BootUpload, boot_upload_of
 from cliffwatch.identities import case_digest, digest_of, run_digest, series_digest
 from cliffwatch.samples import CaseKey
-from cliffwatch_service.ingest.boot_document import pack, packed
+from cliffwatch_service.ingest.boot_document import pack, pack_content
 from cliffwatch_service.store.series import SeriesFacts, keep_columns, keep_series
 
 TARGETS = (
@@ -142,7 +142,7 @@ def _runs(
 ) -> None:
     """Runs of head against its parent: all of one kind in one statement each."""
     platform, mode = target
-    record = packed(json.dumps(record_of(target, chosen, heads[0])).encode())
+    record = pack_content(json.dumps(record_of(target, chosen, heads[0])).encode())
     connection.execute("CREATE TEMP TABLE filling (head int, digest text)")
     with connection.cursor() as cursor, cursor.copy("COPY filling FROM STDIN") as copy:
         for head in heads:

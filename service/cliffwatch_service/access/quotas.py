@@ -48,7 +48,7 @@ def within_quota(
     if stored.fresh:
         used = tokens.add_bytes(connection, caller.token_id, now.astimezone(UTC).date(), size)
         if used > most:
-            raise _spent(caller, f"{used - size} of {most} bytes", "upload_bytes_per_day", now)
+            raise _refuse_over_quota(caller, f"{used - size} of {most} bytes", "upload_bytes_per_day", now)
     return stored
 
 
@@ -62,14 +62,14 @@ def refuse_run_over_quota(
     begun = runs.begun_since(connection, caller.token_id, _midnight(now))
     if begun >= settings.runs_per_day:
         share = counted(settings.runs_per_day, "run")
-        raise _spent(caller, f"{begun} of {share}", "runs_per_day", now)
+        raise _refuse_over_quota(caller, f"{begun} of {share}", "runs_per_day", now)
 
 
 def _midnight(now: datetime) -> datetime:
     return now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
 
 
-def _spent(caller: Caller, what: str, setting: str, now: datetime) -> Refusal:
+def _refuse_over_quota(caller: Caller, what: str, setting: str, now: datetime) -> Refusal:
     left = _midnight(now) + timedelta(days=1) - now
     return Refusal(
         429,

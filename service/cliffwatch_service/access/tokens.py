@@ -25,7 +25,7 @@ IMPLIED: Mapping[str, frozenset[str]] = {
 }
 """By scope: the scopes that it includes. A host that works also uploads, and whoever writes may read."""
 
-MARK = "cliffwatch_"
+TOKEN_PREFIX = "cliffwatch_"  # noqa: S105 - a prefix, no token
 """Prefix of every token, by which secret scanners recognise a leaked one."""
 
 OF_A_HOST = frozenset({"read", "upload", "work"})
@@ -53,7 +53,7 @@ PUBLIC = Caller(name="public", token_id=None, scopes=frozenset({"read"}))
 NOBODY = Caller(name="nobody", token_id=None, scopes=frozenset())
 
 
-def hashed(secret: str) -> bytes:
+def hash_token(secret: str) -> bytes:
     """Hashes a token. A plain hash suffices, since nobody can guess the 256 random bits of a token."""
     return hashlib.sha256(secret.encode()).digest()
 
@@ -83,11 +83,11 @@ def make_token(
             "a token of one host reads, uploads and works:"
             f" leave out {', '.join(sorted(set(scopes) - OF_A_HOST))}, or the host",
         )
-    secret = MARK + secrets.token_urlsafe(32)
+    secret = TOKEN_PREFIX + secrets.token_urlsafe(32)
     fresh = tokens.insert_token(
         connection,
         name=name,
-        hashed=hashed(secret),
+        hashed=hash_token(secret),
         scopes=sorted(set(scopes)),
         host=host,
         expires=expires,
@@ -109,10 +109,10 @@ def caller_of(connection: Connection[Any], secret: str, now: datetime) -> Caller
 
     Only who holds the token learns that it is expired or revoked.
     """
-    return _caller(connection, tokens.token_by_hash(connection, hashed(secret)), now)
+    return _caller(connection, tokens.token_by_hash(connection, hash_token(secret)), now)
 
 
-def caller_again(connection: Connection[Any], token_id: int, now: datetime) -> Caller:
+def load_signed_in_caller(connection: Connection[Any], token_id: int, now: datetime) -> Caller:
     """Returns the caller who signed in with a token. Raises Refusal if the token is no longer valid."""
     return _caller(connection, tokens.token_by_id(connection, token_id), now)
 

@@ -43,18 +43,18 @@ def answer_bytes(
     """
     if media_type == JSON and b"://" in body:
         body = without_credentials(body.decode()).encode()
-    headers, known = _tagged(request, tag or content_digest(body))
+    headers, known = _cache_headers(request, tag or content_digest(body))
     if known:
         return Response(status_code=304, headers=headers)
     if len(body) <= _WHOLE:
         return Response(body, status, headers=headers, media_type=media_type)
     headers["Content-Length"] = str(len(body))
-    return StreamingResponse(_cut(body), status, headers=headers, media_type=media_type)
+    return StreamingResponse(_split_body(body), status, headers=headers, media_type=media_type)
 
 
-def answer_known(request: Request, tag: str) -> Response | None:
+def not_modified(request: Request, tag: str) -> Response | None:
     """Returns a 304 response if the client has the content with this tag, else None."""
-    headers, known = _tagged(request, tag)
+    headers, known = _cache_headers(request, tag)
     return Response(status_code=304, headers=headers) if known else None
 
 
@@ -73,7 +73,7 @@ def answer_pieces(
     - `size`: total bytes of the pieces.
     - `ended`: is called when the response ends for whatever reason.
     """
-    headers, known = _tagged(request, tag)
+    headers, known = _cache_headers(request, tag)
     if known:
         ended()
         return Response(status_code=304, headers=headers)
@@ -81,7 +81,7 @@ def answer_pieces(
     return EndingStream(pieces, headers=headers, media_type=media_type, ended=ended)
 
 
-def _tagged(request: Request, tag: str) -> tuple[dict[str, str], bool]:
+def _cache_headers(request: Request, tag: str) -> tuple[dict[str, str], bool]:
     """Returns the headers of a response, and whether the client has its content already."""
     etag = f'W/"{tag}"'
     known = [each.strip() for each in request.headers.get("if-none-match", "").split(",")]
@@ -90,7 +90,7 @@ def _tagged(request: Request, tag: str) -> tuple[dict[str, str], bool]:
     )
 
 
-async def _cut(body: bytes) -> AsyncIterator[bytes]:
+async def _split_body(body: bytes) -> AsyncIterator[bytes]:
     """Yields a large body in pieces, so that other requests run between the compression of two pieces."""
     for start in range(0, len(body), _WHOLE):
         yield body[start : start + _WHOLE]

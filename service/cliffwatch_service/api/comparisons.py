@@ -8,7 +8,7 @@ from fastapi.responses import Response
 
 from cliffwatch.formats.comparison import RevisionComparison, RunComparison
 from cliffwatch_service.api.answers import JSON, answer, answer_bytes, page
-from cliffwatch_service.api.documents import answered
+from cliffwatch_service.api.documents import document_response
 from cliffwatch_service.api.models.lists import Page
 from cliffwatch_service.api.models.results import ComparisonListed
 from cliffwatch_service.api.runs import RunId
@@ -73,7 +73,7 @@ def _listed(row: ComparisonListedRow) -> ComparisonListed:
     summary="Comparison of two revisions on every target that measured both",
     description="Comparison JSON (docs/formats.md) with the rows of every platform and mode. BASE may be"
     " `nearest`: the nearest measured ancestor, which the response names in `targets`.",
-    responses=answered(RevisionComparison),
+    responses=document_response(RevisionComparison),
 )
 def compare_revisions(
     pair: Annotated[str, Path(max_length=200, description="BASE...HEAD: commits or their first digits")],
@@ -104,7 +104,7 @@ def compare_revisions(
 @router.get(
     "/runs/{run}/comparison",
     summary="The comparison of a run's own arms",
-    responses=answered(RunComparison),
+    responses=document_response(RunComparison),
 )
 def compare_run(run: RunId, request: Request, service: ServiceHere, _: Allowed) -> Response:
     with service.transaction() as connection:

@@ -9,44 +9,46 @@ from fastapi import Request
 
 from cliffwatch.formats.values import FreeJson
 from cliffwatch_service.http.bodies import body_content
-from cliffwatch_service.ingest.free_form import plain, refuse_odd
+from cliffwatch_service.ingest.free_form import refuse_odd, replace_control_characters
 from cliffwatch_service.refusal import Refusal
 
 T = TypeVar("T")
 
-_described: dict[str, type[msgspec.Struct]] = {}
-_answered: set[str] = set()
+_DESCRIBED_KINDS: dict[str, type[msgspec.Struct]] = {}
+_RESPONSE_KINDS: set[str] = set()
 
 
-def described(kind: type[msgspec.Struct]) -> FreeJson:
+def request_body(kind: type[msgspec.Struct]) -> FreeJson:
     """Returns the `openapi_extra` of an endpoint that takes a document of this kind."""
     return {"requestBody": {"required": True, "content": _content(kind)}}
 
 
-def answered(kind: type[msgspec.Struct]) -> dict[int | str, FreeJson]:
+def document_response(kind: type[msgspec.Struct]) -> dict[int | str, FreeJson]:
     """Returns the `responses` of an endpoint that sends a document of this kind.
 
     The response has every member. Members that are optional in the schema are optional only for clients.
     """
-    _answered.add(kind.__name__)
+    _RESPONSE_KINDS.add(kind.__name__)
     return {200: {"description": "OK", "content": _content(kind)}}
 
 
 def _content(kind: type[msgspec.Struct]) -> FreeJson:
-    _described[kind.__name__] = kind
+    _DESCRIBED_KINDS[kind.__name__] = kind
     return {"application/json": {"schema": {"$ref": f"#/components/schemas/{kind.__name__}"}}}
 
 
 def schemas() -> FreeJson:
     """Returns the schemas of all described documents and of their parts."""
     _, by_name = msgspec.json.schema_components(
-        _described.values(), ref_template="#/components/schemas/{name}"
+        _DESCRIBED_KINDS.values(), ref_template="#/components/schemas/{name}"
     )
-    whole = {name: {**by_name[name], "required": list(by_name[name]["properties"])} for name in _answered}
+    whole = {
+        name: {**by_name[name], "required": list(by_name[name]["properties"])} for name in _RESPONSE_KINDS
+    }
     return by_name | whole
 
 
-def checked(
+def parse_document(
     typed_of: Callable[[FreeJson], T], body: bytes, *, typed: frozenset[str] = frozenset()
 ) -> tuple[FreeJson, T]:
     """Parses a body and makes its free-form members fit to store. Raises Refusal with the place of a fault.
@@ -60,7 +62,7 @@ def checked(
     free = {name: value for name, value in raw.items() if name not in typed}
     refuse_odd(free)
     upload = typed_of(raw)  # before `plain` replaces control characters: names with them are refused
-    fit = plain(free)
+    fit = replace_control_characters(free)
     if fit == free:
         return raw, upload
     raw = {**raw, **fit}

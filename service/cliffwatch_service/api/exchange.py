@@ -15,7 +15,7 @@ from cliffwatch.parsers.received.decoding import decode
 from cliffwatch.samples import Mode
 from cliffwatch_service.access.quotas import refuse_run_over_quota, within_quota
 from cliffwatch_service.access.tokens import Caller
-from cliffwatch_service.api.answers import answer, answer_known, answer_pieces
+from cliffwatch_service.api.answers import answer, answer_pieces, not_modified
 from cliffwatch_service.api.models.work import Imported
 from cliffwatch_service.api.runs import RunId
 from cliffwatch_service.compare.export import MEDIA_TYPES, Wanted, export_file, exportable
@@ -23,7 +23,7 @@ from cliffwatch_service.http.addresses import address_of
 from cliffwatch_service.http.bodies import body_content
 from cliffwatch_service.http.context import PREFIX, Allowed, Service, ServiceHere
 from cliffwatch_service.http.large import LARGE_TEXT, LargeHere
-from cliffwatch_service.ingest.import_files import ImportedAs, ImportResult, import_file
+from cliffwatch_service.ingest.import_files import ImportDescription, ImportResult, import_file
 from cliffwatch_service.ingest.request_fields import LINE
 
 router = APIRouter(prefix=PREFIX, tags=["exchange"])
@@ -55,14 +55,14 @@ async def read_export(
 ) -> Response:
     wanted = Wanted(form, arm, origin)
     known = await run_in_threadpool(exportable, service.transaction, run, wanted)
-    has = answer_known(request, known.tag)
+    has = not_modified(request, known.tag)
     if has is not None:
         return has
     who = address_of(request.scope)
     service.exports.take(who, 1)
     try:
         path = await large.export(service, known.size, _export, run, wanted)
-        file = await run_in_threadpool(_opened, path)
+        file = await run_in_threadpool(_open_unlinked, path)
     except BaseException:
         service.exports.give_back(who, 1)
         raise
@@ -80,7 +80,7 @@ def _export(service: Service, run: str, wanted: Wanted) -> Path:
     return export_file(service.transaction, service.settings.data_dir, run, wanted)
 
 
-def _opened(path: Path) -> IO[bytes]:
+def _open_unlinked(path: Path) -> IO[bytes]:
     """Opens a file and removes its name, so that closing it frees the space."""
     file = path.open("rb")
     path.unlink()
@@ -113,13 +113,13 @@ async def upload_file(
         str | None, Query(pattern="^[0-9a-f]{40}$", description="The commit that was measured")
     ] = None,
 ) -> Response:
-    about = ImportedAs(name=name, platform=platform, mode=mode, commit=revision)
+    about = ImportDescription(name=name, platform=platform, mode=mode, commit=revision)
     body = await body_content(request)
     imported = await large.do(service, len(body), _import, caller, body, about, large=LARGE_TEXT)
     return answer(request, asdict(imported), status=201 if imported.fresh else 200)
 
 
-def _import(service: Service, caller: Caller, body: bytes, about: ImportedAs) -> ImportResult:
+def _import(service: Service, caller: Caller, body: bytes, about: ImportDescription) -> ImportResult:
     text = decode(body).replace("\0", "\N{REPLACEMENT CHARACTER}")
     now = service.now()
     with service.transaction() as connection:

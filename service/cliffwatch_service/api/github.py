@@ -34,7 +34,7 @@ WEBHOOKS = Counter("cliffwatch_github_webhooks", "Webhooks by what became of the
 EventName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9_]{1,100}$")]
 
 
-class Taken(BaseModel):
+class DeliveryReceipt(BaseModel):
     """`fresh` is false if the delivery was received before. Then nothing is done again."""
 
     fresh: bool
@@ -44,7 +44,7 @@ class Taken(BaseModel):
     "/github/webhook",
     summary="A webhook of the GitHub App",
     status_code=202,
-    responses={202: {"model": Taken}},
+    responses={202: {"model": DeliveryReceipt}},
     openapi_extra={
         "requestBody": {"required": True, "content": {"application/json": {"schema": {"type": "object"}}}}
     },
@@ -58,11 +58,11 @@ async def take_webhook(
     signature: Annotated[str, Header(alias="X-Hub-Signature-256", max_length=100)],
 ) -> Response:
     body = await body_content(request)
-    fresh = await run_in_threadpool(_taken, service, body, signature, event, delivery)
+    fresh = await run_in_threadpool(_store_delivery, service, body, signature, event, delivery)
     return answer(request, {"fresh": fresh}, status=202)
 
 
-def _taken(service: Service, body: bytes, signature: str, event: str, identity: UUID) -> bool:
+def _store_delivery(service: Service, body: bytes, signature: str, event: str, identity: UUID) -> bool:
     secrets = app_files(service.settings).accepted_secrets(service.now())
     if not signed_by_any(body, signature, secrets):
         WEBHOOKS.labels("refused").inc()

@@ -13,11 +13,11 @@ from cliffwatch.formats.reading import as_json
 from cliffwatch.formats.work import AskedFiles, Heartbeat, JobOutcome, Work
 from cliffwatch.samples import MODES, Mode
 from cliffwatch_service.api.answers import answer
-from cliffwatch_service.api.documents import answered
+from cliffwatch_service.api.documents import document_response
 from cliffwatch_service.api.models.lists import Page
 from cliffwatch_service.api.models.work import HostListed, JobState, Kept
 from cliffwatch_service.http.context import PREFIX, Allowed, Service, ServiceHere
-from cliffwatch_service.ingest.free_form import FreeForm, Moment, Prose, showable
+from cliffwatch_service.ingest.free_form import FreeForm, Moment, Prose, make_showable
 from cliffwatch_service.ingest.request_fields import Count, Name
 from cliffwatch_service.jobs.leases import Offer, add_events, complete, heartbeat, offer, request_of_lease
 from cliffwatch_service.jobs.requests import asked_files, setup_of
@@ -90,13 +90,13 @@ def list_hosts(request: Request, service: ServiceHere, _: Allowed) -> Response:
 
 def _host(row: HostAtWorkRow) -> HostAtWorkRow:
     """Makes a host's free-form facts safe to show."""
-    return replace(row, about=showable(row.about))
+    return replace(row, about=make_showable(row.about))
 
 
 @router.post(
     "/offers",
     summary="Offer a host for work; returns a lease with its job, or 204",
-    responses={**answered(Work), 204: {"description": "Nothing to do"}},
+    responses={**document_response(Work), 204: {"description": "Nothing to do"}},
 )
 def make_offer(body: OfferBody, request: Request, service: ServiceHere, caller: Allowed) -> Response:
     offered = Offer(
@@ -141,9 +141,9 @@ def _length(service: Service) -> timedelta:
 @router.post(
     "/leases/{lease}/heartbeat",
     summary="Renew a lease; returns whether to cancel the job",
-    responses=answered(Heartbeat),
+    responses=document_response(Heartbeat),
 )
-def beat(lease: UUID, request: Request, service: ServiceHere, caller: Allowed) -> Response:
+def renew_lease(lease: UUID, request: Request, service: ServiceHere, caller: Allowed) -> Response:
     with service.transaction() as connection:
         cancelled = heartbeat(connection, lease, by=caller, lease_for=_length(service), now=service.now())
     return answer(request, as_json(Heartbeat(cancel=cancelled)))
@@ -152,7 +152,7 @@ def beat(lease: UUID, request: Request, service: ServiceHere, caller: Allowed) -
 @router.get(
     "/leases/{lease}/files",
     summary="Files that came with the request of a lease's job",
-    responses=answered(AskedFiles),
+    responses=document_response(AskedFiles),
 )
 def read_files(lease: UUID, request: Request, service: ServiceHere, caller: Allowed) -> Response:
     with service.transaction() as connection:
@@ -161,7 +161,7 @@ def read_files(lease: UUID, request: Request, service: ServiceHere, caller: Allo
 
 
 @router.post("/leases/{lease}/events", summary="Add events of a job", responses={200: {"model": Kept}})
-def tell_events(
+def keep_events(
     lease: UUID, body: EventsBody, request: Request, service: ServiceHere, caller: Allowed
 ) -> Response:
     with service.transaction() as connection:

@@ -15,19 +15,19 @@ from cliffwatch.formats.work import AskedFiles, AskedWork
 from cliffwatch_service.access.authorisation import refuse_foreign_request
 from cliffwatch_service.access.quotas import within_quota
 from cliffwatch_service.api.answers import answer, page
-from cliffwatch_service.api.documents import answered, body_of, checked, described
+from cliffwatch_service.api.documents import body_of, document_response, parse_document, request_body
 from cliffwatch_service.api.models.lists import Page
 from cliffwatch_service.api.models.work import Event, Expected, Job, RequestListed, RequestWhole
 from cliffwatch_service.http.context import PREFIX, Allowed, Cursor, Limit, Service, ServiceHere
 from cliffwatch_service.http.cursors import cursor_of, moment, read_cursor
-from cliffwatch_service.http.streaming import event_stream, shown_event
-from cliffwatch_service.ingest.uploads import refused
+from cliffwatch_service.http.streaming import event_stream, sanitise_event
+from cliffwatch_service.ingest.uploads import invalid_upload
 from cliffwatch_service.jobs.cancelling import cancel, retry
 from cliffwatch_service.jobs.ends import refuse_ends
-from cliffwatch_service.jobs.estimates import Estimate, expectations
+from cliffwatch_service.jobs.estimates import Estimate, estimate_jobs
 from cliffwatch_service.jobs.leases import expire
-from cliffwatch_service.jobs.requests import PRIORITIES, ask, asked_files, asked_of, request_named
-from cliffwatch_service.jobs.targets import refuse_unoffered, warnings
+from cliffwatch_service.jobs.requests import PRIORITIES, asked_files, asked_of, request_named, store_request
+from cliffwatch_service.jobs.targets import refuse_unoffered, warn_of_offline_targets
 from cliffwatch_service.jobs.trees_allowed import refuse_tree
 from cliffwatch_service.refusal import not_found
 from cliffwatch_service.store.work import queue, requests
@@ -41,7 +41,7 @@ router = APIRouter(prefix=PREFIX, tags=["jobs"])
     "/requests",
     summary="Request measurements",
     status_code=201,
-    openapi_extra=described(AskedWork),
+    openapi_extra=request_body(AskedWork),
     responses={200: {"model": RequestWhole}, 201: {"model": RequestWhole}},
 )
 def make_request(
@@ -51,14 +51,16 @@ def make_request(
     caller: Allowed,
     key: Annotated[str, Header(alias="Idempotency-Key", min_length=1, max_length=200)],
 ) -> Response:
-    _, work = checked(_work, body, typed=frozenset({"contents"}))
+    _, work = parse_document(_work, body, typed=frozenset({"contents"}))
     asked, now = asked_of(work), service.now()
     assert caller.token_id is not None
     with service.transaction() as connection:
         refuse_tree(connection, asked.tree, service.settings.trees)
         if not asked.setup.arms:
             refuse_ends(connection, asked.base, asked.head)
-        keep = partial(ask, connection, asked, key=key, token_id=caller.token_id, who=caller.name, now=now)
+        keep = partial(
+            store_request, connection, asked, key=key, token_id=caller.token_id, who=caller.name, now=now
+        )
         row, fresh = within_quota(connection, service.settings, caller, len(body), now, keep)
         if fresh:
             refuse_unoffered(connection, asked.targets, asked.needs)
@@ -69,19 +71,19 @@ def make_request(
 def _work(raw: FreeJson) -> AskedWork:
     work = converted(raw, AskedWork)
     if isinstance(work, Wrong):
-        raise refused(work)
+        raise invalid_upload(work)
     return work
 
 
 def _request(connection: Connection[Any], service: Service, row: RequestRow) -> RequestWhole:
     jobs = queue.jobs_of_request(connection, row.id)
     waiting = queue.queue_of(connection, 1000)
-    expected = expectations(connection, waiting, service.now())
+    expected = estimate_jobs(connection, waiting, service.now())
     queued = [(job.platform, job.mode) for job in jobs if job.state == "queued"]
     return RequestWhole(
         **dict(_listed(row)),
         jobs=[_job(job, expected.get(job.id)) for job in jobs],
-        warnings=warnings(connection, queued, service.now()),
+        warnings=warn_of_offline_targets(connection, queued, service.now()),
     )
 
 
@@ -152,7 +154,7 @@ def read_request(request_id: UUID, request: Request, service: ServiceHere, _: Al
 @router.get(
     "/requests/{request_id}/files",
     summary="Files of a request: patches, configuration, suites, data",
-    responses=answered(AskedFiles),
+    responses=document_response(AskedFiles),
 )
 def read_files(request_id: UUID, request: Request, service: ServiceHere, _: Allowed) -> Response:
     with service.transaction() as connection:
@@ -185,7 +187,7 @@ def read_queue(request: Request, service: ServiceHere, _: Allowed) -> Response:
     with service.transaction() as connection:
         expire(connection, now)
         jobs = queue.queue_of(connection, 1000)
-        expected = expectations(connection, jobs, now)
+        expected = estimate_jobs(connection, jobs, now)
     return answer(request, {"items": [_job(job, expected[job.id]) for job in jobs], "next": None})
 
 
@@ -254,7 +256,7 @@ def read_events(
     with service.transaction() as connection:
         _job_named(connection, job)
         events = queue.events_after(connection, job, after, limit + 1)
-    return answer(request, page(events, limit, lambda row: cursor_of(row.id), shown_event))
+    return answer(request, page(events, limit, lambda row: cursor_of(row.id), sanitise_event))
 
 
 @router.get(

@@ -16,7 +16,7 @@ from cliffwatch_service.access.authorisation import refuse_host_name
 from cliffwatch_service.access.quotas import refuse_run_over_quota, within_quota
 from cliffwatch_service.access.tokens import Caller
 from cliffwatch_service.api.answers import JSON, answer, answer_bytes, answer_pieces, page
-from cliffwatch_service.api.documents import answered, body_of, checked, described
+from cliffwatch_service.api.documents import body_of, document_response, parse_document, request_body
 from cliffwatch_service.api.models.lists import Page
 from cliffwatch_service.api.models.results import RawListed, RunArm, RunListed, RunWhole, StoredAnswer
 from cliffwatch_service.compare.naming import revision_named
@@ -35,7 +35,7 @@ from cliffwatch_service.http.cursors import cursor_of, identity, moment, read_cu
 from cliffwatch_service.http.large import LargeHere
 from cliffwatch_service.ingest.boot_document import unpacked_size, upload_of
 from cliffwatch_service.ingest.columns import keys_of
-from cliffwatch_service.ingest.ingest import Stored, put_boot, put_run
+from cliffwatch_service.ingest.ingest import StoreResult, put_boot, put_run
 from cliffwatch_service.ingest.kernel_code import code_document, put_code
 from cliffwatch_service.ingest.raw_outputs.storing import put_raw, raw_file
 from cliffwatch_service.ingest.stored_records import stored_record
@@ -51,7 +51,7 @@ BootNumber = Annotated[int, Path(ge=1, le=MOST_BOOTS, description="The boot's nu
 Body = Annotated[bytes, Depends(body_of)]
 
 
-def _stored(request: Request, stored: Stored) -> Response:
+def _stored_response(request: Request, stored: StoreResult) -> Response:
     content = {"digest": stored.digest, "fresh": stored.fresh}
     return answer(request, content, status=201 if stored.fresh else 200)
 
@@ -59,17 +59,17 @@ def _stored(request: Request, stored: Stored) -> Response:
 @router.put(
     "/runs/{run}",
     summary="Upload run.json, or a newer version of it",
-    openapi_extra=described(RunUpload),
+    openapi_extra=request_body(RunUpload),
     responses={200: {"model": StoredAnswer}, 201: {"model": StoredAnswer}},
 )
 async def upload_run(
     run: RunId, request: Request, body: Body, service: ServiceHere, large: LargeHere, caller: Allowed
 ) -> Response:
-    return _stored(request, await large.do(service, len(body), _keep_run, caller, run, body))
+    return _stored_response(request, await large.do(service, len(body), _keep_run, caller, run, body))
 
 
-def _keep_run(service: Service, caller: Caller, run: str, body: bytes) -> Stored:
-    raw, upload = checked(run_upload, body)
+def _keep_run(service: Service, caller: Caller, run: str, body: bytes) -> StoreResult:
+    raw, upload = parse_document(run_upload, body)
     now = service.now()
     with service.transaction() as connection:
         refuse_host_name(connection, caller, upload.host, now)
@@ -81,7 +81,7 @@ def _keep_run(service: Service, caller: Caller, run: str, body: bytes) -> Stored
 @router.put(
     "/runs/{run}/boots/{number}",
     summary="Upload a boot with all its samples",
-    openapi_extra=described(BootUpload),
+    openapi_extra=request_body(BootUpload),
     responses={200: {"model": StoredAnswer}, 201: {"model": StoredAnswer}},
 )
 async def upload_boot(
@@ -93,11 +93,13 @@ async def upload_boot(
     large: LargeHere,
     caller: Allowed,
 ) -> Response:
-    return _stored(request, await large.do(service, len(body), _keep_boot, caller, run, number, body))
+    return _stored_response(
+        request, await large.do(service, len(body), _keep_boot, caller, run, number, body)
+    )
 
 
-def _keep_boot(service: Service, caller: Caller, run: str, number: int, body: bytes) -> Stored:
-    raw, upload = checked(boot_upload, body, typed=frozenset({"samples", "outcomes"}))
+def _keep_boot(service: Service, caller: Caller, run: str, number: int, body: bytes) -> StoreResult:
+    raw, upload = parse_document(boot_upload, body, typed=frozenset({"samples", "outcomes"}))
     now = service.now()
     with service.transaction() as connection:
         keep = partial(put_boot, connection, service.columns, run, number, upload, raw, by=caller, now=now)
@@ -126,30 +128,30 @@ def upload_raw(
     with service.transaction() as connection:
         keep = partial(put_raw, connection, service.columns, run, number, archive.file, by=caller, now=now)
         stored = within_quota(connection, service.settings, caller, archive.size, now, keep)
-    return _stored(request, stored)
+    return _stored_response(request, stored)
 
 
 @router.put(
     "/runs/{run}/code",
     summary="Upload code.json: how the code of the run's kernels differs",
-    openapi_extra=described(CodeRecord),
+    openapi_extra=request_body(CodeRecord),
     responses={200: {"model": StoredAnswer}, 201: {"model": StoredAnswer}},
 )
 async def upload_code(
     run: RunId, request: Request, body: Body, service: ServiceHere, large: LargeHere, caller: Allowed
 ) -> Response:
-    return _stored(request, await large.do(service, len(body), _keep_code, caller, run, body))
+    return _stored_response(request, await large.do(service, len(body), _keep_code, caller, run, body))
 
 
-def _keep_code(service: Service, caller: Caller, run: str, body: bytes) -> Stored:
-    _, upload = checked(code_upload, body)
+def _keep_code(service: Service, caller: Caller, run: str, body: bytes) -> StoreResult:
+    _, upload = parse_document(code_upload, body)
     now = service.now()
     with service.transaction() as connection:
         keep = partial(put_code, connection, run, upload, by=caller)
         return within_quota(connection, service.settings, caller, len(body), now, keep)
 
 
-@router.get("/runs/{run}/code", summary="code.json of a run", responses=answered(CodeRecord))
+@router.get("/runs/{run}/code", summary="code.json of a run", responses=document_response(CodeRecord))
 def read_code(run: RunId, request: Request, service: ServiceHere, _: Allowed) -> Response:
     with service.transaction() as connection:
         record = code_document(connection, run)

@@ -7,7 +7,7 @@ import rich_click as click
 from cliffwatch.command import terminal
 from cliffwatch.counting import counted
 from cliffwatch.failure import Exit
-from cliffwatch_service.command.failures import ending_on_refusal, failed
+from cliffwatch_service.command.failures import ending_on_refusal, exit_failed
 from cliffwatch_service.command.token import data_dir_option, operators_pool
 from cliffwatch_service.compare.dataset import Wanted, write_dataset
 from cliffwatch_service.refusal import Refusal
@@ -50,6 +50,6 @@ def dataset(folder: Path, licence: str, form: str, data_dir: Path | None) -> Non
         try:
             done = write_dataset(pool.connection, folder, Wanted(form=form, licence=licence), clock.now())
         except OSError as error:
-            raise failed(f"{folder} cannot be written: {error}", Exit.HOST_FAILED) from None
+            raise exit_failed(f"{folder} cannot be written: {error}", Exit.HOST_FAILED) from None
     parts = f"{counted(done.written, 'part')} written, {done.kept} kept"
     click.echo(f"{folder}: {counted(done.rows, 'row')} of {counted(done.runs, 'run')}; {parts}")

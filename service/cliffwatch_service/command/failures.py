@@ -10,7 +10,7 @@ from cliffwatch.failure import Exit
 from cliffwatch_service.refusal import Refusal
 
 
-def failed(message: str, code: Exit) -> SystemExit:
+def exit_failed(message: str, code: Exit) -> SystemExit:
     """Prints a message and returns the exception for the caller to raise."""
     say(f"cliffwatch: {message.strip()}")
     return SystemExit(code)
@@ -25,6 +25,6 @@ def ending_on_refusal() -> Iterator[None]:
     try:
         yield
     except Refusal as refusal:
-        raise failed(refusal.detail, Exit.USAGE if refusal.status < 500 else Exit.HOST_FAILED) from None
+        raise exit_failed(refusal.detail, Exit.USAGE if refusal.status < 500 else Exit.HOST_FAILED) from None
     except (psycopg.Error, OSError, RuntimeError) as error:
-        raise failed(f"the database cannot be used: {error}", Exit.HOST_FAILED) from None
+        raise exit_failed(f"the database cannot be used: {error}", Exit.HOST_FAILED) from None

@@ -14,7 +14,7 @@ from rich.table import Table
 from cliffwatch.command import terminal
 from cliffwatch.failure import Exit, Failure
 from cliffwatch.pull_request.policy import read_policy
-from cliffwatch_service.command.failures import ending_on_refusal, failed
+from cliffwatch_service.command.failures import ending_on_refusal, exit_failed
 from cliffwatch_service.command.token import data_dir_option, operator, operators_pool
 from cliffwatch_service.github.app import setting_up
 from cliffwatch_service.github.app.files import AppFiles, AppIdentity, app_files
@@ -40,7 +40,7 @@ def github() -> None:
 
 
 @contextmanager
-def _asking(data_dir: Path | None) -> Iterator[tuple[Settings, AppFiles, GitHub]]:
+def _github_client(data_dir: Path | None) -> Iterator[tuple[Settings, AppFiles, GitHub]]:
     with ending_on_refusal():
         settings = read_settings(data_dir=data_dir)
         files = app_files(settings)
@@ -51,10 +51,10 @@ def _asking(data_dir: Path | None) -> Iterator[tuple[Settings, AppFiles, GitHub]
             asking.close()
 
 
-def _unless(failure: Failure | None) -> None:
+def _exit_on_failure(failure: Failure | None) -> None:
     """Ends the command if there is a failure."""
     if failure is not None:
-        raise failed(f"{failure.message}: {failure.next_step}", failure.exit)
+        raise exit_failed(f"{failure.message}: {failure.next_step}", failure.exit)
 
 
 @github.command()
@@ -76,11 +76,11 @@ def setup(
 
     CLIFFWATCH_PAGES_URL must be the URL at which GitHub reaches the service.
     """
-    with _asking(data_dir) as (settings, files, asking):
+    with _github_client(data_dir) as (settings, files, asking):
         if files.identity() is not None and not again:
-            raise failed("an App is set up already: give --again to replace it", Exit.USAGE)
+            raise exit_failed("an App is set up already: give --again to replace it", Exit.USAGE)
         if not settings.pages_url.startswith("https://"):
-            raise failed(
+            raise exit_failed(
                 "set CLIFFWATCH_PAGES_URL to the https URL at which GitHub reaches the service",
                 Exit.USAGE,
             )
@@ -94,11 +94,11 @@ def setup(
             )
             return form_page(form_address(settings.github_web, organisation), state, content)
 
-        code = _pasted(by_hand, page(_BY_HAND)) if by_hand else _called_back(page, state)
+        code = _prompt_for_code(by_hand, page(_BY_HAND)) if by_hand else _wait_for_redirect(page, state)
         made = setting_up.convert_code(asking, code)
         if isinstance(made, Failure):
-            raise failed(f"{made.message}: {made.next_step}", made.exit)
-        _unless(setting_up.keep_app(asking, files, made, webhook))
+            raise exit_failed(f"{made.message}: {made.next_step}", made.exit)
+        _exit_on_failure(setting_up.keep_app(asking, files, made, webhook))
         click.echo(f"{made.identity.name} is set up; its secrets are in {files.folder}")
         click.echo(f"Install it on your repositories: {made.identity.page}/installations/new")
 
@@ -112,18 +112,18 @@ def _list_permissions() -> None:
     terminal.console().print(table)
 
 
-def _pasted(by_hand: Path, page: str) -> str:
+def _prompt_for_code(by_hand: Path, page: str) -> str:
     by_hand.write_text(page)
     click.echo(
         f"Open {by_hand} in a browser and press its button. The browser ends at a URL that it cannot reach."
     )
     code = setting_up.code_of(click.prompt("Paste that URL"))
     if isinstance(code, Failure):
-        raise failed(f"{code.message}: {code.next_step}", code.exit)
+        raise exit_failed(f"{code.message}: {code.next_step}", code.exit)
     return code
 
 
-def _called_back(page: Callable[[str], str], state: str) -> str:
+def _wait_for_redirect(page: Callable[[str], str], state: str) -> str:
     """Serves the page to a browser on this machine. Returns the code from GitHub's redirect."""
     found: list[str] = []
     came = threading.Event()
@@ -157,7 +157,7 @@ def _called_back(page: Callable[[str], str], state: str) -> str:
         click.echo(f"Open http://127.0.0.1:{server.server_port}/ in a browser on this machine.")
         try:
             if not came.wait(_PATIENCE):
-                raise failed(
+                raise exit_failed(
                     "the browser did not come back from GitHub: start again, or give --by-hand FILE.html",
                     Exit.USAGE,
                 )
@@ -165,7 +165,7 @@ def _called_back(page: Callable[[str], str], state: str) -> str:
             server.shutdown()
     code = setting_up.code_of(found[0])
     if isinstance(code, Failure):
-        raise failed(f"{code.message}: {code.next_step}", code.exit)
+        raise exit_failed(f"{code.message}: {code.next_step}", code.exit)
     return code
 
 
@@ -178,10 +178,10 @@ def rotate() -> None:
 @data_dir_option
 def rotate_webhook_secret(data_dir: Path | None) -> None:
     """Make a new webhook secret. The old one stays valid for an hour."""
-    with _asking(data_dir) as (settings, files, asking):
+    with _github_client(data_dir) as (settings, files, asking):
         _refuse_without_app(files)
         webhook = settings.pages_url + WEBHOOKS
-        _unless(setting_up.rotate_webhook_secret(asking, files, webhook, clock.now()))
+        _exit_on_failure(setting_up.rotate_webhook_secret(asking, files, webhook, clock.now()))
     click.echo("GitHub signs with the new secret; the old one stays valid for an hour")
 
 
@@ -190,16 +190,16 @@ def rotate_webhook_secret(data_dir: Path | None) -> None:
 @data_dir_option
 def rotate_key(pem: Path, data_dir: Path | None) -> None:
     """Use a new private key. PEM is the file that the App's page on GitHub downloads."""
-    with _asking(data_dir) as (_, files, asking):
+    with _github_client(data_dir) as (_, files, asking):
         identity = _refuse_without_app(files)
-        _unless(setting_up.rotate_private_key(asking, files, pem.read_text(errors="replace")))
+        _exit_on_failure(setting_up.rotate_private_key(asking, files, pem.read_text(errors="replace")))
     click.echo(f"The new key is in use. Delete the old one at {identity.page}, and {pem} here.")
 
 
 def _refuse_without_app(files: AppFiles) -> AppIdentity:
     identity = files.identity()
     if identity is None:
-        raise failed("no App is set up: run `cliffwatch github setup`", Exit.USAGE)
+        raise exit_failed("no App is set up: run `cliffwatch github setup`", Exit.USAGE)
     return identity
 
 
@@ -207,7 +207,7 @@ def _refuse_without_app(files: AppFiles) -> AppIdentity:
 @data_dir_option
 def status(data_dir: Path | None) -> None:
     """Show the App, whether GitHub accepts its key, its installations and the last webhook."""
-    with _asking(data_dir) as (settings, files, asking), operators_pool(data_dir) as pool:
+    with _github_client(data_dir) as (settings, files, asking), operators_pool(data_dir) as pool:
         identity = _refuse_without_app(files)
         reply = asking.as_app("GET", "/app")
         click.echo(f"{identity.name} of {identity.owner}: {identity.page}")
@@ -225,7 +225,9 @@ def status(data_dir: Path | None) -> None:
         click.echo(f"last webhook: {newest}")
         if isinstance(reply, GitHubProblem):
             code = Exit.HOST_FAILED if reply.kind == "later" else Exit.USAGE
-            raise failed(f"GitHub does not accept the key ({reply.status}: {reply.message}): rotate it", code)
+            raise exit_failed(
+                f"GitHub does not accept the key ({reply.status}: {reply.message}): rotate it", code
+            )
 
 
 def _counted_secrets(files: AppFiles) -> str:
@@ -249,11 +251,11 @@ def _listed(counts: Mapping[str, int]) -> str:
 def policy(repository: str, file: Path | None, data_dir: Path | None, *, of_base_branch: bool) -> None:
     """Show or store the policy of a repository. It takes precedence over the file of the base branch."""
     if file is not None and of_base_branch:
-        raise failed("give --file or --of-base-branch, not both", Exit.USAGE)
+        raise exit_failed("give --file or --of-base-branch, not both", Exit.USAGE)
     text = file.read_text(errors="replace") if file is not None else None
     read = read_policy(text, str(file)) if text is not None else None
     if isinstance(read, Failure):
-        raise failed(
+        raise exit_failed(
             "\n".join(filter(None, (f"{read.message}: {read.next_step}", read.evidence))), Exit.USAGE
         )
     with operators_pool(data_dir) as pool, pool.connection() as connection:

@@ -10,7 +10,7 @@ _NOT_HERE = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)
 """Errors that are ignored if another address of the same name works: this machine may lack IPv6."""
 
 
-def bound(host: str, port: int) -> tuple[socket.socket, ...]:
+def bind_sockets(host: str, port: int) -> tuple[socket.socket, ...]:
     """Binds a socket to each address of the host's name. Raises Refusal.
 
     The sockets do not listen yet: uvicorn does that when the service is ready.
@@ -19,7 +19,7 @@ def bound(host: str, port: int) -> tuple[socket.socket, ...]:
     try:
         known = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         for family, address in dict.fromkeys((each[0], each[4]) for each in known):
-            sockets.append(_bound(family, address))
+            sockets.append(_bind_socket(family, address))
     except (OSError, UnicodeError) as error:
         if sockets and isinstance(error, OSError) and error.errno in _NOT_HERE:
             return tuple(sockets)
@@ -29,7 +29,7 @@ def bound(host: str, port: int) -> tuple[socket.socket, ...]:
     return tuple(sockets)
 
 
-def _bound(family: int, address: Any) -> socket.socket:
+def _bind_socket(family: int, address: Any) -> socket.socket:
     # asyncio sets TCP_NODELAY only if the socket names its protocol. Without it each response on a
     # keep-alive connection waits 40 ms for the client's acknowledgement.
     taken = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)

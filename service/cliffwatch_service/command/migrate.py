@@ -5,7 +5,7 @@ from pathlib import Path
 import rich_click as click
 
 from cliffwatch.failure import Exit
-from cliffwatch_service.command.failures import ending_on_refusal, failed
+from cliffwatch_service.command.failures import ending_on_refusal, exit_failed
 from cliffwatch_service.command.token import data_dir_option
 from cliffwatch_service.postgres.migrate import schema_version
 from cliffwatch_service.postgres.reader import allow_reader, keep_pages_url
@@ -38,7 +38,7 @@ def migrate(
     If you start several processes on one database, run this one first.
     """
     if (reader is None) != (reader_password_file is None):
-        raise failed("give --reader and --reader-password-file together, or neither", Exit.USAGE)
+        raise exit_failed("give --reader and --reader-password-file together, or neither", Exit.USAGE)
     with ending_on_refusal(), postgres(read_settings(data_dir=data_dir)) as database:
         if reader is not None and reader_password_file is not None:
             allow_reader(database.url, reader, reader_password_file.read_text().strip())

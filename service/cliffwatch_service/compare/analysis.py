@@ -23,7 +23,7 @@ from cliffwatch.reports.json_report import comparison_document
 from cliffwatch.samples import ANCHOR, CONTROL, Arm, compared_arms
 from cliffwatch.stats.ranks import median_rank
 from cliffwatch_service.compare.functions import SideOfRun, functions_of_rows
-from cliffwatch_service.ingest.boot_document import Columns, boots_of, columns_of, packed
+from cliffwatch_service.ingest.boot_document import Columns, boots_of, columns_of, pack_content
 from cliffwatch_service.ingest.columns import keys_of
 from cliffwatch_service.ingest.stored_records import stored_record
 from cliffwatch_service.refusal import Refusal, not_found
@@ -193,7 +193,7 @@ def _made(connection: Connection[Any], base_id: int, head_id: int) -> NewCompari
         method_version=METHOD_VERSION,
         counts={str(name): count for name, count in compared.counts().items()},
         summary=summary,
-        rows=packed(msgspec.json.encode(document.comparisons)),
+        rows=pack_content(msgspec.json.encode(document.comparisons)),
         indexed=_indexed_rows(connection, compared, base.run),
     )
 

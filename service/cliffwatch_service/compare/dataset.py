@@ -30,7 +30,7 @@ from cliffwatch_service.compare.dataset_package import (
     parts_of,
 )
 from cliffwatch_service.compare.export import Transaction, run_table
-from cliffwatch_service.ingest.ingest import every_boot_is_here
+from cliffwatch_service.ingest.ingest import is_fully_uploaded
 from cliffwatch_service.refusal import Refusal
 from cliffwatch_service.store import comparisons, database, run_arms, runs, trees
 from cliffwatch_service.store.runs import HistoryRunRow
@@ -127,7 +127,7 @@ def _public_runs(transaction: Transaction, known: set[str]) -> dict[str, History
 def _whole(transaction: Transaction, run_id: int) -> bool:
     with transaction() as connection:
         run = runs.run_by_id(connection, run_id)
-        return run is not None and every_boot_is_here(connection, run)
+        return run is not None and is_fully_uploaded(connection, run)
 
 
 def _stays(folder: Path, part: Part, public: Mapping[str, HistoryRunRow]) -> bool:

@@ -48,7 +48,7 @@ def is_branch(connection: Connection[Any], name: str) -> bool:
     return (
         name.isprintable()
         and not is_commit
-        and not trees.tagged(connection, tag)
+        and not trees.find_tagged_revisions(connection, tag)
         and bool(trees.measured_tips(connection, branch))
     )
 
@@ -58,7 +58,7 @@ def _of_ref(connection: Connection[Any], name: str) -> RevisionRow | None:
     if not name.isprintable():
         return None
     for kind, matches in (
-        ("tag", trees.tagged(connection, name.removeprefix("refs/tags/"))),
+        ("tag", trees.find_tagged_revisions(connection, name.removeprefix("refs/tags/"))),
         ("branch", trees.measured_tips(connection, name.removeprefix("refs/heads/"))),
     ):
         commits = {row.commit for row in matches}

@@ -20,7 +20,7 @@ from cliffwatch.reports.json_report import document_of_arms
 from cliffwatch.samples import CONTROL, compared_arms
 from cliffwatch_service.compare.analysis import StoredArm, inputs_of_arms, load_arms, side_of_run
 from cliffwatch_service.compare.functions import functions_of_rows
-from cliffwatch_service.ingest.boot_document import packed, unpacked
+from cliffwatch_service.ingest.boot_document import pack_content, unpack_content
 from cliffwatch_service.refusal import Refusal, not_found
 from cliffwatch_service.store import comparisons, run_arms, runs
 from cliffwatch_service.store.comparisons import RunComparisonRow
@@ -57,7 +57,7 @@ def compare_own_arms(connection: Connection[Any], digest: str, now: datetime) ->
         digest=digest,
         inputs=inputs,
         method_version=METHOD_VERSION,
-        document=packed(msgspec.json.encode(document)),
+        document=pack_content(msgspec.json.encode(document)),
     )
     comparisons.keep_run_comparison(connection, row, now)
 
@@ -90,6 +90,6 @@ def arms_comparison(connection: Connection[Any], run: RunRow) -> RunComparison |
     stored = comparisons.run_comparison(connection, run.id)
     if stored is None:
         return None
-    document = decode(unpacked(stored.document), ComparisonDocument)
+    document = decode(unpack_content(stored.document), ComparisonDocument)
     members = {name: getattr(document, name) for name in document.__struct_fields__}
     return RunComparison(**members, comparison=stored.digest)

@@ -7,7 +7,7 @@ from psycopg import Connection
 from cliffwatch.formats.comparison import ComparisonRow, ComparisonSummary
 from cliffwatch.formats.reading import Wrong, converted, read_as
 from cliffwatch.formats.values import FreeJson
-from cliffwatch_service.ingest.boot_document import unpacked
+from cliffwatch_service.ingest.boot_document import unpack_content
 from cliffwatch_service.store import comparisons
 
 
@@ -29,4 +29,4 @@ def stored_rows(connection: Connection[Any], identity: int) -> tuple[ComparisonR
 
 def rows_text(connection: Connection[Any], identity: int) -> bytes:
     """The rows of a comparison as a JSON array."""
-    return unpacked(comparisons.rows_of(connection, identity))
+    return unpack_content(comparisons.rows_of(connection, identity))

@@ -17,7 +17,7 @@ from cliffwatch.trees.addresses import LONGEST_BRANCH, wrong_branch
 from cliffwatch_service.history.backlog import put_off, take_from_backlog
 from cliffwatch_service.history.git import GitProblem, branch_head, fetch_commits, first_parents, tags_of
 from cliffwatch_service.history.watching.anchors import NONE, parts_of, refuse_anchor, settle_anchor
-from cliffwatch_service.jobs.requests import Asked, ask
+from cliffwatch_service.jobs.requests import RequestDraft, store_request
 from cliffwatch_service.refusal import Refusal, not_found
 from cliffwatch_service.store import follows, tokens, trees
 from cliffwatch_service.store.follows import ASKER, FollowFacts, FollowRow, Policy
@@ -191,7 +191,7 @@ def _ask(
     priority: Priority = "push" if row.policy == "push" else "backfill"
     parts = [(wish, part) for wish in wanted for part in parts_of(row, wish.base, wish.head, anchor)]
     for wish, part in parts:
-        asked = Asked(
+        asked = RequestDraft(
             tree=row.tree,
             base=wish.base,
             head=wish.head,
@@ -204,5 +204,5 @@ def _ask(
             setup=ONLY_AFFECTED if row.policy == "affected" else part.setup,
         )
         key = f"{row.id} {wish.base} {wish.head} {part.anchor}".rstrip()
-        ask(connection, asked, key=key, token_id=asker, who=ASKER, now=now)
+        store_request(connection, asked, key=key, token_id=asker, who=ASKER, now=now)
     return len(parts)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from cliffwatch.trees.addresses import PORTS, read_address, without_credentials
 from cliffwatch.trees.git_command import git_argv, nobodys_environment, strict_settings
-from cliffwatch_service.ingest.free_form import plain_text, storable
+from cliffwatch_service.ingest.free_form import plain_text, plausible_date
 from cliffwatch_service.store.trees import RevisionFacts
 
 DEPTH = 500
@@ -158,7 +158,7 @@ def _facts(parts: Sequence[str]) -> RevisionFacts:
 def _date(written: str) -> datetime | None:
     """None of what no clock can have shown: a commit may say anything."""
     try:
-        return storable(datetime.fromisoformat(written))
+        return plausible_date(datetime.fromisoformat(written))
     except ValueError:
         return None
 

@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from cliffwatch_service.access.tokens import refuse_unless
 from cliffwatch_service.http.addresses import address_of
-from cliffwatch_service.http.bodies import WRITING, Once, drain
+from cliffwatch_service.http.bodies import WRITING, TrackedReceive, drain
 from cliffwatch_service.http.context import PREFIX, Service, caller_of_request, too_many
 from cliffwatch_service.refusal import Refusal
 
@@ -75,7 +75,7 @@ class Admission:
 
     async def _answer(self, request: Request, refusal: Refusal, receive: Receive, send: Send) -> None:
         if request.method in WRITING:
-            await drain(once := Once(receive))
+            await drain(once := TrackedReceive(receive))
             receive = once
         response = await run_in_threadpool(self._refused, request, refusal)
         await response(request.scope, receive, send)

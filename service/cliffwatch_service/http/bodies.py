@@ -18,9 +18,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from cliffwatch_service.http.addresses import address_of
 from cliffwatch_service.http.room import Room
-from cliffwatch_service.http.unpacking import ENCODINGS, unpacked
+from cliffwatch_service.http.unpacking import ENCODINGS, decompress
 from cliffwatch_service.refusal import Refusal
-from cliffwatch_service.runtime.memory import give_back
+from cliffwatch_service.runtime.memory import release_freed_memory
 
 WRITING = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 """Methods whose requests have a body and change something."""
@@ -109,7 +109,7 @@ class BodyLimits:
         if scope["type"] != "http" or scope["method"] not in WRITING:
             await self._app(scope, receive, send)
             return
-        receive = Once(receive)
+        receive = TrackedReceive(receive)
         bodies: list[Body] = []
         try:
             try:
@@ -134,7 +134,7 @@ class BodyLimits:
         encoding = _encoding(scope)
         _refuse_announced(scope, limit)
         packed = await run_sync(self._fresh, scope, bodies)
-        if not await _received(packed, receive, limit):
+        if not await _receive_body(packed, receive, limit):
             return None
         body = packed
         if encoding:
@@ -155,7 +155,7 @@ def _close(bodies: list[Body]) -> None:
     for each in bodies:
         each.close()
     if size > _MUCH:
-        give_back()
+        release_freed_memory()
 
 
 def _holder(scope: Scope) -> str:
@@ -164,7 +164,7 @@ def _holder(scope: Scope) -> str:
     return f"at {address_of(scope)}" if caller is None else f"token {caller.token_id}"
 
 
-class Once:
+class TrackedReceive:
     """A `receive` that remembers whether the body has ended. Then only a disconnect can follow."""
 
     def __init__(self, receive: Receive) -> None:
@@ -177,7 +177,7 @@ class Once:
         return message
 
 
-async def drain(receive: Once) -> None:
+async def drain(receive: TrackedReceive) -> None:
     """Reads the rest of a refused body for up to 10 s: a client that still sends would miss the response."""
     try:
         async with asyncio.timeout(_DRAIN_SECONDS):
@@ -216,7 +216,7 @@ def _too_large(limit: int) -> Refusal:
     )
 
 
-async def _received(body: Body, receive: Receive, limit: int) -> bool:
+async def _receive_body(body: Body, receive: Receive, limit: int) -> bool:
     """Receives a body into `body`. Returns False if the client disconnects early. Raises Refusal."""
     loop = asyncio.get_running_loop()
     began = loop.time()
@@ -229,7 +229,7 @@ async def _received(body: Body, receive: Receive, limit: int) -> bool:
                 part = message.get("body", b"")
                 if body.size + len(part) > limit:
                     raise _too_large(limit)
-                await _written(body, part)
+                await _write_part(body, part)
                 deadline.reschedule(began + min(SECONDS, GRACE_SECONDS + body.size / SLOWEST_RATE))
                 if not message.get("more_body", False):
                     return True
@@ -241,7 +241,7 @@ async def _received(body: Body, receive: Receive, limit: int) -> bool:
         ) from None
 
 
-async def _written(body: Body, part: bytes) -> None:
+async def _write_part(body: Body, part: bytes) -> None:
     if body.size + len(part) <= _IN_MEMORY:
         body.write(part)
     else:
@@ -250,7 +250,7 @@ async def _written(body: Body, part: bytes) -> None:
 
 def _unpack(packed: Body, body: Body, encoding: str, limit: int) -> None:
     packed.file.seek(0)
-    for piece in unpacked(packed.file, encoding):
+    for piece in decompress(packed.file, encoding):
         if body.size + len(piece) > limit:
             raise _too_large(limit)
         body.write(piece)

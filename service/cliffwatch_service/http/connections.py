@@ -45,7 +45,7 @@ class Connections:
         self._proxies = [ipaddress.ip_network(each, strict=False) for each in proxies]
         self._by_origin: Counter[str] = Counter()
         self._open = 0
-        self._waiting: dict[Guarded, None] = {}
+        self._waiting: dict[LimitedProtocol, None] = {}
 
     def refusal(self, peer: str) -> bytes | None:
         """Returns the response to a connection that is over a limit; None if it may stay.
@@ -70,12 +70,12 @@ class Connections:
         if self._by_origin[origin] <= 0:
             del self._by_origin[origin]
 
-    def waits(self, protocol: "Guarded") -> None:
+    def waits(self, protocol: "LimitedProtocol") -> None:
         """Marks a connection as idle, from now on."""
         self._waiting.pop(protocol, None)
         self._waiting[protocol] = None
 
-    def is_busy(self, protocol: "Guarded") -> None:
+    def is_busy(self, protocol: "LimitedProtocol") -> None:
         """Marks a connection as not idle."""
         self._waiting.pop(protocol, None)
 
@@ -87,7 +87,7 @@ class Connections:
         return any(address in proxy for proxy in self._proxies)
 
 
-class Guarded(H11Protocol):
+class LimitedProtocol(H11Protocol):
     """Uvicorn's HTTP protocol with these limits."""
 
     guard: Connections
@@ -179,6 +179,6 @@ def _end_unread(transport: asyncio.Transport) -> None:
         client.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(UNREAD_SECONDS * 1000))
 
 
-def guarded(guard: Connections) -> type[Guarded]:
+def make_protocol(guard: Connections) -> type[LimitedProtocol]:
     """Makes the protocol class of one server."""
-    return type("GuardedHere", (Guarded,), {"guard": guard})
+    return type("GuardedHere", (LimitedProtocol,), {"guard": guard})

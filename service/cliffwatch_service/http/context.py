@@ -19,7 +19,7 @@ from cliffwatch_service.access.tokens import NOBODY, PUBLIC, Caller, caller_of
 from cliffwatch_service.github.actions.signing_keys import SigningKeys
 from cliffwatch_service.http.addresses import address_of
 from cliffwatch_service.http.room import Room
-from cliffwatch_service.ingest.columns import ColumnsKnown
+from cliffwatch_service.ingest.columns import ColumnsCache
 from cliffwatch_service.refusal import Refusal
 from cliffwatch_service.runtime.settings import Settings
 from cliffwatch_service.store import database
@@ -56,7 +56,7 @@ class Rates:
 
 
 @dataclass(slots=True)
-class _Looked:
+class _DemonstrationCheck:
     """Cached answer to whether the database is a demonstration."""
 
     known: bool = False
@@ -79,12 +79,12 @@ class Service:
     session_key: str
     """Signs the browsers' cookies."""
 
-    columns: ColumnsKnown = field(default_factory=ColumnsKnown)
+    columns: ColumnsCache = field(default_factory=ColumnsCache)
     arms: MeasuredArms = field(default_factory=MeasuredArms)
     signing_keys: SigningKeys = field(default_factory=SigningKeys)
     streams: Room = field(default_factory=lambda: Room("event streams", whole=100, each=16))
     exports: Room = field(default_factory=lambda: Room("exports", whole=8, each=4))
-    _demonstration: _Looked = field(default_factory=_Looked)
+    _demonstration: _DemonstrationCheck = field(default_factory=_DemonstrationCheck)
 
     def demonstration(self) -> bool:
         """Whether `cliffwatch demo-data` filled the database. Pages and reports say so.
@@ -132,7 +132,7 @@ def caller_of_request(request: Request, service: Service) -> Caller:
         raise Refusal(401, "token refused", "send a token as `Authorization: Bearer …`")
     else:
         caller = caller_by_secret(service, address, secret.strip())
-    return within_rate(service, caller, address)
+    return check_rate(service, caller, address)
 
 
 def caller_by_secret(service: Service, address: str, secret: str) -> Caller:
@@ -144,7 +144,7 @@ def caller_by_secret(service: Service, address: str, secret: str) -> Caller:
         return caller_of(connection, secret, now)
 
 
-def within_rate(service: Service, caller: Caller, address: str) -> Caller:
+def check_rate(service: Service, caller: Caller, address: str) -> Caller:
     """Returns the caller if it is within its rate limit. Raises Refusal otherwise."""
     now = service.now()
     if not service.rates.allow(
@@ -166,12 +166,12 @@ def operation_of(request: Request) -> str:
     return f"{request.method} {request.scope['route'].path_format}"
 
 
-def _allowed(request: Request, caller: CallerHere) -> Caller:
+def _authorise(request: Request, caller: CallerHere) -> Caller:
     refuse_without_right(caller, operation_of(request))
     return caller
 
 
-Allowed = Annotated[Caller, Depends(_allowed)]
+Allowed = Annotated[Caller, Depends(_authorise)]
 """The caller, who has the right to this kind of operation. The use case checks the right to the object."""
 
 Limit = Annotated[int, Query(ge=1, le=1000, description="How many at most")]

@@ -27,7 +27,7 @@ from cliffwatch_service.postgres.pool import open_pool
 from cliffwatch_service.refusal import Refusal
 from cliffwatch_service.runtime import clock
 from cliffwatch_service.runtime.logs import set_up_logs
-from cliffwatch_service.runtime.memory import collect_seldom, few_pools, give_back
+from cliffwatch_service.runtime.memory import limit_malloc_arenas, make_collections_rare, release_freed_memory
 from cliffwatch_service.runtime.settings import Settings
 
 T = TypeVar("T")
@@ -69,8 +69,8 @@ class LargeWork:
     """Two processes: one for documents, one for exports, so slow exports delay only each other."""
 
     def __init__(self, settings: Settings, url: str) -> None:
-        self._documents = _Beside(partial(_started, settings, url, None))
-        self._exports = _Beside(partial(_started, settings, url, EXPORT_MEMORY))
+        self._documents = _SeparateProcess(partial(_start_executor, settings, url, None))
+        self._exports = _SeparateProcess(partial(_start_executor, settings, url, EXPORT_MEMORY))
 
     def close(self) -> None:
         self._documents.close()
@@ -101,7 +101,7 @@ class LargeWork:
         return await self._exports.do(service, work, given, most=_MOST_EXPORTS)
 
 
-class _Beside:
+class _SeparateProcess:
     """A process that does one thing at a time. It starts on demand and ends after `_IDLE_SECONDS`."""
 
     def __init__(self, start: Callable[[], ProcessPoolExecutor]) -> None:
@@ -157,11 +157,11 @@ class _Beside:
             ) from None
 
 
-def _started(settings: Settings, url: str, memory: int | None) -> ProcessPoolExecutor:
+def _start_executor(settings: Settings, url: str, memory: int | None) -> ProcessPoolExecutor:
     return ProcessPoolExecutor(
         1,
         mp_context=multiprocessing.get_context("spawn"),
-        initializer=_begin,
+        initializer=_init_process,
         initargs=(settings, url, os.getpid(), memory),
         max_tasks_per_child=_RENEWED_AFTER,
     )
@@ -174,7 +174,7 @@ def _large(request: Request) -> LargeWork:
 LargeHere = Annotated[LargeWork, Depends(_large)]
 
 
-def _begin(settings: Settings, url: str, parent: int, memory: int | None) -> None:
+def _init_process(settings: Settings, url: str, parent: int, memory: int | None) -> None:
     """Prepares the separate process. `memory` limits its private memory in bytes; None sets no limit."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # ^C is for the parent, which then ends this process
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -183,10 +183,10 @@ def _begin(settings: Settings, url: str, parent: int, memory: int | None) -> Non
     if memory is not None:
         resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
         os.nice(_AFTER_OTHERS)  # pages go first: somebody who exports expects to wait
-    few_pools()
+    limit_malloc_arenas()
     set_up_logs(json=True)
     pool = open_pool(url, connections=2, statement_seconds=settings.statement_seconds)
-    collect_seldom()
+    make_collections_rare()
     _here.append(Service(settings=settings, pool=pool, now=clock.now, rates=Rates(1), session_key=""))
 
 
@@ -194,4 +194,4 @@ def _do(now: datetime, work: Callable[..., T], given: tuple[Any, ...]) -> T:
     try:
         return work(replace(_here[0], now=lambda: now), *given)
     finally:
-        give_back()
+        release_freed_memory()

@@ -5,7 +5,7 @@ from typing import Any
 
 import uvicorn
 
-from cliffwatch_service.http.connections import Connections, guarded
+from cliffwatch_service.http.connections import Connections, make_protocol
 from cliffwatch_service.runtime.settings import Settings
 
 _KEEP_ALIVE_SECONDS = 15
@@ -20,7 +20,7 @@ def server_config(app: Any, settings: Settings, **more: Any) -> uvicorn.Config:
     )
     return uvicorn.Config(
         app,
-        http=guarded(guard),
+        http=make_protocol(guard),
         ws="none",
         lifespan="off",
         log_config=None,

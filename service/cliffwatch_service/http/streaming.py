@@ -16,7 +16,7 @@ from cliffwatch.trees.addresses import without_credentials
 from cliffwatch_service.http.addresses import address_of
 from cliffwatch_service.http.context import Service
 from cliffwatch_service.http.cursors import identity
-from cliffwatch_service.ingest.free_form import showable
+from cliffwatch_service.ingest.free_form import make_showable
 from cliffwatch_service.refusal import not_found
 from cliffwatch_service.store.work import queue
 from cliffwatch_service.store.work.queue import EventRow
@@ -31,9 +31,9 @@ _STREAM_SECONDS = 900
 """Longest time of one stream; a client reconnects after that."""
 
 
-def shown_event(row: EventRow) -> EventRow:
+def sanitise_event(row: EventRow) -> EventRow:
     """Makes an event's free-form data safe to show."""
-    return replace(row, data=showable(row.data))
+    return replace(row, data=make_showable(row.data))
 
 
 async def event_stream(request: Request, service: Service, job: UUID, last: str | None) -> StreamingResponse:
@@ -49,7 +49,7 @@ async def event_stream(request: Request, service: Service, job: UUID, last: str 
             if row is None:
                 raise not_found("job", str(job))
             return list(
-                map(shown_event, queue.events_after(connection, job, after, 1000))
+                map(sanitise_event, queue.events_after(connection, job, after, 1000))
             ), row.state in ENDED
 
     after = identity(last) if last is not None and last.isdecimal() and len(last) < 19 else 0

@@ -15,7 +15,7 @@ _WINDOW = 1 << 23
 """Largest zstd window in bytes: 8 MiB, which RFC 8878 recommends that every decoder supports."""
 
 
-def unpacked(packed: IO[bytes], encoding: str) -> Iterator[bytes]:
+def decompress(packed: IO[bytes], encoding: str) -> Iterator[bytes]:
     """Yields the decompressed content of a body. Raises Refusal if the body is damaged."""
     return _gzip(packed) if encoding == "gzip" else _zstd(packed)
 

@@ -7,7 +7,7 @@ from psycopg import Connection
 
 from cliffwatch.formats.reading import as_json
 from cliffwatch.formats.run_record import ArmRecord, RunRecord
-from cliffwatch_service.ingest.free_form import storable
+from cliffwatch_service.ingest.free_form import plausible_date
 from cliffwatch_service.store import run_arms, trees
 
 
@@ -62,7 +62,7 @@ def _date(text: str | None) -> datetime | None:
         moment = datetime.fromisoformat(text or "")
     except ValueError:
         return None
-    return storable(moment) if moment.tzinfo is not None else None
+    return plausible_date(moment) if moment.tzinfo is not None else None
 
 
 def _subject(label: str) -> str | None:

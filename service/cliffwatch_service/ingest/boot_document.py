@@ -45,11 +45,11 @@ def plain_key(of_case: OfCase) -> PlainKey:
     return (of_case.suite, of_case.benchmark, tuple(of_case.params.items()))
 
 
-def packed(content: bytes) -> bytes:
+def pack_content(content: bytes) -> bytes:
     return zstandard.ZstdCompressor(level=_LEVEL).compress(content)
 
 
-def unpacked(content: bytes) -> bytes:
+def unpack_content(content: bytes) -> bytes:
     return zstandard.ZstdDecompressor().decompress(content)
 
 
@@ -72,10 +72,10 @@ def pack(raw: FreeJson, upload: BootUpload, ordered: Sequence[SampleRecord]) -> 
     ]
     content["readings"] = [None if each.readings == (each.value,) else each.readings for each in ordered]
     content["resolutions"] = [each.resolution for each in ordered]
-    return packed(orjson.dumps(content))
+    return pack_content(orjson.dumps(content))
 
 
-class _About(Part, frozen=True, kw_only=True):
+class _ComparedBootRecord(Part, frozen=True, kw_only=True):
     """The part of boot.json that a comparison needs."""
 
     index: int
@@ -84,10 +84,10 @@ class _About(Part, frozen=True, kw_only=True):
     layout: str | None = None
 
 
-class _Stored(Part, frozen=True, kw_only=True):
+class _PackedBoot(Part, frozen=True, kw_only=True):
     """A packed boot."""
 
-    boot: _About
+    boot: _ComparedBootRecord
     outcomes: tuple[OutcomeRecord, ...]
     readings: tuple[tuple[float, ...] | None, ...]
     """Per sample, in column order; None if the sample is the only reading."""
@@ -103,16 +103,16 @@ class ProblemAccount(Part, frozen=True, kw_only=True):
     reason: str = ""
 
 
-class _BootSaid(Part, frozen=True, kw_only=True):
+class _ShownBootRecord(Part, frozen=True, kw_only=True):
     arm: str
     status: str
     parts: Any = ()
 
 
-class _Said(Part, frozen=True, kw_only=True):
+class _ShownBoot(Part, frozen=True, kw_only=True):
     """The part of a packed boot that a page shows."""
 
-    boot: _BootSaid
+    boot: _ShownBootRecord
     outcomes: tuple[OutcomeRecord, ...]
     problems: Any = ()
     environment: FreeJson | None = None
@@ -137,7 +137,7 @@ def columns_of(keys: Sequence[Key], order: Mapping[CaseKey, int]) -> Columns:
 
 def boot_of(document: bytes, columns: Columns, values: Sequence[float]) -> Boot:
     """Returns the boot for a comparison, with its samples in the plan's order."""
-    stored = decode(unpacked(document), _Stored)
+    stored = decode(unpack_content(document), _PackedBoot)
     samples = [
         Sample(
             case=case,
@@ -168,7 +168,7 @@ def boots_of(arm: Sequence[tuple[bytes, Columns, Sequence[float]]]) -> Sequence[
     """
     if not arm or any(columns is not arm[0][1] for _, columns, _ in arm):
         return tuple(boot_of(*each) for each in arm)
-    stored = [decode(unpacked(document), _Stored) for document, _, _ in arm]
+    stored = [decode(unpack_content(document), _PackedBoot) for document, _, _ in arm]
     columns = arm[0][1]
     measured = _measured(stored, columns, np.array([values for _, _, values in arm], dtype=float))
     good = tuple(columns.measured.values())
@@ -178,7 +178,7 @@ def boots_of(arm: Sequence[tuple[bytes, Columns, Sequence[float]]]) -> Sequence[
     return BootsOfColumns(measured, np.repeat(np.arange(len(columns.keys)), len(arm)), outcomes)
 
 
-def _measured(stored: Sequence[_Stored], columns: Columns, values: NDArray[np.float64]) -> SampleColumns:
+def _measured(stored: Sequence[_PackedBoot], columns: Columns, values: NDArray[np.float64]) -> SampleColumns:
     """Returns the samples of boots as columns. `values` has the shape (boots, columns)."""
     boots, count = len(stored), len(columns.keys)
     positions = np.array(columns.positions, dtype=np.intp)
@@ -200,7 +200,7 @@ def _measured(stored: Sequence[_Stored], columns: Columns, values: NDArray[np.fl
     )
 
 
-def _table(stored: Sequence[_Stored]) -> BootTable:
+def _table(stored: Sequence[_PackedBoot]) -> BootTable:
     layouts = tuple(each.boot.layout for each in stored)
     return BootTable(
         index=np.array([each.boot.index for each in stored], dtype=int),
@@ -220,8 +220,8 @@ def _outcomes(stored: Sequence[OutcomeRecord], measured: Mapping[CaseKey, CaseOu
 
 def upload_of(document: bytes, keys: Sequence[Key], values: Sequence[float]) -> FreeJson:
     """Returns the boot in the form of its upload, with its samples in column order."""
-    text = unpacked(document)
-    stored = decode(text, _Stored)
+    text = unpack_content(document)
+    stored = decode(text, _PackedBoot)
     content: FreeJson = orjson.loads(text)
     del content["readings"], content["resolutions"]
     outcomes = _outcomes(stored.outcomes, columns_of(keys, {}).measured)
@@ -258,7 +258,7 @@ class BootAccount:
 
 def account_of(document: bytes) -> BootAccount:
     """Reads the account of a boot. Skips parts that older hosts left out or sent in another form."""
-    said = decode(unpacked(document), _Said)
+    said = decode(unpack_content(document), _ShownBoot)
     return BootAccount(
         arm=said.boot.arm,
         status=said.boot.status,

@@ -39,7 +39,7 @@ def _size(plan: PlanIndex) -> int:
     return len(plan.cases) + len(plan.boots)
 
 
-class ColumnsKnown:
+class ColumnsCache:
     """Cache of the columns of runs and the plans of their records. Neither ever changes."""
 
     def __init__(self) -> None:
@@ -72,7 +72,7 @@ class ColumnsKnown:
 
 
 def columns_for(
-    connection: Connection[Any], known: ColumnsKnown, run: RunRow, samples: Sequence[SampleRecord]
+    connection: Connection[Any], known: ColumnsCache, run: RunRow, samples: Sequence[SampleRecord]
 ) -> tuple[int, list[SampleRecord]]:
     """Returns the id of the samples' columns, and the samples in column order.
 
@@ -90,7 +90,7 @@ def columns_for(
             return last[0], [of_position[position] for position in range(len(samples))]
     order = sorted(range(len(keys)), key=keys.__getitem__)
     _refuse_doubles([keys[position] for position in order])
-    return _kept(connection, known, run, [keys[position] for position in order]), [
+    return _store_columns(connection, known, run, [keys[position] for position in order]), [
         samples[position] for position in order
     ]
 
@@ -119,7 +119,9 @@ def _refuse_doubles(keys: Sequence[tuple[Any, ...]]) -> None:
             )
 
 
-def _kept(connection: Connection[Any], known: ColumnsKnown, run: RunRow, keys: Sequence[SampleKey]) -> int:
+def _store_columns(
+    connection: Connection[Any], known: ColumnsCache, run: RunRow, keys: Sequence[SampleKey]
+) -> int:
     """Stores columns and returns their id.
 
     Caches only columns stored before: this transaction may roll back.

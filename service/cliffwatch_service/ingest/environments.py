@@ -8,7 +8,7 @@ from cliffwatch.formats.run_record import RunRecord
 from cliffwatch.formats.values import FreeJson
 from cliffwatch.identities import digest_of
 
-PASSING = frozenset(
+VOLATILE_FACTS = frozenset(
     {"load_average", "available_kib", "throttle", "mhz", "cpu_mhz", "bogomips", "uptime", "steal_seconds"}
 )
 """Facts that change all the time and do not affect results: stored with the run, part of no identity."""
@@ -23,13 +23,17 @@ def environment_facts(record: RunRecord) -> FreeJson:
         "host": record.host,
         "config_digest": record.config_digest,
     }
-    return {name: _lasting(value) for name, value in facts.items() if value}
+    return {name: _drop_volatile(value) for name, value in facts.items() if value}
 
 
-def _lasting(value: Any) -> Any:
+def _drop_volatile(value: Any) -> Any:
     if isinstance(value, dict):
-        return {name: _lasting(each) for name, each in value.items() if str(name).lower() not in PASSING}
-    return [_lasting(each) for each in value] if isinstance(value, list) else value
+        return {
+            name: _drop_volatile(each)
+            for name, each in value.items()
+            if str(name).lower() not in VOLATILE_FACTS
+        }
+    return [_drop_volatile(each) for each in value] if isinstance(value, list) else value
 
 
 def epoch_of(record: RunRecord) -> str:

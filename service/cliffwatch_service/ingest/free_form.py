@@ -39,7 +39,7 @@ def refuse_odd(document: Any, where: str = "") -> None:
     Does not recurse: the document may be hostile.
     """
     for path, value, depth in _walk(document, where):
-        wrong = _wrong(value, depth)
+        wrong = _find_problem(value, depth)
         if wrong:
             shown = path[:200] or "the document"
             raise Refusal(422, "invalid request", f"{shown}: {wrong}", errors=[(shown, wrong)])
@@ -72,7 +72,7 @@ def _plain_numbers(values: list[Any]) -> bool:
         return False
 
 
-def _wrong(value: Any, depth: int) -> str | None:
+def _find_problem(value: Any, depth: int) -> str | None:
     """Returns what is wrong with a value by itself, and what to do; None if nothing is."""
     if isinstance(value, str):
         return _wrong_text(value, LONGEST_TEXT)
@@ -107,26 +107,30 @@ def plain_text(text: str) -> str:
     return _CONTROL.sub(_REPLACED, text)
 
 
-def plain(document: Any) -> Any:
+def replace_control_characters(document: Any) -> Any:
     """Makes all texts plain in a document that passed `refuse_odd`."""
     if isinstance(document, str):
         return plain_text(document) if _CONTROL.search(document) else document
     if isinstance(document, dict):
-        return {plain_text(name): plain(value) for name, value in document.items()}
+        return {plain_text(name): replace_control_characters(value) for name, value in document.items()}
     if isinstance(document, list):
-        return document if _plain_numbers(document) else [plain(value) for value in document]
+        return (
+            document
+            if _plain_numbers(document)
+            else [replace_control_characters(value) for value in document]
+        )
     return document
 
 
-def showable(document: Any, depth: int = 1) -> Any:
+def make_showable(document: Any, depth: int = 1) -> Any:
     """Makes any stored document fit for showing: parts nested too deep go, odd values become text."""
     if isinstance(document, dict | list) and depth > DEEPEST:
         return LEFT_OUT
     if isinstance(document, dict):
-        return {name: showable(value, depth + 1) for name, value in document.items()}
+        return {name: make_showable(value, depth + 1) for name, value in document.items()}
     if isinstance(document, list):
-        return [showable(value, depth + 1) for value in document]
-    return document if _wrong(document, depth) is None else str(document)[:LONGEST_NAME]
+        return [make_showable(value, depth + 1) for value in document]
+    return document if _find_problem(document, depth) is None else str(document)[:LONGEST_NAME]
 
 
 def free_form(document: FreeJson) -> FreeJson:
@@ -135,11 +139,11 @@ def free_form(document: FreeJson) -> FreeJson:
         refuse_odd(document)
     except Refusal as refusal:
         raise ValueError(refusal.detail) from None
-    fit: FreeJson = plain(document)
+    fit: FreeJson = replace_control_characters(document)
     return fit
 
 
-def prose(text: str) -> str:
+def check_prose(text: str) -> str:
     """Pydantic validator: makes a text for people fit for storing. Raises ValueError."""
     if _UNSTORABLE.search(text):
         raise ValueError("a NUL or half of a surrogate pair in a text: leave it out")
@@ -147,7 +151,7 @@ def prose(text: str) -> str:
 
 
 FreeForm = Annotated[FreeJson, AfterValidator(free_form)]
-Prose = Annotated[str, AfterValidator(prose)]
+Prose = Annotated[str, AfterValidator(check_prose)]
 """Text that people or programs write for people to read."""
 
 
@@ -161,6 +165,6 @@ def in_time(moment: datetime) -> datetime:
 Moment = Annotated[AwareDatetime, AfterValidator(in_time)]
 
 
-def storable(moment: datetime | None) -> datetime | None:
+def plausible_date(moment: datetime | None) -> datetime | None:
     """Returns a commit's date, or None if it is implausible: a commit may claim any date."""
     return moment if moment is not None and FIRST <= moment < LAST else None

@@ -32,7 +32,7 @@ from cliffwatch.parsers.readings import Problem
 from cliffwatch.samples import Arm, Boot, CaseKey, Mode
 from cliffwatch_service.access.authorisation import IMPORTS
 from cliffwatch_service.access.tokens import Caller
-from cliffwatch_service.ingest.columns import ColumnsKnown
+from cliffwatch_service.ingest.columns import ColumnsCache
 from cliffwatch_service.ingest.ingest import content_digest, put_boot, put_run
 from cliffwatch_service.ingest.uploads import boot_upload, run_upload
 from cliffwatch_service.refusal import Refusal
@@ -47,7 +47,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ImportedAs:
+class ImportDescription:
     """What the sender declares about a file: what was measured, where and how."""
 
     name: str
@@ -79,9 +79,9 @@ class ImportResult:
 
 def import_file(
     connection: Connection[Any],
-    known: ColumnsKnown,
+    known: ColumnsCache,
     text: str,
-    about: ImportedAs,
+    about: ImportDescription,
     *,
     by: Caller,
     now: datetime,
@@ -117,11 +117,11 @@ def import_file(
     record = _record(arm, about, identity, now)
     digest = run_digest(record.identity, record.created, host_name)
     raw_record = as_json(record)
-    upload = _taken(run_upload, {"host": host_name, "record": raw_record}, text)
+    upload = _read_upload(run_upload, {"host": host_name, "record": raw_record}, text)
     put_run(connection, digest, upload, raw_record, by=by, now=now, any_case=True)
     for boot in arm.boots:
         raw = as_json(_boot(boot, now))
-        taken = _taken(boot_upload, raw, text)
+        taken = _read_upload(boot_upload, raw, text)
         put_boot(connection, known, digest, boot.index, taken, raw, by=by, now=now, any_unit=True)
     return ImportResult(run=digest, boots=len(arm.boots), samples=samples, problems=problems, fresh=True)
 
@@ -132,7 +132,7 @@ def _problems(problems: Sequence[Problem]) -> tuple[ImportProblem, ...]:
     )
 
 
-def _taken(take: Callable[[FreeJson], T], raw: FreeJson, text: str) -> T:
+def _read_upload(take: Callable[[FreeJson], T], raw: FreeJson, text: str) -> T:
     """Reads a part of the file as an upload. Raises Refusal with the line of the file that caused it."""
     try:
         return take(raw)
@@ -188,7 +188,7 @@ def _declared(arm: Arm) -> tuple[DeclaredMetricRecord, ...]:
     )
 
 
-def _record(arm: Arm, about: ImportedAs, identity: str, now: datetime) -> RunRecord:
+def _record(arm: Arm, about: ImportDescription, identity: str, now: datetime) -> RunRecord:
     cases: dict[CaseKey, None] = {}
     for boot in arm.boots:
         cases.update(dict.fromkeys(sample.case for sample in boot.samples))

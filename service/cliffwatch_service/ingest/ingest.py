@@ -17,8 +17,8 @@ from cliffwatch.identities import digest_of, run_digest
 from cliffwatch_service.access.authorisation import refuse_foreign_run
 from cliffwatch_service.access.tokens import Caller
 from cliffwatch_service.ingest.arms import keep_arms
-from cliffwatch_service.ingest.boot_document import pack, packed
-from cliffwatch_service.ingest.columns import ColumnsKnown, columns_for
+from cliffwatch_service.ingest.boot_document import pack, pack_content
+from cliffwatch_service.ingest.columns import ColumnsCache, columns_for
 from cliffwatch_service.ingest.environments import environment_facts, epoch_of
 from cliffwatch_service.ingest.plan import plan_of, refuse_other_boot, refuse_unplanned
 from cliffwatch_service.ingest.provenance import is_of_history, lease_of_upload
@@ -35,7 +35,7 @@ _ORDER = {"running": 0, "incomplete": 1, "complete": 2}
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class StoreResult:
     """The result of an upload."""
 
     digest: str
@@ -57,7 +57,7 @@ def put_run(
     now: datetime,
     any_case: bool = False,
     of_history: bool = False,
-) -> Stored:
+) -> StoreResult:
     """Stores run.json, or a later state of it. Raises Refusal.
 
     - `raw`: the record as it came.
@@ -79,7 +79,7 @@ def put_run(
     stored = runs.run_row(connection, digest, lock=True)
     if stored is not None:
         refuse_foreign_run(by, stored, upload.host)
-        return _renewed(connection, stored, upload, content, lease_of_upload(connection, by, upload), now)
+        return _update_run(connection, stored, upload, content, lease_of_upload(connection, by, upload), now)
     handmade = _new_run(connection, digest, upload, content, by, now)
     lease = lease_of_upload(connection, by, upload)  # locks the host's row before the job's, as offers do
     fresh = replace(
@@ -89,11 +89,11 @@ def put_run(
     )
     run_id = runs.insert_run(connection, fresh, now)
     if run_id is None:
-        return Stored(digest=digest, fresh=False)  # another request stored it at the same moment
+        return StoreResult(digest=digest, fresh=False)  # another request stored it at the same moment
     keep_arms(connection, run_id, upload.record, of_history=fresh.of_history)
     _attach(connection, lease, run_id)
-    ask_when_complete(connection, digest)
-    return Stored(digest=digest, fresh=True)
+    request_analysis_if_complete(connection, digest)
+    return StoreResult(digest=digest, fresh=True)
 
 
 def _new_run(
@@ -120,7 +120,7 @@ def _new_run(
         host_id=host.id,
         environment_id=runs.keep_environment(connection, digest_of([facts, epoch]), epoch, facts),
         created=time_of(record.created, "record.created"),
-        record=packed(content),
+        record=pack_content(content),
         record_digest=content_digest(content),
         uploaded_by=by.token_id,
         lease_id=None,
@@ -172,14 +172,14 @@ def _refuse_odd_plan(record: RunRecord) -> None:
         )
 
 
-def _renewed(
+def _update_run(
     connection: Connection[Any],
     stored: RunRow,
     upload: RunUpload,
     content: bytes,
     lease: LeaseRow | None,
     now: datetime,
-) -> Stored:
+) -> StoreResult:
     """Stores a later state of a run. What it measures never changes, nor does a complete run.
 
     Raises Refusal.
@@ -195,7 +195,7 @@ def _renewed(
         _attach(connection, lease, stored.id)
     if digest == stored.record_digest or _ORDER[status] < _ORDER[stored.status] or shorter:
         # The same state, or a late copy of an earlier one: nothing is new.
-        return Stored(digest=stored.digest, fresh=False)
+        return StoreResult(digest=stored.digest, fresh=False)
     if stored.status == "complete":
         raise Refusal(
             409,
@@ -205,10 +205,10 @@ def _renewed(
             stored=stored.record_digest,
             received=digest,
         )
-    runs.update_run(connection, stored.id, status, packed(content), digest, now)
+    runs.update_run(connection, stored.id, status, pack_content(content), digest, now)
     keep_arms(connection, stored.id, upload.record, of_history=stored.of_history)
-    ask_when_complete(connection, stored.digest)
-    return Stored(digest=stored.digest, fresh=True)
+    request_analysis_if_complete(connection, stored.digest)
+    return StoreResult(digest=stored.digest, fresh=True)
 
 
 def _attach(connection: Connection[Any], lease: LeaseRow | None, run_id: int) -> None:
@@ -228,7 +228,7 @@ def own_run(connection: Connection[Any], digest: str, by: Caller) -> RunRow:
 
 def put_boot(
     connection: Connection[Any],
-    known: ColumnsKnown,
+    known: ColumnsCache,
     digest: str,
     number: int,
     upload: BootUpload,
@@ -237,7 +237,7 @@ def put_boot(
     by: Caller,
     now: datetime,
     any_unit: bool = False,
-) -> Stored:
+) -> StoreResult:
     """Stores a boot with its samples, and requests the analysis after the last boot. Raises Refusal.
 
     - `raw`: the boot as it came.
@@ -282,8 +282,8 @@ def put_boot(
             document=pack(raw, upload, ordered),
         )
         if boots.insert_boot(connection, row, now):
-            ask_when_complete(connection, digest)
-            return Stored(digest=own, fresh=True)
+            request_analysis_if_complete(connection, digest)
+            return StoreResult(digest=own, fresh=True)
         stored = boots.boot_digest(connection, run.id, number)
     if stored != own:
         raise Refusal(
@@ -294,21 +294,21 @@ def put_boot(
             stored=stored,
             received=own,
         )
-    return Stored(digest=own, fresh=False)
+    return StoreResult(digest=own, fresh=False)
 
 
-def ask_when_complete(connection: Connection[Any], digest: str) -> None:
+def request_analysis_if_complete(connection: Connection[Any], digest: str) -> None:
     """Requests the analysis once the run is complete and every boot of its plan is stored.
 
     Locks the run: if two uploads bring the last pieces at once, the second sees what the first stored.
     """
     run = runs.run_row(connection, digest, lock=True)
     assert run is not None
-    if every_boot_is_here(connection, run):
+    if is_fully_uploaded(connection, run):
         background.ask_analysis(connection, digest)
 
 
-def every_boot_is_here(connection: Connection[Any], run: RunRow) -> bool:
+def is_fully_uploaded(connection: Connection[Any], run: RunRow) -> bool:
     """Whether a run is complete and all its boots are stored.
 
     Boots of an arm without a kernel never come. The arm's failure says why.

@@ -13,8 +13,13 @@ from cliffwatch.formats.code.digests import CodeDigests
 from cliffwatch.formats.reading import Wrong, read_as, written
 from cliffwatch.samples import CaseKey
 from cliffwatch_service.access.tokens import Caller
-from cliffwatch_service.ingest.boot_document import packed, unpacked
-from cliffwatch_service.ingest.ingest import Stored, ask_when_complete, content_digest, own_run
+from cliffwatch_service.ingest.boot_document import pack_content, unpack_content
+from cliffwatch_service.ingest.ingest import (
+    StoreResult,
+    content_digest,
+    own_run,
+    request_analysis_if_complete,
+)
 from cliffwatch_service.refusal import Refusal
 from cliffwatch_service.store import run_code
 
@@ -22,7 +27,7 @@ LARGEST_BYTES = 4 << 20
 """Limit of code.json. A patch to a few functions takes some kilobytes, to a common header some hundred."""
 
 
-def put_code(connection: Connection[Any], digest: str, upload: CodeRecord, *, by: Caller) -> Stored:
+def put_code(connection: Connection[Any], digest: str, upload: CodeRecord, *, by: Caller) -> StoreResult:
     """Stores the code.json of a run. Raises Refusal if it is too large, or if another one is stored."""
     run = own_run(connection, digest, by)
     content = written(upload)
@@ -34,9 +39,9 @@ def put_code(connection: Connection[Any], digest: str, upload: CodeRecord, *, by
             " the run is complete without it",
         )
     own = content_digest(content)
-    if run_code.insert_code(connection, run.id, own, packed(content)):
-        ask_when_complete(connection, digest)  # comparisons take names of functions from it
-        return Stored(digest=own, fresh=True)
+    if run_code.insert_code(connection, run.id, own, pack_content(content)):
+        request_analysis_if_complete(connection, digest)  # comparisons take names of functions from it
+        return StoreResult(digest=own, fresh=True)
     stored = run_code.code_of_run(connection, digest)
     assert stored is not None
     if stored.digest != own:
@@ -46,7 +51,7 @@ def put_code(connection: Connection[Any], digest: str, upload: CodeRecord, *, by
             f"run {digest} is stored with code {stored.digest}, but this upload has {own}:"
             " a run does not change",
         )
-    return Stored(digest=own, fresh=False)
+    return StoreResult(digest=own, fresh=False)
 
 
 def code_document(connection: Connection[Any], run: str) -> CodeRecord | None:
@@ -111,5 +116,5 @@ def sentences_of(connection: Connection[Any], arms: Sequence[tuple[int, int]]) -
 
 
 def _read(content: bytes) -> CodeRecord | None:
-    record = read_as(unpacked(bytes(content)), CodeRecord)
+    record = read_as(unpack_content(bytes(content)), CodeRecord)
     return None if isinstance(record, Wrong) else record

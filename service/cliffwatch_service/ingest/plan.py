@@ -3,13 +3,13 @@
 from cliffwatch.formats.uploads import BootUpload
 from cliffwatch.samples import CaseKey
 from cliffwatch_service.ingest.boot_document import plain_key
-from cliffwatch_service.ingest.columns import ColumnsKnown, PlanIndex
+from cliffwatch_service.ingest.columns import ColumnsCache, PlanIndex
 from cliffwatch_service.ingest.stored_records import stored_record
 from cliffwatch_service.refusal import Refusal
 from cliffwatch_service.store.runs import RunRow
 
 
-def plan_of(known: ColumnsKnown, run: RunRow) -> PlanIndex:
+def plan_of(known: ColumnsCache, run: RunRow) -> PlanIndex:
     """Returns the plan of a run's record as it is stored now."""
     plan = known.plan(run.record_digest)
     if plan is None:

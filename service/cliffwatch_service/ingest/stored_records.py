@@ -7,7 +7,7 @@ from cliffwatch.formats.reading import Wrong
 from cliffwatch.formats.run_reading import run_record_of
 from cliffwatch.formats.run_record import RunRecord
 from cliffwatch.formats.values import FreeJson
-from cliffwatch_service.ingest.boot_document import unpacked
+from cliffwatch_service.ingest.boot_document import unpack_content
 from cliffwatch_service.store.runs import RunRow
 
 _OPTIONAL = frozenset(field.encode_name for field in msgspec.structs.fields(RunRecord) if not field.required)
@@ -15,7 +15,7 @@ _OPTIONAL = frozenset(field.encode_name for field in msgspec.structs.fields(RunR
 
 def stored_record(row: RunRow) -> RunRecord:
     """Returns the record of a run. Optional parts that do not fit today's types are left out."""
-    raw: FreeJson = orjson.loads(unpacked(bytes(row.record)))
+    raw: FreeJson = orjson.loads(unpack_content(bytes(row.record)))
     return fit_record(raw)
 
 

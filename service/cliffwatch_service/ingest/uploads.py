@@ -27,7 +27,7 @@ def run_upload(raw: FreeJson) -> RunUpload:
     """Reads a run. Raises Refusal, which names the wrong part."""
     upload = run_upload_of(raw)
     if isinstance(upload, Wrong):
-        raise refused(upload)
+        raise invalid_upload(upload)
     time_of(upload.record.created, "record.created")
     return upload
 
@@ -39,7 +39,7 @@ def boot_upload(raw: FreeJson) -> BootUpload:
     """
     upload = boot_upload_of(raw)
     if isinstance(upload, Wrong):
-        raise refused(upload)
+        raise invalid_upload(upload)
     for name in ("began", "ended"):
         time_of(getattr(upload.boot, name), f"boot.{name}")
     return msgspec.structs.replace(
@@ -53,7 +53,7 @@ def code_upload(raw: FreeJson) -> CodeRecord:
     """Reads code.json. Raises Refusal, which names the wrong part."""
     record = converted(raw, CodeRecord)
     if isinstance(record, Wrong):
-        raise refused(record)
+        raise invalid_upload(record)
     return record
 
 
@@ -74,10 +74,12 @@ def refuse_unknown_units(samples: Sequence[SampleRecord], programs: Callable[[],
     suites = programs() if unknown else ()
     index = next((index for index, each in unknown if each.suite not in suites), None)
     if index is not None:
-        raise refused(Wrong(f"samples.{index}.unit", f"unknown unit; known are {', '.join(sorted(UNITS))}"))
+        raise invalid_upload(
+            Wrong(f"samples.{index}.unit", f"unknown unit; known are {', '.join(sorted(UNITS))}")
+        )
 
 
-def refused(wrong: Wrong) -> Refusal:
+def invalid_upload(wrong: Wrong) -> Refusal:
     where = wrong.where[:200] or "the document"
     message = wrong.message[:300]
     return Refusal(422, "invalid request", f"{where}: {message}", errors=[(where, message)])
@@ -91,4 +93,4 @@ def time_of(text: str, where: str) -> datetime:
             raise ValueError("a time without offset: send it as 2026-11-21T10:00:00+00:00")  # noqa: TRY301
         return in_time(moment)
     except ValueError as error:
-        raise refused(Wrong(where, str(error))) from None
+        raise invalid_upload(Wrong(where, str(error))) from None

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from cliffwatch.counting import counted
-from cliffwatch_service.jobs.leases import AT_WORK
+from cliffwatch_service.jobs.leases import ONLINE_WITHIN
 from cliffwatch_service.jobs.staleness import StaleTarget
 from cliffwatch_service.store.follows import FollowRow
-from cliffwatch_service.store.overview import StandingRow
+from cliffwatch_service.store.overview import TargetStatusRow
 from cliffwatch_service.store.work.hosts import HostAtWorkRow
 
 STALE = timedelta(days=2)
@@ -15,7 +15,7 @@ STALE = timedelta(days=2)
 
 
 def alarms(
-    targets: Sequence[StandingRow],
+    targets: Sequence[TargetStatusRow],
     entries: Sequence[FollowRow],
     now: datetime,
     stale: Sequence[StaleTarget] = (),
@@ -30,7 +30,7 @@ def alarms(
     for each in targets:
         name = f"{each.platform} ({each.mode})"
         newest = each.newest_of_history
-        offline = each.seen is None or now - each.seen > AT_WORK
+        offline = each.seen is None or now - each.seen > ONLINE_WITHIN
         if each.waiting and offline and not each.running:
             sentences.append(
                 f"{name}: {counted(each.waiting, 'job waits', 'jobs wait')}"
@@ -53,5 +53,7 @@ def offline_hosts(hosts: Sequence[HostAtWorkRow], now: datetime) -> list[HostAtW
     Hosts that only upload are not expected to be online.
     """
     return [
-        host for host in hosts if host.about.get("modes") and not host.job and now - host.last_seen > AT_WORK
+        host
+        for host in hosts
+        if host.about.get("modes") and not host.job and now - host.last_seen > ONLINE_WITHIN
     ]

@@ -19,7 +19,7 @@ def refuse_ends(connection: Connection[Any], base: str, head: str) -> None:
             "base and head are the same commit:"
             " name another base, or send both as arms to see how well values repeat",
         )
-    ours, theirs = (_known(connection, commit) for commit in (base, head))
+    ours, theirs = (_find_revision(connection, commit) for commit in (base, head))
     if ours is not None and theirs is not None and ancestry.is_ancestor(connection, theirs.id, ours.id):
         raise Refusal(
             422,
@@ -34,7 +34,7 @@ def base_on_branch(connection: Connection[Any], branch: str, tip: RevisionRow, h
 
     Raises Refusal if the service does not know it.
     """
-    known = _known(connection, head)
+    known = _find_revision(connection, head)
     found = None if known is None else ancestry.merge_base(connection, tip.id, known.id)
     if found is None:
         raise Refusal(
@@ -46,5 +46,5 @@ def base_on_branch(connection: Connection[Any], branch: str, tip: RevisionRow, h
     return found
 
 
-def _known(connection: Connection[Any], commit: str) -> RevisionRow | None:
+def _find_revision(connection: Connection[Any], commit: str) -> RevisionRow | None:
     return next(iter(trees.revisions_named(connection, commit)), None)

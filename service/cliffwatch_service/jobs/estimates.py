@@ -9,11 +9,11 @@ from uuid import UUID
 
 from psycopg import Connection
 
-from cliffwatch_service.jobs.leases import AT_WORK
+from cliffwatch_service.jobs.leases import ONLINE_WITHIN
 from cliffwatch_service.store.work import hosts, queue
 from cliffwatch_service.store.work.queue import JobRow
 
-LEAST = 3
+FEWEST_FINISHED_JOBS = 3
 """Fewest finished jobs of a platform and mode that an estimate needs."""
 
 
@@ -46,7 +46,7 @@ class Wait:
     """Seconds until it ends. None if too few such jobs are finished, or if no host works."""
 
 
-def waits_of(
+def estimate_waits(
     connection: Connection[Any], targets: Sequence[tuple[str, str]], now: datetime
 ) -> dict[tuple[str, str], Wait]:
     """Returns the wait of a new job for each platform and mode.
@@ -54,16 +54,16 @@ def waits_of(
     The job is assumed to be last in the queue; a person's job starts sooner.
     """
     jobs = queue.queue_of(connection, 1000)
-    expected = expectations(connection, jobs, now)
+    expected = estimate_jobs(connection, jobs, now)
     waits = {}
     for platform, mode in targets:
         own = [expected[job.id] for job in jobs if job.platform == platform]
         lengths = queue.durations(connection, platform, mode)
         working = max(
-            [hosts.hosts_at_work(connection, platform, now - AT_WORK), *(each.hosts for each in own)]
+            [hosts.hosts_at_work(connection, platform, now - ONLINE_WITHIN), *(each.hosts for each in own)]
         )
         before = [each.seconds for each in own]
-        known = len(lengths) >= LEAST and None not in before and working > 0
+        known = len(lengths) >= FEWEST_FINISHED_JOBS and None not in before and working > 0
         last = (
             max((each for each in before if each is not None), default=0.0) if len(before) >= working else 0.0
         )
@@ -75,7 +75,7 @@ def waits_of(
     return waits
 
 
-def expectations(connection: Connection[Any], jobs: Sequence[JobRow], now: datetime) -> dict[UUID, Estimate]:
+def estimate_jobs(connection: Connection[Any], jobs: Sequence[JobRow], now: datetime) -> dict[UUID, Estimate]:
     """Returns an estimate for each job, by job id. `jobs` are all waiting and running jobs in queue order."""
     lengths: dict[tuple[str, str], list[float]] = {}
     working: dict[str, int] = {}
@@ -91,23 +91,23 @@ def expectations(connection: Connection[Any], jobs: Sequence[JobRow], now: datet
         if target not in lengths:
             lengths[target] = queue.durations(connection, *target)
         if platform not in working:
-            heard_of = hosts.hosts_at_work(connection, platform, now - AT_WORK)
+            heard_of = hosts.hosts_at_work(connection, platform, now - ONLINE_WITHIN)
             working[platform] = max(heard_of, len(holders.get(platform, ())))
         under_way = job.state == "leased"
         waiting[platform] = waiting.get(platform, 0) + (not under_way)
         done = (now - job.started).total_seconds() if under_way and job.started else 0.0
         before = ahead.setdefault(platform, [])
-        by_job[job.id] = _expected(
+        by_job[job.id] = _estimate_job(
             lengths[target], working[platform], 0 if under_way else waiting[platform], done, before
         )
-        before.append(_left(lengths[target], done))
+        before.append(_remaining_seconds(lengths[target], done))
     return by_job
 
 
-def _expected(
+def _estimate_job(
     lengths: Sequence[float], hosts: int, position: int, done: float, ahead: Sequence[float | None]
 ) -> Estimate:
-    own = _left(lengths, done)
+    own = _remaining_seconds(lengths, done)
     unknown = position and (not hosts or any(each is None for each in ahead))
     if own is None or unknown:
         return Estimate(position=position, hosts=hosts, seconds=None, low=None, high=None)
@@ -120,7 +120,7 @@ def _expected(
     )
 
 
-def _left(lengths: Sequence[float], done: float) -> float | None:
-    if len(lengths) < LEAST:
+def _remaining_seconds(lengths: Sequence[float], done: float) -> float | None:
+    if len(lengths) < FEWEST_FINISHED_JOBS:
         return None
     return max(0.0, statistics.median(lengths) - done)

@@ -26,7 +26,7 @@ MOST_HOSTS = 2
 MOST_ABSENCES = 5
 """After its hosts went offline this many times, a job is parked: the job itself may crash them."""
 
-AT_WORK = timedelta(minutes=10)
+ONLINE_WITHIN = timedelta(minutes=10)
 """A host that was seen within this time is online."""
 
 ENDS: Mapping[LeaseOutcome, JobState] = {
@@ -145,7 +145,7 @@ def heartbeat(
 
     Raises Refusal if the lease has ended: its job is no longer this host's.
     """
-    lease_row = _open(connection, lease, by)
+    lease_row = _lock_open_lease(connection, lease, by)
     leases.extend_lease(connection, lease, now + lease_for)
     hosts.see_host(connection, lease_row.host_id, now)
     job = queue.lock_job(connection, lease_row.job_id)
@@ -155,10 +155,10 @@ def heartbeat(
 
 def request_of_lease(connection: Connection[Any], lease: UUID, *, by: Caller) -> UUID:
     """Returns the id of the request that the leased job belongs to. Raises Refusal if the lease has ended."""
-    return job_of(connection, _open(connection, lease, by).job_id).request_id
+    return job_of(connection, _lock_open_lease(connection, lease, by).job_id).request_id
 
 
-def _own(connection: Connection[Any], lease: UUID, by: Caller) -> LeaseRow:
+def _lock_own_lease(connection: Connection[Any], lease: UUID, by: Caller) -> LeaseRow:
     lease_row = leases.lock_lease(connection, lease)
     if lease_row is None:
         raise not_found("lease", str(lease))
@@ -166,8 +166,8 @@ def _own(connection: Connection[Any], lease: UUID, by: Caller) -> LeaseRow:
     return lease_row
 
 
-def _open(connection: Connection[Any], lease: UUID, by: Caller) -> LeaseRow:
-    lease_row = _own(connection, lease, by)
+def _lock_open_lease(connection: Connection[Any], lease: UUID, by: Caller) -> LeaseRow:
+    lease_row = _lock_own_lease(connection, lease, by)
     if lease_row.ended is not None:
         raise Refusal(
             409,
@@ -186,7 +186,7 @@ def add_events(
     by: Caller,
 ) -> None:
     """Stores events (number, kind, data, time) of a job under way. Each number is stored once per lease."""
-    lease_row = _open(connection, lease, by)
+    lease_row = _lock_open_lease(connection, lease, by)
     for number, kind, data, at in events:
         queue.write_event(connection, lease_row.job_id, lease, number, kind, data, at)
 
@@ -205,10 +205,10 @@ def complete(
 
     A second call with the same outcome changes nothing.
     """
-    lease_row = _own(connection, lease, by)
+    lease_row = _lock_own_lease(connection, lease, by)
     if lease_row.ended is not None and lease_row.outcome == outcome:
         return job_of(connection, lease_row.job_id).state
-    lease_row = _open(connection, lease, by)
+    lease_row = _lock_open_lease(connection, lease, by)
     if outcome == "done" and run is None:
         raise Refusal(422, "no run", "a job that is done has a run: name the run that was uploaded for it")
     run_id = None if run is None else _own_run(connection, lease_row, run)

@@ -39,7 +39,7 @@ _NAMESPACE = UUID("6c69ff3a-7463-4a1e-8d5b-c11ff0a7c4b0")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class RequestDraft:
     """A request before it is stored: base..head of a tree, or the arms of `setup`."""
 
     tree: str
@@ -66,27 +66,27 @@ class Asked:
         )
 
 
-def asked_of(work: AskedWork) -> Asked:
+def asked_of(work: AskedWork) -> RequestDraft:
     """Reads a request from a document.
 
     Raises Refusal if its parts contradict each other or its files differ from its list.
     """
     arms = work.setup.arms
     if (work.base is None) != (work.head is None) or (work.base is None) == (not arms):
-        raise _odd("base", "a request names base and head, or arms in its setup, and not both")
+        raise _invalid_request("base", "a request names base and head, or arms in its setup, and not both")
     problem = problem_of(work.setup)
     if problem is not None:
-        raise _odd("setup", problem)
+        raise _invalid_request("setup", problem)
     contents = {each.name: each.content for each in work.contents}
-    odd = _odd_file(work, contents)
+    odd = _find_wrong_file(work, contents)
     if odd is not None:
-        raise _odd(
+        raise _invalid_request(
             "contents", f"{odd} is not as the setup lists it: send each file once, with its size and SHA-256"
         )
     base, head = (arms[0].rev, arms[-1].rev) if arms else (work.base, work.head)
     assert base is not None
     assert head is not None
-    return Asked(
+    return RequestDraft(
         tree=work.tree,
         base=base,
         head=head,
@@ -101,7 +101,7 @@ def asked_of(work: AskedWork) -> Asked:
     )
 
 
-def _odd_file(work: AskedWork, contents: Mapping[str, bytes]) -> str | None:
+def _find_wrong_file(work: AskedWork, contents: Mapping[str, bytes]) -> str | None:
     """Returns the name of a file that is missing, sent twice, or not as listed; None if all are right."""
     listed = {file.name: (file.bytes, file.sha256) for file in work.setup.files}
     came = {name: (len(content), hashlib.sha256(content).hexdigest()) for name, content in contents.items()}
@@ -112,7 +112,7 @@ def _odd_file(work: AskedWork, contents: Mapping[str, bytes]) -> str | None:
     )
 
 
-def _odd(where: str, message: str) -> Refusal:
+def _invalid_request(where: str, message: str) -> Refusal:
     return Refusal(422, "invalid request", f"{where}: {message}", errors=[(where, message)])
 
 
@@ -126,7 +126,7 @@ def _cpus_of_suites(names: Sequence[str], profile: str) -> int:
     )
 
 
-class AskedRequest(NamedTuple):
+class StoredRequest(NamedTuple):
     """A stored request."""
 
     row: RequestRow
@@ -134,9 +134,9 @@ class AskedRequest(NamedTuple):
     """False if the same key stored the request before."""
 
 
-def ask(
-    connection: Connection[Any], asked: Asked, *, key: str, token_id: int, who: str, now: datetime
-) -> AskedRequest:
+def store_request(
+    connection: Connection[Any], asked: RequestDraft, *, key: str, token_id: int, who: str, now: datetime
+) -> StoredRequest:
     """Stores a request and one job for each target. The same key stores it once. Raises Refusal.
 
     The run of a job measures base and head together, so it also brings results that the base lacks.
@@ -192,10 +192,10 @@ def ask(
             "key used",
             f"the key {key!r} asked for something else before: choose another Idempotency-Key",
         )
-    return AskedRequest(stored, fresh)
+    return StoredRequest(stored, fresh)
 
 
-def _refuse_unknown(asked: Asked) -> None:
+def _refuse_unknown(asked: RequestDraft) -> None:
     known = {suite.name for suite in load_catalogue().suites}
     unknown = sorted(set(asked.suites) - known - {ALL, AUTO, DISCOVERED})
     if unknown:
@@ -208,7 +208,7 @@ def _refuse_unknown(asked: Asked) -> None:
 
 
 def _add_job(
-    connection: Connection[Any], request: UUID, platform: str, mode: str, asked: Asked, now: datetime
+    connection: Connection[Any], request: UUID, platform: str, mode: str, asked: RequestDraft, now: datetime
 ) -> None:
     seed = int.from_bytes(hashlib.sha256(f"{request} {platform} {mode}".encode()).digest()[:4], "big") >> 1
     job = uuid5(request, f"{platform} {mode}")

@@ -14,7 +14,7 @@ from cliffwatch_service.store import runs
 from cliffwatch_service.store.history import freshness
 from cliffwatch_service.store.history.freshness import LastMeasuredRow
 
-TIMES = 3
+STALE_CADENCES = 3
 """A case is stale after this many cadences without a fresh point."""
 
 SOONEST = timedelta(days=1)
@@ -79,7 +79,9 @@ def stale_of(rows: Sequence[LastMeasuredRow], now: datetime) -> list[StaleTarget
     found = []
     for (_, platform, mode), group in groupby(rows, key=lambda row: (row.follow_id, row.platform, row.mode)):
         stale = [
-            row for row in group if row.moved and now - row.at > max(TIMES * (row.gap or _UNKNOWN), SOONEST)
+            row
+            for row in group
+            if row.moved and now - row.at > max(STALE_CADENCES * (row.gap or _UNKNOWN), SOONEST)
         ]
         if stale:
             target = StaleTarget(

@@ -8,7 +8,7 @@ from typing import Any
 from psycopg import Connection
 
 from cliffwatch.formats.setup import NO_SETUP, Setup
-from cliffwatch_service.jobs.leases import AT_WORK
+from cliffwatch_service.jobs.leases import ONLINE_WITHIN
 from cliffwatch_service.refusal import Refusal
 from cliffwatch_service.store.work import hosts
 from cliffwatch_service.store.work.hosts import OfferedTargetRow
@@ -47,7 +47,7 @@ class Needs:
 NO_NEEDS = Needs()
 
 
-def offered(connection: Connection[Any]) -> Offered:
+def load_offered_targets(connection: Connection[Any]) -> Offered:
     """Returns every platform and mode that a host has ever offered."""
     seen: dict[tuple[str, str], datetime] = {}
     for row in hosts.offered_targets(connection):
@@ -74,12 +74,14 @@ def refuse_unoffered(connection: Connection[Any], targets: Targets, needs: Needs
     if not problems:
         return
     there = sorted({(row.platform, row.mode) for row in rows})
-    unoffered = [_named(targets[index]) for index, problem in problems.items() if problem == _NOBODY]
+    unoffered = [_format_target(targets[index]) for index, problem in problems.items() if problem == _NOBODY]
     sentences = [
-        f"no host of {_named(targets[index])} {each}" for index, each in problems.items() if each != _NOBODY
+        f"no host of {_format_target(targets[index])} {each}"
+        for index, each in problems.items()
+        if each != _NOBODY
     ]
     if unoffered:
-        known = f"there are {', '.join(map(_named, there))}" if there else _NO_HOST
+        known = f"there are {', '.join(map(_format_target, there))}" if there else _NO_HOST
         sentences.insert(0, f"no enrolled host offers {', '.join(unoffered)}; {known}")
     raise Refusal(
         422,
@@ -106,21 +108,21 @@ def _problem(rows: Sequence[OfferedTargetRow], target: tuple[str, str], needs: N
 
 
 def _error(target: tuple[str, str], problem: str) -> str:
-    named = _named(target)
+    named = _format_target(target)
     return f"no enrolled host offers {named}" if problem == _NOBODY else f"no host of {named} {problem}"
 
 
-def warnings(connection: Connection[Any], targets: Targets, now: datetime) -> list[str]:
+def warn_of_offline_targets(connection: Connection[Any], targets: Targets, now: datetime) -> list[str]:
     """Returns a warning for each target whose hosts are all offline: its job waits until a host is back."""
-    there = offered(connection)
+    there = load_offered_targets(connection)
     seen = [(target, there[target]) for target in dict.fromkeys(targets) if target in there]
     return [
-        f"no host of {_named(target)} is online:"
+        f"no host of {_format_target(target)} is online:"
         f" one was last seen at {last:%Y-%m-%d %H:%M} UTC, and the job waits for it"
         for target, last in seen
-        if now - last > AT_WORK
+        if now - last > ONLINE_WITHIN
     ]
 
 
-def _named(target: tuple[str, str]) -> str:
+def _format_target(target: tuple[str, str]) -> str:
     return ":".join(target)

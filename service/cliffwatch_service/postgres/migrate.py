@@ -45,7 +45,7 @@ def _migrate(connection: psycopg.Connection) -> str:
     connection.commit()
     version = _version(connection)
     refuse_newer(version)
-    if version != _known()[-1]:
+    if version != _schema_versions()[-1]:
         # Alembic and SQLAlchemy take 20 MiB, which a service that finds its schema as it should be does without.
         from cliffwatch_service.postgres.schema_steps import upgrade  # noqa: PLC0415
 
@@ -94,7 +94,7 @@ def _refuse_unusable(connection: psycopg.Connection) -> None:
         )
 
 
-def _known() -> list[str]:
+def _schema_versions() -> list[str]:
     """Returns all schema versions, oldest first."""
     return sorted(
         path.name.partition("_")[0] for path in (migrations_folder() / "versions").glob("[0-9]*.py")
@@ -103,7 +103,7 @@ def _known() -> list[str]:
 
 def refuse_newer(version: str | None) -> None:
     """Raises Refusal for a schema version that only a newer Cliffwatch knows."""
-    if version is not None and version not in _known():
+    if version is not None and version not in _schema_versions():
         raise Refusal(
             503,
             "database not usable",

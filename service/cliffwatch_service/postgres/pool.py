@@ -8,7 +8,7 @@ from psycopg_pool import ConnectionPool
 from cliffwatch_service.postgres.roles import APPLICATION
 
 
-def configured(statement_seconds: float) -> Callable[[psycopg.Connection], None]:
+def connection_setup(statement_seconds: float) -> Callable[[psycopg.Connection], None]:
     """Returns a function that sets up a new connection: role, time limits, time zone."""
 
     def configure(connection: psycopg.Connection) -> None:
@@ -40,7 +40,7 @@ def open_pool(url: str, *, connections: int, statement_seconds: float, wait: flo
         max_size=connections,
         timeout=10,
         max_waiting=200,
-        configure=configured(statement_seconds),
+        configure=connection_setup(statement_seconds),
         check=ConnectionPool.check_connection,
         kwargs={"application_name": "cliffwatch"},
         open=False,

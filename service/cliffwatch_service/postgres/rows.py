@@ -13,12 +13,12 @@ Row = TypeVar("Row")
 Value = TypeVar("Value")
 
 
-def typed(connection: Connection[Any], kind: type[Row]) -> Cursor[Row]:
+def row_cursor(connection: Connection[Any], kind: type[Row]) -> Cursor[Row]:
     """Returns a cursor whose rows are of this class. Raises TypeError if the columns and fields differ."""
     return connection.cursor(row_factory=class_row(kind))
 
 
-def many(connection: Connection[Any], make: Callable[[Iterable[Any]], Row]) -> Cursor[Row]:
+def tuple_cursor(connection: Connection[Any], make: Callable[[Iterable[Any]], Row]) -> Cursor[Row]:
     """Returns a cursor that is fast enough for thousands of rows.
 
     `make` builds a named tuple or a struct whose fields are the columns in their order. Raises TypeError if
@@ -48,7 +48,7 @@ def value_row(kind: type[Value]) -> Callable[[Cursor[Any]], Callable[[Sequence[A
     return lambda _: value
 
 
-def the_one(cursor: Cursor[Row]) -> Row:
+def fetch_single_row(cursor: Cursor[Row]) -> Row:
     """Returns the row of a query that always has one."""
     row = cursor.fetchone()
     assert row is not None

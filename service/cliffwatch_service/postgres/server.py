@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cliffwatch_service.postgres.embedded import EmbeddedPostgres, start_embedded
-from cliffwatch_service.postgres.embedded_folders import alone
+from cliffwatch_service.postgres.embedded_folders import lock_data_folder
 from cliffwatch_service.postgres.migrate import migrate
 from cliffwatch_service.runtime.settings import Settings
 
@@ -30,18 +30,18 @@ def postgres(settings: Settings) -> Iterator[Postgres]:
         migrate(settings.database_url)
         yield Postgres(settings.database_url, "the database of DATABASE_URL", None)
         return
-    with alone(settings.data_dir):
-        embedded = _migrated(settings.data_dir)
+    with lock_data_folder(settings.data_dir):
+        embedded = _start_migrated(settings.data_dir)
     try:
         yield Postgres(
             embedded.url, f"an embedded PostgreSQL in {embedded.folder}", embedded.programs, embedded
         )
     finally:
-        with alone(settings.data_dir):
+        with lock_data_folder(settings.data_dir):
             embedded.stop()
 
 
-def _migrated(data_dir: Path) -> EmbeddedPostgres:
+def _start_migrated(data_dir: Path) -> EmbeddedPostgres:
     embedded = start_embedded(data_dir)
     try:
         migrate(embedded.url)

@@ -21,7 +21,7 @@ def mail_addresses(given: tuple[str, ...]) -> tuple[str, ...]:
 def webhook_addresses(given: tuple[str, ...]) -> tuple[str, ...]:
     """Returns `given`, checked: URLs at or below which webhooks may lie. Raises ValueError."""
     for each in given:
-        wrong = wrong_webhook(each)
+        wrong = find_webhook_problem(each)
         if wrong is not None:
             raise ValueError(f"{each[:100]!r}: {wrong}")
     return given
@@ -62,7 +62,7 @@ def allows_repository(allowed: Sequence[str], name: str) -> bool:
     return is_repository(name) and name.lower() in map(str.lower, allowed)
 
 
-def wrong_webhook(address: str) -> str | None:
+def find_webhook_problem(address: str) -> str | None:
     """Returns why an address cannot be a webhook's; None if it can.
 
     Addresses that URL parsers read differently are refused.
@@ -88,7 +88,7 @@ def wrong_webhook(address: str) -> str | None:
 
 def allows_webhook(allowed: Sequence[str], address: str) -> bool:
     """Whether the address lies at or below an allowed one: same scheme, host and port, and below its path."""
-    if wrong_webhook(address) is not None:
+    if find_webhook_problem(address) is not None:
         return False
     return any(_lies_below(each, address) for each in allowed)
 

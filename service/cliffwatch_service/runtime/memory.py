@@ -8,7 +8,7 @@ _POOLS = 2
 _OBJECTS = 100_000
 
 
-def few_pools() -> None:
+def limit_malloc_arenas() -> None:
     """Limits the number of malloc arenas, else one per thread. Call it before the first thread starts.
 
     Does nothing if the C library has no `mallopt`.
@@ -18,7 +18,7 @@ def few_pools() -> None:
         mallopt(_M_ARENA_MAX, _POOLS)
 
 
-def collect_seldom() -> None:
+def make_collections_rare() -> None:
     """Makes garbage collections rare. Call it after everything is loaded.
 
     A document is tens of thousands of objects that are gone with its answer. Collecting again and again while
@@ -29,7 +29,7 @@ def collect_seldom() -> None:
     gc.set_threshold(_OBJECTS, 20, 20)
 
 
-def give_back() -> None:
+def release_freed_memory() -> None:
     """Returns freed memory to the system. Call it after work that needed much memory.
 
     Does nothing if the C library has no `malloc_trim`.

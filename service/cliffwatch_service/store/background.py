@@ -15,7 +15,7 @@ from psycopg import Connection
 from psycopg.types.json import Jsonb
 
 from cliffwatch.formats.values import FreeJson
-from cliffwatch_service.postgres.rows import typed, values
+from cliffwatch_service.postgres.rows import row_cursor, values
 from cliffwatch_service.refusal import Refusal
 
 ANALYSE_RUN = "analyse-run"
@@ -39,7 +39,7 @@ GITHUB_QUEUE = "github"
 NEWS_QUEUE = "news"
 """Tasks that send to other servers, which may answer slowly."""
 
-_asking = App(connector=SyncPsycopgConnector())
+_APP = App(connector=SyncPsycopgConnector())
 """Never opened: every query uses the caller's connection."""
 
 
@@ -118,7 +118,7 @@ def ask_command(
     _ask(connection, CARRY_OUT, str(comment), queue=GITHUB_QUEUE, lock=lock, **about)
 
 
-def ask_telling(connection: Connection[Any], pull_request: int) -> None:
+def defer_pull_request_report(connection: Connection[Any], pull_request: int) -> None:
     """Requests an update of a pull request's comment."""
     _ask(connection, REPORT, str(pull_request), queue=GITHUB_QUEUE, pull_request=pull_request)
 
@@ -139,7 +139,7 @@ def _ask(
 ) -> None:
     """Defers a task unless it is queued already: the queued one will see the data that are stored now."""
     about = f"{task} {what}"
-    asked = _asking.configure_task(
+    asked = _APP.configure_task(
         task, queue=queue, queueing_lock=about, lock=lock or about, connection=connection
     )
     try:
@@ -164,7 +164,7 @@ def list_tasks(
 ) -> list[TaskRow]:
     """Returns tasks, newest first, with ids below `before`. None leaves a filter open."""
     wanted = {"status": status, "before": before, "limit": limit}
-    return typed(connection, TaskRow).execute(_TASKS, wanted).fetchall()
+    return row_cursor(connection, TaskRow).execute(_TASKS, wanted).fetchall()
 
 
 def failed_for_good(connection: Connection[Any], task: str, about: Mapping[str, int | str]) -> bool:
@@ -189,6 +189,6 @@ def counts(connection: Connection[Any]) -> dict[str, dict[str, int]]:
         "tasks": "SELECT status::text AS state, count(*) AS n FROM procrastinate_jobs GROUP BY 1",
     }
     return {
-        name: {row.state: row.n for row in typed(connection, StateCountRow).execute(query).fetchall()}
+        name: {row.state: row.n for row in row_cursor(connection, StateCountRow).execute(query).fetchall()}
         for name, query in queries.items()
     }

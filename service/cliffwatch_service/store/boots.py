@@ -9,7 +9,7 @@ from psycopg import Connection
 from psycopg.types.json import Jsonb
 
 from cliffwatch.samples import Stage
-from cliffwatch_service.postgres.rows import typed, values
+from cliffwatch_service.postgres.rows import row_cursor, values
 
 RAW_PIECE = 1 << 20
 """Bytes of a packed archive that are stored and fetched at once."""
@@ -147,7 +147,7 @@ def boots_of(connection: Connection[Any], run_id: int) -> list[BootRow]:
         " LEFT JOIN raw_output ON raw_output.run_id = boot.run_id AND raw_output.number = boot.number"
         " WHERE boot.run_id = %s ORDER BY boot.number"
     )
-    return typed(connection, BootRow).execute(query, [run_id]).fetchall()
+    return row_cursor(connection, BootRow).execute(query, [run_id]).fetchall()
 
 
 def boot_numbers(connection: Connection[Any], run_id: int) -> set[int]:
@@ -161,7 +161,7 @@ def whole_boot(connection: Connection[Any], run_id: int, number: int) -> WholeBo
         "SELECT columns_id, samples, content FROM boot JOIN boot_document USING (run_id, number)"
         " WHERE run_id = %s AND number = %s"
     )
-    return typed(connection, WholeBootRow).execute(query, [run_id, number], binary=True).fetchone()
+    return row_cursor(connection, WholeBootRow).execute(query, [run_id, number], binary=True).fetchone()
 
 
 def head_of_document(connection: Connection[Any], run_id: int, number: int) -> bytes | None:
@@ -176,12 +176,12 @@ def whole_boots_of_arm(connection: Connection[Any], arm_id: int) -> list[WholeBo
         " WHERE arm_id = %s"
         " ORDER BY number"
     )
-    return typed(connection, WholeBootRow).execute(query, [arm_id], binary=True).fetchall()
+    return row_cursor(connection, WholeBootRow).execute(query, [arm_id], binary=True).fetchall()
 
 
 def samples_of_arm(connection: Connection[Any], arm_id: int) -> list[StageSamplesRow]:
     query = "SELECT stage, columns_id, samples FROM boot WHERE arm_id = %s ORDER BY number"
-    return typed(connection, StageSamplesRow).execute(query, [arm_id], binary=True).fetchall()
+    return row_cursor(connection, StageSamplesRow).execute(query, [arm_id], binary=True).fetchall()
 
 
 def boot_digests_of_arm(connection: Connection[Any], arm_id: int) -> list[str]:
@@ -218,7 +218,7 @@ def insert_raw_piece(
 
 def raw_about(connection: Connection[Any], run_id: int, number: int) -> RawRow | None:
     query = "SELECT digest, files FROM raw_output WHERE run_id = %s AND number = %s"
-    return typed(connection, RawRow).execute(query, [run_id, number]).fetchone()
+    return row_cursor(connection, RawRow).execute(query, [run_id, number]).fetchone()
 
 
 def raw_files_of_arm(connection: Connection[Any], arm_id: int) -> list[RawFilesRow]:
@@ -227,7 +227,7 @@ def raw_files_of_arm(connection: Connection[Any], arm_id: int) -> list[RawFilesR
         "SELECT boot.number, files FROM boot JOIN raw_output ON raw_output.run_id = boot.run_id"
         " AND raw_output.number = boot.number WHERE arm_id = %s ORDER BY boot.number"
     )
-    return typed(connection, RawFilesRow).execute(query, [arm_id]).fetchall()
+    return row_cursor(connection, RawFilesRow).execute(query, [arm_id]).fetchall()
 
 
 def raw_piece(connection: Connection[Any], run_id: int, number: int, index: int) -> bytes:

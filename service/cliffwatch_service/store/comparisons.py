@@ -11,7 +11,7 @@ from psycopg.types.json import Jsonb
 from cliffwatch.formats.values import FreeJson
 from cliffwatch.formats.verdicts import Verdict
 from cliffwatch.samples import Mode
-from cliffwatch_service.postgres.rows import many, the_one, typed, values
+from cliffwatch_service.postgres.rows import fetch_single_row, row_cursor, tuple_cursor, values
 
 
 class VerdictRow(NamedTuple):
@@ -130,7 +130,7 @@ def keep_comparison(connection: Connection[Any], row: NewComparison, now: dateti
             row.rows,
         ],
     )
-    comparison = the_one(stored)
+    comparison = fetch_single_row(stored)
     connection.execute("DELETE FROM verdict WHERE comparison_id = %s", [comparison])
     with connection.cursor() as cursor:
         cursor.executemany(
@@ -150,7 +150,7 @@ SELECT id, digest, inputs, method_version, platform, mode, counts, made, summary
 
 def comparison_of_arms(connection: Connection[Any], base: int, head: int) -> StoredComparison | None:
     query = _COMPARISON + " WHERE base_arm_id = %s AND head_arm_id = %s"
-    return typed(connection, StoredComparison).execute(query, [base, head]).fetchone()
+    return row_cursor(connection, StoredComparison).execute(query, [base, head]).fetchone()
 
 
 _WITH_FUNCTIONS = """
@@ -168,7 +168,11 @@ def summary_with_functions(connection: Connection[Any], base: str, head: str) ->
 
 
 def comparison_by_id(connection: Connection[Any], identity: int) -> StoredComparison | None:
-    return typed(connection, StoredComparison).execute(_COMPARISON + " WHERE id = %s", [identity]).fetchone()
+    return (
+        row_cursor(connection, StoredComparison)
+        .execute(_COMPARISON + " WHERE id = %s", [identity])
+        .fetchone()
+    )
 
 
 def counts_of_runs(connection: Connection[Any], runs: Sequence[int]) -> dict[int, RunCountsRow]:
@@ -180,7 +184,8 @@ def counts_of_runs(connection: Connection[Any], runs: Sequence[int]) -> dict[int
         " WHERE base.run_id = ANY(%s) AND base.name = 'base'"
     )
     return {
-        row.run_id: row for row in typed(connection, RunCountsRow).execute(query, [list(runs)]).fetchall()
+        row.run_id: row
+        for row in row_cursor(connection, RunCountsRow).execute(query, [list(runs)]).fetchall()
     }
 
 
@@ -191,12 +196,12 @@ def is_of_history(connection: Connection[Any], identity: int) -> bool:
         " JOIN arm ON arm.id IN (base_arm_id, head_arm_id)"
         " JOIN run ON run.id = run_id WHERE comparison.id = %s"
     )
-    return the_one(values(connection, bool).execute(query, [identity]))
+    return fetch_single_row(values(connection, bool).execute(query, [identity]))
 
 
 def rows_of(connection: Connection[Any], identity: int) -> bytes:
     query = "SELECT rows FROM comparison WHERE id = %s"
-    return the_one(values(connection, bytes).execute(query, [identity], binary=True))
+    return fetch_single_row(values(connection, bytes).execute(query, [identity], binary=True))
 
 
 _LIST = """
@@ -215,7 +220,7 @@ def list_comparisons(
 ) -> list[ComparisonListedRow]:
     """Returns comparisons, newest first, with ids below `before`. None leaves a filter open."""
     wanted = {"platform": platform, "mode": mode, "before": before, "limit": limit}
-    return typed(connection, ComparisonListedRow).execute(_LIST, wanted).fetchall()
+    return row_cursor(connection, ComparisonListedRow).execute(_LIST, wanted).fetchall()
 
 
 def verdicts_of(connection: Connection[Any], identity: int) -> list[VerdictRow]:
@@ -223,7 +228,7 @@ def verdicts_of(connection: Connection[Any], identity: int) -> list[VerdictRow]:
         "SELECT series_id, verdict, change, ci_low, ci_high, base_value, head_value FROM verdict"
         " WHERE comparison_id = %s ORDER BY series_id"
     )
-    return many(connection, VerdictRow._make).execute(query, [identity]).fetchall()
+    return tuple_cursor(connection, VerdictRow._make).execute(query, [identity]).fetchall()
 
 
 class RunVerdictRow(NamedTuple):
@@ -275,7 +280,7 @@ def verdicts_of_runs(
     `after` holds the ids of the comparison and series of the last one.
     """
     wanted = {"runs": list(digests), "comparison": after[0], "series": after[1]}
-    return many(connection, RunVerdictRow._make).execute(_VERDICTS_OF_RUNS, wanted).fetchall()
+    return tuple_cursor(connection, RunVerdictRow._make).execute(_VERDICTS_OF_RUNS, wanted).fetchall()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -303,4 +308,4 @@ def keep_run_comparison(connection: Connection[Any], row: RunComparisonRow, now:
 
 def run_comparison(connection: Connection[Any], run_id: int) -> RunComparisonRow | None:
     query = "SELECT run_id, digest, inputs, method_version, document FROM run_comparison WHERE run_id = %s"
-    return typed(connection, RunComparisonRow).execute(query, [run_id]).fetchone()
+    return row_cursor(connection, RunComparisonRow).execute(query, [run_id]).fetchone()

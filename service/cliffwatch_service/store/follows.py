@@ -8,7 +8,7 @@ from typing import Any, Literal
 from psycopg import Connection
 from psycopg.types.json import Jsonb
 
-from cliffwatch_service.postgres.rows import the_one, typed, values
+from cliffwatch_service.postgres.rows import fetch_single_row, row_cursor, values
 
 Policy = Literal["commit", "affected", "push", "nightly"]
 
@@ -76,7 +76,7 @@ def keep_follow(connection: Connection[Any], branch_id: int, row: FollowFacts) -
             row.anchor,
         ],
     )
-    return the_one(stored)
+    return fetch_single_row(stored)
 
 
 _KEEP = """
@@ -104,11 +104,11 @@ FROM follow JOIN branch ON branch.id = branch_id JOIN tree ON tree.id = tree_id
 
 def follow_row(connection: Connection[Any], number: int, *, lock: bool = False) -> FollowRow | None:
     query = _FOLLOW + " WHERE follow.id = %s" + (" FOR UPDATE OF follow" if lock else "")
-    return typed(connection, FollowRow).execute(query, [number]).fetchone()
+    return row_cursor(connection, FollowRow).execute(query, [number]).fetchone()
 
 
 def list_follows(connection: Connection[Any]) -> list[FollowRow]:
-    return typed(connection, FollowRow).execute(_FOLLOW + " ORDER BY follow.id").fetchall()
+    return row_cursor(connection, FollowRow).execute(_FOLLOW + " ORDER BY follow.id").fetchall()
 
 
 _HOLDS = """

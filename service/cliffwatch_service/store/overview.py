@@ -7,7 +7,7 @@ from typing import Any
 
 from psycopg import Connection
 
-from cliffwatch_service.postgres.rows import many, typed
+from cliffwatch_service.postgres.rows import row_cursor, tuple_cursor
 from cliffwatch_service.store.series import SeriesRow
 
 
@@ -31,7 +31,7 @@ class StripRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StandingRow:
+class TargetStatusRow:
     """Measurements, jobs and hosts of a platform in a mode."""
 
     platform: str
@@ -116,7 +116,7 @@ def strip_of(connection: Connection[Any], branch_id: int, limit: int) -> list[St
 
     A revision that was not compared has one row, without a platform.
     """
-    return typed(connection, StripRow).execute(_STRIP, {"branch": branch_id, "limit": limit}).fetchall()
+    return row_cursor(connection, StripRow).execute(_STRIP, {"branch": branch_id, "limit": limit}).fetchall()
 
 
 _MEASURED = """
@@ -137,9 +137,9 @@ FROM (
 """
 
 
-def measured_on(connection: Connection[Any]) -> list[StandingRow]:
+def list_targets(connection: Connection[Any]) -> list[TargetStatusRow]:
     """Returns every platform and mode that was measured or has queued jobs."""
-    return typed(connection, StandingRow).execute(_MEASURED).fetchall()
+    return row_cursor(connection, TargetStatusRow).execute(_MEASURED).fetchall()
 
 
 def branches_measured(connection: Connection[Any], series_id: int) -> list[MeasuredBranchRow]:
@@ -152,7 +152,7 @@ def branches_measured(connection: Connection[Any], series_id: int) -> list[Measu
         " JOIN branch ON branch.id = branch_id"
         " JOIN tree ON tree.id = tree_id WHERE series_id = %s GROUP BY 1, 2, 3 ORDER BY 4 DESC, 1 LIMIT 20"
     )
-    return typed(connection, MeasuredBranchRow).execute(query, [series_id]).fetchall()
+    return row_cursor(connection, MeasuredBranchRow).execute(query, [series_id]).fetchall()
 
 
 def branches_of_revision(connection: Connection[Any], revision_id: int) -> list[PlaceRow]:
@@ -161,7 +161,7 @@ def branches_of_revision(connection: Connection[Any], revision_id: int) -> list[
         " JOIN branch ON branch.id = branch_id"
         " JOIN tree ON tree.id = tree_id WHERE revision_id = %s ORDER BY 2, 1"
     )
-    return typed(connection, PlaceRow).execute(query, [revision_id]).fetchall()
+    return row_cursor(connection, PlaceRow).execute(query, [revision_id]).fetchall()
 
 
 _FORK = """
@@ -179,7 +179,9 @@ JOIN branch_revision ON revision_id = line.id AND branch_id = %(branch)s ORDER B
 
 def fork_of(connection: Connection[Any], branch_id: int, revision_id: int) -> ForkRow | None:
     """Returns where a revision's first-parent line leaves a branch; None if it never was on the branch."""
-    return typed(connection, ForkRow).execute(_FORK, {"head": revision_id, "branch": branch_id}).fetchone()
+    return (
+        row_cursor(connection, ForkRow).execute(_FORK, {"head": revision_id, "branch": branch_id}).fetchone()
+    )
 
 
 def point_at(connection: Connection[Any], series_id: int, revision_id: int) -> PointAtRow | None:
@@ -188,7 +190,7 @@ def point_at(connection: Connection[Any], series_id: int, revision_id: int) -> P
         "SELECT n, centre, low, high, epoch FROM point JOIN environment ON environment.id = environment_id"
         " WHERE series_id = %s AND revision_id = %s ORDER BY arm_id DESC LIMIT 1"
     )
-    return typed(connection, PointAtRow).execute(query, [series_id, revision_id]).fetchone()
+    return row_cursor(connection, PointAtRow).execute(query, [series_id, revision_id]).fetchone()
 
 
 _SHOWN = "suite || '/' || name || ' ' || metric || ' in ' || unit || ' on ' || platform || ' ' || mode"
@@ -216,4 +218,4 @@ def series_of_case(
     Sorted by suite, case, metric, platform and mode. An empty `platform` leaves the platform open.
     """
     wanted = {"words": list(words), "platform": platform, "skip": skip, "limit": limit}
-    return many(connection, SeriesRow._make).execute(_SERIES_OF_CASE, wanted).fetchall()
+    return tuple_cursor(connection, SeriesRow._make).execute(_SERIES_OF_CASE, wanted).fetchall()

@@ -9,7 +9,7 @@ from psycopg.types.json import Jsonb
 
 from cliffwatch.formats.values import FreeJson
 from cliffwatch.samples import Mode
-from cliffwatch_service.postgres.rows import the_one, typed, values
+from cliffwatch_service.postgres.rows import fetch_single_row, row_cursor, values
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,18 +82,20 @@ def keep_arm(
         " ON CONFLICT (run_id, name) DO UPDATE SET failure = excluded.failure RETURNING id",
         [run_id, name, revision_id, kernel, label, own_settings, None if failure is None else Jsonb(failure)],
     )
-    return the_one(arm)
+    return fetch_single_row(arm)
 
 
 _ARM = "SELECT id, run_id, name, revision_id, label, own_settings FROM arm"
 
 
 def arms_of(connection: Connection[Any], run_id: int) -> list[ArmRow]:
-    return typed(connection, ArmRow).execute(_ARM + " WHERE run_id = %s ORDER BY id", [run_id]).fetchall()
+    return (
+        row_cursor(connection, ArmRow).execute(_ARM + " WHERE run_id = %s ORDER BY id", [run_id]).fetchall()
+    )
 
 
 def arm_row(connection: Connection[Any], arm_id: int) -> ArmRow:
-    return the_one(typed(connection, ArmRow).execute(_ARM + " WHERE id = %s", [arm_id]))
+    return fetch_single_row(row_cursor(connection, ArmRow).execute(_ARM + " WHERE id = %s", [arm_id]))
 
 
 _LATEST_ARM = """
@@ -114,7 +116,7 @@ def latest_arm(
     Runs of history take precedence over other uploads.
     """
     wanted = {"revision": revision_id, "platform": platform, "mode": mode}
-    return typed(connection, MeasuredArmRow).execute(_LATEST_ARM, wanted).fetchone()
+    return row_cursor(connection, MeasuredArmRow).execute(_LATEST_ARM, wanted).fetchone()
 
 
 _SHARED_RUN = """
@@ -138,7 +140,7 @@ def shared_run(
     Runs of history come first. Runs without boots come last: nothing that their cases execute differs.
     """
     wanted = {"base": base, "head": head, "platform": platform, "mode": mode}
-    return typed(connection, SharedRunRow).execute(_SHARED_RUN, wanted).fetchone()
+    return row_cursor(connection, SharedRunRow).execute(_SHARED_RUN, wanted).fetchone()
 
 
 def targets_of(connection: Connection[Any], revision_id: int) -> list[tuple[str, Mode]]:
@@ -147,7 +149,7 @@ def targets_of(connection: Connection[Any], revision_id: int) -> list[tuple[str,
         "SELECT DISTINCT platform, mode FROM arm JOIN run ON run.id = run_id"
         " WHERE revision_id = %s AND NOT own_settings ORDER BY 1, 2"
     )
-    rows = typed(connection, TargetRow).execute(query, [revision_id]).fetchall()
+    rows = row_cursor(connection, TargetRow).execute(query, [revision_id]).fetchall()
     return [(row.platform, row.mode) for row in rows]
 
 
@@ -158,4 +160,4 @@ def sample_count(connection: Connection[Any], arms: Sequence[int]) -> int:
         " JOIN columns ON columns.id = columns_id"
         " WHERE arm_id = ANY(%s)"
     )
-    return the_one(values(connection, int).execute(query, [list(arms)]))
+    return fetch_single_row(values(connection, int).execute(query, [list(arms)]))

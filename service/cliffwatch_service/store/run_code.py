@@ -6,7 +6,7 @@ from typing import Any
 
 from psycopg import Connection
 
-from cliffwatch_service.postgres.rows import typed
+from cliffwatch_service.postgres.rows import row_cursor
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +44,7 @@ def code_of_arms(connection: Connection[Any], base: int, head: int) -> CodeOfArm
         " JOIN arm AS head USING (run_id)"
         " JOIN run_code USING (run_id) WHERE base.id = %s AND head.id = %s"
     )
-    return typed(connection, CodeOfArmsRow).execute(query, [base, head]).fetchone()
+    return row_cursor(connection, CodeOfArmsRow).execute(query, [base, head]).fetchone()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +59,7 @@ class CodeOfArmRow:
 def code_of_arm(connection: Connection[Any], arm: int) -> CodeOfArmRow | None:
     """Returns None if the arm's run has no code.json."""
     query = "SELECT content, name FROM arm JOIN run_code USING (run_id) WHERE arm.id = %s"
-    return typed(connection, CodeOfArmRow).execute(query, [arm]).fetchone()
+    return row_cursor(connection, CodeOfArmRow).execute(query, [arm]).fetchone()
 
 
 def code_digests(connection: Connection[Any], arms: Sequence[int]) -> list[str | None]:
@@ -71,4 +71,4 @@ def code_digests(connection: Connection[Any], arms: Sequence[int]) -> list[str |
 
 def code_of_run(connection: Connection[Any], run: str) -> RunCodeRow | None:
     query = "SELECT run_code.digest, content FROM run_code JOIN run ON run.id = run_id WHERE run.digest = %s"
-    return typed(connection, RunCodeRow).execute(query, [run]).fetchone()
+    return row_cursor(connection, RunCodeRow).execute(query, [run]).fetchone()

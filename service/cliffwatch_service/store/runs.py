@@ -10,7 +10,7 @@ from psycopg.types.json import Jsonb
 
 from cliffwatch.formats.values import FreeJson
 from cliffwatch.samples import Mode
-from cliffwatch_service.postgres.rows import the_one, typed, values
+from cliffwatch_service.postgres.rows import fetch_single_row, row_cursor, values
 
 RunStatus = Literal["running", "incomplete", "complete"]
 
@@ -88,7 +88,9 @@ def keep_environment(connection: Connection[Any], digest: str, epoch: str, facts
         "INSERT INTO environment (digest, epoch, facts) VALUES (%s, %s, %s) ON CONFLICT DO NOTHING",
         [digest, epoch, Jsonb(facts)],
     )
-    return the_one(values(connection, int).execute("SELECT id FROM environment WHERE digest = %s", [digest]))
+    return fetch_single_row(
+        values(connection, int).execute("SELECT id FROM environment WHERE digest = %s", [digest])
+    )
 
 
 def keep_platform(connection: Connection[Any], name: str) -> None:
@@ -104,23 +106,23 @@ FROM run
 
 def run_row(connection: Connection[Any], digest: str, *, lock: bool = False) -> RunRow | None:
     query = _RUN + " WHERE digest = %s" + (" FOR NO KEY UPDATE" if lock else "")
-    return typed(connection, RunRow).execute(query, [digest]).fetchone()
+    return row_cursor(connection, RunRow).execute(query, [digest]).fetchone()
 
 
 def begun_since(connection: Connection[Any], token_id: int, moment: datetime) -> int:
     """Returns how many runs a token has started since `moment`."""
     query = "SELECT count(*) AS runs FROM run WHERE uploaded_by = %s AND received >= %s"
-    return the_one(values(connection, int).execute(query, [token_id, moment]))
+    return fetch_single_row(values(connection, int).execute(query, [token_id, moment]))
 
 
 def runs_named(connection: Connection[Any], prefix: str) -> list[RunRow]:
     """Returns at most two runs whose digest starts with `prefix`."""
     query = _RUN + " WHERE digest >= %s AND digest < %s ORDER BY digest LIMIT 2"
-    return typed(connection, RunRow).execute(query, [prefix, prefix + "g"]).fetchall()
+    return row_cursor(connection, RunRow).execute(query, [prefix, prefix + "g"]).fetchall()
 
 
 def run_by_id(connection: Connection[Any], run_id: int) -> RunRow | None:
-    return typed(connection, RunRow).execute(_RUN + " WHERE id = %s", [run_id]).fetchone()
+    return row_cursor(connection, RunRow).execute(_RUN + " WHERE id = %s", [run_id]).fetchone()
 
 
 def insert_run(connection: Connection[Any], row: NewRun, now: datetime) -> int | None:
@@ -205,7 +207,7 @@ class RunsWanted:
 
 def list_runs(connection: Connection[Any], wanted: RunsWanted) -> list[RunListedRow]:
     """Returns runs, newest first."""
-    return typed(connection, RunListedRow).execute(_LIST, asdict(wanted)).fetchall()
+    return row_cursor(connection, RunListedRow).execute(_LIST, asdict(wanted)).fetchall()
 
 
 def host_of_run(connection: Connection[Any], digest: str) -> str | None:
@@ -215,7 +217,7 @@ def host_of_run(connection: Connection[Any], digest: str) -> str | None:
 
 def run_of_identity(connection: Connection[Any], identity: str, host_id: int) -> RunRow | None:
     query = _RUN + " WHERE identity = %s AND host_id = %s ORDER BY id LIMIT 1"
-    return typed(connection, RunRow).execute(query, [identity, host_id]).fetchone()
+    return row_cursor(connection, RunRow).execute(query, [identity, host_id]).fetchone()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -240,4 +242,4 @@ def history_runs(connection: Connection[Any]) -> list[HistoryRunRow]:
         " FROM boot JOIN columns ON columns.id = columns_id WHERE run_id = run.id) AS samples"
         " FROM run WHERE of_history AND status = 'complete' ORDER BY id"
     )
-    return typed(connection, HistoryRunRow).execute(query).fetchall()
+    return row_cursor(connection, HistoryRunRow).execute(query).fetchall()

@@ -8,7 +8,7 @@ from psycopg import Connection
 from psycopg.types.json import Jsonb
 
 from cliffwatch.samples import Mode, Stage
-from cliffwatch_service.postgres.rows import many, the_one, typed, values
+from cliffwatch_service.postgres.rows import fetch_single_row, row_cursor, tuple_cursor, values
 
 Parameters = Sequence[Sequence[str]]
 """Pairs of name and value, in the order in which the benchmark takes them."""
@@ -115,14 +115,14 @@ class SeriesIdRow(NamedTuple):
 
 def series_ids(connection: Connection[Any], digests: Sequence[str]) -> dict[str, int]:
     query = "SELECT digest, id FROM series WHERE digest = ANY(%s)"
-    return dict(many(connection, SeriesIdRow._make).execute(query, [list(digests)]).fetchall())
+    return dict(tuple_cursor(connection, SeriesIdRow._make).execute(query, [list(digests)]).fetchall())
 
 
 def keep_columns(connection: Connection[Any], digest: str, series: Sequence[int]) -> int:
     connection.execute(
         "INSERT INTO columns (digest, series) VALUES (%s, %s) ON CONFLICT DO NOTHING", [digest, list(series)]
     )
-    return the_one(values(connection, int).execute(_COLUMNS, [digest]))
+    return fetch_single_row(values(connection, int).execute(_COLUMNS, [digest]))
 
 
 _COLUMNS = "SELECT id FROM columns WHERE digest = %s"
@@ -134,7 +134,9 @@ def columns_named(connection: Connection[Any], digest: str) -> int | None:
 
 def columns_rows(connection: Connection[Any], ids: Sequence[int]) -> dict[int, list[int]]:
     query = "SELECT id, series FROM columns WHERE id = ANY(%s)"
-    return dict(many(connection, ColumnsRow._make).execute(query, [list(ids)], binary=True).fetchall())
+    return dict(
+        tuple_cursor(connection, ColumnsRow._make).execute(query, [list(ids)], binary=True).fetchall()
+    )
 
 
 _SERIES = """
@@ -145,13 +147,15 @@ FROM series JOIN benchmark_case ON case_id = benchmark_case.id
 
 def series_by_digest(connection: Connection[Any], digest: str) -> SeriesRow | None:
     return (
-        many(connection, SeriesRow._make).execute(_SERIES + " WHERE series.digest = %s", [digest]).fetchone()
+        tuple_cursor(connection, SeriesRow._make)
+        .execute(_SERIES + " WHERE series.digest = %s", [digest])
+        .fetchone()
     )
 
 
 def series_rows(connection: Connection[Any], ids: Sequence[int]) -> dict[int, SeriesRow]:
     rows = (
-        many(connection, SeriesRow._make)
+        tuple_cursor(connection, SeriesRow._make)
         .execute(_SERIES + " WHERE series.id = ANY(%s)", [list(ids)])
         .fetchall()
     )
@@ -189,7 +193,7 @@ def list_series(
         "after": after,
         "limit": limit,
     }
-    return many(connection, SeriesRow._make).execute(_LIST, wanted).fetchall()
+    return tuple_cursor(connection, SeriesRow._make).execute(_LIST, wanted).fetchall()
 
 
 _SAMPLES = """
@@ -216,7 +220,7 @@ def samples_of(
         "mode": series_row.mode,
         "limit": limit,
     }
-    return many(connection, SampleRow._make).execute(_SAMPLES, wanted).fetchall()
+    return tuple_cursor(connection, SampleRow._make).execute(_SAMPLES, wanted).fetchall()
 
 
 def samples_of_arm(connection: Connection[Any], series_id: int, arm_id: int) -> list[ArmSampleRow]:
@@ -227,7 +231,7 @@ def samples_of_arm(connection: Connection[Any], series_id: int, arm_id: int) -> 
         " CROSS JOIN LATERAL (SELECT array_position(columns.series, %s) AS position) AS sample"
         " WHERE arm_id = %s AND sample.position IS NOT NULL ORDER BY number"
     )
-    return many(connection, ArmSampleRow._make).execute(query, [series_id, arm_id]).fetchall()
+    return tuple_cursor(connection, ArmSampleRow._make).execute(query, [series_id, arm_id]).fetchall()
 
 
 def targets_measured(connection: Connection[Any], revision_id: int) -> list[MeasuredTargetRow]:
@@ -236,4 +240,4 @@ def targets_measured(connection: Connection[Any], revision_id: int) -> list[Meas
         " JOIN boot ON boot.arm_id = arm.id"
         " WHERE revision_id = %s GROUP BY 1, 2 ORDER BY 1, 2"
     )
-    return typed(connection, MeasuredTargetRow).execute(query, [revision_id]).fetchall()
+    return row_cursor(connection, MeasuredTargetRow).execute(query, [revision_id]).fetchall()

@@ -9,7 +9,7 @@ from psycopg import Connection
 from psycopg.types.json import Jsonb
 
 from cliffwatch.formats.values import FreeJson
-from cliffwatch_service.postgres.rows import the_one, typed, values
+from cliffwatch_service.postgres.rows import fetch_single_row, row_cursor, values
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,12 +71,12 @@ def token_by_hash(connection: Connection[Any], hashed: bytes) -> TokenRow | None
 
     For the hash of a job's token, returns the token whose rights it has, with the expiry of the job's token.
     """
-    found = typed(connection, TokenRow).execute(_ROW + " WHERE hash = %s", [hashed]).fetchone()
-    return found or typed(connection, TokenRow).execute(_OF_A_JOB, [hashed]).fetchone()
+    found = row_cursor(connection, TokenRow).execute(_ROW + " WHERE hash = %s", [hashed]).fetchone()
+    return found or row_cursor(connection, TokenRow).execute(_OF_A_JOB, [hashed]).fetchone()
 
 
 def token_by_id(connection: Connection[Any], token_id: int) -> TokenRow | None:
-    return typed(connection, TokenRow).execute(_ROW + " WHERE id = %s", [token_id]).fetchone()
+    return row_cursor(connection, TokenRow).execute(_ROW + " WHERE id = %s", [token_id]).fetchone()
 
 
 def token_of_host(connection: Connection[Any], host: str, now: datetime) -> int | None:
@@ -102,7 +102,7 @@ def touch_token(connection: Connection[Any], token_id: int, now: datetime) -> No
 
 
 def list_tokens(connection: Connection[Any]) -> list[TokenRow]:
-    return typed(connection, TokenRow).execute(_ROW + " ORDER BY created, id").fetchall()
+    return row_cursor(connection, TokenRow).execute(_ROW + " ORDER BY created, id").fetchall()
 
 
 def revoke_token(connection: Connection[Any], name: str, now: datetime) -> bool:
@@ -127,7 +127,7 @@ def list_audit(connection: Connection[Any], before: int | None, limit: int) -> l
         "SELECT id, at, who, action, object, detail FROM audit WHERE id < coalesce(%s, 9223372036854775807)"
         " ORDER BY id DESC LIMIT %s"
     )
-    return typed(connection, AuditRow).execute(query, [before, limit]).fetchall()
+    return row_cursor(connection, AuditRow).execute(query, [before, limit]).fetchall()
 
 
 def keep_asker(connection: Connection[Any], name: str, now: datetime) -> int:
@@ -154,7 +154,7 @@ def is_asker(connection: Connection[Any], token_id: int, name: str) -> bool:
 
 def token_named(connection: Connection[Any], name: str) -> int:
     """Returns the id of an existing token."""
-    return the_one(values(connection, int).execute("SELECT id FROM token WHERE name = %s", [name]))
+    return fetch_single_row(values(connection, int).execute("SELECT id FROM token WHERE name = %s", [name]))
 
 
 def insert_session(connection: Connection[Any], nonce_hash: bytes, token_id: int, began: datetime) -> None:
@@ -186,4 +186,4 @@ def add_bytes(connection: Connection[Any], token_id: int, day: date, size: int) 
         " ON CONFLICT (token_id, day) DO UPDATE SET bytes = uploaded.bytes + excluded.bytes RETURNING bytes",
         [token_id, day, size],
     )
-    return the_one(counted)
+    return fetch_single_row(counted)

@@ -7,7 +7,7 @@ from typing import Any
 
 from psycopg import Connection
 
-from cliffwatch_service.postgres.rows import the_one, typed, values
+from cliffwatch_service.postgres.rows import fetch_single_row, row_cursor, values
 
 SHORTEST_PREFIX = 7
 
@@ -128,7 +128,7 @@ def keep_revision(connection: Connection[Any], facts: RevisionFacts, *, known: b
             "release": facts.release,
         },
     )
-    return the_one(kept)
+    return fetch_single_row(kept)
 
 
 def revision_on_a_branch(connection: Connection[Any], commit: str) -> int | None:
@@ -157,17 +157,21 @@ SELECT id, commit, tree_hash, parents, author, authored, committed, subject, pat
 def revisions_named(connection: Connection[Any], prefix: str) -> list[RevisionRow]:
     """Returns at most two revisions whose commit starts with `prefix`."""
     query = _REVISIONS + " WHERE commit >= %s AND commit < %s ORDER BY commit LIMIT 2"
-    return typed(connection, RevisionRow).execute(query, [prefix, prefix + "g"]).fetchall()
+    return row_cursor(connection, RevisionRow).execute(query, [prefix, prefix + "g"]).fetchall()
 
 
 def revision_rows(connection: Connection[Any], ids: Sequence[int]) -> dict[int, RevisionRow]:
-    rows = typed(connection, RevisionRow).execute(_REVISIONS + " WHERE id = ANY(%s)", [list(ids)]).fetchall()
+    rows = (
+        row_cursor(connection, RevisionRow)
+        .execute(_REVISIONS + " WHERE id = ANY(%s)", [list(ids)])
+        .fetchall()
+    )
     return {row.id: row for row in rows}
 
 
 def keep_tree(connection: Connection[Any], url: str, now: datetime) -> int:
     connection.execute("INSERT INTO tree (url, added) VALUES (%s, %s) ON CONFLICT DO NOTHING", [url, now])
-    return the_one(values(connection, int).execute("SELECT id FROM tree WHERE url = %s", [url]))
+    return fetch_single_row(values(connection, int).execute("SELECT id FROM tree WHERE url = %s", [url]))
 
 
 def keep_branch(connection: Connection[Any], tree_id: int, name: str) -> int:
@@ -175,7 +179,7 @@ def keep_branch(connection: Connection[Any], tree_id: int, name: str) -> int:
         "INSERT INTO branch (tree_id, name) VALUES (%s, %s) ON CONFLICT DO NOTHING", [tree_id, name]
     )
     query = "SELECT id FROM branch WHERE tree_id = %s AND name = %s"
-    return the_one(values(connection, int).execute(query, [tree_id, name]))
+    return fetch_single_row(values(connection, int).execute(query, [tree_id, name]))
 
 
 def branch_named(connection: Connection[Any], tree: str, name: str) -> int | None:
@@ -194,13 +198,13 @@ def keep_tags(connection: Connection[Any], tree_id: int, tags: Mapping[str, str]
     )
 
 
-def tagged(connection: Connection[Any], name: str) -> list[NamedRevisionRow]:
+def find_tagged_revisions(connection: Connection[Any], name: str) -> list[NamedRevisionRow]:
     """Returns the revisions that a tag names, one per tree."""
     query = (
         "SELECT revision.id, commit, url AS tree FROM tag JOIN revision ON revision.id = revision_id"
         " JOIN tree ON tree.id = tree_id WHERE name = %s ORDER BY url"
     )
-    return typed(connection, NamedRevisionRow).execute(query, [name]).fetchall()
+    return row_cursor(connection, NamedRevisionRow).execute(query, [name]).fetchall()
 
 
 _MEASURED_TIPS = """
@@ -219,7 +223,7 @@ WHERE branch.name = %s ORDER BY url
 
 def measured_tips(connection: Connection[Any], name: str) -> list[NamedRevisionRow]:
     """Returns the newest revision that runs of history measured, for every branch of this name."""
-    return typed(connection, NamedRevisionRow).execute(_MEASURED_TIPS, [name]).fetchall()
+    return row_cursor(connection, NamedRevisionRow).execute(_MEASURED_TIPS, [name]).fetchall()
 
 
 def set_branch_end(connection: Connection[Any], branch_id: int, first: int, revisions: Sequence[int]) -> None:
@@ -239,7 +243,7 @@ def branch_tip(connection: Connection[Any], branch_id: int) -> BranchTipRow | No
         "SELECT ordinal, commit FROM branch_revision JOIN revision ON revision.id = revision_id"
         " WHERE branch_id = %s ORDER BY ordinal DESC LIMIT 1"
     )
-    return typed(connection, BranchTipRow).execute(query, [branch_id]).fetchone()
+    return row_cursor(connection, BranchTipRow).execute(query, [branch_id]).fetchone()
 
 
 def commit_at(connection: Connection[Any], branch_id: int, ordinal: int) -> str:
@@ -248,7 +252,7 @@ def commit_at(connection: Connection[Any], branch_id: int, ordinal: int) -> str:
         "SELECT commit FROM branch_revision JOIN revision ON revision.id = revision_id"
         " WHERE branch_id = %s AND ordinal = %s"
     )
-    return the_one(values(connection, str).execute(query, [branch_id, ordinal]))
+    return fetch_single_row(values(connection, str).execute(query, [branch_id, ordinal]))
 
 
 def ordinal_of(connection: Connection[Any], branch_id: int, commit: str) -> int | None:
@@ -269,7 +273,7 @@ def list_branches(connection: Connection[Any]) -> list[BranchRow]:
         "SELECT tree.url AS tree, branch.name AS branch, branch.id FROM branch"
         " JOIN tree ON tree.id = tree_id ORDER BY 1, 2"
     )
-    return typed(connection, BranchRow).execute(query).fetchall()
+    return row_cursor(connection, BranchRow).execute(query).fetchall()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -297,4 +301,4 @@ def revisions_of_runs(
         " WHERE revision_id = revision.id AND run.digest = ANY(%s))"
         " ORDER BY id LIMIT 1000"
     )
-    return typed(connection, MeasuredRevisionRow).execute(query, [after, list(digests)]).fetchall()
+    return row_cursor(connection, MeasuredRevisionRow).execute(query, [after, list(digests)]).fetchall()

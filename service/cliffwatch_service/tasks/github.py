@@ -29,7 +29,7 @@ The job's comparison may arrive after the last comment.
 """
 
 
-class _WhenItSays(BaseRetryStrategy):
+class _GitHubBackoff(BaseRetryStrategy):
     """Exponential backoff from 2 s to half an hour, or longer if GitHub asks for it."""
 
     def get_retry_decision(self, *, exception: BaseException, job: Job) -> RetryDecision | None:
@@ -43,7 +43,7 @@ class _WhenItSays(BaseRetryStrategy):
         )
 
 
-_RETRY = _WhenItSays()
+_RETRY = _GitHubBackoff()
 
 
 def add_github(app: App, parts: GitHubParts) -> None:
@@ -74,8 +74,8 @@ def add_github(app: App, parts: GitHubParts) -> None:
             report_pull_request(parts, pull_request)
 
 
-def ask_for_news(parts: GitHubParts) -> None:
+def defer_moving_reports(parts: GitHubParts) -> None:
     """Defers a report for every pull request whose jobs have progressed."""
     with parts.transaction() as connection:
-        for number in pull_requests.moving(connection, parts.now() - _NEWS_OF):
-            background.ask_telling(connection, number)
+        for number in pull_requests.list_active_pull_requests(connection, parts.now() - _NEWS_OF):
+            background.defer_pull_request_report(connection, number)

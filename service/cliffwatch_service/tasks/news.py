@@ -31,7 +31,7 @@ def add_news(app: App, parts: GitHubParts) -> None:
             deliver(parts, delivery)
 
 
-def ask_for_deliveries(parts: GitHubParts) -> None:
+def defer_due_deliveries(parts: GitHubParts) -> None:
     """Defers a task for every waiting delivery that is due."""
     with parts.transaction() as connection:
         for number in outbox.due_deliveries(connection, parts.now()):
@@ -52,10 +52,10 @@ def deliver(parts: GitHubParts, number: int) -> None:
         if row.live and row.today >= parts.settings.news_per_day:
             _wait_for_tomorrow(connection, row, parts)
             return
-        whole, first = _whole(connection, row, parts.settings.pages_url)
+        whole, first = _load_content(connection, row, parts.settings.pages_url)
     outcome = _send(parts, row, whole, first)
     with parts.transaction() as connection:
-        _keep(connection, row, outcome, parts)
+        _record_outcome(connection, row, outcome, parts)
         for each in outbox.due_deliveries(connection, parts.now()):
             background.ask_delivery(connection, each)
 
@@ -74,7 +74,7 @@ def _wait_for_tomorrow(connection: Connection[Any], row: DeliveryRow, parts: Git
     )
 
 
-def _whole(connection: Connection[Any], row: DeliveryRow, pages_url: str) -> tuple[NewsWhole, NewsRow]:
+def _load_content(connection: Connection[Any], row: DeliveryRow, pages_url: str) -> tuple[NewsWhole, NewsRow]:
     """Returns the content of a delivery and the first news of its report."""
     news = outbox.news_row(connection, row.news_id)
     assert news is not None
@@ -109,7 +109,9 @@ def _send(parts: GitHubParts, row: DeliveryRow, whole: NewsWhole, first: NewsRow
     return send_mail(parts.settings, letter, parts.now())
 
 
-def _keep(connection: Connection[Any], row: DeliveryRow, outcome: Sent | NotSent, parts: GitHubParts) -> None:
+def _record_outcome(
+    connection: Connection[Any], row: DeliveryRow, outcome: Sent | NotSent, parts: GitHubParts
+) -> None:
     now, attempts = parts.now(), row.attempts + 1
     if isinstance(outcome, Sent):
         outbox.keep_outcome(

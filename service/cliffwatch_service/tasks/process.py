@@ -40,7 +40,7 @@ def task_process(settings: Settings, url: str) -> Iterator[None]:
 
     def keep() -> None:
         while not closing.is_set():
-            process = _started(settings, url)
+            process = _start_process(settings, url)
             started.append(process)
             process.wait()
             if not closing.wait(1):
@@ -55,7 +55,7 @@ def task_process(settings: Settings, url: str) -> Iterator[None]:
         _end(started, keeper)
 
 
-def _started(settings: Settings, url: str) -> "subprocess.Popen[bytes]":
+def _start_process(settings: Settings, url: str) -> "subprocess.Popen[bytes]":
     """Starts a Python that imports only the tasks. Only its parent writes to its standard input.
 
     A process of multiprocessing would also hold the command line's libraries and start a resource tracker,
@@ -80,17 +80,17 @@ def _end(started: "list[subprocess.Popen[bytes]]", keeper: threading.Thread) -> 
     keeper.join(_PATIENCE)
 
 
-def work_for(settings: Settings, url: str, parent: int) -> None:
+def run_task_process(settings: Settings, url: str, parent: int) -> None:
     """Main function of the task process: runs tasks until a signal ends it, or its parent ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # ^C is for the parent, which then ends this process
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
     if os.getppid() != parent:
         return
     set_up_logs(json=True)
-    asyncio.run(work(url, settings))
+    asyncio.run(run_tasks(url, settings))
 
 
-async def work(
+async def run_tasks(
     url: str, settings: Settings, *, forever: bool = True, now: Callable[[], datetime] = clock.now
 ) -> None:
     """Runs tasks until a signal ends it or, if not `forever`, until no task is left."""

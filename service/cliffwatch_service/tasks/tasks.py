@@ -34,8 +34,8 @@ from cliffwatch_service.refusal import Refusal
 from cliffwatch_service.runtime.settings import Settings
 from cliffwatch_service.store import background, database, follows
 from cliffwatch_service.store.github import pull_requests
-from cliffwatch_service.tasks.github import add_github, ask_for_news
-from cliffwatch_service.tasks.news import add_news, ask_for_deliveries
+from cliffwatch_service.tasks.github import add_github, defer_moving_reports
+from cliffwatch_service.tasks.news import add_news, defer_due_deliveries
 from cliffwatch_service.tasks.retention import apply_retention, forget_deliveries
 
 RETRY = RetryStrategy(max_attempts=5, exponential_wait=3)
@@ -88,7 +88,7 @@ def _add_analysis(app: App, parts: TaskParts) -> None:
                     for branch in branches_with(connection, run):
                         background.ask_watch(connection, branch)
                     for pull_request in pull_requests.pull_requests_of_run(connection, run):
-                        background.ask_telling(connection, pull_request)
+                        background.defer_pull_request_report(connection, pull_request)
             except Refusal as refusal:
                 _log.warning("not analysed", reason=refusal.detail)
                 return
@@ -152,8 +152,8 @@ def _add_rounds(app: App, parts: TaskParts, github: GitHubParts) -> None:
             for number in due:
                 background.ask_poll(connection, number)
             background.ask_advance(connection)
-        ask_for_news(github)
-        ask_for_deliveries(github)
+        defer_moving_reports(github)
+        defer_due_deliveries(github)
 
     @app.task(name=background.POLL)
     def look(follow: int) -> None:

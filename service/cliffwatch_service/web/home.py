@@ -80,7 +80,7 @@ def home(request: Request, service: ServiceHere, visitor: ReaderHere) -> Respons
         changes = stored_changes.changes_of_reports(connection, [report.digest for report in inbox])
         jobs = queue.queue_of(connection, 200)
         known_hosts = hosts.list_hosts(connection)
-        targets = overview.measured_on(connection)
+        targets = overview.list_targets(connection)
         stale = stale_targets(connection, now)
         fresh = outbox.reports_with(connection, ("new",), now - _DAY)
         fixed = outbox.reports_with(connection, ("fixed",), now - _DAY)

@@ -154,7 +154,7 @@ def test_a_browser_of_this_machine_brings_the_code_back(monkeypatch: pytest.Monk
     monkeypatch.setattr(command.click, "echo", said.put)
     with ThreadPoolExecutor(1) as beside:
         coming = beside.submit(
-            command._called_back, lambda redirect: f"the page, back to {redirect}", "the state"
+            command._wait_for_redirect, lambda redirect: f"the page, back to {redirect}", "the state"
         )
         address = said.get(timeout=60).split()[1].rstrip("/")
         with httpx2.Client(trust_env=False) as http:

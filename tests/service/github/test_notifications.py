@@ -6,7 +6,7 @@ import pytest
 from app_world import World
 from service_runs import MadeRun, arm_of, boots_of, record_of, run_of
 
-from cliffwatch_service.tasks.github import ask_for_news
+from cliffwatch_service.tasks.github import defer_moving_reports
 
 BASE = "1" * 40
 POLICY = 'boots = "staged"\n[[target]]\nmode = "walltime"\nplatform = "amd-rome"\n'
@@ -74,7 +74,7 @@ def test_a_regression_that_fresh_boots_confirmed_notifies_once(world: World, wal
         with world.running.service.transaction() as connection:
             connection.execute("UPDATE github_pull_request SET shown = 'other other'")
         world.open(walltime, action)
-        ask_for_news(world.running.service)  # type: ignore[arg-type] # it has the parts that are used
+        defer_moving_reports(world.running.service)  # type: ignore[arg-type] # it has the parts that are used
         world.do()
     assert [each.identity for each in notifications(world, walltime)] == [told.identity]
     created = [path for method, path in world.hub.requests if method == "POST" and path.endswith("/comments")]

@@ -14,7 +14,7 @@ from github_stand_in.webhooks import delivery
 from service_runs import MadeRun, arm_of, boots_of, put_all, record_of, run_of
 
 from cliffwatch_service.store import background
-from cliffwatch_service.tasks.github import ask_for_news
+from cliffwatch_service.tasks.github import defer_moving_reports
 from cliffwatch_service.tasks.process import task_process
 
 BASE, HEAD, NEXT = "1" * 40, "2" * 40, "3" * 40
@@ -77,7 +77,7 @@ def measure(world: World, *, shift: float = 0.0) -> None:
 def minute(world: World, **passed: float) -> None:
     """The round of the next minute."""
     world.running.clock.pass_(**(passed or {"minutes": 1}))
-    ask_for_news(world.running.service)  # type: ignore[arg-type] # it has the parts that are used
+    defer_moving_reports(world.running.service)  # type: ignore[arg-type] # it has the parts that are used
     world.do()
 
 
@@ -196,7 +196,7 @@ def test_a_late_task_does_not_bring_back_what_was(world: World, pull: Any) -> No
     with world.running.service.transaction() as connection:
         connection.execute("UPDATE github_pull_request SET sequence = 0, shown = NULL, head = %s", [HEAD])
     with world.running.service.transaction() as connection:
-        background.ask_telling(
+        background.defer_pull_request_report(
             connection, connection.execute("SELECT id FROM github_pull_request").fetchone()[0]
         )
     world.do()

@@ -91,7 +91,7 @@ def read_feed(
             raise Refusal(
                 404, "no such branch", f"there is no branch {branch!r} of {tree!r}: GET /branches lists them"
             )
-        news = outbox.newest(connection, suite=suite, branch=number, limit=_MOST_ENTRIES)
+        news = outbox.list_newest_news(connection, suite=suite, branch=number, limit=_MOST_ENTRIES)
     title = ", ".join([each for each in (branch and f"branch {branch}", suite and f"suite {suite}") if each])
     about = FeedAbout(
         name="feed"
@@ -105,14 +105,14 @@ def read_feed(
     )
     changed = updated(news, about).astimezone(UTC).replace(microsecond=0)
     headers = {"Last-Modified": format_datetime(changed, usegmt=True)}
-    if _has_it(request, changed):
+    if _is_current(request, changed):
         return Response(status_code=304, headers=headers)
     answered = answer_bytes(request, atom_feed(news, about), MEDIA_TYPE)
     answered.headers.update(headers)
     return answered
 
 
-def _has_it(request: Request, changed: datetime) -> bool:
+def _is_current(request: Request, changed: datetime) -> bool:
     """Whether If-Modified-Since shows that the client is up to date.
 
     Ignored if the client sends an ETag, which is more exact (RFC 9110, 13.1.3).

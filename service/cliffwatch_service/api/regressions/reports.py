@@ -201,7 +201,7 @@ def read_report(report: ReportId, request: Request, service: ServiceHere, _: All
 
 
 @router.post("/reports/{report}/triage", summary="Triage a report", responses={200: {"model": Report}})
-def say_triage(
+def triage_report(
     report: ReportId, body: Triage, request: Request, service: ServiceHere, caller: Allowed
 ) -> Response:
     with service.transaction() as connection:

@@ -34,13 +34,13 @@ from cliffwatch_service.history.changes import take_changes
 from cliffwatch_service.history.follow import follow_branch
 from cliffwatch_service.history.triage import triage
 from cliffwatch_service.history.watching.branch import watch_branch
-from cliffwatch_service.ingest.columns import ColumnsKnown
+from cliffwatch_service.ingest.columns import ColumnsCache
 from cliffwatch_service.ingest.ingest import put_boot, put_run
 from cliffwatch_service.ingest.kernel_code import put_code
 from cliffwatch_service.ingest.raw_outputs.storing import put_raw
 from cliffwatch_service.ingest.uploads import boot_upload
 from cliffwatch_service.jobs.leases import Offer, add_events, offer
-from cliffwatch_service.jobs.requests import Asked, ask
+from cliffwatch_service.jobs.requests import RequestDraft, store_request
 from cliffwatch_service.refusal import Refusal
 from cliffwatch_service.store import database, follows, tokens, trees
 from cliffwatch_service.store.follows import FollowFacts
@@ -126,7 +126,7 @@ def _keep(connection: Connection[Any], run: DemoRun) -> None:
     digest = run_digest(run.record.identity, run.record.created, run.host)
     upload, raw_record = RunUpload(host=run.host, record=run.record), as_json(run.record)
     by = _filler(connection)
-    columns = ColumnsKnown()
+    columns = ColumnsCache()
     put_run(
         connection, digest, upload, raw_record, by=by, now=run.received, any_case=True, of_history=True
     )  # no host has taken a lease
@@ -211,7 +211,7 @@ def _queue(connection: Connection[Any], now: datetime) -> None:
             ("amd-rome", "walltime", "backfill"),
         )
     ):
-        asked = Asked(
+        asked = RequestDraft(
             tree=TREE,
             base=before,
             head=newest,
@@ -222,7 +222,7 @@ def _queue(connection: Connection[Any], now: datetime) -> None:
             priority=cast("Priority", priority),
             note="part of the demonstration",
         )
-        ask(
+        store_request(
             connection,
             asked,
             key=f"demonstration {number}",

@@ -19,7 +19,7 @@ from cliffwatch.command import terminal
 from cliffwatch.failure import Exit
 from cliffwatch_service.command.app import create_app
 from cliffwatch_service.command.failures import ending_on_refusal
-from cliffwatch_service.command.listening import bound, cannot_listen
+from cliffwatch_service.command.listening import bind_sockets, cannot_listen
 from cliffwatch_service.http.context import Rates, Service
 from cliffwatch_service.http.large import LargeWork
 from cliffwatch_service.http.server import server_config
@@ -28,7 +28,7 @@ from cliffwatch_service.postgres.pool import open_pool
 from cliffwatch_service.postgres.server import Postgres, postgres
 from cliffwatch_service.runtime import clock
 from cliffwatch_service.runtime.logs import set_up_logs
-from cliffwatch_service.runtime.memory import collect_seldom, few_pools
+from cliffwatch_service.runtime.memory import limit_malloc_arenas, make_collections_rare
 from cliffwatch_service.runtime.settings import Settings, read_settings
 from cliffwatch_service.tasks.process import task_process
 from cliffwatch_service.web.layout.session import session_key
@@ -43,9 +43,9 @@ _SWITCH_SECONDS = 0.001
 def serve_at(host: str, port: int, data_dir: Path | None, *, tasks: bool) -> NoReturn:
     """Serves until SIGTERM, SIGINT or SIGHUP, then exits."""
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        signal.signal(number, _ended)
+        signal.signal(number, _exit_on_signal)
     with ending_on_refusal():
-        taken = bound(host, port)
+        taken = bind_sockets(host, port)
         settings = read_settings(data_dir=data_dir)
         set_up_logs(json=not sys.stderr.isatty(), colour=not terminal.wants_no_colour())
         try:
@@ -55,12 +55,12 @@ def serve_at(host: str, port: int, data_dir: Path | None, *, tasks: bool) -> NoR
                 database.embedded.kept() if database.embedded else nullcontext(),
             ):
                 _serve(settings, database, taken, tasks=tasks)
-        except _AddressTaken as error:
+        except _AddressInUse as error:
             raise cannot_listen(host, port, error.cause) from None
     raise SystemExit(Exit.DONE)
 
 
-def _ended(*_: object) -> NoReturn:
+def _exit_on_signal(*_: object) -> NoReturn:
     """Ends the process by an exception, so that everything that has started is closed in order.
 
     Uvicorn finishes open requests first, then passes its signals on to this handler.
@@ -77,7 +77,7 @@ def _closing(taken: tuple[socket.socket, ...]) -> Iterator[None]:
             each.close()
 
 
-class _AddressTaken(Exception):
+class _AddressInUse(Exception):
     """Another program took the address while the service was starting."""
 
     def __init__(self, cause: OSError) -> None:
@@ -86,7 +86,7 @@ class _AddressTaken(Exception):
 
 
 def _serve(settings: Settings, database: Postgres, taken: tuple[socket.socket, ...], *, tasks: bool) -> None:
-    few_pools()
+    limit_malloc_arenas()
     _allow_open_files()
     pool = open_pool(
         database.url, connections=settings.connections, statement_seconds=settings.statement_seconds
@@ -103,11 +103,11 @@ def _serve(settings: Settings, database: Postgres, taken: tuple[socket.socket, .
             session_key=session_key(settings),
         )
         config = server_config(create_app(service, large), settings)
-        collect_seldom()
+        make_collections_rare()
         sys.setswitchinterval(_SWITCH_SECONDS)
         with task_process(settings, database.url) if tasks else nullcontext():
             asyncio.run(
-                _Announced(config, database.where, settings.connections + _BESIDE_THE_DATABASE).serve(
+                _AnnouncingServer(config, database.where, settings.connections + _BESIDE_THE_DATABASE).serve(
                     sockets=list(taken)
                 )
             )
@@ -122,7 +122,7 @@ def _allow_open_files() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
-class _Announced(uvicorn.Server):
+class _AnnouncingServer(uvicorn.Server):
     """A server that prints its URL when it is ready. `where` describes the database."""
 
     def __init__(self, config: uvicorn.Config, where: str, threads: int) -> None:
@@ -134,7 +134,7 @@ class _Announced(uvicorn.Server):
         try:
             await super().startup(sockets)
         except OSError as error:
-            raise _AddressTaken(error) from error
+            raise _AddressInUse(error) from error
         if self.started:
             address, port = self.servers[0].sockets[0].getsockname()[:2]
             click.echo(f"Cliffwatch at http://{address}:{port}, on {self._where}", err=True)

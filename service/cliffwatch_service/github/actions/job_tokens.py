@@ -12,7 +12,7 @@ from typing import Any
 
 from psycopg import Connection
 
-from cliffwatch_service.access.tokens import MARK, hashed
+from cliffwatch_service.access.tokens import TOKEN_PREFIX, hash_token
 from cliffwatch_service.github.actions.identities import JobIdentity
 from cliffwatch_service.refusal import Refusal
 from cliffwatch_service.runtime.settings import Settings
@@ -49,9 +49,9 @@ def make_job_token(
         )
     if owner.revoked is not None:
         raise Refusal(403, "token refused", f"the operator revoked {host!r}: its jobs upload nothing here")
-    secret, expires = MARK + secrets.token_urlsafe(32), now + LASTING
+    secret, expires = TOKEN_PREFIX + secrets.token_urlsafe(32), now + LASTING
     used = hashlib.sha256(job.jti.encode()).digest()
-    if not job_tokens.insert_job_token(connection, owner.id, hashed(secret), used, expires, now):
+    if not job_tokens.insert_job_token(connection, owner.id, hash_token(secret), used, expires, now):
         raise Refusal(
             401,
             "identity refused",

@@ -22,7 +22,7 @@ from cliffwatch_service.github.pull_requests.pull_request_look import (
 from cliffwatch_service.github.pull_requests.requesting import cancel_all, has_running
 from cliffwatch_service.github.pull_requests.selections import asked_selection
 from cliffwatch_service.github.reporting.conversation import Conversation
-from cliffwatch_service.jobs.targets import offered
+from cliffwatch_service.jobs.targets import load_offered_targets
 from cliffwatch_service.store import background, tokens
 from cliffwatch_service.store.github import deliveries, pull_requests
 from cliffwatch_service.store.github.deliveries import CommandOutcome
@@ -162,7 +162,7 @@ def _measured(parts: GitHubParts, pull: PullRequestNow, command: BenchCommand, c
     if not isinstance(pull.policy, Policy):
         return measure_now(parts, pull, approve=True)
     with parts.transaction() as connection:
-        there = offered(connection)
+        there = load_offered_targets(connection)
     selection = asked_selection(pull.policy, command, there, comment)
     if isinstance(selection, str):
         return selection
@@ -218,5 +218,5 @@ def _cancelled(
     conversation.react(comment, "+1")
     with parts.transaction() as connection:
         cancel_all(connection, row.id, parts.now())
-        background.ask_telling(connection, row.id)
+        background.defer_pull_request_report(connection, row.id)
     return "done"

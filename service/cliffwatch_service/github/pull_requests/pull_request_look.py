@@ -80,7 +80,7 @@ def look_at_pull_request(parts: GitHubParts, installation: int, repository: int,
             pull_requests.set_waits(connection, identity)
         else:
             drop_all(connection, identity, parts.now())
-        background.ask_telling(connection, identity)
+        background.defer_pull_request_report(connection, identity)
     _log.info(
         "pull request waits" if pull.opened.open else "pull request closed",
         repository=pull.name,
@@ -151,7 +151,7 @@ def _carry_out(
             problem = _asked(connection, parts, request)
         if problem is not None and selection is None:
             pull_requests.set_problem(connection, identity, problem)
-        background.ask_telling(connection, identity)
+        background.defer_pull_request_report(connection, identity)
     _log.info("pull request looked at", repository=pull.name, number=opened.number, problem=problem)
     return problem
 

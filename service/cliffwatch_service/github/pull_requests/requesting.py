@@ -14,7 +14,7 @@ from cliffwatch_service.access.tokens import Caller
 from cliffwatch_service.github.parts import ASKER
 from cliffwatch_service.github.pull_requests.selections import Selection
 from cliffwatch_service.jobs.cancelling import cancel
-from cliffwatch_service.jobs.requests import Asked, ask
+from cliffwatch_service.jobs.requests import RequestDraft, store_request
 from cliffwatch_service.jobs.targets import refuse_unoffered
 from cliffwatch_service.jobs.trees_allowed import refuse_tree
 from cliffwatch_service.runtime.settings import Settings
@@ -119,7 +119,7 @@ def _ask(
     tree = tree_of(connection, request.name, settings)
     refuse_tree(connection, tree, settings.trees)
     priority: Priority = "person" if request.selection.again else "push"
-    asked = Asked(
+    asked = RequestDraft(
         tree=tree,
         base=request.base,
         head=request.head,
@@ -131,7 +131,9 @@ def _ask(
         note=f"{request.name}#{request.number}",
     )
     asker = tokens.keep_asker(connection, ASKER, now)
-    row, _ = ask(connection, asked, key=f"measurement {measurement}", token_id=asker, who=ASKER, now=now)
+    row, _ = store_request(
+        connection, asked, key=f"measurement {measurement}", token_id=asker, who=ASKER, now=now
+    )
     refuse_unoffered(connection, asked.targets, asked.needs)
     pull_requests.add_request(connection, measurement, row.id)
 

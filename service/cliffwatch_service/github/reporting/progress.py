@@ -36,7 +36,7 @@ from cliffwatch_service.compare.analysis import load_arms, stored_comparison
 from cliffwatch_service.compare.stored import stored_rows, stored_summary
 from cliffwatch_service.ingest.kernel_code import image_of
 from cliffwatch_service.ingest.stored_records import stored_record
-from cliffwatch_service.jobs.estimates import Estimate, expectations
+from cliffwatch_service.jobs.estimates import Estimate, estimate_jobs
 from cliffwatch_service.store import boots, run_arms, runs
 from cliffwatch_service.store.github import pull_requests
 from cliffwatch_service.store.github.pull_requests import MeasurementRow, PullRequestRow
@@ -61,7 +61,7 @@ def state_of(
         if current
         else []
     )
-    expected = expectations(connection, queue.queue_of(connection, _LONGEST_QUEUE), now) if jobs else {}
+    expected = estimate_jobs(connection, queue.queue_of(connection, _LONGEST_QUEUE), now) if jobs else {}
     targets = tuple(
         TargetState(platform=job.platform, mode=job.mode, progress=_progress(connection, job, expected))
         for job in jobs

@@ -27,7 +27,7 @@ from cliffwatch_service.history.changes import take_changes
 from cliffwatch_service.history.follow import ONLY_AFFECTED
 from cliffwatch_service.history.git import GitProblem, commit_graph
 from cliffwatch_service.history.watching.confirming import Answered, Unanswered, answer_of
-from cliffwatch_service.jobs.requests import Asked, ask
+from cliffwatch_service.jobs.requests import RequestDraft, store_request
 from cliffwatch_service.store import database, tokens, trees
 from cliffwatch_service.store.follows import ASKER
 from cliffwatch_service.store.history import bisections, locating
@@ -223,7 +223,7 @@ def _ask(connection: Connection[Any], known: Known, step: NextStep, now: datetim
     trees.keep_known_revisions(
         connection, [known.commits[commit] for commit in pair if commit in known.commits]
     )
-    asked = Asked(
+    asked = RequestDraft(
         tree=row.tree,
         base=pair.base,
         head=pair.head,
@@ -238,7 +238,7 @@ def _ask(connection: Connection[Any], known: Known, step: NextStep, now: datetim
     asker = tokens.keep_asker(connection, ASKER, now)
     elsewhere = "" if step.mode == row.mode else f" {step.platform} {step.mode}"
     key = f"bisect {row.id} {pair.base} {pair.head}{elsewhere}"
-    made = ask(connection, asked, key=key, token_id=asker, who=ASKER, now=now)
+    made = store_request(connection, asked, key=key, token_id=asker, who=ASKER, now=now)
     base, head = (trees.keep_revision(connection, trees.RevisionFacts(commit=commit)) for commit in pair)
     new = NewStep(
         platform=step.platform,

@@ -33,7 +33,7 @@ def _write(connection: Connection[Any], digest: str, now: datetime) -> bool:
     if facts is None:
         return False
     number = outbox.insert_news(connection, facts)
-    muted = set(subscriptions.muted_for(connection, facts.report_id))
+    muted = set(subscriptions.subscriptions_muting(connection, facts.report_id))
     for each in subscriptions.live_subscriptions(connection):
         if each.id not in muted and is_for(each, facts, now):
             background.ask_delivery(connection, outbox.insert_delivery(connection, number, each.id, now))

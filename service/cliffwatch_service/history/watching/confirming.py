@@ -19,7 +19,7 @@ from cliffwatch_service.compare.analysis import analyse_run
 from cliffwatch_service.compare.stored import stored_rows, stored_summary
 from cliffwatch_service.history.changes import change_digest, keep_confirmed, take_changes
 from cliffwatch_service.history.watching.fresh_rows import boots_of_second, judged_candidate
-from cliffwatch_service.jobs.requests import Asked, ask
+from cliffwatch_service.jobs.requests import RequestDraft, store_request
 from cliffwatch_service.refusal import Refusal
 from cliffwatch_service.store import comparisons, database, tokens
 from cliffwatch_service.store.follows import ASKER
@@ -207,7 +207,7 @@ def _ask(connection: Connection[Any], now: datetime) -> int:
     asker = tokens.keep_asker(connection, ASKER, now)
     for group in due:
         first = group[0]
-        request = Asked(
+        request = RequestDraft(
             tree=first.tree,
             base=first.base,
             head=first.head,
@@ -219,7 +219,7 @@ def _ask(connection: Connection[Any], now: datetime) -> int:
             note=f"{first.branch}: fresh comparison of {counted(sum(row.candidates for row in group), 'candidate')}",
         )
         key = f"confirm {' '.join(f'{row.id}.{row.attempts}' for row in group)}"
-        made = ask(connection, request, key=key, token_id=asker, who=ASKER, now=now)
+        made = store_request(connection, request, key=key, token_id=asker, who=ASKER, now=now)
         confirmations.set_asked(connection, [row.id for row in group], made.row.id)
     return len(due)
 

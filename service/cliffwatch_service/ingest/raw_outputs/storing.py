@@ -15,12 +15,12 @@ import zstandard
 from psycopg import Connection
 
 from cliffwatch_service.access.tokens import Caller
-from cliffwatch_service.ingest.columns import ColumnsKnown
-from cliffwatch_service.ingest.ingest import Stored, own_run
+from cliffwatch_service.ingest.columns import ColumnsCache
+from cliffwatch_service.ingest.ingest import StoreResult, own_run
 from cliffwatch_service.ingest.plan import plan_of, refuse_unplanned
 from cliffwatch_service.ingest.raw_outputs.archives import ArchiveMember, OddArchive, members
 from cliffwatch_service.refusal import Refusal, not_found
-from cliffwatch_service.runtime.memory import give_back
+from cliffwatch_service.runtime.memory import release_freed_memory
 from cliffwatch_service.store import boots, runs
 from cliffwatch_service.store.boots import RawFileListed
 
@@ -35,14 +35,14 @@ Transaction = Callable[[], AbstractContextManager[Connection[Any]]]
 
 def put_raw(
     connection: Connection[Any],
-    known: ColumnsKnown,
+    known: ColumnsCache,
     digest: str,
     number: int,
     archive: IO[bytes],
     *,
     by: Caller,
     now: datetime,
-) -> Stored:
+) -> StoreResult:
     """Stores a tar archive of regular files.
 
     Raises Refusal for other content, or if the boot has another archive.
@@ -56,9 +56,9 @@ def put_raw(
         raise Refusal(422, "odd archive", f"{error}; send a tar archive of regular files only") from None
     own = _digest(archive)
     if boots.insert_raw(connection, run.id, number, digest=own, files=files, now=now):
-        for index, piece in enumerate(_packed(archive)):
+        for index, piece in enumerate(_compress(archive)):
             boots.insert_raw_piece(connection, run.id, number, index, piece)
-        return Stored(digest=own, fresh=True)
+        return StoreResult(digest=own, fresh=True)
     stored = boots.raw_about(connection, run.id, number)
     assert stored is not None
     if stored.digest != own:
@@ -70,7 +70,7 @@ def put_raw(
             stored=stored.digest,
             received=own,
         )
-    return Stored(digest=own, fresh=False)
+    return StoreResult(digest=own, fresh=False)
 
 
 def _digest(archive: IO[bytes]) -> str:
@@ -81,7 +81,7 @@ def _digest(archive: IO[bytes]) -> str:
     return digest.hexdigest()[:32]
 
 
-def _packed(archive: IO[bytes]) -> Iterator[bytes]:
+def _compress(archive: IO[bytes]) -> Iterator[bytes]:
     archive.seek(0)
     chunker = zstandard.ZstdCompressor(level=_LEVEL).chunker(chunk_size=boots.RAW_PIECE)
     while piece := archive.read(_PIECE):
@@ -129,7 +129,7 @@ def _until_read(member: ArchiveMember) -> Iterator[bytes]:
         yield from member.pieces()
     finally:
         if member.size > _MUCH:
-            give_back()
+            release_freed_memory()
 
 
 class _StoredArchive:

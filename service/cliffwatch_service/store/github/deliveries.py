@@ -7,7 +7,7 @@ from uuid import UUID
 
 from psycopg import Connection
 
-from cliffwatch_service.postgres.rows import typed
+from cliffwatch_service.postgres.rows import row_cursor
 
 CommandOutcome = Literal["done", "wrong", "declined", "gone"]
 
@@ -58,7 +58,7 @@ def remove_deliveries(connection: Connection[Any], before: datetime) -> int:
 
 def last_delivery(connection: Connection[Any]) -> DeliveryRow | None:
     query = "SELECT event, action, received FROM github_delivery ORDER BY received DESC LIMIT 1"
-    return typed(connection, DeliveryRow).execute(query).fetchone()
+    return row_cursor(connection, DeliveryRow).execute(query).fetchone()
 
 
 def keep_command(
@@ -89,7 +89,7 @@ def keep_command(
 def command_row(connection: Connection[Any], comment: int) -> CommandRow | None:
     """Locks the command until the end of the transaction."""
     query = "SELECT number, head_known, outcome FROM github_command WHERE comment_id = %s FOR UPDATE"
-    return typed(connection, CommandRow).execute(query, [comment]).fetchone()
+    return row_cursor(connection, CommandRow).execute(query, [comment]).fetchone()
 
 
 def end_command(connection: Connection[Any], comment: int, outcome: CommandOutcome, now: datetime) -> None:
@@ -102,4 +102,6 @@ def command_counts(connection: Connection[Any]) -> dict[str, int]:
     query = (
         "SELECT coalesce(outcome, 'waiting') AS outcome, count(*) AS commands FROM github_command GROUP BY 1"
     )
-    return {row.outcome: row.commands for row in typed(connection, OutcomeCountRow).execute(query).fetchall()}
+    return {
+        row.outcome: row.commands for row in row_cursor(connection, OutcomeCountRow).execute(query).fetchall()
+    }

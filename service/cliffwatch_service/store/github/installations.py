@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from psycopg import Connection
 
-from cliffwatch_service.postgres.rows import typed
+from cliffwatch_service.postgres.rows import row_cursor
 
 InstallationState = Literal["active", "suspended", "removed"]
 
@@ -65,7 +65,7 @@ def list_installations(connection: Connection[Any]) -> list[InstallationRow]:
         " WHERE installation_id = github_installation.id AND allowed) AS repositories"
         " FROM github_installation ORDER BY account, id"
     )
-    return typed(connection, InstallationRow).execute(query).fetchall()
+    return row_cursor(connection, InstallationRow).execute(query).fetchall()
 
 
 def keep_repositories(
@@ -97,7 +97,7 @@ FROM github_repository JOIN github_installation ON github_installation.id = inst
 
 def repository_row(connection: Connection[Any], number: int) -> RepositoryRow | None:
     query = _REPOSITORY + " WHERE github_repository.id = %s"
-    return typed(connection, RepositoryRow).execute(query, [number]).fetchone()
+    return row_cursor(connection, RepositoryRow).execute(query, [number]).fetchone()
 
 
 def repository_named(connection: Connection[Any], name: str) -> RepositoryRow | None:
@@ -105,7 +105,7 @@ def repository_named(connection: Connection[Any], name: str) -> RepositoryRow | 
         _REPOSITORY
         + " WHERE lower(name) = lower(%s) ORDER BY allowed DESC, github_repository.id DESC LIMIT 1"
     )
-    return typed(connection, RepositoryRow).execute(query, [name]).fetchone()
+    return row_cursor(connection, RepositoryRow).execute(query, [name]).fetchone()
 
 
 def set_policy(connection: Connection[Any], number: int, policy: str | None) -> None:

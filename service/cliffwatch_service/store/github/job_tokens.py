@@ -6,7 +6,7 @@ from typing import Any
 
 from psycopg import Connection
 
-from cliffwatch_service.postgres.rows import typed
+from cliffwatch_service.postgres.rows import row_cursor
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +27,7 @@ def keep_owner(connection: Connection[Any], host: str, now: datetime) -> OwnerRo
         [host, hashed, host, now],
     )
     query = "SELECT id, revoked FROM token WHERE name = %s AND hash = %s"
-    return typed(connection, OwnerRow).execute(query, [host, hashed]).fetchone()
+    return row_cursor(connection, OwnerRow).execute(query, [host, hashed]).fetchone()
 
 
 def insert_job_token(

@@ -9,7 +9,7 @@ from uuid import UUID
 from psycopg import Connection
 from psycopg.types.json import Jsonb
 
-from cliffwatch_service.postgres.rows import the_one, typed, values
+from cliffwatch_service.postgres.rows import fetch_single_row, row_cursor, values
 
 PullRequestState = Literal["open", "closed"]
 MeasurementState = Literal["asked", "superseded", "cancelled"]
@@ -109,7 +109,7 @@ def keep_pull_request(connection: Connection[Any], facts: PullRequestFacts, now:
             "now": now,
         },
     )
-    return the_one(kept)
+    return fetch_single_row(kept)
 
 
 _ROW = """
@@ -124,12 +124,12 @@ JOIN github_installation ON github_installation.id = installation_id
 
 def pull_request_row(connection: Connection[Any], identity: int) -> PullRequestRow | None:
     query = _ROW + " WHERE github_pull_request.id = %s"
-    return typed(connection, PullRequestRow).execute(query, [identity]).fetchone()
+    return row_cursor(connection, PullRequestRow).execute(query, [identity]).fetchone()
 
 
 def pull_request_numbered(connection: Connection[Any], repository: int, number: int) -> PullRequestRow | None:
     query = _ROW + " WHERE repository_id = %s AND number = %s"
-    return typed(connection, PullRequestRow).execute(query, [repository, number]).fetchone()
+    return row_cursor(connection, PullRequestRow).execute(query, [repository, number]).fetchone()
 
 
 def set_waits(connection: Connection[Any], identity: int) -> None:
@@ -200,7 +200,7 @@ FROM github_measurement WHERE pull_request_id = %s ORDER BY id DESC
 
 def measurements_of(connection: Connection[Any], pull_request: int) -> list[MeasurementRow]:
     """Returns the measurements of a pull request, newest first, with the ids of their requests."""
-    return typed(connection, MeasurementRow).execute(_MEASUREMENTS, [pull_request]).fetchall()
+    return row_cursor(connection, MeasurementRow).execute(_MEASUREMENTS, [pull_request]).fetchall()
 
 
 def jobs_of_measurement(connection: Connection[Any], measurement: int) -> list[UUID]:
@@ -238,7 +238,7 @@ ORDER BY 1
 """
 
 
-def moving(connection: Connection[Any], since: datetime) -> list[int]:
+def list_active_pull_requests(connection: Connection[Any], since: datetime) -> list[int]:
     """Returns reachable pull requests with a job that waits, runs, or ended since `since`."""
     return values(connection, int).execute(_MOVING, [since]).fetchall()
 
@@ -255,7 +255,7 @@ def open_of_installation(connection: Connection[Any], installation: int) -> list
 def next_sequence(connection: Connection[Any], identity: int) -> int:
     """Returns a number that no comment of this pull request had before."""
     query = "UPDATE github_pull_request SET sequence = sequence + 1 WHERE id = %s RETURNING sequence"
-    return the_one(values(connection, int).execute(query, [identity]))
+    return fetch_single_row(values(connection, int).execute(query, [identity]))
 
 
 def keep_shown(
@@ -284,5 +284,5 @@ def counts(connection: Connection[Any]) -> dict[str, int]:
     )
     return {
         row.state: row.pull_requests
-        for row in typed(connection, PullRequestCountRow).execute(query).fetchall()
+        for row in row_cursor(connection, PullRequestCountRow).execute(query).fetchall()
     }

@@ -5,7 +5,7 @@ from typing import Any
 
 from psycopg import Connection
 
-from cliffwatch_service.postgres.rows import typed, values
+from cliffwatch_service.postgres.rows import row_cursor, values
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +58,7 @@ def measured_ancestor(connection: Connection[Any], head: int, platform: str, mod
     For an ancestor on a branch, only runs of history count: other uploads are no base for other people.
     """
     wanted = {"head": head, "platform": platform, "mode": mode, "most": _FARTHEST}
-    return typed(connection, AncestorRow).execute(_MEASURED_ANCESTOR, wanted).fetchone()
+    return row_cursor(connection, AncestorRow).execute(_MEASURED_ANCESTOR, wanted).fetchone()
 
 
 def is_ancestor(connection: Connection[Any], base: int, head: int) -> bool:
@@ -148,7 +148,7 @@ def measured_neighbours(
 
     An empty platform or mode leaves it open.
     """
-    place = typed(connection, PlaceRow).execute(_PLACE, [revision_id]).fetchone()
+    place = row_cursor(connection, PlaceRow).execute(_PLACE, [revision_id]).fetchone()
     if place is None:
         return Neighbours(before=None, after=None, before_is_first=True)
     wanted = {"branch": place.branch_id, "ordinal": place.ordinal, "platform": platform, "mode": mode}

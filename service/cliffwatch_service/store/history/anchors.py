@@ -7,7 +7,7 @@ from typing import Any
 
 from psycopg import Connection
 
-from cliffwatch_service.postgres.rows import typed
+from cliffwatch_service.postgres.rows import row_cursor
 from cliffwatch_service.store.history.points import Point
 
 
@@ -50,4 +50,4 @@ WHERE series_id = %s AND run.of_history GROUP BY revision.commit ORDER BY max(ru
 
 def anchors_of(connection: Connection[Any], series_id: int) -> list[AnchorRow]:
     """Returns the newest ten anchors of a series, newest first."""
-    return typed(connection, AnchorRow).execute(_ANCHORS, [series_id]).fetchall()
+    return row_cursor(connection, AnchorRow).execute(_ANCHORS, [series_id]).fetchall()

@@ -6,7 +6,7 @@ from typing import Any
 
 from psycopg import Connection
 
-from cliffwatch_service.postgres.rows import the_one, typed, values
+from cliffwatch_service.postgres.rows import fetch_single_row, row_cursor, values
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +63,7 @@ WHERE follow_id = %s ORDER BY commits DESC, after.ordinal DESC NULLS LAST, backl
 
 def longest_range(connection: Connection[Any], follow_id: int) -> BacklogRow | None:
     """Returns the longest range; of equally long ranges the newest."""
-    return typed(connection, BacklogRow).execute(_NEXT, [follow_id]).fetchone()
+    return row_cursor(connection, BacklogRow).execute(_NEXT, [follow_id]).fetchone()
 
 
 def remove_range(connection: Connection[Any], identity: int) -> None:
@@ -76,4 +76,4 @@ def waiting_jobs(connection: Connection[Any], follow_id: int, token_id: int) -> 
         "SELECT count(*) FROM job JOIN request ON request.id = request_id WHERE asked_by = %s"
         " AND starts_with(idempotency_key, %s) AND state IN ('queued', 'leased')"
     )
-    return the_one(values(connection, int).execute(query, [token_id, f"{follow_id} "]))
+    return fetch_single_row(values(connection, int).execute(query, [token_id, f"{follow_id} "]))

@@ -8,7 +8,7 @@ from uuid import UUID
 from psycopg import Connection
 
 from cliffwatch.samples import Mode
-from cliffwatch_service.postgres.rows import the_one, typed, values
+from cliffwatch_service.postgres.rows import fetch_single_row, row_cursor, values
 
 StepState = Literal["asked", "measured", "skipped"]
 
@@ -87,7 +87,7 @@ GROUP BY 1, 2, 3, 4, 5 ORDER BY min(change.id)
 
 def unbisected_ranges(connection: Connection[Any]) -> list[RangeRow]:
     """Returns ranges of more than one commit, on the branch or in a merge, that have no bisection."""
-    return typed(connection, RangeRow).execute(_RANGES).fetchall()
+    return row_cursor(connection, RangeRow).execute(_RANGES).fetchall()
 
 
 def insert_bisection(connection: Connection[Any], row: RangeRow, now: datetime) -> int:
@@ -104,7 +104,7 @@ def insert_bisection(connection: Connection[Any], row: RangeRow, now: datetime) 
             now,
         ],
     )
-    return the_one(stored)
+    return fetch_single_row(stored)
 
 
 _BISECTIONS = """
@@ -122,7 +122,7 @@ WHERE bisection.state = 'open' ORDER BY bisection.id
 
 def open_bisections(connection: Connection[Any]) -> list[BisectionRow]:
     """Returns the open bisections of followed branches, oldest first."""
-    return typed(connection, BisectionRow).execute(_BISECTIONS).fetchall()
+    return row_cursor(connection, BisectionRow).execute(_BISECTIONS).fetchall()
 
 
 def steps_of(connection: Connection[Any], bisection_id: int) -> list[StepRow]:
@@ -134,7 +134,7 @@ def steps_of(connection: Connection[Any], bisection_id: int) -> list[StepRow]:
         " JOIN revision AS head ON head.id = head_revision_id WHERE bisection_id = %s"
         " ORDER BY bisection_step.id"
     )
-    return typed(connection, StepRow).execute(query, [bisection_id]).fetchall()
+    return row_cursor(connection, StepRow).execute(query, [bisection_id]).fetchall()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -235,7 +235,7 @@ ORDER BY bisection.id
 
 def bisections_of_report(connection: Connection[Any], report_id: int) -> list[ReportBisectionRow]:
     """Returns the bisections that named a report's commits, and the open ones between its revisions."""
-    return typed(connection, ReportBisectionRow).execute(_OF_REPORT, {"report": report_id}).fetchall()
+    return row_cursor(connection, ReportBisectionRow).execute(_OF_REPORT, {"report": report_id}).fetchall()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -282,4 +282,4 @@ ORDER BY bisection.state = 'open' DESC, bisection.id DESC LIMIT %s
 
 def list_bisections(connection: Connection[Any], limit: int) -> list[BisectionShownRow]:
     """Returns bisections: first the open ones, then the others, newest first in each group."""
-    return typed(connection, BisectionShownRow).execute(_SHOWN, [limit]).fetchall()
+    return row_cursor(connection, BisectionShownRow).execute(_SHOWN, [limit]).fetchall()

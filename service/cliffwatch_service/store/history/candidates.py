@@ -6,7 +6,7 @@ from typing import Any
 
 from psycopg import Connection
 
-from cliffwatch_service.postgres.rows import typed
+from cliffwatch_service.postgres.rows import row_cursor
 from cliffwatch_service.store.history.changes import ChangeFacts
 
 
@@ -53,7 +53,7 @@ def candidates_of(connection: Connection[Any], confirmation_id: int) -> list[Can
         " JOIN series ON series.id = series_id"
         " WHERE confirmation_id = %s AND state = 'candidate' ORDER BY change.id"
     )
-    return typed(connection, CandidateRow).execute(query, [confirmation_id]).fetchall()
+    return row_cursor(connection, CandidateRow).execute(query, [confirmation_id]).fetchall()
 
 
 def move_change(connection: Connection[Any], identity: int, digest: str, base: int, head: int) -> bool:

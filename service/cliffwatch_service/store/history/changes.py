@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 from psycopg import Connection
 
 from cliffwatch.samples import Mode
-from cliffwatch_service.postgres.rows import many, typed, values
+from cliffwatch_service.postgres.rows import row_cursor, tuple_cursor, values
 from cliffwatch_service.store.history.confirmations import ConfirmationState
 
 ChangeState = Literal["candidate", "confirmed", "refuted", "superseded"]
@@ -177,7 +177,7 @@ def confirmed_between(
     Changes without a percentage come first, then the largest.
     """
     wanted = {"base": base, "head": head, "platform": platform, "mode": mode}
-    return typed(connection, WideChangeRow).execute(_WIDE, wanted).fetchall()
+    return row_cursor(connection, WideChangeRow).execute(_WIDE, wanted).fetchall()
 
 
 def set_bisection(connection: Connection[Any], digests: Sequence[str], bisection_id: int) -> None:
@@ -212,7 +212,7 @@ def gather_changes(connection: Connection[Any], base: int, head: int, report_id:
 def changes_of_comparison(connection: Connection[Any], comparison_id: int) -> list[KnownChangeRow]:
     """Returns the changes of a comparison that are not superseded."""
     query = "SELECT id, digest FROM change WHERE comparison_id = %s AND state <> 'superseded'"
-    return typed(connection, KnownChangeRow).execute(query, [comparison_id]).fetchall()
+    return row_cursor(connection, KnownChangeRow).execute(query, [comparison_id]).fetchall()
 
 
 def refute_changes(connection: Connection[Any], ids: Sequence[int]) -> None:
@@ -260,13 +260,13 @@ def list_changes(
     `at` and `number` are the time and the id of the change before the first. None leaves a filter open.
     """
     wanted = {"series": series, "state": state, "at": at, "number": number, "limit": limit}
-    return typed(connection, ChangeRow).execute(_LIST_CHANGES, wanted).fetchall()
+    return row_cursor(connection, ChangeRow).execute(_LIST_CHANGES, wanted).fetchall()
 
 
 def changes_of_report(connection: Connection[Any], report_id: int) -> list[ChangeRow]:
     """Returns the changes without a percentage first, then the largest."""
     query = _CHANGES + " WHERE report_id = %s ORDER BY abs(size) DESC NULLS FIRST, change.id"
-    return typed(connection, ChangeRow).execute(query, [report_id]).fetchall()
+    return row_cursor(connection, ChangeRow).execute(query, [report_id]).fetchall()
 
 
 def changes_of_reports(connection: Connection[Any], digests: Sequence[str]) -> dict[str, list[ChangeRow]]:
@@ -275,7 +275,7 @@ def changes_of_reports(connection: Connection[Any], digests: Sequence[str]) -> d
         _CHANGES + " WHERE regression_report.digest = ANY(%s) ORDER BY abs(size) DESC NULLS FIRST, change.id"
     )
     by_report: dict[str, list[ChangeRow]] = {digest: [] for digest in digests}
-    for row in typed(connection, ChangeRow).execute(query, [list(digests)]).fetchall():
+    for row in row_cursor(connection, ChangeRow).execute(query, [list(digests)]).fetchall():
         assert row.report is not None
         by_report[row.report].append(row)
     return by_report
@@ -295,4 +295,4 @@ ORDER BY series_id, after.ordinal
 
 def change_spans(connection: Connection[Any], branch_id: int) -> list[SpanRow]:
     """Returns where on a branch the changes of its series lie."""
-    return many(connection, SpanRow._make).execute(_SPANS, [branch_id]).fetchall()
+    return tuple_cursor(connection, SpanRow._make).execute(_SPANS, [branch_id]).fetchall()

@@ -9,7 +9,7 @@ from uuid import UUID
 from psycopg import Connection
 
 from cliffwatch.samples import Mode
-from cliffwatch_service.postgres.rows import the_one, typed, values
+from cliffwatch_service.postgres.rows import fetch_single_row, row_cursor, values
 
 ConfirmationState = Literal["waiting", "asked", "answered", "unanswered"]
 
@@ -83,7 +83,7 @@ def open_confirmations(connection: Connection[Any], branch_id: int | None = None
         _OPEN + " AND (%(branch)s::int IS NULL OR confirmation.branch_id = %(branch)s)"
         " ORDER BY made, confirmation.id"
     )
-    return typed(connection, ConfirmationRow).execute(query, {"branch": branch_id}).fetchall()
+    return row_cursor(connection, ConfirmationRow).execute(query, {"branch": branch_id}).fetchall()
 
 
 def keep_confirmation(connection: Connection[Any], row: NewConfirmation, now: datetime) -> int:
@@ -101,7 +101,7 @@ def keep_confirmation(connection: Connection[Any], row: NewConfirmation, now: da
             now,
         ],
     )
-    return the_one(stored)
+    return fetch_single_row(stored)
 
 
 def widen_confirmation(
@@ -175,4 +175,4 @@ def job_of_ask(connection: Connection[Any], request: UUID, platform: str, mode: 
         "SELECT job.state, job.reason, run.digest AS run FROM job LEFT JOIN run ON run.id = run_id"
         " WHERE request_id = %s AND job.platform = %s AND job.mode = %s"
     )
-    return typed(connection, AskedJobRow).execute(query, [request, platform, mode]).fetchone()
+    return row_cursor(connection, AskedJobRow).execute(query, [request, platform, mode]).fetchone()

@@ -8,7 +8,7 @@ from typing import Any
 from psycopg import Connection
 
 from cliffwatch.samples import CaseKey
-from cliffwatch_service.postgres.rows import typed
+from cliffwatch_service.postgres.rows import row_cursor
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,4 +100,4 @@ ORDER BY followed.id, platform, mode, suite, benchmark_case.name
 
 def last_measured(connection: Connection[Any], before: datetime) -> list[LastMeasuredRow]:
     """Returns the cases of followed branches whose newest point came before a time."""
-    return typed(connection, LastMeasuredRow).execute(_LAST, {"before": before}).fetchall()
+    return row_cursor(connection, LastMeasuredRow).execute(_LAST, {"before": before}).fetchall()

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from psycopg import Connection
 
 from cliffwatch.samples import Mode
-from cliffwatch_service.postgres.rows import many, typed, values
+from cliffwatch_service.postgres.rows import row_cursor, tuple_cursor, values
 from cliffwatch_service.store.history.bisections import BisectionRow, StepRow
 
 
@@ -41,7 +41,7 @@ def counted_changes(connection: Connection[Any], series: Sequence[str]) -> list[
 
     The largest of each series comes first.
     """
-    return many(connection, CountedChangeRow._make).execute(_COUNTED, [list(series)]).fetchall()
+    return tuple_cursor(connection, CountedChangeRow._make).execute(_COUNTED, [list(series)]).fetchall()
 
 
 def set_located(connection: Connection[Any], digests: Sequence[str], mode: Mode) -> None:
@@ -83,7 +83,7 @@ def counted_ends(connection: Connection[Any], row: BisectionRow, since: datetime
         "head": row.head_revision_id,
         "since": since,
     }
-    return typed(connection, StepRow).execute(_ENDS, wanted).fetchone()
+    return row_cursor(connection, StepRow).execute(_ENDS, wanted).fetchone()
 
 
 _MOVED = """

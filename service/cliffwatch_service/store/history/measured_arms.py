@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 from psycopg import Connection
 
-from cliffwatch_service.postgres.rows import many, the_one, values
+from cliffwatch_service.postgres.rows import fetch_single_row, tuple_cursor, values
 
 _MOST_KNOWN = 100_000
 """Most arms of all branches together; they take 40 MB."""
@@ -55,7 +55,7 @@ WHERE arm.id = ANY(%(arms)s)
 
 def places_of(connection: Connection[Any], branch_id: int, arms: Sequence[int]) -> list[ArmPlace]:
     wanted = {"branch": branch_id, "arms": list(arms)}
-    return many(connection, ArmPlace.of_row).execute(_PLACES, wanted, binary=True).fetchall()
+    return tuple_cursor(connection, ArmPlace.of_row).execute(_PLACES, wanted, binary=True).fetchall()
 
 
 class MeasuredArms:
@@ -70,7 +70,7 @@ class MeasuredArms:
         self, connection: Connection[Any], branch_id: int, arms: Sequence[int]
     ) -> Mapping[int, ArmPlace]:
         """Returns the places of at least these arms, by arm id. Removed arms have none."""
-        moved = the_one(values(connection, int).execute("SELECT times FROM arms_moved"))
+        moved = fetch_single_row(values(connection, int).execute("SELECT times FROM arms_moved"))
         known = self._of_branch(branch_id, moved)
         missing = [arm for arm in arms if arm not in known]
         if not missing:

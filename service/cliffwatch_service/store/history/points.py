@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import msgspec
 from psycopg import Connection
 
-from cliffwatch_service.postgres.rows import many
+from cliffwatch_service.postgres.rows import tuple_cursor
 from cliffwatch_service.store.history.measured_arms import ArmPlace, MeasuredArms
 
 Point = tuple[int, int, float, float | None, float | None]
@@ -143,14 +143,14 @@ def history(
 
 def points_by_date(connection: Connection[Any], series_id: int, limit: int) -> list[PointRow]:
     wanted = {"series": series_id, "limit": limit}
-    return many(connection, PointRow.of_row).execute(_WITHOUT_BRANCH, wanted, binary=True).fetchall()
+    return tuple_cursor(connection, PointRow.of_row).execute(_WITHOUT_BRANCH, wanted, binary=True).fetchall()
 
 
 def points_on_branch(
     connection: Connection[Any], known: MeasuredArms, series_id: int, branch_id: int, limit: int
 ) -> list[PointRow]:
     points = (
-        many(connection, SeriesPointRow.of_row)
+        tuple_cursor(connection, SeriesPointRow.of_row)
         .execute(_OF_SERIES, {"series": series_id}, binary=True)
         .fetchall()
     )
@@ -183,7 +183,9 @@ def points_on_branch(
 
 def _epochs(connection: Connection[Any], environments: Collection[int]) -> dict[int, str]:
     return dict(
-        many(connection, EpochRow._make).execute(_EPOCHS, {"environments": list(environments)}).fetchall()
+        tuple_cursor(connection, EpochRow._make)
+        .execute(_EPOCHS, {"environments": list(environments)})
+        .fetchall()
     )
 
 
@@ -201,7 +203,9 @@ def anchor_values(connection: Connection[Any], series_id: int) -> dict[str, floa
         "SELECT run.digest AS run, centre FROM anchor_point JOIN run ON run.id = run_id"
         " WHERE series_id = %s AND run.of_history"
     )
-    return dict(many(connection, AnchorValueRow._make).execute(query, [series_id], binary=True).fetchall())
+    return dict(
+        tuple_cursor(connection, AnchorValueRow._make).execute(query, [series_id], binary=True).fetchall()
+    )
 
 
 _RECENT = """
@@ -230,7 +234,7 @@ def recent_points(connection: Connection[Any], branch_id: int, limit: int) -> li
     Points of one revision are in the order of measurement, not of upload.
     """
     wanted = {"branch": branch_id, "limit": limit}
-    return many(connection, RecentPointRow._make).execute(_RECENT, wanted, binary=True).fetchall()
+    return tuple_cursor(connection, RecentPointRow._make).execute(_RECENT, wanted, binary=True).fetchall()
 
 
 class ArmPointRow(NamedTuple):
@@ -262,7 +266,7 @@ def points_of_arm(
 ) -> list[ArmPointRow]:
     """Returns an arm's points in the cases of a benchmark, in every metric."""
     wanted = {"arm": arm_id, "suite": suite, "benchmark": benchmark, "limit": limit}
-    return many(connection, ArmPointRow._make).execute(_OF_ARM, wanted).fetchall()
+    return tuple_cursor(connection, ArmPointRow._make).execute(_OF_ARM, wanted).fetchall()
 
 
 class MeasuredBenchmarkRow(NamedTuple):
@@ -278,4 +282,4 @@ def benchmarks_of_arms(connection: Connection[Any], arms: Sequence[int]) -> list
         "SELECT DISTINCT suite, benchmark FROM point JOIN series ON series.id = series_id"
         " JOIN benchmark_case ON benchmark_case.id = case_id WHERE arm_id = ANY(%s) ORDER BY 1, 2"
     )
-    return many(connection, MeasuredBenchmarkRow._make).execute(query, [list(arms)]).fetchall()
+    return tuple_cursor(connection, MeasuredBenchmarkRow._make).execute(query, [list(arms)]).fetchall()

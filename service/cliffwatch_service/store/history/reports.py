@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from psycopg import Connection
 
-from cliffwatch_service.postgres.rows import the_one, typed, values
+from cliffwatch_service.postgres.rows import fetch_single_row, row_cursor, values
 
 ReportState = Literal["new", "acknowledged", "expected", "fixed", "noise"]
 
@@ -94,7 +94,7 @@ def keep_report(connection: Connection[Any], digest: str, base: int, head: int, 
         " merged_into = NULL RETURNING id",
         [digest, base, head, now, now],
     )
-    return the_one(kept)
+    return fetch_single_row(kept)
 
 
 def report_of_range(connection: Connection[Any], base: int, head: int) -> int | None:
@@ -134,7 +134,7 @@ def reports_between(connection: Connection[Any], bases: Sequence[int], head: int
         " JOIN revision ON revision.id = base_revision_id"
         " WHERE base_revision_id = ANY(%s) AND head_revision_id = %s ORDER BY regression_report.id"
     )
-    return typed(connection, ReportBetweenRow).execute(query, [list(bases), head]).fetchall()
+    return row_cursor(connection, ReportBetweenRow).execute(query, [list(bases), head]).fetchall()
 
 
 _REPORTS = """
@@ -163,7 +163,7 @@ ORDER BY opened DESC, regression_report.id DESC
 def list_reports(connection: Connection[Any], wanted: ReportsWanted) -> list[ReportRow]:
     """Returns reports, newest first."""
     return (
-        typed(connection, ReportRow)
+        row_cursor(connection, ReportRow)
         .execute(
             _REPORTS, {**asdict(wanted), "states": None if wanted.states is None else list(wanted.states)}
         )
@@ -193,7 +193,7 @@ def set_triage(
 
 def triage_of(connection: Connection[Any], report_id: int) -> list[TriageRow]:
     query = "SELECT at, by, state, owner, note FROM triage WHERE report_id = %s ORDER BY id"
-    return typed(connection, TriageRow).execute(query, [report_id]).fetchall()
+    return row_cursor(connection, TriageRow).execute(query, [report_id]).fetchall()
 
 
 def report_quality(connection: Connection[Any]) -> dict[ReportState, int]:
@@ -202,4 +202,6 @@ def report_quality(connection: Connection[Any]) -> dict[ReportState, int]:
     The share of noise among the triaged ones measures the quality.
     """
     query = "SELECT state, count(*) AS reports FROM regression_report GROUP BY state"
-    return {row.state: row.reports for row in typed(connection, ReportCountRow).execute(query).fetchall()}
+    return {
+        row.state: row.reports for row in row_cursor(connection, ReportCountRow).execute(query).fetchall()
+    }

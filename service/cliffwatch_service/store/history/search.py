@@ -6,7 +6,7 @@ from typing import Any
 
 from psycopg import Connection
 
-from cliffwatch_service.postgres.rows import typed
+from cliffwatch_service.postgres.rows import row_cursor
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +44,11 @@ def revisions_about(connection: Connection[Any], words: Sequence[str], limit: in
     if not words:
         return []
     query = " & ".join("'" + word.replace("\\", "\\\\").replace("'", "''") + "':*" for word in words)
-    return typed(connection, FoundRevisionRow).execute(_SUBJECTS, {"query": query, "limit": limit}).fetchall()
+    return (
+        row_cursor(connection, FoundRevisionRow)
+        .execute(_SUBJECTS, {"query": query, "limit": limit})
+        .fetchall()
+    )
 
 
 _COMMITS = """
@@ -56,7 +60,9 @@ FROM revision WHERE commit >= %(prefix)s AND commit < %(prefix)s || 'g' ORDER BY
 def revisions_beginning(connection: Connection[Any], prefix: str, limit: int) -> list[FoundRevisionRow]:
     """Returns revisions whose commit starts with `prefix`."""
     return (
-        typed(connection, FoundRevisionRow).execute(_COMMITS, {"prefix": prefix, "limit": limit}).fetchall()
+        row_cursor(connection, FoundRevisionRow)
+        .execute(_COMMITS, {"prefix": prefix, "limit": limit})
+        .fetchall()
     )
 
 
@@ -71,7 +77,7 @@ WHERE strpos(lower(branch.name), lower(%(text)s)) > 0 ORDER BY branch.name, bran
 
 
 def branches_named_like(connection: Connection[Any], text: str, limit: int) -> list[FoundNameRow]:
-    return typed(connection, FoundNameRow).execute(_BRANCHES, {"text": text, "limit": limit}).fetchall()
+    return row_cursor(connection, FoundNameRow).execute(_BRANCHES, {"text": text, "limit": limit}).fetchall()
 
 
 _TAGS = """
@@ -84,4 +90,4 @@ ORDER BY length(tag.name), tag.name, tree.id LIMIT %(limit)s
 
 def tags_named_like(connection: Connection[Any], text: str, limit: int) -> list[FoundNameRow]:
     """Returns tags, shortest names first: `v6.12` before `v6.12-rc1`."""
-    return typed(connection, FoundNameRow).execute(_TAGS, {"text": text, "limit": limit}).fetchall()
+    return row_cursor(connection, FoundNameRow).execute(_TAGS, {"text": text, "limit": limit}).fetchall()

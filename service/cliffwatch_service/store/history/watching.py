@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 from psycopg import Connection
 
 from cliffwatch.samples import Mode
-from cliffwatch_service.postgres.rows import many, typed, values
+from cliffwatch_service.postgres.rows import row_cursor, tuple_cursor, values
 
 TrendSince = Literal["release", "90 days"]
 EventReason = Literal["series", "control"]
@@ -25,7 +25,7 @@ class TargetRow(NamedTuple):
 
 def targets_of_series(connection: Connection[Any], ids: Sequence[int]) -> list[TargetRow]:
     query = "SELECT id, platform, mode FROM series WHERE id = ANY(%s)"
-    return many(connection, TargetRow._make).execute(query, [list(ids)]).fetchall()
+    return tuple_cursor(connection, TargetRow._make).execute(query, [list(ids)]).fetchall()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +90,7 @@ def event_places(connection: Connection[Any], branch_id: int) -> list[EventPlace
         " ON member.revision_id = head_revision_id AND member.branch_id = host_event.branch_id"
         " WHERE host_event.branch_id = %s ORDER BY ordinal"
     )
-    return many(connection, EventPlaceRow._make).execute(query, [branch_id]).fetchall()
+    return tuple_cursor(connection, EventPlaceRow._make).execute(query, [branch_id]).fetchall()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,7 +121,7 @@ WHERE %(series)s = ANY(host_event.series) ORDER BY found DESC, host_event.id DES
 
 def host_events_of(connection: Connection[Any], series_id: int) -> list[HostEventRow]:
     """Returns the newest hundred host events at which a series stepped, newest first."""
-    return typed(connection, HostEventRow).execute(_EVENTS, {"series": series_id}).fetchall()
+    return row_cursor(connection, HostEventRow).execute(_EVENTS, {"series": series_id}).fetchall()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,7 +189,7 @@ WHERE series_id = %s ORDER BY branch.name, since
 
 
 def trends_of(connection: Connection[Any], series_id: int) -> list[TrendRow]:
-    return typed(connection, TrendRow).execute(_TRENDS, [series_id]).fetchall()
+    return row_cursor(connection, TrendRow).execute(_TRENDS, [series_id]).fetchall()
 
 
 class TrendPointRow(NamedTuple):
@@ -243,7 +243,9 @@ def trend_points(connection: Connection[Any], branch_id: int, most: int) -> list
     Sorted by series, then in the branch's order.
     """
     wanted = {"branch": branch_id, "most": most}
-    return many(connection, TrendPointRow._make).execute(_TREND_POINTS, wanted, binary=True).fetchall()
+    return (
+        tuple_cursor(connection, TrendPointRow._make).execute(_TREND_POINTS, wanted, binary=True).fetchall()
+    )
 
 
 def branches_measured(connection: Connection[Any]) -> list[int]:

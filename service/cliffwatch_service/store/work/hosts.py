@@ -9,7 +9,7 @@ from psycopg import Connection
 from psycopg.types.json import Jsonb
 
 from cliffwatch.formats.values import FreeJson
-from cliffwatch_service.postgres.rows import the_one, typed, values
+from cliffwatch_service.postgres.rows import fetch_single_row, row_cursor, values
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,8 +57,8 @@ def keep_host(
 ) -> HostRow:
     """Stores a host and returns its row. A known host keeps its platform."""
     connection.execute("INSERT INTO platform (name) VALUES (%s) ON CONFLICT DO NOTHING", [platform])
-    return the_one(
-        typed(connection, HostRow).execute(
+    return fetch_single_row(
+        row_cursor(connection, HostRow).execute(
             "INSERT INTO host (name, platform, added, last_seen, about) VALUES (%s, %s, %s, %s, %s)"
             " ON CONFLICT (name) DO UPDATE SET last_seen = excluded.last_seen,"
             " about = host.about || excluded.about"
@@ -81,7 +81,7 @@ def see_host(connection: Connection[Any], host_id: int, now: datetime) -> None:
 
 def list_hosts(connection: Connection[Any]) -> list[HostAtWorkRow]:
     return (
-        typed(connection, HostAtWorkRow)
+        row_cursor(connection, HostAtWorkRow)
         .execute(
             "SELECT host.name, host.platform, added, last_seen, about,"
             " (SELECT job_id FROM lease WHERE host_id = host.id AND lease.ended IS NULL LIMIT 1) AS job"
@@ -93,7 +93,7 @@ def list_hosts(connection: Connection[Any]) -> list[HostAtWorkRow]:
 
 def hosts_at_work(connection: Connection[Any], platform: str, since: datetime) -> int:
     query = "SELECT count(*) AS hosts FROM host WHERE platform = %s AND last_seen >= %s"
-    return the_one(values(connection, int).execute(query, [platform, since]))
+    return fetch_single_row(values(connection, int).execute(query, [platform, since]))
 
 
 _OFFERED = """
@@ -110,4 +110,4 @@ ORDER BY platform, mode, name
 
 def offered_targets(connection: Connection[Any]) -> list[OfferedTargetRow]:
     """Returns every platform and mode that a host has ever offered, one row per host."""
-    return typed(connection, OfferedTargetRow).execute(_OFFERED).fetchall()
+    return row_cursor(connection, OfferedTargetRow).execute(_OFFERED).fetchall()

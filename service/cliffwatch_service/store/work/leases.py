@@ -7,7 +7,7 @@ from uuid import UUID
 
 from psycopg import Connection
 
-from cliffwatch_service.postgres.rows import the_one, typed, values
+from cliffwatch_service.postgres.rows import fetch_single_row, row_cursor, values
 
 Trust = Literal["followed", "outside"]
 """Whose code a job builds: a followed branch's, or anybody's."""
@@ -57,7 +57,7 @@ FROM lease JOIN host ON host.id = host_id
 
 def open_lease_of_host(connection: Connection[Any], host_id: int) -> LeaseRow | None:
     query = _LEASE + " WHERE host_id = %s AND lease.ended IS NULL FOR UPDATE OF lease"
-    return typed(connection, LeaseRow).execute(query, [host_id]).fetchone()
+    return row_cursor(connection, LeaseRow).execute(query, [host_id]).fetchone()
 
 
 def insert_lease(connection: Connection[Any], lease: NewLease, now: datetime, length: timedelta) -> None:
@@ -86,7 +86,7 @@ def lease_of_job(connection: Connection[Any], job_id: UUID, host: str) -> LeaseR
         _LEASE + " WHERE job_id = %s AND host.name = %s ORDER BY (lease.ended IS NULL) DESC,"
         " lease.granted DESC LIMIT 1"
     )
-    return typed(connection, LeaseRow).execute(query, [job_id, host]).fetchone()
+    return row_cursor(connection, LeaseRow).execute(query, [job_id, host]).fetchone()
 
 
 def newest_lease(connection: Connection[Any], job_id: UUID) -> UUID | None:
@@ -96,12 +96,14 @@ def newest_lease(connection: Connection[Any], job_id: UUID) -> UUID | None:
 
 
 def job_of_lease(connection: Connection[Any], lease_id: UUID) -> UUID:
-    return the_one(values(connection, UUID).execute("SELECT job_id FROM lease WHERE id = %s", [lease_id]))
+    return fetch_single_row(
+        values(connection, UUID).execute("SELECT job_id FROM lease WHERE id = %s", [lease_id])
+    )
 
 
 def lock_lease(connection: Connection[Any], identity: UUID) -> LeaseRow | None:
     query = _LEASE + " WHERE lease.id = %s FOR UPDATE OF lease"
-    return typed(connection, LeaseRow).execute(query, [identity]).fetchone()
+    return row_cursor(connection, LeaseRow).execute(query, [identity]).fetchone()
 
 
 def extend_lease(connection: Connection[Any], identity: UUID, expires: datetime) -> None:
@@ -134,7 +136,7 @@ def expired_leases(connection: Connection[Any], now: datetime) -> list[LeaseRow]
         _LEASE + " WHERE lease.ended IS NULL AND lease.expires < %s ORDER BY lease.expires"
         " FOR UPDATE OF lease SKIP LOCKED"
     )
-    return typed(connection, LeaseRow).execute(query, [now]).fetchall()
+    return row_cursor(connection, LeaseRow).execute(query, [now]).fetchall()
 
 
 def renew_leases(connection: Connection[Any], expires: datetime) -> int:
@@ -153,4 +155,4 @@ WHERE job_id = %(job)s AND outcome = 'expired' AND granted >= coalesce(
 
 def absences_of(connection: Connection[Any], job_id: UUID) -> int:
     """Returns how often a host went offline during a job, since somebody last put it back into the queue."""
-    return the_one(values(connection, int).execute(_ABSENCES, {"job": job_id}))
+    return fetch_single_row(values(connection, int).execute(_ABSENCES, {"job": job_id}))

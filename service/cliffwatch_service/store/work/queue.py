@@ -11,7 +11,7 @@ from psycopg.types.json import Jsonb
 
 from cliffwatch.formats.values import FreeJson
 from cliffwatch.samples import Mode
-from cliffwatch_service.postgres.rows import typed, values
+from cliffwatch_service.postgres.rows import row_cursor, values
 
 JobState = Literal["queued", "leased", "done", "failed", "cancelled", "parked"]
 FailedParty = Literal["kernel", "usage"]
@@ -108,23 +108,23 @@ LEFT JOIN lease ON lease.job_id = job.id AND lease.ended IS NULL LEFT JOIN host 
 
 
 def job_row(connection: Connection[Any], identity: UUID) -> JobRow | None:
-    return typed(connection, JobRow).execute(_JOB + " WHERE job.id = %s", [identity]).fetchone()
+    return row_cursor(connection, JobRow).execute(_JOB + " WHERE job.id = %s", [identity]).fetchone()
 
 
 def job_of_run(connection: Connection[Any], run_id: int) -> JobRow | None:
     """Returns the newest job for which a run was made."""
     query = _JOB + " WHERE run_id = %s ORDER BY job.created DESC LIMIT 1"
-    return typed(connection, JobRow).execute(query, [run_id]).fetchone()
+    return row_cursor(connection, JobRow).execute(query, [run_id]).fetchone()
 
 
 def lock_job(connection: Connection[Any], identity: UUID) -> LockedJobRow | None:
     query = "SELECT id, state, cancel, failed_hosts FROM job WHERE id = %s FOR UPDATE"
-    return typed(connection, LockedJobRow).execute(query, [identity]).fetchone()
+    return row_cursor(connection, LockedJobRow).execute(query, [identity]).fetchone()
 
 
 def jobs_of_request(connection: Connection[Any], identity: UUID) -> list[JobRow]:
     query = _JOB + " WHERE request_id = %s ORDER BY job.platform, job.mode"
-    return typed(connection, JobRow).execute(query, [identity]).fetchall()
+    return row_cursor(connection, JobRow).execute(query, [identity]).fetchall()
 
 
 def list_jobs(
@@ -141,7 +141,7 @@ def list_jobs(
         " ORDER BY job.created DESC, job.id DESC LIMIT %(limit)s"
     )
     wanted = {"state": state, "at": at, "id": number, "limit": limit}
-    return typed(connection, JobRow).execute(query, wanted).fetchall()
+    return row_cursor(connection, JobRow).execute(query, wanted).fetchall()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -244,13 +244,13 @@ def write_own_event(
 
 def events_after(connection: Connection[Any], job_id: UUID, after: int, limit: int) -> list[EventRow]:
     query = "SELECT id, at, kind, data FROM event WHERE job_id = %s AND id > %s ORDER BY id LIMIT %s"
-    return typed(connection, EventRow).execute(query, [job_id, after, limit]).fetchall()
+    return row_cursor(connection, EventRow).execute(query, [job_id, after, limit]).fetchall()
 
 
 def last_events(connection: Connection[Any], job_id: UUID, limit: int) -> list[EventRow]:
     """Returns the newest events of a job, in the order in which they happened."""
     query = "SELECT id, at, kind, data FROM event WHERE job_id = %s ORDER BY id DESC LIMIT %s"
-    rows = typed(connection, EventRow).execute(query, [job_id, limit]).fetchall()
+    rows = row_cursor(connection, EventRow).execute(query, [job_id, limit]).fetchall()
     return list(reversed(rows))
 
 
@@ -260,7 +260,7 @@ def queue_of(connection: Connection[Any], limit: int) -> list[JobRow]:
         _JOB + " WHERE job.state IN ('queued', 'leased')"
         " ORDER BY job.platform, job.state = 'queued', job.due, job.id LIMIT %s"
     )
-    return typed(connection, JobRow).execute(query, [limit]).fetchall()
+    return row_cursor(connection, JobRow).execute(query, [limit]).fetchall()
 
 
 def durations(connection: Connection[Any], platform: str, mode: str) -> list[float]:

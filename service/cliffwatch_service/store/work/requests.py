@@ -10,7 +10,7 @@ from psycopg import Connection
 from psycopg.types.json import Jsonb
 
 from cliffwatch.formats.values import FreeJson
-from cliffwatch_service.postgres.rows import typed
+from cliffwatch_service.postgres.rows import row_cursor
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,7 +76,7 @@ FROM request JOIN token ON token.id = asked_by
 
 def request_by_key(connection: Connection[Any], token_id: int, key: str) -> RequestRow | None:
     query = _REQUEST + " WHERE asked_by = %s AND idempotency_key = %s"
-    return typed(connection, RequestRow).execute(query, [token_id, key]).fetchone()
+    return row_cursor(connection, RequestRow).execute(query, [token_id, key]).fetchone()
 
 
 def insert_request(connection: Connection[Any], request: NewRequest) -> bool:
@@ -103,11 +103,13 @@ def insert_files(connection: Connection[Any], request: UUID, files: Mapping[str,
 
 def files_of(connection: Connection[Any], request: UUID) -> list[RequestFileRow]:
     query = "SELECT name, content FROM request_file WHERE request_id = %s ORDER BY name"
-    return typed(connection, RequestFileRow).execute(query, [request]).fetchall()
+    return row_cursor(connection, RequestFileRow).execute(query, [request]).fetchall()
 
 
 def request_row(connection: Connection[Any], identity: UUID) -> RequestRow | None:
-    return typed(connection, RequestRow).execute(_REQUEST + " WHERE request.id = %s", [identity]).fetchone()
+    return (
+        row_cursor(connection, RequestRow).execute(_REQUEST + " WHERE request.id = %s", [identity]).fetchone()
+    )
 
 
 def list_requests(
@@ -121,4 +123,6 @@ def list_requests(
         _REQUEST + " WHERE %(at)s::timestamptz IS NULL OR (request.created, request.id) < (%(at)s, %(id)s)"
         " ORDER BY request.created DESC, request.id DESC LIMIT %(limit)s"
     )
-    return typed(connection, RequestRow).execute(query, {"at": at, "id": number, "limit": limit}).fetchall()
+    return (
+        row_cursor(connection, RequestRow).execute(query, {"at": at, "id": number, "limit": limit}).fetchall()
+    )

@@ -21,7 +21,7 @@ from cliffwatch.reports.several.matrix import arm_names, cell, matrix
 from cliffwatch_service.compare.pairing import run_meant
 from cliffwatch_service.compare.several import arms_comparison, has_other_arms
 from cliffwatch_service.http.context import Service
-from cliffwatch_service.ingest.ingest import every_boot_is_here
+from cliffwatch_service.ingest.ingest import is_fully_uploaded
 from cliffwatch_service.ingest.stored_records import stored_record
 from cliffwatch_service.refusal import Refusal
 from cliffwatch_service.store import run_arms
@@ -43,7 +43,7 @@ def show_arms(
     """The page or the text; None where the comparison is still being computed. Raises Refusal where boots are outstanding."""
     document = arms_comparison(connection, run)
     if document is None:
-        if every_boot_is_here(connection, run):
+        if is_fully_uploaded(connection, run):
             return None
         raise Refusal(404, "not compared", "this run is not compared yet: its last boots are not here")
     if form == "json":

@@ -13,7 +13,7 @@ from cliffwatch_service.history.backlog import backfill
 from cliffwatch_service.history.follow import follow_branch, unfollow
 from cliffwatch_service.history.presets import DEFAULT_TARGET, PRESETS, Preset, entries_of
 from cliffwatch_service.http.context import ServiceHere
-from cliffwatch_service.jobs.targets import offered
+from cliffwatch_service.jobs.targets import load_offered_targets
 from cliffwatch_service.jobs.trees_allowed import refuse_address
 from cliffwatch_service.refusal import Refusal
 from cliffwatch_service.store import background, follows
@@ -38,7 +38,7 @@ def show_branches(request: Request, service: ServiceHere, visitor: ReaderHere) -
         rows = follows.list_follows(connection)
         waiting = confirmations.open_confirmations(connection)
         searches = bisections.list_bisections(connection, _MOST_SHOWN)
-        targets = sorted({DEFAULT_TARGET, *offered(connection)})
+        targets = sorted({DEFAULT_TARGET, *load_offered_targets(connection)})
     return page(
         request,
         visitor,

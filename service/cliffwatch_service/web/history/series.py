@@ -54,7 +54,7 @@ def list_series(
     (skip,) = read_cursor(cursor, identity)
     with service.transaction() as connection:
         rows = overview.series_of_case(connection, words_of(text), platform, skip=skip or 0, limit=_PAGE + 1)
-        targets = overview.measured_on(connection)
+        targets = overview.list_targets(connection)
     following = cursor_of((skip or 0) + _PAGE) if len(rows) > _PAGE else None
     return page(
         request,

@@ -16,9 +16,16 @@ from itsdangerous import BadSignature, URLSafeSerializer
 from starlette.concurrency import run_in_threadpool
 
 from cliffwatch_service.access.authorisation import refuse_without_right
-from cliffwatch_service.access.tokens import NOBODY, PUBLIC, Caller, caller_again, hashed, refuse_unless
+from cliffwatch_service.access.tokens import (
+    NOBODY,
+    PUBLIC,
+    Caller,
+    hash_token,
+    load_signed_in_caller,
+    refuse_unless,
+)
 from cliffwatch_service.http.addresses import address_of
-from cliffwatch_service.http.context import Service, ServiceHere, operation_of, within_rate
+from cliffwatch_service.http.context import Service, ServiceHere, check_rate, operation_of
 from cliffwatch_service.refusal import Refusal
 from cliffwatch_service.runtime.settings import Settings
 from cliffwatch_service.store import tokens
@@ -69,7 +76,7 @@ def begin(request: Request, response: Response, service: Service, caller: Caller
     now, nonce = service.now(), secrets.token_urlsafe(16)
     with service.transaction() as connection:
         tokens.forget_sessions(connection, now - _lasting(service))
-        tokens.insert_session(connection, hashed(nonce), caller.token_id, now)
+        tokens.insert_session(connection, hash_token(nonce), caller.token_id, now)
     response.set_cookie(
         COOKIE,
         _cookies(service).dumps([caller.token_id, nonce, now.timestamp()]),
@@ -87,7 +94,7 @@ def _lasting(service: Service) -> timedelta:
 def end(response: Response, service: Service, visitor: Visitor) -> None:
     """Signs somebody out: no copy of his cookie is worth anything from now on."""
     with service.transaction() as connection:
-        tokens.end_session(connection, hashed(visitor.nonce))
+        tokens.end_session(connection, hash_token(visitor.nonce))
     response.delete_cookie(COOKIE)
 
 
@@ -97,7 +104,7 @@ def visitor_of(request: Request, service: ServiceHere) -> Visitor:
     if visitor is None:
         visitor = Visitor(PUBLIC if service.settings.public_reading else NOBODY)
     request.state.visitor = visitor
-    within_rate(service, visitor.caller, address_of(request.scope))
+    check_rate(service, visitor.caller, address_of(request.scope))
     return visitor
 
 
@@ -111,9 +118,9 @@ def _signed_in(request: Request, service: Service) -> Visitor | None:
         if not 0 <= now.timestamp() - began < _lasting(service).total_seconds():
             return None
         with service.transaction() as connection:
-            if not tokens.session_lasts(connection, hashed(nonce), token_id):
+            if not tokens.session_lasts(connection, hash_token(nonce), token_id):
                 return None
-            caller = caller_again(connection, token_id, now)
+            caller = load_signed_in_caller(connection, token_id, now)
     except (BadSignature, Refusal):
         return None
     return Visitor(caller, _forms(service).dumps(nonce), nonce)

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from cliffwatch_service.http.context import ServiceHere
-from cliffwatch_service.ingest.free_form import showable
+from cliffwatch_service.ingest.free_form import make_showable
 from cliffwatch_service.jobs.alarms import alarms, offline_hosts
 from cliffwatch_service.store import follows, overview
 from cliffwatch_service.store.work import hosts, queue
@@ -65,14 +65,14 @@ def show_hosts(request: Request, service: ServiceHere, visitor: ReaderHere) -> R
     now = service.now()
     with service.transaction() as connection:
         known = hosts.list_hosts(connection)
-        targets = overview.measured_on(connection)
+        targets = overview.list_targets(connection)
         entries = follows.list_follows(connection)
         jobs = {job.id: job for job in queue.queue_of(connection, 1000)}
     return page(
         request,
         visitor,
         "work/hosts.html",
-        hosts=[(host, doctor_summary(showable(host.about))) for host in known],
+        hosts=[(host, doctor_summary(make_showable(host.about))) for host in known],
         offline={host.name for host in offline_hosts(known, now)},
         targets=targets,
         jobs=jobs,

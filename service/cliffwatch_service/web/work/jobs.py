@@ -12,9 +12,9 @@ from fastapi.responses import RedirectResponse, Response, StreamingResponse
 from cliffwatch_service.access.authorisation import may_cancel
 from cliffwatch_service.http.context import ServiceHere
 from cliffwatch_service.http.cursors import cursor_of, moment, read_cursor
-from cliffwatch_service.http.streaming import ENDED, event_stream, shown_event
+from cliffwatch_service.http.streaming import ENDED, event_stream, sanitise_event
 from cliffwatch_service.jobs.cancelling import cancel, retry
-from cliffwatch_service.jobs.estimates import expectations
+from cliffwatch_service.jobs.estimates import estimate_jobs
 from cliffwatch_service.jobs.leases import expire
 from cliffwatch_service.jobs.requests import PRIORITIES, request_named, setup_of
 from cliffwatch_service.refusal import not_found
@@ -51,7 +51,7 @@ def show_queue(request: Request, service: ServiceHere, visitor: ReaderHere) -> R
     with service.transaction() as connection:
         expire(connection, now)
         jobs = queue.queue_of(connection, 500)
-        expected = expectations(connection, jobs, now)
+        expected = estimate_jobs(connection, jobs, now)
         recent = queue.list_jobs(connection, state=None, at=None, number=None, limit=20)
     return page(
         request,
@@ -85,7 +85,7 @@ def show_request(request_id: UUID, request: Request, service: ServiceHere, visit
     with service.transaction() as connection:
         row = request_named(connection, request_id)
         jobs = queue.jobs_of_request(connection, request_id)
-        expected = expectations(connection, queue.queue_of(connection, 1000), now)
+        expected = estimate_jobs(connection, queue.queue_of(connection, 1000), now)
     return page(
         request,
         visitor,
@@ -105,9 +105,9 @@ def show_job(job: UUID, request: Request, service: ServiceHere, visitor: ReaderH
         row = queue.job_row(connection, job)
         if row is None:
             raise not_found("job", str(job))
-        first = [shown_event(row) for row in queue.events_after(connection, job, 0, _FIRST_EVENTS)]
-        events = [shown_event(row) for row in queue.last_events(connection, job, _EVENTS)]
-        expected = expectations(connection, queue.queue_of(connection, 1000), now).get(job)
+        first = [sanitise_event(row) for row in queue.events_after(connection, job, 0, _FIRST_EVENTS)]
+        events = [sanitise_event(row) for row in queue.last_events(connection, job, _EVENTS)]
+        expected = estimate_jobs(connection, queue.queue_of(connection, 1000), now).get(job)
         stored_boots = boots.boots_of(connection, row.run_id) if row.run_id is not None else []
     template = "work/job_live.html" if request.headers.get("hx-request") else "work/job.html"
     return page(

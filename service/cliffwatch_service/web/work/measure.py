@@ -21,9 +21,9 @@ from cliffwatch_service.access.quotas import within_quota
 from cliffwatch_service.compare.naming import is_branch, revision_named
 from cliffwatch_service.http.context import ServiceHere
 from cliffwatch_service.jobs.ends import base_on_branch, refuse_ends
-from cliffwatch_service.jobs.estimates import Wait, waits_of
-from cliffwatch_service.jobs.requests import Asked, ask
-from cliffwatch_service.jobs.targets import offered, refuse_unoffered
+from cliffwatch_service.jobs.estimates import Wait, estimate_waits
+from cliffwatch_service.jobs.requests import RequestDraft, store_request
+from cliffwatch_service.jobs.targets import load_offered_targets, refuse_unoffered
 from cliffwatch_service.jobs.trees_allowed import refuse_tree
 from cliffwatch_service.refusal import Refusal
 from cliffwatch_service.store import follows, overview
@@ -70,8 +70,8 @@ def show_form(
     with service.transaction() as connection:
         known = _known(connection, head)
         followed = follows.list_follows(connection)
-        targets = sorted(offered(connection))
-        waits = waits_of(connection, targets, now)
+        targets = sorted(load_offered_targets(connection))
+        waits = estimate_waits(connection, targets, now)
     trees = list(dict.fromkeys([*known.trees, *(row.tree for row in followed)]))
     return page(
         request,
@@ -140,7 +140,7 @@ def make_request(
         asked = _asked(connection, form)
         refuse_tree(connection, asked.tree, service.settings.trees)
         keep = partial(
-            ask,
+            store_request,
             connection,
             asked,
             key=_field(form, "key", _KEY, "reload the page and send the form again"),
@@ -155,7 +155,7 @@ def make_request(
     return RedirectResponse(f"/requests/{row.id}", 303)
 
 
-def _asked(connection: Connection[Any], form: Mapping[str, str]) -> Asked:
+def _asked(connection: Connection[Any], form: Mapping[str, str]) -> RequestDraft:
     targets = [(parts[1], parts[2]) for parts in (name.split(":") for name in form) if _is_target(parts)]
     if not targets:
         raise Refusal(422, "no platform", "tick at least one platform")
@@ -166,7 +166,7 @@ def _asked(connection: Connection[Any], form: Mapping[str, str]) -> Asked:
     if not contents:
         base = _base(connection, form.get("base", "").strip(), base, head)
         refuse_ends(connection, base, head)
-    return Asked(
+    return RequestDraft(
         tree=_field(form, "tree", _TREE, "give the address of a git tree: https://…"),
         base=base,
         head=head,

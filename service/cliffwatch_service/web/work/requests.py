@@ -11,7 +11,7 @@ from fastapi.responses import RedirectResponse, Response
 from cliffwatch.formats.run_record import RunRecord
 from cliffwatch.samples import MODES
 from cliffwatch_service.http.context import ServiceHere
-from cliffwatch_service.jobs.requests import Asked, ask
+from cliffwatch_service.jobs.requests import RequestDraft, store_request
 from cliffwatch_service.jobs.targets import refuse_unoffered
 from cliffwatch_service.jobs.trees_allowed import refuse_tree
 from cliffwatch_service.refusal import Refusal
@@ -80,7 +80,7 @@ def make_request(
         raise Refusal(
             422, "no request", f"the form's field {wrong[0]!r} is missing or none of ours: use the page here"
         )
-    asked = Asked(
+    asked = RequestDraft(
         tree=form["tree"],
         base=form["base"],
         head=form["head"],
@@ -94,7 +94,7 @@ def make_request(
     assert visitor.caller.token_id is not None
     with service.transaction() as connection:
         refuse_tree(connection, asked.tree, service.settings.trees)
-        row, fresh = ask(
+        row, fresh = store_request(
             connection,
             asked,
             key=form["key"],

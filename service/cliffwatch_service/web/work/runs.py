@@ -57,7 +57,7 @@ def list_runs(
     wanted = RunsWanted(platform=platform or None, at=at, number=number, limit=_PAGE + 1)
     with service.transaction() as connection:
         rows = runs.list_runs(connection, wanted)
-        targets = overview.measured_on(connection)
+        targets = overview.list_targets(connection)
         compared = comparisons.counts_of_runs(connection, [row.id for row in rows])
     following = cursor_of(rows[_PAGE - 1].received, rows[_PAGE - 1].id) if len(rows) > _PAGE else None
     platforms = list(dict.fromkeys(each.platform for each in targets))

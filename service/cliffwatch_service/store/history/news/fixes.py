@@ -6,7 +6,7 @@ from typing import Any
 
 from psycopg import Connection
 
-from cliffwatch_service.postgres.rows import typed
+from cliffwatch_service.postgres.rows import row_cursor
 from cliffwatch_service.store.history.reports import ReportState
 
 
@@ -56,7 +56,7 @@ class LaterChangeRow:
 
 def fix_of(connection: Connection[Any], report_id: int) -> FixRow | None:
     query = "SELECT commit, by, at, verified FROM report_fix WHERE report_id = %s"
-    return typed(connection, FixRow).execute(query, [report_id]).fetchone()
+    return row_cursor(connection, FixRow).execute(query, [report_id]).fetchone()
 
 
 def keep_fix(
@@ -102,4 +102,4 @@ def later_changes(connection: Connection[Any]) -> list[LaterChangeRow]:
 
     Covers open reports with series that improved again, and reports that were closed because of that.
     """
-    return typed(connection, LaterChangeRow).execute(_LATER).fetchall()
+    return row_cursor(connection, LaterChangeRow).execute(_LATER).fetchall()

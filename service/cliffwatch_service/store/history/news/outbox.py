@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from psycopg import Connection
 
-from cliffwatch_service.postgres.rows import the_one, typed, values
+from cliffwatch_service.postgres.rows import fetch_single_row, row_cursor, values
 from cliffwatch_service.store.history.news.subscriptions import Channel
 from cliffwatch_service.store.history.reports import ReportState
 
@@ -130,17 +130,17 @@ _NEWS = (
 
 def last_news(connection: Connection[Any], report_id: int) -> NewsRow | None:
     query = _NEWS + " WHERE report_id = %s ORDER BY news.id DESC LIMIT 1"
-    return typed(connection, NewsRow).execute(query, [report_id]).fetchone()
+    return row_cursor(connection, NewsRow).execute(query, [report_id]).fetchone()
 
 
 def news_row(connection: Connection[Any], news_id: int) -> NewsRow | None:
-    return typed(connection, NewsRow).execute(_NEWS + " WHERE news.id = %s", [news_id]).fetchone()
+    return row_cursor(connection, NewsRow).execute(_NEWS + " WHERE news.id = %s", [news_id]).fetchone()
 
 
 def news_of(connection: Connection[Any], report_id: int) -> list[NewsRow]:
     """Returns the news of a report, oldest first."""
     return (
-        typed(connection, NewsRow)
+        row_cursor(connection, NewsRow)
         .execute(_NEWS + " WHERE report_id = %s ORDER BY news.id", [report_id])
         .fetchall()
     )
@@ -158,12 +158,12 @@ ORDER BY news.at DESC, news.id DESC LIMIT %(limit)s
 )
 
 
-def newest(
+def list_newest_news(
     connection: Connection[Any], *, suite: str | None, branch: int | None, limit: int
 ) -> list[NewsRow]:
     """Returns news, newest first. None leaves a filter open."""
     return (
-        typed(connection, NewsRow)
+        row_cursor(connection, NewsRow)
         .execute(_FEED, {"suite": suite, "branch": branch, "limit": limit})
         .fetchall()
     )
@@ -179,7 +179,7 @@ def insert_news(connection: Connection[Any], facts: NewsFacts) -> int:
         " %(suites)s, %(fix)s) RETURNING id",
         asdict(facts),
     )
-    return the_one(inserted)
+    return fetch_single_row(inserted)
 
 
 def insert_delivery(connection: Connection[Any], news_id: int, subscription_id: int, now: datetime) -> int:
@@ -188,7 +188,7 @@ def insert_delivery(connection: Connection[Any], news_id: int, subscription_id: 
         "INSERT INTO news_delivery (news_id, subscription_id, due) VALUES (%s, %s, %s) RETURNING id",
         [news_id, subscription_id, now],
     )
-    return the_one(inserted)
+    return fetch_single_row(inserted)
 
 
 _DELIVERY = """
@@ -215,7 +215,9 @@ WHERE own.id = %(delivery)s
 def delivery_row(connection: Connection[Any], delivery: int, since: datetime) -> DeliveryRow | None:
     """Returns a delivery. Its `today` counts the deliveries to its subscription since `since`."""
     return (
-        typed(connection, DeliveryRow).execute(_DELIVERY, {"delivery": delivery, "since": since}).fetchone()
+        row_cursor(connection, DeliveryRow)
+        .execute(_DELIVERY, {"delivery": delivery, "since": since})
+        .fetchone()
     )
 
 
@@ -257,7 +259,7 @@ def deliveries_of(connection: Connection[Any], report_id: int) -> list[Delivered
         " JOIN subscription ON subscription.id = subscription_id JOIN news ON news.id = news_id"
         " WHERE report_id = %s ORDER BY news_delivery.id"
     )
-    return typed(connection, DeliveredRow).execute(query, [report_id]).fetchall()
+    return row_cursor(connection, DeliveredRow).execute(query, [report_id]).fetchall()
 
 
 def delivery_counts(connection: Connection[Any]) -> list[DeliveryCountRow]:
@@ -265,10 +267,10 @@ def delivery_counts(connection: Connection[Any]) -> list[DeliveryCountRow]:
         "SELECT channel, news_delivery.state, count(*) AS n FROM news_delivery"
         " JOIN subscription ON subscription.id = subscription_id GROUP BY 1, 2 ORDER BY 1, 2"
     )
-    return typed(connection, DeliveryCountRow).execute(query).fetchall()
+    return row_cursor(connection, DeliveryCountRow).execute(query).fetchall()
 
 
 def reports_with(connection: Connection[Any], kinds: Sequence[NewsKind], since: datetime) -> int:
     """Returns how many reports had news of these kinds since `since`."""
     query = "SELECT count(DISTINCT report_id) FROM news WHERE kind = ANY(%s) AND at > %s"
-    return the_one(values(connection, int).execute(query, [list(kinds), since]))
+    return fetch_single_row(values(connection, int).execute(query, [list(kinds), since]))

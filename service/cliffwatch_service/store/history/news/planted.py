@@ -6,7 +6,7 @@ from typing import Any
 
 from psycopg import Connection
 
-from cliffwatch_service.postgres.rows import typed
+from cliffwatch_service.postgres.rows import row_cursor
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,4 +40,4 @@ FROM planted_step ORDER BY planted, planted_step.commit
 
 def planted_steps(connection: Connection[Any]) -> list[PlantedRow]:
     """Returns the planted steps, oldest first."""
-    return typed(connection, PlantedRow).execute(_PLANTED).fetchall()
+    return row_cursor(connection, PlantedRow).execute(_PLANTED).fetchall()

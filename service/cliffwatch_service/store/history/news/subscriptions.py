@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from psycopg import Connection
 
-from cliffwatch_service.postgres.rows import the_one, typed, values
+from cliffwatch_service.postgres.rows import fetch_single_row, row_cursor, values
 
 Channel = Literal["mail", "webhook", "issue"]
 
@@ -69,12 +69,12 @@ WHERE ended IS NULL
 def live_subscriptions(connection: Connection[Any], token_id: int | None = None) -> list[SubscriptionRow]:
     """Returns the subscriptions that have not ended. `token_id` None leaves the token open."""
     query = _SUBSCRIPTIONS + " AND (%(token)s::int IS NULL OR token_id = %(token)s) ORDER BY subscription.id"
-    return typed(connection, SubscriptionRow).execute(query, {"token": token_id}).fetchall()
+    return row_cursor(connection, SubscriptionRow).execute(query, {"token": token_id}).fetchall()
 
 
 def subscription_row(connection: Connection[Any], number: int) -> SubscriptionRow | None:
     query = _SUBSCRIPTIONS + " AND subscription.id = %s"
-    return typed(connection, SubscriptionRow).execute(query, [number]).fetchone()
+    return row_cursor(connection, SubscriptionRow).execute(query, [number]).fetchone()
 
 
 def insert_subscription(connection: Connection[Any], facts: SubscriptionFacts) -> int | None:
@@ -112,7 +112,7 @@ def mute_report(connection: Connection[Any], number: int, report_id: int) -> Non
     )
 
 
-def muted_for(connection: Connection[Any], report_id: int) -> list[int]:
+def subscriptions_muting(connection: Connection[Any], report_id: int) -> list[int]:
     """Returns the subscriptions for which a report is muted."""
     query = "SELECT subscription_id FROM muted_report WHERE report_id = %s"
     return values(connection, int).execute(query, [report_id]).fetchall()
@@ -121,4 +121,4 @@ def muted_for(connection: Connection[Any], report_id: int) -> list[int]:
 def count_of_token(connection: Connection[Any], token_id: int) -> int:
     """Returns how many subscriptions of a token have not ended."""
     query = "SELECT count(*) FROM subscription WHERE token_id = %s AND ended IS NULL"
-    return the_one(values(connection, int).execute(query, [token_id]))
+    return fetch_single_row(values(connection, int).execute(query, [token_id]))
