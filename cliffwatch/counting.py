@@ -7,7 +7,7 @@ _UNITS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", re.IGNORECASE)
 
 
-def counted(count: float | str, one: str, several: str | None = None) -> str:
+def count_noun(count: float | str, one: str, several: str | None = None) -> str:
     """`1 boot`, `12,000 boots`, `auto boots`; `several` is the plural where it is not made with an s."""
     number = count if isinstance(count, str) else f"{count:,}"
     return f"{number} {one if number == '1' else several or f'{one}s'}"

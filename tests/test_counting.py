@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from cliffwatch.counting import counted
+from cliffwatch.counting import count_noun
 
 ROOT = Path(__file__).parents[1]
 SOURCES = [
@@ -51,4 +51,4 @@ def test_the_check_finds_what_it_looks_for() -> None:
     ],
 )
 def test_things_are_counted(count: int | str, words: tuple[str, ...], text: str) -> None:
-    assert counted(count, *words) == text
+    assert count_noun(count, *words) == text

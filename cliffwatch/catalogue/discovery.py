@@ -101,12 +101,12 @@ def discovered_suite(offered: Sequence[str], catalogue: Catalogue, args: Sequenc
             "standard": Length(warmup=1, duration=2),
             "full": Length(warmup=1, duration=5),
         },
-        benchmarks=tuple(_discovered(name, args) for name in unknown),
+        benchmarks=tuple(_discovered_benchmark(name, args) for name in unknown),
         source_file=None,
     )
 
 
-def _discovered(name: str, args: Sequence[str]) -> Benchmark:
+def _discovered_benchmark(name: str, args: Sequence[str]) -> Benchmark:
     params = (("args", shlex.join(args)),) if args else ()
     case = CaseSpec(
         params=params, argv=(*args, name), profiles=("smoke", "standard", "full"), memory_mib=1024, min_cpus=1

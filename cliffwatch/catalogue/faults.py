@@ -7,7 +7,7 @@ from typing import Literal, TypeVar, get_args, get_origin
 from msgspec import NODEFAULT, Meta, Struct
 from msgspec.structs import FieldInfo, fields
 
-from cliffwatch.formats.reading import Fault, Place, Wrong, converted
+from cliffwatch.formats.reading import Fault, Place, Wrong, convert_to
 
 S = TypeVar("S", bound=Struct)
 
@@ -62,7 +62,7 @@ class _Reader:
                 name: self._value(each, entry, (*place, name), _empty(entry))
                 for name, each in content.items()
             }
-        read = converted(content, kind)  # type: ignore[arg-type]  # a union or an annotated type is no `type`
+        read = convert_to(content, kind)  # type: ignore[arg-type]  # a union or an annotated type is no `type`
         if isinstance(read, Wrong):
             self.faults.append(
                 Fault(place, _sentence(_name(place), content, kind, read.message.replace("`", "")))

@@ -16,7 +16,7 @@ def suite_of(benchmark: str) -> str | None:
     return load_catalogue().suite_of(benchmark)
 
 
-def renamed(case: CaseKey) -> CaseKey:
+def rename_case(case: CaseKey) -> CaseKey:
     """The case under the name that its benchmark has now."""
     if not may_have(case.benchmark):
         return case

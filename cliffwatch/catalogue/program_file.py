@@ -18,7 +18,7 @@ from cliffwatch.catalogue.suite_file import (
     Table,
     Word,
     option,
-    shown,
+    params_of_key,
 )
 from cliffwatch.samples import Assume, Better
 
@@ -127,7 +127,7 @@ class ProgramBenchmarkTable(Table, frozen=True, kw_only=True):
     def _cases(self, sweep: SweepTable) -> Iterator[CaseSpec]:
         for params, guest in product(sweep.combinations(), sweep.guest.guests):
             yield CaseSpec(
-                params=(*shown(params), *guest.params),
+                params=(*params_of_key(params), *guest.params),
                 argv=arguments([str(word) for word in (*self.args, *sweep.args)], params),
                 profiles=tuple(sweep.profiles),
                 memory_mib=sweep.memory_mib,
@@ -179,7 +179,7 @@ class ProgramSuiteFile(Table, frozen=True, kw_only=True):
 
 def arguments(words: list[str], params: Params) -> tuple[str, ...]:
     """The words with `{PARAM}` for parameters; those that no word names follow as options, `--PARAM VALUE`."""
-    values = dict(shown(params))
+    values = dict(params_of_key(params))
     named = {name for name in values for word in words if f"{{{name}}}" in word}
     for name in named:
         words = [word.replace(f"{{{name}}}", values[name]) for word in words]

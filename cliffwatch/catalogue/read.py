@@ -10,10 +10,10 @@ from typing import TypeVar
 
 from cliffwatch.catalogue.program_file import ProgramBenchmarkTable, ProgramSuiteFile
 from cliffwatch.catalogue.suite import Suite
-from cliffwatch.catalogue.suite_file import BenchmarkTable, SuiteFile, SweepTable, shown
+from cliffwatch.catalogue.suite_file import BenchmarkTable, SuiteFile, SweepTable, params_of_key
 from cliffwatch.catalogue.toml_lines import line_of
 from cliffwatch.catalogue.touches import is_pattern
-from cliffwatch.formats.reading import Fault, Place, Wrong, converted
+from cliffwatch.formats.reading import Fault, Place, Wrong, convert_to
 from cliffwatch.parsers.bench.kinds import KIND_METRICS
 from cliffwatch.parsers.received.opening import read_regular
 
@@ -68,7 +68,7 @@ def read_suite(path: Path) -> Suite | tuple[CatalogueError, ...]:
 
 
 def _document(content: object, form: type[F]) -> tuple[F, tuple[Fault, ...]]:
-    read = converted(content, form)
+    read = convert_to(content, form)
     if not isinstance(read, Wrong):
         return read, ()
     from cliffwatch.catalogue.faults import with_all_faults  # noqa: PLC0415 - for files that are wrong
@@ -175,7 +175,7 @@ def _of_kind(benchmark: BenchmarkTable, place: Place) -> Iterator[Fault]:
 def _twice(name: str, sweeps: Sequence[SweepTable], place: Place) -> Iterator[Fault]:
     known: set[tuple[tuple[str, str], ...]] = set()
     for params in (
-        (*shown(each), *guest.params)
+        (*params_of_key(each), *guest.params)
         for sweep in sweeps
         for each, guest in product(sweep.combinations(), sweep.guest.guests)
     ):

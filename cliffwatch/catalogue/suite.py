@@ -208,7 +208,7 @@ class Suite:
         """The cases of a profile, in the catalogue's order."""
         length = self.lengths[profile]
         return tuple(
-            _planned(self, benchmark, case, length)
+            _plan_case(self, benchmark, case, length)
             for benchmark in self.benchmarks
             for case in benchmark.cases
             if profile in case.profiles
@@ -232,10 +232,10 @@ class Suite:
                 name: MetricShape(spec.unit, spec.better, primary=spec.primary or not marked)
                 for name, spec in self.metrics.items()
             }
-        return printed if mode != "icount" else {**printed, **_counted(benchmark, printed)}
+        return printed if mode != "icount" else {**printed, **_counted_shapes(benchmark, printed)}
 
 
-def _counted(benchmark: Benchmark, printed: Mapping[str, MetricShape]) -> Mapping[str, MetricShape]:
+def _counted_shapes(benchmark: Benchmark, printed: Mapping[str, MetricShape]) -> Mapping[str, MetricShape]:
     """What is made under icount of the metrics that a benchmark prints: of its own program each time of an operation, of bench the one that decides."""
     if benchmark.kind is None:
         named = {name: as_instructions(name, shape.unit) for name, shape in printed.items()}
@@ -249,7 +249,7 @@ def _counted(benchmark: Benchmark, printed: Mapping[str, MetricShape]) -> Mappin
     return {INSTRUCTIONS: MetricShape(INSTRUCTIONS, "lower", primary=True)}
 
 
-def _planned(suite: Suite, benchmark: Benchmark, case: CaseSpec, length: Length) -> PlannedCase:
+def _plan_case(suite: Suite, benchmark: Benchmark, case: CaseSpec, length: Length) -> PlannedCase:
     return PlannedCase(
         key=CaseKey(suite.name, benchmark.name, case.params),
         argv=case.argv if suite.program is None else tuple(_with_length(word, length) for word in case.argv),

@@ -170,7 +170,7 @@ class BenchmarkTable(Table, frozen=True, kw_only=True):
         min_cpus = self.min_cpus if sweep.min_cpus is None else sweep.min_cpus
         for params, guest in itertools.product(sweep.combinations(), sweep.guest.guests):
             yield CaseSpec(
-                params=(*shown(params), *guest.params),
+                params=(*params_of_key(params), *guest.params),
                 argv=(
                     *fixed,
                     *(word for param, value in params for word in option(param, value, _SHORT)),
@@ -212,7 +212,7 @@ class SuiteFile(Table, frozen=True, kw_only=True):
         )
 
 
-def shown(params: Params) -> tuple[tuple[str, str], ...]:
+def params_of_key(params: Params) -> tuple[tuple[str, str], ...]:
     """Parameters as a case's key has them."""
     return tuple((param, "yes" if value is True else str(value)) for param, value in params)
 

@@ -52,7 +52,9 @@ def failures_of_programs(run: "Run") -> tuple[Failure, ...]:
     """
     own = _own_suites(run)
     cases = [case.key for case in run.record.plan.cases if case.suite in own]
-    return tuple(failure for case in cases for failure in (*_failed(run, case), *_not_printed(run, case)))
+    return tuple(
+        failure for case in cases for failure in (*_exit_failed(run, case), *_not_printed(run, case))
+    )
 
 
 def _own_suites(run: "Run") -> frozenset[str]:
@@ -60,7 +62,7 @@ def _own_suites(run: "Run") -> frozenset[str]:
     return frozenset(each.suite for each in run.record.declared)
 
 
-def _failed(run: "Run", case: CaseKey) -> Iterator[Failure]:
+def _exit_failed(run: "Run", case: CaseKey) -> Iterator[Failure]:
     outcomes = {name: list(_outcomes(run, name, case)) for name in run.arms}
     measured = {name: found for name, found in outcomes.items() if found}
     failed = {

@@ -99,11 +99,11 @@ def compare(
     side = _side_without_processors if ignore_procs else _side
     sides = Sides(base=side(base), head=side(head), loop=side(less) if less is not None else None)
     if confirm is not None:
-        sides = _confirmed(sides, side(confirm[0]), side(confirm[1]))
+        sides = _add_fresh_boots(sides, side(confirm[0]), side(confirm[1]))
     raise SystemExit(_report(sides, NO_CONTEXT, report))
 
 
-def _confirmed(sides: Sides, base: Arm, head: Arm) -> Sides:
+def _add_fresh_boots(sides: Sides, base: Arm, head: Arm) -> Sides:
     """The sides with fresh boots; ends the command where those do not belong to them."""
     confirmed = with_fresh_boots(sides, base, head)
     if isinstance(confirmed, Failure):
@@ -192,11 +192,11 @@ def _report(sides: Sides, context: ReportContext, report: ReportOptions) -> Exit
         return echo_failure(compared)
     context = with_functions(context, compared)
     if len(compared) == 1:
-        text = _written(compared[0], partial(_exported, sides), context, report)
+        text = _write_report(compared[0], partial(_write_samples, sides), context, report)
     else:
-        from cliffwatch.command.several_arms import written_of_arms  # noqa: PLC0415 - of more than two arms alone
+        from cliffwatch.command.several_arms import write_arm_reports  # noqa: PLC0415 - of more than two arms alone
 
-        text = written_of_arms(compared, partial(_exported, sides), context, report)
+        text = write_arm_reports(compared, partial(_write_samples, sides), context, report)
     if isinstance(text, Failure):
         return echo_failure(text)
     if report.out is None:
@@ -223,7 +223,7 @@ def _writer(format_: str) -> Callable[[ComparisonSet, ReportContext], str]:
     return cast("Callable[[ComparisonSet, ReportContext], str]", getattr(import_module(module), function))
 
 
-def _exported(sides: Sides) -> str:
+def _write_samples(sides: Sides) -> str:
     """The samples of both sides, and of the control. Two runs have a head each, so that arms are named for their side."""
     from cliffwatch.reports.exports.go_bench import go_bench_report, run_settings  # noqa: PLC0415 - of this format alone
 
@@ -236,7 +236,7 @@ def _exported(sides: Sides) -> str:
     return go_bench_report(arms, sides.traits(), settings=settings)
 
 
-def _written(
+def _write_report(
     compared: ComparisonSet, exported: Callable[[], str], context: ReportContext, report: ReportOptions
 ) -> str | Failure:
     if report.explain is not None:

@@ -16,7 +16,7 @@ from cliffwatch.command.report_options import refuse_unwritable
 from cliffwatch.command.terminal import echo_failure
 from cliffwatch.comparing.environments.differences import assumed_traits
 from cliffwatch.comparing.validity import host_warning
-from cliffwatch.counting import counted
+from cliffwatch.counting import count_noun
 from cliffwatch.failure import Exit, Failure, wrong_usage
 from cliffwatch.formats.result_directory import read_run
 from cliffwatch.formats.run_record import RunRecord
@@ -28,7 +28,7 @@ from cliffwatch.parsers.table.parquet import has_parquet, no_parquet, write_parq
 from cliffwatch.parsers.table.rows import rows_of_arm
 from cliffwatch.reports.exports.bencher import format_bencher, too_long_for_bencher
 from cliffwatch.reports.exports.go_bench import go_bench_report, run_settings
-from cliffwatch.reports.exports.kcidb import ORIGIN, Reported, format_kcidb, reported_of_record
+from cliffwatch.reports.exports.kcidb import ORIGIN, Reported, build_report, format_kcidb
 from cliffwatch.reports.exports.matrix import Layout, format_matrix
 from cliffwatch.samples import Arm
 
@@ -94,10 +94,10 @@ def export(
     tables of Markdown with one parameter down and another across.
     """
     refuse_unwritable(out)
-    form = _known(_form(format_, origin, (down, across, metric), out))
-    source = _known(_read(run))
-    chosen = _known(_chosen(source, format_, arm))
-    _known(_without_cells(source, chosen, form))
+    form = _exit_on_failure(_form(format_, origin, (down, across, metric), out))
+    source = _exit_on_failure(_read(run))
+    chosen = _exit_on_failure(_select_values(source, format_, arm))
+    _exit_on_failure(_without_cells(source, chosen, form))
     try:
         with _target(out) as file:
             _write(file, source, chosen, form)
@@ -108,7 +108,7 @@ def export(
     raise SystemExit(Exit.DONE)
 
 
-def _known(found: T | Failure) -> T:
+def _exit_on_failure(found: T | Failure) -> T:
     """Ends the command where it is a failure."""
     if isinstance(found, Failure):
         raise SystemExit(echo_failure(found))
@@ -130,7 +130,7 @@ def _read(path: Path) -> _Source | Failure:
     return _Source(name=path, arms=read.arms, settings=settings, run=read.record.identity, record=read.record)
 
 
-def _chosen(source: _Source, format_: str, named: Sequence[str]) -> list[Arm] | Failure:
+def _select_values(source: _Source, format_: str, named: Sequence[str]) -> list[Arm] | Failure:
     known = ", ".join(filter(None, source.arms))
     unknown = set(named) - set(source.arms)
     if unknown:
@@ -245,7 +245,7 @@ def _text(source: _Source, arms: Sequence[Arm], form: _Form) -> str:
         reported = (
             Reported(origin=form.origin, run=source.run)
             if record is None
-            else reported_of_record(record, source.run, form.origin)
+            else build_report(record, source.run, form.origin)
         )
         return format_kcidb(
             arms, reported, lambda case, metric, unit, mode: traits(case, metric, unit, mode).primary
@@ -263,7 +263,7 @@ def _host_warning(arms: Sequence[Arm]) -> tuple[str, ...]:
 
 
 def _lost_in_bencher(arm: Arm) -> str:
-    boots = f"medians of {counted(len(arm.boots), 'boot')} of {arm.name} with the smallest and the largest"
+    boots = f"medians of {count_noun(len(arm.boots), 'boot')} of {arm.name} with the smallest and the largest"
     long = too_long_for_bencher(arm)
     names = f"; {long} names are longer than Bencher takes" if long else ""
     return f"{boots}; single boots, readings, outcomes and other arms have no place in this format{names}"

@@ -51,15 +51,15 @@ class InstalledCommands(click.RichGroup):
             return super().invoke(ctx)
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        return sorted(_installed())
+        return sorted(_installed_commands())
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         """What help says of a subcommand; `resolve_command` gives the one that runs."""
-        entry = _installed().get(cmd_name)
+        entry = _installed_commands().get(cmd_name)
         if entry is None:
             return None
-        described = _described(entry)
-        return _loaded(entry) if described is None else click.Command(cmd_name, help=described)
+        described = _read_docstring(entry)
+        return _load_command(entry) if described is None else click.Command(cmd_name, help=described)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -67,18 +67,18 @@ class InstalledCommands(click.RichGroup):
         if args[0] in OWN:
             return args[0], _own(args[0]), args[1:]
         name, command, rest = super().resolve_command(ctx, args)
-        entry = _installed().get(name or "")
-        return name, command if entry is None else _loaded(entry), rest
+        entry = _installed_commands().get(name or "")
+        return name, command if entry is None else _load_command(entry), rest
 
 
 @cache
-def _installed() -> "dict[str, EntryPoint]":
+def _installed_commands() -> "dict[str, EntryPoint]":
     from importlib.metadata import entry_points  # noqa: PLC0415 - reads what all distributions say of themselves
 
     return {entry.name: entry for entry in entry_points(group=ENTRY_POINT_GROUP)}
 
 
-def _loaded(entry: "EntryPoint") -> click.Command:
+def _load_command(entry: "EntryPoint") -> click.Command:
     return _command(entry.load())
 
 
@@ -95,7 +95,7 @@ def _command(loaded: object) -> click.Command:
     return loaded
 
 
-def _described(entry: "EntryPoint") -> str | None:
+def _read_docstring(entry: "EntryPoint") -> str | None:
     """The docstring of the function of a command, by its source; None where the source does not say."""
     import ast  # noqa: PLC0415 - for help alone
     import inspect  # noqa: PLC0415 - as above

@@ -14,7 +14,7 @@ from cliffwatch.reports.several.benchstat import benchstat_of_arms
 from cliffwatch.reports.several.matrix import arm_names
 
 
-def written_of_arms(
+def write_arm_reports(
     compared: Sequence[ComparisonSet],
     exported: Callable[[], str],
     context: ReportContext,
@@ -22,7 +22,7 @@ def written_of_arms(
 ) -> str | Failure:
     """The text to print, or why there is none."""
     if report.explain is not None:
-        return _explained(compared, report.explain)
+        return _explain(compared, report.explain)
     names = arm_names(compared)
     if report.format == "mail":
         return wrong_usage(
@@ -47,7 +47,7 @@ _WRITERS: Mapping[str, Callable[[Sequence[ComparisonSet], ReportContext], str]] 
 }
 
 
-def _explained(compared: Sequence[ComparisonSet], pattern: str) -> str | Failure:
+def _explain(compared: Sequence[ComparisonSet], pattern: str) -> str | Failure:
     explained = [explain_report(each, pattern) for each in compared]
     titled = zip(compared, explained, strict=True)
     texts = [

@@ -11,7 +11,7 @@ from cliffwatch.catalogue.folder import suites_folder
 from cliffwatch.catalogue.load import load_catalogue, read_catalogue
 from cliffwatch.catalogue.suite import PROFILES, Benchmark, Profile, Suite
 from cliffwatch.command import terminal
-from cliffwatch.counting import counted
+from cliffwatch.counting import count_noun
 from cliffwatch.failure import Exit
 
 
@@ -133,6 +133,6 @@ def check(folders: tuple[Path, ...]) -> None:
             terminal.say(str(error))
         cases = sum(len(benchmark.cases) for suite in catalogue.suites for benchmark in suite.benchmarks)
         click.echo(
-            f"{folder}: {counted(len(catalogue.suites), 'suite')}, {counted(cases, 'case')}, {counted(len(errors), 'error')}"
+            f"{folder}: {count_noun(len(catalogue.suites), 'suite')}, {count_noun(cases, 'case')}, {count_noun(len(errors), 'error')}"
         )
     raise SystemExit(Exit.USAGE if wrong else Exit.DONE)

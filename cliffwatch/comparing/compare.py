@@ -24,7 +24,7 @@ from cliffwatch.comparing.validity import (
 )
 from cliffwatch.comparing.verdicts.absent import failed_everywhere, left_out, lost_first, one_sided
 from cliffwatch.comparing.verdicts.apart import Apart
-from cliffwatch.comparing.verdicts.control import checked_by_control, control_of
+from cliffwatch.comparing.verdicts.control import apply_control, control_of
 from cliffwatch.comparing.verdicts.exact import judge_exact
 from cliffwatch.comparing.verdicts.names import warnings_of_processors
 from cliffwatch.comparing.verdicts.noisy import FamilyError, judge_family
@@ -52,8 +52,8 @@ def compare_arms(
         if unlike is not None:
             return unlike
     mode = base.mode or heads[0].mode
-    pairs = [_Pair(base, head, _paired(base, head, traits, mode)) for head in heads]
-    judged = _judged(pairs, mode, method)
+    pairs = [_Pair(base, head, _pair_rows(base, head, traits, mode)) for head in heads]
+    judged = _judge_pairs(pairs, mode, method)
     itself = None if control is None else _against_itself(base, control, traits, method)
     return tuple(_set_of(pair, each, itself, mode, method) for pair, each in zip(pairs, judged, strict=True))
 
@@ -94,7 +94,7 @@ def _unlike(base: Arm, head: Arm) -> Failure | None:
     return None
 
 
-def _paired(base: Arm, head: Arm, traits: Traits, mode: Mode | None) -> Sequence[Row]:
+def _pair_rows(base: Arm, head: Arm, traits: Traits, mode: Mode | None) -> Sequence[Row]:
     rows = list(rows_of(columns_of(base.boots), columns_of(head.boots), traits, mode))
     return with_rows_less_loops(without_failed_boots(rows, base, head))
 
@@ -105,7 +105,7 @@ def _set_of(
     base, head, rows = pair.base, pair.head, pair.rows
     measured = {case for row in rows for case in (row.case, row.case.planned)}
     comparisons = [*judged.comparisons, *failed_everywhere(base, head, measured, mode, method)]
-    reported = comparisons if itself is None else checked_by_control(comparisons, itself)
+    reported = comparisons if itself is None else apply_control(comparisons, itself)
     order = tuple(warnings_of_order(_noisy(rows, reported), judged.turns))
     return ComparisonSet(
         base=_side(base),
@@ -146,10 +146,10 @@ def _noisy(rows: Sequence[Row], reported: Sequence[Comparison]) -> Sequence[Row]
 
 
 def _side(arm: Arm) -> SideFacts:
-    return SideFacts(name=arm.name, label=arm.label, facts=arm.facts, boots=_screened(arm.boots))
+    return SideFacts(name=arm.name, label=arm.label, facts=arm.facts, boots=_screening_boots(arm.boots))
 
 
-def _screened(boots: Sequence[Boot]) -> int:
+def _screening_boots(boots: Sequence[Boot]) -> int:
     """Boots of the screen that a case has: a block starts one guest of each shape, and every case runs in one of them."""
     if isinstance(boots, BootsOfColumns):
         table = boots.columns.boots
@@ -157,7 +157,7 @@ def _screened(boots: Sequence[Boot]) -> int:
     return len({boot.block for boot in boots if boot.stage == "screen"})
 
 
-def _judged(pairs: Sequence[_Pair], mode: Mode | None, method: Method) -> tuple[_Judged, ...]:
+def _judge_pairs(pairs: Sequence[_Pair], mode: Mode | None, method: Method) -> tuple[_Judged, ...]:
     """Of each pair; noisy rows of all pairs are one family of primary rows and one of the others."""
     paired = [(pair, row) for pair in pairs for row in pair.rows]
     fits = [fit_for_ratios(pair.rows) for pair in pairs]

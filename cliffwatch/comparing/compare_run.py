@@ -107,7 +107,7 @@ def _under_present_names(sides: Sides) -> Sides:
     if not sides.further:
         arms = [("base", sides.base), ("head", sides.head)]
     others = [(each.name, each) for each in (sides.control, sides.loop) if each is not None]
-    linked = iter(under_present_names([*arms, *others], installed.renamed))
+    linked = iter(under_present_names([*arms, *others], installed.rename_case))
     base, head, *further = islice(linked, len(arms))
     control = None if sides.control is None else next(linked)
     loop = None if sides.loop is None else next(linked)
@@ -116,11 +116,11 @@ def _under_present_names(sides: Sides) -> Sides:
 
 def _as_declared(sides: Sides) -> Sides:
     """The sides where all that differs was said to: of their environments nothing is held against them."""
-    further = tuple(_declared(arm, sides) for arm in sides.further)
-    return replace(sides, head=_declared(sides.head, sides), further=further)
+    further = tuple(_declared_mode(arm, sides) for arm in sides.further)
+    return replace(sides, head=_declared_mode(sides.head, sides), further=further)
 
 
-def _declared(arm: Arm, sides: Sides) -> Arm:
+def _declared_mode(arm: Arm, sides: Sides) -> Arm:
     """A mode is never compared with another one, whatever anybody says."""
     platform = sides.base.platform if "platform" in sides.varying else arm.platform
     return replace(arm, meant=arm.meant | sides.base.environment.keys(), platform=platform)
@@ -159,7 +159,9 @@ def with_fresh_boots(sides: Sides, base: Arm, head: Arm) -> Sides | Failure:
         screen_alpha=ADAPTIVE.screen_alpha,
         looks=(Look(boots=boots, alpha=ALPHA),),
     )
-    return replace(sides, base=_joined(sides.base, base), head=_joined(sides.head, head), stages=stages)
+    return replace(
+        sides, base=_join_names(sides.base, base), head=_join_names(sides.head, head), stages=stages
+    )
 
 
 def _elsewhere(old: Arm, fresh: Arm) -> str | None:
@@ -178,7 +180,7 @@ def _elsewhere(old: Arm, fresh: Arm) -> str | None:
     )
 
 
-def _joined(old: Arm, fresh: Arm) -> Arm:
+def _join_names(old: Arm, fresh: Arm) -> Arm:
     index = max((boot.index for boot in old.boots), default=0)
     block = 1 + max((boot.block for boot in old.boots), default=0)
     return replace(old, boots=(*old.boots, *(_confirming(boot, index, block) for boot in fresh.boots)))

@@ -51,7 +51,7 @@ def _unknown() -> None:
     """The spread of a side whose boots are not at hand."""
 
 
-def _unexplained() -> tuple[str, ...]:
+def _no_steps() -> tuple[str, ...]:
     """The steps to a verdict that was not made here, or without any."""
     return ()
 
@@ -97,7 +97,7 @@ class Comparison:
     spreads: tuple[Callable[[], float | None], Callable[[], float | None]] = field(
         default=(_unknown, _unknown), compare=False, repr=False
     )
-    explained: Callable[[], tuple[str, ...]] = field(default=_unexplained, compare=False, repr=False)
+    explained: Callable[[], tuple[str, ...]] = field(default=_no_steps, compare=False, repr=False)
 
     @property
     def base_spread(self) -> float | None:

@@ -11,7 +11,7 @@ from typing import Any, Literal, Protocol, TypeVar
 
 from cliffwatch.comparing.comparison import BETWEEN_MEASUREMENTS, CHANGES, TROUBLED, Comparison
 from cliffwatch.comparing.thresholds import LIKELY, is_real
-from cliffwatch.counting import counted
+from cliffwatch.counting import count_noun
 from cliffwatch.formats.verdicts import Verdict
 
 _DIGITS = re.compile(r"(\d+)")
@@ -109,7 +109,7 @@ def passes(verdict: str, wanted: str) -> bool:
     return verdict in CHANGED if wanted == "changed" else verdict == wanted
 
 
-def ordered(rows: Iterable[R], by: str) -> list[R]:
+def sort_rows(rows: Iterable[R], by: str) -> list[R]:
     """By one of SORTS; what that leaves equal is in the order of names. By size, changed rows go before likely ones, and those before the rest."""
     named = sorted(rows, key=_name)
     if by == "name":
@@ -199,6 +199,6 @@ def listed(rows: Sequence[Comparison]) -> Listed:
     if len(kept) == len(rows):
         return Listed(rows, "")
     programs = {row.case for row in rows if row.verdict == "unchanged" and row.case.planned != row.case}
-    unlisted = counted(len(rows) - len(kept), "more row")
-    objects = counted(len({case.planned for case in programs}), "object")
-    return Listed(kept, f"{unlisted} of {counted(len(programs), 'program')} in {objects}: unchanged")
+    unlisted = count_noun(len(rows) - len(kept), "more row")
+    objects = count_noun(len({case.planned for case in programs}), "object")
+    return Listed(kept, f"{unlisted} of {count_noun(len(programs), 'program')} in {objects}: unchanged")

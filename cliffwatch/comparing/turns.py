@@ -12,7 +12,7 @@ from cliffwatch.comparing.comparison import NOT_IN_TURNS
 from cliffwatch.comparing.rows import Row, Side, blocks_of, largest_steps
 from cliffwatch.comparing.thresholds import FEWEST_ALIKE, MOST_DRIFTING, MOVED_ALIKE, SEEN
 from cliffwatch.comparing.validity import drifts_of_rows
-from cliffwatch.counting import counted
+from cliffwatch.counting import count_noun
 from cliffwatch.stats.noise.drifts import interleaved
 
 _MEDIAN_DISTANCE = 0.6745
@@ -109,7 +109,7 @@ def warnings_of_order(rows: Sequence[Row], turns: Turns) -> Iterator[str]:
     )
     if turns.common is not None:
         common = turns.common
-        timed = counted(common.rows, "time or rate", "times and rates")
+        timed = count_noun(common.rows, "time or rate", "times and rates")
         yield (
             f"{common.alike} of {timed} moved the same way by about {common.words}: a drift of the host looks like this,"
             " so this is one statement and no change of each row."
@@ -122,4 +122,4 @@ def _drifting(rows: Sequence[Row]) -> Iterator[str]:
     totals = [abs(math.expm1(each.total)) for each in drifts_of_rows(timed) if each is not None]
     if len(totals) > MOST_DRIFTING * len(timed):
         size = f"{100 * float(np.median(totals)):.2g} %"
-        yield f"{len(totals)} of {counted(len(timed), 'time or rate', 'times and rates')} drift by about {size} while they are measured: the host was not steady."
+        yield f"{len(totals)} of {count_noun(len(timed), 'time or rate', 'times and rates')} drift by about {size} while they are measured: the host was not steady."

@@ -17,7 +17,7 @@ from cliffwatch.comparing.thresholds import (
     LAYOUT_P,
     MOST_FAILED,
 )
-from cliffwatch.counting import counted, range_words
+from cliffwatch.counting import count_noun, range_words
 from cliffwatch.samples import Arm, CaseKey
 from cliffwatch.stats.noise.drifts import Drift, drifts_of
 from cliffwatch.stats.noise.layouts import layout_spread
@@ -47,7 +47,7 @@ def too_many_failed(base: Arm, head: Arm) -> dict[CaseKey, str]:
         )
         for case, why in failed.items():
             if len(why) > MOST_FAILED * ended[case]:
-                words = f"{name} failed in {len(why)} of {counted(ended[case], 'boot')}"
+                words = f"{name} failed in {len(why)} of {count_noun(ended[case], 'boot')}"
                 reasons.setdefault(case, f"{words}: {why[0]}" if why[0] else words)
     return reasons
 
@@ -57,7 +57,7 @@ def too_many_lost(row: Row, base: Arm, head: Arm) -> str | None:
     for name, arm, side in (("base", base, row.base), ("head", head, row.head)):
         lost = arm.lost.get((row.case, row.metric), ())
         if len(lost) > MOST_FAILED * (side.boots + len(lost)):
-            return f"{len(lost)} of {counted(side.boots + len(lost), 'value')} of {name} cannot be read: {lost[0]}"
+            return f"{len(lost)} of {count_noun(side.boots + len(lost), 'value')} of {name} cannot be read: {lost[0]}"
     return None
 
 
@@ -112,7 +112,7 @@ def _fair(
             are = "is" if count == 1 else "are"
             notes[number] = (
                 *notes.get(number, ()),
-                f"{count} of {counted(side.boots, 'boot')} of {name} read {what} and {are} left out",
+                f"{count} of {count_noun(side.boots, 'boot')} of {name} read {what} and {are} left out",
             )
             chosen[side.first : side.last] = ~here
     kept, before = columns.kept(chosen), np.concatenate([[0], np.cumsum(chosen)]).tolist()
@@ -123,7 +123,7 @@ def _missing_boots(name: str, failed: Sequence[str], lost: Sequence[str]) -> tup
     """What a reader should know of boots that have no value: how many, and why the first of them has none."""
     groups = ((failed, "boot", "failed"), (lost, "value", "could not be read"))
     return tuple(
-        f"{counted(len(reasons), what)} of {name} {how}: {reasons[0]}"
+        f"{count_noun(len(reasons), what)} of {name} {how}: {reasons[0]}"
         for reasons, what, how in groups
         if reasons
     )
@@ -156,7 +156,9 @@ def odd_values(draft: Comparison, row: Row) -> Comparison | None:
     for name, side in (("base", row.base), ("head", row.head)):
         zeros = int((side.values == 0).sum())
         if is_timed(row.unit) and 0 < zeros < side.boots:
-            reason = f"{name} read 0 in {zeros} of {counted(side.boots, 'boot')}: the others are a selection"
+            reason = (
+                f"{name} read 0 in {zeros} of {count_noun(side.boots, 'boot')}: the others are a selection"
+            )
             return replace(draft, verdict="invalid", reason=reason)
     if row.metric.endswith(LESS_LOOP) and min(values) < 0:
         reason = f"{row.metric} has a negative value: the empty loop takes longer than the case"

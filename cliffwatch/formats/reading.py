@@ -107,7 +107,7 @@ def read_as(content: bytes, kind: type[T]) -> T | Wrong:
         return wrong(error)
 
 
-def converted(content: Any, kind: type[T]) -> T | Wrong:
+def convert_to(content: Any, kind: type[T]) -> T | Wrong:
     """A document of a type from what `read_json` gives, or a TOML file; texts are paths where the type says so."""
     try:
         return convert(content, kind)
@@ -179,15 +179,15 @@ def message_in_words(message: str) -> str:
     match = _OF_MSGSPEC.search(message)
     if match is None:
         return message.removeprefix("Value error, ")
-    return f"{message[: match.start()]}that is {words_of(_unquoted(match['pattern'])) or _UNKNOWN}{message[match.end() :]}"
+    return f"{message[: match.start()]}that is {words_of(_unquote_pattern(match['pattern'])) or _UNKNOWN}{message[match.end() :]}"
 
 
-def _unquoted(shown: str) -> str:
+def _unquote_pattern(shown: str) -> str:
     """The pattern that msgspec shows as Python's source."""
     return _ESCAPED.sub(r"\1", shown)
 
 
-def written(document: msgspec.Struct) -> bytes:
+def document_text(document: msgspec.Struct) -> bytes:
     """The text of a document, indented for people."""
     return msgspec.json.format(msgspec.json.encode(document), indent=1) + b"\n"
 

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TypeVar
 
 from cliffwatch.failure import Failure
-from cliffwatch.formats.arms.declared_metrics import declared_of
+from cliffwatch.formats.arms.declared_metrics import metrics_setting
 from cliffwatch.formats.arms.imported import ImportedRecord
-from cliffwatch.formats.arms.recorded import recorded_of, recorded_of_guest
+from cliffwatch.formats.arms.recorded import guest_settings, record_settings
 from cliffwatch.formats.boot_record import BootRecord, EnvironmentRecord, Measured, SamplesRecord
 from cliffwatch.formats.reading import Wrong, read_as
 from cliffwatch.formats.run_reading import read_run_record
@@ -72,7 +72,7 @@ def _read_guest(folder: Path) -> dict[str, str]:
     """What the guest of a boot said of itself; nothing where that cannot be read."""
     content = _content(folder / "environment.json")
     environment = None if isinstance(content, Failure) else read_as(content, EnvironmentRecord)
-    return recorded_of_guest(environment) if isinstance(environment, EnvironmentRecord) else {}
+    return guest_settings(environment) if isinstance(environment, EnvironmentRecord) else {}
 
 
 def _with_guest(arm: Arm, guest: Mapping[str, str]) -> Arm:
@@ -92,7 +92,7 @@ def _not_a_run(path: Path, wrong: Wrong) -> Failure:
             message=f"{path}: {wrong.message}",
             next_step="update Cliffwatch, or read them with the one that made them",
         )
-    return _damaged(path / "run.json", str(wrong))
+    return _damaged_file(path / "run.json", str(wrong))
 
 
 def arm_of_record(record: RunRecord, about: ArmRecord, boots: Sequence[Boot]) -> Arm:
@@ -108,12 +108,12 @@ def arm_of_record(record: RunRecord, about: ArmRecord, boots: Sequence[Boot]) ->
         failure=None if about.failure is None else about.failure.message,
         environment={**comparable_environment(record, about), **imported.environment},
         meant=meant_to_differ(about),
-        declared=declared_of(record.declared),
+        declared=metrics_setting(record.declared),
         host_faults=record.host_faults,
         unchanged=tuple(row.outcome for row in record.left_out if row.status == "unchanged-build"),
         assumed=imported.assumed_by_metric,
         lost=imported.lost_values,
-        recorded=recorded_of(record, about) if record.imported is None else imported.recorded,
+        recorded=record_settings(record, about) if record.imported is None else imported.recorded,
         warnings=imported.warnings,
     )
 
@@ -220,7 +220,7 @@ def _read(path: Path, kind: type[D]) -> D | Failure:
     if isinstance(content, Failure):
         return content
     document = read_as(content, kind)
-    return _damaged(path, str(document)) if isinstance(document, Wrong) else document
+    return _damaged_file(path, str(document)) if isinstance(document, Wrong) else document
 
 
 def _content(path: Path) -> bytes | Failure:
@@ -233,10 +233,10 @@ def _content(path: Path) -> bytes | Failure:
             next_step="name a folder that `cliffwatch run` made",
         )
     except OSError as error:
-        return _damaged(path, error.strerror or str(error))
+        return _damaged_file(path, error.strerror or str(error))
 
 
-def _damaged(path: Path, why: str) -> Failure:
+def _damaged_file(path: Path, why: str) -> Failure:
     return Failure(
         whose="usage",
         message=f"{path}: {path.name} cannot be read: {why}",

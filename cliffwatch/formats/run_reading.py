@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from cliffwatch.formats.reading import Wrong, converted, read_as, read_json
+from cliffwatch.formats.reading import Wrong, convert_to, read_as, read_json
 from cliffwatch.formats.run_record import FORMAT, FORMAT_VERSION, FREE_PARTS, RunRecord
 from cliffwatch.formats.values import Part
 
@@ -36,14 +36,14 @@ def run_record_of(raw: Any) -> RunRecord | Wrong:
             "format_version",
             f"the results are of format {version}; this Cliffwatch reads format {FORMAT_VERSION}",
         )
-    record = converted(raw, RunRecord)
+    record = convert_to(raw, RunRecord)
     return record if isinstance(record, Wrong) else _check(record)
 
 
 def _check(record: RunRecord) -> RunRecord | Wrong:
     """Checks the free parts, and that no two arms have the same name."""
     for name, kind in FREE_PARTS.items():
-        facts = converted(getattr(record, name) or {}, kind)
+        facts = convert_to(getattr(record, name) or {}, kind)
         if isinstance(facts, Wrong):
             return Wrong(f"{name}.{facts.where}".strip("."), facts.message)
     names = [arm.name for arm in record.arms]

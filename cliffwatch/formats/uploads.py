@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from cliffwatch.formats.boot_record import BootRecord, Measured
-from cliffwatch.formats.reading import Wrong, converted
+from cliffwatch.formats.reading import Wrong, convert_to
 from cliffwatch.formats.run_reading import run_record_of
 from cliffwatch.formats.run_record import RunRecord
 from cliffwatch.formats.values import FreeJson, Name, Part
@@ -36,7 +36,7 @@ class _Sender(Part, frozen=True, kw_only=True):
 
 def run_upload_of(raw: Any) -> RunUpload | Wrong:
     """An upload of run.json, of any version, from what its JSON holds."""
-    sender = converted(raw, _Sender)
+    sender = convert_to(raw, _Sender)
     if isinstance(sender, Wrong):
         return sender
     record = run_record_of(sender.record)
@@ -47,4 +47,4 @@ def run_upload_of(raw: Any) -> RunUpload | Wrong:
 
 def boot_upload_of(raw: Any) -> BootUpload | Wrong:
     """An upload of a boot from what its JSON holds."""
-    return converted(raw, BootUpload)
+    return convert_to(raw, BootUpload)

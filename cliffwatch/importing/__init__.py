@@ -10,7 +10,7 @@ from cliffwatch.importing.arms import (
     NO_DESCRIPTION,
     are_of_boots,
     arms_from_parsed,
-    declared_in,
+    declarations_in,
     holds_nothing,
 )
 from cliffwatch.importing.problems import with_problems
@@ -140,7 +140,7 @@ def import_text(text: str, name: str) -> ImportedFile | Failure:
 def _of_table(table: "Table", path: str) -> ImportedFile | Failure:
     if not any(boot.samples or boot.outcomes for arm in table.arms.values() for boot in arm.boots):
         return _no_result(path, table.problems)
-    declared = declared_in(table.settings)
+    declared = declarations_in(table.settings)
     arms = {
         name: replace(
             arm,

@@ -68,7 +68,7 @@ def holds_nothing(parsed: Parsed) -> bool:
     return not parsed.found and not any(each.lost for each in parsed.problems)
 
 
-def declared_in(settings: Mapping[str, str]) -> "Declared":
+def declarations_in(settings: Mapping[str, str]) -> "Declared":
     if "declared" not in settings:
         return {}
     from cliffwatch.formats.arms.declared_metrics import read_declared  # noqa: PLC0415 - for suites of the user's own
@@ -118,7 +118,7 @@ def _arm(name: str, boots: Sequence[Boot], parsed: Parsed, label: str) -> Arm:
         recorded={key: text for key, text in settings.items() if _is_of_the_machine(key)},
         # What benchstat may assume of a unit holds for all cases that have it; of a run of ours each case is known better.
         assumed={} if mode else parsed.assumed,
-        declared=declared_in(settings),
+        declared=declarations_in(settings),
     )
 
 

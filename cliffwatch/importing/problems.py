@@ -8,7 +8,7 @@ import numpy as np
 
 from cliffwatch.catalogue.installed import suite_of
 from cliffwatch.columns import BootsOfColumns, columns_of
-from cliffwatch.counting import counted
+from cliffwatch.counting import count_noun
 from cliffwatch.parsers.readings import Lost, Problem
 from cliffwatch.samples import Arm, Boot, CaseKey, CaseOutcome
 
@@ -28,10 +28,12 @@ def with_problems(arms: Mapping[str, Arm], problems: Sequence[Problem], label: s
     if not problems:
         return dict(arms)
     warnings = warnings_of(problems, label)
-    return {name: _with_problems(arm, [*_lost(problems, name)], warnings) for name, arm in arms.items()}
+    return {
+        name: _with_problems(arm, [*_lost_values(problems, name)], warnings) for name, arm in arms.items()
+    }
 
 
-def _lost(problems: Iterable[Problem], arm: str) -> Iterable[Lost]:
+def _lost_values(problems: Iterable[Problem], arm: str) -> Iterable[Lost]:
     for each in problems:
         if each.lost is not None and each.lost.arm == arm:
             why = each.lost.why or each.reason
@@ -95,7 +97,7 @@ def warnings_of(problems: Iterable[Problem], label: str) -> tuple[str, ...]:
     sentences = [_sentence(each, label) for each in kinds.values()]
     left = len(sentences) - _MOST_WARNINGS
     if left > 0:
-        more = f"{label}: {counted(left, 'more kind')} of lines could not be read: cliffwatch parse shows them all."
+        more = f"{label}: {count_noun(left, 'more kind')} of lines could not be read: cliffwatch parse shows them all."
         return (*sentences[:_MOST_WARNINGS], _one_line(more, 400))
     return tuple(sentences)
 
@@ -106,7 +108,7 @@ def _sentence(problems: Sequence[Problem], label: str) -> str:
     where = f"line {first.line}" if first.line else "the whole"
     lines = sum(each.lines for each in problems)
     if lines > 1:
-        where = f"{counted(lines, 'line')}, the first of them {first.line}"
+        where = f"{count_noun(lines, 'line')}, the first of them {first.line}"
     shown = f" ({text})" if text else ""
     return f"{_one_line(label, 200)}: {where}: {_one_line(first.reason, _LONGEST_REASON)}{shown}"
 

@@ -75,9 +75,9 @@ def _foreign(text: str) -> Parsed | None:
     """What is no output of bench, and whose format has a name; None of others."""
     if _is_of_bench(text):
         return None
-    from cliffwatch.parsers.documents.texts import refused  # noqa: PLC0415 - as above
+    from cliffwatch.parsers.documents.texts import refuse_foreign_text  # noqa: PLC0415 - as above
 
-    reason = refused(text)
+    reason = refuse_foreign_text(text)
     return None if reason is None else Parsed(found=(), problems=(problem_at(0, "", reason),))
 
 

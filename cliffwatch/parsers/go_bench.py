@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cliffwatch.parsers.cleaning import Line, clean_lines
-from cliffwatch.parsers.go.context import BESIDE, BOOT, GoContext, renamed
+from cliffwatch.parsers.go.context import BESIDE, BOOT, GoContext, rename_arms
 from cliffwatch.parsers.go.names import OURS, case_of, metric_of, unit_of
-from cliffwatch.parsers.go.result_lines import ResultLines, numbered, result_lines
+from cliffwatch.parsers.go.result_lines import ResultLines, number_distinct, result_lines
 from cliffwatch.parsers.printed_digits import finest_steps, step_of, steps_of, with_finest_steps
 from cliffwatch.parsers.readings import Found, Lost, Parsed, Problem, ProblemList, problem_at
-from cliffwatch.parsers.received.wrapped_results import is_piece_of_result, unwrapped_results
+from cliffwatch.parsers.received.wrapped_results import is_piece_of_result, join_wrapped_results
 from cliffwatch.parsers.sample_table import SampleRow, SampleTable
 from cliffwatch.samples import Assumed, Sample
 
@@ -42,7 +42,7 @@ def parse_go_lines(lines: Sequence[Line]) -> Parsed:
     problems = ProblemList()
     beside = GoContext()
     assumed: dict[str, Assumed] = {}
-    for line in unwrapped_results(lines):
+    for line in join_wrapped_results(lines):
         words = line.text.split()
         if line.text.startswith("#"):
             beside.read(line.text, found)
@@ -59,7 +59,7 @@ def parse_go_lines(lines: Sequence[Line]) -> Parsed:
         assumed=_of_values(assumed, dict.fromkeys((each.sample.metric, each.sample.unit) for each in found)),
         arms=beside.arms(),
     )
-    return renamed(parsed, beside.names())
+    return rename_arms(parsed, beside.names())
 
 
 def _read_other(
@@ -67,8 +67,8 @@ def _read_other(
 ) -> None:
     """A line that is neither a result nor a comment."""
     if len(words) >= 3 and words[0] == "Unit":
-        unit = _tidied(words[1])
-        assumed[unit] = _assumed(words[2:], assumed.get(unit))
+        unit = _tidy_unit(words[1])
+        assumed[unit] = _read_unit_words(words[2:], assumed.get(unit))
     elif beside.failures.read(line, beside.of_results):
         return
     elif setting := _CONFIG.fullmatch(line.text):
@@ -110,7 +110,7 @@ def _parse_at_once(text: str) -> Parsed | None:
         assumed=_of_values(assumed, dict.fromkeys((row.metric, row.unit) for row in table.rows)),
         arms=beside.arms(),
     )
-    return renamed(parsed, beside.names())
+    return rename_arms(parsed, beside.names())
 
 
 def _table(
@@ -123,8 +123,8 @@ def _table(
         values = np.fromiter(map(float, lines.texts), dtype=float, count=len(lines.texts))
     except ValueError:
         return None
-    names, name_of = numbered(lines.names)
-    units, unit_of = numbered(lines.units)
+    names, name_of = number_distinct(lines.names)
+    units, unit_of = number_distinct(lines.units)
     different = list(
         dict.fromkeys(origins[place] for place in np.flatnonzero(np.bincount(following)).tolist())
     )
@@ -133,7 +133,7 @@ def _table(
     # One number says all three of a value: where it comes from, its name and its unit.
     codes = (origin_of * len(names) + name_of)[lines.line_of] * len(units) + unit_of
     found, row_of = (
-        numbered(codes.tolist()) if len(units) * len(different) > 1 else (range(len(names)), codes)
+        number_distinct(codes.tolist()) if len(units) * len(different) > 1 else (range(len(names)), codes)
     )
     rows = [_row(code, different, names, units) for code in found]
     if not np.isfinite(values).all() or len(set(rows)) < len(rows):
@@ -156,7 +156,7 @@ def _row(
     return SampleRow(arm, case_of(suite, names[name].removeprefix(_PREFIX)), *metric_of(units[unit]))
 
 
-def _assumed(words: list[str], before: Assumed | None) -> Assumed:
+def _read_unit_words(words: list[str], before: Assumed | None) -> Assumed:
     """A `Unit` line's words, such as better=higher and assume=exact; what is none of those is passed over."""
     better, assume = before if before is not None else (None, None)
     for word in words:
@@ -174,11 +174,11 @@ def _of_values(
     assumed: Mapping[str, Assumed], measured: Iterable[tuple[str, str]]
 ) -> dict[tuple[str, str], Assumed]:
     """By metric and unit of those that have samples: a `Unit` line may stand anywhere and name a unit or its tidied form."""
-    units = {key: _tidied(unit_of(*key)) for key in measured}
+    units = {key: _tidy_unit(unit_of(*key)) for key in measured}
     return {key: assumed[unit] for key, unit in units.items() if unit in assumed}
 
 
-def _tidied(unit: str) -> str:
+def _tidy_unit(unit: str) -> str:
     """As golang.org/x/perf/benchunit.Tidy names it, by which unit metadata hold: ns/op is sec/op, MB/s is B/s."""
     return _NANOSECONDS.sub("sec", _MEGABYTES.sub("B", unit))
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from cliffwatch.counting import counted
+from cliffwatch.counting import count_noun
 from cliffwatch.samples import Assumed, CaseKey, CaseStatus, Sample, Stage
 
 _LONGEST = 400
@@ -118,7 +118,7 @@ class ProblemList(list[Problem]):
         for kind, first in self._more.items():
             count = self._counts[kind] - MOST_ALIKE
             if count > 0:
-                text = f"and {counted(count, 'more line')} that {'is' if count == 1 else 'are'} not read"
+                text = f"and {count_noun(count, 'more line')} that {'is' if count == 1 else 'are'} not read"
                 yield replace(first, text=text, reason=kind, lines=count)
 
 

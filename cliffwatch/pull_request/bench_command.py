@@ -81,7 +81,7 @@ class WrongCommand:
 
 def parse_bench_command(comment: str) -> BenchCommand | WrongCommand | None:
     """The first command of a comment's Markdown, on a line of its own; None where it has none. What is quoted, code or hidden is no command."""
-    line = next((line for line in _spoken(comment) if _COMMAND.match(line)), None)
+    line = next((line for line in _plain_lines(comment) if _COMMAND.match(line)), None)
     if line is None:
         return None
     words = line[:_LONGEST_LINE].split()[1:]
@@ -108,7 +108,7 @@ def parse_bench_command(comment: str) -> BenchCommand | WrongCommand | None:
     )
 
 
-def _spoken(comment: str) -> Iterator[str]:
+def _plain_lines(comment: str) -> Iterator[str]:
     """Lines outside of quotes, code and what is hidden in comments of HTML."""
     fence, hidden = "", False
     for line in _LINES.split(comment):

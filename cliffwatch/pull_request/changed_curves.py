@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 
 from cliffwatch.comparing.sweeps.choice import curve_name
-from cliffwatch.counting import counted
+from cliffwatch.counting import count_noun
 from cliffwatch.formats.verdicts import Sweep
 from cliffwatch.pull_request.news import News
-from cliffwatch.reports.markdown import code, escaped, word, wrapped
+from cliffwatch.reports.markdown import code, escape_markdown, word, wrap
 from cliffwatch.reports.several.across import Target
 
 MOST = 8
@@ -23,11 +23,11 @@ def changed_curves(news: News) -> list[str]:
     if not found:
         return []
     more = len(found) - MOST
-    rest = [f"- {counted(more, 'more curve')} that head surely changes"] if more > 0 else []
+    rest = [f"- {count_noun(more, 'more curve')} that head surely changes"] if more > 0 else []
     return ["Curves that head surely changes:", "", *_lines(news, found[:MOST]), *rest, ""]
 
 
 def _lines(news: News, found: list[tuple[Sweep, Target]]) -> Iterator[str]:
     for sweep, target in found:
         where = f" on {word(target.name)}" if len(news.targets) > 1 else ""
-        yield wrapped(f"{code(curve_name(sweep))}{where}: {escaped(sweep.words)}", first="- ", then="  ")
+        yield wrap(f"{code(curve_name(sweep))}{where}: {escape_markdown(sweep.words)}", first="- ", then="  ")

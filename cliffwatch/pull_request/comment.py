@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from cliffwatch.comparing.comparison import BETWEEN_MEASUREMENTS
-from cliffwatch.counting import counted
+from cliffwatch.counting import count_noun
 from cliffwatch.pull_request import folds
 from cliffwatch.pull_request.changed_curves import changed_curves
 from cliffwatch.pull_request.marker import Marker
@@ -32,7 +32,7 @@ from cliffwatch.pull_request.verdict import (
     verdict,
     whereabouts,
 )
-from cliffwatch.reports.markdown import WIDTH, block, code, escaped, inert, length, word, wrapped
+from cliffwatch.reports.markdown import WIDTH, block, code, escape_markdown, inert, length, word, wrap
 from cliffwatch.reports.several.unit_tables import UNIT_LEGEND, unit_tables
 
 Conclusion = Literal["neutral", "success", "failure", "cancelled", "action_required"]
@@ -93,9 +93,9 @@ def regression_comment(state: PullRequestState) -> str | None:
         *table.lines,
         *(["", left_words(table.left)] if table.left else []),
         "",
-        wrapped(table_legend(rows)),
+        wrap(table_legend(rows)),
         "",
-        wrapped(
+        wrap(
             "It was measured again on boots that had no part in finding it. The comment that is edited in place has everything else."
         ),
         "",
@@ -153,12 +153,12 @@ def _body(state: PullRequestState, news: News) -> str:
     if state.by_unit:
         lines += _by_unit(news)
     if table is not None:
-        lines += [*table.lines, "", wrapped(table_legend(rows)), ""]
+        lines += [*table.lines, "", wrap(table_legend(rows)), ""]
     lines += changed_curves(news)
     beside = folds.beside_earlier(state, news)
     if beside is not None:
         lines += [beside[0], ""]
-    lines += [wrapped(code(note, 300)) for note in state.notes]
+    lines += [wrap(code(note, 300)) for note in state.notes]
     ending = _ending(state)
     room = LONGEST - length("\n".join([*lines, *ending])) - 1000
     parts = []
@@ -177,26 +177,26 @@ def _by_unit(news: News) -> list[str]:
     """A table a unit of every target, with all cases: a library has few."""
     lines: list[str] = []
     for target, measured in zip(news.targets, news.measured, strict=True):
-        boots = counted(measured.compared.base.boots, "boot")
+        boots = count_noun(measured.compared.base.boots, "boot")
         lines += [
             f"On {word(target.name)}, {boots} of each side:",
             "",
             *unit_tables(measured.compared, most=_CASES),
         ]
-    return [*lines, wrapped(UNIT_LEGEND), ""] if lines else []
+    return [*lines, wrap(UNIT_LEGEND), ""] if lines else []
 
 
 def _top(state: PullRequestState, news: News) -> list[str]:
     lines = [_commits(state), "", *chosen_lines(news), *_warnings(news)]
     sentences = whereabouts(news) if news.measured else ()
     if sentences:
-        lines += [wrapped(" ".join(sentences)), ""]
+        lines += [wrap(" ".join(sentences)), ""]
     pending = [f"- {word(name)}: {_progress(progress)}" for name, progress in pending_lines(state)]
     if len(state.targets) > len(pending) or len(pending) > 1 or not news.measured:
         lines += [*pending, ""] if pending else []
     if any(isinstance(each.progress, Waiting) for each in state.targets):
         lines += [
-            wrapped(
+            wrap(
                 "The author is not known here: nothing is built until somebody with write access says `/bench`."
             ),
             "",
@@ -208,7 +208,7 @@ def _warnings(news: News) -> Iterator[str]:
     """Sentences without which no row should be read, with their target."""
     for target, measured in zip(news.targets, news.measured, strict=True):
         for warning in measured.compared.warnings:
-            yield from (wrapped(f"**{word(target.name)}: {escaped(warning)}**"), "")
+            yield from (wrap(f"**{word(target.name)}: {escape_markdown(warning)}**"), "")
 
 
 def _progress(progress: object) -> str:
@@ -226,7 +226,7 @@ def _commits(state: PullRequestState) -> str:
     series = (
         f", series {code(state.series.identity)} v{state.series.version}" if state.series is not None else ""
     )
-    return wrapped(f"{code(_short(state.base))} → {code(_short(state.head))}{series}")
+    return wrap(f"{code(_short(state.base))} → {code(_short(state.head))}{series}")
 
 
 def _short(commit: str) -> str:
@@ -239,7 +239,7 @@ def _folds(state: PullRequestState, news: News, *, more: bool, beside: folds.Fol
         rest = news_table(news, news.changed(), most=_MORE_LINES, skip=_TABLE_LINES)
         left = ["", left_words(rest.left)] if rest.left else []
         changes = folds.Fold(title="More changes", lines=(*rest.lines, *left))
-    return folds.folded(
+    return folds.fold_rows(
         [
             folds.failures(state),
             changes,
@@ -268,7 +268,7 @@ def _everything(state: PullRequestState, room: int) -> list[str]:
         else:
             cases = len(progress.compared.primary_rows())
             parts += (
-                [f"{counted(cases, 'case')} of {name} {'does' if cases == 1 else 'do'} not fit here.", ""]
+                [f"{count_noun(cases, 'case')} of {name} {'does' if cases == 1 else 'do'} not fit here.", ""]
                 if cases
                 else []
             )
@@ -284,10 +284,10 @@ def _ending(state: PullRequestState) -> list[str]:
 
 def command(repeat: str) -> str:
     """Commands for a shell in lines of few columns, word by word the same."""
-    return "\n".join(_continued(line) for line in repeat.splitlines())
+    return "\n".join(_continue_comment(line) for line in repeat.splitlines())
 
 
-def _continued(line: str) -> str:
+def _continue_comment(line: str) -> str:
     try:
         words = [shlex.quote(each) for each in shlex.split(line)]
     except ValueError:

@@ -9,7 +9,7 @@ from typing import Any
 from cliffwatch.comparing.attribution.blocks import TITLE, function_blocks, text_lines
 from cliffwatch.comparing.comparison import CHANGES, Comparison
 from cliffwatch.comparing.ordering import detectable
-from cliffwatch.counting import counted
+from cliffwatch.counting import count_noun
 from cliffwatch.failure import Failure
 from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.pull_request.news import News
@@ -19,7 +19,7 @@ from cliffwatch.pull_request.verdict import SHORT, pending_lines
 from cliffwatch.reports import figures
 from cliffwatch.reports.context import NO_CONTEXT, SIGHT, code_sentences, trials
 from cliffwatch.reports.json_report import comparison_row
-from cliffwatch.reports.markdown import WIDTH, block, code, length, word, wrapped
+from cliffwatch.reports.markdown import WIDTH, block, code, length, word, wrap
 from cliffwatch.reports.several.across import Across, across
 from cliffwatch.reports.text import text_report
 from cliffwatch.samples import CaseOutcome
@@ -44,10 +44,10 @@ class Fold:
 
     def text(self) -> str:
         head = [f"<details{' open' if self.open else ''}>", f"<summary>{self.title}</summary>"]
-        return "\n".join([*head, "", *_trimmed(self.lines), "", "</details>"])
+        return "\n".join([*head, "", *_trim_rows(self.lines), "", "</details>"])
 
 
-def _trimmed(lines: tuple[str, ...]) -> tuple[str, ...]:
+def _trim_rows(lines: tuple[str, ...]) -> tuple[str, ...]:
     return lines[:-1] if lines and not lines[-1] else lines
 
 
@@ -65,7 +65,7 @@ def functions(state: PullRequestState) -> Fold | None:
             continue
         text = [line for found in blocks for line in text_lines(found, indent="")]
         lines += [f"{word(each.platform)} {each.mode}:", "", *block("\n".join(text), lines=len(text)), ""]
-        lines += [f"{counted(left, 'more case')} not shown here.", ""] if left else []
+        lines += [f"{count_noun(left, 'more case')} not shown here.", ""] if left else []
     return Fold(title=TITLE, lines=tuple(lines)) if lines else None
 
 
@@ -74,7 +74,7 @@ def failures(state: PullRequestState) -> Fold | None:
     lines: list[str] = []
     for failure, names in _failed_targets(state).items():
         lines += _failure(", ".join(map(word, names)), failure.message, failure.evidence)
-        lines += [wrapped(f"Next: {code(failure.next_step)}"), ""] if failure.next_step else []
+        lines += [wrap(f"Next: {code(failure.next_step)}"), ""] if failure.next_step else []
     measured = state.measured()
     for each, progress in measured:
         for of_arm in progress.context.failures:
@@ -102,7 +102,7 @@ def _failed_targets(state: PullRequestState) -> dict[Failure, list[str]]:
 
 def _failure(where: str, message: str, evidence: str) -> list[str]:
     shown = [*block(first_error(evidence), lines=_EVIDENCE_LINES), ""] if evidence.strip() else []
-    return [wrapped(f"{where}: {code(message)}"), "", *shown]
+    return [wrap(f"{where}: {code(message)}"), "", *shown]
 
 
 def first_error(evidence: str) -> str:
@@ -125,15 +125,15 @@ def _failed_rows(progress: Measured) -> list[str]:
     lines = []
     for (verdict, reason), group in list(reasons.items())[:_LISTED]:
         cases = {row.case for row in group}
-        which = code(str(group[0].case)) if len(cases) == 1 else counted(len(cases), "case")
+        which = code(str(group[0].case)) if len(cases) == 1 else count_noun(len(cases), "case")
         lines.append(
-            wrapped(f"{which}: {verdict}{', ' + code(reason, 300) if reason else ''}", first="- ", then="  ")
+            wrap(f"{which}: {verdict}{', ' + code(reason, 300) if reason else ''}", first="- ", then="  ")
         )
     return [*lines, *_more(len(reasons) - _LISTED, "reason")]
 
 
 def _more(left: int, what: str) -> list[str]:
-    return [f"- and {counted(left, f'more {what}')}"] if left > 0 else []
+    return [f"- and {count_noun(left, f'more {what}')}"] if left > 0 else []
 
 
 def environments(state: PullRequestState) -> Fold | None:
@@ -142,12 +142,12 @@ def environments(state: PullRequestState) -> Fold | None:
     for each, progress in state.measured():
         compared = progress.compared
         facts = ", ".join([trials(compared), *(code(fact) for fact in progress.context.setting)])
-        lines += [wrapped(f"{word(each.platform)} {each.mode}: {facts}", first="- ", then="  ")]
-        lines += [wrapped(f"differs: {text}", first="  - ", then="    ") for text in _differences(progress)]
+        lines += [wrap(f"{word(each.platform)} {each.mode}: {facts}", first="- ", then="  ")]
+        lines += [wrap(f"differs: {text}", first="  - ", then="    ") for text in _differences(progress)]
         sentences = code_sentences(compared, progress.context)
-        lines += [wrapped(code(sentence, 600), first="  - ", then="    ") for sentence in sentences]
+        lines += [wrap(code(sentence, 600), first="  - ", then="    ") for sentence in sentences]
         lines += [
-            wrapped(code(note, 300), first="  - ", then="    ") for note in progress.context.notes[:_LISTED]
+            wrap(code(note, 300), first="  - ", then="    ") for note in progress.context.notes[:_LISTED]
         ]
     return Fold(title="Environment", lines=tuple(lines)) if lines else None
 
@@ -163,10 +163,10 @@ def unseen(state: PullRequestState) -> Fold | None:
     """What the boots could not have shown: the detectable change, rows that are open, cases that were left out, the mode's blind spots."""
     lines: list[str] = []
     for each, progress in state.measured():
-        lines.append(wrapped(f"{word(each.platform)} {each.mode}: {_sight(progress)}", first="- ", then="  "))
+        lines.append(wrap(f"{word(each.platform)} {each.mode}: {_sight(progress)}", first="- ", then="  "))
         shared = figures.shared_reasons(progress.compared.primary_rows())
         still_open = [(names, row) for names, row in shared if row.verdict == "inconclusive"]
-        lines += [wrapped(_still_open(*each), first="  - ", then="    ") for each in still_open[:_LISTED]]
+        lines += [wrap(_still_open(*each), first="  - ", then="    ") for each in still_open[:_LISTED]]
         lines += [
             f"  {line}"
             for line in _more(sum(len(names) for names, _ in still_open[_LISTED:]), "inconclusive case")
@@ -174,8 +174,8 @@ def unseen(state: PullRequestState) -> Fold | None:
         left_out = sorted(progress.compared.left_out, key=_why_left_out)
         for (why, reason), cases in groupby(left_out, key=_why_left_out):
             lines.append(
-                wrapped(
-                    f"{counted(len(list(cases)), 'case')} {why}: {code(reason)}", first="  - ", then="    "
+                wrap(
+                    f"{count_noun(len(list(cases)), 'case')} {why}: {code(reason)}", first="  - ", then="    "
                 )
             )
     return Fold(title="What was not detectable", lines=tuple(lines)) if lines else None
@@ -186,7 +186,7 @@ def _why_left_out(outcome: CaseOutcome) -> tuple[str, str]:
 
 
 def _still_open(names: Sequence[str], row: Comparison) -> str:
-    return f"{figures.shortened(names, code)}: {figures.marked(row.verdict)}{', ' + code(row.reason) if row.reason else ''}"
+    return f"{figures.shorten_names(names, code)}: {figures.mark_verdict(row.verdict)}{', ' + code(row.reason) if row.reason else ''}"
 
 
 def _sight(progress: Measured) -> str:
@@ -212,7 +212,7 @@ def everything(progress: Measured, name: str, room: int) -> Fold | None:
         changed = [row for row in rows if row.verdict in CHANGES]
         others = [row for row in rows if row.verdict not in CHANGES]
         text = text_report(replace(compared, rows=(*changed, *others)), NO_CONTEXT, colour=False, width=WIDTH)
-    title = f"Everything on {name}: {counted(len({row.case for row in rows}), 'case')}"
+    title = f"Everything on {name}: {count_noun(len({row.case for row in rows}), 'case')}"
     return Fold(title=title, lines=tuple(block(text, lines=_fitting(text, room))))
 
 
@@ -231,7 +231,7 @@ def beside_earlier(state: PullRequestState, news: News) -> tuple[str, Fold] | No
     now = {_key(row): row for row in news.rows}
     words = [f"{count:,} {what}" for what, count in _since(before, now).items()]
     version = f"v{earlier.version} ({code(earlier.head[:SHORT])})"
-    sentence = wrapped(f"Regressions beside {version}: {', '.join(words) or 'none in either'}.")
+    sentence = wrap(f"Regressions beside {version}: {', '.join(words) or 'none in either'}.")
     shown = [
         key for key in now if key in before and set(CHANGES) & (_verdicts(before[key]) | _verdicts(now[key]))
     ]
@@ -287,5 +287,5 @@ def _short(cell: ComparisonRow | None) -> str:
     return cell_text(cell).partition(" [")[0]
 
 
-def folded(folds: Sequence[Fold | None]) -> list[Fold]:
+def fold_rows(folds: Sequence[Fold | None]) -> list[Fold]:
     return [fold for fold in folds if fold is not None]

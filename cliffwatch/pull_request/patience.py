@@ -63,16 +63,16 @@ async def patiently(poster: Poster, act: Callable[[str], Awaitable[T]]) -> T | F
             if refusal.status_code == 401 and not refreshed:
                 token, refreshed = await poster.token(True), True
                 continue
-            failure, wait = _refused(refusal), _wait(refusal, attempt, poster.now())
+            failure, wait = _refusal_of(refusal), _wait(refusal, attempt, poster.now())
         except (OSError, ValueError, GitHubException) as broken:
-            failure, wait = _broken(broken), 2.0**attempt
+            failure, wait = _broken_answer(broken), 2.0**attempt
         if wait is None:
             return failure
         if wait > poster.patience.longest_wait:
-            return _limited(failure, wait)
+            return _rate_limit(failure, wait)
         if attempt + 1 < poster.patience.tries:
             await poster.api.sleep(wait)
-    return failure or _broken(TimeoutError())
+    return failure or _broken_answer(TimeoutError())
 
 
 def _wait(refusal: HTTPException, attempt: int, now: float) -> float | None:
@@ -119,7 +119,7 @@ _REFUSALS: Mapping[int, tuple[Party, str, str]] = {
 }
 
 
-def _refused(refusal: HTTPException) -> Failure:
+def _refusal_of(refusal: HTTPException) -> Failure:
     status, said = int(refusal.status_code), str(refusal)
     if status == 403 and "locked" in said.lower():
         return Failure(
@@ -139,7 +139,7 @@ def _refused(refusal: HTTPException) -> Failure:
     return Failure(whose=whose, message=message, next_step=step, evidence=f"{status} {said}"[:300])
 
 
-def _broken(error: Exception) -> Failure:
+def _broken_answer(error: Exception) -> Failure:
     return Failure(
         whose="host",
         message="GitHub gives no answer that can be read",
@@ -148,7 +148,7 @@ def _broken(error: Exception) -> Failure:
     )
 
 
-def _limited(failure: Failure, seconds: float) -> Limited:
+def _rate_limit(failure: Failure, seconds: float) -> Limited:
     return Limited(
         whose=failure.whose,
         message=failure.message,

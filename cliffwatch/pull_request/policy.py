@@ -41,7 +41,7 @@ from typing import Any, Literal, get_args
 from cliffwatch.catalogue.discovery import AUTO
 from cliffwatch.catalogue.suite import PROFILES, Profile
 from cliffwatch.failure import Failure, wrong_usage
-from cliffwatch.pull_request.policy_reader import PolicyReader, shown
+from cliffwatch.pull_request.policy_reader import PolicyReader, shorten_value
 from cliffwatch.samples import MODES, Mode
 from cliffwatch.trees.addresses import read_address
 
@@ -203,7 +203,7 @@ def _boots(reader: PolicyReader, value: Any) -> Boots:
         return value  # type: ignore[no-any-return] # one of the few that were just asked for
     reader.refuse(
         ("boots",),
-        f"'boots' is {shown(value)}; give a number from 1 to 1000, or one of {', '.join(_NAMED_BOOTS)}",
+        f"'boots' is {shorten_value(value)}; give a number from 1 to 1000, or one of {', '.join(_NAMED_BOOTS)}",
     )
     return "auto"
 
@@ -214,7 +214,8 @@ def _notable(reader: PolicyReader, value: Any) -> float | None:
     if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= 100:
         return value / 100
     reader.refuse(
-        ("notable",), f"'notable' is {shown(value)}; give a number of per cent from 0 to 100, such as 0.5"
+        ("notable",),
+        f"'notable' is {shorten_value(value)}; give a number of per cent from 0 to 100, such as 0.5",
     )
     return None
 
@@ -225,9 +226,11 @@ def _kernel(reader: PolicyReader, content: Mapping[str, object], default: Kernel
     tree, revision = table.get("tree", default.tree), table.get("revision", default.revision)
     wrong = read_address(tree) if isinstance(tree, str) else "it is no URL of a tree"
     if isinstance(wrong, str):
-        reader.refuse(("kernel", "tree"), f"'tree' is {shown(tree)}: {wrong}")
+        reader.refuse(("kernel", "tree"), f"'tree' is {shorten_value(tree)}: {wrong}")
     if not isinstance(revision, str) or not _REVISION.fullmatch(revision):
-        reader.refuse(("kernel", "revision"), f"{shown(revision)} is no name of a revision, such as v6.12")
+        reader.refuse(
+            ("kernel", "revision"), f"{shorten_value(revision)} is no name of a revision, such as v6.12"
+        )
     return KernelSource(tree=str(tree), revision=str(revision))
 
 
@@ -259,7 +262,9 @@ def _target(reader: PolicyReader, index: int, value: Any) -> Target:
             path, "'platform' is missing; walltime is measured on a kind of machine, such as amd-rome"
         )
     elif not isinstance(platform, str) or not _PLATFORM.fullmatch(platform):
-        reader.refuse((*path, "platform"), f"{shown(platform)} is no name of a platform, such as amd-rome")
+        reader.refuse(
+            (*path, "platform"), f"{shorten_value(platform)} is no name of a platform, such as amd-rome"
+        )
     platform = str(platform)
     labels = reader.names(table, (*path, "runs-on"))
     if labels == ():

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cliffwatch.catalogue.toml_lines import line_of
-from cliffwatch.counting import counted
+from cliffwatch.counting import count_noun
 from cliffwatch.trees.addresses import wrong_branch
 
 _SUITE = re.compile(r"[a-z0-9][a-z0-9-]{0,99}")
@@ -42,14 +42,14 @@ class PolicyReader:
             if name not in keys:
                 near = difflib.get_close_matches(name, keys, n=1)
                 hint = f"did you mean '{near[0]}'?" if near else f"known here: {', '.join(keys)}"
-                self.refuse((*path, name), f"unknown key {shown(name)}; {hint}")
+                self.refuse((*path, name), f"unknown key {shorten_value(name)}; {hint}")
 
     def one_of(self, table: Mapping[str, object], allowed: Sequence[str], path: tuple[str | int, ...]) -> Any:
         """The value at the end of `path`, which is one of a few words; the first of these where it is missing or wrong."""
         value = table.get(str(path[-1]), allowed[0])
         if value in allowed:
             return value
-        self.refuse(path, f"'{path[-1]}' is {shown(value)}; it must be one of: {', '.join(allowed)}")
+        self.refuse(path, f"'{path[-1]}' is {shorten_value(value)}; it must be one of: {', '.join(allowed)}")
         return allowed[0]
 
     def several_of(
@@ -63,7 +63,7 @@ class PolicyReader:
         for value in values or ():
             if value not in allowed:
                 self.refuse(
-                    path, f"{shown(value)} in '{path[-1]}'; each must be one of: {', '.join(allowed)}"
+                    path, f"{shorten_value(value)} in '{path[-1]}'; each must be one of: {', '.join(allowed)}"
                 )
         return default if values is None else tuple(values)
 
@@ -75,10 +75,11 @@ class PolicyReader:
         form, words, most = _FORMS[str(path[-1])]
         for value in values:
             if not isinstance(value, str) or not form(value):
-                self.refuse(path, f"{shown(value)} in '{path[-1]}' is no {words}")
+                self.refuse(path, f"{shorten_value(value)} in '{path[-1]}' is no {words}")
         if len(values) > most:
             self.refuse(
-                path, f"'{path[-1]}' has {counted(len(values), 'entry', 'entries')}; at most {most} will do"
+                path,
+                f"'{path[-1]}' has {count_noun(len(values), 'entry', 'entries')}; at most {most} will do",
             )
         return tuple(map(str, values))
 
@@ -96,7 +97,7 @@ class PolicyReader:
         return {}
 
 
-def shown(value: Any) -> str:
+def shorten_value(value: Any) -> str:
     """What somebody wrote, on one line and not for ever."""
     text = ascii(value)
     return text if len(text) <= 80 else f"{text[:77]}…"

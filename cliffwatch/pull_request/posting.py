@@ -83,7 +83,7 @@ async def _put_comment(poster: Poster, repository: str, number: int, body: str) 
         for _ in range(_ROUNDS):
             own = await _own_comments(poster, token, repository, number, marker.kind)
             if own:
-                posted = await _settled(poster, token, repository, own, marker, body)
+                posted = await _settle_comment(poster, token, repository, own, marker, body)
                 if posted is not None:
                     return posted if how == "unchanged" else Posted(identity=posted.identity, how=how)
             else:
@@ -111,7 +111,7 @@ def _login(comment: Any) -> str:
     return str((comment.get("user") or {}).get("login") or "")
 
 
-async def _settled(
+async def _settle_comment(
     poster: Poster, token: str, repository: str, own: list[_Own], marker: Marker, body: str
 ) -> Posted | None:
     """Leaves the oldest comment with the latest content; None where it was gone meanwhile."""

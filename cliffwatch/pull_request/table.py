@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from cliffwatch.comparing.comparison import CHANGES, ComparisonSet
 from cliffwatch.comparing.ordering import beyond_noise
-from cliffwatch.counting import counted
+from cliffwatch.counting import count_noun
 from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.formats.verdicts import Control
 from cliffwatch.pull_request.news import News
@@ -106,10 +106,10 @@ def _cell(cells: Sequence[ComparisonRow | None]) -> str:
         return "-"
     (verdict,) = verdicts
     if verdict not in CHANGES:
-        return "~" if verdict == "unchanged" else figures.marked(verdict)
+        return "~" if verdict == "unchanged" else figures.mark_verdict(verdict)
     changes = [cell.change for cell in known if cell.change is not None]
     if len(changes) < len(known):
-        return figures.marked(verdict)
+        return figures.mark_verdict(verdict)
     low, high = min(changes), max(changes)
     return f"{figures.SIGNS[verdict]} {100 * low:+.1f} to {100 * high:+.1f} %"
 
@@ -121,7 +121,7 @@ def cell_text(cell: ComparisonRow | None) -> str:
     if cell.verdict == "unchanged":
         return figures.percent(cell.change) if beyond_noise(cell) else figures.NOT_SIGNIFICANT
     if cell.verdict not in CHANGES:
-        return figures.marked(cell.verdict)
+        return figures.mark_verdict(cell.verdict)
     if cell.change is None:
         return f"{figures.SIGNS[cell.verdict]} {figures.step(cell)}"
     low, high = cell.ci_low, cell.ci_high
@@ -156,4 +156,4 @@ def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
 
 
 def left_words(left: int) -> str:
-    return f"{counted(left, 'more line does', 'more lines do')} not fit here."
+    return f"{count_noun(left, 'more line does', 'more lines do')} not fit here."

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from cliffwatch.comparing.comparison import BETWEEN_MEASUREMENTS, CHANGES
 from cliffwatch.comparing.ordering import CHANGED, COUNTED, detectable
-from cliffwatch.counting import counted, duration
+from cliffwatch.counting import count_noun, duration
 from cliffwatch.pull_request.news import News, count_cases, is_in_turns, names_of
 from cliffwatch.pull_request.state import (
     Booting,
@@ -22,7 +22,7 @@ from cliffwatch.pull_request.state import (
 )
 from cliffwatch.reports import figures
 from cliffwatch.reports.context import differing
-from cliffwatch.reports.markdown import escaped, word, wrapped
+from cliffwatch.reports.markdown import escape_markdown, word, wrap
 from cliffwatch.reports.several.across import sentence_across
 
 PENDING = (Waiting, Queued, Building, Booting)
@@ -52,7 +52,7 @@ def _of_rows(news: News) -> str:
         return "nothing comparable"
     decided = sum(verdicts[each] for each in (*CHANGED, "unchanged", "inconclusive"))
     order = ("failed", *CHANGES, *(each for each in COUNTED if each not in ("failed", *CHANGES)))
-    parts = {each: _counted(verdicts[each], each) for each in order if verdicts[each]}
+    parts = {each: _count_verdicts(verdicts[each], each) for each in order if verdicts[each]}
     changed = [each for each in parts if each in CHANGED]
     if changed and not news.in_turns():
         parts[changed[0]] = differing(
@@ -67,7 +67,7 @@ def _of_rows(news: News) -> str:
     return f"no change: {counts}" if verdicts["unchanged"] == decided else f"no change shown: {counts}"
 
 
-def _counted(count: int, each: str) -> str:
+def _count_verdicts(count: int, each: str) -> str:
     plural = {"regression": "regressions", "improvement": "improvements"}.get(each, each)
     words = {"disagree": "with opposite changes"}.get(each, each if count == 1 else plural)
     return f"{count:,} {words}"
@@ -75,7 +75,7 @@ def _counted(count: int, each: str) -> str:
 
 def _failed_beside(state: PullRequestState) -> str:
     failed = sum(isinstance(each.progress, Failed) for each in state.targets)
-    return f"; {counted(failed, 'target')} failed" if failed else ""
+    return f"; {count_noun(failed, 'target')} failed" if failed else ""
 
 
 def _of_failures(state: PullRequestState) -> str:
@@ -103,12 +103,16 @@ def progress_words(progress: Progress) -> str:
     """`queued at position 3, done in about 45 min`; nothing in it is of somebody else's making."""
     match progress:
         case Queued(position=position, seconds=seconds):
-            return f"queued{'' if position is None else f' at position {position:,}'}{_expected(seconds)}"
+            return (
+                f"queued{'' if position is None else f' at position {position:,}'}{_format_expected(seconds)}"
+            )
         case Building(seconds=seconds):
-            return f"building{_expected(seconds)}"
+            return f"building{_format_expected(seconds)}"
         case Booting(done=done, planned=planned, seconds=seconds):
-            boots = f"{counted(done, 'boot')} done" if planned is None else f"boots {done:,} of {planned:,}"
-            return f"{boots}{_expected(seconds)}"
+            boots = (
+                f"{count_noun(done, 'boot')} done" if planned is None else f"boots {done:,} of {planned:,}"
+            )
+            return f"{boots}{_format_expected(seconds)}"
         case Failed(failure=failure):
             return {"kernel": "the kernel failed", "usage": "not possible"}.get(
                 failure.whose, "the host failed"
@@ -124,7 +128,7 @@ _PLAIN: Mapping[type[Progress], str] = {
 }
 
 
-def _expected(seconds: float | None) -> str:
+def _format_expected(seconds: float | None) -> str:
     """To the minute: a comment is not a clock."""
     if seconds is None:
         return ""
@@ -141,7 +145,7 @@ def chosen_lines(news: News) -> Iterator[str]:
             said.setdefault(text, []).append(target.name)
     for text, names in said.items():
         where = [] if len(names) == len(news.targets) else [word(", ".join(names))]
-        yield from (wrapped(": ".join([*where, f"{escaped(text)}."])), "")
+        yield from (wrap(": ".join([*where, f"{escape_markdown(text)}."])), "")
 
 
 def whereabouts(news: News) -> Sequence[str]:
@@ -172,7 +176,7 @@ def whereabouts(news: News) -> Sequence[str]:
         sentences.append("What got worse is confirmed on fresh boots.")
     elif worse:
         sentences.append(
-            f"Of {counted(worse, 'case')} that got worse {confirmed} {'is' if confirmed == 1 else 'are'} confirmed on fresh boots."
+            f"Of {count_noun(worse, 'case')} that got worse {confirmed} {'is' if confirmed == 1 else 'are'} confirmed on fresh boots."
         )
     return sentences
 

@@ -12,7 +12,7 @@ from cliffwatch.comparing.attribution.blocks import TITLE, function_blocks
 from cliffwatch.comparing.comparison import DECIDED, Comparison, ComparisonSet
 from cliffwatch.comparing.ordering import listed
 from cliffwatch.comparing.sweeps.choice import sweep_lines
-from cliffwatch.counting import counted
+from cliffwatch.counting import count_noun
 from cliffwatch.formats.verdicts import Verdict
 from cliffwatch.reports import figures
 from cliffwatch.reports.context import ReportContext, circumstances, code_sentences
@@ -24,13 +24,13 @@ WIDTH = 72
 
 def commit_report(compared: ComparisonSet, context: ReportContext) -> str:
     """First line: trials, mode, platform, config and compiler; then a group a set of parameters; then means."""
-    lines = _wrapped(circumstances(compared, context))
+    lines = _wrap_lines(circumstances(compared, context))
     for text in context.chosen:
-        lines += _wrapped(text)
+        lines += _wrap_lines(text)
     for warning in compared.warnings:
-        lines += _wrapped(warning)
+        lines += _wrap_lines(warning)
     for failure in context.failures:
-        lines += ["", *_wrapped(f"{failure.arm}: {failure.message}")]
+        lines += ["", *_wrap_lines(f"{failure.arm}: {failure.message}")]
     rows = sorted(compared.rows, key=lambda row: (row.case.suite, row.case.params == ()))
     shared = [
         (cases, row) for cases, row in figures.shared_reasons(compared.rows) if len(cases) > 1 and row.reason
@@ -45,11 +45,11 @@ def commit_report(compared: ComparisonSet, context: ReportContext) -> str:
     if shared:
         lines.append("")
     for cases, row in shared:
-        lines += _wrapped(f"{figures.shortened(cases)}: {figures.undecided(row)}")
+        lines += _wrap_lines(f"{figures.shorten_names(cases)}: {figures.explain_inconclusive(row)}")
     lines += ["", *_means(compared), *_functions(compared, context)]
     lines += [""] if context.functions else []
     for sentence in (*code_sentences(compared, context), *legend(compared.rows, compared.means)):
-        lines += _wrapped(sentence)
+        lines += _wrap_lines(sentence)
     return visible("\n".join(line.rstrip() for line in lines) + "\n")
 
 
@@ -75,13 +75,13 @@ def _group(rows: list[Comparison], usual: float, below: _Reasons) -> Iterator[st
 def _row(row: Comparison, usual: float, *, shares_reason: bool) -> Iterator[str]:
     """A line, and further ones for what must not be read as a change and for a threshold that is not the usual one."""
     if row.base is None or row.head is None:
-        yield cut(f"|   +- {_short(row.metric or 'case', 24)} {figures.marked(row.verdict)}")
+        yield cut(f"|   +- {_short(row.metric or 'case', 24)} {figures.mark_verdict(row.verdict)}")
         yield from _below("" if shares_reason else row.reason)
         return
     change = figures.marked_change(row).replace(" ", "")
     values = f"{_fits(row.base)} {_fits(row.head)} {_short(row.unit, 8):<8}"
     yield cut(f"|   +- {_short(row.metric, 24):<24}{values} ({change:^8})")
-    below = [figures.undecided(row)] if row.verdict not in DECIDED and not shares_reason else []
+    below = [figures.explain_inconclusive(row)] if row.verdict not in DECIDED and not shares_reason else []
     for text in (*below, own_terms(row, usual)):
         yield from _below(text or "")
 
@@ -99,12 +99,12 @@ def _fits(number: float) -> str:
 def _means(compared: ComparisonSet) -> Iterator[str]:
     """A geometric mean per primary metric and unit, over the rows that both sides have; then the sweeps."""
     for mean in compared.means:
-        yield cut(f"geomean of {mean.metric}: {figures.mean(mean)} over {counted(mean.rows, 'row')}")
+        yield cut(f"geomean of {mean.metric}: {figures.mean(mean)} over {count_noun(mean.rows, 'row')}")
     left = sum(row.base is None or row.head is None for row in compared.primary_rows())
     if left:
-        yield cut(f"{counted(left, 'row is', 'rows are')} missing or failed on a side and in no mean")
+        yield cut(f"{count_noun(left, 'row is', 'rows are')} missing or failed on a side and in no mean")
     for line in sweep_lines(compared.sweeps):
-        yield from _wrapped(f"{line.name}: {line.words}")
+        yield from _wrap_lines(f"{line.name}: {line.words}")
 
 
 def _functions(compared: ComparisonSet, context: ReportContext) -> Iterator[str]:
@@ -118,14 +118,14 @@ def _functions(compared: ComparisonSet, context: ReportContext) -> Iterator[str]
         yield ""
         yield f"{TITLE}:"
     for block in blocks:
-        yield from _wrapped(f"{block.case}: {block.sentence}")
+        yield from _wrap_lines(f"{block.case}: {block.sentence}")
         for row in block.rows:
             yield cut(f"  {_short(row.name, 36):<36} {row.base:>8} {row.head:>8} {row.change:>9}")
         if block.also:
-            yield from (f"  {line}" for line in _wrapped(block.also, WIDTH - 2))
+            yield from (f"  {line}" for line in _wrap_lines(block.also, WIDTH - 2))
 
 
-def _wrapped(text: str, width: int = WIDTH) -> list[str]:
+def _wrap_lines(text: str, width: int = WIDTH) -> list[str]:
     return textwrap.wrap(text, width, break_on_hyphens=False) or [""]
 
 

@@ -11,7 +11,7 @@ from cliffwatch.comparing.attribution.images import code_sentence
 from cliffwatch.comparing.attribution.profiles import profile_lines
 from cliffwatch.comparing.comparison import BETWEEN_MEASUREMENTS, CHANGES, Comparison, ComparisonSet
 from cliffwatch.comparing.same_code import same_code
-from cliffwatch.counting import counted
+from cliffwatch.counting import count_noun
 from cliffwatch.formats.verdicts import Verdict
 from cliffwatch.samples import Arm, CaseKey, Mode
 
@@ -166,21 +166,23 @@ def sentence(compared: ComparisonSet) -> str:
     )
     counts = compared.counts()
     parts = [
-        _counted(counts[verdict] - noisy[verdict], verdict)
+        _count_boots(counts[verdict] - noisy[verdict], verdict)
         for verdict in counts
         if counts[verdict] > noisy[verdict]
     ]
     if noisy:
-        differ = differing(noisy.total(), [_counted(noisy[each], each) for each in CHANGES if noisy[each]])
+        differ = differing(
+            noisy.total(), [_count_boots(noisy[each], each) for each in CHANGES if noisy[each]]
+        )
         parts.insert(1 if counts["failed"] else 0, differ)
     unchanged = len(compared.unchanged_builds())
     parts += [f"{unchanged} unchanged build"] if unchanged else []
     total = len(compared.primary_rows()) + unchanged
     cases = len({row.case for row in compared.primary_rows()}) + unchanged
     of = (
-        counted(str(total), "case")
+        count_noun(str(total), "case")
         if cases == total
-        else f"{counted(str(total), 'row')} in {counted(str(cases), 'case')}"
+        else f"{count_noun(str(total), 'row')} in {count_noun(str(cases), 'case')}"
     )
     return f"{', '.join(parts) or 'nothing compared'} of {of}"
 
@@ -199,7 +201,7 @@ def without_shared_warnings(compared: Sequence[ComparisonSet]) -> tuple[Comparis
     )
 
 
-def _counted(count: int, verdict: Verdict) -> str:
+def _count_boots(count: int, verdict: Verdict) -> str:
     plural = {"regression": "regressions", "improvement": "improvements"}
     return f"{count} {plural.get(verdict, verdict) if count != 1 else verdict}"
 
@@ -224,5 +226,5 @@ def trials(compared: ComparisonSet) -> str:
     """`21 boots per kernel`, or both numbers where they differ."""
     base, head = compared.base.boots, compared.head.boots
     if base == head:
-        return f"{counted(base, 'boot')} per kernel"
-    return f"{base} and {counted(head, 'boot')}"
+        return f"{count_noun(base, 'boot')} per kernel"
+    return f"{base} and {count_noun(head, 'boot')}"

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from cliffwatch.comparing.attribution.blocks import block_of, of_row, text_lines
 from cliffwatch.comparing.attribution.programs import program_blocks, program_lines
 from cliffwatch.comparing.comparison import METHOD_VERSION, Comparison, ComparisonSet
-from cliffwatch.counting import counted
+from cliffwatch.counting import count_noun
 from cliffwatch.reports.context import NO_CONTEXT, ReportContext, executes_same_code
 from cliffwatch.reports.styles import visible
 from cliffwatch.samples import CaseKey
@@ -20,7 +20,7 @@ def explain_report(compared: ComparisonSet, pattern: str, context: ReportContext
     blocks = [
         "\n".join(
             [
-                *_explained(row),
+                *_explain_row(row),
                 *_code(compared, context, row),
                 *_functions(compared, context, row),
                 *_programs(compared, context, row),
@@ -42,7 +42,7 @@ def _code(compared: ComparisonSet, context: ReportContext, row: Comparison) -> I
     same = executes_same_code(compared, context, row)
     if same is not None:
         digests = context.case_code[row.case.planned]
-        over = f"{counted(digests.functions, 'function')} and what surrounds them"
+        over = f"{count_noun(digests.functions, 'function')} and what surrounds them"
         yield (
             f"  same code in {compared.base.name} and {compared.head.name}, by {over}: A/A evidence"
             if same
@@ -70,7 +70,7 @@ def _programs(compared: ComparisonSet, context: ReportContext, row: Comparison) 
         yield from program_lines(program_blocks(context.images.get(compared.head.name), row.case))
 
 
-def _explained(row: Comparison) -> list[str]:
+def _explain_row(row: Comparison) -> list[str]:
     what = row.unit if row.metric == row.unit else f"{row.metric} in {row.unit}"
     head = f"{row.case.suite}/{row.case}  {what}: {row.verdict}"
     steps = row.steps or (row.reason,)

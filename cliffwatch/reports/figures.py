@@ -7,7 +7,7 @@ from typing import Protocol
 
 from cliffwatch.comparing.comparison import CHANGES, DECIDED, LESS_LOOP, Comparison
 from cliffwatch.comparing.ordering import beyond_noise, likely
-from cliffwatch.counting import counted
+from cliffwatch.counting import count_noun
 from cliffwatch.formats.verdicts import Control, Mean, Verdict
 from cliffwatch.samples import CaseKey
 
@@ -94,7 +94,7 @@ def marked_change(row: Comparison) -> str:
     return change(row) if row.verdict in DECIDED else SIGNS[row.verdict]
 
 
-def marked(verdict: Verdict) -> str:
+def mark_verdict(verdict: Verdict) -> str:
     """`▲ regression`, `? inconclusive`; an unchanged row has no sign."""
     return f"{SIGNS[verdict]} {verdict}".strip()
 
@@ -104,9 +104,9 @@ def verdict_word(row: Comparison) -> str:
     return "likely" if likely(row) else row.verdict
 
 
-def undecided(row: Comparison) -> str:
+def explain_inconclusive(row: Comparison) -> str:
     """Why a row has no change to be read: `? inconclusive: about 40 boots per kernel would decide (22 to 73)`."""
-    return f"{marked(row.verdict)}: {row.reason}" if row.reason else marked(row.verdict)
+    return f"{mark_verdict(row.verdict)}: {row.reason}" if row.reason else mark_verdict(row.verdict)
 
 
 def undecided_cases(rows: Sequence[Comparison]) -> Iterator[tuple[str, Comparison]]:
@@ -131,7 +131,7 @@ def shared_reasons(rows: Sequence[Comparison]) -> list[tuple[list[str], Comparis
     return list(alike.values())
 
 
-def shortened(cases: Sequence[str], marked: Callable[[str], str] = str) -> str:
+def shorten_names(cases: Sequence[str], marked: Callable[[str], str] = str) -> str:
     """The first four names, each as `marked` writes it, and how many more there are."""
     more = len(cases) - _MOST_NAMED
     return ", ".join(map(marked, cases[:_MOST_NAMED])) + (f" and {more} more" if more > 0 else "")
@@ -175,5 +175,5 @@ def mean(one: Mean) -> str:
 
 def control(seen: Control) -> str:
     """`A/A control: 0 of 20 false positives, …`: base against itself, below which no difference means anything."""
-    share = f"{seen.published} of {counted(seen.rows, 'false positive')}"
+    share = f"{seen.published} of {count_noun(seen.rows, 'false positive')}"
     return f"A/A control: {share}, largest difference {percent(seen.largest)}"

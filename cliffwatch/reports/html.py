@@ -12,7 +12,7 @@ from cliffwatch.comparing.attribution.programs import program_blocks
 from cliffwatch.comparing.comparison import DECIDED, ComparisonSet
 from cliffwatch.comparing.ordering import beyond_noise
 from cliffwatch.comparing.sweeps.choice import sweep_lines
-from cliffwatch.counting import counted
+from cliffwatch.counting import count_noun
 from cliffwatch.reports import figures
 from cliffwatch.reports.context import (
     SIGHT,
@@ -64,7 +64,7 @@ def html_of_arms(compared: Sequence[ComparisonSet], context: ReportContext) -> s
         figures=figures,
         beyond_noise=beyond_noise,
         DECIDED=DECIDED,
-        counted=counted,
+        counted=count_noun,
         functions_title=TITLE,
         profile_title=PROFILE_TITLE,
     )
@@ -78,7 +78,7 @@ def _part(compared: ComparisonSet, context: ReportContext) -> dict[str, object]:
     return {
         "compared": compared,
         "suites": [(suite, list(group)) for suite, group in groupby(rows, key=lambda row: row.case.suite)],
-        "shared": [f"{', '.join(cases)}: {figures.undecided(row)}" for cases, row in shared],
+        "shared": [f"{', '.join(cases)}: {figures.explain_inconclusive(row)}" for cases, row in shared],
         "below": {(row.verdict, row.reason) for _, row in shared},
         "sweep_lines": list(sweep_lines(compared.sweeps)),
         "sentence": sentence(compared),

@@ -16,17 +16,17 @@ from cliffwatch.formats.comparison import (
     SideRecord,
     WarningRecord,
 )
-from cliffwatch.formats.reading import written
+from cliffwatch.formats.reading import document_text
 from cliffwatch.formats.values import outcome_record
 from cliffwatch.reports.context import ReportContext, executes_same_code
 
 
 def json_report(compared: ComparisonSet, context: ReportContext) -> str:
-    return written(comparison_document(compared, context)).decode()
+    return document_text(comparison_document(compared, context)).decode()
 
 
 def json_of_arms(compared: Sequence[ComparisonSet], context: ReportContext) -> str:
-    return written(document_of_arms(compared, context)).decode()
+    return document_text(document_of_arms(compared, context)).decode()
 
 
 def document_of_arms(compared: Sequence[ComparisonSet], context: ReportContext) -> ComparisonDocument:

@@ -13,7 +13,7 @@ from cliffwatch.comparing.attribution.blocks import TITLE, function_blocks, more
 from cliffwatch.comparing.attribution.profiles import PROFILE_TITLE
 from cliffwatch.comparing.comparison import Comparison, ComparisonSet
 from cliffwatch.comparing.sweeps.choice import sweep_lines
-from cliffwatch.counting import counted
+from cliffwatch.counting import count_noun
 from cliffwatch.reports import figures
 from cliffwatch.reports.context import SIGHT, ReportContext, circumstances, code_sentences, profiles, sentence
 from cliffwatch.reports.legend import legend, thresholds_differ
@@ -39,10 +39,10 @@ LONGEST = 60_000
 def markdown_report(compared: ComparisonSet, context: ReportContext) -> str:
     """At most `LONGEST` characters; rows that do not fit are counted, the changed ones stay."""
     lines = [f"### {sentence(compared)}", "", *chosen_lines(context.chosen)]
-    lines += [line for warning in compared.warnings for line in (f"**{escaped(warning)}**", "")]
+    lines += [line for warning in compared.warnings for line in (f"**{escape_markdown(warning)}**", "")]
     for failure in context.failures:
         lines += [
-            f"**{escaped(failure.arm)}: {escaped(failure.message)}**",
+            f"**{escape_markdown(failure.arm)}: {escape_markdown(failure.message)}**",
             "",
             *block(failure.evidence, lines=30),
             "",
@@ -53,12 +53,12 @@ def markdown_report(compared: ComparisonSet, context: ReportContext) -> str:
     if changed:
         lines += [*_table(changed, thresholds=thresholds_differ(rows)), ""]
     lines += [
-        f"- {figures.shortened(cases, code)}: {escaped(figures.undecided(row))}"
+        f"- {figures.shorten_names(cases, code)}: {escape_markdown(figures.explain_inconclusive(row))}"
         for cases, row in figures.shared_reasons(rows)
     ]
-    lines += [f"- {code(line.name)}: {escaped(line.words)}" for line in sweep_lines(compared.sweeps)]
+    lines += [f"- {code(line.name)}: {escape_markdown(line.words)}" for line in sweep_lines(compared.sweeps)]
     lines += ["", *_functions(compared, context), *_profiles(compared, context), *_footer(compared, context)]
-    return inert(_folded("\n".join(lines), compared.table_rows()))
+    return inert(_fold_rows("\n".join(lines), compared.table_rows()))
 
 
 def chosen_lines(chosen: Sequence[str]) -> Iterator[str]:
@@ -68,7 +68,7 @@ def chosen_lines(chosen: Sequence[str]) -> Iterator[str]:
 
 
 def _where(compared: ComparisonSet, context: ReportContext) -> str:
-    return escaped(circumstances(compared, context))
+    return escape_markdown(circumstances(compared, context))
 
 
 def _table(rows: Sequence[Comparison], *, thresholds: bool) -> Iterator[str]:
@@ -101,21 +101,21 @@ def _functions(compared: ComparisonSet, context: ReportContext) -> Iterator[str]
     yield f"<details><summary>{TITLE}</summary>"
     for each in blocks:
         yield ""
-        yield f"{code(each.case)}: {escaped(each.sentence)}"
+        yield f"{code(each.case)}: {escape_markdown(each.sentence)}"
         yield ""
         yield "| function | base | head | change | |"
         yield "|---|--:|--:|--:|---|"
         for row in each.rows:
-            yield f"| {code(row.name)} | {row.base} | {row.head} | {row.change} | {escaped(row.about)} |"
+            yield f"| {code(row.name)} | {row.base} | {row.head} | {row.change} | {escape_markdown(row.about)} |"
         if each.rest:
             yield ""
-            yield escaped(each.rest)
+            yield escape_markdown(each.rest)
         if each.also:
             yield ""
-            yield wrapped(escaped(_capital(each.also)))
+            yield wrap(escape_markdown(_capital(each.also)))
     yield ""
     if left:
-        yield f"{escaped(more_cases(left))}  "
+        yield f"{escape_markdown(more_cases(left))}  "
     yield "</details>"
     yield ""
 
@@ -138,36 +138,36 @@ def _profiles(compared: ComparisonSet, context: ReportContext) -> Iterator[str]:
 
 def _footer(compared: ComparisonSet, context: ReportContext) -> Iterator[str]:
     for mean in compared.means:
-        yield f"Geometric mean of {escaped(mean.metric)}: {figures.mean(mean)} over {counted(mean.rows, 'row')}.  "
+        yield f"Geometric mean of {escape_markdown(mean.metric)}: {figures.mean(mean)} over {count_noun(mean.rows, 'row')}.  "
     if compared.control is not None:
         yield f"{figures.control(compared.control)}.  "
     if compared.mode is not None:
         yield f"{SIGHT[compared.mode]}.  "
     for line in (*code_sentences(compared, context), *legend(compared.primary_rows(), compared.means)):
-        yield f"{escaped(line)}  "
+        yield f"{escape_markdown(line)}  "
     for note in context.notes:
-        yield f"{escaped(note)}  "
+        yield f"{escape_markdown(note)}  "
 
 
-def _folded(text: str, rows: Sequence[Comparison]) -> str:
+def _fold_rows(text: str, rows: Sequence[Comparison]) -> str:
     """All rows behind a fold, suite by suite, as long as there is room."""
     parts, left, differ = [text], 0, thresholds_differ(rows)
     room = LONGEST - length(text)
     for suite, group in groupby(rows, key=lambda row: row.case.suite):
         of_suite = list(group)
         body = "\n".join(_table(of_suite, thresholds=differ))
-        part = f"\n<details><summary><code>{escape(suite)}</code>: {counted(len({row.case for row in of_suite}), 'case')}</summary>\n\n{body}\n\n</details>"
+        part = f"\n<details><summary><code>{escape(suite)}</code>: {count_noun(len({row.case for row in of_suite}), 'case')}</summary>\n\n{body}\n\n</details>"
         if length(part) > room:
             left += len({row.case for row in of_suite})
             continue
         room -= length(part)
         parts.append(part)
     if left:
-        parts.append(f"\n{counted(left, 'more case does', 'more cases do')} not fit here.")
+        parts.append(f"\n{count_noun(left, 'more case does', 'more cases do')} not fit here.")
     return "\n".join(parts)[: LONGEST + 1000] + "\n"
 
 
-def escaped(text: str) -> str:
+def escape_markdown(text: str) -> str:
     """Sentences that cannot become markup, a mention, a reference or a link."""
     text = " ".join(text.translate(_ESCAPED).split())
     for start, rest in (("@", ""), ("\\#", ""), (":", "//"), ("www", "."), ("GH", "-")):
@@ -179,12 +179,12 @@ def code(text: str, most: int = 200) -> str:
     """A line as code, of at most `most` characters; `?` for nothing. It has no backtick, no bar and no line break, so that it stays whole
     in a table and when it is wrapped.
     """
-    line = _seen(" ".join(text.split())).replace("`", "'").replace("|", "¦")
+    line = _printable(" ".join(text.split())).replace("`", "'").replace("|", "¦")
     shortened = line if len(line) <= most else f"{line[: most - 1]}…"
     return f"`{shortened.strip() or '?'}`"
 
 
-def _seen(line: str) -> str:
+def _printable(line: str) -> str:
     """What can be printed and sent of a line: half a character is neither."""
     return plain(line.encode("utf-8", "replace").decode())
 
@@ -197,7 +197,7 @@ def word(text: str) -> str:
 
 def block(text: str, *, lines: int, columns: int = 400, language: str = "") -> list[str]:
     """Lines of code in a fence that nothing in them can end. What is cut off is said."""
-    shown = [_seen(line.expandtabs())[:columns].rstrip() for line in text.splitlines()]
+    shown = [_printable(line.expandtabs())[:columns].rstrip() for line in text.splitlines()]
     left = len(shown) - lines
     shown = shown[:lines] + ([f"… {left:,} more lines"] if left > 0 else [])
     longest = max((len(run) for run in _BACKTICKS.findall("\n".join(shown))), default=0)
@@ -205,7 +205,7 @@ def block(text: str, *, lines: int, columns: int = 400, language: str = "") -> l
     return [f"{fence}{language}", *shown, fence]
 
 
-def wrapped(text: str, *, first: str = "", then: str = "") -> str:
+def wrap(text: str, *, first: str = "", then: str = "") -> str:
     """Sentences in lines of `WIDTH` columns. Code is never broken, so that no line begins with what stands in it."""
     held = _WHOLE.sub(lambda match: match[0].replace(" ", _HELD), " ".join(text.split()))
     filled = textwrap.fill(

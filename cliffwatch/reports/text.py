@@ -9,7 +9,7 @@ from cliffwatch.comparing.attribution.profiles import PROFILE_TITLE
 from cliffwatch.comparing.comparison import LESS_LOOP, Comparison, ComparisonSet
 from cliffwatch.comparing.ordering import Listed, beyond_noise, likely, listed
 from cliffwatch.comparing.sweeps.choice import sweep_lines
-from cliffwatch.counting import counted
+from cliffwatch.counting import count_noun
 from cliffwatch.formats.verdicts import Verdict
 from cliffwatch.reports import figures
 from cliffwatch.reports.context import SIGHT, ReportContext, circumstances, code_sentences, profiles, sentence
@@ -190,7 +190,7 @@ def _explanations(rows: Sequence[Comparison]) -> list[str]:
         for note in row.notes:
             notes.setdefault(note, {})[str(row.case)] = None
     told += [(list(cases), note) for note, cases in notes.items()]
-    lines = [f"  {plain(f'{figures.shortened(cases)}: {text}')}" for cases, text in told]
+    lines = [f"  {plain(f'{figures.shorten_names(cases)}: {text}')}" for cases, text in told]
     return ["", *lines] if lines else []
 
 
@@ -236,7 +236,7 @@ def _left_out(compared: ComparisonSet, styles: Styles) -> Iterator[str]:
     if refused := dict.fromkeys(str(each.case) for each in compared.left_out if each.status == "refused"):
         reasons["neither side takes it"] = list(refused)
     for reason, cases in reasons.items():
-        yield f"  {styles('quiet', plain(f'{figures.shortened(list(dict.fromkeys(cases)))}: {reason}'))}"
+        yield f"  {styles('quiet', plain(f'{figures.shorten_names(list(dict.fromkeys(cases)))}: {reason}'))}"
 
 
 def _footer(
@@ -251,7 +251,7 @@ def _sentences_below(
     compared: ComparisonSet, rows: Sequence[Comparison], context: ReportContext
 ) -> Iterable[str]:
     for mean in compared.means:
-        yield f"geometric mean of {mean.metric}: {figures.mean(mean)} over {counted(mean.rows, 'row')}"
+        yield f"geometric mean of {mean.metric}: {figures.mean(mean)} over {count_noun(mean.rows, 'row')}"
     if compared.control is not None:
         yield figures.control(compared.control)
     if compared.mode is not None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from cliffwatch.catalogue.faults import with_all_faults
 from cliffwatch.catalogue.suite_file import SuiteFile
-from cliffwatch.formats.reading import Fault, Wrong, converted
+from cliffwatch.formats.reading import Fault, Wrong, convert_to
 
 NOT_ASKED = Wrong("", "refused for another reason")
 
@@ -72,7 +72,7 @@ def test_a_document_has_faults_exactly_where_its_type_refuses_it(data: st.DataOb
             del table[key]
             if isinstance(table, dict) and data.draw(st.booleans()):
                 table["unheard-of"] = 1
-    read = converted(content, SuiteFile)
+    read = convert_to(content, SuiteFile)
 
     document, faults = with_all_faults(content, SuiteFile, NOT_ASKED)
 
@@ -93,7 +93,7 @@ class Short(msgspec.Struct):
 
 def test_a_fault_that_has_no_words_of_its_own_is_said_in_those_of_the_reader() -> None:
     content = {"words": ["a", "b"], "sizes": [1, 5]}
-    read = converted(content, Short)
+    read = convert_to(content, Short)
     assert isinstance(read, Wrong)
 
     document, faults = with_all_faults(content, Short, read)

@@ -19,7 +19,7 @@ from measured_runs import STAGES, measured
 
 from cliffwatch.command.main import main
 from cliffwatch.formats.boot_record import BootRecord, SamplesRecord, sample_record
-from cliffwatch.formats.reading import written as document
+from cliffwatch.formats.reading import document_text as document
 from cliffwatch.formats.result_directory import Run, read_run
 from cliffwatch.formats.run_reading import read_run_record
 from cliffwatch.formats.run_record import (

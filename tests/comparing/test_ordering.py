@@ -14,8 +14,8 @@ from cliffwatch.comparing.ordering import (
     detectable,
     likely,
     natural_key,
-    ordered,
     passes,
+    sort_rows,
     standing,
 )
 from cliffwatch.formats.comparison import ComparisonRow
@@ -74,7 +74,7 @@ def test_likely_rows_go_before_those_that_show_nothing() -> None:
         Sortable("likely", "inconclusive", size=0.1, more_than_chance=True),
     ]
 
-    assert [each.benchmark for each in ordered(rows, "size")] == ["likely", "nothing"]
+    assert [each.benchmark for each in sort_rows(rows, "size")] == ["likely", "nothing"]
 
 
 def test_by_size_only_changed_rows_go_first() -> None:
@@ -83,9 +83,9 @@ def test_by_size_only_changed_rows_go_first() -> None:
         Sortable("small", "regression", size=0.01, sure=0.009),
         Sortable("large", "improvement", size=0.2, sure=0.001),
     ]
-    assert [each.benchmark for each in ordered(rows, "size")] == ["large", "small", "quiet"]
-    assert [each.benchmark for each in ordered(rows, "certainty")] == ["small", "large", "quiet"]
-    assert [each.benchmark for each in ordered(rows, "name")] == ["large", "quiet", "small"]
+    assert [each.benchmark for each in sort_rows(rows, "size")] == ["large", "small", "quiet"]
+    assert [each.benchmark for each in sort_rows(rows, "certainty")] == ["small", "large", "quiet"]
+    assert [each.benchmark for each in sort_rows(rows, "name")] == ["large", "quiet", "small"]
 
 
 def test_parameters_sort_as_people_count() -> None:
@@ -93,7 +93,7 @@ def test_parameters_sort_as_people_count() -> None:
     expected = ["batch=4", "nr_maps", "nr_maps=1", "nr_maps=2", "nr_maps=10", "nr_maps=16", "nr_maps=17"]
     assert sorted(given, key=natural_key) == expected
     rows = [Sortable("get", params={"nr_maps": "16"}), Sortable("get", params={"nr_maps": "2"})]
-    assert [each.params["nr_maps"] for each in ordered(rows, "name")] == ["2", "16"]
+    assert [each.params["nr_maps"] for each in sort_rows(rows, "name")] == ["2", "16"]
 
 
 @pytest.mark.parametrize(

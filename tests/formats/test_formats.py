@@ -13,7 +13,7 @@ from made_documents import made_arm, made_record, made_row
 
 from cliffwatch.formats.boot_record import BootRecord, SampleRecord, SamplesRecord
 from cliffwatch.formats.comparison import ComparisonDocument, SideRecord, WarningRecord
-from cliffwatch.formats.reading import Wrong, as_json, read_as, written
+from cliffwatch.formats.reading import Wrong, as_json, document_text, read_as
 from cliffwatch.formats.run_reading import read_run_record, run_record_of
 from cliffwatch.formats.run_record import (
     ArmRecord,
@@ -253,12 +253,12 @@ comparisons = st.builds(
 
 
 def fits(kind: type[Part], document: Any) -> None:
-    jsonschema.validate(json.loads(written(document)), schema_of(kind))
+    jsonschema.validate(json.loads(document_text(document)), schema_of(kind))
 
 
 @given(records)
 def test_run_json_comes_back_as_it_was(record: RunRecord) -> None:
-    assert read_run_record(written(record)) == record
+    assert read_run_record(document_text(record)) == record
     fits(RunRecord, record)
 
 
@@ -271,16 +271,16 @@ def test_an_upload_of_a_run_comes_back_as_it_was(record: RunRecord, host: str, j
 
 @given(boots)
 def test_a_boot_comes_back_as_it_was(boot: BootUpload) -> None:
-    assert boot_upload_of(json.loads(written(boot))) == boot
-    assert read_as(written(boot.boot), BootRecord) == boot.boot
+    assert boot_upload_of(json.loads(document_text(boot))) == boot
+    assert read_as(document_text(boot.boot), BootRecord) == boot.boot
     measured = SamplesRecord(samples=boot.samples, outcomes=boot.outcomes, problems=boot.problems)
-    assert read_as(written(measured), SamplesRecord) == measured
+    assert read_as(document_text(measured), SamplesRecord) == measured
     fits(BootUpload, boot)
 
 
 @given(comparisons)
 def test_a_comparison_comes_back_as_it_was(document: ComparisonDocument) -> None:
-    assert read_as(written(document), ComparisonDocument) == document
+    assert read_as(document_text(document), ComparisonDocument) == document
     fits(ComparisonDocument, document)
 
 
@@ -358,7 +358,7 @@ def test_what_is_made_has_any_name_and_what_is_read_has_none_with_control_charac
     made = SampleRecord(
         suite="s", benchmark="b\n", params={}, metric="m", unit="u", value=1.0, readings=(), resolution=0
     )
-    read = read_as(written(SamplesRecord(samples=(made,), outcomes=())), SamplesRecord)
+    read = read_as(document_text(SamplesRecord(samples=(made,), outcomes=())), SamplesRecord)
 
     assert isinstance(read, Wrong)
     assert read.where == "samples.0"

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from pydantic import BaseModel, Field, ValidationError
 
-from cliffwatch.formats.reading import Wrong, converted, message_in_words, words_of
+from cliffwatch.formats.reading import Wrong, convert_to, message_in_words, words_of
 from cliffwatch.formats.values import LINE
 from cliffwatch.formats.work import AskedWork
 from cliffwatch_service.http.problems import invalid
@@ -70,9 +70,9 @@ def _plain(pattern: str) -> str:
 
 def test_what_is_wrong_with_a_document_is_in_words() -> None:
     asked = {"tree": "no address", "targets": [{"platform": "p", "mode": "icount"}]}
-    assert str(converted(asked, AskedWork)) == (
+    assert str(convert_to(asked, AskedWork)) == (
         "tree: Expected str that is a URL such as https://git.example.org/linux.git, without blanks"
     )
-    wrong = converted({**asked, "tree": "https://x", "base": "main"}, AskedWork)
+    wrong = convert_to({**asked, "tree": "https://x", "base": "main"}, AskedWork)
     assert isinstance(wrong, Wrong)
     assert "a whole commit: 40 or 64 digits" in wrong.message

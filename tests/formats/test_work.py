@@ -5,19 +5,19 @@ from typing import Any
 import pytest
 from made_documents import made_work
 
-from cliffwatch.formats.reading import Wrong, as_json, converted
+from cliffwatch.formats.reading import Wrong, as_json, convert_to
 from cliffwatch.formats.work import Work
 
 
 def answered(**members: Any) -> Work | Wrong:
-    return converted(as_json(made_work()) | members, Work)
+    return convert_to(as_json(made_work()) | members, Work)
 
 
 def test_what_nobody_vouches_for_is_anybodys() -> None:
     answer = as_json(made_work())
     for name in ("trust", "tree_access"):
         del answer[name]
-    work = converted(answer, Work)
+    work = convert_to(answer, Work)
 
     assert isinstance(work, Work)
     assert (work.trust, work.tree_access) == ("outside", "public")

@@ -155,7 +155,7 @@ def test_a_large_comparison_is_made_in_the_background(
 ) -> None:
     """An unsigned request for a pair that nobody compared yet, at every address."""
     monkeypatch.setattr("cliffwatch_service.compare.pairing.AT_ONCE", 10)
-    monkeypatch.setattr("cliffwatch_service.compare.pairing.compared", None)
+    monkeypatch.setattr("cliffwatch_service.compare.pairing.make_answer", None)
     run = run_of(boots=4, cases=3, shift=0.1)
     with running.http("upload") as http:
         put_all(http, run)

@@ -20,10 +20,10 @@ from bare_sandbox import compiled, needs_groups, needs_namespaces, sandboxed, us
 from cliffwatch.failure import Failure
 from cliffwatch_runner import process
 from cliffwatch_runner.host.capacity import threads_running
-from cliffwatch_runner.sandbox.guard import guarded
-from cliffwatch_runner.sandbox.limits import SandboxLimits, changed, host_limits, refusal
+from cliffwatch_runner.sandbox.guard import guard_sandbox
+from cliffwatch_runner.sandbox.limits import SandboxLimits, change_limits, host_limits, refusal
 from cliffwatch_runner.sandbox.process_tree import process_of, threads_of, threads_of_others
-from cliffwatch_runner.sandbox.seccomp_filter import filter_program, filtered
+from cliffwatch_runner.sandbox.seccomp_filter import filter_call, filter_program
 from cliffwatch_runner.sandbox.watching import Watch, Watched
 
 MIB = 1 << 20
@@ -178,7 +178,7 @@ def ended(
     with ExitStack() as stack:
         stack.enter_context(nothing_left(str(folder)))
         answers = stack.enter_context(asked())
-        guard = stack.enter_context(guarded(limits, [folder], user=user, control_groups=by_group))
+        guard = stack.enter_context(guard_sandbox(limits, [folder], user=user, control_groups=by_group))
         done = process.run(
             guard.argv(wall(folder, command)),
             deadline=60.0,
@@ -312,7 +312,7 @@ int main(void)
 def test_memory_of_nobody_is_not_to_be_had(folder: Path) -> None:
     """Of secret memory, and of a segment that nobody has attached, no process shows anything."""
     compiled(folder, "nobodys", NOBODYS_MEMORY)
-    argv = filtered(sandboxed(folder, ["./nobodys"]))
+    argv = filter_call(sandboxed(folder, ["./nobodys"]))
 
     said = subprocess.run(argv, input=filter_program(), stdout=subprocess.PIPE, check=True)
 
@@ -380,7 +380,10 @@ def test_limits_hold_while_the_interpreter_is_held(folder: Path, by_group: bool)
             HOLDS_THE_INTERPRETER.match("a" * 30)
         took.append(time.monotonic() - began)
 
-    with nothing_left(str(folder)), guarded(LIMITS, [folder], user=user, control_groups=by_group) as guard:
+    with (
+        nothing_left(str(folder)),
+        guard_sandbox(LIMITS, [folder], user=user, control_groups=by_group) as guard,
+    ):
         process.run(
             guard.argv(sandboxed(folder, ["sh", "-c", 'echo begun; exec ./eater "$0"', str(folder)])),
             deadline=120.0,
@@ -393,7 +396,7 @@ def test_limits_hold_while_the_interpreter_is_held(folder: Path, by_group: bool)
 
 
 def test_a_sandbox_whose_watcher_ends_is_ended(folder: Path) -> None:
-    with guarded(LIMITS, [folder], user=user, control_groups=False) as guard:
+    with guard_sandbox(LIMITS, [folder], user=user, control_groups=False) as guard:
 
         def begin(number: int) -> None:
             guard.begin(number)
@@ -662,7 +665,7 @@ def test_a_containers_engine_is_told_the_limits() -> None:
 
 
 def test_a_user_raises_limits_by_name() -> None:
-    raised = changed(LIMITS, ["memory=2G", "processes=9000", "disk=1G", "hours=0.5"])
+    raised = change_limits(LIMITS, ["memory=2G", "processes=9000", "disk=1G", "hours=0.5"])
 
     assert isinstance(raised, SandboxLimits)
     assert (raised.memory_bytes, raised.processes, raised.disk_bytes, raised.seconds) == (
@@ -689,7 +692,7 @@ def test_a_user_raises_limits_by_name() -> None:
     ],
 )
 def test_what_is_no_limit_is_refused(word: str) -> None:
-    refused = changed(LIMITS, [word])
+    refused = change_limits(LIMITS, [word])
 
     assert isinstance(refused, Failure)
     assert refused.whose == "usage"

@@ -4,7 +4,7 @@ import pytest
 from guest_plan import PLAN
 
 from cliffwatch.formats.boot_record import SamplesRecord
-from cliffwatch.formats.reading import read_as, written
+from cliffwatch.formats.reading import document_text, read_as
 from cliffwatch.samples import CaseKey, CaseOutcome, Sample
 from cliffwatch_runner.results.files import _samples
 from cliffwatch_runner.results.outcomes import CaseResult
@@ -30,7 +30,7 @@ def test_a_value_of_a_name_that_cannot_be_stored_costs_no_other(odd: Sample) -> 
     result = CaseResult(outcome=outcome, samples=(GOOD, odd), programs=(program,))
 
     read = read_as(
-        written(_samples(PLAN, PLAN.boots[0], {PLAN.boots[0].cases[0]: result}, "")), SamplesRecord
+        document_text(_samples(PLAN, PLAN.boots[0], {PLAN.boots[0].cases[0]: result}, "")), SamplesRecord
     )
 
     assert isinstance(read, SamplesRecord)

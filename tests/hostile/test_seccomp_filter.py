@@ -11,7 +11,7 @@ from bare_sandbox import compiled, needs_namespaces, sandboxed
 
 from cliffwatch_runner.host.kvm_probe import probe_rom
 from cliffwatch_runner.sandbox import seccomp_filter
-from cliffwatch_runner.sandbox.seccomp_filter import filter_program, filtered
+from cliffwatch_runner.sandbox.seccomp_filter import filter_call, filter_program
 
 pytestmark = [
     pytest.mark.skipif(platform.machine() != "x86_64", reason="the filter is for x86-64 alone"),
@@ -137,7 +137,7 @@ CALLS
 
 def run(folder: Path, command: list[str], *, filters: bool = True) -> subprocess.CompletedProcess[str]:
     sandbox = sandboxed(folder, command)
-    argv, program = (filtered(sandbox), filter_program()) if filters else (sandbox, b"")
+    argv, program = (filter_call(sandbox), filter_program()) if filters else (sandbox, b"")
     ended = subprocess.run(argv, input=program, capture_output=True, check=False, timeout=200)
     return subprocess.CompletedProcess(argv, ended.returncode, ended.stdout.decode(), ended.stderr.decode())
 

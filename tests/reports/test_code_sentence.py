@@ -17,7 +17,7 @@ from cliffwatch.formats.code.differences import (
     ProgramDifference,
     SectionSize,
 )
-from cliffwatch.formats.reading import read_as, written
+from cliffwatch.formats.reading import document_text, read_as
 from cliffwatch.formats.values import OfCase
 
 RUN = Path(__file__).parents[1] / "data/runs/uninlined"
@@ -78,7 +78,7 @@ def test_names_of_a_kernel_are_no_markup(tmp_path: Path, monkeypatch: pytest.Mon
     for path in RUN.iterdir():
         (run / path.name).symlink_to(path)
     (run / "code.json").unlink()
-    (run / "code.json").write_bytes(written(hostile))
+    (run / "code.json").write_bytes(document_text(hostile))
 
     printed = {
         form: CliRunner().invoke(main, ["compare", str(run), "--format", form], catch_exceptions=False).output
@@ -163,7 +163,7 @@ def run_with(tmp_path: Path, image: ArmCode) -> Path:
     for path in RUN.iterdir():
         (run / path.name).symlink_to(path)
     (run / "code.json").unlink()
-    (run / "code.json").write_bytes(written(CodeRecord(arms=(image,))))
+    (run / "code.json").write_bytes(document_text(CodeRecord(arms=(image,))))
     return run
 
 

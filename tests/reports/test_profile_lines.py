@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from cliffwatch.command.main import main
 from cliffwatch.comparing.attribution.profiles import PROFILE_TITLE, profile_lines
 from cliffwatch.formats.code.profile import CaseProfile, CounterRecord, ProfiledFunction, ProfileRecord
-from cliffwatch.formats.reading import written
+from cliffwatch.formats.reading import document_text
 
 RUN = Path(__file__).parents[1] / "data/runs/uninlined"
 
@@ -89,7 +89,7 @@ def test_reports_have_it(form: str, tmp_path: Path) -> None:
     shutil.copytree(RUN, run)
     hostile = "<img src=x>"
     record = ProfileRecord(cases=(profile("base", {hostile: 70}), profile("head", {hostile: 60, "loop": 40})))
-    (run / "profile.json").write_bytes(written(record))
+    (run / "profile.json").write_bytes(document_text(record))
 
     printed = CliRunner().invoke(main, ["compare", str(run), "--format", form], catch_exceptions=False).output
 

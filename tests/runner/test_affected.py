@@ -14,7 +14,7 @@ from cliffwatch.command.main import main
 from cliffwatch.comparing.same_code import same_code
 from cliffwatch.failure import Failure
 from cliffwatch.formats.code.affected import AffectedDocument
-from cliffwatch.formats.reading import read_as, written
+from cliffwatch.formats.reading import document_text, read_as
 from cliffwatch.samples import CaseKey
 from cliffwatch_runner.build.cache.executed import Executed
 from cliffwatch_runner.command.affected import affected_text
@@ -69,7 +69,7 @@ def test_a_case_that_executes_what_differs_is_affected() -> None:
     assert names(answer.affected) == [LOOKUP.benchmark]
     assert answer.affected[0].functions == ("lookup",)
     assert names(answer.unaffected) == [CONTROL.benchmark]
-    assert read_as(written(answer), AffectedDocument) == answer
+    assert read_as(document_text(answer), AffectedDocument) == answer
 
 
 def test_nothing_is_affected_where_nothing_differs() -> None:
@@ -162,8 +162,8 @@ def test_cases_are_unaffected_where_digests_of_their_code_are_the_same(differs: 
     for case in (*answer.affected, *answer.unaffected):
         same = same_code(case.code, "base", case.code, "head")
         assert same is (None if case.key == NEW else case in answer.unaffected)
-    assert json.loads(written(answer))["affected"][-1]["code"] is None
-    assert read_as(written(answer), AffectedDocument) == answer
+    assert json.loads(document_text(answer))["affected"][-1]["code"] is None
+    assert read_as(document_text(answer), AffectedDocument) == answer
 
 
 def test_text_in_names_is_shown_as_text() -> None:
@@ -173,7 +173,7 @@ def test_text_in_names_is_shown_as_text() -> None:
     answer = affected_cases(ARMS, planned(LOOKUP), Differences(functions=frozenset({"a\x1b[31m"})), evil)
 
     assert "\x1b" not in affected_text(answer)
-    assert json.loads(written(answer))["changed"] == ["a\x1b[31m"]
+    assert json.loads(document_text(answer))["changed"] == ["a\x1b[31m"]
 
 
 def test_only_what_can_be_touched_stays() -> None:

@@ -9,7 +9,7 @@ from toy import TESTS
 from cliffwatch.catalogue.read import read_suite
 from cliffwatch.catalogue.suite import MetricSpec, PlannedCase, Suite
 from cliffwatch.formats.boot_record import SamplesRecord, sample_record
-from cliffwatch.formats.reading import read_as, written
+from cliffwatch.formats.reading import document_text, read_as
 from cliffwatch.parsers.readings import Parsed
 from cliffwatch.samples import CaseKey
 from cliffwatch_runner.results.case_output import parse_case, program_failure
@@ -145,7 +145,7 @@ def test_no_output_makes_a_record_that_cannot_be_read_again() -> None:
     samples = tuple(sample._replace(case=PIPE.key) for sample in parse_case(PIPE, text, "").samples)
     record = SamplesRecord(samples=tuple(map(sample_record, samples)), outcomes=())
 
-    assert read_as(written(record), SamplesRecord) == record
+    assert read_as(document_text(record), SamplesRecord) == record
     assert samples[0].metric == "ns/op"
     assert len(samples) == 101
 

@@ -11,7 +11,7 @@ from cliffwatch.formats.boot_record import BootRecord
 from cliffwatch.formats.code.bpf_programs import BpfPiece, BpfProgramsRecord, CaseBpfPrograms
 from cliffwatch.formats.code.differences import CodeRecord
 from cliffwatch.formats.code.function_counts import CaseCounts, CountedFunction, FunctionCountsRecord
-from cliffwatch.formats.reading import read_as, written
+from cliffwatch.formats.reading import document_text, read_as
 from cliffwatch_runner.build.code.sections import section_sizes
 from cliffwatch_runner.results.code_differences import write_code
 
@@ -30,7 +30,7 @@ def run(tmp_path: Path) -> Path:
     )
     document = FunctionCountsRecord(counter="", functions=functions, started=(), cases=(case,))
     (tmp_path / "run" / "boots" / "001-base").mkdir(parents=True)
-    (tmp_path / "run" / "boots" / "001-base" / "functions.json").write_bytes(written(document))
+    (tmp_path / "run" / "boots" / "001-base" / "functions.json").write_bytes(document_text(document))
     return tmp_path / "run"
 
 
@@ -137,8 +137,8 @@ def with_program(run: Path, number: int, arm: str, kernel: Path, before: bytes) 
     about = BootRecord(
         index=number, block=0, arm=arm, began="2026-11-24T21:00", ended="2026-11-24T21:01", status="ok"
     )
-    (home / "boot.json").write_bytes(written(about))
-    (home / "bpf-programs.json").write_bytes(written(BpfProgramsRecord(cases=(case,))))
+    (home / "boot.json").write_bytes(document_text(about))
+    (home / "bpf-programs.json").write_bytes(document_text(BpfProgramsRecord(cases=(case,))))
 
 
 def test_programs_of_cases_stand_beside_the_kernels_functions(run: Path, tmp_path: Path) -> None:

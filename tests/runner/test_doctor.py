@@ -24,7 +24,7 @@ from cliffwatch_runner.host.journal import Journal, JournalEntry
 from cliffwatch_runner.host.kvm_probe import KvmProbe
 from cliffwatch_runner.host.lock import Holder, LockState
 from cliffwatch_runner.host.programs import Llvm, installed_llvms, parse_version, version_in
-from cliffwatch_runner.sandbox.namespaces import NOT_INSTALLED, explained
+from cliffwatch_runner.sandbox.namespaces import NOT_INSTALLED, explain_refusal
 
 DATA = Path(__file__).parents[1] / "data/host"
 MANUAL = Path(__file__).parents[2] / "docs/host.md"
@@ -352,7 +352,9 @@ def test_a_worker_tells_its_service_what_is_not_well(bad: HostFacts) -> None:
 def test_what_forbids_namespaces_is_named_with_what_allows_them(
     good: HostFacts, switches: dict[str, str], fix: str
 ) -> None:
-    facts = replace(good, refusal=explained("bwrap: No permissions to create a new namespace", switches))
+    facts = replace(
+        good, refusal=explain_refusal("bwrap: No permissions to create a new namespace", switches)
+    )
 
     (check,) = [each for each in checks(facts) if each.name == "isolation"]
 

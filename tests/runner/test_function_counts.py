@@ -9,7 +9,7 @@ import pytest
 from cliffwatch.catalogue.load import load_catalogue
 from cliffwatch.formats.code.bpf_programs import BpfProgramsRecord
 from cliffwatch.formats.code.function_counts import CaseCounts, FunctionCountsRecord
-from cliffwatch.formats.reading import read_as, written
+from cliffwatch.formats.reading import document_text, read_as
 from cliffwatch.samples import CaseOutcome
 from cliffwatch_runner.guest.boot_end import BootEnd
 from cliffwatch_runner.guest.counting.name_watch import BEFORE
@@ -117,7 +117,7 @@ def test_a_case_has_the_functions_of_its_window(tmp_path: Path, kernel: Path) ->
         "what only the set-up executes is there too"
     )
     assert functions_of(document, second) == {"kernel:lookup": 70, "kernel:run-time code without a name": 10}
-    assert read_as(written(document), FunctionCountsRecord) == document
+    assert read_as(document_text(document), FunctionCountsRecord) == document
 
 
 def test_calls_are_the_executions_of_what_begins_where_a_function_does(tmp_path: Path, kernel: Path) -> None:

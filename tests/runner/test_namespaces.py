@@ -17,7 +17,7 @@ from cliffwatch_runner.sandbox.namespaces import (
     NOT_INSTALLED,
     NamespaceRefusal,
     bubblewrap_refusal,
-    explained,
+    explain_refusal,
 )
 from cliffwatch_runner.sandbox.unprivileged_user import User, out_of_reach
 
@@ -106,7 +106,7 @@ def test_apparmors_refusal_is_told_from_others_with_the_profile_that_helps(
 
 
 def test_what_a_unit_or_a_container_lays_over_proc_is_named() -> None:
-    refused = explained("bwrap: Can't mount proc on /newroot/proc: Operation not permitted", {})
+    refused = explain_refusal("bwrap: Can't mount proc on /newroot/proc: Operation not permitted", {})
 
     assert refused.message.startswith("a part of /proc is covered here")
     assert "ProtectKernelTunables=" in refused.otherwise
@@ -128,11 +128,13 @@ def test_each_time_the_host_is_asked_as_it_is_then(programs: Path, monkeypatch: 
 
 REFUSALS = [
     NOT_INSTALLED,
-    explained("bwrap: No permissions to create new namespace", {}),
-    explained("bwrap: No permissions to create new namespace", {"kernel/unprivileged_userns_clone": "0"}),
-    explained("bwrap: Creating new namespace failed", {"user/max_user_namespaces": "0"}),
-    explained(UID_MAP, {"kernel/apparmor_restrict_unprivileged_userns": "1"}),
-    explained("bwrap: Can't mount proc on /newroot/proc: Operation not permitted", {}),
+    explain_refusal("bwrap: No permissions to create new namespace", {}),
+    explain_refusal(
+        "bwrap: No permissions to create new namespace", {"kernel/unprivileged_userns_clone": "0"}
+    ),
+    explain_refusal("bwrap: Creating new namespace failed", {"user/max_user_namespaces": "0"}),
+    explain_refusal(UID_MAP, {"kernel/apparmor_restrict_unprivileged_userns": "1"}),
+    explain_refusal("bwrap: Can't mount proc on /newroot/proc: Operation not permitted", {}),
 ]
 
 

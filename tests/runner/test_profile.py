@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from toy import FAKEVNG, RecordedProgress, change, request, run_toy
 
 from cliffwatch.formats.code.profile import CaseProfile, CounterRecord, ProfileRecord
-from cliffwatch.formats.reading import read_as, written
+from cliffwatch.formats.reading import document_text, read_as
 from cliffwatch.formats.result_directory import Run
 from cliffwatch.samples import CaseKey
 from cliffwatch_runner.guest.profiling.host_counters import EVENTS, HostCounters
@@ -91,7 +91,7 @@ def test_whatever_a_guest_writes_makes_a_document_or_nothing(any_text: str, like
             host=(),
         )
         document = ProfileRecord(cases=(profile,))
-        assert read_as(written(document), ProfileRecord) == document
+        assert read_as(document_text(document), ProfileRecord) == document
 
 
 def test_what_is_missing_has_a_reason(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from cliffwatch.formats.boot_record import BootRecord
 from cliffwatch.formats.code.bpf_programs import BpfPiece, BpfProgramsRecord, CaseBpfPrograms
-from cliffwatch.formats.reading import read_as, written
+from cliffwatch.formats.reading import document_text, read_as
 from cliffwatch.samples import CaseKey
 from cliffwatch_runner.results.program_differences import (
     ArmPrograms,
@@ -35,7 +35,7 @@ def boot(run: Path, arm: str, content: bytes, number: int = 1) -> None:
     about = BootRecord(
         index=number, block=0, arm=arm, began="2026-11-24T21:00", ended="2026-11-24T21:01", status="complete"
     )
-    (home / "boot.json").write_bytes(written(about))
+    (home / "boot.json").write_bytes(document_text(about))
     (home / "bpf-programs.json").write_bytes(content)
 
 
@@ -122,7 +122,7 @@ def record(*pieces: BpfPiece) -> bytes:
     case = CaseBpfPrograms(
         suite=CASE.suite, benchmark=CASE.benchmark, params=dict(CASE.params), pieces=pieces
     )
-    return written(BpfProgramsRecord(cases=(case,)))
+    return document_text(BpfProgramsRecord(cases=(case,)))
 
 
 NOP, RET = b"\x90", b"\xc3"
@@ -222,4 +222,4 @@ def test_the_recorded_document_is_read_as_it_was_written(recorded: Path) -> None
     document = read_as(content, BpfProgramsRecord)
 
     assert isinstance(document, BpfProgramsRecord)
-    assert json.loads(written(document)) == json.loads(content)
+    assert json.loads(document_text(document)) == json.loads(content)

@@ -17,7 +17,7 @@ from cliffwatch_runner.build.cache.uses import MARK
 from cliffwatch_runner.command.failures import host_failure
 from cliffwatch_runner.plan import prepare
 from cliffwatch_runner.run import prepared_run
-from cliffwatch_runner.sandbox.isolation import refused_path
+from cliffwatch_runner.sandbox.isolation import find_path_problem
 
 CLIFFWATCH = Path(sys.executable).parent / "cliffwatch"
 
@@ -221,9 +221,9 @@ def test_results_may_lie_below_the_folder_where_a_run_begins(
 
 
 def test_plain_paths_are_not_refused_anywhere() -> None:
-    assert refused_path("none", (Path("/home/jörg/.cache/cliffwatch-2_a+b@c"),)) is None
-    assert isinstance(refused_path("none", (Path("/home/a b"),)), Failure)
-    assert refused_path("container", (Path("/home/a b"),)) is None
+    assert find_path_problem("none", (Path("/home/jörg/.cache/cliffwatch-2_a+b@c"),)) is None
+    assert isinstance(find_path_problem("none", (Path("/home/a b"),)), Failure)
+    assert find_path_problem("container", (Path("/home/a b"),)) is None
 
 
 @pytest.mark.usefixtures("stand_in")

@@ -19,7 +19,7 @@ from cliffwatch_service.web.layout.drawing import bar, common_scale, history, st
 from cliffwatch_service.web.layout.links import commit_page
 from cliffwatch_service.web.layout.session import own_address, session_key
 from cliffwatch_service.web.layout.wording import ago, lasting, parameters
-from cliffwatch_service.web.work.outputs import marked
+from cliffwatch_service.web.work.outputs import mark_lines
 from cliffwatch_service.web.work.runs import outputs_of
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -238,7 +238,7 @@ def test_commits_are_linked_only_to_hosts_that_are_known_to_show_them(
 
 def test_splats_are_marked_line_by_line() -> None:
     text = "[    1.0] quiet\n[    2.0] BUG: kernel NULL pointer dereference\n[    2.1] RIP: 0010:x\n[    2.2] ---[ end trace 0 ]---\n[    3.0] quiet"
-    assert [kind for kind, _ in marked(text)] == ["", "first", "splat", "splat", ""]
+    assert [kind for kind, _ in mark_lines(text)] == ["", "first", "splat", "splat", ""]
 
 
 @pytest.mark.parametrize(

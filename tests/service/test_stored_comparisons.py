@@ -8,7 +8,7 @@ import pytest
 from service_running import Running
 from service_runs import commit_of, put_all, record_of, run_of
 
-from cliffwatch_service.compare.pairing import compared, pair_revisions
+from cliffwatch_service.compare.pairing import make_answer, pair_revisions
 from cliffwatch_service.store.trees import RevisionFacts, keep_revision
 
 
@@ -170,14 +170,14 @@ def test_readers_of_several_targets_do_not_wait_for_each_other_in_a_circle(runni
     now, service = running.clock.now(), running.service
     with service.transaction() as first, ThreadPoolExecutor(1) as pool:
         paired = pair_revisions(first, commit_of("one"), commit_of("three"), None, None)
-        compared(first, paired.pairs[0], now)
+        make_answer(first, paired.pairs[0], now)
         with psycopg.connect(running.database, autocommit=True) as looking:
             other = pool.submit(
                 lambda: running.get(f"/comparisons/{commit_of('one')}...{commit_of('three')}")
             )
             while not waits_for_a_transaction(looking):
                 assert not other.done(), other.result()
-        compared(first, paired.pairs[1], now)
+        make_answer(first, paired.pairs[1], now)
         first.commit()
         assert len(other.result()["targets"]) == 2
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from cliffwatch.comparing.comparison import Comparison, ComparisonSet
 from cliffwatch.comparing.thresholds import LEAST_OF_A_CALL
-from cliffwatch.counting import counted
+from cliffwatch.counting import count_noun
 
 if TYPE_CHECKING:  # reports that have nothing counted by function load nothing of it
     from cliffwatch.comparing.attribution.changes import CaseFunctions, FunctionChange, Functions
@@ -145,16 +145,16 @@ def _also(cases: "Sequence[tuple[CaseKey, CaseFunctions]]") -> str:
     if not cases:
         return ""
     if cases[0][1].hidden_in:
-        return f"the same functions: {_named(cases)}"
+        return f"the same functions: {_find_function(cases)}"
     least, largest = (pick(found.measured for _, found in cases) for pick in (min, max))
     sizes = f"{least:+.2f}" if f"{least:+.2f}" == f"{largest:+.2f}" else f"{least:+.2f} to {largest:+.2f}"
-    return f"the same functions, {sizes} measured: {_named(cases)}"
+    return f"the same functions, {sizes} measured: {_find_function(cases)}"
 
 
-def _named(cases: "Sequence[tuple[CaseKey, CaseFunctions]]") -> str:
+def _find_function(cases: "Sequence[tuple[CaseKey, CaseFunctions]]") -> str:
     names = ", ".join(str(case) for case, _ in cases[:_MOST_ALSO])
     left = len(cases) - _MOST_ALSO
-    return names + (f" and {counted(left, 'more case')}" if left > 0 else "")
+    return names + (f" and {count_noun(left, 'more case')}" if left > 0 else "")
 
 
 def of_row(compared: ComparisonSet, functions: "Functions", row: Comparison) -> "CaseFunctions | None":
@@ -194,7 +194,7 @@ def block_of(
             _row(each, found, largest, None if code is None else code.of(each.function, case))
             for each in shown
         ),
-        rest=f"and {counted(left, 'function', 'functions')} with smaller changes" if left else "",
+        rest=f"and {count_noun(left, 'function', 'functions')} with smaller changes" if left else "",
     )
 
 
@@ -217,7 +217,7 @@ def _call_words(found: "CaseFunctions") -> str:
         net = "0" if abs(total) <= LEAST_OF_A_CALL else f"{total:+.2f}"
         return f"moved between functions, net {net}"
     first, *others = found.changes
-    more = f", and {counted(len(others), 'function')} more" if others else ""
+    more = f", and {count_noun(len(others), 'function')} more" if others else ""
     per_call = (first.base, first.head) if found.by_call else first.per_call
     if per_call is None:
         return f"{first.function.name} {first.change:+.2f} per operation{more}"
@@ -288,4 +288,6 @@ def _sizes(different: "CodeDifference | ProgramDifference | None") -> Iterator[s
 
 def more_cases(left: int) -> str:
     """Where the rest is to be read; empty where nothing is left."""
-    return f"and {counted(left, 'more case', 'more cases')}: --explain CASE, or --format json" if left else ""
+    return (
+        f"and {count_noun(left, 'more case', 'more cases')}: --explain CASE, or --format json" if left else ""
+    )

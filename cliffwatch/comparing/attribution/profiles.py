@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from cliffwatch.counting import counted
+from cliffwatch.counting import count_noun
 
 if TYPE_CHECKING:  # reports without a profile load nothing of it
     from cliffwatch.formats.code.profile import CaseProfile, CounterRecord, ProfileRecord
@@ -33,7 +33,7 @@ def profile_lines(record: "ProfileRecord", base: str, head: str, indent: str = "
             "more case changed too and was not profiled",
             "more cases changed too and were not profiled",
         )
-        yield f"{indent}{counted(record.left_out, one, more)}: choose by --case"
+        yield f"{indent}{count_noun(record.left_out, one, more)}: choose by --case"
 
 
 def _how(base: "CaseProfile", head: "CaseProfile") -> str:

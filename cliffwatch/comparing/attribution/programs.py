@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from cliffwatch.counting import counted
+from cliffwatch.counting import count_noun
 
 if TYPE_CHECKING:  # reports that know no code load nothing of it
     from cliffwatch.formats.code.differences import ArmCode, ProgramDifference
@@ -60,7 +60,7 @@ def program_lines(blocks: Sequence[ProgramBlock], indent: str = "  ") -> Iterato
 
 def _block(different: "ProgramDifference") -> ProgramBlock:
     left = (
-        (f"and {counted(different.more, 'more line')}, in the boots' bpf-programs.json",)
+        (f"and {count_noun(different.more, 'more line')}, in the boots' bpf-programs.json",)
         if different.more
         else ()
     )
@@ -78,7 +78,7 @@ def _block(different: "ProgramDifference") -> ProgramBlock:
 
 
 def _from_to(base: int, head: int, unit: str) -> str:
-    return counted(base, unit) if base == head else f"{base} to {counted(head, unit)}"
+    return count_noun(base, unit) if base == head else f"{base} to {count_noun(head, unit)}"
 
 
 def _sizes(different: "Sequence[ProgramDifference]") -> str:
@@ -86,9 +86,11 @@ def _sizes(different: "Sequence[ProgramDifference]") -> str:
     sizes = {(each.base, each.head) for each in different}
     if len(sizes) == 1:
         ((base, head),) = sizes
-        return f"{base} to {head} bytes" if base != head else f"{counted(base, 'byte')}, other instructions"
+        return (
+            f"{base} to {head} bytes" if base != head else f"{count_noun(base, 'byte')}, other instructions"
+        )
     changes = sorted({each.head - each.base for each in different})
-    cases = counted(sum(len(each.cases) for each in different), "case")
+    cases = count_noun(sum(len(each.cases) for each in different), "case")
     if len(changes) == 1:
         return f"{changes[0]:+} bytes in {cases}"
     return f"{changes[0]:+} to {changes[-1]:+} bytes in {cases}"

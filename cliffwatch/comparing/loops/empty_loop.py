@@ -52,10 +52,10 @@ def with_rows_less_loops(rows: Sequence[Row]) -> Sequence[Row]:
         return rows
     pairs = [(rows[number], rows[loop]) for number, loop in loops.items()]
     keys = [RowKey(row.case, f"{row.metric}{LESS_LOOP}", row.unit) for row, _ in pairs]
-    base, base_less = _extended(
+    base, base_less = _extend_sides(
         [row.base for row in rows], keys, [_less(row.base, loop.base) for row, loop in pairs]
     )
-    head, head_less = _extended(
+    head, head_less = _extend_sides(
         [row.head for row in rows], keys, [_less(row.head, loop.head) for row, loop in pairs]
     )
     less = {
@@ -121,7 +121,7 @@ def _readings(side: Side, boot: int) -> Readings:
     return side.readings[boot] if side.readings else ()
 
 
-def _extended(
+def _extend_sides(
     sides: Sequence[Side], keys: Sequence[RowKey], added: Sequence[_Difference]
 ) -> tuple[list[Side], list[Side]]:
     """The sides in columns that end with the rows that are added, and the sides of those."""

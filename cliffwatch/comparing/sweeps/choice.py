@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from cliffwatch.counting import counted
+from cliffwatch.counting import count_noun
 from cliffwatch.formats.verdicts import Sweep
 
 MOST = 8
@@ -28,7 +28,7 @@ class ChosenCurves:
             return ""
         kinds = [_kind(sweep) for sweep in self.others]
         more = "more " if self.shown else ""
-        count = f"{counted(len(self.others), f'{more}curve')} over {self.others[0].parameter}"
+        count = f"{count_noun(len(self.others), f'{more}curve')} over {self.others[0].parameter}"
         if len(set(kinds)) == 1:
             return f"{count} {_KINDS[kinds[0]]}"
         parts = [f"{kinds.count(kind)} {words}" for kind, words in enumerate(_KINDS) if kind in kinds]
@@ -58,10 +58,10 @@ def chosen_curves(sweeps: Iterable[Sweep]) -> list[ChosenCurves]:
     groups: dict[tuple[str, str, str, str], list[Sweep]] = {}
     for sweep in sweeps:
         groups.setdefault((sweep.suite, sweep.benchmark, sweep.metric, sweep.parameter), []).append(sweep)
-    return [_chosen(group) for group in groups.values()]
+    return [_choose_curves(group) for group in groups.values()]
 
 
-def _chosen(group: list[Sweep]) -> ChosenCurves:
+def _choose_curves(group: list[Sweep]) -> ChosenCurves:
     if len(group) == 1:
         return ChosenCurves(shown=tuple(group), others=())
     worth = sorted(

@@ -52,7 +52,7 @@ def sweeps_of(rows: Sequence[Comparison]) -> Iterator[Sweep]:
                 words=f"not judged: of several curves a benchmark {MOST} are, and {MOST_IN_ALL} in all",
                 fixed=dict(curve.fixed),
             )
-            yield _judged(named, curve) if id(curve) in judged else named
+            yield _judge_curve(named, curve) if id(curve) in judged else named
 
 
 def _to_judge(curves: Collection[Sequence[_Curve]]) -> set[int]:
@@ -101,7 +101,7 @@ def _number(text: str) -> float:
     return value if np.isfinite(value) else 0.0
 
 
-def _judged(named: Sweep, curve: _Curve) -> Sweep:
+def _judge_curve(named: Sweep, curve: _Curve) -> Sweep:
     base, head = (_breakpoint(curve.points, side) for side in ("base", "head"))
     return replace(
         named,

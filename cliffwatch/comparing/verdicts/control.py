@@ -6,7 +6,7 @@ from cliffwatch.comparing.comparison import CHANGES, Comparison, ComparisonSet
 from cliffwatch.formats.verdicts import Control
 
 
-def checked_by_control(judged: list[Comparison], itself: ComparisonSet) -> list[Comparison]:
+def apply_control(judged: list[Comparison], itself: ComparisonSet) -> list[Comparison]:
     """Rows in which base differs from itself are invalid: whatever moved them was not the patch."""
     moved = {(row.case, row.metric) for row in itself.rows if row.verdict in CHANGES}
     return [

@@ -34,7 +34,7 @@ def under_present_names(arms: Sequence[tuple[str, Arm]], renamed: Callable[[Case
     ambiguous = {each for of_arm in names for each in several & of_arm.keys() if len(of_arm[each]) > 1}
     return [
         replace(
-            _linked(arm, has, several - ambiguous, renamed),
+            _link_names(arm, has, several - ambiguous, renamed),
             warnings=(*arm.warnings, *_warnings(name, has, several - ambiguous, ambiguous)),
         )
         for (name, arm), has in zip(arms, names, strict=True)
@@ -58,7 +58,7 @@ def _cases_of(arm: Arm) -> Iterable[CaseKey]:
     )
 
 
-def _linked(arm: Arm, has: _Names, linked: set[_Benchmark], renamed: Callable[[CaseKey], CaseKey]) -> Arm:
+def _link_names(arm: Arm, has: _Names, linked: set[_Benchmark], renamed: Callable[[CaseKey], CaseKey]) -> Arm:
     former = {(suite, has[suite, name][0]) for suite, name in linked & has.keys()} - linked
     if not former:
         return arm

@@ -14,7 +14,7 @@ from cliffwatch.comparing.thresholds import CLOSE, LARGEST_DETECTABLE, LIKELY, d
 from cliffwatch.comparing.verdicts.apart import Apart, BetweenSides, between_sides, reasons_of
 from cliffwatch.comparing.verdicts.digits import Judged, judge_digits
 from cliffwatch.comparing.verdicts.notes import notes_of
-from cliffwatch.counting import counted
+from cliffwatch.counting import count_noun
 from cliffwatch.formats.verdicts import Verdict
 from cliffwatch.samples import Better, Stage
 from cliffwatch.stats.boot_values import ArmLogs, BootTable, BootValues
@@ -60,11 +60,11 @@ def judge_family(
     wait for a further look. `apart` are the rows whose sides did not take turns.
     """
     stages = None if stages is None else stages.with_share(error.share)
-    family: Sequence[BootValues] = _measured(rows, "screen", one_run=one_run)
+    family: Sequence[BootValues] = _boots_of_stage(rows, "screen", one_run=one_run)
     if stages is None:
         decisions = decide_fixed(family, margin=threshold, alpha=error.of_family)
     else:
-        confirming = _measured(rows, "confirm", one_run=one_run)
+        confirming = _boots_of_stage(rows, "confirm", one_run=one_run)
         staged = [
             Staged(screened=first, confirming=later) for first, later in zip(family, confirming, strict=True)
         ]
@@ -92,7 +92,9 @@ def judge_family(
         for drift, decision, summary in zip(drifts, decisions, summaries, strict=True)
     ]
     judged = [
-        _judged(drafts[row], rows[row], decisions[row], summaries[row], steps[row], drifts[row], why, setting)
+        _judge_row(
+            drafts[row], rows[row], decisions[row], summaries[row], steps[row], drifts[row], why, setting
+        )
         for row, why in enumerate(reasons_of(drifts, hidden))
     ]
     return judged, [index for index, decision in enumerate(decisions) if decision.waiting]
@@ -114,7 +116,7 @@ class _Setting:
         return self.error.of_family / self.family
 
 
-def _measured(rows: Sequence[Row], stage: Stage, *, one_run: bool) -> BootTable:
+def _boots_of_stage(rows: Sequence[Row], stage: Stage, *, one_run: bool) -> BootTable:
     """The rows' boots of one stage. Boots of two runs have nothing to do with each other, so that they share no block."""
     ours, theirs = _of_stage([row.base for row in rows], stage), _of_stage([row.head for row in rows], stage)
     if one_run:
@@ -135,7 +137,7 @@ def _of_stage(sides: Sequence[Side], stage: Stage) -> ArmLogs:
     return ArmLogs(logs, columns.boots.block[columns.places[chosen]], before[first], before[last])
 
 
-def _judged(
+def _judge_row(
     draft: Draft,
     row: Row,
     decision: Decision,
@@ -167,8 +169,8 @@ def _judged(
         "base": _centre(row.base, used.base, summary.base),
         "head": _centre(row.head, used.head, summary.head),
         "change": math.expm1(summary.shift if size is None else size.shift),
-        "ci_low": _bound(low),
-        "ci_high": _bound(high),
+        "ci_low": _least_bound(low),
+        "ci_high": _least_bound(high),
         "p": p,
         "q": q,
         "mde": mde,
@@ -202,7 +204,7 @@ def _size(decision: Decision, q: float, setting: _Setting) -> PublishedSize | No
     return published_size(ranked, direction=float(ranked.shift), critical_p=critical)
 
 
-def _bound(log: float) -> float | None:
+def _least_bound(log: float) -> float | None:
     return math.expm1(log) if math.isfinite(log) else None
 
 
@@ -226,10 +228,12 @@ def _verdict(
         return "unchanged", f"real, but below the threshold of {100 * setting.threshold:.4g}%", None
     if decision.outcome == "equivalent":
         return "unchanged", f"a change of {100 * setting.threshold:.4g}% is ruled out", None
-    return "inconclusive", *_undecided(decision, q, summary, setting)
+    return "inconclusive", *_explain_inconclusive(decision, q, summary, setting)
 
 
-def _undecided(decision: Decision, q: float, summary: Summary, setting: _Setting) -> tuple[str, int | None]:
+def _explain_inconclusive(
+    decision: Decision, q: float, summary: Summary, setting: _Setting
+) -> tuple[str, int | None]:
     """Why a row is not decided, and the boots an arm that would decide it where that can be said."""
     boots = min(len(decision.used.base), len(decision.used.head))
     error = _row_error(setting)
@@ -238,11 +242,11 @@ def _undecided(decision: Decision, q: float, summary: Summary, setting: _Setting
         return f"{boots} boot is too few to decide; {least} per kernel are the least", None
     if boots < least:
         needs = max(least, boots_needed(margin, summary.spread, error))
-        words = f"{counted(boots, 'boot')} per kernel are too few to decide among {counted(setting.family, 'row')}"
+        words = f"{count_noun(boots, 'boot')} per kernel are too few to decide among {count_noun(setting.family, 'row')}"
         return f"{words}: {least} are the least; {_settling(needs, decision, 'decide', least)}", needs
     if decision.p <= LIKELY and abs(summary.shift) >= margin:
         needs = boots_needed(abs(summary.shift), summary.spread, error)
-        chance = f"likely: p = {decision.p:.1g} alone, {q:.1g} among {counted(setting.family, 'row')}"
+        chance = f"likely: p = {decision.p:.1g} alone, {q:.1g} among {count_noun(setting.family, 'row')}"
         return (
             f"{chance}; {_settling(needs, decision, 'settle this change')}",
             needs if needs > boots else None,
@@ -260,10 +264,8 @@ def _settling(needs: int, decision: Decision, what: str, least: int = 0) -> str:
         return f"fresh boots would {what}"
     low, high = needs_range(needs, n, m)
     if high <= CLOSE * low:
-        return f"{counted(needs, 'boot')} per kernel would {what}"
-    return (
-        f"about {counted(needs, 'boot')} per kernel would {what} ({max(low, least, min(n, m) + 1)} to {high})"
-    )
+        return f"{count_noun(needs, 'boot')} per kernel would {what}"
+    return f"about {count_noun(needs, 'boot')} per kernel would {what} ({max(low, least, min(n, m) + 1)} to {high})"
 
 
 def _steps(
@@ -271,7 +273,7 @@ def _steps(
 ) -> tuple[str, ...]:
     draft, threshold, family, stages = Comparison(**fields), setting.threshold, setting.family, setting.stages
     steps = [
-        f"noisy values, one a boot: {counted(draft.n_base, 'boot')} of base, {draft.n_head} of head; spread {spread:.2%}"
+        f"noisy values, one a boot: {count_noun(draft.n_base, 'boot')} of base, {draft.n_head} of head; spread {spread:.2%}"
     ]
     parts = components(row.base.readings)
     if parts is not None:
@@ -282,7 +284,7 @@ def _steps(
     if stages is not None:
         way = {1: "a candidate, upward", -1: "a candidate, downward", 0: "no candidate"}[decision.direction]
         steps.append(
-            f"screen of {stages.screen} boots at {stages.screen_alpha:.0%} a row: {way}; {counted(decision.looks, 'look')} made"
+            f"screen of {stages.screen} boots at {stages.screen_alpha:.0%} a row: {way}; {count_noun(decision.looks, 'look')} made"
         )
     how = "in pairs of a block (signed ranks)" if decision.in_pairs else "as two samples (rank sums)"
     if drift is not None:
@@ -291,7 +293,7 @@ def _steps(
         f"compared {how}: change {draft.change:+.3%}, {draft.interval_level:.0%} interval {_interval(draft)}"
     )
     steps.append(
-        f"p = {draft.p:.3g}; of {counted(family, 'row')} together q = {draft.q:.3g} against {setting.error.of_report:.0%}"
+        f"p = {draft.p:.3g}; of {count_noun(family, 'row')} together q = {draft.q:.3g} against {setting.error.of_report:.0%}"
     )
     steps.append(f"threshold {100 * threshold:.4g}%: {draft.verdict}, {draft.reason}")
     return tuple(steps)

@@ -9,7 +9,7 @@ from cliffwatch.comparing.comparison import CHANGES, Comparison
 from cliffwatch.comparing.rows import Row, Side
 from cliffwatch.comparing.thresholds import direction
 from cliffwatch.comparing.verdicts.digits import ONE_STEP
-from cliffwatch.counting import counted
+from cliffwatch.counting import count_noun
 
 _OCTAVES = 60.0
 """Most that values without a ratio are spread over: far more than any threshold, and small enough to be counted with."""
@@ -83,7 +83,7 @@ def judge_without_ratio(judged: Comparison, row: Row, alpha: float) -> Compariso
         few = judged.needs is not None or min(row.base.boots, row.head.boots) < 2
         reason = judged.reason if few else f"p = {judged.p:.2g} alone, q = {judged.q:.2g}"
         return replace(known, verdict="inconclusive", reason=f"{_words(row)}: {reason}", needs=None)
-    return _changed(known, row, f"q = {judged.q:.2g}")
+    return _judge_difference(known, row, f"q = {judged.q:.2g}")
 
 
 def judge_exact_without_ratio(draft: Comparison, row: Row) -> Comparison:
@@ -100,11 +100,11 @@ def judge_exact_without_ratio(draft: Comparison, row: Row) -> Comparison:
             reason="the same value in every boot",
         )
     if ours.max() < theirs.min() or theirs.max() < ours.min():
-        return _changed(known, row, "beyond what boots of one kernel differ by")
+        return _judge_difference(known, row, "beyond what boots of one kernel differ by")
     return replace(known, verdict="inconclusive", reason=f"{_words(row)}: boots of one kernel differ as much")
 
 
-def _changed(known: Comparison, row: Row, why: str) -> Comparison:
+def _judge_difference(known: Comparison, row: Row, why: str) -> Comparison:
     """A difference that is there: a change, where it is notable and more than a step of the printed digits."""
     base, head = known.base, known.head
     assert base is not None
@@ -136,7 +136,7 @@ def _words(row: Row) -> str:
     if _smallest(row) < 0:
         return f"{row.metric} has negative values"
     ours, theirs = (int((side.values == 0).sum()) for side in (row.base, row.head))
-    return f"{row.metric} is 0 in {ours} of {counted(row.base.boots, 'boot')} of base and in {theirs} of {row.head.boots} of head"
+    return f"{row.metric} is 0 in {ours} of {count_noun(row.base.boots, 'boot')} of base and in {theirs} of {row.head.boots} of head"
 
 
 def _largest(row: Row) -> float:

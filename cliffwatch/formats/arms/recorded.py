@@ -19,7 +19,7 @@ _DEEPEST = 6
 _LONGEST = 200
 
 
-def recorded_of(record: RunRecord, arm: ArmRecord) -> dict[str, str]:
+def record_settings(record: RunRecord, arm: ArmRecord) -> dict[str, str]:
     """Of run.json: the arm's own settings, and what all arms of its run share."""
     settings = arm.settings
     lengths = {f"{each.warmup}+{each.duration} s" for each in record.plan.cases if each.duration is not None}
@@ -51,7 +51,7 @@ def recorded_of(record: RunRecord, arm: ArmRecord) -> dict[str, str]:
     return dict(_texts("", {key: value for key, value in shared.items() if value is not None}, 0))
 
 
-def recorded_of_guest(environment: EnvironmentRecord) -> dict[str, str]:
+def guest_settings(environment: EnvironmentRecord) -> dict[str, str]:
     """Of what a guest said of itself, but for what its kernel alone decides."""
     known = {
         name: value

@@ -76,7 +76,7 @@ class _Splitting:
         elif started := STARTED.fullmatch(stripped):
             self._start(started["name"], line)
         else:
-            known, count = _recognised(lines, place)
+            known, count = _recognise_line(lines, place)
             if known is None:
                 self._unknown(line)
                 return 1
@@ -151,7 +151,7 @@ class _Splitting:
         return {"section": " ".join(last.text.split())[:_LONGEST_TITLE]}
 
 
-def _recognised(lines: Sequence[Line], place: int) -> tuple[KnownLine | None, int]:
+def _recognise_line(lines: Sequence[Line], place: int) -> tuple[KnownLine | None, int]:
     """A known line and of how many lines it is: mail wraps at 72 columns."""
     line = lines[place]
     known = recognise(line.text)

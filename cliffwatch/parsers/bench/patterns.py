@@ -10,7 +10,7 @@ PLUS_MINUS = rf"\s*(?:±|\+/-|\+-|Â±|┬▒|ñ|\?|\ufffd{{1,2}})\s*{NUMBER}\s*
 """With what becomes of ± where it is read in another code page, or written in one that has none."""
 
 
-def named(pattern: str, *names: str) -> str:
+def name_groups(pattern: str, *names: str) -> str:
     """A whole line: gives the plain groups of a pattern their names, in order; `_` leaves a group out."""
     rest = iter(names)
 

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 
-from cliffwatch.counting import counted
+from cliffwatch.counting import count_noun
 from cliffwatch.parsers.bench.kind import BenchOutput
 from cliffwatch.parsers.readings import Problem, problem_at
 
@@ -47,5 +47,5 @@ def _tell_of_boots(group: Sequence[BenchOutput], problems: list[Problem]) -> Non
     for alike in bare.values():
         if len(alike) > 1:
             name = alike[0].name or "unknown"
-            what = f"{counted(len(alike), 'output')} of '{name}' that nothing tells apart: they were taken for boots of one case"
+            what = f"{count_noun(len(alike), 'output')} of '{name}' that nothing tells apart: they were taken for boots of one case"
             problems.append(problem_at(alike[0].line, name, what))

@@ -59,7 +59,7 @@ FORMS = (
 )
 
 
-def refused(content: object) -> str | None:
+def refuse_foreign(content: object) -> str | None:
     """Why a document is not read; None where it may be Bencher's."""
     is_list = isinstance(content, list)
     first = (

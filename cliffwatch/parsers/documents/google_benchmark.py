@@ -63,8 +63,10 @@ def parse_google(content: Mapping[str, object]) -> Parsed:
     if only:
         reason = "only aggregates of its repetitions: one value a benchmark (leave --benchmark_report_aggregates_only out)"
         problems.append(problem_at(0, "", reason))
-    described = _described(content, problems)
-    return Parsed(found=tuple(found), problems=tuple(problems), assumed=_assumed(found), arms={"": described})
+    described = _describe_machine(content, problems)
+    return Parsed(
+        found=tuple(found), problems=tuple(problems), assumed=_assumption_of(found), arms={"": described}
+    )
 
 
 def _name(entry: Mapping[str, object]) -> str:
@@ -117,13 +119,13 @@ def _finite(content: float, factor: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _assumed(found: Sequence[Found]) -> dict[tuple[str, str], Assumed]:
+def _assumption_of(found: Sequence[Found]) -> dict[tuple[str, str], Assumed]:
     keys = dict.fromkeys((each.sample.metric, each.sample.unit) for each in found)
     known = {**dict.fromkeys(_TIMES, _LOWER), **dict.fromkeys(_RATES, _HIGHER)}
     return {key: known[key[0]] for key in keys if key[0] in known}
 
 
-def _described(content: Mapping[str, object], problems: list[Problem]) -> ArmDescription:
+def _describe_machine(content: Mapping[str, object], problems: list[Problem]) -> ArmDescription:
     """The machine, and whether the library says that it slows down what it measures."""
     context = content.get("context")
     about = context if isinstance(context, dict) else {}

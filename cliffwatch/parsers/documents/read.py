@@ -2,7 +2,7 @@
 
 import json
 
-from cliffwatch.parsers.documents.foreign import refused
+from cliffwatch.parsers.documents.foreign import refuse_foreign
 from cliffwatch.parsers.documents.go_test import looks_like_go_test, parse_go_test
 from cliffwatch.parsers.readings import Parsed, problem_at
 
@@ -38,7 +38,7 @@ def _parse_document(content: object, text: str) -> Parsed:
         return parse_google(content)
     if isinstance(content, dict) and looks_like_hyperfine(content):
         return parse_hyperfine(content)
-    reason = refused(content)
+    reason = refuse_foreign(content)
     if reason is not None:
         return Parsed(found=(), problems=(problem_at(0, "", reason),))
     return parse_bencher(text)

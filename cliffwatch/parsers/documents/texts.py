@@ -54,7 +54,7 @@ _FORMS = (
 )
 
 
-def refused(text: str) -> str | None:
+def refuse_foreign_text(text: str) -> str | None:
     """Why a text is not read; None where no other tool's form is known in it."""
     begin = "\n".join(line.text for line in clean_lines(text[:_BEGIN]))
     for pattern, name, way_out in _FORMS:

@@ -43,9 +43,9 @@ class GoContext:
         for number, each in enumerate(known):
             if all(each.get(key, text) == text for key, text in machine.items()):
                 each.update(machine)
-                return _numbered(named, number), self.suite
+                return _number_arms(named, number), self.suite
         known.append(machine)
-        return _numbered(named, len(known) - 1), self.suite
+        return _number_arms(named, len(known) - 1), self.suite
 
     @property
     def suite(self) -> str:
@@ -61,7 +61,7 @@ class GoContext:
             for number, machine in enumerate(machines):
                 words = "-".join(machine[key] for key in telling[:1] if key in machine) or "unknown"
                 shown = "-".join(filter(None, (named, _NO_NAME.sub("-", words.lower()).strip("-"))))
-                names[_numbered(named, number)] = (
+                names[_number_arms(named, number)] = (
                     f"{shown}-{number + 1}" if shown in names.values() else shown
                 )
         return names
@@ -112,11 +112,11 @@ class GoContext:
         return descriptions
 
 
-def _numbered(arm: str, machine: int) -> str:
+def _number_arms(arm: str, machine: int) -> str:
     return f"{arm}\n{machine}" if machine else arm
 
 
-def renamed(parsed: Parsed, names: Mapping[str, str]) -> Parsed:
+def rename_arms(parsed: Parsed, names: Mapping[str, str]) -> Parsed:
     """The output with other names of its arms."""
     if not names:
         return parsed

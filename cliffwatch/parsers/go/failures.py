@@ -149,7 +149,7 @@ class GoFailures:
         for case in measured:
             known.setdefault((case.suite, case.benchmark), case)
         return [
-            _problem(each, _named(each.case, known))
+            _problem(each, _name_case(each.case, known))
             for each in [*self._with_causes(), *self._unfinished(known)]
         ]
 
@@ -188,7 +188,7 @@ def is_part_of(benchmark: str, whole: str) -> bool:
     return benchmark.startswith(f"{whole}/")
 
 
-def _named(case: CaseKey, known: dict[tuple[str, str], CaseKey]) -> CaseKey:
+def _name_case(case: CaseKey, known: dict[tuple[str, str], CaseKey]) -> CaseKey:
     """The case with the number of processors that the output has elsewhere, where its own line does not say it."""
     if case.params:
         return case

@@ -43,9 +43,9 @@ def result_lines(text: str) -> ResultLines | None:
     counts = after - first
     results = np.flatnonzero((counts >= 4) & (counts % 2 == 0))
     results = results[_begin_a_result(data, begins[first[results]])]
-    decimal = {word: word.isdecimal() for word in set(_taken(words, first[results] + 1))}
+    decimal = {word: word.isdecimal() for word in set(_take_words(words, first[results] + 1))}
     if not all(decimal.values()):
-        results = results[[decimal[word] for word in _taken(words, first[results] + 1)]]
+        results = results[[decimal[word] for word in _take_words(words, first[results] + 1)]]
     values = (counts[results] - 2) // 2
     line_of = np.repeat(np.arange(len(results)), values)
     within = np.arange(len(line_of)) - np.repeat(np.cumsum(values) - values, values)
@@ -55,10 +55,10 @@ def result_lines(text: str) -> ResultLines | None:
     starts = np.concatenate([[0], ends[:-1] + 1])
     return ResultLines(
         numbers=results,
-        names=_taken(words, first[results]),
+        names=_take_words(words, first[results]),
         line_of=line_of,
-        texts=_taken(words, places),
-        units=_taken(words, places + 1),
+        texts=_take_words(words, places),
+        units=_take_words(words, places + 1),
         others=[
             Line(line + 1, text[starts[line] : ends[line]].rstrip()) for line in np.flatnonzero(rest).tolist()
         ],
@@ -79,14 +79,14 @@ def _begin_a_result(data: NDArray[np.uint8], begins: Numbers) -> NDArray[np.bool
     return same
 
 
-def _taken(words: list[str], places: Numbers) -> list[str]:
+def _take_words(words: list[str], places: Numbers) -> list[str]:
     """The words at these places, which rise; quickest where they are as far from each other all the way, as in most files."""
     if len(places) > 1 and (np.diff(places) == places[1] - places[0]).all():
         return words[places[0] : places[-1] + 1 : places[1] - places[0]]
     return list(map(words.__getitem__, places.tolist()))
 
 
-def numbered(things: Sequence[T]) -> tuple[list[T], Numbers]:
+def number_distinct(things: Sequence[T]) -> tuple[list[T], Numbers]:
     """The different ones in the order in which they come, and which of them each is."""
     different = list(dict.fromkeys(things))
     if len(different) == 1:

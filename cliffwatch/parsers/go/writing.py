@@ -106,12 +106,12 @@ def _outcome(outcome: CaseOutcome) -> Iterator[str]:
 
 
 def _name(case: CaseKey) -> str:
-    params = "".join(f"/{_encoded(name)}={_encoded(value)}" for name, value in case.params)
-    return f"Benchmark{OURS}{_encoded(case.benchmark)}{params}-1"
+    params = "".join(f"/{_encode_name(name)}={_encode_name(value)}" for name, value in case.params)
+    return f"Benchmark{OURS}{_encode_name(case.benchmark)}{params}-1"
 
 
 def _boot(boot: Boot) -> str:
-    layout = f", layout {_encoded(boot.layout)}" if boot.layout else ""
+    layout = f", layout {_encode_name(boot.layout)}" if boot.layout else ""
     return f"# boot {boot.index} of block {boot.block}, {boot.stage}{layout}"
 
 
@@ -123,5 +123,5 @@ def _beside(samples: Sequence[Sample]) -> Iterator[str]:
             yield f"#   {unit_of(each.metric, each.unit)} step {each.resolution!r}{readings}"
 
 
-def _encoded(text: str) -> str:
+def _encode_name(text: str) -> str:
     return quote(text, safe=_SAFE)

@@ -20,11 +20,11 @@ def decode(content: bytes) -> str:
     """The text without its byte order mark."""
     for mark, encoding in _MARKS:
         if content.startswith(mark):
-            return _decoded(content[len(mark) :], encoding)
-    return _decoded(content, _without_mark(content[:_LOOKED_AT]))
+            return _decode_bytes(content[len(mark) :], encoding)
+    return _decode_bytes(content, _without_mark(content[:_LOOKED_AT]))
 
 
-def _decoded(content: bytes, encoding: str) -> str:
+def _decode_bytes(content: bytes, encoding: str) -> str:
     if encoding != "utf-8":
         return content.decode(encoding, errors="replace")
     try:

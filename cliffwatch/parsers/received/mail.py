@@ -64,10 +64,10 @@ def body_of_mail(text: str) -> str:
     """The text of a mail, of all mails of a mailbox, or of what was copied out of a mail's source; else the text as it is. Total."""
     if looks_like_mail(text):
         lines = [Line(number, line.rstrip("\r")) for number, line in enumerate(text.split("\n"), start=1)]
-        return _placed(line for mail in _mails(lines) for line in _texts(_part_of(mail), 0))
+        return _place_lines(line for mail in _mails(lines) for line in _texts(_part_of(mail), 0))
     if any(each in text for each in _ENCODED) and _SOFT_BREAK.search(text):
         lines = [Line(number, line.rstrip("\r")) for number, line in enumerate(text.split("\n"), start=1)]
-        return _placed(_unquoted(lines, "utf-8"))
+        return _place_lines(_decode_quoted_printable(lines, "utf-8"))
     return text
 
 
@@ -83,7 +83,7 @@ def looks_like_mail(text: str) -> bool:
     return bool(names & _OF_MIME) or len(names & _OF_MAIL) > 1
 
 
-def _placed(lines: Iterator[Line]) -> str:
+def _place_lines(lines: Iterator[Line]) -> str:
     """The lines at their numbers, or after the one before where that is not possible."""
     placed: list[str] = []
     size = 0
@@ -145,7 +145,7 @@ def _texts(part: _Part, depth: int) -> Iterator[Line]:
         for each in parts:
             yield from _texts(each, depth + 1)
     elif (kind.startswith("text/") and kind != "text/html") or kind in _TEXTS:
-        lines = _decoded(part)
+        lines = _decode_part(part)
         if kind == "message/rfc822" and depth < _DEEPEST:
             yield from _texts(_part_of(lines), depth + 1)
         else:
@@ -180,16 +180,16 @@ def _part_in(lines: Sequence[Line]) -> _Part:
     return _Part(headers=headers, lines=lines[count + 1 :])
 
 
-def _decoded(part: _Part) -> list[Line]:
+def _decode_part(part: _Part) -> list[Line]:
     encoding, charset = part.header("content-transfer-encoding"), part.parameter("charset")
     charset = charset if _CHARSET.fullmatch(charset) else "utf-8"
     lines = list(part.lines)
     if encoding == "base64":
         lines = _of_base64(lines, charset)
     elif encoding == "quoted-printable":
-        lines = list(_unquoted(lines, charset))
+        lines = list(_decode_quoted_printable(lines, charset))
     flowed = part.parameter("format").lower() == "flowed"
-    return list(_unflowed(lines, drop=part.parameter("delsp").lower() == "yes")) if flowed else lines
+    return list(_join_flowed(lines, drop=part.parameter("delsp").lower() == "yes")) if flowed else lines
 
 
 def _of_base64(lines: Sequence[Line], charset: str) -> list[Line]:
@@ -202,7 +202,7 @@ def _of_base64(lines: Sequence[Line], charset: str) -> list[Line]:
     return [Line(first + place, line.rstrip("\r")) for place, line in enumerate(text.split("\n"))]
 
 
-def _unquoted(lines: Sequence[Line], charset: str) -> Iterator[Line]:
+def _decode_quoted_printable(lines: Sequence[Line], charset: str) -> Iterator[Line]:
     """Quoted-printable: `=` at the end of a line joins it with the next one, `=C2=B1` is a character."""
     pieces: list[str] = []
     number = 0
@@ -224,7 +224,7 @@ def _characters(text: str, charset: str) -> str:
     return binascii.a2b_qp(text.encode(charset, errors="replace")).decode(charset, errors="replace")
 
 
-def _unflowed(lines: Sequence[Line], *, drop: bool) -> Iterator[Line]:
+def _join_flowed(lines: Sequence[Line], *, drop: bool) -> Iterator[Line]:
     """RFC 3676: a line that ends in a blank goes on in the next one of the same depth of quoting."""
     pieces: list[str] = []
     number = depth = 0

@@ -16,12 +16,12 @@ def is_piece_of_result(text: str) -> bool:
     return _PIECE.match(text) is not None
 
 
-def unwrapped_results(lines: Iterable[Line]) -> Iterator[Line]:
+def join_wrapped_results(lines: Iterable[Line]) -> Iterator[Line]:
     """The lines, with the pieces of a result in one."""
     waiting: list[Line] = []
     for line in lines:
         words = line.text.split()
-        joined = _joined(waiting, words)
+        joined = _join_result(waiting, words)
         if joined is not None:
             waiting = [joined]
         elif words and _NAME.fullmatch(words[0]):
@@ -36,7 +36,7 @@ def unwrapped_results(lines: Iterable[Line]) -> Iterator[Line]:
     yield from waiting
 
 
-def _joined(waiting: Sequence[Line], words: Sequence[str]) -> Line | None:
+def _join_result(waiting: Sequence[Line], words: Sequence[str]) -> Line | None:
     """What a benchmark's line becomes with these words after it; None where they do not belong to it."""
     if not waiting or not words or _NAME.fullmatch(words[0]):
         return None

@@ -17,17 +17,17 @@ _READINGS = NAMES.index("readings")
 
 def csv_lines(pieces: Iterable[Iterable[TableRow]]) -> Iterator[bytes]:
     """The header, then the rows piece by piece."""
-    yield _written([NAMES])
+    yield _write_row([NAMES])
     for rows in pieces:
-        yield _written([_cells(row) for row in rows])
+        yield _write_row([_cells(row) for row in rows])
 
 
 def csv_table(rows: Iterable[Iterable[object]]) -> bytes:
     """Rows of another table, with the same guard."""
-    return _written([[harmless(each) for each in row] for row in rows])
+    return _write_row([[harmless(each) for each in row] for row in rows])
 
 
-def _written(rows: Iterable[Iterable[object]]) -> bytes:
+def _write_row(rows: Iterable[Iterable[object]]) -> bytes:
     text = io.StringIO()
     csv.writer(text).writerows(rows)
     return text.getvalue().encode(errors="replace")
@@ -50,7 +50,7 @@ def harmless(content: object) -> object:
     return f"'{content}" if isinstance(content, str) and content.startswith(_GUARDED) else content
 
 
-def unguarded(text: str) -> str:
+def remove_guard(text: str) -> str:
     """The inverse of `harmless`; a quote that guards nothing stays."""
     return text[1:] if text.startswith("'") and text[1:].startswith(_GUARDED) else text
 
@@ -81,7 +81,7 @@ def read_csv_table(text: str) -> Table:
                 line, ",".join(cells)[:400], f"{len(cells)} columns where the header has {len(header)}"
             )
         else:
-            named = dict(zip(header, map(unguarded, cells), strict=True))
+            named = dict(zip(header, map(remove_guard, cells), strict=True))
             reader.add(named, line)
     return reader.table()
 

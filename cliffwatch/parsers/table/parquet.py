@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, Any
 
-from cliffwatch.counting import counted
+from cliffwatch.counting import count_noun
 from cliffwatch.failure import Failure, wrong_usage
 from cliffwatch.parsers.table.columns import COLUMNS, FORMAT, FORMAT_VERSION, NAMES, NEEDED, TableRow
 from cliffwatch.parsers.table.reading import Table, TableReader
@@ -48,7 +48,7 @@ def write_parquet(file: IO[bytes] | Path, pieces: Iterable[list[TableRow]]) -> i
     schema, count = _schema(pa), 0
     dictionaries = [column.name for column in COLUMNS if column.kind in ("string", "object")]
     with parquet.ParquetWriter(file, schema, compression="zstd", use_dictionary=dictionaries) as writer:
-        for rows in _gathered(pieces):
+        for rows in _gather_columns(pieces):
             columns = list(zip(*rows, strict=True))
             arrays = [_array(pa, column, field.type) for column, field in zip(columns, schema, strict=True)]
             writer.write_table(pa.table(arrays, schema=schema))
@@ -65,7 +65,7 @@ def _array(pa: Any, column: Iterable[Any], type_: Any) -> Any:
         return pa.array(list(clean), type_)
 
 
-def _gathered(pieces: Iterable[list[TableRow]]) -> Iterator[list[TableRow]]:
+def _gather_columns(pieces: Iterable[list[TableRow]]) -> Iterator[list[TableRow]]:
     waiting: list[TableRow] = []
     readings = 0
     for rows in pieces:
@@ -99,7 +99,7 @@ def read_parquet_table(content: bytes, name: str) -> Table | Failure:
         texts = [each.name for each in COLUMNS if each.kind in ("string", "object") and each.name in names]
         with parquet.ParquetFile(source, metadata=about, read_dictionary=texts, pre_buffer=False) as file:
             reason = _unfit(pa, file)
-            return _refused(name, reason) if reason is not None else _read(name, file)
+            return _refuse_file(name, reason) if reason is not None else _read(name, file)
     return failed[0]
 
 
@@ -112,10 +112,10 @@ def _damage_as_failure(name: str) -> Iterator[list[Failure]]:
     try:
         yield failed
     except (pa.ArrowException, OSError, ValueError, TypeError, KeyError, OverflowError, MemoryError) as error:
-        failed.append(_refused(name, f"it is damaged: {str(error)[:200] or type(error).__name__}"))
+        failed.append(_refuse_file(name, f"it is damaged: {str(error)[:200] or type(error).__name__}"))
 
 
-def _refused(name: str, reason: str) -> Failure:
+def _refuse_file(name: str, reason: str) -> Failure:
     return wrong_usage(
         f"{name} cannot be read as Parquet: {reason}", "export the run again, a part of it (--arm), or as CSV"
     )
@@ -144,7 +144,7 @@ def _too_large(about: Any) -> str | None:
     rows = max(about.num_rows, sum(group.num_rows for group in groups))
     unpacked = sum(abs(each.total_uncompressed_size) for each in cells)
     if rows > MOST_ROWS:
-        return f"{counted(rows, 'row')}, at most {MOST_ROWS} are read"
+        return f"{count_noun(rows, 'row')}, at most {MOST_ROWS} are read"
     if unpacked > MOST_BYTES:
         return f"it unpacks to {unpacked >> 20} MiB, at most {MOST_BYTES >> 20} are read"
     many = any(each.num_values > MOST_READINGS for each in cells)
@@ -170,7 +170,7 @@ def _read(name: str, file: Any) -> Table | Failure:
     for batch in file.iter_batches(batch_size=_BATCH, columns=names):
         size += batch.nbytes
         if line + batch.num_rows > MOST_ROWS or size > 4 * MOST_BYTES:
-            return _refused(name, "it holds more than it says")
+            return _refuse_file(name, "it holds more than it says")
         columns = {name: _cells(batch.column(place)) for place, name in enumerate(batch.schema.names)}
         for cells in zip(*columns.values(), strict=True):
             line += 1

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import cast
 
-from cliffwatch.counting import counted
+from cliffwatch.counting import count_noun
 from cliffwatch.parsers.readings import ArmDescription, BootOrigin, Found, Parsed, Problem, problem_at
 from cliffwatch.parsers.table.cells import (
     Cells,
@@ -159,7 +159,10 @@ class TableReader:
         """All that was read; no arm where a part of it is of a newer format, whose rows may mean something else."""
         problems = tuple(self._problems)
         if self._more:
-            problems = (*problems, problem_at(0, "", f"{counted(self._more, 'more row')} could not be read"))
+            problems = (
+                *problems,
+                problem_at(0, "", f"{count_noun(self._more, 'more row')} could not be read"),
+            )
         if self._newer:
             return Table(arms={}, settings={}, problems=problems)
         runs = dict.fromkeys(run for run, _ in self._arms)
@@ -205,7 +208,7 @@ def _arm(name: str, rows: _ArmRows) -> Arm:
         facts=facts,
         failure=failure if isinstance(failure, str) else None,
         environment={key: value for key, value in environment.items() if key in _COMPARED},
-        assumed=_assumed(rows.about.get("assumed")),
+        assumed=_read_assumptions(rows.about.get("assumed")),
         host_faults=read_faults(texts_of(rows.about.get("settings"))),
         warnings=tuple(each for each in warnings if isinstance(each, str))
         if isinstance(warnings, list)
@@ -214,7 +217,7 @@ def _arm(name: str, rows: _ArmRows) -> Arm:
     )
 
 
-def _assumed(content: object) -> dict[tuple[str, str], Assumed]:
+def _read_assumptions(content: object) -> dict[tuple[str, str], Assumed]:
     """What the arm's file said of metrics: of each a metric, a unit, which way is better, and what may be assumed."""
     found: dict[tuple[str, str], Assumed] = {}
     for each in content if isinstance(content, list) else ():
@@ -274,11 +277,11 @@ def parsed_table(table: Table) -> Parsed:
     return Parsed(
         found=found,
         problems=table.problems,
-        arms={name: _described(arm, table.settings) for name, arm in table.arms.items()},
+        arms={name: _describe_arm(arm, table.settings) for name, arm in table.arms.items()},
     )
 
 
-def _described(arm: Arm, settings: Mapping[str, str]) -> ArmDescription:
+def _describe_arm(arm: Arm, settings: Mapping[str, str]) -> ArmDescription:
     known = {"mode": arm.mode, "platform": arm.platform}
     named = {key: value for key, value in known.items() if value is not None}
     facts = {"label": arm.label, **arm.facts} if arm.label else arm.facts

@@ -50,8 +50,8 @@ def too_long_for_bencher(arm: Arm) -> int:
 
 
 def _name(case: CaseKey) -> str:
-    params = "".join(f"/{_encoded(name)}={_encoded(value)}" for name, value in case.params)
-    return f"{OURS}{_encoded(case.suite)}/bench={_encoded(case.benchmark)}{params}"
+    params = "".join(f"/{_encode_value(name)}={_encode_value(value)}" for name, value in case.params)
+    return f"{OURS}{_encode_value(case.suite)}/bench={_encode_value(case.benchmark)}{params}"
 
 
 def _metric(values: Sequence[float]) -> Mapping[str, float]:
@@ -59,5 +59,5 @@ def _metric(values: Sequence[float]) -> Mapping[str, float]:
     return centre if len(values) < 2 else {**centre, "lower_value": min(values), "upper_value": max(values)}
 
 
-def _encoded(text: str) -> str:
+def _encode_value(text: str) -> str:
     return quote(text, safe="._:+,()", errors="replace")

@@ -79,7 +79,7 @@ class Reported:
     evidence: Mapping[str, str] = field(default_factory=dict)
 
 
-def reported_of_record(record: RunRecord, run: str, origin: str) -> Reported:
+def build_report(record: RunRecord, run: str, origin: str) -> Reported:
     """By run.json; `run` is what the run is called."""
     failures = {arm.name: arm.failure for arm in record.arms if arm.failure is not None}
     return Reported(
@@ -154,7 +154,7 @@ def _build(arm: Arm, reported: Reported, checkout: str) -> Build:
         comment=_text(arm.label),
         status="PASS" if arm.failure is None else _BUILD_STATUS.get(whose, "ERROR"),
         log_excerpt=_excerpt(arm.failure or "", reported.evidence.get(arm.name, "")),
-        misc=_said({name: arm.facts[name] for name in ("kernel", "config") if name in arm.facts}),
+        misc=_drop_unknown({name: arm.facts[name] for name in ("kernel", "config") if name in arm.facts}),
     )
 
 
@@ -183,7 +183,7 @@ def _tests(arm: Arm, reported: Reported, build: str, primary: Primary) -> Iterat
         origin=reported.origin,
         environment=Environment(
             comment=_text(", ".join(filter(None, (arm.platform, arm.mode)))),
-            misc=_said(
+            misc=_drop_unknown(
                 {
                     **arm.environment,
                     "platform": arm.platform or "",
@@ -260,7 +260,7 @@ def _excerpt(message: str, evidence: str) -> str:
     return _text("\n".join(filter(None, (message, evidence)))[:_LONGEST_EXCERPT])
 
 
-def _said(known: Mapping[str, str]) -> dict[str, str]:
+def _drop_unknown(known: Mapping[str, str]) -> dict[str, str]:
     """What is known: nothing in KCIDB may be null, and an empty text is left out."""
     return {name: _text(text) for name, text in known.items() if text}
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from cliffwatch.comparing.ordering import natural_key
-from cliffwatch.counting import counted
+from cliffwatch.counting import count_noun
 from cliffwatch.reports.figures import value
 from cliffwatch.samples import Arm, CaseKey
 
@@ -67,7 +67,9 @@ def _lines(arm: Arm, layout: Layout, table: _Table, cells: _Cells) -> Iterator[s
     named = table.unit if table.metric == table.unit else f"{table.metric}, {table.unit}"
     counts = sorted({len(values) for values in cells.values()})
     boots = (
-        counted(counts[0], "boot") if len(counts) == 1 else f"{counts[0]} to {counted(counts[-1], 'boot')}"
+        count_noun(counts[0], "boot")
+        if len(counts) == 1
+        else f"{counts[0]} to {count_noun(counts[-1], 'boot')}"
     )
     yield f"### {_plain(case)}"
     yield ""

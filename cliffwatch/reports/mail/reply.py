@@ -79,15 +79,15 @@ def reply_report(compared: ComparisonSet, context: ReportContext, reply: Reply, 
 
 def _body(compared: ComparisonSet, context: ReportContext) -> Iterator[str]:
     for line in mail_opening(compared):
-        yield from _wrapped(line)
+        yield from _wrap_reply(line)
     yield ""
-    yield from _wrapped(f"In all: {sentence(compared)}.")
+    yield from _wrap_reply(f"In all: {sentence(compared)}.")
     yield ""
     for line in commit_report(replace(compared, warnings=()), context).splitlines():
-        yield from _wrapped(line) if len(line) > WIDTH else (line,)
+        yield from _wrap_reply(line) if len(line) > WIDTH else (line,)
     for note in context.notes:
-        yield from _wrapped(note)
+        yield from _wrap_reply(note)
 
 
-def _wrapped(line: str) -> list[str]:
+def _wrap_reply(line: str) -> list[str]:
     return textwrap.wrap(plain(line), WIDTH, break_long_words=True, break_on_hyphens=False) or [""]

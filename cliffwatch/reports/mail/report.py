@@ -13,7 +13,7 @@ from cliffwatch.comparing.attribution.blocks import TITLE, function_blocks, text
 from cliffwatch.comparing.comparison import BETWEEN_MEASUREMENTS, CHANGES, DECIDED, Comparison, ComparisonSet
 from cliffwatch.comparing.ordering import beyond_noise
 from cliffwatch.comparing.sweeps.choice import sweep_lines
-from cliffwatch.counting import counted
+from cliffwatch.counting import count_noun
 from cliffwatch.reports import figures
 from cliffwatch.reports.context import SIGHT, ReportContext, mode_words, sentence, trials
 from cliffwatch.reports.legend import legend, own_terms
@@ -71,7 +71,7 @@ def mail_opening(compared: ComparisonSet) -> Iterator[str]:
         yield warning
         yield ""
     failed = {row.case for row in compared.rows if row.verdict == "failed"}
-    found = [counted(len(failed), "failed case")] if failed else []
+    found = [count_noun(len(failed), "failed case")] if failed else []
     found.append(
         "no change" if worst is None else f"a {_size(worst)} of {worst.case}{_where(worst, compared)}"
     )
@@ -159,7 +159,7 @@ def _remarks(rows: Sequence[Comparison], compared: ComparisonSet, context: Repor
     if quiet:
         yield f"Unchanged: {len(quiet)} {'row' if len(quiet) == 1 else 'rows'}; median detectable change {statistics.median(quiet):.2%}."
     for cases, row in figures.shared_reasons(rows):
-        yield f"  {figures.shortened(cases)}: {figures.undecided(row)}"
+        yield f"  {figures.shorten_names(cases)}: {figures.explain_inconclusive(row)}"
     for row in rows:
         if terms := own_terms(row, compared.notable):
             yield f"  {named[row.case, row.metric]}: {terms}"
@@ -185,7 +185,7 @@ def _functions(compared: ComparisonSet, context: ReportContext) -> Iterator[str]
     for block in blocks:
         yield from text_lines(block, width=_WIDTH)
     if left:
-        yield f"  and {counted(left, 'more case')}"
+        yield f"  and {count_noun(left, 'more case')}"
     yield ""
 
 

@@ -9,7 +9,7 @@ from cliffwatch.comparing.comparison import ComparisonSet
 from cliffwatch.reports import figures
 from cliffwatch.reports.commit import WIDTH, commit_report, cut
 from cliffwatch.reports.context import ReportContext, sentence, shared_warnings, without_shared_warnings
-from cliffwatch.reports.markdown import chosen_lines, code, escaped, markdown_report, word
+from cliffwatch.reports.markdown import chosen_lines, code, escape_markdown, markdown_report, word
 from cliffwatch.reports.several.matrix import arm_names, cell, matrix, matrix_lines
 from cliffwatch.reports.styles import Styles, plain, visible
 from cliffwatch.reports.text import text_report
@@ -50,7 +50,9 @@ def markdown_of_arms(compared: Sequence[ComparisonSet], context: ReportContext) 
     """For a pull request: the matrix, and each arm's report folded away."""
     base, *heads = arm_names(compared)
     lines = [f"### {len(heads) + 1} arms, each against {code(base)}", "", *chosen_lines(context.chosen)]
-    lines += [line for warning in shared_warnings(compared) for line in (f"**{escaped(warning)}**", "")]
+    lines += [
+        line for warning in shared_warnings(compared) for line in (f"**{escape_markdown(warning)}**", "")
+    ]
     lines += [f"- {code(each.head.name)}: {code(each.head.label)}: {sentence(each)}" for each in compared]
     lines += ["", f"| case | {code(base)} | unit | {' | '.join(map(code, heads))} |"]
     lines.append(f"|---|--:|---|{'--:|' * len(heads)}")

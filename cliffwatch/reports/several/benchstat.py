@@ -50,7 +50,7 @@ def _undecided(compared: Sequence[ComparisonSet]) -> Iterator[str]:
     for each in compared:
         arm = f"{each.head.name}: " if len(compared) > 1 else ""
         for cases, row in figures.shared_reasons(each.primary_rows()):
-            yield f"{arm}{figures.shortened(cases)}: {figures.undecided(row)}"
+            yield f"{arm}{figures.shorten_names(cases)}: {figures.explain_inconclusive(row)}"
 
 
 def _table(

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from cliffwatch.comparing.comparison import CHANGES, Comparison, ComparisonSet
-from cliffwatch.counting import counted
+from cliffwatch.counting import count_noun
 from cliffwatch.reports import figures
 from cliffwatch.reports.markdown import code, word
 from cliffwatch.reports.several.benchstat import scaled, tidied
@@ -42,7 +42,7 @@ def _table(
     head, *body = (_line(each, widths) for each in cells)
     rule = " | ".join(("-" * widths[0], *("-" * (width - 1) + ":" for width in widths[1:3]), "-" * widths[3]))
     left = len(rows) - len(chosen)
-    return [head, rule, *body, *(["", f"{counted(left, 'more case')} of {title}."] if left else [])]
+    return [head, rule, *body, *(["", f"{count_noun(left, 'more case')} of {title}."] if left else [])]
 
 
 def _cells(row: Comparison) -> tuple[str, str, str, str]:

@@ -16,7 +16,7 @@ from cliffwatch_runner.build.kernel_config import Fragments, check_config
 from cliffwatch_runner.build.outputs import MIB, CacheRecipe, Output, save_failure_log, unfit_output
 from cliffwatch_runner.build.toolchain import Toolchain
 from cliffwatch_runner.build.worktree import BUILD, BuildSettings, Worktree
-from cliffwatch_runner.build.worktree_pool import locked_worktree
+from cliffwatch_runner.build.worktree_pool import lock_worktree
 from cliffwatch_runner.sandbox.untrusted_files import UnfitFile
 from cliffwatch_runner.source.access import Trust
 from cliffwatch_runner.source.revision import Revision
@@ -159,7 +159,7 @@ def _build(
     with tempfile.TemporaryDirectory(prefix="cliffwatch-given-") as temporary:
         given = Path(temporary)
         (given / "fragment").write_text(fragments.text)
-        with locked_worktree(worktree_name(toolchain), settings, given) as worktree:
+        with lock_worktree(worktree_name(toolchain), settings, given) as worktree:
             settings.report_progress(None, "checking out")
             failure = worktree.check_out(tree, revision)
             log = worktree.log("build")

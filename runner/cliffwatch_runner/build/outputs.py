@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from cliffwatch.failure import Failure
-from cliffwatch.formats.reading import Wrong, read_as, written
+from cliffwatch.formats.reading import Wrong, document_text, read_as
 from cliffwatch.formats.values import Part
 from cliffwatch_runner.build.cache.entries import new_entry
 from cliffwatch_runner.build.cache.uses import Uses
@@ -57,7 +57,7 @@ class CacheRecipe(Generic[R]):
                 for output in self.outputs:
                     (copies / output.name).replace(entry / output.name)
                 shutil.copyfile(log, entry / "build.log")
-                (entry / self.record).write_bytes(written(record))
+                (entry / self.record).write_bytes(document_text(record))
         return None
 
     def read(self, folder: Path, uses: Uses) -> R | None:

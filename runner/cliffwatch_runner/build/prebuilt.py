@@ -11,7 +11,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from cliffwatch.failure import Failure
-from cliffwatch.formats.reading import written
+from cliffwatch.formats.reading import document_text
 from cliffwatch_runner.build.cache.entries import locked, new_entry
 from cliffwatch_runner.build.images.bz_image import BzImage
 from cliffwatch_runner.build.images.config import (
@@ -230,4 +230,4 @@ def _store(folder: Path, parts: _Parts) -> None:
         (entry / "btf").write_bytes(parts.btf)
         if parts.initramfs is not None:
             (entry / INITRAMFS).write_bytes(parts.initramfs)
-        (entry / RECORD).write_bytes(written(parts.record))
+        (entry / RECORD).write_bytes(document_text(parts.record))

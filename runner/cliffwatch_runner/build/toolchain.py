@@ -168,7 +168,7 @@ def ask(name: str, program: str, image: str | None = None) -> Tool | Failure:
     if not ended.ok and image is not None:
         return _missing(name, program, image)
     if not ended.ok:
-        return _broken(program, ended)
+        return _broken_tool(program, ended)
     lines = [line.strip() for line in ended.output.splitlines() if line.strip()]
     # LLVM's tools begin with the project's name and print the version on a later line.
     line = next((line for line in lines if version_in(line)), lines[0] if lines else "")
@@ -195,7 +195,7 @@ def _missing(name: str, program: str | None = None, image: str | None = None) ->
     )
 
 
-def _broken(program: str, ended: process.Finished) -> Failure:
+def _broken_tool(program: str, ended: process.Finished) -> Failure:
     how = "does not answer" if ended.timed_out else f"fails with status {ended.status}"
     return Failure(
         whose="host",

@@ -11,7 +11,7 @@ from cliffwatch_runner import process
 from cliffwatch_runner.build.cache.entries import Stopped
 from cliffwatch_runner.build.cache.uses import Uses
 from cliffwatch_runner.build.errors import EVIDENCE, failure_of
-from cliffwatch_runner.sandbox.guard import guarded
+from cliffwatch_runner.sandbox.guard import guard_sandbox
 from cliffwatch_runner.sandbox.limits import SandboxLimits
 from cliffwatch_runner.sandbox.sandbox import HOME, Mount, Sandbox
 from cliffwatch_runner.sandbox.untrusted_files import UntrustedFolder, remove_tree
@@ -129,7 +129,7 @@ class Worktree:
             done = self._run(command, log, on_output, tools)
         if isinstance(done, Failure):
             return replace(done, evidence=_tail(log))
-        return None if done.ok else failure_of(_logged(log, done))
+        return None if done.ok else failure_of(_read_log(log, done))
 
     def ask(self, command: Sequence[str], *, seconds: float) -> process.Finished | Failure:
         """Runs a program that a build made, which may write nothing at all. Raises Stopped."""
@@ -183,7 +183,9 @@ class Worktree:
         argv = sandbox.argv(
             command, env=self._environment(jobs), mounts=mounts, workdir=self.source, own_session=own
         )
-        with guarded(limits, [mount.source for mount in mounts if mount.writable], user=sandbox.uid) as guard:
+        with guard_sandbox(
+            limits, [mount.source for mount in mounts if mount.writable], user=sandbox.uid
+        ) as guard:
             done = process.run(
                 guard.argv(argv),
                 env=sandbox.process_input(),
@@ -253,7 +255,7 @@ def _tail(log: Path) -> str:
     return log.read_text(errors="replace")[-EVIDENCE:] if log.exists() else ""
 
 
-def _logged(log: Path, done: process.Finished) -> str:
+def _read_log(log: Path, done: process.Finished) -> str:
     """The output of a failed build: the log, which has an end, and the last of its output where that came later."""
     text = log.read_text(errors="replace") if log.exists() else ""
     return text if len(text) < _LOG_BYTES // 2 else text + done.output

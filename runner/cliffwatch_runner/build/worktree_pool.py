@@ -24,7 +24,7 @@ _FOR_ONE_BUILD = "outside-"
 
 
 @contextmanager
-def locked_worktree(name: str, settings: BuildSettings, given: Path) -> Iterator[Worktree]:
+def lock_worktree(name: str, settings: BuildSettings, given: Path) -> Iterator[Worktree]:
     """Holds a worktree: of a tree from outside one of its own, which leaves nothing; else that of this name and trust.
 
     Waits, and reports it, while another process builds in it. Raises Stopped.

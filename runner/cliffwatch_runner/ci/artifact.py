@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from cliffwatch.counting import counted
+from cliffwatch.counting import count_noun
 from cliffwatch.failure import Failure
 from cliffwatch.samples import MODES, Mode, mode_named
 
@@ -90,7 +90,7 @@ def refused(why: str) -> Failure:
 def _wrong(entries: Sequence[zipfile.ZipInfo]) -> str | None:
     """What is wrong with an archive's list of contents."""
     if len(entries) > _MOST_ENTRIES:
-        return f"it has {counted(len(entries), 'entry', 'entries')}"
+        return f"it has {count_noun(len(entries), 'entry', 'entries')}"
     if sum(entry.file_size for entry in entries) > _LARGEST_CONTENT:
         return "its content is too large"
     names = [entry.filename for entry in entries]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import msgspec
 
-from cliffwatch.counting import counted
+from cliffwatch.counting import count_noun
 from cliffwatch.failure import Failure, wrong_usage
 from cliffwatch.pull_request.mailing_list_series import (
     BranchCommit,
@@ -243,7 +243,7 @@ def _sentence(tree: Path, what: str, named: str, merge_base: str) -> str:
     if named == merge_base:
         return ""
     listed = read_repository(tree, ["rev-list", "--count", f"{merge_base}..{named}"])
-    newer = counted(int(listed.output), "newer commit") if listed.ok else "newer commits"
+    newer = count_noun(int(listed.output), "newer commit") if listed.ok else "newer commits"
     return f"Base is {merge_base[:12]}, the merge base of {what} and head, without {newer} of {what}"
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import httpx2
 
 from cliffwatch.failure import Failure
-from cliffwatch.formats.reading import converted
+from cliffwatch.formats.reading import convert_to
 from cliffwatch_runner import clock
 from cliffwatch_runner.upload.answers import GivenToken
 from cliffwatch_runner.upload.client import Answered, Client, Patience, Refused, Reply
@@ -77,7 +77,7 @@ def _identity(signing: IdentityRequest, audience: str) -> str | Failure:
 def _exchanged(service: str, identity: str, *, fork: bool) -> str | Failure:
     with closing(Client(service, None, patience=Patience(tries=1))) as client:
         reply = client.post("/github/token", {"identity": identity, "fork": fork})
-    given = converted(reply.body, GivenToken) if isinstance(reply, Answered) else None
+    given = convert_to(reply.body, GivenToken) if isinstance(reply, Answered) else None
     if isinstance(given, GivenToken):
         return given.secret
     return _not_given(service, reply)

@@ -10,7 +10,7 @@ import msgspec
 from cliffwatch.comparing.compare_run import compare_run, sides_of_run
 from cliffwatch.comparing.comparison import ComparisonSet
 from cliffwatch.failure import Failure
-from cliffwatch.formats.reading import written
+from cliffwatch.formats.reading import document_text
 from cliffwatch.formats.result_directory import Run, read_run
 from cliffwatch.pull_request.mailing_list_series import counts
 from cliffwatch.pull_request.policy import Policy
@@ -215,7 +215,7 @@ def mark(measured: Run, run: WorkflowRun, server: str, policy: Policy) -> None:
         tree=repository if library is None else policy.kernel.tree,
         notes=(*record.notes, *said, *origin_notes(run)),
     )
-    (measured.path / "run.json").write_bytes(written(marked))
+    (measured.path / "run.json").write_bytes(document_text(marked))
 
 
 def origin_notes(run: WorkflowRun) -> Sequence[str]:

@@ -8,10 +8,10 @@ from typing import Any, NoReturn
 import rich_click as click
 
 from cliffwatch.command import terminal
-from cliffwatch.counting import counted
+from cliffwatch.counting import count_noun
 from cliffwatch.failure import Exit, Failure, wrong_usage
 from cliffwatch.formats.code.affected import AffectedCase, AffectedDocument
-from cliffwatch.formats.reading import written
+from cliffwatch.formats.reading import document_text
 from cliffwatch.reports.styles import plain
 from cliffwatch_runner.build.cache.entries import Stopped
 from cliffwatch_runner.build.cache.uses import cache_uses
@@ -82,7 +82,7 @@ def affected(*, counts: Path | None, format_: str, **options: Any) -> NoReturn:
             progress.close()
     if isinstance(answer, tuple):
         raise SystemExit(print_failures(answer, console))
-    click.echo(written(answer) if format_ == "json" else affected_text(answer), nl=False)
+    click.echo(document_text(answer) if format_ == "json" else affected_text(answer), nl=False)
     raise SystemExit(Exit.DONE)
 
 
@@ -104,7 +104,7 @@ def _answer(
         if isinstance(changed, Failure):
             return (changed,)
         code = code_of_arms(facts, built, prepared.guest.sandbox, stop.is_set)
-        progress.end(f"{counted(len(changed.functions), 'function differs', 'functions differ')}")
+        progress.end(f"{count_noun(len(changed.functions), 'function differs', 'functions differ')}")
     return affected_cases(facts.arms, facts.plan.cases, changed, executed, code)
 
 
@@ -123,7 +123,7 @@ def affected_text(answer: AffectedDocument) -> str:
 
 def _lines(answer: AffectedDocument) -> Iterator[str]:
     total = len(answer.affected) + len(answer.unaffected)
-    yield f"{len(answer.affected)} of {counted(total, 'case')} can be touched: {counted(len(answer.changed), 'function differs', 'functions differ')}"
+    yield f"{len(answer.affected)} of {count_noun(total, 'case')} can be touched: {count_noun(len(answer.changed), 'function differs', 'functions differ')}"
     yield f"  base  {answer.base}"
     yield f"  head  {answer.head}"
     if answer.at_start:

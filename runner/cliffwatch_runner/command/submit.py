@@ -17,10 +17,10 @@ from cliffwatch.command import terminal
 from cliffwatch.command.terminal import echo_failure
 from cliffwatch.comparing.attribution.blocks import TITLE, function_blocks, more_cases, text_lines
 from cliffwatch.comparing.attribution.documents import functions_of_document
-from cliffwatch.counting import counted
+from cliffwatch.counting import count_noun
 from cliffwatch.failure import Exit, Failure, Party, wrong_usage
 from cliffwatch.formats.comparison import RunComparison
-from cliffwatch.formats.reading import Wrong, as_json, converted
+from cliffwatch.formats.reading import Wrong, as_json, convert_to
 from cliffwatch.formats.setup import Setup, SetupArm
 from cliffwatch.formats.values import FreeJson, Part
 from cliffwatch.formats.work import AskedWork, Target
@@ -103,7 +103,7 @@ def submit(url: str, token_file: Path | None, detach: bool, key: str | None, **o
     client = Client(url, token)
     try:
         request = _answered(client.post("/requests", body, key=key), MadeRequest)
-        console.print(f"request {request.request}, {counted(len(request.jobs), 'job')}")
+        console.print(f"request {request.request}, {count_noun(len(request.jobs), 'job')}")
         for warning in request.warnings:
             console.print(f"warning: {warning}", style="yellow", markup=False)
         if not detach:
@@ -155,7 +155,7 @@ def _work(options: FreeJson) -> AskedWork | Failure:
         setup=setup,
         contents=contents,
     )
-    checked = converted(as_json(work), AskedWork)
+    checked = convert_to(as_json(work), AskedWork)
     return (
         wrong_usage(f"the request cannot be made: {checked}", "change that")
         if isinstance(checked, Wrong)
@@ -186,7 +186,7 @@ def _target(text: str) -> Target:
 
 def _answered(reply: Reply, kind: type[P]) -> P:
     if isinstance(reply, Answered):
-        answer = converted(reply.body, kind)
+        answer = convert_to(reply.body, kind)
         if not isinstance(answer, Wrong):
             return answer
         raise SystemExit(
@@ -223,11 +223,11 @@ def _print_position(client: Client, job: str, printed: str, console: Console) ->
         return printed
     seconds = expected.seconds
     when = (
-        f"done in about {counted(max(1, round(seconds / 60)), 'minute')}"
+        f"done in about {count_noun(max(1, round(seconds / 60)), 'minute')}"
         if seconds is not None
         else "duration unknown"
     )
-    text = f"position {expected.position} in the queue, {counted(expected.hosts, 'host')} at work, {when}"
+    text = f"position {expected.position} in the queue, {count_noun(expected.hosts, 'host')} at work, {when}"
     if text != printed:
         console.print(text)
     return text

@@ -26,7 +26,7 @@ from cliffwatch_runner.guest.programs import GuestPrograms
 from cliffwatch_runner.guest.progress import EmulatorMeter, Meter, WallMeter
 from cliffwatch_runner.guest.qemu_clock import GuestClock
 from cliffwatch_runner.guest.watch import GuestLimits, GuestWatch
-from cliffwatch_runner.sandbox.guard import guarded
+from cliffwatch_runner.sandbox.guard import guard_sandbox
 from cliffwatch_runner.sandbox.limits import SandboxLimits, host_limits
 from cliffwatch_runner.sandbox.sandbox import Sandbox
 from cliffwatch_runner.sandbox.untrusted_files import remove_tree
@@ -121,7 +121,7 @@ def boot_guest(
             closing(_names(order, monitor, written)) as names,
             ended_with(order.recording),
             closing(_Metering(order.shape, monitor, watch)) as metering,
-            guarded(_host_limits(order), [written], user=order.sandbox.uid, niceness=0) as guard,
+            guard_sandbox(_host_limits(order), [written], user=order.sandbox.uid, niceness=0) as guard,
         ):
 
             def begin(process_id: int) -> None:

@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Meta
 
 from cliffwatch.failure import Failure, wrong_usage
-from cliffwatch.formats.reading import Wrong, converted
+from cliffwatch.formats.reading import Wrong, convert_to
 from cliffwatch.formats.values import MOST_ARMS
 from cliffwatch.samples import CONTROL
 from cliffwatch_runner.plan.arm_words.sweep import KEY, swept
@@ -204,7 +204,7 @@ def read_arms(path: Path) -> tuple[ArmRequest, ...] | Failure:
     content = _swept_file(content)
     if isinstance(content, str):
         return wrong_usage(f"--arms: {path}: {content}", "see docs/arms.md for what it may hold")
-    read = converted(content, ArmsFile)
+    read = convert_to(content, ArmsFile)
     if isinstance(read, Wrong):
         return wrong_usage(f"--arms: {path}: {read}", "see docs/arms.md for what it may hold")
     arms: list[ArmRequest] = []
@@ -246,7 +246,7 @@ def _from_folder(arm: ArmRequest, folder: Path) -> ArmRequest:
 
 
 def _checked(content: Mapping[str, object], what: str) -> ArmRequest | Failure:
-    read = converted(content, ArmRequest)
+    read = convert_to(content, ArmRequest)
     problem = str(read) if isinstance(read, Wrong) else _problem(read)
     if problem is not None or isinstance(read, Wrong):
         return wrong_usage(f"{what}: {problem}", "see docs/arms.md for what an arm may be")

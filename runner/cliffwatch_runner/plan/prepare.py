@@ -32,10 +32,10 @@ from cliffwatch_runner.plan.writable_folders import RESULTS_HOME
 from cliffwatch_runner.sandbox.isolation import (
     choose_guest_sandbox,
     choose_sandbox,
-    refused_path,
+    find_path_problem,
     unreachable,
 )
-from cliffwatch_runner.sandbox.limits import SandboxLimits, changed, host_limits, refusal
+from cliffwatch_runner.sandbox.limits import SandboxLimits, change_limits, host_limits, refusal
 from cliffwatch_runner.sandbox.sandbox import Sandbox
 from cliffwatch_runner.source.revision import Revision
 from cliffwatch_runner.source.tree import Tree, open_tree
@@ -237,7 +237,7 @@ def check_tools(request: RunRequest, resolved: ResolvedRequest) -> CheckedTools 
         )
     ]
     failures += _boot_tools(request)
-    sandboxes, limits = _sandboxes(request), changed(host_limits(_BUILD_SECONDS), request.limits)
+    sandboxes, limits = _sandboxes(request), change_limits(host_limits(_BUILD_SECONDS), request.limits)
     failures += [each for each in (sandboxes, limits) if isinstance(each, Failure)]
     if failures or isinstance(sandboxes, Failure) or isinstance(limits, Failure):
         return tuple(dict.fromkeys(failures))
@@ -276,7 +276,7 @@ def _sandboxes(request: RunRequest) -> tuple[Sandbox, Sandbox] | Failure:
     assert isinstance(sandbox, Sandbox)
     assert isinstance(guest_sandbox, Sandbox)
     folders = (request.cache, Path(tempfile.gettempdir()))
-    refused = refused_path(sandbox.level, folders) or refusal(sandbox.uid)
+    refused = find_path_problem(sandbox.level, folders) or refusal(sandbox.uid)
     for each in (sandbox, guest_sandbox):
         refused = refused or unreachable(
             each, (*folders, (request.out or RESULTS_HOME).absolute().parent, *guest_programs())

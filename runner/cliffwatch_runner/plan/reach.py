@@ -1,7 +1,7 @@
 """What a plan cannot show, said before it begins."""
 
 from cliffwatch.comparing.thresholds import ALPHA
-from cliffwatch.counting import counted
+from cliffwatch.counting import count_noun
 from cliffwatch.samples import Mode
 from cliffwatch.stats.power.detectable import detectable
 from cliffwatch_runner.plan.plan import Plan
@@ -21,7 +21,7 @@ def out_of_reach(plan: Plan, mode: Mode) -> str | None:
     if boots >= least:
         return None
     return (
-        f"{counted(boots, 'boot')} per kernel cannot tell {counted(len(plan.cases), 'noisy row')} from chance, "
+        f"{count_noun(boots, 'boot')} per kernel cannot tell {count_noun(len(plan.cases), 'noisy row')} from chance, "
         f"however large a change is: {least} are the least (--boots {least}), --boots auto takes what it needs"
     )
 

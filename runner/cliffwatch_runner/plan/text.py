@@ -1,7 +1,7 @@
 """A plan for people: `cliffwatch run --dry-run`."""
 
 from cliffwatch.catalogue.suite import PlannedCase
-from cliffwatch.counting import counted, duration
+from cliffwatch.counting import count_noun, duration
 from cliffwatch_runner.plan.run_plan import PlannedRun
 from cliffwatch_runner.plan.subjects import Subject
 
@@ -29,7 +29,7 @@ def plan_text(planned: PlannedRun) -> str:
     if plan.stages is not None:
         last = plan.stages.looks[-1].boots
         lines += [
-            f"  then at most {counted(last, 'more boot')} per kernel, of the cases that these leave open"
+            f"  then at most {count_noun(last, 'more boot')} per kernel, of the cases that these leave open"
         ]
     if selection.left_out:
         lines += ["", "left out:"]

@@ -16,7 +16,7 @@ from cliffwatch.formats.boot_record import (
     SplatRecord,
     sample_record,
 )
-from cliffwatch.formats.reading import Wrong, as_json, converted, written
+from cliffwatch.formats.reading import Wrong, as_json, convert_to, document_text
 from cliffwatch.formats.values import OfCase, OutcomeRecord, Part, outcome_record
 from cliffwatch.parsers.readings import Problem
 from cliffwatch.samples import CaseKey, CaseOutcome
@@ -32,7 +32,7 @@ def write_json(path: Path, content: Mapping[str, object]) -> None:
 
 
 def write_document(path: Path, document: Part) -> None:
-    _write(path, written(document))
+    _write(path, document_text(document))
 
 
 def _write(path: Path, content: bytes) -> None:
@@ -128,7 +128,7 @@ def _odd(result: CaseResult) -> Iterator[str]:
 
 
 def _wrong(record: OfCase) -> Wrong | None:
-    read = converted(as_json(record), type(record))
+    read = convert_to(as_json(record), type(record))
     return read if isinstance(read, Wrong) else None
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cliffwatch.catalogue.suite import PlannedCase
-from cliffwatch.counting import counted
+from cliffwatch.counting import count_noun
 from cliffwatch.formats.code.bpf_programs import BpfProgramsRecord, CaseBpfPrograms
 from cliffwatch.formats.code.function_counts import (
     UNNAMED_AT_RUN_TIME,
@@ -305,7 +305,7 @@ def _odd_marks(counts: GuestCounts, part: PartEnd) -> str | None:
     if counts.marks not in (1 + 2 * begun, 2 * begun):
         return (
             "function counts of one start of the guest are missing: its cases cannot be distinguished,"
-            f" with {counts.marks} marks for {counted(begun, 'case')}"
+            f" with {counts.marks} marks for {count_noun(begun, 'case')}"
         )
     return None
 

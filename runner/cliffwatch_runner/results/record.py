@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import cliffwatch
 from cliffwatch.failure import Failure, wrong_usage
 from cliffwatch.formats.arms.declared_metrics import DeclaredMetricRecord
-from cliffwatch.formats.reading import Wrong, as_json, written
+from cliffwatch.formats.reading import Wrong, as_json, document_text
 from cliffwatch.formats.run_reading import read_run_record
 from cliffwatch.formats.run_record import (
     FORMAT,
@@ -210,7 +210,7 @@ def unfit(document: RunRecord) -> Failure | None:
 
     Types are checked when a record is read, not when it is built.
     """
-    read = read_run_record(written(document))
+    read = read_run_record(document_text(document))
     if not isinstance(read, Wrong):
         return None
     return wrong_usage(

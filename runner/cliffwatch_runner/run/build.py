@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from cliffwatch.counting import counted
+from cliffwatch.counting import count_noun
 from cliffwatch.failure import Failure
 from cliffwatch_runner.build.kernel import Kernel, build_kernel, kernel_digest
 from cliffwatch_runner.build.prebuilt import prebuilt_kernel
@@ -138,7 +138,7 @@ def _with_bench(arms: dict[str, BuiltArm], order: BuildOrder) -> BuiltRun | tupl
         bench = build_bench(resolved.tree, revision, kernel, toolchain=toolchain, settings=settings)
         if isinstance(bench, BenchProgram):
             how = "cached" if bench.was_there else "built"
-            progress.end(f"of {name} {how}, {counted(len(bench.offered), 'benchmark')}")
+            progress.end(f"of {name} {how}, {count_noun(len(bench.offered), 'benchmark')}")
             other = name != resolved.bench_from
             note = f"bench is from {name}, because that of {resolved.bench_from} does not build"
             notes = (note,) if other else ()

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from cliffwatch.counting import counted
+from cliffwatch.counting import count_noun
 from cliffwatch.failure import Failure
 from cliffwatch.formats.code.digests import CaseCode
 from cliffwatch.formats.run_record import RunStatus
@@ -139,7 +139,7 @@ def _note_resumed(run: PreparedRun, folder: ResultFolder) -> None:
         boots = run.facts.plan.boots
         done = sum(finished_boot(folder.path, boot) for boot in boots)
         run.progress.note(
-            f"resuming in {folder.path}: {done} of {counted(len(boots), 'boot is', 'boots are')} done"
+            f"resuming in {folder.path}: {done} of {count_noun(len(boots), 'boot is', 'boots are')} done"
         )
 
 
@@ -176,7 +176,7 @@ def _measured_by_stages(run: PreparedRun, written: _Record) -> RunFacts | Failur
         )
         if failure is not None:
             return failure
-        progress.end("interrupted" if stop.is_set() else counted(len(plan.boots), "boot"))
+        progress.end("interrupted" if stop.is_set() else count_noun(len(plan.boots), "boot"))
         longer = None if stop.is_set() else further_boots(written.folder, plan)
         if longer is None:
             return facts
@@ -188,5 +188,7 @@ def _boots_text(plan: Plan) -> str:
     if not confirming:
         shapes = len({case.guest.params for case in plan.cases})
         how = "each" if shapes == 1 else f"in guests of {shapes} shapes"
-        return f"{counted(len(plan.boots), 'boot')}, {counted(len(plan.cases), 'case')} {how}"
-    return f"{counted(len(confirming), 'more boot')} of {counted(len(confirming[-1].cases), 'open case')}"
+        return f"{count_noun(len(plan.boots), 'boot')}, {count_noun(len(plan.cases), 'case')} {how}"
+    return (
+        f"{count_noun(len(confirming), 'more boot')} of {count_noun(len(confirming[-1].cases), 'open case')}"
+    )

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from cliffwatch.counting import counted
+from cliffwatch.counting import count_noun
 from cliffwatch.failure import Failure
 from cliffwatch_runner.build.kernel import Kernel
 from cliffwatch_runner.build.programs.objects import ARCHIVE, UNBUILT, VERISTAT, TreeObjects, build_objects
@@ -100,7 +100,7 @@ def _of_arm(arm: Subject, kernel: Kernel, order: BuildOrder) -> TreeObjects | Fa
         order.progress.end(f"of {arm.arm}: {objects.message}")
     else:
         how = "cached" if objects.was_there else "built"
-        order.progress.end(f"of {arm.arm} {how}: {len(objects.built)} of {counted(len(named), 'object')}")
+        order.progress.end(f"of {arm.arm} {how}: {len(objects.built)} of {count_noun(len(named), 'object')}")
     return objects
 
 
@@ -142,4 +142,4 @@ def _unbuilt_notes(built: Mapping[str, TreeObjects]) -> Iterator[str]:
                 if len(objects.unbuilt) > _MOST_NAMED
                 else ""
             )
-            yield f"{counted(len(objects.unbuilt), 'object')} of {name} not built: {shown}{more}"
+            yield f"{count_noun(len(objects.unbuilt), 'object')} of {name} not built: {shown}{more}"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from cliffwatch.catalogue.suite import PlannedCase
 from cliffwatch.comparing.compare_run import compare_all, sides_of_run
-from cliffwatch.counting import counted
+from cliffwatch.counting import count_noun
 from cliffwatch.failure import Failure
 from cliffwatch.formats.code.profile import CaseProfile, ProfileRecord
 from cliffwatch.formats.result_directory import read_run
@@ -53,7 +53,7 @@ def profile_changes(run: PreparedRun, folder: Path) -> Failure | None:
 
 def _record(run: PreparedRun, folder: Path, changed: Sequence[CaseKey]) -> None:
     chosen = [each for each in enumerate(run.facts.plan.cases) if each[1].key in changed[:_MOST_CASES]]
-    run.progress.begin("profile", f"{counted(len(chosen), 'case')} that changed, by perf")
+    run.progress.begin("profile", f"{count_noun(len(chosen), 'case')} that changed, by perf")
     set_aside(folder / _HOME)
     kernels = {name: run.kernels[name] for name in compared_arms(run.kernels)}
     profiles = [
@@ -66,7 +66,7 @@ def _record(run: PreparedRun, folder: Path, changed: Sequence[CaseKey]) -> None:
         return
     left_out = max(0, len(changed) - _MOST_CASES)
     write_document(folder / PROFILE, ProfileRecord(cases=tuple(profiles), left_out=left_out))
-    run.progress.end(counted(len(profiles), "profile"))
+    run.progress.end(count_noun(len(profiles), "profile"))
 
 
 def _changed_cases(folder: Path) -> list[CaseKey]:

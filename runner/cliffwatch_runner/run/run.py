@@ -3,7 +3,7 @@
 import threading
 from contextlib import suppress
 
-from cliffwatch.counting import counted, size_text
+from cliffwatch.counting import count_noun, size_text
 from cliffwatch.failure import Failure
 from cliffwatch_runner import clock
 from cliffwatch_runner.build.cache.pruning import prune_built, prune_mirror
@@ -69,5 +69,5 @@ def _prune(request: RunRequest, progress: Progress) -> None:
         if not pruned.removed:
             return
         one, several = "kernel, bench, program or guest root", "kernels, benches, programs and guest roots"
-        what = f"{counted(len(pruned.removed), one, several)}, {size_text(pruned.bytes)}"
+        what = f"{count_noun(len(pruned.removed), one, several)}, {size_text(pruned.bytes)}"
         progress.note(f"removed from the cache, least recently used first: {what} (see `cliffwatch cache`)")

@@ -66,7 +66,7 @@ class ControlGroup:
         """Removes the group, which nothing is in any more. The kernel may need a moment to see that."""
         until = clock.monotonic() + _SECONDS
         for folder in self.folders:
-            while not _removed(folder) and clock.monotonic() < until:
+            while not _remove_group(folder) and clock.monotonic() < until:
                 clock.pause(_PAUSE)
 
     def _kill_member(self, number: int) -> None:
@@ -90,13 +90,13 @@ def make_group(memory_bytes: int, processes: int, proc: Path = Path("/proc/self"
         _remove_leftovers({memory, pids})
         name = f"{_PREFIX}{os.getpid()}-{secrets.token_hex(4)}"
         group = ControlGroup(memory=memory / name, pids=pids / name)
-        if _made(group, memory_bytes, processes):
+        if _make_group(group, memory_bytes, processes):
             return group
         group.remove()
     return None
 
 
-def _made(group: ControlGroup, memory_bytes: int, processes: int) -> bool:
+def _make_group(group: ControlGroup, memory_bytes: int, processes: int) -> bool:
     try:
         for folder in group.folders:
             folder.mkdir()
@@ -163,10 +163,10 @@ def _remove_leftovers(parents: set[Path]) -> None:
         for folder in parent.glob(f"{_PREFIX}*-*"):
             owner = folder.name.removeprefix(_PREFIX).split("-")[0]
             if owner.isdigit() and not Path("/proc", owner).exists():
-                _removed(folder)
+                _remove_group(folder)
 
 
-def _removed(folder: Path) -> bool:
+def _remove_group(folder: Path) -> bool:
     try:
         folder.rmdir()
     except OSError:

@@ -143,7 +143,7 @@ class Guard:
 
 
 @contextmanager
-def guarded(
+def guard_sandbox(
     limits: SandboxLimits,
     writable: Sequence[Path],
     *,

@@ -84,7 +84,7 @@ def unreachable(sandbox: Sandbox, paths: Sequence[Path]) -> Failure | None:
     return None
 
 
-def refused_path(level: Level, paths: Sequence[Path]) -> Failure | None:
+def find_path_problem(level: Level, paths: Sequence[Path]) -> Failure | None:
     """Make takes spaces and colons in a path for ends of words; bubblewrap and containers show builds plain paths instead."""
     odd = next((path for path in paths if not _PLAIN.fullmatch(str(path))), None)
     if odd is None or level != "none":

@@ -61,7 +61,7 @@ def host_limits(seconds: float, meminfo: Path = Path("/proc/meminfo")) -> Sandbo
     )
 
 
-def changed(limits: SandboxLimits, words: Sequence[str]) -> SandboxLimits | Failure:
+def change_limits(limits: SandboxLimits, words: Sequence[str]) -> SandboxLimits | Failure:
     """The limits as a user wants them: `memory=32G`, `processes=8192`, `disk=100G`, `hours=6`."""
     for word in words:
         name, _, value = word.partition("=")

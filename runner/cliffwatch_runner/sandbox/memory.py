@@ -33,7 +33,7 @@ def in_memory_files(tree: Iterable[SandboxProcess], proc: Path = _PROC) -> int:
         folder = proc / str(member.number)
         own = {device: path for device, path in _memory_mounts(folder) if device not in ours}
         if own:
-            return sum(_filled(f"{folder}/root{path}") for path in own.values())
+            return sum(_filled_bytes(f"{folder}/root{path}") for path in own.values())
     return 0
 
 
@@ -58,12 +58,12 @@ def shared_memory(tree: Iterable[SandboxProcess], most: int, proc: Path = _PROC)
         if held is None:
             return most
         resident += _of_smaps(folder, "Pss_Shmem:") or 0
-        for inode, size in [*held, *_mapped(lines)]:
+        for inode, size in [*held, *_mapped_memory(lines)]:
             objects[inode] = max(objects.get(inode, 0), size)
     return min(most, max(0, sum(objects.values()) - resident))
 
 
-def _mapped(lines: Iterable[bytes]) -> Iterator[tuple[int, int]]:
+def _mapped_memory(lines: Iterable[bytes]) -> Iterator[tuple[int, int]]:
     """Inodes and bytes of what /proc/PID/maps has of memory without a file."""
     for line in lines:
         if b" /dev/zero (deleted)" in line or b" /memfd:" in line:
@@ -102,7 +102,7 @@ def _of_smaps(folder: Path, name: str) -> int | None:
     return None
 
 
-def _filled(path: str) -> int:
+def _filled_bytes(path: str) -> int:
     try:
         about = os.statvfs(path)
     except OSError:

@@ -8,7 +8,7 @@ from pathlib import Path
 from cliffwatch.failure import Failure
 from cliffwatch_runner import process
 from cliffwatch_runner.host.facts import read_word
-from cliffwatch_runner.sandbox.guard import guarded
+from cliffwatch_runner.sandbox.guard import guard_sandbox
 from cliffwatch_runner.sandbox.limits import host_limits
 from cliffwatch_runner.sandbox.sandbox import HOME, Sandbox
 from cliffwatch_runner.sandbox.seccomp_filter import filter_program
@@ -110,15 +110,15 @@ def bubblewrap_refusal(root: Path = Path("/")) -> NamespaceRefusal | None:
     sandbox = Sandbox(level="bubblewrap", user=user, calls=filter_program())
     if shutil.which("bwrap", path=sandbox.process_input().env["PATH"]) is None:
         return NOT_INSTALLED
-    words = _said(sandbox)
+    words = _words_of_bubblewrap(sandbox)
     # Root makes its sandbox without a namespace of users: these settings are not what keeps it from that.
-    return None if words is None else explained(words, {} if user is not None else _settings(root))
+    return None if words is None else explain_refusal(words, {} if user is not None else _settings(root))
 
 
-def _said(sandbox: Sandbox) -> str | None:
+def _words_of_bubblewrap(sandbox: Sandbox) -> str | None:
     """What bubblewrap said when it failed."""
     argv = sandbox.argv(["true"], env={"PATH": "/usr/bin:/bin"}, mounts=(), workdir=HOME)
-    with guarded(host_limits(_TRIAL_SECONDS), (), user=sandbox.uid) as guard:
+    with guard_sandbox(host_limits(_TRIAL_SECONDS), (), user=sandbox.uid) as guard:
         ended = process.run(
             guard.argv(argv),
             deadline=_TRIAL_SECONDS,
@@ -136,7 +136,7 @@ def _settings(root: Path) -> dict[str, str | None]:
     return {switch.path: read_word(root / "proc/sys" / switch.path) for switch in _SWITCHES}
 
 
-def explained(words: str, settings: Mapping[str, str | None]) -> NamespaceRefusal:
+def explain_refusal(words: str, settings: Mapping[str, str | None]) -> NamespaceRefusal:
     """What keeps bubblewrap from its work, by its own words and by the values of settings below /proc/sys. Pure."""
     said = words.splitlines()[-1][-_LONGEST_WORDS:]
     switches = [switch for switch in _SWITCHES if settings.get(switch.path) == switch.value]

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from cliffwatch_runner.process import ProcessInput
-from cliffwatch_runner.sandbox.seccomp_filter import filtered
+from cliffwatch_runner.sandbox.seccomp_filter import filter_call
 from cliffwatch_runner.sandbox.unprivileged_user import User
 
 Level = Literal["bubblewrap", "container", "none"]
@@ -152,7 +152,7 @@ class Sandbox:
         argv += ["--remount-ro", "/", "--chdir", str(workdir), "--"]
         inner = list(command)
         argv += inner if self.user is None else self.user.argv(inner, groups=groups)
-        return argv if self.calls is None else filtered(argv)
+        return argv if self.calls is None else filter_call(argv)
 
     def _container(
         self, command: Sequence[str], env: Mapping[str, str], mounts: Sequence[Mount], workdir: Path

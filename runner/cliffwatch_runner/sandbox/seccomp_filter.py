@@ -71,7 +71,7 @@ def filter_program(machine: str | None = None) -> bytes | None:
     return b"".join(_program()) if (machine or platform.machine()) == "x86_64" else None
 
 
-def filtered(bwrap: Sequence[str]) -> list[str]:
+def filter_call(bwrap: Sequence[str]) -> list[str]:
     """A bubblewrap call (its first word is `bwrap`) under the filter that it is given on standard input.
 
     bubblewrap reads and closes the descriptor, and applies the filter in the sandbox, last before the command, whose own
@@ -83,15 +83,15 @@ def filtered(bwrap: Sequence[str]) -> list[str]:
 
 def _program() -> Iterator[bytes]:
     yield _step(_LOAD, _ARCHITECTURE)
-    yield from _answered(_IF_EQUAL, _X86_64, _KILL, otherwise=True)
+    yield from _answer_if(_IF_EQUAL, _X86_64, _KILL, otherwise=True)
     yield _step(_LOAD, _NUMBER)
-    yield from _answered(_IF_GREATER, _NEWEST, _ERRNO | errno.ENOSYS)
+    yield from _answer_if(_IF_GREATER, _NEWEST, _ERRNO | errno.ENOSYS)
     for error, calls in _REFUSED.items():
         for number in calls.values():
-            yield from _answered(_IF_EQUAL, number, _ERRNO | error)
+            yield from _answer_if(_IF_EQUAL, number, _ERRNO | error)
     refused = _ERRNO | errno.EPERM
     yield from _of_call(
-        _CLONE, 0, [*_answered(_IF_ANY_BIT, _NEW_NAMESPACES, refused), _step(_RETURN, _ALLOW)]
+        _CLONE, 0, [*_answer_if(_IF_ANY_BIT, _NEW_NAMESPACES, refused), _step(_RETURN, _ALLOW)]
     )
     yield from _of_call(_IOCTL, 1, [*_any_of(_TERMINAL_REQUESTS, refused), _step(_RETURN, _ALLOW)])
     yield from _of_call(_PERSONALITY, 0, [*_any_of(_PERSONALITIES, _ALLOW), _step(_RETURN, refused)])
@@ -110,10 +110,10 @@ def _of_call(number: int, argument: int, steps: Sequence[bytes]) -> Iterator[byt
 
 def _any_of(values: Sequence[int], answer: int) -> Iterator[bytes]:
     for value in values:
-        yield from _answered(_IF_EQUAL, value, answer)
+        yield from _answer_if(_IF_EQUAL, value, answer)
 
 
-def _answered(test: int, value: int, answer: int, *, otherwise: bool = False) -> Iterator[bytes]:
+def _answer_if(test: int, value: int, answer: int, *, otherwise: bool = False) -> Iterator[bytes]:
     """Returns `answer` where the test is met, or with `otherwise` where it is not."""
     yield _step(test, value, then=1) if otherwise else _step(test, value, unless=1)
     yield _step(_RETURN, answer)

@@ -47,7 +47,7 @@ class UntrustedFolder:
         try:
             with self._opened(name) as file:
                 wrong = _unfit(file, name, limit)
-                return wrong if wrong is not None else _copied(file, name, to, limit, mode)
+                return wrong if wrong is not None else _copy_file(file, name, to, limit, mode)
         except _Unreadable as error:
             return UnfitFile(name=name, reason=_why(error.cause))
 
@@ -130,7 +130,7 @@ def _content(file: int, name: str, limit: int) -> bytes | UnfitFile:
     return bytes(content)
 
 
-def _copied(file: int, name: str, to: Path, limit: int, mode: int) -> UnfitFile | None:
+def _copy_file(file: int, name: str, to: Path, limit: int, mode: int) -> UnfitFile | None:
     copied = 0
     with to.open("xb") as sink:
         while piece := os.read(file, _PIECE):

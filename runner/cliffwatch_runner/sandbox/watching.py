@@ -55,7 +55,7 @@ class Watched:
         return json.dumps(asdict(self))
 
 
-def watched_of(line: str) -> Watched:
+def watched_sandbox(line: str) -> Watched:
     content = json.loads(line)
     limits, group, root = (content.pop(name) for name in ("limits", "group", "root"))
     return Watched(
@@ -186,7 +186,7 @@ def _main() -> None:
     line = sys.stdin.readline()
     if not line:
         return
-    watch = Watch(watched_of(line))
+    watch = Watch(watched_sandbox(line))
     reason = watch.reason()
     if reason is not None:
         sys.stdout.write(f"{reason}\n")

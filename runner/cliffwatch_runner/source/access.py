@@ -46,22 +46,26 @@ class Fetching:
 def fetching(url: str, access: TreeAccess) -> Fetching | Failure:
     """How to fetch from a URL now. For each call anew: a name may lead elsewhere by the next one."""
     if has_credentials(url):
-        return _refused(
+        return _refuse_address(
             "the address of the tree carries credentials",
             "leave them out, for others can read what programs are called with: `git config credential.helper` keeps them",
         )
     if access == "own":
         return Fetching(
-            url=url, settings=("protocol.ext.allow=never",), env={**_taken(_OWN), **users_environment()}
+            url=url,
+            settings=("protocol.ext.allow=never",),
+            env={**_choose_access(_OWN), **users_environment()},
         )
     address = read_address(url)
     if isinstance(address, str):
-        return _refused(f"the tree cannot be fetched for a job: {address}", "ask for it by another address")
+        return _refuse_address(
+            f"the tree cannot be fetched for a job: {address}", "ask for it by another address"
+        )
     if access == "allowed":
         return Fetching(
             url=address.url,
             settings=strict_settings(),
-            env={**_taken(_ALLOWED), **nobodys_environment(PORTS)},
+            env={**_choose_access(_ALLOWED), **nobodys_environment(PORTS)},
         )
     return _public(address)
 
@@ -71,20 +75,20 @@ def reading_of(git_dir: Path) -> Fetching:
     return Fetching(url=str(git_dir), settings=(), env=nobodys_environment(("file",)))
 
 
-def _taken(names: tuple[str, ...]) -> dict[str, str]:
+def _choose_access(names: tuple[str, ...]) -> dict[str, str]:
     return {name: os.environ[name] for name in names if name in os.environ}
 
 
 def _public(address: TreeAddress) -> Fetching | Failure:
     if address.scheme not in ("https", "http"):
-        return _refused(
+        return _refuse_address(
             f"a tree that no administrator allows is not fetched by {address.scheme}", "use https, or ask one"
         )
-    addresses = _looked_up(address)
+    addresses = _look_up_host(address)
     if isinstance(addresses, Failure):
         return addresses
     if any(is_closed(each) for each in addresses):
-        return _refused(
+        return _refuse_address(
             f"{address.host} is at a private or reserved address, where trees of requests may not be",
             "an administrator of the service can allow it (CLIFFWATCH_TREES)",
         )
@@ -102,11 +106,11 @@ def _public(address: TreeAddress) -> Fetching | Failure:
     return Fetching(
         url=address.url,
         settings=strict_settings("http.proxy=", *pinned),
-        env={**_taken(_PUBLIC), **nobodys_environment((address.scheme,))},
+        env={**_choose_access(_PUBLIC), **nobodys_environment((address.scheme,))},
     )
 
 
-def _looked_up(address: TreeAddress) -> list[str] | Failure:
+def _look_up_host(address: TreeAddress) -> list[str] | Failure:
     try:
         answers = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
@@ -142,5 +146,5 @@ def _git_version() -> tuple[int, ...]:
     return (int(version[1]), int(version[2])) if version else (0, 0)
 
 
-def _refused(message: str, next_step: str) -> Failure:
+def _refuse_address(message: str, next_step: str) -> Failure:
     return Failure(whose="usage", message=message, next_step=next_step)

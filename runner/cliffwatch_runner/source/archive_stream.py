@@ -78,12 +78,12 @@ def write_stream(archive: IO[bytes], ref: str, stream: IO[bytes], *, packed: int
 def _write_member(members: tarfile.TarFile, member: tarfile.TarInfo, path: str, stream: IO[bytes]) -> None:
     if member.issym():
         target = os.fsencode(member.linkname)
-        stream.write(b"M 120000 inline %s\ndata %d\n%s\n" % (_quoted(path), len(target), target))
+        stream.write(b"M 120000 inline %s\ndata %d\n%s\n" % (_quote_path(path), len(target), target))
     elif member.islnk():
-        stream.write(b"C %s %s\n" % (_quoted("/".join(_parts(member.linkname)[1:])), _quoted(path)))
+        stream.write(b"C %s %s\n" % (_quote_path("/".join(_parts(member.linkname)[1:])), _quote_path(path)))
     elif member.isfile():
         mode = b"100755" if member.mode & 0o100 else b"100644"
-        stream.write(b"M %s inline %s\ndata %d\n" % (mode, _quoted(path), member.size))
+        stream.write(b"M %s inline %s\ndata %d\n" % (mode, _quote_path(path), member.size))
         content = members.extractfile(member)
         assert content is not None
         while piece := content.read(_PIECE):
@@ -102,7 +102,7 @@ def _parts(name: str) -> list[str]:
     return parts
 
 
-def _quoted(path: str) -> bytes:
+def _quote_path(path: str) -> bytes:
     """A path as git-fast-import(1) reads it, in C style."""
     plain = os.fsencode(path).replace(b"\\", b"\\\\").replace(b'"', b'\\"').replace(b"\n", b"\\n")
     return b'"' + plain + b'"'

@@ -57,7 +57,7 @@ def _write_tree(path: Path, found: set[bytes], mirror: Path, index: Path) -> pro
 def _files(folder: Path) -> Iterator[bytes]:
     """The regular files and links below a folder, as git names them. Raises OSError."""
     top = os.fsencode(folder)
-    for above, folders, names in os.walk(top, onerror=_raised):
+    for above, folders, names in os.walk(top, onerror=_raise_error):
         folders[:] = [name for name in folders if not _is_gits(name)]
         for name in (*names, *folders):  # links to folders are among the folders
             path = os.path.join(above, name)  # noqa: PTH118 - names of any bytes
@@ -66,7 +66,7 @@ def _files(folder: Path) -> Iterator[bytes]:
                 yield os.path.relpath(path, top)
 
 
-def _raised(error: OSError) -> None:
+def _raise_error(error: OSError) -> None:
     raise error
 
 

@@ -45,7 +45,7 @@ class Tree:
 
     def resolve(self, name: str) -> Revision | Failure:
         """The revision that a name means in this tree, fetched into the mirror."""
-        wrong = _misnamed(name)
+        wrong = _explain_unknown_name(name)
         if wrong is not None:
             return wrong
         commit = self._commit(name)
@@ -114,12 +114,12 @@ class Tree:
     def _fetched(self, commit: str) -> process.Finished | Failure:
         if self.kind != "repository":
             reach = fetching(self.location, self.access)
-            return reach if isinstance(reach, Failure) else _fetched_from(reach, commit, self.mirror)
+            return reach if isinstance(reach, Failure) else _fetch_from(reach, commit, self.mirror)
         repository = find_repository(Path(self.location))
         if repository is None:
             return _no_tree(self.spec, Path(self.location))
         with repository_view(repository) as view:
-            return _fetched_from(reading_of(view), commit, self.mirror)
+            return _fetch_from(reading_of(view), commit, self.mirror)
 
     def with_patch(self, base: Revision, patch: Path) -> Revision | Failure:
         """A revision that is `base` with a patch applied; the same patch gives the same commit."""
@@ -150,7 +150,7 @@ class Tree:
         )
 
 
-def _fetched_from(reach: Fetching, commit: str, mirror: Path) -> process.Finished:
+def _fetch_from(reach: Fetching, commit: str, mirror: Path) -> process.Finished:
     words = [
         "fetch",
         "--quiet",
@@ -181,7 +181,7 @@ def open_tree(spec: str, cache: Path, access: TreeAccess) -> Tree | Failure:
 
     Only a URL that may be fetched by this `access` is one; a path is named by this user.
     """
-    refused = _refused(spec, access)
+    refused = _refuse_tree(spec, access)
     if refused is not None:
         return refused
     mirror = open_mirror(cache / "mirror.git")
@@ -210,7 +210,7 @@ def is_url(spec: str) -> bool:
     return _URL.match(spec) is not None
 
 
-def _refused(spec: str, access: TreeAccess) -> Failure | None:
+def _refuse_tree(spec: str, access: TreeAccess) -> Failure | None:
     reach = fetching(spec, access) if access != "own" or is_url(spec) else None
     return reach if isinstance(reach, Failure) else None
 
@@ -289,7 +289,7 @@ def _complete(mirror: Path, commit: str) -> bool:
     return git(["rev-parse", "--verify", "--quiet", f"refs/cliffwatch/{commit}"], git_dir=mirror).ok
 
 
-def _misnamed(name: str) -> Failure | None:
+def _explain_unknown_name(name: str) -> Failure | None:
     if ".." in name:
         return wrong_usage(
             f"'{name}' is a range, not one revision",

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from cliffwatch.counting import counted, size_text
+from cliffwatch.counting import count_noun, size_text
 from cliffwatch.failure import Failure
 from cliffwatch_runner import clock
 from cliffwatch_runner.source.git import git
@@ -77,7 +77,7 @@ class _Walk:
         self.bytes += int(size) if size.isascii() and size.isdecimal() else 0
         limits = self.limits
         if self.entries > limits.entries:
-            self.passed = f"more than {counted(limits.entries, 'file')} and folders"
+            self.passed = f"more than {count_noun(limits.entries, 'file')} and folders"
         elif self.bytes > limits.total_bytes:
             self.passed = f"more than {size_text(limits.total_bytes)} of files"
         elif path.count("/") >= limits.levels:

@@ -9,7 +9,7 @@ from urllib.parse import quote
 import httpx2
 import zstandard
 
-from cliffwatch.formats.reading import Wrong, converted
+from cliffwatch.formats.reading import Wrong, convert_to
 from cliffwatch.formats.values import Part
 
 PREFIX = "/api/v1"
@@ -144,7 +144,7 @@ def _reply(response: httpx2.Response) -> Answered | Refused | None:
         body = None
     if response.is_success:
         return Answered(status=response.status_code, body=body)
-    problem = converted(body, _Problem)
+    problem = convert_to(body, _Problem)
     if isinstance(problem, Wrong):
         problem = _Problem(title=response.reason_phrase, detail=response.text[:300])
     return Refused(status=response.status_code, title=problem.title, detail=problem.detail)

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 import msgspec
 
-from cliffwatch.formats.reading import Wrong, converted, read_as
+from cliffwatch.formats.reading import Wrong, convert_to, read_as
 from cliffwatch.formats.values import Part
 from cliffwatch.identities import run_digest
 from cliffwatch_runner.guest.files import MOST_ENTRIES, entries_below, open_regular, read_bytes
@@ -95,7 +95,7 @@ def upload_run(
     known = client.get(f"/runs/{run}")
     if not isinstance(known, Answered):
         return known
-    stored = converted(known.body, StoredRun)
+    stored = convert_to(known.body, StoredRun)
     if isinstance(stored, Wrong):
         return Unreached(reason=f"{client.url} did not answer with a run: {stored}")
     return _send_results(client, run, folder, {boot.number: boot for boot in stored.boots})

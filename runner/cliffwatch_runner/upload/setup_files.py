@@ -9,7 +9,7 @@ from pathlib import Path
 from cliffwatch.catalogue.suite import GuestNeeds
 from cliffwatch.counting import size_text
 from cliffwatch.failure import Failure, wrong_usage
-from cliffwatch.formats.reading import Wrong, as_json, converted
+from cliffwatch.formats.reading import Wrong, as_json, convert_to
 from cliffwatch.formats.setup import (
     LARGEST_FILES_BYTES,
     MOST_FILES,
@@ -112,7 +112,7 @@ def bring(brought: Brought, resolve: Resolve) -> tuple[Setup, tuple[SetupContent
         files=parcel.listed(),
         only_affected=brought.only_affected,
     )
-    checked = converted(as_json(setup), Setup)  # documents allow fewer names than file systems do
+    checked = convert_to(as_json(setup), Setup)  # documents allow fewer names than file systems do
     problem = str(checked) if isinstance(checked, Wrong) else problem_of(setup)
     if problem is not None:
         return wrong_usage(

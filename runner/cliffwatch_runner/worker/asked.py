@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from cliffwatch.failure import Failure
-from cliffwatch.formats.reading import Wrong, as_json, converted
+from cliffwatch.formats.reading import Wrong, as_json, convert_to
 from cliffwatch.formats.setup import SetupFile
 from cliffwatch.formats.work import AskedFiles, Work
 from cliffwatch_runner.sandbox.untrusted_files import remove_tree
@@ -57,7 +57,7 @@ def _contents(client: Client, offer: Work) -> Mapping[str, bytes] | Failure | Un
         return reply
     if isinstance(reply, Refused):
         return _host(f"the service refuses the files of the job: {reply.detail}", "look at the service's log")
-    files = converted(reply.body, AskedFiles)
+    files = convert_to(reply.body, AskedFiles)
     if isinstance(files, Wrong):
         return _host(f"the service did not answer with files: {files}", "update this host or the service")
     return {file.name: file.content for file in files.files}

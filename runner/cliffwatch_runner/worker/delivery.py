@@ -6,7 +6,7 @@ Puts aside results that it never takes.
 import traceback
 from collections.abc import Iterable
 
-from cliffwatch.counting import counted
+from cliffwatch.counting import count_noun
 from cliffwatch.formats.reading import as_json
 from cliffwatch.formats.work import JobEnd, JobOutcome, Leased
 from cliffwatch_runner.upload.client import Answered, Refused, Unreached
@@ -152,7 +152,7 @@ def _redeliver(worker: Worker, spooled: Spooled) -> None:
     offer = spooled.job()
     uploaded = _uploaded(worker, spooled, None if offer is None else offer.job)
     if isinstance(uploaded, Uploaded):
-        worker.say(f"sent the results of job {spooled.folder.name}: {counted(uploaded.sent, 'boot')}")
+        worker.say(f"sent the results of job {spooled.folder.name}: {count_noun(uploaded.sent, 'boot')}")
         _settle(worker, spooled, uploaded)
     elif uploaded is not None:
         worker.say(f"the results of job {spooled.folder.name} are not delivered: {uploaded.reason}")

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from cliffwatch.failure import Exit
-from cliffwatch.formats.reading import converted
+from cliffwatch.formats.reading import convert_to
 from cliffwatch.formats.work import Heartbeat
 from cliffwatch_runner import clock, process
 from cliffwatch_runner.upload.client import Answered, Refused, Unreached
@@ -159,7 +159,7 @@ def _send_heartbeat(job: LeasedJob, early: _EarlyEnd) -> None:
     if isinstance(reply, Refused) and reply.status in (404, 409):
         early.end("lost", reply.detail)
     elif isinstance(reply, Answered):
-        heartbeat = converted(reply.body, Heartbeat)
+        heartbeat = convert_to(reply.body, Heartbeat)
         if isinstance(heartbeat, Heartbeat) and heartbeat.cancel:
             early.end("cancelled", "cancelled")
 

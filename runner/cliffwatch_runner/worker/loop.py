@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable
 
 from cliffwatch.failure import Failure
-from cliffwatch.formats.reading import Wrong, as_json, converted
+from cliffwatch.formats.reading import Wrong, as_json, convert_to
 from cliffwatch.formats.work import HostOffer, JobEnd, Leased, Work
 from cliffwatch.samples import Mode
 from cliffwatch.trees.addresses import without_credentials
@@ -75,11 +75,11 @@ def _work(worker: Worker, reply: Reply) -> Work | None:
     """
     if not isinstance(reply, Answered) or reply.body is None:
         return None
-    offer = converted(reply.body, Work)
+    offer = convert_to(reply.body, Work)
     if not isinstance(offer, Wrong):
         return offer
     worker.say(f"the service did not answer with a job: {offer}")
-    leased = converted(reply.body, Leased)
+    leased = convert_to(reply.body, Leased)
     if not isinstance(leased, Wrong):
         end_failed(worker, leased, f"this host cannot read the job: {offer}")
     return None

@@ -6,7 +6,7 @@ from typing import Any, Protocol, TypeVar
 
 from psycopg import Connection
 
-from cliffwatch.counting import counted
+from cliffwatch.counting import count_noun
 from cliffwatch_service.access.tokens import Caller
 from cliffwatch_service.refusal import Refusal
 from cliffwatch_service.runtime.settings import Settings
@@ -61,7 +61,7 @@ def refuse_run_over_quota(
         return
     begun = runs.begun_since(connection, caller.token_id, _midnight(now))
     if begun >= settings.runs_per_day:
-        share = counted(settings.runs_per_day, "run")
+        share = count_noun(settings.runs_per_day, "run")
         raise _refuse_over_quota(caller, f"{begun} of {share}", "runs_per_day", now)
 
 

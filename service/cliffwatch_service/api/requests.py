@@ -9,7 +9,7 @@ from fastapi import APIRouter, Depends, Header, Query, Request
 from fastapi.responses import Response, StreamingResponse
 from psycopg import Connection
 
-from cliffwatch.formats.reading import Wrong, as_json, converted
+from cliffwatch.formats.reading import Wrong, as_json, convert_to
 from cliffwatch.formats.values import FreeJson
 from cliffwatch.formats.work import AskedFiles, AskedWork
 from cliffwatch_service.access.authorisation import refuse_foreign_request
@@ -69,7 +69,7 @@ def make_request(
 
 
 def _work(raw: FreeJson) -> AskedWork:
-    work = converted(raw, AskedWork)
+    work = convert_to(raw, AskedWork)
     if isinstance(work, Wrong):
         raise invalid_upload(work)
     return work

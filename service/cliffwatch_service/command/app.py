@@ -23,7 +23,7 @@ from cliffwatch_service.http.room import Room
 from cliffwatch_service.refusal import Refusal
 from cliffwatch_service.runtime.settings import Settings
 from cliffwatch_service.web import site
-from cliffwatch_service.web.layout.session import signed_in
+from cliffwatch_service.web.layout.session import is_signed_in
 
 _UPLOADS = (f"{PREFIX}/runs/", f"{PREFIX}/imports")
 _REQUESTS = f"{PREFIX}/requests"
@@ -76,7 +76,7 @@ def create_app(service: Service, large: LargeWork) -> FastAPI:
         service=service,
         for_programs=_FOR_PROGRAMS,
         of_uploads=lambda path: path.startswith(_UPLOADS),
-        signed_in=lambda request: signed_in(request, service),
+        signed_in=lambda request: is_signed_in(request, service),
         refused=_refused,
     )
     app.add_middleware(Heads, refused=_refused)
@@ -112,4 +112,4 @@ def limit_of(settings: Settings, path: str) -> int:
 def _refused(request: Request, refusal: Refusal) -> Response:
     if request.url.path.startswith(_FOR_PROGRAMS):
         return problems.problem_response(refusal)
-    return site.refused(request, refusal)
+    return site.refusal_page(request, refusal)

@@ -5,7 +5,7 @@ from pathlib import Path
 import rich_click as click
 
 from cliffwatch.command import terminal
-from cliffwatch.counting import counted
+from cliffwatch.counting import count_noun
 from cliffwatch.failure import Exit
 from cliffwatch_service.command.failures import ending_on_refusal, exit_failed
 from cliffwatch_service.command.token import data_dir_option, operators_pool
@@ -51,5 +51,5 @@ def dataset(folder: Path, licence: str, form: str, data_dir: Path | None) -> Non
             done = write_dataset(pool.connection, folder, Wanted(form=form, licence=licence), clock.now())
         except OSError as error:
             raise exit_failed(f"{folder} cannot be written: {error}", Exit.HOST_FAILED) from None
-    parts = f"{counted(done.written, 'part')} written, {done.kept} kept"
-    click.echo(f"{folder}: {counted(done.rows, 'row')} of {counted(done.runs, 'run')}; {parts}")
+    parts = f"{count_noun(done.written, 'part')} written, {done.kept} kept"
+    click.echo(f"{folder}: {count_noun(done.rows, 'row')} of {count_noun(done.runs, 'run')}; {parts}")

@@ -9,7 +9,7 @@ from rich.table import Table
 from cliffwatch.catalogue.discovery import ALL
 from cliffwatch.catalogue.suite import PROFILES
 from cliffwatch.command import terminal
-from cliffwatch.counting import counted
+from cliffwatch.counting import count_noun
 from cliffwatch.samples import DEFAULT_MODE, target_named
 from cliffwatch_service.command.token import data_dir_option, operator, operators_pool
 from cliffwatch_service.history.backlog import backfill as measure_range
@@ -104,7 +104,7 @@ def list_(data_dir: Path | None) -> None:
     )
     for row in rows:
         targets = " ".join(":".join(target) for target in row.targets)
-        backlog = counted(row.backlog, "commit") if row.backlog else "-"
+        backlog = count_noun(row.backlog, "commit") if row.backlog else "-"
         newest = (row.requested_commit or "-")[:12]
         name = f"{row.tree} {row.branch}"
         problem = row.problem or row.anchor_problem or row.anchor_failure or "-"
@@ -134,4 +134,4 @@ def backfill(number: int, base: str, head: str, data_dir: Path | None) -> None:
     with operators_pool(data_dir) as pool, pool.connection() as connection:
         commits = measure_range(connection, number, base, head, who=operator(), now=clock.now())
         background.ask_poll(connection, number)
-    click.echo(f"{counted(commits, 'commit')} will be measured")
+    click.echo(f"{count_noun(commits, 'commit')} will be measured")

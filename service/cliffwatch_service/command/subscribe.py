@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from cliffwatch.command import terminal
-from cliffwatch.counting import counted
+from cliffwatch.counting import count_noun
 from cliffwatch.reports.styles import visible
 from cliffwatch_service.access.tokens import Caller
 from cliffwatch_service.command.token import data_dir_option, operator, operators_pool
@@ -196,7 +196,7 @@ def remove(number: int, data_dir: Path | None) -> None:
         row = subscription_of(connection, number, _operator())
         subscribing.end_subscription(connection, number, _operator(), clock.now())
     given_up = (
-        f" {counted(row.waiting, 'delivery', 'deliveries')} that waited will not be sent."
+        f" {count_noun(row.waiting, 'delivery', 'deliveries')} that waited will not be sent."
         if row.waiting
         else ""
     )

@@ -164,16 +164,16 @@ def keep_compared(
     if stored is not None:
         return stored.id
     with turn or nullcontext():
-        row = _made(connection, base_id, head_id)
+        row = _make_comparison(connection, base_id, head_id)
     return comparisons.keep_comparison(connection, row, now)
 
 
-def _made(connection: Connection[Any], base_id: int, head_id: int) -> NewComparison:
+def _make_comparison(connection: Connection[Any], base_id: int, head_id: int) -> NewComparison:
     inputs = _inputs(connection, base_id, head_id)
     base, head, control = _sides(connection, base_id, head_id)
     assert base.row.revision_id is not None
     assert head.row.revision_id is not None
-    compared = _compared(base, head, control)
+    compared = _compare_arms(base, head, control)
     functions = functions_of_rows(connection, compared, side_of_run(base), side_of_run(head))
     context = replace(context_of_record(head.record, None), functions=functions)
     if base.run.id != head.run.id:
@@ -219,7 +219,7 @@ def side_of_run(stored: StoredArm) -> SideOfRun:
     return SideOfRun(stored.arm, stored.row.id, stored.run.digest)
 
 
-def _compared(base: StoredArm, head: StoredArm, control: Arm | None) -> ComparisonSet:
+def _compare_arms(base: StoredArm, head: StoredArm, control: Arm | None) -> ComparisonSet:
     sides = Sides(base=base.arm, head=head.arm)
     if base.run.id == head.run.id:
         record = base.record

@@ -7,7 +7,7 @@ from psycopg import Connection
 from cliffwatch.comparing.attribution.blocks import FunctionBlock
 from cliffwatch.comparing.attribution.documents import blocks_of_document
 from cliffwatch.formats.code.functions import CaseFunctionsRecord
-from cliffwatch_service.compare.stored import stored_summary
+from cliffwatch_service.compare.stored import read_summary
 from cliffwatch_service.store import comparisons
 
 _MOST_CAUSES = 4
@@ -17,7 +17,7 @@ _MOST_FUNCTIONS = 4
 def functions_between(connection: Connection[Any], base: str, head: str) -> tuple[CaseFunctionsRecord, ...]:
     """Case by case; nothing where no comparison under icount of these commits has any."""
     summary = comparisons.summary_with_functions(connection, base, head)
-    return () if summary is None else stored_summary(summary).functions
+    return () if summary is None else read_summary(summary).functions
 
 
 def causes_between(connection: Connection[Any], base: str, head: str) -> tuple[FunctionBlock, ...]:

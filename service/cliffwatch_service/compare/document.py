@@ -16,7 +16,7 @@ from cliffwatch.formats.comparison import (
 )
 from cliffwatch.identities import digest_of
 from cliffwatch_service.compare.pairing import Answer
-from cliffwatch_service.compare.stored import rows_text, stored_summary
+from cliffwatch_service.compare.stored import read_summary, rows_text
 from cliffwatch_service.store.comparisons import StoredComparison
 
 
@@ -40,7 +40,7 @@ def comparison_document(
         comparisons=(),
         demonstration=demonstration,
     )
-    return spliced(
+    return splice_rows(
         msgspec.json.encode(document), [rows_text(connection, each.comparison.id) for each in answers]
     )
 
@@ -81,13 +81,13 @@ def _target(answer: Answer) -> TargetRecord:
 
 def run_document(connection: Connection[Any], stored: StoredComparison) -> bytes:
     """Comparison JSON of a run's own arms, from the row of the stored comparison."""
-    summary = stored_summary(stored.summary)
+    summary = read_summary(stored.summary)
     members = {name: getattr(summary, name) for name in summary.__struct_fields__}
     document = RunComparison(**members, comparisons=(), comparison=stored.digest)
-    return spliced(msgspec.json.encode(document), [rows_text(connection, stored.id)])
+    return splice_rows(msgspec.json.encode(document), [rows_text(connection, stored.id)])
 
 
-def spliced(document: bytes, rows: Sequence[bytes]) -> bytes:
+def splice_rows(document: bytes, rows: Sequence[bytes]) -> bytes:
     """A document without rows, with these arrays of them as its `comparisons`."""
     arrays = [each[1:-1] for each in rows]
     joined = b",".join(array for array in arrays if array)

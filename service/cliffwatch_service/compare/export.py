@@ -23,7 +23,7 @@ from cliffwatch.parsers.table.parquet import has_parquet, write_parquet
 from cliffwatch.parsers.table.rows import rows_of_arm
 from cliffwatch.reports.exports.bencher import bencher_pieces
 from cliffwatch.reports.exports.go_bench import go_bench_pieces, run_settings
-from cliffwatch.reports.exports.kcidb import kcidb_pieces, reported_of_record
+from cliffwatch.reports.exports.kcidb import build_report, kcidb_pieces
 from cliffwatch.samples import CONTROL, Arm, Boot, CaseKey, Mode
 from cliffwatch.trees.addresses import without_credentials
 from cliffwatch_service.ingest.boot_document import Columns, boot_of, columns_of
@@ -93,7 +93,7 @@ def write_export(transaction: Transaction, file: IO[bytes], digest: str, wanted:
         return
     pieces: Iterator[bytes]
     if wanted.form in _SUMMED:
-        texts = _summed(transaction, run, chosen, numbers, wanted)
+        texts = _is_summed(transaction, run, chosen, numbers, wanted)
         pieces = (without_credentials(text).encode(errors="replace") for text in texts)
     else:
         pieces = _TABLES[wanted.form](run_table(transaction, run, chosen))
@@ -136,7 +136,7 @@ def _arms_for(wanted: Wanted, names: Sequence[str]) -> list[str]:
     return [name for name in names if wanted.form != "kcidb" or name != CONTROL]
 
 
-def _summed(
+def _is_summed(
     transaction: Transaction,
     run: RunRow,
     names: Sequence[str],
@@ -182,7 +182,7 @@ def _bencher(arms: Sequence[Arm], _: RunRow, __: Wanted) -> Iterator[str]:
 
 
 def _kcidb(arms: Sequence[Arm], run: RunRow, wanted: Wanted) -> Iterator[str]:
-    return kcidb_pieces(arms, reported_of_record(stored_record(run), run.digest, wanted.origin), _decides)
+    return kcidb_pieces(arms, build_report(stored_record(run), run.digest, wanted.origin), _decides)
 
 
 def _decides(case: CaseKey, metric: str, unit: str, mode: Mode | None) -> bool:

@@ -13,7 +13,7 @@ from cliffwatch.formats.comparison import ComparisonSummary
 from cliffwatch.samples import Mode, compared_arms
 from cliffwatch_service.compare.analysis import keep_compared, stored_comparison
 from cliffwatch_service.compare.naming import revision_named, run_named, runs_beginning
-from cliffwatch_service.compare.stored import stored_summary
+from cliffwatch_service.compare.stored import read_summary
 from cliffwatch_service.refusal import Refusal
 from cliffwatch_service.store import background, comparisons, run_arms, trees
 from cliffwatch_service.store.comparisons import StoredComparison
@@ -178,7 +178,7 @@ def _lacking(
     head: RevisionRow,
     targets: Sequence[tuple[str, Mode]],
 ) -> str:
-    there = _listed(targets)
+    there = _list_pairs(targets)
     if base is None:
         return (
             f"{head.commit[:12]} was measured on {there}, and none of its first-parent ancestors was: request both"
@@ -188,12 +188,12 @@ def _lacking(
     if not elsewhere:
         return f"revision {base.commit[:12]} was not measured: request both together, or compare with `{NEAREST}`"
     return (
-        f"{base.commit[:12]} was measured on {_listed(elsewhere)} and {head.commit[:12]} on {there}. Platforms and"
+        f"{base.commit[:12]} was measured on {_list_pairs(elsewhere)} and {head.commit[:12]} on {there}. Platforms and"
         f" modes are never compared with each other: request both together on one, or compare with `{NEAREST}`"
     )
 
 
-def _listed(targets: Sequence[tuple[str, Mode]]) -> str:
+def _list_pairs(targets: Sequence[tuple[str, Mode]]) -> str:
     return " and ".join(f"{platform} ({mode})" for platform, mode in targets)
 
 
@@ -270,7 +270,7 @@ def _of_arms(
     return Paired(revisions[head.revision_id], [Pair(target, base.id, head.id, which)])
 
 
-def known(connection: Connection[Any], pair: Pair) -> Answer | None:
+def find_answer(connection: Connection[Any], pair: Pair) -> Answer | None:
     """The answer that is stored; None where the comparison has still to be made."""
     stored = stored_comparison(connection, pair.base_arm, pair.head_arm)
     return None if stored is None else _answer(pair, stored)
@@ -281,15 +281,15 @@ def answer_soon(connection: Connection[Any], pair: Pair, now: datetime) -> Answe
 
     What is compared here is in the memory of the process that serves.
     """
-    answer = known(connection, pair)
+    answer = find_answer(connection, pair)
     if answer is None and run_arms.sample_count(connection, (pair.base_arm, pair.head_arm)) <= AT_ONCE:
-        answer = compared(connection, pair, now)
+        answer = make_answer(connection, pair, now)
     if answer is None:
         background.ask_comparison(connection, pair.base_arm, pair.head_arm)
     return answer
 
 
-def compared(connection: Connection[Any], pair: Pair, now: datetime) -> Answer:
+def make_answer(connection: Connection[Any], pair: Pair, now: datetime) -> Answer:
     """The answer, made now where it is not stored. Raises Refusal where the arms cannot be compared at all."""
     identity = keep_compared(connection, pair.base_arm, pair.head_arm, now, turn=_one_at_a_time)
     row = comparisons.comparison_by_id(connection, identity)
@@ -298,5 +298,5 @@ def compared(connection: Connection[Any], pair: Pair, now: datetime) -> Answer:
 
 
 def _answer(pair: Pair, row: StoredComparison) -> Answer:
-    summary = stored_summary(row.summary)
+    summary = read_summary(row.summary)
     return Answer(pair.target, row, summary, pair.runs, pair.base_arm, pair.head_arm)

@@ -50,7 +50,7 @@ def compare_own_arms(connection: Connection[Any], digest: str, now: datetime) ->
     if stored is not None and (stored.inputs, stored.method_version) == (inputs, METHOD_VERSION):
         return
     arms = {arm.row.name: arm for arm in load_arms(connection, [(run, row) for row in rows])}
-    document = _compared(connection, arms)
+    document = _compare_run_arms(connection, arms)
     digest = digest_of(["arms", run.digest, inputs, METHOD_VERSION])
     row = RunComparisonRow(
         run_id=run.id,
@@ -62,7 +62,7 @@ def compare_own_arms(connection: Connection[Any], digest: str, now: datetime) ->
     comparisons.keep_run_comparison(connection, row, now)
 
 
-def _compared(connection: Connection[Any], arms: Mapping[str, StoredArm]) -> ComparisonDocument:
+def _compare_run_arms(connection: Connection[Any], arms: Mapping[str, StoredArm]) -> ComparisonDocument:
     record = next(iter(arms.values())).record
     control = arms.get(CONTROL)
     base, head, *further = (arms[arm.name].arm for arm in record.arms if arm.name != CONTROL)

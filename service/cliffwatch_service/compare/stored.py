@@ -5,21 +5,21 @@ from typing import Any
 from psycopg import Connection
 
 from cliffwatch.formats.comparison import ComparisonRow, ComparisonSummary
-from cliffwatch.formats.reading import Wrong, converted, read_as
+from cliffwatch.formats.reading import Wrong, convert_to, read_as
 from cliffwatch.formats.values import FreeJson
 from cliffwatch_service.ingest.boot_document import unpack_content
 from cliffwatch_service.store import comparisons
 
 
-def stored_summary(content: FreeJson) -> ComparisonSummary:
+def read_summary(content: FreeJson) -> ComparisonSummary:
     """Reads the summary of a comparison."""
-    summary = converted(content, ComparisonSummary)
+    summary = convert_to(content, ComparisonSummary)
     if isinstance(summary, Wrong):
         raise ValueError(f"a stored comparison cannot be read: {summary}")  # noqa: TRY004 - what is wrong is the database
     return summary
 
 
-def stored_rows(connection: Connection[Any], identity: int) -> tuple[ComparisonRow, ...]:
+def read_stored_rows(connection: Connection[Any], identity: int) -> tuple[ComparisonRow, ...]:
     """Reads the rows of a comparison."""
     rows = read_as(rows_text(connection, identity), tuple[ComparisonRow, ...])
     if isinstance(rows, Wrong):

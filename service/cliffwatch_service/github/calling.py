@@ -152,7 +152,7 @@ class GitHub:
         try:
             token, ends = str(reply.body["token"]), datetime.fromisoformat(reply.body["expires_at"])
         except (TypeError, KeyError, ValueError):
-            return _broken(reply.status, "GitHub's answer holds no token")
+            return _broken_answer(reply.status, "GitHub's answer holds no token")
         self._tokens[installation] = (token, ends)
         return token
 
@@ -164,13 +164,13 @@ class GitHub:
                 sent = b"" if body is None else json.dumps(body).encode()
                 status, answered, content = self._whole(method, url, headers, sent)
             except (httpx2.TransportError, httpx2.InvalidURL) as error:
-                return _broken(0, f"GitHub was not reached: {error or type(error).__name__}")
+                return _broken_answer(0, f"GitHub was not reached: {error or type(error).__name__}")
             target = self._target(url, answered.get("location"))
             # A repository that was renamed answers reads so.
             if method != "GET" or status not in (301, 302, 307, 308) or target is None:
                 return _read(status, answered, content, self._now())
             url = target
-        return _broken(status, "GitHub redirects in a circle")
+        return _broken_answer(status, "GitHub redirects in a circle")
 
     def _target(self, url: str, location: str | None) -> str | None:
         """Where an answer sends us; None where that is no address, or one elsewhere."""
@@ -259,16 +259,16 @@ def _read(status: int, headers: "httpx2.Headers", content: bytes, now: datetime)
         wait = (spent.rate_limit.reset_datetime - now).total_seconds()
         return _later(status, "GitHub's limit of requests is used up", _waiting(headers, wait))
     except HTTPException as error:
-        return _refused(status, headers, str(error))
+        return _refusal_of(status, headers, str(error))
     except (ValueError, LookupError, TypeError):
-        return _broken(status, "GitHub's answer cannot be read")
+        return _broken_answer(status, "GitHub's answer cannot be read")
     return Answer(status=status, body=body, more=more)
 
 
-def _refused(status: int, headers: "httpx2.Headers", message: str) -> GitHubProblem:
+def _refusal_of(status: int, headers: "httpx2.Headers", message: str) -> GitHubProblem:
     message = message[:300]
     if status >= 500 or status == 408:
-        return _broken(status, message)
+        return _broken_answer(status, message)
     secondary = status == 403 and ("retry-after" in headers or "secondary rate limit" in message)
     if status == 429 or secondary:
         return _later(status, message, _waiting(headers, _SECONDARY_SECONDS))
@@ -286,5 +286,5 @@ def _later(status: int, message: str, wait: float) -> GitHubProblem:
     return GitHubProblem(kind="later", status=status, message=message, wait=wait)
 
 
-def _broken(status: int, message: str) -> GitHubProblem:
+def _broken_answer(status: int, message: str) -> GitHubProblem:
     return _later(status, message, _AGAIN_SECONDS)

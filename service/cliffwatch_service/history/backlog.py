@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from psycopg import Connection
 
-from cliffwatch.counting import counted
+from cliffwatch.counting import count_noun
 from cliffwatch_service.compare.naming import revision_named
 from cliffwatch_service.refusal import Refusal, not_found
 from cliffwatch_service.store import follows, tokens, trees
@@ -84,7 +84,7 @@ def backfill(
             422, "no range", f"{base} is not before {head} on {row.branch}: name the older revision first"
         )
     put_off(connection, follow_id, older, newer, last - first, now)
-    detail = {"base": older, "head": newer, "commits": counted(last - first, "commit")}
+    detail = {"base": older, "head": newer, "commits": count_noun(last - first, "commit")}
     tokens.write_audit(connection, who=who, action="backfill", what=str(follow_id), detail=detail, now=now)
     return last - first
 

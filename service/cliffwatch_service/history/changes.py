@@ -10,7 +10,7 @@ from cliffwatch.comparing.comparison import CHANGES, took_turns
 from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.formats.verdicts import Verdict
 from cliffwatch.identities import digest_of
-from cliffwatch_service.compare.stored import stored_summary
+from cliffwatch_service.compare.stored import read_summary
 from cliffwatch_service.store import comparisons, run_arms, runs, trees
 from cliffwatch_service.store.comparisons import StoredComparison, VerdictRow
 from cliffwatch_service.store.history import ancestry, confirmations, reports
@@ -46,7 +46,9 @@ def take_changes(connection: Connection[Any], comparison_id: int, now: datetime)
         return 0
     worse = any(row.verdict == "regression" for row in published)
     report = report_between(connection, base, head, now) if worse else None
-    stored_changes.keep_changes(connection, [_confirmed(comparison, row, report) for row in published], now)
+    stored_changes.keep_changes(
+        connection, [_confirm_changes(comparison, row, report) for row in published], now
+    )
     if report is not None:
         stored_changes.gather_changes(connection, base, head, report)
     return len(published)
@@ -94,7 +96,7 @@ def _is_apart(connection: Connection[Any], comparison_id: int) -> bool:
 
 def _are_apart(comparison: StoredComparison) -> bool:
     """Whether the sides did not take turns, of values that can drift."""
-    warnings = stored_summary(comparison.summary).warnings
+    warnings = read_summary(comparison.summary).warnings
     return comparison.mode != "icount" and not took_turns(each.text for each in warnings)
 
 
@@ -117,7 +119,7 @@ KINDS: Mapping[Verdict, ChangeKind] = {
 }
 
 
-def _confirmed(comparison: StoredComparison, row: VerdictRow, report_id: int | None) -> ChangeFacts:
+def _confirm_changes(comparison: StoredComparison, row: VerdictRow, report_id: int | None) -> ChangeFacts:
     base, head = comparison.base_revision_id, comparison.head_revision_id
     return ChangeFacts(
         digest=change_digest(row.series_id, base, head),

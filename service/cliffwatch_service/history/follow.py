@@ -99,7 +99,7 @@ def poll(connection: Connection[Any], number: int, git_dir: Path, now: datetime)
     if isinstance(head, GitProblem):
         follows.set_polled(connection, number, now, problem=head.message)
         return asked
-    if head == row.head_commit and row.requested_commit in (head, None) and not _unsettled(row):
+    if head == row.head_commit and row.requested_commit in (head, None) and not _is_anchor_unknown(row):
         follows.set_polled(connection, number, now, problem=None)
         return asked
     mirror = git_dir / f"{digest_of(row.tree)}.git"
@@ -120,7 +120,7 @@ def poll(connection: Connection[Any], number: int, git_dir: Path, now: datetime)
     return asked + _request(connection, row, commits, start, anchor, now)
 
 
-def _unsettled(row: FollowRow) -> bool:
+def _is_anchor_unknown(row: FollowRow) -> bool:
     """Whether an anchor was named that no commit is known of yet."""
     return row.anchor not in (None, NONE) and row.anchor_commit is None and row.anchor_problem is None
 

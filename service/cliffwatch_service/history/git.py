@@ -28,7 +28,7 @@ class GitProblem:
 
 def branch_head(url: str, branch: str) -> str | GitProblem:
     """The commit at which a branch of a remote tree is."""
-    listed = _asked(url, ["ls-remote"], f"refs/heads/{branch}")
+    listed = _call_remote(url, ["ls-remote"], f"refs/heads/{branch}")
     if isinstance(listed, GitProblem):
         return listed
     commit = listed.partition("\t")[0].strip()
@@ -37,7 +37,7 @@ def branch_head(url: str, branch: str) -> str | GitProblem:
 
 def tags_of(url: str) -> dict[str, str] | GitProblem:
     """The commits that a remote tree's tags name, by tag."""
-    listed = _asked(url, ["ls-remote", "--tags"])
+    listed = _call_remote(url, ["ls-remote", "--tags"])
     if isinstance(listed, GitProblem):
         return listed
     tags = {}
@@ -57,7 +57,7 @@ def fetch_commits(mirror: Path, url: str, branch: str, *, known: str | None) -> 
     into = f"+refs/heads/{branch}:refs/heads/{branch}"
     for depth in (DEPTH, 10 * DEPTH):
         how = ["fetch", "--quiet", "--no-tags", f"--depth={depth}", "--filter=tree:0"]
-        fetched = _asked(url, how, into, mirror=mirror)
+        fetched = _call_remote(url, how, into, mirror=mirror)
         if isinstance(fetched, GitProblem):
             return fetched
         if known is None or not isinstance(
@@ -75,7 +75,7 @@ def missing_commit(folder: Path, url: str, commit: str) -> GitProblem | None:
         if isinstance(made, GitProblem):
             return made
     how = ["fetch", "--quiet", "--no-tags", "--depth=1", "--filter=tree:0"]
-    fetched = _asked(url, how, commit, mirror=folder)
+    fetched = _call_remote(url, how, commit, mirror=folder)
     return fetched if isinstance(fetched, GitProblem) else None
 
 
@@ -111,7 +111,7 @@ def commit_graph(
         if more:
             into = f"+refs/heads/{branch}:refs/heads/{branch}"
             how = ["fetch", "--quiet", "--no-tags", f"--deepen={more}", "--filter=tree:0"]
-            fetched = _asked(url, how, into, mirror=mirror)
+            fetched = _call_remote(url, how, into, mirror=mirror)
             if isinstance(fetched, GitProblem):
                 return fetched
         meeting = _meeting(mirror, base, head)
@@ -163,7 +163,7 @@ def _date(written: str) -> datetime | None:
         return None
 
 
-def _asked(url: str, how: Sequence[str], *what: str, mirror: Path | None = None) -> str | GitProblem:
+def _call_remote(url: str, how: Sequence[str], *what: str, mirror: Path | None = None) -> str | GitProblem:
     """A call of git to a tree that an administrator named: anywhere, but by no key, no credential and no other address."""
     address = read_address(url)
     if isinstance(address, str):

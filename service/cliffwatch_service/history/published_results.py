@@ -28,7 +28,7 @@ def read_published(name: str) -> list[dict[str, str]]:
 
 
 @cache
-def _known() -> Mapping[tuple[str, str, str, str], tuple[Reference, ...]]:
+def _index_results() -> Mapping[tuple[str, str, str, str], tuple[Reference, ...]]:
     """By benchmark, parameter, its value and unit."""
     by_case: dict[tuple[str, str, str, str], list[Reference]] = {}
 
@@ -55,5 +55,5 @@ def references(series: SeriesRow) -> tuple[Reference, ...]:
     if series.mode != "walltime" or len(params) != 1:
         return ()
     (name, value), *_ = params.items()
-    published = _known().get((series.benchmark, name, value, series.unit), ())
+    published = _index_results().get((series.benchmark, name, value, series.unit), ())
     return tuple(each for each in published if each.platform in (None, series.platform))

@@ -10,7 +10,7 @@ from cliffwatch.comparing.attribution.images import code_sentence
 from cliffwatch.comparing.same_code import same_code
 from cliffwatch.formats.code.differences import ArmCode, CodeRecord
 from cliffwatch.formats.code.digests import CodeDigests
-from cliffwatch.formats.reading import Wrong, read_as, written
+from cliffwatch.formats.reading import Wrong, document_text, read_as
 from cliffwatch.samples import CaseKey
 from cliffwatch_service.access.tokens import Caller
 from cliffwatch_service.ingest.boot_document import pack_content, unpack_content
@@ -30,7 +30,7 @@ LARGEST_BYTES = 4 << 20
 def put_code(connection: Connection[Any], digest: str, upload: CodeRecord, *, by: Caller) -> StoreResult:
     """Stores the code.json of a run. Raises Refusal if it is too large, or if another one is stored."""
     run = own_run(connection, digest, by)
-    content = written(upload)
+    content = document_text(upload)
     if len(content) > LARGEST_BYTES:
         raise Refusal(
             413,

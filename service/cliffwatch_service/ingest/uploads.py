@@ -8,7 +8,7 @@ import msgspec
 
 from cliffwatch.formats.boot_record import SampleRecord
 from cliffwatch.formats.code.differences import CodeRecord
-from cliffwatch.formats.reading import Wrong, converted
+from cliffwatch.formats.reading import Wrong, convert_to
 from cliffwatch.formats.uploads import BootUpload, RunUpload, boot_upload_of, run_upload_of
 from cliffwatch.formats.values import FreeJson, OfCase
 from cliffwatch.parsers.bench.kinds import KIND_METRICS
@@ -51,7 +51,7 @@ def boot_upload(raw: FreeJson) -> BootUpload:
 
 def code_upload(raw: FreeJson) -> CodeRecord:
     """Reads code.json. Raises Refusal, which names the wrong part."""
-    record = converted(raw, CodeRecord)
+    record = convert_to(raw, CodeRecord)
     if isinstance(record, Wrong):
         raise invalid_upload(record)
     return record

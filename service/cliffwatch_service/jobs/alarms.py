@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from cliffwatch.counting import counted
+from cliffwatch.counting import count_noun
 from cliffwatch_service.jobs.leases import ONLINE_WITHIN
 from cliffwatch_service.jobs.staleness import StaleTarget
 from cliffwatch_service.store.follows import FollowRow
@@ -33,12 +33,12 @@ def alarms(
         offline = each.seen is None or now - each.seen > ONLINE_WITHIN
         if each.waiting and offline and not each.running:
             sentences.append(
-                f"{name}: {counted(each.waiting, 'job waits', 'jobs wait')}"
+                f"{name}: {count_noun(each.waiting, 'job waits', 'jobs wait')}"
                 " and no host of this platform is online"
             )
         elif (each.platform, each.mode) in followed and newest and now - newest > STALE:
             silent.add((each.platform, each.mode))
-            sentences.append(f"{name}: nothing was measured for {counted((now - newest).days, 'day')}")
+            sentences.append(f"{name}: nothing was measured for {count_noun((now - newest).days, 'day')}")
     known = {(each.platform, each.mode) for each in targets if each.newest_of_history or each.waiting}
     sentences += [
         f"{platform} ({mode}): followed, and never measured" for platform, mode in sorted(followed - known)

@@ -8,7 +8,7 @@ from typing import Any
 
 from psycopg import Connection
 
-from cliffwatch.counting import counted
+from cliffwatch.counting import count_noun
 from cliffwatch_service.ingest.stored_records import stored_record
 from cliffwatch_service.store import runs
 from cliffwatch_service.store.history import freshness
@@ -44,12 +44,14 @@ class StaleTarget:
     def sentence(self, now: datetime) -> str:
         named = ", ".join(self.cases[:_MOST_NAMED])
         more = (
-            f" and {counted(len(self.cases) - _MOST_NAMED, 'other')}" if len(self.cases) > _MOST_NAMED else ""
+            f" and {count_noun(len(self.cases) - _MOST_NAMED, 'other')}"
+            if len(self.cases) > _MOST_NAMED
+            else ""
         )
         return (
             f"{self.branch} on {self.platform} ({self.mode}):"
-            f" no fresh point for {counted((now - self.since).days, 'day')}"
-            f" of {counted(len(self.cases), 'case')}: {named}{more}"
+            f" no fresh point for {count_noun((now - self.since).days, 'day')}"
+            f" of {count_noun(len(self.cases), 'case')}: {named}{more}"
         )
 
 

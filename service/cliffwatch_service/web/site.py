@@ -44,7 +44,7 @@ def install(app: FastAPI) -> None:
         app.include_router(part.router, include_in_schema=False)
 
 
-def refused(request: Request, refusal: Refusal) -> Response:
+def refusal_page(request: Request, refusal: Refusal) -> Response:
     """The page of a failure: what is wrong, and what to do."""
     visitor = _visitor(request)
     headers = {"Retry-After": "5"} if refusal.status in (429, 503) else {}

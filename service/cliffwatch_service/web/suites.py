@@ -32,9 +32,9 @@ def show_suite(name: Annotated[str, Path(max_length=200)], request: Request, vis
     suite = next((suite for suite in load_catalogue().suites if suite.name == name), None)
     if suite is None:
         raise not_found("suite", name)
-    return page(request, visitor, "suite.html", suite=suite, ordered=_ordered)
+    return page(request, visitor, "suite.html", suite=suite, ordered=_sort_cases)
 
 
-def _ordered(cases: Iterable[CaseSpec]) -> list[CaseSpec]:
+def _sort_cases(cases: Iterable[CaseSpec]) -> list[CaseSpec]:
     """As people count, not as their profiles were written."""
     return sorted(cases, key=lambda case: natural_key(parameters(case.params)))

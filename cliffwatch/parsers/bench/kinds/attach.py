@@ -11,7 +11,7 @@ from cliffwatch.parsers.bench.kind import (
     MetricValues,
     Reading,
 )
-from cliffwatch.parsers.bench.patterns import NUMBER, named
+from cliffwatch.parsers.bench.patterns import NUMBER, name_groups
 
 _WHO = r"(?:(?P<who>[\w.-]{1,80}):\s*)?"
 _STEP = 0.001
@@ -38,9 +38,9 @@ KIND = Kind(
         "functions": MetricShape("functions", "higher"),
     },
     forms=(
-        LineForm("final", named(_WHO + r"found\s+(\d+)\s+functions", "functions")),
-        LineForm("final", named(_WHO + rf"attached in\s+{NUMBER}\s*s", "attached")),
-        LineForm("final", named(_WHO + rf"detached in\s+{NUMBER}\s*s", "detached")),
+        LineForm("final", name_groups(_WHO + r"found\s+(\d+)\s+functions", "functions")),
+        LineForm("final", name_groups(_WHO + rf"attached in\s+{NUMBER}\s*s", "attached")),
+        LineForm("final", name_groups(_WHO + rf"detached in\s+{NUMBER}\s*s", "detached")),
     ),
     values=_values,
     marks=("found ", "attached in", "detached in"),

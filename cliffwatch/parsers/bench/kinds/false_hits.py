@@ -11,7 +11,7 @@ from cliffwatch.parsers.bench.kind import (
     MetricValues,
     Reading,
 )
-from cliffwatch.parsers.bench.patterns import ITER, NUMBER, named
+from cliffwatch.parsers.bench.patterns import ITER, NUMBER, name_groups
 
 
 def _values(output: BenchOutput, kept: Sequence[Reading]) -> MetricValues:
@@ -32,8 +32,8 @@ KIND = Kind(
     name="false-hits",
     metrics={"false-positive-rate": MetricShape("%", "lower", primary=True)},
     forms=(
-        LineForm("iter", named(rf"{ITER}{_COUNTS}", *_FIELDS)),
-        LineForm("summary", named(rf"Summary:\s*{_COUNTS}", *_FIELDS)),
+        LineForm("iter", name_groups(rf"{ITER}{_COUNTS}", *_FIELDS)),
+        LineForm("summary", name_groups(rf"Summary:\s*{_COUNTS}", *_FIELDS)),
     ),
     values=_values,
 )

@@ -2,7 +2,7 @@
 
 from cliffwatch.parsers.bench.averages import STEP, mean_over_cpus
 from cliffwatch.parsers.bench.kind import Kind, LineForm, MetricShape
-from cliffwatch.parsers.bench.patterns import NUMBER, PLUS_MINUS, named
+from cliffwatch.parsers.bench.patterns import NUMBER, PLUS_MINUS, name_groups
 
 KIND = Kind(
     name="hashmap-lookup",
@@ -10,7 +10,7 @@ KIND = Kind(
     forms=(
         LineForm(
             "final",
-            named(
+            name_groups(
                 rf"cpu(?P<cpu>\d+):\s*lookup\s+{NUMBER}M{PLUS_MINUS}M events/sec"
                 r"\s*\(approximated from (\d+) samples of ~(\d+)ms\)",
                 *("lookups", "_", "_", "_"),

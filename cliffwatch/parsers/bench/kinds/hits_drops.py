@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from cliffwatch.parsers.bench.averages import mean_of
 from cliffwatch.parsers.bench.kind import BenchOutput, Kind, LineForm, MetricShape, MetricValues, Reading
-from cliffwatch.parsers.bench.patterns import ITER, NUMBER, PLUS_MINUS, named
+from cliffwatch.parsers.bench.patterns import ITER, NUMBER, PLUS_MINUS, name_groups
 
 
 def _values(output: BenchOutput, kept: Sequence[Reading]) -> MetricValues:
@@ -25,7 +25,7 @@ KIND = Kind(
     forms=(
         LineForm(
             "iter",
-            named(
+            name_groups(
                 rf"{ITER}hits\s+{NUMBER}\s*M/s\s*\(\s*{NUMBER}\s*M/prod\),\s*drops\s+{NUMBER}\s*M/s"
                 rf"(?:,\s*total operations\s+{NUMBER}\s*M/s)?",
                 *("hits", "per_prod", "drops", "total"),
@@ -33,7 +33,7 @@ KIND = Kind(
         ),
         LineForm(
             "summary",
-            named(
+            name_groups(
                 rf"Summary:\s*hits\s+{NUMBER}{PLUS_MINUS}M/s\s*\(\s*{NUMBER}\s*M/prod\),\s*drops\s+{NUMBER}{PLUS_MINUS}M/s"
                 rf"(?:,\s*total operations\s+{NUMBER}{PLUS_MINUS}M/s)?",
                 *("hits", "_", "per_prod", "drops", "_", "total", "_"),

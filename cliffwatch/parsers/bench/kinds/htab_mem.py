@@ -12,7 +12,7 @@ from cliffwatch.parsers.bench.kind import (
     MetricValues,
     Reading,
 )
-from cliffwatch.parsers.bench.patterns import ITER, NUMBER, PLUS_MINUS, named
+from cliffwatch.parsers.bench.patterns import ITER, NUMBER, PLUS_MINUS, name_groups
 
 
 def _values(output: BenchOutput, kept: Sequence[Reading]) -> MetricValues:
@@ -32,11 +32,13 @@ KIND = Kind(
     forms=(
         LineForm(
             "iter",
-            named(rf"{ITER}per-prod-op\s+{NUMBER}\s*k/s,\s*memory usage\s+{NUMBER}\s*MiB", "ops", "memory"),
+            name_groups(
+                rf"{ITER}per-prod-op\s+{NUMBER}\s*k/s,\s*memory usage\s+{NUMBER}\s*MiB", "ops", "memory"
+            ),
         ),
         LineForm(
             "summary",
-            named(
+            name_groups(
                 rf"Summary:\s*per-prod-op\s+{NUMBER}{PLUS_MINUS}k/s,\s*memory usage\s+{NUMBER}{PLUS_MINUS}MiB,"
                 rf"\s*peak memory usage\s+{NUMBER}\s*MiB",
                 *("ops", "_", "memory", "_", "peak"),

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from cliffwatch.parsers.bench.averages import mean_of, rate_and_latency
 from cliffwatch.parsers.bench.kind import BenchOutput, Kind, LineForm, MetricShape, MetricValues, Reading
-from cliffwatch.parsers.bench.patterns import ITER, NUMBER, PLUS_MINUS, named
+from cliffwatch.parsers.bench.patterns import ITER, NUMBER, PLUS_MINUS, name_groups
 
 
 def _values(output: BenchOutput, kept: Sequence[Reading]) -> MetricValues:
@@ -23,11 +23,13 @@ KIND = Kind(
     forms=(
         LineForm(
             "iter",
-            named(rf"{ITER}hits\s+{NUMBER}\s*M/s\s+important_hits\s+{NUMBER}\s*M/s", "hits", "important"),
+            name_groups(
+                rf"{ITER}hits\s+{NUMBER}\s*M/s\s+important_hits\s+{NUMBER}\s*M/s", "hits", "important"
+            ),
         ),
         LineForm(
             "summary",
-            named(
+            name_groups(
                 rf"Summary:\s*hits throughput\s+{NUMBER}{PLUS_MINUS}M ops/s,\s*hits latency\s+{NUMBER}\s*ns/op,"
                 rf"\s*important_hits throughput\s+{NUMBER}{PLUS_MINUS}M ops/s",
                 *("hits", "_", "latency", "important", "_"),

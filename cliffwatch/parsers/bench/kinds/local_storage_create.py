@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from cliffwatch.parsers.bench.averages import mean_of
 from cliffwatch.parsers.bench.kind import BenchOutput, Kind, LineForm, MetricShape, MetricValues, Reading
-from cliffwatch.parsers.bench.patterns import ITER, NUMBER, PLUS_MINUS, named
+from cliffwatch.parsers.bench.patterns import ITER, NUMBER, PLUS_MINUS, name_groups
 
 
 def _values(output: BenchOutput, kept: Sequence[Reading]) -> MetricValues:
@@ -23,25 +23,27 @@ KIND = Kind(
     forms=(
         LineForm(
             "iter",
-            named(
+            name_groups(
                 rf"{ITER}creates\s+{NUMBER}\s*k/s\s*\(\s*{NUMBER}\s*k/prod\),\s*{NUMBER}\s*kmallocs/create",
                 *("creates", "per_prod", "kmallocs"),
             ),
         ),
         LineForm(
             "summary",
-            named(
+            name_groups(
                 rf"Summary:\s*creates\s+{NUMBER}{PLUS_MINUS}k/s\s*\(\s*{NUMBER}\s*k/prod\),\s*{NUMBER}\s*kmallocs/create",
                 *("creates", "_", "per_prod", "kmallocs"),
             ),
         ),
         LineForm(
             "iter",
-            named(rf"{ITER}creates\s+{NUMBER}\s*k/s\s*\(\s*{NUMBER}\s*k/prod\)", *("creates", "per_prod")),
+            name_groups(
+                rf"{ITER}creates\s+{NUMBER}\s*k/s\s*\(\s*{NUMBER}\s*k/prod\)", *("creates", "per_prod")
+            ),
         ),
         LineForm(
             "summary",
-            named(
+            name_groups(
                 rf"Summary:\s*creates\s+{NUMBER}{PLUS_MINUS}k/s\s*\(\s*{NUMBER}\s*k/prod\),\s*{NUMBER}\s*total",
                 *("creates", "_", "per_prod", "_"),
             ),

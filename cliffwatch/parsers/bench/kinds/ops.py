@@ -13,7 +13,7 @@ from cliffwatch.parsers.bench.kind import (
     MetricValues,
     Reading,
 )
-from cliffwatch.parsers.bench.patterns import ITER, NUMBER, PLUS_MINUS, named
+from cliffwatch.parsers.bench.patterns import ITER, NUMBER, PLUS_MINUS, name_groups
 
 _MILLION_PER = {"M": 1.0, "K": 1e-3, "k": 1e-3}
 
@@ -44,14 +44,14 @@ KIND = Kind(
     forms=(
         LineForm(
             "iter",
-            named(
+            name_groups(
                 rf"{ITER}hits\s+{NUMBER}\s*(?P<letter>[MKk])/s\s*\(\s*{NUMBER}\s*[MKk]/prod\)",
                 *("hits", "per_prod"),
             ),
         ),
         LineForm(
             "summary",
-            named(
+            name_groups(
                 rf"Summary:\s*throughput\s+{NUMBER}{PLUS_MINUS}(?P<letter>[MKk]) ops/s\s*\(\s*{NUMBER}\s*[MKk] ops/prod\),"
                 rf"\s*latency\s+{NUMBER}\s*(?P<time>ns|us|ms)/op",
                 *("hits", "_", "per_prod", "latency"),

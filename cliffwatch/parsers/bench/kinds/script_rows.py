@@ -16,7 +16,7 @@ from cliffwatch.parsers.bench.kind import (
     MetricValues,
     Reading,
 )
-from cliffwatch.parsers.bench.patterns import NUMBER, PLUS_MINUS, named
+from cliffwatch.parsers.bench.patterns import NUMBER, PLUS_MINUS, name_groups
 
 _WHO = r"(?!Summary|SUMMARY|Iter\s)(?P<who>[A-Za-z][\w.+-]{0,60}(?: {1,6}[\w.+\x28\x29-]{1,30}){0,4}?)"
 _CPUS = r"(?:\s{0,20}\(\s{0,4}(?P<cpus>\d{1,4}) cpus?\))?"
@@ -76,7 +76,7 @@ KIND = Kind(
     forms=(
         LineForm(
             "final",
-            named(
+            name_groups(
                 rf"{_BEGIN}{NUMBER}{PLUS_MINUS}M/s(?:\s*\(drops\s+{NUMBER}{PLUS_MINUS}M/s\s*\))?"
                 rf"(?:\s*\(\s*{NUMBER}\s*M/(?:s/cpu|s/prod|prod)\))?",
                 *("hits", "_", "drops", "_", "per_prod"),
@@ -84,14 +84,14 @@ KIND = Kind(
         ),
         LineForm(
             "final",
-            named(
+            name_groups(
                 rf"{_BEGIN}throughput:\s*{NUMBER}{PLUS_MINUS}M ops/s,\s*latency:\s*{NUMBER}\s*ns/op",
                 *("throughput", "_", "latency"),
             ),
         ),
         LineForm(
             "final",
-            named(
+            name_groups(
                 rf"{_BEGIN}hits throughput:\s*{NUMBER}{PLUS_MINUS}M ops/s,\s*hits latency:\s*{NUMBER}\s*ns/op,"
                 rf"\s*important_hits throughput:\s*{NUMBER}{PLUS_MINUS}M ops/s",
                 *("hits_throughput", "_", "hits_latency", "important", "_"),
@@ -99,13 +99,13 @@ KIND = Kind(
         ),
         LineForm(
             "final",
-            named(
+            name_groups(
                 rf"{_BEGIN}per-prod-op:\s*{NUMBER}{PLUS_MINUS}k/s,\s*(?:avg mem|memory usage):\s*{NUMBER}{PLUS_MINUS}MiB,"
                 rf"\s*peak (?:mem|memory usage):\s*{NUMBER}\s*MiB",
                 *("ops", "_", "memory", "_", "peak"),
             ),
         ),
-        LineForm("final", named(rf"(?P<who>False positive rate)\s{{0,20}}:?\s*{NUMBER}\s*%", "rate")),
+        LineForm("final", name_groups(rf"(?P<who>False positive rate)\s{{0,20}}:?\s*{NUMBER}\s*%", "rate")),
     ),
     values=_values,
     marks=("M/s", "M ops/s,", "MiB,", "False positive rate"),

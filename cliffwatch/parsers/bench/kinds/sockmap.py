@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from cliffwatch.parsers.bench.averages import mean_of
 from cliffwatch.parsers.bench.kind import BenchOutput, Kind, LineForm, MetricShape, MetricValues, Reading
-from cliffwatch.parsers.bench.patterns import ITER, NUMBER, PLUS_MINUS, named
+from cliffwatch.parsers.bench.patterns import ITER, NUMBER, PLUS_MINUS, name_groups
 
 _SPEED = rf"{NUMBER}\s*MB/s"
 _CALLS = rf"\s*\(\s*{NUMBER}\s*calls/s\)"
@@ -26,13 +26,15 @@ KIND = Kind(
     forms=(
         LineForm(
             "iter",
-            named(
+            name_groups(
                 rf"{ITER}Send Speed\s+{_SPEED}{_CALLS},\s*BPF Speed\s+{_SPEED},\s*Rcv Speed\s+{_SPEED}{_CALLS}",
                 *("send", "_", "bpf", "receive", "_"),
             ),
         ),
         # The number after ± is the mean rate, no deviation; the total in front of it depends on the duration alone.
-        LineForm("summary", named(rf"Summary:\s*total trans\s+(\d+)\s*MB{PLUS_MINUS}MB/s", "_", "receive")),
+        LineForm(
+            "summary", name_groups(rf"Summary:\s*total trans\s+(\d+)\s*MB{PLUS_MINUS}MB/s", "_", "receive")
+        ),
     ),
     values=_values,
 )

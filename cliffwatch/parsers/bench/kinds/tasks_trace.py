@@ -12,7 +12,7 @@ from cliffwatch.parsers.bench.kind import (
     MetricValues,
     Reading,
 )
-from cliffwatch.parsers.bench.patterns import NUMBER, named
+from cliffwatch.parsers.bench.patterns import NUMBER, name_groups
 
 
 def _values(output: BenchOutput, kept: Sequence[Reading]) -> MetricValues:
@@ -33,15 +33,19 @@ KIND = Kind(
     forms=(
         LineForm(
             "iter",
-            named(rf"Iter\s+(?P<iter>\d+)\s+avg tasks_trace grace period latency\s+{NUMBER}\s*ns", "latency"),
+            name_groups(
+                rf"Iter\s+(?P<iter>\d+)\s+avg tasks_trace grace period latency\s+{NUMBER}\s*ns", "latency"
+            ),
         ),
         LineForm(
             "iter",
-            named(rf"Iter\s+(?P<iter>\d+)\s+avg ticks per tasks_trace grace period\s+{NUMBER}", "ticks"),
+            name_groups(
+                rf"Iter\s+(?P<iter>\d+)\s+avg ticks per tasks_trace grace period\s+{NUMBER}", "ticks"
+            ),
         ),
         LineForm(
             "summary",
-            named(
+            name_groups(
                 rf"SUMMARY tasks_trace grace period latency\s+avg {NUMBER}\s*us\s+stddev {NUMBER}\s*us",
                 "latency",
                 "_",
@@ -49,7 +53,7 @@ KIND = Kind(
         ),
         LineForm(
             "summary",
-            named(
+            name_groups(
                 rf"SUMMARY ticks per tasks_trace grace period\s+avg {NUMBER}\s+stddev {NUMBER}", "ticks", "_"
             ),
         ),

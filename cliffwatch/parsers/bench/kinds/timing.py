@@ -11,7 +11,7 @@ from cliffwatch.parsers.bench.kind import (
     MetricValues,
     Reading,
 )
-from cliffwatch.parsers.bench.patterns import NUMBER, named
+from cliffwatch.parsers.bench.patterns import NUMBER, name_groups
 
 
 def _values(output: BenchOutput, _: Sequence[Reading]) -> MetricValues:
@@ -34,14 +34,14 @@ KIND = Kind(
     forms=(
         LineForm(
             "final",
-            named(
+            name_groups(
                 rf"(?P<name>[\w.-]+):\s*median {NUMBER} ns/op,\s*stddev {NUMBER},\s*p99 {NUMBER}\s*\((\d+) samples\)",
                 *("latency", "_", "p99", "count"),
             ),
         ),
         LineForm(
             "final",
-            named(
+            name_groups(
                 rf"RESULT scenario=(?P<scenario>[\w.-]+) samples=(\d+) median={NUMBER} stddev={NUMBER} cv={NUMBER}"
                 rf" min={NUMBER} p99={NUMBER} max={NUMBER}",
                 *("count", "latency", "_", "_", "_", "p99", "_"),

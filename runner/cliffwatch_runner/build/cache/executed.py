@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from cliffwatch.formats.code.executed import ExecutedCase, ExecutedRecord
-from cliffwatch.formats.reading import Wrong, read_as, written
+from cliffwatch.formats.reading import Wrong, document_text, read_as
 from cliffwatch.samples import CaseKey
 from cliffwatch_runner.build.cache.entries import new_entry
 
@@ -85,7 +85,7 @@ def keep_executed(cache: Path, trust: str, key: str, executed: Executed) -> None
     )
     home = _home(cache, trust)
     with new_entry(home / key) as entry:
-        (entry / _FILE).write_bytes(gzip.compress(written(record), mtime=0))
+        (entry / _FILE).write_bytes(gzip.compress(document_text(record), mtime=0))
     kept = sorted((each for each in home.iterdir() if not each.name.startswith(".")), key=_age, reverse=True)
     for old in kept[_MOST_KEPT:]:
         with suppress(OSError):

@@ -19,14 +19,14 @@ from cliffwatch_runner.build.selftests.sources import (
     BTF,
     OUTPUT,
     SelftestSources,
-    finished,
+    keep_sources,
     make_command,
-    prepared,
+    prepare_sources,
     sources_of,
 )
 from cliffwatch_runner.build.toolchain import Toolchain
 from cliffwatch_runner.build.worktree import BuildSettings, Worktree
-from cliffwatch_runner.build.worktree_pool import locked_worktree
+from cliffwatch_runner.build.worktree_pool import lock_worktree
 from cliffwatch_runner.source.revision import Revision
 from cliffwatch_runner.source.tree import Tree
 
@@ -147,11 +147,11 @@ def _build(
     with tempfile.TemporaryDirectory(prefix="cliffwatch-given-") as temporary:
         given = Path(temporary)
         shutil.copyfile(kernel.btf, given / BTF)
-        with locked_worktree(worktree_name(sources.toolchain), settings, given) as worktree:
+        with lock_worktree(worktree_name(sources.toolchain), settings, given) as worktree:
             log = worktree.log("objects")
             failure = _make(worktree, sources, wanted, log)
             if failure is None:
-                finished(worktree, sources)
+                keep_sources(worktree, sources)
 
                 def describe(copies: Path) -> _ObjectsRecord:
                     built, unbuilt = _built_and_unbuilt(
@@ -183,7 +183,7 @@ def _built_and_unbuilt(
 def _make(worktree: Worktree, sources: SelftestSources, wanted: Sequence[str], log: Path) -> Failure | None:
     """veristat, then every object that builds, and an archive of these. Objects of another kernel's types go first."""
     toolchain, output = sources.toolchain, f"{worktree.build}/{OUTPUT}"
-    failure = prepared(worktree, sources, log, "veristat")
+    failure = prepare_sources(worktree, sources, log, "veristat")
     if failure is None:
         failure = worktree.make(make_command(worktree, toolchain, toolchain.clang.program, [VERISTAT]), log)
     if failure is not None or not wanted:

@@ -20,7 +20,7 @@ from cliffwatch_runner.build.programs.source import ProgramSource
 from cliffwatch_runner.build.selftests.bench import FIXED_SEED, fixed_seed_source, make_fixed_seed
 from cliffwatch_runner.build.toolchain import Toolchain
 from cliffwatch_runner.build.worktree import BuildSettings, Worktree
-from cliffwatch_runner.build.worktree_pool import locked_worktree
+from cliffwatch_runner.build.worktree_pool import lock_worktree
 from cliffwatch_runner.host.programs import find_go_root
 from cliffwatch_runner.sandbox.sandbox import HOME, Mount
 from cliffwatch_runner.source.suite_folder import PackedFolder
@@ -142,7 +142,7 @@ def _build(
         given = Path(temporary)
         (given / _ARCHIVE).write_bytes(packed.archive)
         (given / "fixed_seed.c").write_text(fixed_seed_source())
-        with locked_worktree("program", settings, given) as worktree:
+        with lock_worktree("program", settings, given) as worktree:
             worktree.open_output()
             log = worktree.log("program")
             failure = worktree.make(

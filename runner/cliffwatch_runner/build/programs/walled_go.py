@@ -18,7 +18,7 @@ from cliffwatch_runner import process
 from cliffwatch_runner.build.cache.entries import Stopped
 from cliffwatch_runner.build.programs.module_relay import ModuleProxies, module_proxies, module_relay
 from cliffwatch_runner.host.programs import find_go_root
-from cliffwatch_runner.sandbox.guard import guarded
+from cliffwatch_runner.sandbox.guard import guard_sandbox
 from cliffwatch_runner.sandbox.limits import SandboxLimits
 from cliffwatch_runner.sandbox.sandbox import Mount, Sandbox
 
@@ -67,7 +67,7 @@ def run_go_within(
     }
     with (
         module_relay(proxies.urls, home / "given" / "relay"),
-        guarded(limits, [home], user=sandbox.uid) as guard,
+        guard_sandbox(limits, [home], user=sandbox.uid) as guard,
     ):
         ended = process.run(
             guard.argv(sandbox.argv(command, env=environment, mounts=mounts, workdir=view / "suite")),

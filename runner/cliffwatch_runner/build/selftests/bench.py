@@ -25,14 +25,14 @@ from cliffwatch_runner.build.selftests.sources import (
     BTF,
     OUTPUT,
     SelftestSources,
-    finished,
+    keep_sources,
     make_command,
-    prepared,
+    prepare_sources,
     sources_of,
 )
 from cliffwatch_runner.build.toolchain import Toolchain
 from cliffwatch_runner.build.worktree import BuildSettings, Worktree
-from cliffwatch_runner.build.worktree_pool import locked_worktree
+from cliffwatch_runner.build.worktree_pool import lock_worktree
 from cliffwatch_runner.source.revision import Revision
 from cliffwatch_runner.source.tree import Tree
 
@@ -116,7 +116,7 @@ def _build(sources: SelftestSources, kernel: Kernel, settings: BuildSettings, fo
         shutil.copyfile(kernel.btf, given / BTF)
         (given / "fixed_seed.c").write_text(fixed_seed_source())
         (given / HEADER).write_text(empty_loop_source())
-        with locked_worktree(worktree_name(sources.toolchain), settings, given) as worktree:
+        with lock_worktree(worktree_name(sources.toolchain), settings, given) as worktree:
             log = worktree.log("bench")
             offered = _make(worktree, sources, log)
             failure = offered if isinstance(offered, Failure) else make_fixed_seed(worktree, log)
@@ -156,18 +156,18 @@ def fixed_seed_source() -> str:
 def _make(worktree: Worktree, sources: SelftestSources, log: Path) -> Failure | tuple[str, ...]:
     """Builds bench in the worktree; the names of its benchmarks once that is done."""
     toolchain = sources.toolchain
-    failure = prepared(worktree, sources, log, "bench")
+    failure = prepare_sources(worktree, sources, log, "bench")
     if failure is None:
         failure = worktree.make(make_command(worktree, toolchain, toolchain.clang.program, ["bench"]), log)
     if failure is not None:
         return _of_bench(failure)
-    offered = _offered(worktree)
+    offered = _list_benchmarks(worktree)
     if isinstance(offered, Failure):
         return offered
     failure = make_empty_loop(worktree, toolchain, log)
     if failure is not None:
         return _of_bench(failure)
-    finished(worktree, sources)
+    keep_sources(worktree, sources)
     return offered
 
 
@@ -175,7 +175,7 @@ def _of_bench(failure: Failure) -> Failure:
     return replace(failure, message=f"bench: {failure.message}")
 
 
-def _offered(worktree: Worktree) -> Failure | tuple[str, ...]:
+def _list_benchmarks(worktree: Worktree) -> Failure | tuple[str, ...]:
     """The benchmarks that bench itself lists, in the same isolation: it is the tree's code."""
     command = ["prlimit", f"--cpu={_LIST_SECONDS}", f"{worktree.build}/{OUTPUT}/bench", "-l"]
     listed = worktree.ask(command, seconds=_LIST_HOST_SECONDS)

@@ -55,7 +55,7 @@ def _digest(*parts: str) -> str:
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
 
 
-def prepared(worktree: Worktree, sources: SelftestSources, log: Path, progress: str) -> Failure | None:
+def prepare_sources(worktree: Worktree, sources: SelftestSources, log: Path, progress: str) -> Failure | None:
     """Checks the sources out and makes the kernel's headers, which all selftests need. The Makefile does not follow everything: another
     source is built from nothing.
     """
@@ -66,7 +66,7 @@ def prepared(worktree: Worktree, sources: SelftestSources, log: Path, progress: 
     output = f"{worktree.build}/{OUTPUT}"
     mark = _mark(worktree)
     stale = (
-        [["rm", "-rf", "--", output]] if not mark.exists() or mark.read_text() != _steered(sources) else []
+        [["rm", "-rf", "--", output]] if not mark.exists() or mark.read_text() != _steer_make(sources) else []
     )
     mark.unlink(missing_ok=True)
     headers = ["make", "-s", "-C", str(worktree.source), f"O={BUILD}", "ARCH=x86_64", "headers"]
@@ -90,12 +90,12 @@ def make_command(worktree: Worktree, toolchain: Toolchain, clang: str, targets: 
     ]
 
 
-def finished(worktree: Worktree, sources: SelftestSources) -> None:
+def keep_sources(worktree: Worktree, sources: SelftestSources) -> None:
     """Lets the next build of the same sources begin with what lies there now."""
-    _mark(worktree).write_text(_steered(sources))
+    _mark(worktree).write_text(_steer_make(sources))
 
 
-def _steered(sources: SelftestSources) -> str:
+def _steer_make(sources: SelftestSources) -> str:
     return _digest(sources.digest, *_names(sources.tree, sources.revision, _STEERING))
 
 

@@ -9,7 +9,7 @@ from rich.markup import escape
 
 from cliffwatch.command import terminal
 from cliffwatch.failure import Exit, Failure, wrong_usage
-from cliffwatch.formats.reading import written
+from cliffwatch.formats.reading import document_text
 from cliffwatch.samples import MODES
 from cliffwatch.stats.history.culprits.question import Sought
 from cliffwatch_runner.command.bisection.options import (
@@ -94,7 +94,7 @@ def bisect(tree: str, good: str, bad: str, sought: Sought, **options: Any) -> No
         progress.close()
     if not isinstance(ended, BisectionDocument):
         raise SystemExit(_halted(ended, folder, console))
-    click.echo(text_report(ended) if form == "text" else written(ended), nl=False)
+    click.echo(text_report(ended) if form == "text" else document_text(ended), nl=False)
     raise SystemExit(Exit.DONE)
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from cliffwatch.comparing.validity import host_warning
-from cliffwatch.counting import counted
+from cliffwatch.counting import count_noun
 from cliffwatch.reports import figures
 from cliffwatch.reports.styles import visible
 from cliffwatch.samples import CaseKey
@@ -23,12 +23,12 @@ def text_report(document: BisectionDocument) -> str:
     """Lines for a terminal or a mail, without colours."""
     good, bad = document.good, document.bad
     where = f"{document.mode}, {document.platform}" if document.platform else document.mode
-    skipped = f", {counted(len(document.skipped), 'commit')} skipped" if document.skipped else ""
+    skipped = f", {count_noun(len(document.skipped), 'commit')} skipped" if document.skipped else ""
     lines = [
         *host_warning(document.host_faults),
         f"{document.sought} between good {_named(good)}",
         f"{'':{len(document.sought)}}     and bad  {_named(bad)}",
-        f"{where}: {counted(document.measured, 'commit')} measured, {counted(document.between, 'commit')} between the ends{skipped}",
+        f"{where}: {count_noun(document.measured, 'commit')} measured, {count_noun(document.between, 'commit')} between the ends{skipped}",
         "",
     ]
     lines += _not_shown(document) if document.outcome == "not-shown" else _culprits(document)
@@ -66,7 +66,7 @@ def _culprit(culprit: CulpritRecord) -> list[str]:
 def _where(commit: CommitRecord) -> str:
     if not commit.paths:
         return ", a merge that changes no file itself"
-    more = f" and {counted(len(commit.paths) - 1, 'more file')}" if len(commit.paths) > 1 else ""
+    more = f" and {count_noun(len(commit.paths) - 1, 'more file')}" if len(commit.paths) > 1 else ""
     return f", {commit.subsystem}: {commit.paths[0]}{more}"
 
 
@@ -111,8 +111,8 @@ def _error(document: BisectionDocument) -> list[str]:
     error = document.error
     if error is None:
         return []
-    steps = counted(error.steps, "step")
-    boots = counted(error.boots, "boot")
+    steps = count_noun(error.steps, "step")
+    boots = count_noun(error.boots, "boot")
     chance = f"the probability that any of {steps} went the wrong way is at most {error.error:.2g}"
     return [
         f"walltime, {boots} per kernel and step: {chance} (normal noise assumed; not verified on real hardware)"

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 import rich_click as click
 from msgspec.structs import replace
 
-from cliffwatch.counting import counted
+from cliffwatch.counting import count_noun
 from cliffwatch.failure import Exit, Failure, wrong_usage
 from cliffwatch.reports.markdown import inert
 from cliffwatch.stats.history.culprits.question import Sought
@@ -128,7 +128,9 @@ def _title(ended: WatchedRange, branch: str) -> str:
     if ended.base == ended.head:
         return f"{named}: nothing new at {ended.head[:12]}"
     counts = [
-        counted(sum(len(document.culprits) for document in ended.bisections if document.sought == way), way)
+        count_noun(
+            sum(len(document.culprits) for document in ended.bisections if document.sought == way), way
+        )
         for way in ("regression", "improvement")
     ]
     found = ", ".join(each for each in counts if not each.startswith("0 ")) or "no change"

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from cliffwatch.catalogue.suite import Suite
 from cliffwatch.catalogue.touches import touches
 from cliffwatch.comparing.attribution.operations import plain_name
-from cliffwatch.counting import counted
+from cliffwatch.counting import count_noun
 from cliffwatch.failure import Failure, wrong_usage
 from cliffwatch.samples import CaseKey
 from cliffwatch_runner.source.ranges.changes import ChangedFile
@@ -90,4 +90,4 @@ def suites_offered(suites: Iterable[Suite]) -> str:
 
 def _some(names: Sequence[str]) -> str:
     more = len(names) - _NAMED
-    return ", ".join(names[:_NAMED]) + (f" and {counted(more, 'other')}" if more > 0 else "")
+    return ", ".join(names[:_NAMED]) + (f" and {count_noun(more, 'other')}" if more > 0 else "")

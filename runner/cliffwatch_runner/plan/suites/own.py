@@ -10,7 +10,7 @@ from cliffwatch.catalogue.discovery import ALL, AUTO, DISCOVERED
 from cliffwatch.catalogue.load import Catalogue
 from cliffwatch.catalogue.read import read_suite
 from cliffwatch.catalogue.suite import Suite
-from cliffwatch.counting import counted, size_text
+from cliffwatch.counting import count_noun, size_text
 from cliffwatch.failure import Failure, wrong_usage
 from cliffwatch_runner.guest.programs import DATA_WORD, GuestData
 from cliffwatch_runner.plan.objects import objects_of_folder
@@ -63,7 +63,7 @@ def own_suite(folder: Path) -> Suite | Failure:
     suite = read_suite(home / "suite.toml")
     if isinstance(suite, Suite):
         return suite
-    more = f", and {counted(len(suite) - 1, 'fault')} more" if len(suite) > 1 else ""
+    more = f", and {count_noun(len(suite) - 1, 'fault')} more" if len(suite) > 1 else ""
     return Failure(
         whose="usage",
         message=f"{suite[0]}{more}",

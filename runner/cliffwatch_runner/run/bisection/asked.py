@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 
-from cliffwatch.counting import counted
+from cliffwatch.counting import count_noun
 from cliffwatch.failure import Failure
 from cliffwatch.reports.styles import plain
 from cliffwatch.samples import Mode
@@ -70,8 +70,8 @@ def bisected(asked: Asked, progress: Progress, stop: threading.Event) -> Bisecti
         return Halted((record,))
     between = len(asked.history.between)
     progress.note(
-        f"{counted(between, 'commit')} between good and bad: about"
-        f" {counted(steps_of(between) + 1, 'measurement')} along a line; results in {asked.folder}"
+        f"{count_noun(between, 'commit')} between good and bad: about"
+        f" {count_noun(steps_of(between) + 1, 'measurement')} along a line; results in {asked.folder}"
     )
     log = LogFile(asked.log, cache(partial(describe_commit, asked.repository)), asked.sought)
     order = Order(

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from cliffwatch.counting import counted
+from cliffwatch.counting import count_noun
 from cliffwatch.failure import Failure, wrong_usage
 from cliffwatch.stats.history.culprits.graph import Graph
 from cliffwatch_runner.source.named_repository import read_repository
@@ -105,7 +105,7 @@ def _listed(repository: Path, revisions: Sequence[str]) -> dict[str, tuple[str, 
     count = read_repository(repository, ["rev-list", "--count", *revisions, "--"])
     if count.ok and int(count.output) > MOST_COMMITS:
         return wrong_usage(
-            f"the range has {counted(int(count.output), 'commit')}; the limit is {MOST_COMMITS:,}",
+            f"the range has {count_noun(int(count.output), 'commit')}; the limit is {MOST_COMMITS:,}",
             "name a good commit closer to the bad one, such as the last release",
         )
     listed = read_repository(repository, ["rev-list", "--parents", "--topo-order", *revisions, "--"])

@@ -6,7 +6,7 @@ from enum import IntEnum
 
 from cliffwatch.comparing.compare_run import Sides, compare_run, sides_of_run
 from cliffwatch.comparing.comparison import Comparison
-from cliffwatch.counting import counted
+from cliffwatch.counting import count_noun
 from cliffwatch.failure import Failure
 from cliffwatch.formats.result_directory import Run
 from cliffwatch.stats.history.culprits.question import Sought, Way
@@ -75,11 +75,11 @@ def judge_run(run: Run, sought: Sought) -> JudgedCommit:
         return JudgedCommit(Step.STOP, f"{rows.message}: {rows.next_step}")
     changed = [row for row in rows if way_of(row) == sought]
     if changed:
-        return JudgedCommit(Step.BAD, f"{len(changed)} of {counted(len(rows), 'row')}: {sought}", rows)
+        return JudgedCommit(Step.BAD, f"{len(changed)} of {count_noun(len(rows), 'row')}: {sought}", rows)
     open_rows = [row for row in rows if way_of(row) == "open"]
     if open_rows or not rows:
         return JudgedCommit(Step.SKIP, why_open(open_rows), rows)
-    return JudgedCommit(Step.GOOD, f"none of {counted(len(rows), 'row')}: {sought}", rows)
+    return JudgedCommit(Step.GOOD, f"none of {count_noun(len(rows), 'row')}: {sought}", rows)
 
 
 def why_open(rows: Sequence[Comparison]) -> str:

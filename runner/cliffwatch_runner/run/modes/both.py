@@ -8,7 +8,7 @@ from pathlib import Path
 from cliffwatch.catalogue.discovery import AUTO, DISCOVERED
 from cliffwatch.catalogue.load import load_catalogue
 from cliffwatch.comparing.compare_run import compare_all, sides_of_run
-from cliffwatch.counting import counted
+from cliffwatch.counting import count_noun
 from cliffwatch.failure import Failure
 from cliffwatch.formats.result_directory import Run, read_run
 from cliffwatch.samples import CaseKey, Mode, compared_arms
@@ -90,7 +90,7 @@ def _left_for_walltime(request: RunRequest, folder: Path, progress: Progress) ->
         return None
     if answered:
         progress.note(
-            f"not measured in walltime: {counted(len(answered), 'case')} in which icount shows a change"
+            f"not measured in walltime: {count_noun(len(answered), 'case')} in which icount shows a change"
         )
     return timed
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from cliffwatch.counting import counted
+from cliffwatch.counting import count_noun
 from cliffwatch.failure import Failure
 from cliffwatch_runner.doctor.check import Check
 from cliffwatch_runner.doctor.facts import gather
@@ -37,9 +37,9 @@ def host_faults(amiss: Sequence[Check]) -> tuple[str, ...]:
 
 def cost_lines(amiss: Sequence[Check], planned: PlannedRun) -> Iterator[str]:
     """Yields lines about the duration of the run, the host's faults, and why each of them matters."""
-    stages, boots = planned.plan.stages, counted(len(planned.plan.boots), "boot")
+    stages, boots = planned.plan.stages, count_noun(len(planned.plan.boots), "boot")
     more = (
-        f", then at most {counted(stages.looks[-1].boots, 'more boot')} per kernel"
+        f", then at most {count_noun(stages.looks[-1].boots, 'more boot')} per kernel"
         if stages is not None
         else ""
     )

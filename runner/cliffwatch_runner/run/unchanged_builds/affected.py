@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from cliffwatch.catalogue.suite import PlannedCase
-from cliffwatch.counting import counted
+from cliffwatch.counting import count_noun
 from cliffwatch.failure import Failure
 from cliffwatch.formats.code.affected import AffectedCase, AffectedDocument
 from cliffwatch.samples import CaseKey, CaseOutcome
@@ -127,7 +127,7 @@ def _unchanged(arms: Mapping[str, BuiltArm], differing: int) -> str:
     kernels = " and ".join(dict.fromkeys(arm.subject.short for arm in arms.values()))
     if not differing:
         return f"no function of {kernels} differs"
-    functions = counted(differing, "function that differs", "functions that differ")
+    functions = count_noun(differing, "function that differs", "functions that differ")
     return f"it executes none of the {functions} between {kernels}"
 
 

@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from cliffwatch.counting import counted
+from cliffwatch.counting import count_noun
 from cliffwatch.failure import Failure
 from cliffwatch.formats.result_directory import read_run
 from cliffwatch.samples import CONTROL, CaseKey
@@ -64,7 +64,9 @@ def leave_out_unchanged(
     everything = Selection(cases=facts.plan.cases, left_out=facts.left_out)
     selection = only_affected(everything, built, changed, known)
     unchanged = len(everything.cases) - len(selection.cases)
-    noted = (f"{counted(unchanged, 'case')} not measured, unchanged build, by the counts of {known.source}",)
+    noted = (
+        f"{count_noun(unchanged, 'case')} not measured, unchanged build, by the counts of {known.source}",
+    )
     limited = replace(
         facts,
         plan=plan_boots(request, selection, tuple(facts.arms)),

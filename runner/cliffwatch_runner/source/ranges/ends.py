@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from cliffwatch.counting import counted
+from cliffwatch.counting import count_noun
 from cliffwatch.failure import Failure, wrong_usage
 from cliffwatch_runner.source.access import fetching
 from cliffwatch_runner.source.git import git
@@ -113,7 +113,7 @@ def same_files(base: Revision, name: str, head: Revision) -> str:
 
 
 def _older(ends: NamedEnds, parting: Parting) -> Failure:
-    newer = counted(parting.base_alone, "commit")
+    newer = count_noun(parting.base_alone, "commit")
     return wrong_usage(
         f"head {ends.head} is older than base {ends.base}, which has all of its commits and {newer} more",
         f"exchange them: --base {ends.head} --head {ends.base}",
@@ -122,18 +122,18 @@ def _older(ends: NamedEnds, parting: Parting) -> Failure:
 
 def _of_merge_base(ends: NamedEnds, parting: Parting) -> str:
     newer = (
-        f", without {counted(parting.base_alone, 'newer commit')} of {ends.base}"
+        f", without {count_noun(parting.base_alone, 'newer commit')} of {ends.base}"
         if parting.base_alone
         else ""
     )
     return (
         f"Base is {(parting.merge_base or '')[:12]}, the merge base of {ends.base} and {ends.head}: "
-        f"{counted(parting.head_alone, 'commit')} of {ends.head}{newer}"
+        f"{count_noun(parting.head_alone, 'commit')} of {ends.head}{newer}"
     )
 
 
 def _as_named(ends: NamedEnds, base: str, parting: Parting) -> str:
-    commits = counted(parting.head_alone, "commit")
+    commits = count_noun(parting.head_alone, "commit")
     if parting.merge_base is None:
         return (
             f"Base is {base}, as named; it has no commit in common with {ends.head}, so all differences count"
@@ -141,6 +141,6 @@ def _as_named(ends: NamedEnds, base: str, parting: Parting) -> str:
     if not parting.base_alone:
         return ""
     return (
-        f"Base is {base}, as named; head left its history at {parting.merge_base[:12]}, so {counted(parting.base_alone, 'commit')} of base "
+        f"Base is {base}, as named; head left its history at {parting.merge_base[:12]}, so {count_noun(parting.base_alone, 'commit')} of base "
         f"count as well as {commits} of head (--base {parting.merge_base[:12]} measures those of head alone)"
     )

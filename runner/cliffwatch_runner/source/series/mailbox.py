@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from cliffwatch.counting import counted
+from cliffwatch.counting import count_noun
 from cliffwatch.failure import Failure, wrong_usage
 from cliffwatch.parsers.received.opening import read_content
 from cliffwatch.reports.styles import plain
@@ -117,22 +117,26 @@ def _series(
     others = [mail for mail in mails if _may_be_patch(mail) and mail not in ordered]
     older = sorted({mail.version for mail in others if mail.named and not mail.notice} - {version})
     versions = ", ".join(f"v{each}" for each in older)
-    left_out = _left_out([mail for mail in others if mail.version not in older or mail.notice], ordered)
+    left_out = _explain_left_out(
+        [mail for mail in others if mail.version not in older or mail.notice], ordered
+    )
     return Series(
         patches=patches,
         base=bases[0] if bases else None,
         notes=(
-            f"head is v{version} of the series in {file.name}, {counted(len(patches), 'patch', 'patches')}",
+            f"head is v{version} of the series in {file.name}, {count_noun(len(patches), 'patch', 'patches')}",
             *((f"the mailbox holds {versions} too; the newest version is measured",) if older else ()),
             *left_out,
         ),
     )
 
 
-def _left_out(others: Sequence[PatchMail], ordered: Sequence[PatchMail]) -> Sequence[str]:
+def _explain_left_out(others: Sequence[PatchMail], ordered: Sequence[PatchMail]) -> Sequence[str]:
     """What is said of mails with a diff that are none of the patches, nor one of these once more."""
     taken = {(mail.title, diff_of(mail.inline)) for mail in ordered}
-    subjects = [_shown(mail.subject) for mail in others if (mail.title, diff_of(mail.inline)) not in taken]
+    subjects = [
+        _show_subject(mail.subject) for mail in others if (mail.title, diff_of(mail.inline)) not in taken
+    ]
     if not subjects:
         return ()
     more = f" and {len(subjects) - 3} more" if len(subjects) > 3 else ""
@@ -148,13 +152,13 @@ def _patches(file: Path, ordered: Iterable[PatchMail]) -> tuple[SeriesPatch, ...
         inline = [mail.inline] if mail.index != 0 and has_diff(mail.inline) else []
         if mail.attached and (inline or (mail.index and len(mail.attached) > 1)):
             return wrong_usage(
-                f"{file}: the mail '{_shown(mail.subject)}' has {counted(len(inline) + len(mail.attached), 'diff', 'diffs')}"
+                f"{file}: the mail '{_show_subject(mail.subject)}' has {count_noun(len(inline) + len(mail.attached), 'diff', 'diffs')}"
                 " and does not say which is its patch",
                 "save the patches that you mean as files, and name a mailbox of them",
             )
-        patches += [SeriesPatch(title=_shown(mail.title), text=text) for text in inline]
+        patches += [SeriesPatch(title=_show_subject(mail.title), text=text) for text in inline]
         patches += [
-            SeriesPatch(title=_shown(each.title or mail.title), text=each.text)
+            SeriesPatch(title=_show_subject(each.title or mail.title), text=each.text)
             for each in mail.attached
             if not inline
         ]
@@ -188,5 +192,5 @@ def _in_order(file: Path, patches: Sequence[PatchMail], version: int) -> list[Pa
     return [places[index][0] for index in sorted(places)]
 
 
-def _shown(text: str) -> str:
+def _show_subject(text: str) -> str:
     return plain(text).encode(errors="replace").decode()

@@ -130,7 +130,7 @@ def _read_mail(message: EmailMessage) -> PatchMail | None:
         RecursionError,
     ):  # of a header or body that is none
         return None
-    brackets, title = _taken_apart(subject)
+    brackets, title = _split_subject(subject)
     if not subject or _REPLY.match(subject) or _REPLY.match(title):
         return None
     words = [word for bracket in brackets for word in _WORD_ENDS.split(bracket)]
@@ -157,7 +157,7 @@ def _header(message: EmailMessage, name: str) -> str:
     return " ".join(str(message.get(name, "")).split())
 
 
-def _taken_apart(subject: str) -> tuple[list[str], str]:
+def _split_subject(subject: str) -> tuple[list[str], str]:
     """The brackets that a subject begins with, and its title."""
     brackets = []
     while match := _BRACKETS.match(subject):
@@ -212,10 +212,10 @@ def _content(part: MIMEPart) -> str:
     text = text.replace("\r\n", "\n")
     if str(part.get_param("format", "")).lower() != "flowed":
         return text
-    return unflowed(text, delete_space=str(part.get_param("delsp", "")).lower() == "yes")
+    return undo_flowed(text, delete_space=str(part.get_param("delsp", "")).lower() == "yes")
 
 
-def unflowed(text: str, *, delete_space: bool) -> str:
+def undo_flowed(text: str, *, delete_space: bool) -> str:
     """Undoes format=flowed (RFC 3676) as git does: a space that was put before a line goes, and lines that end in one go on."""
     lines: list[str] = []
     begun = ""
@@ -238,4 +238,4 @@ def _own_title(text: str) -> str:
     head = text[: max(text.find("\n\n"), 0)].encode(errors="surrogateescape")
     if head.startswith(b"From "):
         head = head.partition(b"\n")[2]
-    return _taken_apart(_header(message_from_bytes(head, policy=policy.default), "Subject"))[1][:200]
+    return _split_subject(_header(message_from_bytes(head, policy=policy.default), "Subject"))[1][:200]

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 from cliffwatch_service.api.answers import answer, answer_bytes
 from cliffwatch_service.api.models.lists import Page
 from cliffwatch_service.api.models.news import Subscription, SubscriptionEnded, SubscriptionMade
-from cliffwatch_service.history.news.feed import MEDIA_TYPE, FeedAbout, atom_feed, updated
+from cliffwatch_service.history.news.feed import MEDIA_TYPE, FeedAbout, atom_feed, last_update
 from cliffwatch_service.history.news.subscribing import (
     Wanted,
     end_subscription,
@@ -103,7 +103,7 @@ def read_feed(
         pages_url=service.settings.pages_url,
         began=_BEGAN,
     )
-    changed = updated(news, about).astimezone(UTC).replace(microsecond=0)
+    changed = last_update(news, about).astimezone(UTC).replace(microsecond=0)
     headers = {"Last-Modified": format_datetime(changed, usegmt=True)}
     if _is_current(request, changed):
         return Response(status_code=304, headers=headers)

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from psycopg import Connection
 
-from cliffwatch.counting import counted
+from cliffwatch.counting import count_noun
 from cliffwatch.formats.reading import as_json
 from cliffwatch.formats.uploads import RunUpload
 from cliffwatch.formats.work import Priority
@@ -76,7 +76,7 @@ def fill(connection: Connection[Any], now: datetime, report: Callable[[str], obj
         ("a made-up pull request", (pull_request_run(now),)),
     )
     for what, runs in kinds:
-        report(f"{what}: {counted(_keep_all(connection, runs), 'run')}")
+        report(f"{what}: {count_noun(_keep_all(connection, runs), 'run')}")
     _branches(connection, now)
     _triage(connection, now)
     _queue(connection, now)

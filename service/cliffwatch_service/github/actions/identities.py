@@ -65,7 +65,7 @@ def read_identity(
 
     key = key_named(_name_of_key(token))
     if key is None:
-        raise _refused("GitHub signs with no key of that name: ask GitHub for a new one")
+        raise _refuse_identity("GitHub signs with no key of that name: ask GitHub for a new one")
     try:
         # Times are held against the service's clock below.
         claims: FreeJson = jwt.decode(
@@ -83,16 +83,16 @@ def read_identity(
             },
         )
     except jwt.InvalidAudienceError:
-        raise _refused(
+        raise _refuse_identity(
             f"it is for another audience than {expected.audience!r}: name the service by that address, which is its"
             " CLIFFWATCH_GITHUB_ACTIONS_AUDIENCE or CLIFFWATCH_PAGES_URL"
         ) from None
     except jwt.InvalidIssuerError:
-        raise _refused(f"its issuer is not {expected.issuer}") from None
+        raise _refuse_identity(f"its issuer is not {expected.issuer}") from None
     except jwt.MissingRequiredClaimError as error:
-        raise _refused(f"it does not say {error.claim}") from None
+        raise _refuse_identity(f"it does not say {error.claim}") from None
     except (jwt.PyJWTError, ValueError, TypeError, RecursionError):
-        raise _refused("its signature is not GitHub's, or it is no token at all") from None
+        raise _refuse_identity("its signature is not GitHub's, or it is no token at all") from None
     _refuse_time(claims, now)
     _refuse_job(claims, expected.workflows)
     return _identity(claims)
@@ -103,34 +103,34 @@ def _name_of_key(token: str) -> str:
     import jwt  # noqa: PLC0415 - 15 MB, which a service without a GitHub App does without
 
     if len(token) > LARGEST_TOKEN:
-        raise _refused(f"it has more than {LARGEST_TOKEN} characters")
+        raise _refuse_identity(f"it has more than {LARGEST_TOKEN} characters")
     try:
         header = jwt.get_unverified_header(token)
     except (jwt.PyJWTError, ValueError, TypeError, RecursionError):
-        raise _refused("it is no JSON Web Token") from None
+        raise _refuse_identity("it is no JSON Web Token") from None
     name = header.get("kid")
     if header.get("alg") != "RS256" or not isinstance(name, str) or not _PLAIN.fullmatch(name):
-        raise _refused("it is not signed with RS256 and a key that it names, as GitHub's are")
+        raise _refuse_identity("it is not signed with RS256 and a key that it names, as GitHub's are")
     return name
 
 
 def _refuse_time(claims: FreeJson, now: datetime) -> None:
     times = [claims[name] for name in ("iat", "nbf", "exp")]
     if not all(isinstance(each, int) and not isinstance(each, bool) for each in times):
-        raise _refused("its times are no numbers")
+        raise _refuse_identity("its times are no numbers")
     issued, begins, ends = times
     second = now.timestamp()
     if second >= ends + LEEWAY_SECONDS:
-        raise _refused("it has expired: ask GitHub for a new one just before it is used")
+        raise _refuse_identity("it has expired: ask GitHub for a new one just before it is used")
     if second < max(begins, issued) - LEEWAY_SECONDS:
-        raise _refused("it is of a later time: have the operator set the service's clock")
+        raise _refuse_identity("it is of a later time: have the operator set the service's clock")
     if ends - issued > LONGEST_LIFE_SECONDS:
-        raise _refused("it lives for longer than an hour, which GitHub's do not")
+        raise _refuse_identity("it lives for longer than an hour, which GitHub's do not")
 
 
 def _refuse_job(claims: FreeJson, workflows: frozenset[str]) -> None:
     if str(claims["event_name"]) not in EVENTS:
-        raise _no_publisher(f"jobs of the event {_shown(claims['event_name'])} publish nothing")
+        raise _no_publisher(f"jobs of the event {_show_claim(claims['event_name'])} publish nothing")
     # A self-hosted runner may have built a stranger's tree before, and `runs-on` is a label that any of them can carry.
     if claims.get("runner_environment") != "github-hosted":
         raise _no_publisher("it does not run on a runner of GitHub's own")
@@ -139,26 +139,26 @@ def _refuse_job(claims: FreeJson, workflows: frozenset[str]) -> None:
     by_commit = _COMMIT.fullmatch(str(claims.get("job_workflow_sha"))) and pinned in workflows
     if reference not in workflows and not by_commit:
         raise _no_publisher(
-            f"its workflow {_shown(reference)} is none that publishes here: call one of CLIFFWATCH_GITHUB_PUBLISH_WORKFLOWS"
+            f"its workflow {_show_claim(reference)} is none that publishes here: call one of CLIFFWATCH_GITHUB_PUBLISH_WORKFLOWS"
         )
 
 
 def _identity(claims: FreeJson) -> JobIdentity:
     number, name, jti = (claims[key] for key in ("repository_id", "repository", "jti"))
     if not isinstance(number, str) or not _NUMBER.fullmatch(number):
-        raise _refused("it has no number of a repository")
+        raise _refuse_identity("it has no number of a repository")
     if not isinstance(name, str) or not is_repository_name(name):
-        raise _refused("it has no name of a repository")
+        raise _refuse_identity("it has no name of a repository")
     if not isinstance(jti, str) or not _PLAIN.fullmatch(jti):
-        raise _refused("it has no number of its own (jti)")
-    return JobIdentity(repository=int(number), name=name, run=_shown(claims.get("run_id")), jti=jti)
+        raise _refuse_identity("it has no number of its own (jti)")
+    return JobIdentity(repository=int(number), name=name, run=_show_claim(claims.get("run_id")), jti=jti)
 
 
-def _shown(value: object) -> str:
+def _show_claim(value: object) -> str:
     return ascii(str(value)[:200])[1:-1]
 
 
-def _refused(why: str) -> Refusal:
+def _refuse_identity(why: str) -> Refusal:
     return Refusal(401, "identity refused", f"the job's identity token is not taken: {why}")
 
 

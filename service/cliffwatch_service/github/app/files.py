@@ -102,7 +102,7 @@ def app_files(settings: Settings) -> AppFiles:
     return AppFiles(settings.github_secrets or settings.data_dir / "github")
 
 
-def refused_key(pem: str) -> Failure | None:
+def find_key_problem(pem: str) -> Failure | None:
     """Why this is no private key of an App."""
     from cryptography.exceptions import UnsupportedAlgorithm  # noqa: PLC0415 - 15 MB, which a service without a GitHub App does without
     from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey  # noqa: PLC0415 - as above

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from cliffwatch.failure import Failure, wrong_usage
-from cliffwatch_service.github.app.files import AppFiles, AppIdentity, WebhookSecret, refused_key
+from cliffwatch_service.github.app.files import AppFiles, AppIdentity, WebhookSecret, find_key_problem
 from cliffwatch_service.github.calling import Answer, GitHub, GitHubProblem
 
 OVERLAP = timedelta(hours=1)
@@ -54,7 +54,7 @@ def convert_code(github: GitHub, code: str) -> Manifested | Failure:
     except (TypeError, KeyError, ValueError):
         return Failure(whose="host", message="GitHub's answer holds no App", next_step="begin anew")
     # GitHub makes a secret where the manifest names a webhook; one of our own replaces it if it did not.
-    return refused_key(pem) or Manifested(
+    return find_key_problem(pem) or Manifested(
         identity=identity, pem=pem, webhook_secret=str(secret) if secret else secrets.token_urlsafe(32)
     )
 
@@ -82,7 +82,7 @@ def rotate_webhook_secret(github: GitHub, files: AppFiles, webhook_url: str, now
 
 def rotate_private_key(github: GitHub, files: AppFiles, pem: str) -> Failure | None:
     """Takes a key that was made on the App's page, once GitHub has shown that it knows it."""
-    refused = refused_key(pem)
+    refused = find_key_problem(pem)
     if refused is not None:
         return refused
     reply = github.as_app("GET", "/app", key=pem)

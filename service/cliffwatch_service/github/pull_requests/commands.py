@@ -20,7 +20,7 @@ from cliffwatch_service.github.pull_requests.pull_request_look import (
     pull_request_now,
 )
 from cliffwatch_service.github.pull_requests.requesting import cancel_all, has_running
-from cliffwatch_service.github.pull_requests.selections import asked_selection
+from cliffwatch_service.github.pull_requests.selections import select_measurement
 from cliffwatch_service.github.reporting.conversation import Conversation
 from cliffwatch_service.jobs.targets import load_offered_targets
 from cliffwatch_service.store import background, tokens
@@ -68,7 +68,7 @@ def _done(parts: GitHubParts, pull: PullRequestNow, comment: int, head_known: st
     if isinstance(reply, GitHubProblem):
         raise_if_later(reply)
         return "gone"
-    login, text = _written(reply.body, pull)
+    login, text = _read_comment(reply.body, pull)
     command = parse_bench_command(text)
     if command is None or login is None or login == conversation.login:
         return "gone"
@@ -83,10 +83,10 @@ def _done(parts: GitHubParts, pull: PullRequestNow, comment: int, head_known: st
         conversation.answer(command.help, to=str(comment))
         return "wrong"
     _audit(parts, pull, login, command)
-    return _carried_out(parts, pull, conversation, command, comment=comment, head_known=head_known)
+    return _carry_out(parts, pull, conversation, command, comment=comment, head_known=head_known)
 
 
-def _written(body: Any, pull: PullRequestNow) -> tuple[str | None, str]:
+def _read_comment(body: Any, pull: PullRequestNow) -> tuple[str | None, str]:
     """Which person a comment of this pull request is by, and what it says now. What bots write may be what others told them."""
     of_this = isinstance(body, Mapping) and str(body.get("issue_url", "")).endswith(
         f"/issues/{pull.opened.number}"
@@ -123,7 +123,7 @@ def _audit(parts: GitHubParts, pull: PullRequestNow, login: str, command: BenchC
     _log.info("command", verb=command.verb, by=login, pull_request=what)
 
 
-def _carried_out(
+def _carry_out(
     parts: GitHubParts,
     pull: PullRequestNow,
     conversation: Conversation,
@@ -136,14 +136,14 @@ def _carried_out(
         conversation.answer(HELP if command.verb == "help" else NO_BISECTION, to=str(comment))
         return "done"
     if command.verb == "cancel":
-        return _cancelled(parts, pull, conversation, comment)
+        return _cancel_jobs(parts, pull, conversation, comment)
     if head_known != pull.opened.head and not _own(pull):
         with parts.transaction() as connection:
             row = pull.repository
             background.ask_pull_request(connection, row.installation_id, row.id, pull.opened.number)
         conversation.answer(UNSEEN if head_known is None else MOVED, to=str(comment))
         return "done"
-    problem = _measured(parts, pull, command, comment)
+    problem = _request_measurement(parts, pull, command, comment)
     if problem is None:
         conversation.react(comment, "rocket")
         return "done"
@@ -157,36 +157,38 @@ def _own(pull: PullRequestNow) -> bool:
     return pull.opened.is_trusted(pull.policy) if isinstance(pull.policy, Policy) else pull.opened.own
 
 
-def _measured(parts: GitHubParts, pull: PullRequestNow, command: BenchCommand, comment: int) -> str | None:
+def _request_measurement(
+    parts: GitHubParts, pull: PullRequestNow, command: BenchCommand, comment: int
+) -> str | None:
     """Why it cannot be done, in one line."""
     if not isinstance(pull.policy, Policy):
         return measure_now(parts, pull, approve=True)
     with parts.transaction() as connection:
         there = load_offered_targets(connection)
-    selection = asked_selection(pull.policy, command, there, comment)
+    selection = select_measurement(pull.policy, command, there, comment)
     if isinstance(selection, str):
         return selection
     base = None
     if command.base is not None:
-        base = _resolved(pull, command.base)
+        base = _resolve_base(pull, command.base)
         if base in (None, NOT_NEWER):
             return base or NO_SUCH_BASE
     return measure_now(parts, pull, selection, base=base, approve=True)
 
 
-def _resolved(pull: PullRequestNow, revision: str) -> str | None:
+def _resolve_base(pull: PullRequestNow, revision: str) -> str | None:
     """The commit that is base: the merge base if a branch was named. NOT_NEWER if the pull request adds nothing to it; None if there is no such
     commit.
     """
     if wrong_branch(revision) is not None:
         return None
-    commit = _answered(pull, f"commits/{quote(revision, safe='')}").get("sha")
+    commit = _ask_github(pull, f"commits/{quote(revision, safe='')}").get("sha")
     if not isinstance(commit, str) or not _COMMIT.fullmatch(commit):
         return None
-    compared = _answered(pull, f"compare/{commit}...{pull.opened.head}?per_page=1")
+    compared = _ask_github(pull, f"compare/{commit}...{pull.opened.head}?per_page=1")
     if compared.get("status") in ("behind", "identical"):
         return NOT_NEWER
-    if compared.get("status") != "diverged" or not _answered(pull, f"git/ref/heads/{quote(revision)}"):
+    if compared.get("status") != "diverged" or not _ask_github(pull, f"git/ref/heads/{quote(revision)}"):
         return commit
     common = compared.get("merge_base_commit")
     return (
@@ -196,7 +198,7 @@ def _resolved(pull: PullRequestNow, revision: str) -> str | None:
     )
 
 
-def _answered(pull: PullRequestNow, path: str) -> FreeJson:
+def _ask_github(pull: PullRequestNow, path: str) -> FreeJson:
     """GitHub's answer about the repository; empty where it has none. Raises NotNow."""
     reply = pull.installed.get(f"/repos/{pull.name}/{path}")
     if isinstance(reply, GitHubProblem):
@@ -205,7 +207,7 @@ def _answered(pull: PullRequestNow, path: str) -> FreeJson:
     return reply.body if isinstance(reply.body, dict) else {}
 
 
-def _cancelled(
+def _cancel_jobs(
     parts: GitHubParts, pull: PullRequestNow, conversation: Conversation, comment: int
 ) -> CommandOutcome:
     """Reacts first: done again after a reaction that GitHub did not take, it would find nothing left to cancel."""

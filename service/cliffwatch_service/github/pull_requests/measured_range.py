@@ -47,7 +47,7 @@ def measured_range(installed: Installed, name: str, opened: Opened) -> CountingR
 def _of_series(
     installed: Installed, name: str, opened: Opened, merge_base: str, branch: Sequence[str]
 ) -> CountingRange | GitHubProblem:
-    recorded = _recorded(installed, name, opened)
+    recorded = _recorded_upstream(installed, name, opened)
     if isinstance(recorded, GitHubProblem):
         return recorded
     known: dict[str, BranchCommit] = {}
@@ -69,7 +69,7 @@ def _of_series(
     return counting_range(known, merge_base=merge_base, head=opened.head, recorded=recorded)
 
 
-def _recorded(installed: Installed, name: str, opened: Opened) -> str | GitHubProblem | None:
+def _recorded_upstream(installed: Installed, name: str, opened: Opened) -> str | GitHubProblem | None:
     """The upstream commit that the author of the pull request, which is the daemon, wrote down last."""
     comments = installed.every(f"/repos/{name}/issues/{opened.number:d}/comments?per_page=100")
     if isinstance(comments, GitHubProblem):

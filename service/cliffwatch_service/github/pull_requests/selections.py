@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 from cliffwatch.catalogue.discovery import AUTO
 from cliffwatch.catalogue.load import load_catalogue
 from cliffwatch.catalogue.touches import suites_touched
-from cliffwatch.counting import counted
+from cliffwatch.counting import count_noun
 from cliffwatch.pull_request.bench_command import BenchCommand
 from cliffwatch.pull_request.policy import Policy
 from cliffwatch.samples import CaseKey
@@ -40,7 +40,7 @@ def none_affected(selection: Selection, paths: Sequence[str]) -> str | None:
     """Why nothing is measured: the suites are those that a change concerns, and these files concern none. None if any is measured."""
     if set(selection.suites) != {AUTO} or not paths or suites_touched(load_catalogue().suites, paths):
         return None
-    more = f" and {counted(len(paths) - 1, 'other')}" if paths[1:] else ""
+    more = f" and {count_noun(len(paths) - 1, 'other')}" if paths[1:] else ""
     names = ", ".join(suite.name for suite in load_catalogue().suites)
     return (
         f"no suite executes what head changes ({paths[0][:100]}{more}), so nothing is measured; `/bench suite=NAME` measures one all the same:"
@@ -48,7 +48,7 @@ def none_affected(selection: Selection, paths: Sequence[str]) -> str | None:
     )
 
 
-def asked_selection(
+def select_measurement(
     policy: Policy, command: BenchCommand, offered: Collection[tuple[str, str]], comment: int
 ) -> Selection | str:
     """What a command asks for, or one line on what cannot be done. A platform that the policy lacks may be any that a host

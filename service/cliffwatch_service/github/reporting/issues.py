@@ -33,11 +33,11 @@ def send_issue(
     installed = parts.github.installed(repository.installation_id)
     mark = f"<!-- cliffwatch news {whole.news.digest} -->"
     if thread is None:
-        return _opened(parts, installed, repository.name, whole, first, mark)
-    return _continued(installed, repository.name, int(thread), whole, mark)
+        return _open_issue(parts, installed, repository.name, whole, first, mark)
+    return _continue_issue(installed, repository.name, int(thread), whole, mark)
 
 
-def _opened(
+def _open_issue(
     parts: GitHubParts, installed: Installed, name: str, whole: NewsWhole, first: NewsRow, mark: str
 ) -> Sent | NotSent:
     identity = parts.files.identity()
@@ -59,7 +59,9 @@ def _opened(
     return _in_state(installed, name, number, whole)
 
 
-def _continued(installed: Installed, name: str, number: int, whole: NewsWhole, mark: str) -> Sent | NotSent:
+def _continue_issue(
+    installed: Installed, name: str, number: int, whole: NewsWhole, mark: str
+) -> Sent | NotSent:
     comments = installed.every(f"/repos/{name}/issues/{number:d}/comments?per_page=100")
     if isinstance(comments, GitHubProblem):
         return _not_sent(comments)

@@ -33,7 +33,7 @@ from cliffwatch.reports.context import ReportContext, context_of_record
 from cliffwatch.reports.json_reading import comparison_set_of
 from cliffwatch.samples import Mode
 from cliffwatch_service.compare.analysis import load_arms, stored_comparison
-from cliffwatch_service.compare.stored import stored_rows, stored_summary
+from cliffwatch_service.compare.stored import read_stored_rows, read_summary
 from cliffwatch_service.ingest.kernel_code import image_of
 from cliffwatch_service.ingest.stored_records import stored_record
 from cliffwatch_service.jobs.estimates import Estimate, estimate_jobs
@@ -113,7 +113,7 @@ def _progress(connection: Connection[Any], job: JobRow, expected: Expected) -> P
             return Failed(
                 failure=_not_possible(job) if job.whose == "usage" else _kernel_failure(connection, job)
             )
-    return _measured(connection, job)
+    return _progress_of_done_job(connection, job)
 
 
 def _running(connection: Connection[Any], job: JobRow, seconds: float | None) -> Progress:
@@ -126,13 +126,13 @@ def _running(connection: Connection[Any], job: JobRow, seconds: float | None) ->
     return Booting(done=done, planned=planned, seconds=seconds)
 
 
-def _measured(connection: Connection[Any], job: JobRow) -> Progress:
+def _progress_of_done_job(connection: Connection[Any], job: JobRow) -> Progress:
     """A job that is done: its comparison, or its boots until that is made."""
     assert job.run_id is not None
     run = runs.run_by_id(connection, job.run_id)
     assert run is not None
     arms = {arm.name: arm for arm in run_arms.arms_of(connection, run.id)}
-    found = _compared(connection, arms)
+    found = _load_comparison(connection, arms)
     if found is None:
         done = len(boots.boot_numbers(connection, run.id))
         return Booting(done=done, planned=done)
@@ -148,7 +148,7 @@ def _measured(connection: Connection[Any], job: JobRow) -> Progress:
     )
 
 
-def _compared(
+def _load_comparison(
     connection: Connection[Any], arms: Mapping[str, ArmRow]
 ) -> tuple[ComparisonSet, Functions] | None:
     """The stored comparison of base and head, and the functions behind its rows; None where there is none yet."""
@@ -157,8 +157,8 @@ def _compared(
     stored = stored_comparison(connection, arms["base"].id, arms["head"].id)
     if stored is None:
         return None
-    summary = stored_summary(stored.summary)
-    rows = stored_rows(connection, stored.id)
+    summary = read_summary(stored.summary)
+    rows = read_stored_rows(connection, stored.id)
     return comparison_set_of(summary, rows), functions_of_document(summary.functions)
 
 
@@ -207,7 +207,7 @@ def _earlier(
         compared = {}
         for request in measurement.requests:
             for job in queue.jobs_of_request(connection, request):
-                progress = _measured(connection, job) if job.state == "done" else None
+                progress = _progress_of_done_job(connection, job) if job.state == "done" else None
                 if isinstance(progress, Measured):
                     compared[job.platform, job.mode] = progress.compared
         if compared:

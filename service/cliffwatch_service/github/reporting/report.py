@@ -39,7 +39,7 @@ def report_pull_request(parts: GitHubParts, identity: int) -> None:
     installed = parts.github.installed(row.installation_id)
     conversation = Conversation(parts, installed, row.repository, row.number)
     if row.checked_head not in (None, state.head):
-        conversation.check(row.checked_head, check_run(_superseded(state, row.checked_head)))
+        conversation.check(row.checked_head, check_run(_superseded_state(state, row.checked_head)))
     conversation.report(sticky_comment(state))
     check = check_run(state, fail_on=_fail_on(row.fail_on))
     if "failed" in row.fail_on and check.conclusion == "neutral" and _kernel_failed(state):
@@ -54,7 +54,7 @@ def report_pull_request(parts: GitHubParts, identity: int) -> None:
     _log.info("reported", repository=row.repository, number=row.number, sequence=state.sequence)
 
 
-def _superseded(state: PullRequestState, head: str) -> PullRequestState:
+def _superseded_state(state: PullRequestState, head: str) -> PullRequestState:
     """The state of a head that another one replaced, for its check run: else that would run for ever."""
     targets = tuple(replace(each, progress=Superseded(by=state.head)) for each in state.targets)
     return replace(state, head=head, targets=targets, links=(), earlier=None, notes=())

@@ -48,7 +48,7 @@ def _ask(connection: Connection[Any], look: Look, github_web: str, now: datetime
         case InstallationLook(installation):
             background.ask_installation(connection, installation)
         case PushLook(repository, branch):
-            for number in _followed(connection, f"{github_web}/{repository}", branch):
+            for number in _followed_branches(connection, f"{github_web}/{repository}", branch):
                 background.ask_poll(connection, number)
         case PullRequestLook(installation, repository, number):
             background.ask_pull_request(connection, installation, repository, number)
@@ -59,7 +59,7 @@ def _ask(connection: Connection[Any], look: Look, github_web: str, now: datetime
             background.ask_command(connection, installation, repository, number, comment)
 
 
-def _followed(connection: Connection[Any], address: str, branch: str) -> list[int]:
+def _followed_branches(connection: Connection[Any], address: str, branch: str) -> list[int]:
     """The followed branches of this name whose tree is at the repository's address, with or without `.git`."""
     wanted = {read_address(address), read_address(f"{address}.git")}
     return [

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from psycopg import Connection
 
-from cliffwatch.counting import counted
+from cliffwatch.counting import count_noun
 from cliffwatch.stats.history.culprits.graph import Graph
 from cliffwatch.stats.history.culprits.question import Found, Pair, Step
 from cliffwatch_service.history.bisection.judging import Judge
@@ -164,5 +164,7 @@ def _unclear(ends: Sequence[tuple[Judge, Found]]) -> str | None:
     several = max((len(step.commits) for _, found in ends for step in found.steps), default=1)
     cut = sum(len(found.cut) for _, found in ends)
     if several > 1:
-        return f"one of {counted(several, 'commit')}: those between could not be measured, or have the same neighbours"
-    return f"{counted(cut, 'series', 'series')} stepped too often to be searched to the end" if cut else None
+        return f"one of {count_noun(several, 'commit')}: those between could not be measured, or have the same neighbours"
+    return (
+        f"{count_noun(cut, 'series', 'series')} stepped too often to be searched to the end" if cut else None
+    )

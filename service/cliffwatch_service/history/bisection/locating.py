@@ -83,7 +83,7 @@ def course_of(
     ends = Pair(row.base, row.head)
     if any(step.mode == row.mode and Pair(step.base, step.head) not in (ends, *pairs) for step in steps):
         return Course(why=None, located=located, verified=len(pairs))  # its search in walltime has begun
-    course = _counted(connection, row, judge, [about[series] for series in left], now)
+    course = _icount_ends(connection, row, judge, [about[series] for series in left], now)
     return Course(
         why=course.why, platform=course.platform, waits=course.waits, located=located, verified=len(pairs)
     )
@@ -141,7 +141,7 @@ def _borne_out(judge: Judge, named: Mapping[str, Pair], pairs: Sequence[Pair]) -
     return located
 
 
-def _counted(
+def _icount_ends(
     connection: Connection[Any],
     row: BisectionRow,
     judge: Judge,
@@ -159,7 +159,7 @@ def _counted(
             waits=True,
         )
     if asked is not None:
-        return _answered(connection, row, asked, judge, exact, now)
+        return _answers_in_icount(connection, row, asked, judge, exact, now)
     platform = _platform(connection, row, now)
     if platform is None:
         why = f"in walltime: no host has offered icount for {PATIENCE.days} days; start `cliffwatch worker` on one"
@@ -167,7 +167,7 @@ def _counted(
     return Course(why=f"first in icount, on {platform}: both ends", platform=platform)
 
 
-def _answered(
+def _answers_in_icount(
     connection: Connection[Any],
     row: BisectionRow,
     asked: StepRow,
@@ -180,7 +180,7 @@ def _answered(
     if asked.comparison_id is None:
         return Course(why=f"in walltime: both ends were not compared in icount, on {where}: {asked.reason}")
     rows = rows_by_series(connection, asked.comparison_id, where, "icount")
-    shown = _shown(rows, judge.sizes, about, where)
+    shown = _largest_change_in_icount(rows, judge.sizes, about, where)
     if shown is None:
         return Course(why=f"in walltime: icount on {where} shows less than {LEAST} of the change, or none")
     since = locating.counting_since(connection, row, where)
@@ -211,7 +211,7 @@ def _platform(connection: Connection[Any], row: BisectionRow, now: datetime) -> 
     return min(seen, key=lambda name: (name not in followed, name != DEFAULT_TARGET[0], name), default=None)
 
 
-def _shown(
+def _largest_change_in_icount(
     rows: Rows, sizes: Mapping[str, float | None], about: Sequence[SeriesRow], platform: str
 ) -> str | None:
     """The largest change in walltime that icount shows, with what it reads there; None where it shows none."""

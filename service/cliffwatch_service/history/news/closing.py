@@ -105,14 +105,14 @@ def _is_back_at(level: float, worse: float, newest: LaterChangeRow) -> bool:
 
 
 def _worse(own: LaterChangeRow) -> float:
-    return _moved(own.worse, own.worse_base, own.worse_head)
+    return _scaled_change(own.worse, own.worse_base, own.worse_head)
 
 
 def _later(each: LaterChangeRow) -> float:
-    return _moved(each.later, each.later_base_value, each.later_head_value)
+    return _scaled_change(each.later, each.later_base_value, each.later_head_value)
 
 
-def _moved(change: float | None, base: float | None, head: float | None) -> float:
+def _scaled_change(change: float | None, base: float | None, head: float | None) -> float:
     """A change on the scale on which changes add up. From or to zero is beyond every other change."""
     if base is not None and head is not None:
         return math.copysign(math.inf, head - base)

@@ -34,7 +34,7 @@ def atom_feed(news: Sequence[NewsRow], about: FeedAbout) -> bytes:
     feed = ET.Element(f"{{{_ATOM}}}feed")
     _text(feed, "id", _tag(about.pages_url, about.name))
     _text(feed, "title", about.title)
-    _text(feed, "updated", _moment(updated(news, about)))
+    _text(feed, "updated", _moment(last_update(news, about)))
     _link(feed, "self", about.address, MEDIA_TYPE)
     _link(feed, "alternate", f"{about.pages_url}/regressions", "text/html")
     _text(feed, "generator", "Cliffwatch")
@@ -45,7 +45,7 @@ def atom_feed(news: Sequence[NewsRow], about: FeedAbout) -> bytes:
     return written
 
 
-def updated(news: Sequence[NewsRow], about: FeedAbout) -> datetime:
+def last_update(news: Sequence[NewsRow], about: FeedAbout) -> datetime:
     """When a feed changed last: with its newest news or, where there are none, when it began."""
     return max((each.at for each in news), default=about.began)
 

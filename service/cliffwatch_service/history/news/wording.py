@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from cliffwatch.comparing.attribution.blocks import TITLE, FunctionBlock
 from cliffwatch.comparing.comparison import BETWEEN_MEASUREMENTS
-from cliffwatch.counting import counted
+from cliffwatch.counting import count_noun
 from cliffwatch.reports import figures
 from cliffwatch.reports.styles import plain
 from cliffwatch_service.history.change_words import change_words
@@ -54,7 +54,7 @@ def headline(news: NewsRow) -> str:
     size = "" if news.worst is None else f"{up_to}{figures.size(round(news.worst, 4))} "
     one = "one " if news.cases > 1 else ""
     step = "" if news.step is None else f", {one}from {plain(news.step)}"
-    return f"{what}: {size}worse in {counted(news.cases, 'case')}{step}{BETWEEN if news.apart else ''}"
+    return f"{what}: {size}worse in {count_noun(news.cases, 'case')}{step}{BETWEEN if news.apart else ''}"
 
 
 def sentence(news: NewsRow) -> str:
@@ -85,18 +85,18 @@ def _mail(whole: NewsWhole) -> Iterator[str]:
     news = whole.news
     yield "Hello,"
     yield ""
-    yield from _wrapped(f"cliffwatch: {sentence(news)}")
+    yield from _wrap_lines(f"cliffwatch: {sentence(news)}")
     yield ""
     if news.named:
-        yield from _wrapped(f'commit: {news.head[:12]} ("{plain(news.subject or "")}")')
-        yield from _wrapped(f"author: {plain(news.author or 'unknown')}")
+        yield from _wrap_lines(f'commit: {news.head[:12]} ("{plain(news.subject or "")}")')
+        yield from _wrap_lines(f"author: {plain(news.author or 'unknown')}")
         yield f"parent: {news.base[:12]}"
     else:
         yield f"between: {news.base[:12]} (good)"
         yield f"    and: {news.head[:12]} (bad)"
     if news.fix:
         yield f"fixed by: {news.fix[:12]}"
-    yield from _wrapped(f"measured on: {', '.join(news.platforms) or 'no platform'}")
+    yield from _wrap_lines(f"measured on: {', '.join(news.platforms) or 'no platform'}")
     yield ""
     yield from _cases(whole)
     yield from _causes(whole.causes)
@@ -114,7 +114,7 @@ def _mail(whole: NewsWhole) -> Iterator[str]:
         yield "If you fix it, these lines tell where it was measured:"
         yield f"Closes: {whole.page}"
         if news.named:
-            yield from _wrapped(f'Fixes: {news.head[:12]} ("{plain(news.subject or "")}")')
+            yield from _wrap_lines(f'Fixes: {news.head[:12]} ("{plain(news.subject or "")}")')
 
 
 def _cases(whole: NewsWhole) -> Iterator[str]:
@@ -138,7 +138,7 @@ def _cases(whole: NewsWhole) -> Iterator[str]:
             subsequent_indent=" " * 12,
         )
     if len(whole.changes) > len(shown):
-        yield f"{'':12}and {counted(len(whole.changes) - len(shown), 'more series', 'more series')}"
+        yield f"{'':12}and {count_noun(len(whole.changes) - len(shown), 'more series', 'more series')}"
     if shown:
         yield ""
 
@@ -148,11 +148,11 @@ def _causes(causes: Sequence[FunctionBlock]) -> Iterator[str]:
         return
     yield f"{TITLE}:"
     for block in causes:
-        yield from _wrapped(plain(f"{block.case}: {block.sentence}"))
+        yield from _wrap_lines(plain(f"{block.case}: {block.sentence}"))
         for row in block.rows:
             yield f"  {plain(row.name)[:36]:<36} {row.base:>9} {row.head:>9} {row.change:>9}"
         if block.also:
-            yield from _wrapped(plain(f"  {block.also}"))
+            yield from _wrap_lines(plain(f"  {block.also}"))
     yield ""
 
 
@@ -165,7 +165,7 @@ def case_name(change: ChangeRow) -> str:
     )
 
 
-def _wrapped(line: str) -> list[str]:
+def _wrap_lines(line: str) -> list[str]:
     return textwrap.wrap(line, WIDTH, break_long_words=True, break_on_hyphens=False) or [""]
 
 

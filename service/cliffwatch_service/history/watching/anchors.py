@@ -75,8 +75,10 @@ def settle_anchor(
     if row.anchor == NONE or not may_have_anchor(row.policy, row.targets):
         commit, problem = None, None
     else:
-        commit = row.anchor_commit or _named(row, line, tags)
-        problem = _unresolved(row, tags) if commit is None else _not_given(connection, row, commit, git_dir)
+        commit = row.anchor_commit or _find_named_commit(row, line, tags)
+        problem = (
+            _unresolved_anchor(row, tags) if commit is None else _not_given(connection, row, commit, git_dir)
+        )
         if problem is not None and row.anchor is None:
             commit, problem = line[-1], None
     if (commit, problem) != (row.anchor_commit, row.anchor_problem):
@@ -87,7 +89,9 @@ def settle_anchor(
     return commit if problem is None else None
 
 
-def _named(row: FollowRow, line: Sequence[str], tags: Mapping[str, str] | GitProblem) -> str | None:
+def _find_named_commit(
+    row: FollowRow, line: Sequence[str], tags: Mapping[str, str] | GitProblem
+) -> str | None:
     if row.anchor is None:
         return row.requested_commit if row.requested_commit in line else line[-1]
     if _COMMIT.fullmatch(row.anchor):
@@ -95,7 +99,7 @@ def _named(row: FollowRow, line: Sequence[str], tags: Mapping[str, str] | GitPro
     return None if isinstance(tags, GitProblem) else tags.get(row.anchor.removeprefix("refs/tags/"))
 
 
-def _unresolved(row: FollowRow, tags: Mapping[str, str] | GitProblem) -> str:
+def _unresolved_anchor(row: FollowRow, tags: Mapping[str, str] | GitProblem) -> str:
     if isinstance(tags, GitProblem):
         return (
             f"the tags of the tree could not be read ({tags.message}); they are read again at the next look"

@@ -108,10 +108,12 @@ def _steps(own: Sequence[RecentPointRow], band: float | None, known: Sequence[Sp
     if band is not None:
         steps = exact_steps(logs, band)
         return [
-            step for step in steps if not _known(own[step.index - 1].ordinal, own[step.index].ordinal, known)
+            step
+            for step in steps
+            if not _is_known_change(own[step.index - 1].ordinal, own[step.index].ordinal, known)
         ]
     steps = new_candidates(logs, [_step_of(own, span) for span in known if _reaches(own, span)])
-    return [step for step in steps if not _known(*_nearby(own, step), known)]
+    return [step for step in steps if not _is_known_change(*_nearby(own, step), known)]
 
 
 def _reaches(own: Sequence[RecentPointRow], span: SpanRow) -> bool:
@@ -148,7 +150,7 @@ def _nearby(own: Sequence[RecentPointRow], step: Step) -> tuple[int, int]:
     return own[max(0, first)].ordinal - 1, own[min(last, len(own) - 1)].ordinal
 
 
-def _known(after: int, until: int, known: Sequence[SpanRow]) -> bool:
+def _is_known_change(after: int, until: int, known: Sequence[SpanRow]) -> bool:
     """Whether a change lies between these ordinals already."""
     return any(span.base < until and span.head > after for span in known)
 

@@ -10,15 +10,15 @@ from uuid import UUID
 from psycopg import Connection
 
 from cliffwatch.comparing.comparison import CHANGES, TROUBLED
-from cliffwatch.counting import counted
+from cliffwatch.counting import count_noun
 from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.identities import series_digest
 from cliffwatch.samples import CaseKey, Mode
 from cliffwatch.stats.history.fresh import FIRST_BOOTS, FreshAnswer
 from cliffwatch_service.compare.analysis import analyse_run
-from cliffwatch_service.compare.stored import stored_rows, stored_summary
+from cliffwatch_service.compare.stored import read_stored_rows, read_summary
 from cliffwatch_service.history.changes import change_digest, keep_confirmed, take_changes
-from cliffwatch_service.history.watching.fresh_rows import boots_of_second, judged_candidate
+from cliffwatch_service.history.watching.fresh_rows import boots_of_second, judge_candidate
 from cliffwatch_service.jobs.requests import RequestDraft, store_request
 from cliffwatch_service.refusal import Refusal
 from cliffwatch_service.store import comparisons, database, tokens
@@ -85,7 +85,7 @@ def answer_of(
 
 def rows_by_series(connection: Connection[Any], comparison: int, platform: str, mode: Mode) -> Rows:
     """The rows of a stored comparison by the digest of their series."""
-    rows = stored_rows(connection, comparison)
+    rows = read_stored_rows(connection, comparison)
     return {series_digest(row.key, row.metric, row.unit, platform, mode): row for row in rows if row.metric}
 
 
@@ -93,7 +93,7 @@ def unchanged_cases(connection: Connection[Any], comparison: int) -> frozenset[C
     """The cases that a stored comparison's run left out, since nothing that they execute differs; parameters in the order of their names."""
     stored = comparisons.comparison_by_id(connection, comparison)
     assert stored is not None
-    left_out = stored_summary(stored.summary).left_out
+    left_out = read_summary(stored.summary).left_out
     return frozenset(
         CaseKey(each.suite, each.benchmark, tuple(sorted(each.params.items())))
         for each in left_out
@@ -117,7 +117,7 @@ def _take(
         _move(connection, each, row)
     take_changes(connection, answer.comparison_id, now)
     judged = {
-        each: judged_candidate(each.size, read[each.id], _number(row))
+        each: judge_candidate(each.size, read[each.id], _number(row))
         for each in waiting
         if each.id in read and each not in reported
     }
@@ -126,10 +126,10 @@ def _take(
     still_open = [each for each, said in judged.items() if said == "open"]
     if still_open:
         boots = max(boots_of_second(each.size, read[each.id]) for each in still_open)
-        confirmations.set_waiting(connection, row.id, _left_open(still_open, boots), boots)
+        confirmations.set_waiting(connection, row.id, _measure_again(still_open, boots), boots)
         return
     left = len(waiting) - len(read)
-    reason = f"{counted(left, 'series', 'series')} read nothing" if left else None
+    reason = f"{count_noun(left, 'series', 'series')} read nothing" if left else None
     confirmations.end_confirmation(
         connection, row.id, "answered", comparison_id=answer.comparison_id, reason=reason, now=now
     )
@@ -158,8 +158,8 @@ def _number(row: ConfirmationRow) -> int:
     return 1 if row.boots is None else 2
 
 
-def _left_open(candidates_left: Sequence[CandidateRow], boots: int) -> str:
-    return f"{counted(len(candidates_left), 'candidate')} left open by the first comparison: again with {counted(boots, 'boot')}"
+def _measure_again(candidates_left: Sequence[CandidateRow], boots: int) -> str:
+    return f"{count_noun(len(candidates_left), 'candidate')} left open by the first comparison: again with {count_noun(boots, 'boot')}"
 
 
 def _says(row: ComparisonRow | None) -> bool:
@@ -216,7 +216,7 @@ def _ask(connection: Connection[Any], now: datetime) -> int:
             profile=first.profile,
             boots=_boots(first),
             priority="watch",
-            note=f"{first.branch}: fresh comparison of {counted(sum(row.candidates for row in group), 'candidate')}",
+            note=f"{first.branch}: fresh comparison of {count_noun(sum(row.candidates for row in group), 'candidate')}",
         )
         key = f"confirm {' '.join(f'{row.id}.{row.attempts}' for row in group)}"
         made = store_request(connection, request, key=key, token_id=asker, who=ASKER, now=now)

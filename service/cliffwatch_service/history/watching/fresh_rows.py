@@ -6,7 +6,7 @@ from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.stats.history.fresh import Fresh, FreshAnswer, judged_fresh, next_boots
 
 
-def judged_candidate(size: float, row: ComparisonRow, number: int) -> FreshAnswer:
+def judge_candidate(size: float, row: ComparisonRow, number: int) -> FreshAnswer:
     """What the `number`-th fresh comparison says of a candidate of a size whose row it does not report. Of counted values a row is decided
     by its verdict.
     """

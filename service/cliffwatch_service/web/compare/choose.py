@@ -12,7 +12,7 @@ from cliffwatch_service.http.context import ServiceHere
 from cliffwatch_service.refusal import Refusal
 from cliffwatch_service.store import runs
 from cliffwatch_service.store.runs import RunsWanted
-from cliffwatch_service.web.compare.page import Text, queried
+from cliffwatch_service.web.compare.page import Text, query_string
 from cliffwatch_service.web.layout.render import page
 from cliffwatch_service.web.layout.session import ReaderHere
 
@@ -25,14 +25,14 @@ def choose(
 ) -> Response:
     """Goes on to the comparison that the form names; without one, shows the form."""
     with service.transaction() as connection:
-        wanted = _asked(connection, base.strip(), head.strip())
+        wanted = _read_pair(connection, base.strip(), head.strip())
         if wanted:
             return RedirectResponse(f"/compare/{canonical(connection, wanted)}", 303)
         recent = runs.list_runs(connection, RunsWanted(limit=20))
     return page(request, visitor, "compare/choose.html", base=base, recent=recent)
 
 
-def _asked(connection: Connection[Any], base: str, head: str) -> str:
+def _read_pair(connection: Connection[Any], base: str, head: str) -> str:
     """What the two fields of the form name together: either may hold a whole pair, and a run alone has arms of its own."""
     whole = next((each for each in (head, base) if sides_named(each) is not None), None)
     if whole is not None:
@@ -52,7 +52,7 @@ def other_forms(
     """A pair with a slash in it, as names of branches have; and BASE/HEAD, which people write by habit."""
     if sides_named(rest) is not None:
         with service.transaction() as connection:
-            return RedirectResponse(f"/compare/{canonical(connection, rest)}{queried(request)}", 303)
+            return RedirectResponse(f"/compare/{canonical(connection, rest)}{query_string(request)}", 303)
     base, slash, head = rest.partition("/")
     if not slash or not base or not head or "/" in head:
         raise Refusal(404, "nothing here", "a comparison is at /compare/BASE...HEAD")

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from cliffwatch.comparing.ordering import Detectable, detectable
-from cliffwatch.counting import counted
+from cliffwatch.counting import count_noun
 from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.formats.verdicts import Control
 from cliffwatch.reports.several.across import Target, targets_named
@@ -67,8 +67,8 @@ def column_of(
         levels=levels_of(rows),
         control=control,
         detectable=detectable(rows),
-        boots=f"{counted(base, 'boot')} per kernel"
+        boots=f"{count_noun(base, 'boot')} per kernel"
         if base == head
-        else f"{base} and {counted(head, 'boot')}",
+        else f"{base} and {count_noun(head, 'boot')}",
         control_edges=None if control is None else band_edges(control.largest, scale),
     )

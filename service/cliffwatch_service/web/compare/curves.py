@@ -67,7 +67,7 @@ class Curve:
 
 def curve(points: Sequence[SweepPoint], breakpoints: Mapping[str, Sequence[float] | None]) -> Curve:
     """Of points on a log axis; `breakpoints` are those of base and head, by name."""
-    points = _thinned(sorted(points, key=lambda point: point.value))
+    points = _thin_points(sorted(points, key=lambda point: point.value))
     costs = [cost for point in points for cost in (point.base, point.head)]
     y_of, y_values = _value_axis(min(costs), max(costs))
     labels = [_cost(value) for value in y_values]
@@ -160,7 +160,7 @@ def _value_axis(least: float, largest: float) -> tuple[Coordinate, Sequence[floa
     return lambda value: round(_BOTTOM - (value - low) / ((high - low) or 1) * room, 1), names
 
 
-def _thinned(points: Sequence[SweepPoint]) -> Sequence[SweepPoint]:
+def _thin_points(points: Sequence[SweepPoint]) -> Sequence[SweepPoint]:
     """A sweep of thousands of points is drawn by every so many of them."""
     step = math.ceil(len(points) / _MOST_POINTS)
     return points if step == 1 else [*points[::step], points[-1]]

@@ -56,7 +56,7 @@ def _ranges(accept: str) -> list[tuple[str, float]]:
     return ranges
 
 
-def written(
+def write_reports(
     answers: Sequence[Answer],
     rows: Sequence[Sequence[ComparisonRow]],
     records: Sequence[RunRecord],

@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 from cliffwatch.comparing.comparison import CHANGES
 from cliffwatch.comparing.ordering import CHANGED, beyond_noise
-from cliffwatch.counting import counted
+from cliffwatch.counting import count_noun
 from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.reports import figures
 from cliffwatch.reports.several.across import Across, across, whereabouts
@@ -126,7 +126,7 @@ def _cell_text(row: ComparisonRow, interval: str) -> tuple[str, str, str]:
             return "same", figures.percent(change), f"{_values(row)}; {interval}; {detectable}"
         return "same", figures.NOT_SIGNIFICANT, f"{_values(row)}; {detectable}"
     if verdict == "inconclusive":
-        needs = f"needs {counted(row.needs, 'boot')}" if row.needs else "inconclusive"
+        needs = f"needs {count_noun(row.needs, 'boot')}" if row.needs else "inconclusive"
         why = f": {row.reason[:90]}" if row.reason else ""
         return "inconclusive", f"? {needs}", f"{_values(row)}; {interval}; n {n}{why}"
     measured = f"{_values(row)}; " if row.base is not None or row.head is not None else ""

@@ -28,11 +28,11 @@ from cliffwatch_service.web.compare.arms import run_of_other_arms, show_arms
 from cliffwatch_service.web.compare.columns import targets_of
 from cliffwatch_service.web.compare.conditions import conditions
 from cliffwatch_service.web.compare.details import detail_of, with_instructions
-from cliffwatch_service.web.compare.formats import FORMS, MEDIA_TYPES, wanted_form, written
+from cliffwatch_service.web.compare.formats import FORMS, MEDIA_TYPES, wanted_form, write_reports
 from cliffwatch_service.web.compare.lines import row_at
 from cliffwatch_service.web.compare.not_measured import not_measured
 from cliffwatch_service.web.compare.table import Compared, Filters, rows_of
-from cliffwatch_service.web.compare.table import compared as page_of
+from cliffwatch_service.web.compare.table import build_page as page_of
 from cliffwatch_service.web.compare.tables import table_html
 from cliffwatch_service.web.layout.render import page
 from cliffwatch_service.web.layout.session import ReaderHere, Visitor
@@ -79,7 +79,7 @@ def show(
     with service.transaction() as connection:
         plain = canonical(connection, name)
         if plain != name:
-            return RedirectResponse(f"/compare/{plain}{pair.removeprefix(name)}{queried(request)}", 303)
+            return RedirectResponse(f"/compare/{plain}{pair.removeprefix(name)}{query_string(request)}", 303)
         run = run_of_other_arms(connection, name)
         if run is not None:
             shown = show_arms(connection, run, form, request, visitor, service)
@@ -89,8 +89,8 @@ def show(
         if not ready.answers or (ready.pending and form != "html"):
             return _not_yet(request, visitor, name, form)
         if form != "html":
-            return _written(connection, ready, form, service)
-        compared_ = _compared(connection, ready, filters, name)
+            return _format_response(connection, ready, form, service)
+        compared_ = _compare_pair(connection, ready, filters, name)
         context = _around(connection, ready, filters)
     return page(
         request,
@@ -110,7 +110,7 @@ def show(
     )
 
 
-def queried(request: Request) -> str:
+def query_string(request: Request) -> str:
     """The query of a request, to go on with."""
     return f"?{request.url.query}" if request.url.query else ""
 
@@ -135,7 +135,7 @@ _MOST_PAGES = 16
 """Of what pages show, by the identity of their comparisons: laying out thousands of rows takes ten times as long as writing them."""
 
 
-def _compared(connection: Connection[Any], ready: Ready, filters: Filters, pair: str) -> Compared:
+def _compare_pair(connection: Connection[Any], ready: Ready, filters: Filters, pair: str) -> Compared:
     key = (document_tag(ready.answers), tuple(each.target.distance for each in ready.answers), filters, pair)
     with _pages_lock:
         laid_out = _pages.get(key)
@@ -185,14 +185,16 @@ def _ready(connection: Connection[Any], paired: Paired, service: Service) -> Rea
     return Ready(paired.head, answers, pending, refused)
 
 
-def _written(connection: Connection[Any], ready: Ready, form: str, service: Service) -> Response:
+def _format_response(connection: Connection[Any], ready: Ready, form: str, service: Service) -> Response:
     if form == "json":
         commit, made_up = ready.head.commit, service.demonstration()
         body = comparison_document(connection, commit, ready.answers, demonstration=made_up)
     else:
         records = [_records(connection, each)[1] for each in ready.answers]
         rows = rows_of(connection, ready.answers)
-        body = written(ready.answers, rows, records, form, demonstration=service.demonstration()).encode()
+        body = write_reports(
+            ready.answers, rows, records, form, demonstration=service.demonstration()
+        ).encode()
     headers = {"Vary": "Accept", "Cache-Control": "no-cache", "X-Content-Type-Options": "nosniff"}
     return Response(body, headers=headers, media_type=MEDIA_TYPES[form])
 

@@ -113,7 +113,7 @@ def show(
         known = points.benchmarks_of_arms(connection, [arm.id for _, _, arm in arms])
         if not known:
             return page(request, visitor, "compare/platforms_empty.html", revision=row)
-        chosen = next((each for each in known if each == (suite, benchmark)), None) or _chosen(
+        chosen = next((each for each in known if each == (suite, benchmark)), None) or _choose_case(
             known, suite, benchmark
         )
         measured = [
@@ -147,7 +147,7 @@ def _arms(connection: Connection[Any], revision_id: int) -> list[tuple[str, Mode
     return found
 
 
-def _chosen(known: Sequence[tuple[str, str]], suite: str, benchmark: str) -> tuple[str, str]:
+def _choose_case(known: Sequence[tuple[str, str]], suite: str, benchmark: str) -> tuple[str, str]:
     """What is nearest to what was asked for. Raises Refusal where this revision has nothing of it."""
     for each in known:
         if suite in ("", each[0]) and benchmark in ("", each[1]):
@@ -175,7 +175,7 @@ def side_by_side(named: tuple[str, str], measured: Measured, wishes: Wishes) -> 
     across = wishes.across if wishes.across in varying and wishes.across != down else ""
     across = across or next((name for name in varying if name != down), "")
     others = [name for name in varying if name not in (down, across)]
-    fixed = _fixed(every, others, wishes.at)
+    fixed = _fix_parameters(every, others, wishes.at)
     blocks: list[Block] = []
     for platform, mode, arm, rows in taken:
         first = next((each.platform for each in blocks if each.mode == mode), None)
@@ -219,7 +219,7 @@ def _metrics(named: tuple[str, str], measured: Measured) -> list[str]:
     )
 
 
-def _fixed(
+def _fix_parameters(
     every: Sequence[Mapping[str, str]], names: Sequence[str], wished: Mapping[str, str]
 ) -> dict[str, str]:
     """A value for each of these parameters: the one that is asked for, else that of the most cases among those left."""

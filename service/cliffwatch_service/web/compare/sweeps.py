@@ -69,7 +69,9 @@ def sweeps_of(
         of_sweep = {id(row) for row in group}
         if not of_sweep & visible:
             continue
-        chosen = list(dict.fromkeys(_fixed(sweep) for each in of_targets.values() for sweep in each.shown))
+        chosen = list(
+            dict.fromkeys(_fixed_parameters(sweep) for each in of_targets.values() for sweep in each.shown)
+        )
         figures = tuple(_figures(group, chosen, of_targets, columns))
         undrawn = tuple(_undrawn(chosen, of_targets, columns))
         if figures or undrawn:
@@ -99,7 +101,7 @@ def _by_benchmark(
     return found
 
 
-def _fixed(sweep: Sweep) -> Fixed:
+def _fixed_parameters(sweep: Sweep) -> Fixed:
     return tuple(sweep.fixed.values())
 
 
@@ -108,7 +110,7 @@ def _points(group: Sequence[Across], parameter: str, of_targets: Mapping[int, Ch
     found: set[int] = set()
     for chosen in of_targets.values():
         names = tuple(chosen.all[0].fixed)
-        wanted = {_fixed(sweep) for sweep in chosen.all}
+        wanted = {_fixed_parameters(sweep) for sweep in chosen.all}
         found |= {id(row) for row in group if parameter in row.params and _values(row, names) in wanted}
     return [row for row in group if id(row) in found]
 
@@ -125,7 +127,8 @@ def _figures(
 ) -> Iterator[Figure]:
     """What any target tells is drawn of all that have it, side by side."""
     by_target = {
-        index: {_fixed(sweep): sweep for sweep in chosen.all} for index, chosen in of_targets.items()
+        index: {_fixed_parameters(sweep): sweep for sweep in chosen.all}
+        for index, chosen in of_targets.items()
     }
     for fixed in drawn:
         for index, sweeps in by_target.items():
@@ -139,7 +142,7 @@ def _undrawn(
     drawn: Sequence[Fixed], of_targets: Mapping[int, ChosenCurves], columns: Sequence[Column]
 ) -> Iterator[Undrawn]:
     for index, chosen in of_targets.items():
-        others = tuple(sweep for sweep in chosen.others if _fixed(sweep) not in drawn)
+        others = tuple(sweep for sweep in chosen.others if _fixed_parameters(sweep) not in drawn)
         if others:
             judged = tuple(
                 (fixed_words(sweep.fixed), sweep.words) for sweep in others if sweep.differs is not None
@@ -158,7 +161,7 @@ def _curve(group: Sequence[Across], index: int, sweep: Sweep) -> Curve | None:
     points = [
         SweepPoint(value, cell.base, cell.head, cell, row_path(row))
         for row in group
-        if _values(row, names) == _fixed(sweep)
+        if _values(row, names) == _fixed_parameters(sweep)
         and (value := _number(row.params.get(sweep.parameter))) > 0
         and (cell := row.cells[index]) is not None
         and cell.base

@@ -7,11 +7,11 @@ from typing import Any
 from psycopg import Connection
 
 from cliffwatch.comparing.comparison import took_turns
-from cliffwatch.comparing.ordering import CHANGED, GROUPS, ordered, passes
+from cliffwatch.comparing.ordering import CHANGED, GROUPS, passes, sort_rows
 from cliffwatch.reports.context import SIGHT
 from cliffwatch.reports.several.across import Across, Target, across, facets, sentence_across, whereabouts
 from cliffwatch_service.compare.pairing import Answer
-from cliffwatch_service.compare.stored import stored_rows
+from cliffwatch_service.compare.stored import read_stored_rows
 from cliffwatch_service.web.compare.columns import Column, Rows, column_of, targets_of, thresholds_of
 from cliffwatch_service.web.compare.lines import table_row
 from cliffwatch_service.web.compare.overview import ChangeStrip, LargestChange, change_strips, largest_change
@@ -80,15 +80,15 @@ class Compared:
 
 def rows_of(connection: Connection[Any], answers: Sequence[Answer]) -> list[Rows]:
     """The stored rows of every answer."""
-    return [stored_rows(connection, each.comparison.id) for each in answers]
+    return [read_stored_rows(connection, each.comparison.id) for each in answers]
 
 
-def compared(answers: Sequence[Answer], rows: Sequence[Rows], filters: Filters, pair: str) -> Compared:
+def build_page(answers: Sequence[Answer], rows: Sequence[Rows], filters: Filters, pair: str) -> Compared:
     """The page of these answers and their rows, at the address of `pair`."""
     targets = targets_of(answers)
     every = across(rows, all_metrics=filters.metrics == "all")
-    chosen = [row for row in every if _wanted(row, filters, targets)] if filters.choosing else every
-    shown = ordered(chosen, filters.sort)
+    chosen = [row for row in every if _passes_filters(row, filters, targets)] if filters.choosing else every
+    shown = sort_rows(chosen, filters.sort)
     thresholds = [thresholds_of(each, of_target) for each, of_target in zip(answers, rows, strict=True)]
     scale = common_scale(
         [cell for row in shown for cell in row.cells if cell],
@@ -129,7 +129,7 @@ def _failed_alike(rows: Iterable[Across]) -> bool:
     return {cell.verdict for cell in cells} == {"failed"} and len({cell.reason for cell in cells}) == 1
 
 
-def _wanted(row: Across, filters: Filters, targets: Sequence[Target]) -> bool:
+def _passes_filters(row: Across, filters: Filters, targets: Sequence[Target]) -> bool:
     """Whether a row passes the filters."""
     if filters.suite and row.suite != filters.suite:
         return False

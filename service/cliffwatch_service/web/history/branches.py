@@ -20,7 +20,7 @@ from cliffwatch_service.store import background, follows
 from cliffwatch_service.store.follows import Policy
 from cliffwatch_service.store.history import bisections, confirmations
 from cliffwatch_service.web.layout.render import page
-from cliffwatch_service.web.layout.session import FormHere, ReaderHere, Visitor, signed_form
+from cliffwatch_service.web.layout.session import FormHere, ReaderHere, Visitor, require_form_token
 
 router = APIRouter()
 
@@ -29,7 +29,7 @@ _OF_TARGET = "by target"
 """The policy that each target has by its mode."""
 
 FollowId = Annotated[int, Path(ge=1, lt=2**31)]
-Signed = Annotated[Visitor, signed_form()]
+Signed = Annotated[Visitor, require_form_token()]
 
 
 @router.get("/branches")

@@ -22,7 +22,13 @@ from cliffwatch_service.store.history import changes as stored_changes
 from cliffwatch_service.store.history.news import fixes, outbox
 from cliffwatch_service.store.history.reports import ReportState, ReportsWanted
 from cliffwatch_service.web.layout.render import page
-from cliffwatch_service.web.layout.session import FormHere, ReaderHere, Visitor, own_address, signed_form
+from cliffwatch_service.web.layout.session import (
+    FormHere,
+    ReaderHere,
+    Visitor,
+    own_address,
+    require_form_token,
+)
 
 router = APIRouter()
 
@@ -104,7 +110,7 @@ def show_report(report: ReportId, request: Request, service: ServiceHere, visito
 
 @router.post("/regressions/triage")
 def say_triage_of_many(
-    service: ServiceHere, form: FormHere, visitor: Annotated[Visitor, signed_form()]
+    service: ServiceHere, form: FormHere, visitor: Annotated[Visitor, require_form_token()]
 ) -> Response:
     """Stores the same triage of every selected report; owners stay unless they are assigned. Raises Refusal: of all or of none."""
     selected = [name.removeprefix("report:") for name in form if name.startswith("report:")]
@@ -123,7 +129,7 @@ def say_triage_of_many(
 
 @router.post("/regressions/{report}/triage")
 def say_triage(
-    report: ReportId, service: ServiceHere, form: FormHere, visitor: Annotated[Visitor, signed_form()]
+    report: ReportId, service: ServiceHere, form: FormHere, visitor: Annotated[Visitor, require_form_token()]
 ) -> Response:
     """Stores a person's triage of a report, and goes back to the page of the form."""
     state, note = _state(form), _text(form, "note", 4000)

@@ -133,7 +133,7 @@ def show_series(
         last=last,
         scale=scale,
         head=head,
-        drawn=_drawn(points, values, own, fitting, row.unit, scale),
+        drawn=_draw_history(points, values, own, fitting, row.unit, scale),
         releases=releases(points),
         positions={point.commit: index for index, point in enumerate(points)},
         references=listed,
@@ -208,17 +208,17 @@ def _values(points: Sequence[PointRow], scale: str) -> list[Bounds]:
         elif scale == "anchor":
             first = point.anchor or 1.0
         low, high = (
-            None if each is None else _scaled(each, first, scale) for each in (point.low, point.high)
+            None if each is None else _scale_values(each, first, scale) for each in (point.low, point.high)
         )
-        scaled.append((_scaled(point.centre, first, scale), low, high))
+        scaled.append((_scale_values(point.centre, first, scale), low, high))
     return scaled
 
 
-def _scaled(value: float, first: float, scale: str) -> float:
+def _scale_values(value: float, first: float, scale: str) -> float:
     return value if scale == "raw" else 100 * (value / first - 1)
 
 
-def _drawn(
+def _draw_history(
     points: Sequence[PointRow],
     values: Sequence[Bounds],
     own: OwnPoint | None,

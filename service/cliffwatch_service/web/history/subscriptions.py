@@ -19,7 +19,7 @@ from cliffwatch_service.refusal import Refusal
 from cliffwatch_service.store import trees
 from cliffwatch_service.store.history.news.subscriptions import Channel
 from cliffwatch_service.web.layout.render import page
-from cliffwatch_service.web.layout.session import FormHere, ReaderHere, Visitor, signed_form
+from cliffwatch_service.web.layout.session import FormHere, ReaderHere, Visitor, require_form_token
 
 router = APIRouter()
 
@@ -29,10 +29,12 @@ SubscriptionNumber = Annotated[int, Path(ge=1, lt=2**31)]
 
 @router.get("/subscriptions")
 def show(request: Request, service: ServiceHere, visitor: ReaderHere) -> Response:
-    return _shown(request, service, visitor, secret=None)
+    return _show_subscription(request, service, visitor, secret=None)
 
 
-def _shown(request: Request, service: ServiceHere, visitor: Visitor, *, secret: str | None) -> Response:
+def _show_subscription(
+    request: Request, service: ServiceHere, visitor: Visitor, *, secret: str | None
+) -> Response:
     may = visitor.caller.may("triage")
     with service.transaction() as connection:
         rows = subscriptions_for(connection, visitor.caller) if may else []
@@ -58,7 +60,7 @@ def _shown(request: Request, service: ServiceHere, visitor: Visitor, *, secret: 
 
 @router.post("/subscriptions")
 def make(
-    request: Request, service: ServiceHere, form: FormHere, visitor: Annotated[Visitor, signed_form()]
+    request: Request, service: ServiceHere, form: FormHere, visitor: Annotated[Visitor, require_form_token()]
 ) -> Response:
     """Subscribes. The secret of a webhook is on the page that answers, and nowhere afterwards."""
     channel = next((each for each in get_args(Channel) if each == form.get("channel")), None)
@@ -77,7 +79,7 @@ def make(
         made = subscribe(connection, wanted, visitor.caller, service.settings, service.now())
     if made.secret is None:
         return RedirectResponse("/subscriptions", 303)
-    return _shown(request, service, visitor, secret=made.secret)
+    return _show_subscription(request, service, visitor, secret=made.secret)
 
 
 def _names(form: FormHere, name: str) -> list[str]:
@@ -96,7 +98,7 @@ def say_mute(
     subscription: SubscriptionNumber,
     service: ServiceHere,
     form: FormHere,
-    visitor: Annotated[Visitor, signed_form()],
+    visitor: Annotated[Visitor, require_form_token()],
 ) -> Response:
     days = {"0": 0, "7": 7, "30": 30, "": None}.get(form.get("days", ""), 7)
     with service.transaction() as connection:
@@ -109,7 +111,7 @@ def end(
     subscription: SubscriptionNumber,
     service: ServiceHere,
     form: FormHere,  # noqa: ARG001 - read for the check of the form
-    visitor: Annotated[Visitor, signed_form()],
+    visitor: Annotated[Visitor, require_form_token()],
 ) -> Response:
     with service.transaction() as connection:
         end_subscription(connection, subscription, visitor.caller, service.now())

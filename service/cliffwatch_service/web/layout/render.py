@@ -11,7 +11,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from cliffwatch.comparing.comparison import BETWEEN_MEASUREMENTS
 from cliffwatch.comparing.thresholds import MEAN_LEVEL
-from cliffwatch.counting import counted, size_text
+from cliffwatch.counting import count_noun, size_text
 from cliffwatch.reports import figures
 from cliffwatch.reports.styles import visible
 from cliffwatch.stats.published_size import LEVEL
@@ -48,7 +48,7 @@ HEADERS = {
 """No script, style or picture but ours, no request to another host, no frame around us."""
 
 
-def _shown(value: Any) -> Any:
+def _hide_credentials(value: Any) -> Any:
     """What a page says of an address that was stored before credentials were refused."""
     return without_credentials(value) if type(value) is str else value
 
@@ -62,12 +62,12 @@ def _templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
         auto_reload=False,
-        finalize=_shown,
+        finalize=_hide_credentials,
     )
     environment.globals |= {
         "asset": asset,
         "commit_page": commit_page,
-        "counted": counted,
+        "counted": count_noun,
         "is_confirmed": is_confirmed,
         "query": query,
         "mark": mark,

@@ -100,7 +100,7 @@ def end(response: Response, service: Service, visitor: Visitor) -> None:
 
 def visitor_of(request: Request, service: ServiceHere) -> Visitor:
     """Who asks; a cookie that is expired, forged or of a revoked token is nobody's. Raises Refusal for too many requests."""
-    visitor = _signed_in(request, service)
+    visitor = _find_session(request, service)
     if visitor is None:
         visitor = Visitor(PUBLIC if service.settings.public_reading else NOBODY)
     request.state.visitor = visitor
@@ -108,7 +108,7 @@ def visitor_of(request: Request, service: ServiceHere) -> Visitor:
     return visitor
 
 
-def _signed_in(request: Request, service: Service) -> Visitor | None:
+def _find_session(request: Request, service: Service) -> Visitor | None:
     cookie = request.cookies.get(COOKIE)
     if cookie is None:
         return None
@@ -126,9 +126,9 @@ def _signed_in(request: Request, service: Service) -> Visitor | None:
     return Visitor(caller, _forms(service).dumps(nonce), nonce)
 
 
-def signed_in(request: Request, service: Service) -> bool:
+def is_signed_in(request: Request, service: Service) -> bool:
     """Whether the request shows the cookie of somebody who may read."""
-    visitor = _signed_in(request, service)
+    visitor = _find_session(request, service)
     return visitor is not None and visitor.caller.may("read")
 
 
@@ -165,7 +165,7 @@ async def form_of(request: Request) -> dict[str, str]:
 FormHere = Annotated[dict[str, str], Depends(form_of)]
 
 
-def signed_form() -> Any:
+def require_form_token() -> Any:
     """A dependency: the visitor who sent this form, if he may do such things and it is a form that he was given."""
 
     async def checked(request: Request, service: ServiceHere, form: FormHere) -> Visitor:

@@ -22,7 +22,7 @@ from cliffwatch_service.store import boots
 from cliffwatch_service.store.work import queue
 from cliffwatch_service.store.work.queue import EventRow
 from cliffwatch_service.web.layout.render import page
-from cliffwatch_service.web.layout.session import ReaderHere, Visitor, signed_form
+from cliffwatch_service.web.layout.session import ReaderHere, Visitor, require_form_token
 
 router = APIRouter()
 
@@ -154,14 +154,16 @@ async def stream_job(
 
 
 @router.post("/jobs/{job}/cancel")
-def cancel_job(job: UUID, service: ServiceHere, visitor: Annotated[Visitor, signed_form()]) -> Response:
+def cancel_job(
+    job: UUID, service: ServiceHere, visitor: Annotated[Visitor, require_form_token()]
+) -> Response:
     with service.transaction() as connection:
         cancel(connection, job, by=visitor.caller, now=service.now())
     return RedirectResponse(f"/jobs/{job}", 303)
 
 
 @router.post("/jobs/{job}/retry")
-def retry_job(job: UUID, service: ServiceHere, visitor: Annotated[Visitor, signed_form()]) -> Response:
+def retry_job(job: UUID, service: ServiceHere, visitor: Annotated[Visitor, require_form_token()]) -> Response:
     with service.transaction() as connection:
         retry(connection, job, who=visitor.caller.name, now=service.now())
     return RedirectResponse(f"/jobs/{job}", 303)

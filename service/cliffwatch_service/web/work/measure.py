@@ -28,7 +28,7 @@ from cliffwatch_service.jobs.trees_allowed import refuse_tree
 from cliffwatch_service.refusal import Refusal
 from cliffwatch_service.store import follows, overview
 from cliffwatch_service.web.layout.render import page
-from cliffwatch_service.web.layout.session import FormHere, ReaderHere, Visitor, signed_form
+from cliffwatch_service.web.layout.session import FormHere, ReaderHere, Visitor, require_form_token
 
 router = APIRouter()
 
@@ -68,7 +68,7 @@ def show_form(
     """The form, filled in as far as the address and what is known of `head` say."""
     now = service.now()
     with service.transaction() as connection:
-        known = _known(connection, head)
+        known = _find_revision(connection, head)
         followed = follows.list_follows(connection)
         targets = sorted(load_offered_targets(connection))
         waits = estimate_waits(connection, targets, now)
@@ -118,7 +118,7 @@ class _Known:
     trees: Sequence[str] = ()
 
 
-def _known(connection: Connection[Any], name: str) -> _Known:
+def _find_revision(connection: Connection[Any], name: str) -> _Known:
     try:
         row = revision_named(connection, name) if name else None
     except Refusal:
@@ -131,13 +131,13 @@ def _known(connection: Connection[Any], name: str) -> _Known:
 
 @router.post("/measure")
 def make_request(
-    service: ServiceHere, form: FormHere, visitor: Annotated[Visitor, signed_form()]
+    service: ServiceHere, form: FormHere, visitor: Annotated[Visitor, require_form_token()]
 ) -> Response:
     """Asks; the same form sent twice asks once. Raises Refusal, which says which field is wrong."""
     now = service.now()
     assert visitor.caller.token_id is not None
     with service.transaction() as connection:
-        asked = _asked(connection, form)
+        asked = _read_form(connection, form)
         refuse_tree(connection, asked.tree, service.settings.trees)
         keep = partial(
             store_request,
@@ -155,14 +155,14 @@ def make_request(
     return RedirectResponse(f"/requests/{row.id}", 303)
 
 
-def _asked(connection: Connection[Any], form: Mapping[str, str]) -> RequestDraft:
+def _read_form(connection: Connection[Any], form: Mapping[str, str]) -> RequestDraft:
     targets = [(parts[1], parts[2]) for parts in (name.split(":") for name in form) if _is_target(parts)]
     if not targets:
         raise Refusal(422, "no platform", "tick at least one platform")
     base = _commit(connection, "base", form.get("base", ""))
     patch = form.get("patch", "").replace("\r\n", "\n")
     head = base if patch.strip() else _commit(connection, "head", form.get("head", ""))
-    setup, contents = _patched(base, patch) if patch.strip() else (NO_SETUP, {})
+    setup, contents = _arms_with_patch(base, patch) if patch.strip() else (NO_SETUP, {})
     if not contents:
         base = _base(connection, form.get("base", "").strip(), base, head)
         refuse_ends(connection, base, head)
@@ -214,7 +214,7 @@ def _base(connection: Connection[Any], given: str, commit: str, head: str) -> st
     return base_on_branch(connection, given, revision_named(connection, given), head)
 
 
-def _patched(base: str, patch: str) -> tuple[Setup, Mapping[str, bytes]]:
+def _arms_with_patch(base: str, patch: str) -> tuple[Setup, Mapping[str, bytes]]:
     """Two arms: the base, and the base with the patch, or with the mails of `git format-patch`."""
     content = patch.encode()
     file = SetupFile(name=_PATCH, bytes=len(content), sha256=hashlib.sha256(content).hexdigest())

@@ -21,7 +21,7 @@ class Shown:
     hidden_splats: int
 
 
-def shown_of(pieces: Iterator[bytes], size: int) -> Shown:
+def cut_output(pieces: Iterator[bytes], size: int) -> Shown:
     """The beginning and the end of an output, where kernels say their last words, and how much lies between."""
     first = bytearray()
     for piece in pieces:
@@ -47,7 +47,7 @@ def _last(pieces: Iterator[bytes], end: bytes) -> bytes:
     return end
 
 
-def marked(text: str) -> list[tuple[str, str]]:
+def mark_lines(text: str) -> list[tuple[str, str]]:
     """Lines with what they are: `splat` for those that a kernel says when something went wrong, the first of each `first`."""
     firsts, within = set(), set()
     for splat in find_splats(text):

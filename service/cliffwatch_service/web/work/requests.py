@@ -15,7 +15,7 @@ from cliffwatch_service.jobs.requests import RequestDraft, store_request
 from cliffwatch_service.jobs.targets import refuse_unoffered
 from cliffwatch_service.jobs.trees_allowed import refuse_tree
 from cliffwatch_service.refusal import Refusal
-from cliffwatch_service.web.layout.session import FormHere, Visitor, signed_form
+from cliffwatch_service.web.layout.session import FormHere, Visitor, require_form_token
 
 router = APIRouter()
 
@@ -72,7 +72,7 @@ def again_of(record: RunRecord, base: str, head: str, suite: str) -> Again | Non
 def make_request(
     service: ServiceHere,
     form: FormHere,
-    visitor: Annotated[Visitor, signed_form()],
+    visitor: Annotated[Visitor, require_form_token()],
 ) -> Response:
     """Makes the request of a page's form; the same form sent twice asks once."""
     wrong = [name for name, pattern in _FIELDS.items() if not pattern.fullmatch(form.get(name, ""))]

@@ -33,7 +33,7 @@ from cliffwatch_service.web.compare.conditions import flat_conditions
 from cliffwatch_service.web.layout.render import page
 from cliffwatch_service.web.layout.session import ReaderHere
 from cliffwatch_service.web.layout.wording import verdict_words
-from cliffwatch_service.web.work.outputs import marked, shown_of
+from cliffwatch_service.web.work.outputs import cut_output, mark_lines
 
 router = APIRouter()
 
@@ -215,7 +215,7 @@ def show_output(
         }
         return StreamingResponse(file.pieces, media_type="text/plain; charset=utf-8", headers=headers)
     try:
-        shown = shown_of(file.pieces, file.size)
+        shown = cut_output(file.pieces, file.size)
     except OddArchive as error:
         raise Refusal(404, "damaged output", f"{path!r} of boot {number} cannot be read: {error}") from None
     return page(
@@ -226,7 +226,7 @@ def show_output(
         number=number,
         name=path,
         of_case=case_in_plan(stored_record(row), path),
-        lines=marked(shown.text),
+        lines=mark_lines(shown.text),
         splats=find_splats(shown.text),
         hidden_splats=shown.hidden_splats,
         left=shown.left,
