@@ -12,10 +12,10 @@ def suites_folder() -> Path:
 
 def may_have(benchmark: str) -> bool:
     """False of a benchmark that is in no suite for sure: its name stands in quotes nowhere in them."""
-    return benchmark in _quote()
+    return benchmark in _quoted_texts()
 
 
 @cache
-def _quote() -> frozenset[str]:
+def _quoted_texts() -> frozenset[str]:
     texts = (file.read_text() for file in suites_folder().glob("*/suite.toml"))
     return frozenset(piece for text in texts for piece in text.replace("'", '"').split('"'))

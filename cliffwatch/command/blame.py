@@ -53,7 +53,7 @@ def failures_of_programs(run: "Run") -> tuple[Failure, ...]:
     own = _own_suites(run)
     cases = [case.key for case in run.record.plan.cases if case.suite in own]
     return tuple(
-        failure for case in cases for failure in (*_exit_failed(run, case), *_not_printed(run, case))
+        failure for case in cases for failure in (*_failures_of_case(run, case), *_not_printed(run, case))
     )
 
 
@@ -62,7 +62,7 @@ def _own_suites(run: "Run") -> frozenset[str]:
     return frozenset(each.suite for each in run.record.declared)
 
 
-def _exit_failed(run: "Run", case: CaseKey) -> Iterator[Failure]:
+def _failures_of_case(run: "Run", case: CaseKey) -> Iterator[Failure]:
     outcomes = {name: list(_outcomes(run, name, case)) for name in run.arms}
     measured = {name: found for name, found in outcomes.items() if found}
     failed = {

@@ -96,7 +96,7 @@ def export(
     refuse_unwritable(out)
     form = _exit_on_failure(_form(format_, origin, (down, across, metric), out))
     source = _exit_on_failure(_read(run))
-    chosen = _exit_on_failure(_select_values(source, format_, arm))
+    chosen = _exit_on_failure(_select_arms(source, format_, arm))
     _exit_on_failure(_without_cells(source, chosen, form))
     try:
         with _target(out) as file:
@@ -130,7 +130,7 @@ def _read(path: Path) -> _Source | Failure:
     return _Source(name=path, arms=read.arms, settings=settings, run=read.record.identity, record=read.record)
 
 
-def _select_values(source: _Source, format_: str, named: Sequence[str]) -> list[Arm] | Failure:
+def _select_arms(source: _Source, format_: str, named: Sequence[str]) -> list[Arm] | Failure:
     known = ", ".join(filter(None, source.arms))
     unknown = set(named) - set(source.arms)
     if unknown:

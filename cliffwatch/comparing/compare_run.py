@@ -116,11 +116,11 @@ def _under_present_names(sides: Sides) -> Sides:
 
 def _as_declared(sides: Sides) -> Sides:
     """The sides where all that differs was said to: of their environments nothing is held against them."""
-    further = tuple(_declared_mode(arm, sides) for arm in sides.further)
-    return replace(sides, head=_declared_mode(sides.head, sides), further=further)
+    further = tuple(_apply_varying(arm, sides) for arm in sides.further)
+    return replace(sides, head=_apply_varying(sides.head, sides), further=further)
 
 
-def _declared_mode(arm: Arm, sides: Sides) -> Arm:
+def _apply_varying(arm: Arm, sides: Sides) -> Arm:
     """A mode is never compared with another one, whatever anybody says."""
     platform = sides.base.platform if "platform" in sides.varying else arm.platform
     return replace(arm, meant=arm.meant | sides.base.environment.keys(), platform=platform)
@@ -160,7 +160,7 @@ def with_fresh_boots(sides: Sides, base: Arm, head: Arm) -> Sides | Failure:
         looks=(Look(boots=boots, alpha=ALPHA),),
     )
     return replace(
-        sides, base=_join_names(sides.base, base), head=_join_names(sides.head, head), stages=stages
+        sides, base=_join_boots(sides.base, base), head=_join_boots(sides.head, head), stages=stages
     )
 
 
@@ -180,7 +180,7 @@ def _elsewhere(old: Arm, fresh: Arm) -> str | None:
     )
 
 
-def _join_names(old: Arm, fresh: Arm) -> Arm:
+def _join_boots(old: Arm, fresh: Arm) -> Arm:
     index = max((boot.index for boot in old.boots), default=0)
     block = 1 + max((boot.block for boot in old.boots), default=0)
     return replace(old, boots=(*old.boots, *(_confirming(boot, index, block) for boot in fresh.boots)))

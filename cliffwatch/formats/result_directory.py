@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from cliffwatch.failure import Failure
-from cliffwatch.formats.arms.declared_metrics import metrics_setting
+from cliffwatch.formats.arms.declared_metrics import traits_by_metric
 from cliffwatch.formats.arms.imported import ImportedRecord
 from cliffwatch.formats.arms.recorded import guest_settings, record_settings
 from cliffwatch.formats.boot_record import BootRecord, EnvironmentRecord, Measured, SamplesRecord
@@ -108,7 +108,7 @@ def arm_of_record(record: RunRecord, about: ArmRecord, boots: Sequence[Boot]) ->
         failure=None if about.failure is None else about.failure.message,
         environment={**comparable_environment(record, about), **imported.environment},
         meant=meant_to_differ(about),
-        declared=metrics_setting(record.declared),
+        declared=traits_by_metric(record.declared),
         host_faults=record.host_faults,
         unchanged=tuple(row.outcome for row in record.left_out if row.status == "unchanged-build"),
         assumed=imported.assumed_by_metric,

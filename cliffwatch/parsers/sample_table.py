@@ -51,7 +51,7 @@ class SampleTable(Sequence[Found]):
         row_of = np.repeat(np.arange(len(self.rows)), np.diff(self.starts)).tolist()
         values, resolutions = self.values.tolist(), self.resolutions.tolist()
         return tuple(
-            _find_samples(self.rows[row_of[number]], values[number], resolutions[number])
+            _make_found(self.rows[row_of[number]], values[number], resolutions[number])
             for number in np.argsort(self.order).tolist()
         )
 
@@ -77,7 +77,7 @@ class SampleTable(Sequence[Found]):
         return repr(self._found)
 
 
-def _find_samples(row: SampleRow, value: float, resolution: float) -> Found:
+def _make_found(row: SampleRow, value: float, resolution: float) -> Found:
     return Found(
         Sample(case=row.case, metric=row.metric, unit=row.unit, value=value, resolution=resolution), row.arm
     )

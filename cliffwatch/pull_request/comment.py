@@ -239,7 +239,7 @@ def _folds(state: PullRequestState, news: News, *, more: bool, beside: folds.Fol
         rest = news_table(news, news.changed(), most=_MORE_LINES, skip=_TABLE_LINES)
         left = ["", left_words(rest.left)] if rest.left else []
         changes = folds.Fold(title="More changes", lines=(*rest.lines, *left))
-    return folds.fold_rows(
+    return folds.drop_empty(
         [
             folds.failures(state),
             changes,
@@ -284,10 +284,10 @@ def _ending(state: PullRequestState) -> list[str]:
 
 def command(repeat: str) -> str:
     """Commands for a shell in lines of few columns, word by word the same."""
-    return "\n".join(_continue_comment(line) for line in repeat.splitlines())
+    return "\n".join(_break_command(line) for line in repeat.splitlines())
 
 
-def _continue_comment(line: str) -> str:
+def _break_command(line: str) -> str:
     try:
         words = [shlex.quote(each) for each in shlex.split(line)]
     except ValueError:

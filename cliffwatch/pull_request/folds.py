@@ -44,10 +44,10 @@ class Fold:
 
     def text(self) -> str:
         head = [f"<details{' open' if self.open else ''}>", f"<summary>{self.title}</summary>"]
-        return "\n".join([*head, "", *_trim_rows(self.lines), "", "</details>"])
+        return "\n".join([*head, "", *_drop_last_blank(self.lines), "", "</details>"])
 
 
-def _trim_rows(lines: tuple[str, ...]) -> tuple[str, ...]:
+def _drop_last_blank(lines: tuple[str, ...]) -> tuple[str, ...]:
     return lines[:-1] if lines and not lines[-1] else lines
 
 
@@ -287,5 +287,5 @@ def _short(cell: ComparisonRow | None) -> str:
     return cell_text(cell).partition(" [")[0]
 
 
-def fold_rows(folds: Sequence[Fold | None]) -> list[Fold]:
+def drop_empty(folds: Sequence[Fold | None]) -> list[Fold]:
     return [fold for fold in folds if fold is not None]

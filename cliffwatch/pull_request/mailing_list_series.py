@@ -136,7 +136,7 @@ def counting_range(
     between = [
         commit
         for commit in _first_parents(commits, head)
-        if commit in commits and commit not in below and not _left_out_suites(commits, commit)
+        if commit in commits and commit not in below and not _is_left_out(commits, commit)
     ]
     head = _counting(commits, head) if between else base
     return CountingRange(base=base, head=head, commits=tuple(reversed(between)))
@@ -144,12 +144,12 @@ def counting_range(
 
 def _counting(commits: Mapping[str, BranchCommit], commit: str) -> str:
     """The commit, or the next one below it that counts."""
-    while _left_out_suites(commits, commit) and commits[commit].parents:
+    while _is_left_out(commits, commit) and commits[commit].parents:
         commit = commits[commit].parents[0]
     return commit
 
 
-def _left_out_suites(commits: Mapping[str, BranchCommit], commit: str) -> bool:
+def _is_left_out(commits: Mapping[str, BranchCommit], commit: str) -> bool:
     return commit in commits and len(commits[commit].parents) <= 1 and not counts(commits[commit].paths)
 
 

@@ -85,7 +85,7 @@ def count_cases(rows: Iterable[Across]) -> int:
 
 def news_of(state: PullRequestState) -> News:
     measured = state.measured()
-    named = zip(state.targets, _name_cases(state.targets), strict=True)
+    named = zip(state.targets, _name_targets(state.targets), strict=True)
     rows = [[comparison_row(row) for row in each.compared.primary_rows()] for _, each in measured]
     return News(
         targets=tuple(name for each, name in named if isinstance(each.progress, Measured)),
@@ -96,8 +96,8 @@ def news_of(state: PullRequestState) -> News:
 
 def names_of(targets: Sequence[TargetState]) -> list[str]:
     """The names by which a reader tells the targets apart."""
-    return [each.name for each in _name_cases(targets)]
+    return [each.name for each in _name_targets(targets)]
 
 
-def _name_cases(targets: Sequence[TargetState]) -> tuple[Target, ...]:
+def _name_targets(targets: Sequence[TargetState]) -> tuple[Target, ...]:
     return targets_named([(each.platform, each.mode) for each in targets])

@@ -69,7 +69,7 @@ async def patiently(poster: Poster, act: Callable[[str], Awaitable[T]]) -> T | F
         if wait is None:
             return failure
         if wait > poster.patience.longest_wait:
-            return _rate_limit(failure, wait)
+            return _limited_until(failure, wait)
         if attempt + 1 < poster.patience.tries:
             await poster.api.sleep(wait)
     return failure or _broken_answer(TimeoutError())
@@ -148,7 +148,7 @@ def _broken_answer(error: Exception) -> Failure:
     )
 
 
-def _rate_limit(failure: Failure, seconds: float) -> Limited:
+def _limited_until(failure: Failure, seconds: float) -> Limited:
     return Limited(
         whose=failure.whose,
         message=failure.message,

@@ -166,13 +166,13 @@ def sentence(compared: ComparisonSet) -> str:
     )
     counts = compared.counts()
     parts = [
-        _count_boots(counts[verdict] - noisy[verdict], verdict)
+        _count_verdict(counts[verdict] - noisy[verdict], verdict)
         for verdict in counts
         if counts[verdict] > noisy[verdict]
     ]
     if noisy:
         differ = differing(
-            noisy.total(), [_count_boots(noisy[each], each) for each in CHANGES if noisy[each]]
+            noisy.total(), [_count_verdict(noisy[each], each) for each in CHANGES if noisy[each]]
         )
         parts.insert(1 if counts["failed"] else 0, differ)
     unchanged = len(compared.unchanged_builds())
@@ -201,7 +201,7 @@ def without_shared_warnings(compared: Sequence[ComparisonSet]) -> tuple[Comparis
     )
 
 
-def _count_boots(count: int, verdict: Verdict) -> str:
+def _count_verdict(count: int, verdict: Verdict) -> str:
     plural = {"regression": "regressions", "improvement": "improvements"}
     return f"{count} {plural.get(verdict, verdict) if count != 1 else verdict}"
 

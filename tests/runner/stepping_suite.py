@@ -74,4 +74,4 @@ def be_the_catalogue(folder: Path) -> None:
     for module in (catalogue_folder, load):
         module.suites_folder = lambda: folder  # type: ignore[attr-defined]
     load.load_catalogue.cache_clear()
-    catalogue_folder._quote.cache_clear()
+    catalogue_folder._quoted_texts.cache_clear()

@@ -34,7 +34,7 @@ def catalogue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
 
 def _read_anew() -> None:
     load.load_catalogue.cache_clear()
-    folder._quote.cache_clear()
+    folder._quoted_texts.cache_clear()
 
 
 def replaced(suites: Path, old: str, new: str, name: str = "suite.toml") -> None:

@@ -222,9 +222,9 @@ def test_git_keeps_the_lock_of_a_run_that_was_killed(repository: Path, tmp_path:
         killed.wait()
         lock = os.open(mirror / "cliffwatch-writing", os.O_RDWR)
         ends.callback(os.close, lock)
-        assert not git_writing._is_taken(lock)
+        assert not git_writing._try_lock(lock)
         writer.close()
-        while not git_writing._is_taken(lock):
+        while not git_writing._try_lock(lock):
             os.sched_yield()
 
 

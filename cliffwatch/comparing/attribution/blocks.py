@@ -145,13 +145,13 @@ def _also(cases: "Sequence[tuple[CaseKey, CaseFunctions]]") -> str:
     if not cases:
         return ""
     if cases[0][1].hidden_in:
-        return f"the same functions: {_find_function(cases)}"
+        return f"the same functions: {_name_cases(cases)}"
     least, largest = (pick(found.measured for _, found in cases) for pick in (min, max))
     sizes = f"{least:+.2f}" if f"{least:+.2f}" == f"{largest:+.2f}" else f"{least:+.2f} to {largest:+.2f}"
-    return f"the same functions, {sizes} measured: {_find_function(cases)}"
+    return f"the same functions, {sizes} measured: {_name_cases(cases)}"
 
 
-def _find_function(cases: "Sequence[tuple[CaseKey, CaseFunctions]]") -> str:
+def _name_cases(cases: "Sequence[tuple[CaseKey, CaseFunctions]]") -> str:
     names = ", ".join(str(case) for case, _ in cases[:_MOST_ALSO])
     left = len(cases) - _MOST_ALSO
     return names + (f" and {count_noun(left, 'more case')}" if left > 0 else "")

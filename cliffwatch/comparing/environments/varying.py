@@ -49,7 +49,7 @@ def _is_declared(name: str, declared: Iterable[str]) -> bool:
 
 
 def _differences(base: Arm, head: Arm) -> Iterator[tuple[str, str]]:
-    ours, theirs = dict(_known_names(base)), dict(_known_names(head))
+    ours, theirs = dict(_known_facts(base)), dict(_known_facts(head))
     for name in dict.fromkeys([*ours, *theirs]):
         one, other = _of(ours, theirs, name), _of(theirs, ours, name)
         if one is not None and other is not None and one != other:
@@ -64,7 +64,7 @@ def _of(own: Mapping[str, str], other: Mapping[str, str], name: str) -> str | No
     return "none" if dot and any(each.startswith(f"{group}.") or each == group for each in own) else None
 
 
-def _known_names(arm: Arm) -> Iterator[tuple[str, str]]:
+def _known_facts(arm: Arm) -> Iterator[tuple[str, str]]:
     for name, value in (("mode", arm.mode), ("platform", arm.platform)):
         if value is not None:
             yield name, value

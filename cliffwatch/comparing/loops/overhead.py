@@ -29,7 +29,7 @@ def compare_less(base: Arm, head: Arm, loop: Arm, compare: Compare) -> Compariso
     others = [
         {(row.case, row.metric): row for row in each.rows} for each in ends if isinstance(each, ComparisonSet)
     ]
-    rows = tuple(_widen_interval(row, [each[row.case, row.metric] for each in others]) for row in middle.rows)
+    rows = tuple(_widen_by_loops(row, [each[row.case, row.metric] for each in others]) for row in middle.rows)
     return replace(middle, rows=rows)
 
 
@@ -59,7 +59,7 @@ def _less(arm: Arm, loop: dict[_Key, list[float]], which: Callable[[list[float]]
     return replace(arm, boots=tuple(map(boot_less, arm.boots)))
 
 
-def _widen_interval(row: Comparison, others: list[Comparison]) -> Comparison:
+def _widen_by_loops(row: Comparison, others: list[Comparison]) -> Comparison:
     lows = [each.ci_low for each in (row, *others)]
     highs = [each.ci_high for each in (row, *others)]
     note = (*row.notes, "less the empty loop")

@@ -169,8 +169,8 @@ def _judge_row(
         "base": _centre(row.base, used.base, summary.base),
         "head": _centre(row.head, used.head, summary.head),
         "change": math.expm1(summary.shift if size is None else size.shift),
-        "ci_low": _least_bound(low),
-        "ci_high": _least_bound(high),
+        "ci_low": _fraction_of_log(low),
+        "ci_high": _fraction_of_log(high),
         "p": p,
         "q": q,
         "mde": mde,
@@ -204,7 +204,7 @@ def _size(decision: Decision, q: float, setting: _Setting) -> PublishedSize | No
     return published_size(ranked, direction=float(ranked.shift), critical_p=critical)
 
 
-def _least_bound(log: float) -> float | None:
+def _fraction_of_log(log: float) -> float | None:
     return math.expm1(log) if math.isfinite(log) else None
 
 

@@ -10,7 +10,7 @@ from cliffwatch.stats.summaries import Summary
 
 
 def notes_of(summary: Summary, size: PublishedSize | None) -> tuple[str, ...]:
-    notes = [] if size is None or not _shrunk(size) else [_select_notes(size)]
+    notes = [] if size is None or not _shrunk(size) else [_selection_note(size)]
     if summary.modes is not None:
         notes.append(_two_modes(summary.modes))
     elif summary.noisier is not None:
@@ -22,7 +22,7 @@ def _shrunk(size: PublishedSize) -> bool:
     return abs(size.measured) > (1 + WORTH_A_WORD) * abs(size.shift)
 
 
-def _select_notes(size: PublishedSize) -> str:
+def _selection_note(size: PublishedSize) -> str:
     return f"measured {math.expm1(size.measured):+.2%}: what just passes a test is less in truth, as change and interval allow for"
 
 

@@ -49,7 +49,7 @@ class _Setting(Part, frozen=True, kw_only=True):
     metrics: Annotated[tuple[DeclaredTraits, ...], Meta(max_length=LARGEST_PLAN)]
 
 
-def metrics_setting(records: Iterable[DeclaredTraits]) -> Declared:
+def traits_by_metric(records: Iterable[DeclaredTraits]) -> Declared:
     return {(each.suite, each.benchmark, each.metric): each.traits for each in records}
 
 
@@ -77,4 +77,4 @@ def read_declared(settings: Mapping[str, str]) -> Declared:
     if "declared" not in settings:
         return {}
     read = read_as(settings["declared"].encode(), _Setting)
-    return {} if isinstance(read, Wrong) else metrics_setting(read.metrics)
+    return {} if isinstance(read, Wrong) else traits_by_metric(read.metrics)

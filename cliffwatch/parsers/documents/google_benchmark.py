@@ -65,7 +65,7 @@ def parse_google(content: Mapping[str, object]) -> Parsed:
         problems.append(problem_at(0, "", reason))
     described = _describe_machine(content, problems)
     return Parsed(
-        found=tuple(found), problems=tuple(problems), assumed=_assumption_of(found), arms={"": described}
+        found=tuple(found), problems=tuple(problems), assumed=_known_directions(found), arms={"": described}
     )
 
 
@@ -119,7 +119,7 @@ def _finite(content: float, factor: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _assumption_of(found: Sequence[Found]) -> dict[tuple[str, str], Assumed]:
+def _known_directions(found: Sequence[Found]) -> dict[tuple[str, str], Assumed]:
     keys = dict.fromkeys((each.sample.metric, each.sample.unit) for each in found)
     known = {**dict.fromkeys(_TIMES, _LOWER), **dict.fromkeys(_RATES, _HIGHER)}
     return {key: known[key[0]] for key in keys if key[0] in known}

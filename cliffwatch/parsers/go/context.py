@@ -43,9 +43,9 @@ class GoContext:
         for number, each in enumerate(known):
             if all(each.get(key, text) == text for key, text in machine.items()):
                 each.update(machine)
-                return _number_arms(named, number), self.suite
+                return _numbered_arm(named, number), self.suite
         known.append(machine)
-        return _number_arms(named, len(known) - 1), self.suite
+        return _numbered_arm(named, len(known) - 1), self.suite
 
     @property
     def suite(self) -> str:
@@ -61,7 +61,7 @@ class GoContext:
             for number, machine in enumerate(machines):
                 words = "-".join(machine[key] for key in telling[:1] if key in machine) or "unknown"
                 shown = "-".join(filter(None, (named, _NO_NAME.sub("-", words.lower()).strip("-"))))
-                names[_number_arms(named, number)] = (
+                names[_numbered_arm(named, number)] = (
                     f"{shown}-{number + 1}" if shown in names.values() else shown
                 )
         return names
@@ -112,7 +112,7 @@ class GoContext:
         return descriptions
 
 
-def _number_arms(arm: str, machine: int) -> str:
+def _numbered_arm(arm: str, machine: int) -> str:
     return f"{arm}\n{machine}" if machine else arm
 
 

@@ -64,10 +64,10 @@ def body_of_mail(text: str) -> str:
     """The text of a mail, of all mails of a mailbox, or of what was copied out of a mail's source; else the text as it is. Total."""
     if looks_like_mail(text):
         lines = [Line(number, line.rstrip("\r")) for number, line in enumerate(text.split("\n"), start=1)]
-        return _place_lines(line for mail in _mails(lines) for line in _texts(_part_of(mail), 0))
+        return _join_placed(line for mail in _mails(lines) for line in _texts(_part_of(mail), 0))
     if any(each in text for each in _ENCODED) and _SOFT_BREAK.search(text):
         lines = [Line(number, line.rstrip("\r")) for number, line in enumerate(text.split("\n"), start=1)]
-        return _place_lines(_decode_quoted_printable(lines, "utf-8"))
+        return _join_placed(_decode_quoted_printable(lines, "utf-8"))
     return text
 
 
@@ -83,7 +83,7 @@ def looks_like_mail(text: str) -> bool:
     return bool(names & _OF_MIME) or len(names & _OF_MAIL) > 1
 
 
-def _place_lines(lines: Iterator[Line]) -> str:
+def _join_placed(lines: Iterator[Line]) -> str:
     """The lines at their numbers, or after the one before where that is not possible."""
     placed: list[str] = []
     size = 0

@@ -17,17 +17,17 @@ _READINGS = NAMES.index("readings")
 
 def csv_lines(pieces: Iterable[Iterable[TableRow]]) -> Iterator[bytes]:
     """The header, then the rows piece by piece."""
-    yield _write_row([NAMES])
+    yield _write_rows([NAMES])
     for rows in pieces:
-        yield _write_row([_cells(row) for row in rows])
+        yield _write_rows([_cells(row) for row in rows])
 
 
 def csv_table(rows: Iterable[Iterable[object]]) -> bytes:
     """Rows of another table, with the same guard."""
-    return _write_row([[harmless(each) for each in row] for row in rows])
+    return _write_rows([[harmless(each) for each in row] for row in rows])
 
 
-def _write_row(rows: Iterable[Iterable[object]]) -> bytes:
+def _write_rows(rows: Iterable[Iterable[object]]) -> bytes:
     text = io.StringIO()
     csv.writer(text).writerows(rows)
     return text.getvalue().encode(errors="replace")

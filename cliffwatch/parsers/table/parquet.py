@@ -48,7 +48,7 @@ def write_parquet(file: IO[bytes] | Path, pieces: Iterable[list[TableRow]]) -> i
     schema, count = _schema(pa), 0
     dictionaries = [column.name for column in COLUMNS if column.kind in ("string", "object")]
     with parquet.ParquetWriter(file, schema, compression="zstd", use_dictionary=dictionaries) as writer:
-        for rows in _gather_columns(pieces):
+        for rows in _gather_rows(pieces):
             columns = list(zip(*rows, strict=True))
             arrays = [_array(pa, column, field.type) for column, field in zip(columns, schema, strict=True)]
             writer.write_table(pa.table(arrays, schema=schema))
@@ -65,7 +65,7 @@ def _array(pa: Any, column: Iterable[Any], type_: Any) -> Any:
         return pa.array(list(clean), type_)
 
 
-def _gather_columns(pieces: Iterable[list[TableRow]]) -> Iterator[list[TableRow]]:
+def _gather_rows(pieces: Iterable[list[TableRow]]) -> Iterator[list[TableRow]]:
     waiting: list[TableRow] = []
     readings = 0
     for rows in pieces:

@@ -33,7 +33,7 @@ def in_memory_files(tree: Iterable[SandboxProcess], proc: Path = _PROC) -> int:
         folder = proc / str(member.number)
         own = {device: path for device, path in _memory_mounts(folder) if device not in ours}
         if own:
-            return sum(_filled_bytes(f"{folder}/root{path}") for path in own.values())
+            return sum(_used_bytes(f"{folder}/root{path}") for path in own.values())
     return 0
 
 
@@ -102,7 +102,7 @@ def _of_smaps(folder: Path, name: str) -> int | None:
     return None
 
 
-def _filled_bytes(path: str) -> int:
+def _used_bytes(path: str) -> int:
     try:
         about = os.statvfs(path)
     except OSError:

@@ -54,7 +54,7 @@ def fetching(url: str, access: TreeAccess) -> Fetching | Failure:
         return Fetching(
             url=url,
             settings=("protocol.ext.allow=never",),
-            env={**_choose_access(_OWN), **users_environment()},
+            env={**_select_environment(_OWN), **users_environment()},
         )
     address = read_address(url)
     if isinstance(address, str):
@@ -65,7 +65,7 @@ def fetching(url: str, access: TreeAccess) -> Fetching | Failure:
         return Fetching(
             url=address.url,
             settings=strict_settings(),
-            env={**_choose_access(_ALLOWED), **nobodys_environment(PORTS)},
+            env={**_select_environment(_ALLOWED), **nobodys_environment(PORTS)},
         )
     return _public(address)
 
@@ -75,7 +75,7 @@ def reading_of(git_dir: Path) -> Fetching:
     return Fetching(url=str(git_dir), settings=(), env=nobodys_environment(("file",)))
 
 
-def _choose_access(names: tuple[str, ...]) -> dict[str, str]:
+def _select_environment(names: tuple[str, ...]) -> dict[str, str]:
     return {name: os.environ[name] for name in names if name in os.environ}
 
 
@@ -106,7 +106,7 @@ def _public(address: TreeAddress) -> Fetching | Failure:
     return Fetching(
         url=address.url,
         settings=strict_settings("http.proxy=", *pinned),
-        env={**_choose_access(_PUBLIC), **nobodys_environment((address.scheme,))},
+        env={**_select_environment(_PUBLIC), **nobodys_environment((address.scheme,))},
     )
 
 

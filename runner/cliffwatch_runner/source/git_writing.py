@@ -46,7 +46,7 @@ def write_git(
 
     git itself keeps the lock until it ends, though this process be killed before.
     """
-    with _is_locked(lock or git_dir / "cliffwatch-writing") as descriptor:
+    with _lock_file(lock or git_dir / "cliffwatch-writing") as descriptor:
         until = clock.monotonic() + _OTHERS_PATIENCE
         for _ in range(_AT_MOST):
             ended = git(
@@ -71,12 +71,12 @@ def write_git(
 
 
 @contextmanager
-def _is_locked(path: Path) -> Iterator[int]:
+def _lock_file(path: Path) -> Iterator[int]:
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
     try:
         until = clock.monotonic() + _PATIENCE
-        while not _is_taken(descriptor):
+        while not _try_lock(descriptor):
             if clock.monotonic() > until:
                 raise OSError(errno.ETIMEDOUT, "another run has been writing there for hours", str(path))
             clock.pause(_POLL_SECONDS)
@@ -85,7 +85,7 @@ def _is_locked(path: Path) -> Iterator[int]:
         os.close(descriptor)
 
 
-def _is_taken(descriptor: int) -> bool:
+def _try_lock(descriptor: int) -> bool:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

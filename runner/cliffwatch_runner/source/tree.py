@@ -181,7 +181,7 @@ def open_tree(spec: str, cache: Path, access: TreeAccess) -> Tree | Failure:
 
     Only a URL that may be fetched by this `access` is one; a path is named by this user.
     """
-    refused = _refuse_tree(spec, access)
+    refused = _find_access_problem(spec, access)
     if refused is not None:
         return refused
     mirror = open_mirror(cache / "mirror.git")
@@ -210,7 +210,7 @@ def is_url(spec: str) -> bool:
     return _URL.match(spec) is not None
 
 
-def _refuse_tree(spec: str, access: TreeAccess) -> Failure | None:
+def _find_access_problem(spec: str, access: TreeAccess) -> Failure | None:
     reach = fetching(spec, access) if access != "own" or is_url(spec) else None
     return reach if isinstance(reach, Failure) else None
 

@@ -93,7 +93,7 @@ def write_export(transaction: Transaction, file: IO[bytes], digest: str, wanted:
         return
     pieces: Iterator[bytes]
     if wanted.form in _SUMMED:
-        texts = _is_summed(transaction, run, chosen, numbers, wanted)
+        texts = _write_summed(transaction, run, chosen, numbers, wanted)
         pieces = (without_credentials(text).encode(errors="replace") for text in texts)
     else:
         pieces = _TABLES[wanted.form](run_table(transaction, run, chosen))
@@ -136,7 +136,7 @@ def _arms_for(wanted: Wanted, names: Sequence[str]) -> list[str]:
     return [name for name in names if wanted.form != "kcidb" or name != CONTROL]
 
 
-def _is_summed(
+def _write_summed(
     transaction: Transaction,
     run: RunRow,
     names: Sequence[str],

@@ -178,7 +178,7 @@ def _lacking(
     head: RevisionRow,
     targets: Sequence[tuple[str, Mode]],
 ) -> str:
-    there = _list_pairs(targets)
+    there = _name_targets(targets)
     if base is None:
         return (
             f"{head.commit[:12]} was measured on {there}, and none of its first-parent ancestors was: request both"
@@ -188,12 +188,12 @@ def _lacking(
     if not elsewhere:
         return f"revision {base.commit[:12]} was not measured: request both together, or compare with `{NEAREST}`"
     return (
-        f"{base.commit[:12]} was measured on {_list_pairs(elsewhere)} and {head.commit[:12]} on {there}. Platforms and"
+        f"{base.commit[:12]} was measured on {_name_targets(elsewhere)} and {head.commit[:12]} on {there}. Platforms and"
         f" modes are never compared with each other: request both together on one, or compare with `{NEAREST}`"
     )
 
 
-def _list_pairs(targets: Sequence[tuple[str, Mode]]) -> str:
+def _name_targets(targets: Sequence[tuple[str, Mode]]) -> str:
     return " and ".join(f"{platform} ({mode})" for platform, mode in targets)
 
 

@@ -60,18 +60,18 @@ def _drop(parts: GitHubParts, number: int) -> None:
 
 def known_repository(parts: GitHubParts, installation: int, repository: int) -> RepositoryRow | None:
     """A repository that an active installation reaches; where it is not known, GitHub is asked. Raises NotNow."""
-    row = _reaches_repository(parts, repository)
+    row = _find_reached(parts, repository)
     if row is None or row.installation_id != installation:
         look_at_installation(parts, installation)
-        row = _reaches_repository(parts, repository)
+        row = _find_reached(parts, repository)
     return row
 
 
 def is_reached(parts: GitHubParts, repository: int) -> bool:
-    return _reaches_repository(parts, repository) is not None
+    return _find_reached(parts, repository) is not None
 
 
-def _reaches_repository(parts: GitHubParts, repository: int) -> RepositoryRow | None:
+def _find_reached(parts: GitHubParts, repository: int) -> RepositoryRow | None:
     with parts.transaction() as connection:
         row = installations.repository_row(connection, repository)
     return row if row is not None and row.allowed and row.installation_state == "active" else None

@@ -47,7 +47,7 @@ def take_changes(connection: Connection[Any], comparison_id: int, now: datetime)
     worse = any(row.verdict == "regression" for row in published)
     report = report_between(connection, base, head, now) if worse else None
     stored_changes.keep_changes(
-        connection, [_confirm_changes(comparison, row, report) for row in published], now
+        connection, [_confirmed_change(comparison, row, report) for row in published], now
     )
     if report is not None:
         stored_changes.gather_changes(connection, base, head, report)
@@ -119,7 +119,7 @@ KINDS: Mapping[Verdict, ChangeKind] = {
 }
 
 
-def _confirm_changes(comparison: StoredComparison, row: VerdictRow, report_id: int | None) -> ChangeFacts:
+def _confirmed_change(comparison: StoredComparison, row: VerdictRow, report_id: int | None) -> ChangeFacts:
     base, head = comparison.base_revision_id, comparison.head_revision_id
     return ChangeFacts(
         digest=change_digest(row.series_id, base, head),

@@ -75,7 +75,7 @@ def home(request: Request, service: ServiceHere, visitor: ReaderHere) -> Respons
     now = service.now()
     with service.transaction() as connection:
         entries = follows.list_follows(connection)
-        followed = [_followed_branches(connection, row) for row in entries]
+        followed = [_followed_branch(connection, row) for row in entries]
         inbox = reports.list_reports(connection, ReportsWanted(states=OPEN, limit=8))
         changes = stored_changes.changes_of_reports(connection, [report.digest for report in inbox])
         jobs = queue.queue_of(connection, 200)
@@ -102,7 +102,7 @@ def home(request: Request, service: ServiceHere, visitor: ReaderHere) -> Respons
     )
 
 
-def _followed_branches(connection: Connection[Any], row: FollowRow) -> FollowedBranch:
+def _followed_branch(connection: Connection[Any], row: FollowRow) -> FollowedBranch:
     rows = list(reversed(overview.strip_of(connection, row.branch_id, CELLS)))
     revisions = [next(group) for _, group in groupby(rows, key=lambda each: each.ordinal)]
     targets = [(target[0], target[1]) for target in row.targets]

@@ -66,7 +66,7 @@ def prepare_sources(worktree: Worktree, sources: SelftestSources, log: Path, pro
     output = f"{worktree.build}/{OUTPUT}"
     mark = _mark(worktree)
     stale = (
-        [["rm", "-rf", "--", output]] if not mark.exists() or mark.read_text() != _steer_make(sources) else []
+        [["rm", "-rf", "--", output]] if not mark.exists() or mark.read_text() != _state_of(sources) else []
     )
     mark.unlink(missing_ok=True)
     headers = ["make", "-s", "-C", str(worktree.source), f"O={BUILD}", "ARCH=x86_64", "headers"]
@@ -92,10 +92,10 @@ def make_command(worktree: Worktree, toolchain: Toolchain, clang: str, targets: 
 
 def keep_sources(worktree: Worktree, sources: SelftestSources) -> None:
     """Lets the next build of the same sources begin with what lies there now."""
-    _mark(worktree).write_text(_steer_make(sources))
+    _mark(worktree).write_text(_state_of(sources))
 
 
-def _steer_make(sources: SelftestSources) -> str:
+def _state_of(sources: SelftestSources) -> str:
     return _digest(sources.digest, *_names(sources.tree, sources.revision, _STEERING))
 
 

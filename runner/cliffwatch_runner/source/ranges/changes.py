@@ -44,10 +44,10 @@ def changed_files(read: GitReader, base: str, head: str) -> tuple[ChangedFile, .
     paths = [path for path in listed.output.split("\0") if path] if listed.ok else []
     if len(paths) > _MOST_READ:
         return tuple(ChangedFile(path=path) for path in paths)
-    return tuple(_changed_paths(read, base, head, path) for path in paths)
+    return tuple(_read_change(read, base, head, path) for path in paths)
 
 
-def _changed_paths(read: GitReader, base: str, head: str, path: str) -> ChangedFile:
+def _read_change(read: GitReader, base: str, head: str, path: str) -> ChangedFile:
     texts = [_text(read, commit, path) for commit in (base, head)] if path.endswith(_C) else []
     if not any(text is not None for text in texts):  # no C, or a clone without its files
         return ChangedFile(path=path)

@@ -135,7 +135,7 @@ def _explain_left_out(others: Sequence[PatchMail], ordered: Sequence[PatchMail])
     """What is said of mails with a diff that are none of the patches, nor one of these once more."""
     taken = {(mail.title, diff_of(mail.inline)) for mail in ordered}
     subjects = [
-        _show_subject(mail.subject) for mail in others if (mail.title, diff_of(mail.inline)) not in taken
+        _printable(mail.subject) for mail in others if (mail.title, diff_of(mail.inline)) not in taken
     ]
     if not subjects:
         return ()
@@ -152,13 +152,13 @@ def _patches(file: Path, ordered: Iterable[PatchMail]) -> tuple[SeriesPatch, ...
         inline = [mail.inline] if mail.index != 0 and has_diff(mail.inline) else []
         if mail.attached and (inline or (mail.index and len(mail.attached) > 1)):
             return wrong_usage(
-                f"{file}: the mail '{_show_subject(mail.subject)}' has {count_noun(len(inline) + len(mail.attached), 'diff', 'diffs')}"
+                f"{file}: the mail '{_printable(mail.subject)}' has {count_noun(len(inline) + len(mail.attached), 'diff', 'diffs')}"
                 " and does not say which is its patch",
                 "save the patches that you mean as files, and name a mailbox of them",
             )
-        patches += [SeriesPatch(title=_show_subject(mail.title), text=text) for text in inline]
+        patches += [SeriesPatch(title=_printable(mail.title), text=text) for text in inline]
         patches += [
-            SeriesPatch(title=_show_subject(each.title or mail.title), text=each.text)
+            SeriesPatch(title=_printable(each.title or mail.title), text=each.text)
             for each in mail.attached
             if not inline
         ]
@@ -192,5 +192,5 @@ def _in_order(file: Path, patches: Sequence[PatchMail], version: int) -> list[Pa
     return [places[index][0] for index in sorted(places)]
 
 
-def _show_subject(text: str) -> str:
+def _printable(text: str) -> str:
     return plain(text).encode(errors="replace").decode()

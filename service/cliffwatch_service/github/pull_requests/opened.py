@@ -51,14 +51,14 @@ def read_pull_request(
     if isinstance(reply, GitHubProblem):
         return reply
     try:
-        return _open_pull_request(reply.body, repository, number)
+        return _read_opened(reply.body, repository, number)
     except (KeyError, TypeError, ValueError):
         return GitHubProblem(
             kind="wrong", status=reply.status, message="GitHub's answer holds no pull request"
         )
 
 
-def _open_pull_request(body: FreeJson, repository: int, number: int) -> Opened:
+def _read_opened(body: FreeJson, repository: int, number: int) -> Opened:
     head, base = body["head"], body["base"]
     if base["repo"]["id"] != repository:
         raise ValueError("another repository has the name now")

@@ -148,7 +148,7 @@ def _carry_out(
                 version=opened.version,
                 selection=selection or selection_of(pull.policy),
             )
-            problem = _withdraw_refused(connection, parts, request)
+            problem = _try_measure(connection, parts, request)
         if problem is not None and selection is None:
             pull_requests.set_problem(connection, identity, problem)
         background.defer_pull_request_report(connection, identity)
@@ -156,9 +156,7 @@ def _carry_out(
     return problem
 
 
-def _withdraw_refused(
-    connection: Connection[Any], parts: GitHubParts, request: MeasurementRequest
-) -> str | None:
+def _try_measure(connection: Connection[Any], parts: GitHubParts, request: MeasurementRequest) -> str | None:
     """What was written for a refused request goes, and nothing else."""
     try:
         with connection.transaction():

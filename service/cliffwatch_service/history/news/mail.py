@@ -48,9 +48,9 @@ def send_mail(settings: Settings, letter: Letter, now: datetime) -> Sent | NotSe
         _hand_over(settings, settings.mail_server, message, letter.to)
     except smtplib.SMTPRecipientsRefused as refused:
         code, answer = next(iter(refused.recipients.values()))
-        return NotSent(reason=_describe_report(code, answer), for_good=500 <= code < 600)
+        return NotSent(reason=_describe_answer(code, answer), for_good=500 <= code < 600)
     except smtplib.SMTPResponseException as error:
-        return NotSent(reason=_describe_report(error.smtp_code, error.smtp_error))
+        return NotSent(reason=_describe_answer(error.smtp_code, error.smtp_error))
     except (OSError, smtplib.SMTPException) as error:
         return NotSent(
             reason=f"the mail server was not reached: {plain(str(error) or type(error).__name__)[:300]}"
@@ -112,6 +112,6 @@ def _cut_after(seconds: float, connection: smtplib.SMTP) -> Iterator[None]:
         timer.join()
 
 
-def _describe_report(code: int, answer: bytes | str) -> str:
+def _describe_answer(code: int, answer: bytes | str) -> str:
     text = answer.decode(errors="replace") if isinstance(answer, bytes) else answer
     return f"the mail server answered {code}: {plain(' '.join(text.split()))[:300]}"

@@ -77,7 +77,7 @@ def settle_anchor(
     else:
         commit = row.anchor_commit or _find_named_commit(row, line, tags)
         problem = (
-            _unresolved_anchor(row, tags) if commit is None else _not_given(connection, row, commit, git_dir)
+            _explain_unresolved(row, tags) if commit is None else _not_given(connection, row, commit, git_dir)
         )
         if problem is not None and row.anchor is None:
             commit, problem = line[-1], None
@@ -99,7 +99,7 @@ def _find_named_commit(
     return None if isinstance(tags, GitProblem) else tags.get(row.anchor.removeprefix("refs/tags/"))
 
 
-def _unresolved_anchor(row: FollowRow, tags: Mapping[str, str] | GitProblem) -> str:
+def _explain_unresolved(row: FollowRow, tags: Mapping[str, str] | GitProblem) -> str:
     if isinstance(tags, GitProblem):
         return (
             f"the tags of the tree could not be read ({tags.message}); they are read again at the next look"

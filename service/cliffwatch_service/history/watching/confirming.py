@@ -126,7 +126,7 @@ def _take(
     still_open = [each for each, said in judged.items() if said == "open"]
     if still_open:
         boots = max(boots_of_second(each.size, read[each.id]) for each in still_open)
-        confirmations.set_waiting(connection, row.id, _measure_again(still_open, boots), boots)
+        confirmations.set_waiting(connection, row.id, _explain_second_round(still_open, boots), boots)
         return
     left = len(waiting) - len(read)
     reason = f"{count_noun(left, 'series', 'series')} read nothing" if left else None
@@ -158,7 +158,7 @@ def _number(row: ConfirmationRow) -> int:
     return 1 if row.boots is None else 2
 
 
-def _measure_again(candidates_left: Sequence[CandidateRow], boots: int) -> str:
+def _explain_second_round(candidates_left: Sequence[CandidateRow], boots: int) -> str:
     return f"{count_noun(len(candidates_left), 'candidate')} left open by the first comparison: again with {count_noun(boots, 'boot')}"
 
 

@@ -90,7 +90,7 @@ def show(
             return _not_yet(request, visitor, name, form)
         if form != "html":
             return _format_response(connection, ready, form, service)
-        compared_ = _compare_pair(connection, ready, filters, name)
+        compared_ = _lay_out(connection, ready, filters, name)
         context = _around(connection, ready, filters)
     return page(
         request,
@@ -135,7 +135,7 @@ _MOST_PAGES = 16
 """Of what pages show, by the identity of their comparisons: laying out thousands of rows takes ten times as long as writing them."""
 
 
-def _compare_pair(connection: Connection[Any], ready: Ready, filters: Filters, pair: str) -> Compared:
+def _lay_out(connection: Connection[Any], ready: Ready, filters: Filters, pair: str) -> Compared:
     key = (document_tag(ready.answers), tuple(each.target.distance for each in ready.answers), filters, pair)
     with _pages_lock:
         laid_out = _pages.get(key)

@@ -208,13 +208,13 @@ def _values(points: Sequence[PointRow], scale: str) -> list[Bounds]:
         elif scale == "anchor":
             first = point.anchor or 1.0
         low, high = (
-            None if each is None else _scale_values(each, first, scale) for each in (point.low, point.high)
+            None if each is None else _scale_value(each, first, scale) for each in (point.low, point.high)
         )
-        scaled.append((_scale_values(point.centre, first, scale), low, high))
+        scaled.append((_scale_value(point.centre, first, scale), low, high))
     return scaled
 
 
-def _scale_values(value: float, first: float, scale: str) -> float:
+def _scale_value(value: float, first: float, scale: str) -> float:
     return value if scale == "raw" else 100 * (value / first - 1)
 
 

@@ -29,10 +29,10 @@ SubscriptionNumber = Annotated[int, Path(ge=1, lt=2**31)]
 
 @router.get("/subscriptions")
 def show(request: Request, service: ServiceHere, visitor: ReaderHere) -> Response:
-    return _show_subscription(request, service, visitor, secret=None)
+    return _subscriptions_page(request, service, visitor, secret=None)
 
 
-def _show_subscription(
+def _subscriptions_page(
     request: Request, service: ServiceHere, visitor: Visitor, *, secret: str | None
 ) -> Response:
     may = visitor.caller.may("triage")
@@ -79,7 +79,7 @@ def make(
         made = subscribe(connection, wanted, visitor.caller, service.settings, service.now())
     if made.secret is None:
         return RedirectResponse("/subscriptions", 303)
-    return _show_subscription(request, service, visitor, secret=made.secret)
+    return _subscriptions_page(request, service, visitor, secret=made.secret)
 
 
 def _names(form: FormHere, name: str) -> list[str]:

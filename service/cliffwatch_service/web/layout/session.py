@@ -100,7 +100,7 @@ def end(response: Response, service: Service, visitor: Visitor) -> None:
 
 def visitor_of(request: Request, service: ServiceHere) -> Visitor:
     """Who asks; a cookie that is expired, forged or of a revoked token is nobody's. Raises Refusal for too many requests."""
-    visitor = _find_session(request, service)
+    visitor = _find_visitor(request, service)
     if visitor is None:
         visitor = Visitor(PUBLIC if service.settings.public_reading else NOBODY)
     request.state.visitor = visitor
@@ -108,7 +108,7 @@ def visitor_of(request: Request, service: ServiceHere) -> Visitor:
     return visitor
 
 
-def _find_session(request: Request, service: Service) -> Visitor | None:
+def _find_visitor(request: Request, service: Service) -> Visitor | None:
     cookie = request.cookies.get(COOKIE)
     if cookie is None:
         return None
@@ -128,7 +128,7 @@ def _find_session(request: Request, service: Service) -> Visitor | None:
 
 def is_signed_in(request: Request, service: Service) -> bool:
     """Whether the request shows the cookie of somebody who may read."""
-    visitor = _find_session(request, service)
+    visitor = _find_visitor(request, service)
     return visitor is not None and visitor.caller.may("read")
 
 
