@@ -191,7 +191,7 @@ def test_a_kernel_that_panics_ends_with_3(repository: Path) -> None:
         ),
         (
             ("--platform", "AMD-Rome"),
-            "'AMD-Rome' would be another platform than 'amd-rome'",
+            "'AMD-Rome' would be a different platform from 'amd-rome'",
             "did you mean amd-rome?",
         ),
         (

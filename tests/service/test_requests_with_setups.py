@@ -327,7 +327,7 @@ def test_only_the_host_of_a_lease_gets_the_files_of_its_job_there(running: Any) 
         (["--base", "v6.12"], "a request names --base and --head, or arms"),
         (["--base", "v6.12", "--head", "v6.12", "--kernel", "FILE"], "--kernel is a file of this machine"),
         (["--arm", "a=v6.12", "--arm", "b=kernel=FILE"], "arm b is a prebuilt kernel, which is too large"),
-        (["--base", "v6.12", "--head", "v6.12", "--suite", "./nowhere"], "--suite nowhere is no folder"),
+        (["--base", "v6.12", "--head", "v6.12", "--suite", "./nowhere"], "--suite nowhere is not a folder"),
         (
             ["--base", "v6.12", "--head", "v6.12", "--data", "LARGE"],
             "more than the 4.0 MiB that a request takes",
