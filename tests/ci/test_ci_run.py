@@ -151,7 +151,7 @@ def test_nothing_of_the_tree_is_a_command_to_the_runner(repository: Path) -> Non
 
     assert "set-output name=plan" in ended.output
     assert commands(ended.output) == [
-        "::warning title=cliffwatch::a kernel did not build or died: the report has its error"
+        "::warning title=cliffwatch::a kernel did not build or died: see the report for its error"
     ]
 
 

@@ -18,7 +18,7 @@ def test_nothing_is_looked_at_while_a_run_holds_the_host(monkeypatch: pytest.Mon
     ended = CliRunner().invoke(main, ["doctor", "--unless-measuring"], catch_exceptions=False)
 
     assert ended.exit_code == 0
-    assert "Nothing was looked at: this host is taken by walltime run of 1a2b..3c4d" in ended.output
+    assert "Nothing was checked: this host is in use by walltime run of 1a2b..3c4d" in ended.output
 
 
 def test_an_idle_host_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -72,7 +72,7 @@ def test_the_second_time_changes_nothing_and_says_so(install: Command, root: Pat
     ended = install()
 
     assert ended.exit_code == 0
-    assert "Nothing changed: this host is installed like that already." in ended.output
+    assert "Nothing changed: the installation is up to date." in ended.output
     assert _state(root) == before
 
 

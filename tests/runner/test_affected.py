@@ -121,17 +121,17 @@ def test_the_answer_reads() -> None:
     )
 
     assert affected_text(answer).splitlines() == [
-        "3 of 3 cases can be touched: 3 functions differ",
+        "3 of 3 cases can be affected: 3 functions differ",
         "  base  a kernel",
         "  head  a kernel",
         "",
-        "Can be touched:",
+        "Can be affected:",
         "  local-storage/local-storage-cache-seq-get/nr_maps=16                       lookup, tick",
         "  local-storage/local-storage-cache-hashmap-control/hashmap_nr_keys_used=10  tick",
         "  local-storage/local-storage-cache-int-get/nr_maps=1000                     never counted",
         "",
-        "What cases execute is from results.",
-        "That run was of other kernels than these: what base executes may be more by now.",
+        "The counts of executed functions are from results.",
+        "They come from other kernels: base may execute more functions now.",
     ]
 
 
@@ -141,7 +141,7 @@ def test_without_counts_the_command_says_what_to_do(tmp_path: Path, monkeypatch:
     ended = CliRunner().invoke(main, ["affected", "--tree", ".", "--base", "HEAD", "--head", "HEAD"])
 
     assert ended.exit_code == 2
-    assert "there are no counts by function under cliffwatch-results" in ended.output
+    assert "there are no function counts under cliffwatch-results" in ended.output
     assert "cliffwatch run --mode icount" in ended.output
 
 
@@ -204,7 +204,7 @@ def test_guests_that_are_prepared_otherwise_touch_every_case() -> None:
     )
 
     assert answer.unaffected == ()
-    assert "Guests are prepared otherwise" in affected_text(answer)
+    assert "The guests' set-up differs" in affected_text(answer)
 
 
 @pytest.mark.parametrize(

@@ -61,39 +61,39 @@ def test_go_modules_are_named_by_version_or_folder() -> None:
     [
         ("v2", "it must be NAME=SUBJECT"),
         ("v2=", "it must be NAME=SUBJECT"),
-        ("v2='HEAD", "its quotes do not end"),
+        ("v2='HEAD", "a quote is not closed"),
         ("v2=HEAD kernel=vmlinuz", "it names two subjects, a revision and a prebuilt kernel"),
-        ("v2=HEAD v6.12", "rev stands in it twice"),
+        ("v2=HEAD v6.12", "rev is given twice"),
         ("v2=boot=quiet", "it names no subject"),
         ("v2=kernel=linux.deb patch=a.patch", "a prebuilt kernel takes no patch"),
         ("v2=HEAD series=a.mbox patch=b.patch", "a series and a patch"),
-        ("v2=HEAD colour=red", "'colour=red' is none of rev, kernel"),
+        ("v2=HEAD colour=red", "'colour=red' is not one of rev, kernel"),
         ("v2=HEAD sysctl=kernel.panic", "sets nothing"),
-        ("v2=HEAD sysctl=../../etc/passwd=1", "is no setting such as"),
-        ("v2=HEAD param=workqueue=1", "is no parameter such as"),
-        ("v2=HEAD boot=init=/bin/sh", "guests are started by that argument"),
-        ("v2=HEAD 'boot=a b'", "is no argument of a kernel"),
-        ("v2=HEAD module=example.org/a", "says no version: give module=PATH@VERSION, or module=PATH=FOLDER"),
+        ("v2=HEAD sysctl=../../etc/passwd=1", "is not a setting such as"),
+        ("v2=HEAD param=workqueue=1", "is not a parameter such as"),
+        ("v2=HEAD boot=init=/bin/sh", "Cliffwatch sets this argument itself"),
+        ("v2=HEAD 'boot=a b'", "is not a kernel argument"),
+        ("v2=HEAD module=example.org/a", "has no version: give module=PATH@VERSION, or module=PATH=FOLDER"),
         (
             "v2=HEAD module=example.org/a@v1.0.0 module=example.org/a@v1.1.0",
-            "example.org/a stands in it twice",
+            "example.org/a is given twice",
         ),
-        ("v2=HEAD module=../a@v1.0.0", "is no path of a Go module"),
-        ("v2=HEAD module=example.org/a@upgrade", "is no version such as v0.19.0, a branch or a commit"),
-        ("v2=HEAD module=example.org/a@-x", "is no version such as"),
-        ("a/b=HEAD", "is no name of an arm"),
+        ("v2=HEAD module=../a@v1.0.0", "is not a Go module path"),
+        ("v2=HEAD module=example.org/a@upgrade", "is not a version such as v0.19.0, a branch or a commit"),
+        ("v2=HEAD module=example.org/a@-x", "is not a version such as"),
+        ("a/b=HEAD", "is not an arm name"),
         ("p{n}=HEAD sweep=n", "sets nothing: give sweep=NAME=VALUE"),
-        ("p{n}=HEAD sweep=n=0..15", "is none such as n=0..10 or n=0,2,5,10, of at most 15 values"),
-        ("p{n}=HEAD sweep=n=10..0", "is none such as n=0..10"),
-        ("p{n}=HEAD sweep=n=0,,1", "is none such as n=0..10"),
-        ("p{n}=HEAD sweep=N=0..1", "is none such as n=0..10"),
+        ("p{n}=HEAD sweep=n=0..15", "needs 1 to 15 values, such as n=0..10 or n=0,2,5,10"),
+        ("p{n}=HEAD sweep=n=10..0", "needs 1 to 15 values"),
+        ("p{n}=HEAD sweep=n=0,,1", "needs 1 to 15 values"),
+        ("p{n}=HEAD sweep=N=0..1", "is not a sweep such as n=0..10"),
         ("p{n}=HEAD sweep=n=0..1 sweep=m=0..1", "sweep names one knob"),
         (
             "p=HEAD sysctl=kernel.x={n} sweep=n=0..1",
-            "its arms need names of their own: put {n} into the name",
+            "each arm of the sweep needs its own name: put {n} into the name",
         ),
-        ("p{n}=HEAD sysctl=kernel.x=1 sweep=n=a/b,c", "is no name of an arm"),
-        ("control=HEAD", "is no name of an arm"),
+        ("p{n}=HEAD sysctl=kernel.x=1 sweep=n=a/b,c", "is not an arm name"),
+        ("control=HEAD", "is not an arm name"),
     ],
 )
 def test_what_is_no_arm_says_why(text: str, reason: str) -> None:
@@ -148,7 +148,7 @@ def test_arms_have_names_of_their_own_and_are_at_least_two() -> None:
     assert wrong_arms((one, one)).message == "two arms are called a"
     assert "at least two arms" in wrong_arms((one,)).message
     assert (
-        "more than a run takes"
+        "a run takes at most"
         in wrong_arms(tuple(ArmRequest(name=f"a{n}", rev="HEAD") for n in range(16))).message
     )
 

@@ -173,7 +173,7 @@ def test_a_change_that_no_suite_executes_is_said_with_what_could_be_measured(
     assert ended.exit_code == 2
     assert "no suite executes what head changes: Documentation/bpf/ringbuf.rst" in ended.stderr
     assert (
-        "name what to measure all the same with --suite: all, or some of bloom, cilium-ebpf, crypto,"
+        "name the suites to measure anyway with --suite: all, or some of bloom, cilium-ebpf, crypto,"
         in ended.stderr
     )
 
@@ -182,7 +182,7 @@ def test_a_change_of_comments_is_said(repository: Path, tmp_path: Path) -> None:
     change(repository, RESERVE, BEFORE)
     change(repository, RESERVE, BEFORE.replace("A ring.", "The ring."))
 
-    assert f"head changes comments alone, so no suite is affected: {RESERVE}" in (
+    assert f"head changes only comments, so no suite is affected: {RESERVE}" in (
         plan(repository, tmp_path, "--base", "HEAD~", "--head", "HEAD").stderr
     )
 
@@ -191,7 +191,7 @@ def test_a_change_of_comments_is_said(repository: Path, tmp_path: Path) -> None:
     ("words", "message"),
     [
         (("--base", "HEAD", "--head", "HEAD"), "base and head have the same files, so no suite is affected"),
-        (("--arm", "one=HEAD", "--arm", "two=HEAD boot=nosmt"), "the arms differ in their settings alone"),
+        (("--arm", "one=HEAD", "--arm", "two=HEAD boot=nosmt"), "the arms differ only in their settings"),
         (
             ("--base", "HEAD", "--kernel", "KERNEL"),
             "a prebuilt kernel has no revision, so it is not known what it changes",

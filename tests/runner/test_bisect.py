@@ -173,7 +173,7 @@ def test_skips_around_the_culprit_leave_several(repository: Path, here: Path) ->
 
     assert culprits(document) == {tuple(broken): pytest.approx(0.03)}
     assert {each["commit"] for each in document["skipped"]} == set(broken[:2])
-    assert "one of these 3 commits, and nothing between them can be measured" in text
+    assert "one of these 3 commits; none between them can be measured" in text
     assert "does not build" in text
     assert replayed(repository, here) == set(broken)
     assert log.count("git bisect skip ") == 2
@@ -289,7 +289,7 @@ def test_interrupted_it_goes_on_without_measuring_again(
     second = bisect(repository, "--format", "json")
 
     assert first.exit_code == 130
-    assert "The same command goes on from there" in first.stderr
+    assert "Run the same command to resume" in first.stderr
     assert log.count("git bisect good ") + log.count("git bisect bad ") == 3
     assert culprits(found(second)) == {(culprit,): pytest.approx(0.03)}
     assert not set(done) & set(runs[3:])

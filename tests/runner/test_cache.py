@@ -285,7 +285,7 @@ def test_no_cache_is_no_failure(tmp_path: Path) -> None:
     result = cliffwatch("--cache", str(tmp_path / "none"))
 
     assert result.exit_code == 0
-    assert "no build was made there" in result.output
+    assert "nothing was built there" in result.output
 
 
 @pytest.mark.parametrize("arguments", [(), ("prune",), ("--json",)], ids=["show", "prune", "json"])
@@ -298,7 +298,7 @@ def test_a_cache_of_another_user_is_a_message(tmp_path: Path, arguments: tuple[s
 
     assert result.returncode == 2, result.stderr
     assert f"{tmp_path}/kernels belongs to " in result.stderr
-    assert "name a folder of yours with --cache" in result.stderr
+    assert "name a folder of your own with --cache" in result.stderr
     assert "Traceback" not in result.stderr
 
 

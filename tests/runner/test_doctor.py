@@ -270,7 +270,7 @@ def test_programs_read_the_same_as_json(good: HostFacts, monkeypatch: pytest.Mon
 def test_restoring_says_what_could_not_be_put_back(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(command, "lock_path", lambda: tmp_path / "lock")
     monkeypatch.setattr(command, "restore_from_journal", lambda journal: ())
-    assert CliRunner().invoke(command.doctor, ["--restore"]).output == "The host is as it was.\n"
+    assert CliRunner().invoke(command.doctor, ["--restore"]).output == "The host's settings are restored.\n"
 
     monkeypatch.setattr(command, "restore_from_journal", lambda journal: ("smt could not be set back.",))
     result = CliRunner().invoke(command.doctor, ["--restore"])

@@ -78,9 +78,9 @@ def test_the_record_says_which_arm_ran_which_program(repository: Path, suite: Pa
         (f"{MODULE}@v1.2.0", f"suite stepping: there is no {MODULE}@v1.2.0"),
         (
             "example.org/other@v1.0.0",
-            f"no suite of this run is built with it\n  name one of those that go.mod requires (stepping: {MODULE})",
+            f"no suite of this run is built with it\n  name a module that go.mod requires (stepping: {MODULE})",
         ),
-        (f"{MODULE}=/nowhere", "/nowhere is no folder"),
+        (f"{MODULE}=/nowhere", "/nowhere is not a folder"),
     ],
 )
 def test_a_module_that_cannot_be_had_is_told_before_anything_is_built(

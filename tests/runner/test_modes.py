@@ -246,7 +246,7 @@ def test_reports_of_two_modes_are_refused_where_one_file_cannot_hold_them(
     ended = run(repository, "--mode", "both", *words)
 
     assert ended.exit_code == 2
-    assert "--mode both writes a report of each mode" in ended.stderr
+    assert "--mode both writes two reports" in ended.stderr
     assert "`cliffwatch compare DIR`" in ended.stderr
 
 

@@ -67,8 +67,8 @@ def test_more_noisy_rows_need_more_boots(rows: int, boots: int) -> None:
 def test_too_few_boots_to_report_anything_are_named_before_they_are_made() -> None:
     assert len(CASES) == 7
     assert out_of_reach(_plan(4), "walltime") == (
-        "4 boots per kernel cannot tell 7 noisy rows from chance, however large a change is: 7 are the least (--boots 7), "
-        "--boots auto takes what it needs"
+        "4 boots per kernel cannot separate 7 noisy rows from chance, however large a change is: "
+        "use at least 7 (--boots 7), or --boots auto"
     )
 
 

@@ -164,7 +164,7 @@ def test_a_kernel_that_panics_ends_with_3(repository: Path) -> None:
         ),
         (
             ("--platform", "AMD-Rome"),
-            "'AMD-Rome' would be another platform than 'amd-rome'",
+            "'AMD-Rome' would be a different platform from 'amd-rome'",
             "did you mean amd-rome?",
         ),
         (
@@ -189,7 +189,7 @@ def test_a_kernel_that_panics_ends_with_3(repository: Path) -> None:
         ),
         (("--out", "/proc/results"), "results cannot be written to /proc/results", "--out"),
         (("--config", "/nosuch.config"), "/nosuch.config", "does not exist"),
-        (("--upload", "nonsense"), "--upload: 'nonsense' is no address of a service", "https://"),
+        (("--upload", "nonsense"), "--upload: 'nonsense' is not a service URL", "https://"),
         (("--notable", "nan"), "--notable", "a number of per cent"),
     ],
 )

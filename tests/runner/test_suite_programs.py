@@ -266,20 +266,20 @@ def test_what_is_wrong_with_a_suite_is_told_before_any_kernel_is_built(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--suite", "./nowhere"], "--suite nowhere is no folder"),
+        (["--suite", "./nowhere"], "--suite nowhere is not a folder"),
         (["--suite", "{folder}/empty"], "has no suite.toml"),
-        (["--suite", "{folder}/local-storage"], "there is a suite 'local-storage' already"),
-        (["--bench-args", "--keys 10"], "--bench-args is for what only the tree has"),
+        (["--suite", "{folder}/local-storage"], "there is already a suite 'local-storage'"),
+        (["--bench-args", "--keys 10"], "--bench-args is for benchmarks that only the tree has"),
         (
             ["--suite", "discovered", "--bench-args", "--keys '10"],
             "No closing quotation: quote it as for a shell",
         ),
         (
             ["--suite", "discovered", "--bench-args", "--file {data}"],
-            "{data} stands for a file, and there is none",
+            "{data} stands for a file, but none was given",
         ),
-        (["--data", "{folder}/large"], "has 65 MiB, more than the 64 MiB that a guest is given"),
-        (["--data", "{folder}/small"], "--data is for programs of your own"),
+        (["--data", "{folder}/large"], "has 65 MiB; a guest takes at most 64 MiB"),
+        (["--data", "{folder}/small"], "no program of this run reads --data"),
     ],
 )
 def test_what_cannot_be_given_to_programs_is_told_before_anything_is_fetched(

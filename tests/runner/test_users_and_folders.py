@@ -138,7 +138,7 @@ def test_a_home_that_may_only_be_read_asks_for_a_cache(repository: Path, tmp_pat
     ended = refused(repository, tmp_path, HOME=str(home), XDG_CACHE_HOME="")
 
     assert ended.returncode == 2, ended.stderr
-    assert f"the cache {home}/.cache/cliffwatch cannot be made: Permission denied" in ended.stderr
+    assert f"the cache {home}/.cache/cliffwatch cannot be created: Permission denied" in ended.stderr
     assert "name a folder that you can write with --cache" in ended.stderr
 
 

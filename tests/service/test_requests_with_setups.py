@@ -327,10 +327,10 @@ def test_only_the_host_of_a_lease_gets_the_files_of_its_job_there(running: Runni
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["--base", "v6.12"], "a request names --base and --head, or arms"),
-        (["--base", "v6.12", "--head", "v6.12", "--kernel", "FILE"], "--kernel is a file of this machine"),
+        (["--base", "v6.12"], "a request needs --base and --head, or arms"),
+        (["--base", "v6.12", "--head", "v6.12", "--kernel", "FILE"], "--kernel names a local file"),
         (["--arm", "a=v6.12", "--arm", "b=kernel=FILE"], "arm b is a prebuilt kernel, which is too large"),
-        (["--base", "v6.12", "--head", "v6.12", "--suite", "./nowhere"], "--suite nowhere is no folder"),
+        (["--base", "v6.12", "--head", "v6.12", "--suite", "./nowhere"], "--suite nowhere is not a folder"),
         (
             ["--base", "v6.12", "--head", "v6.12", "--data", "LARGE"],
             "larger than 4.0 MiB, the limit of a request",

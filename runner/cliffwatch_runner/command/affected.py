@@ -1,4 +1,4 @@
-"""`cliffwatch affected`: the cases that a change of the kernel can touch, and those that it cannot."""
+"""`cliffwatch affected`: lists the cases that a kernel change can affect, and those that it cannot."""
 
 import threading
 from collections.abc import Iterator
@@ -42,7 +42,7 @@ _MOST_FUNCTIONS = 4
 @click.option(
     "--counts",
     type=click.Path(path_type=Path, exists=True, file_okay=False),
-    help="Result directory whose counts by function say what cases execute; default: the newest under cliffwatch-results.",
+    help="Result directory with function counts of the cases; default: the newest under cliffwatch-results.",
 )
 @click.option(
     "--format",
@@ -50,12 +50,12 @@ _MOST_FUNCTIONS = 4
     type=click.Choice(["text", "json"]),
     default="text",
     show_default=True,
-    help="Format of the answer.",
+    help="Format of the output.",
 )
 @isolation_option()
 @cache_option("Folder of kernels and build output; default: ~/.cache/cliffwatch.")
 def affected(*, counts: Path | None, format_: str, **options: Any) -> NoReturn:
-    """List the cases that a change can touch, by the functions that differ between base and head and those that each case executes.
+    """List the cases that a change can affect: they execute a function that differs between base and head.
 
     Builds both kernels and boots none.
     """
@@ -66,7 +66,7 @@ def affected(*, counts: Path | None, format_: str, **options: Any) -> NoReturn:
         raise SystemExit(print_failures([request], console))
     if folder is None:
         missing = wrong_usage(
-            "there are no counts by function under cliffwatch-results",
+            "there are no function counts under cliffwatch-results",
             "measure once with `cliffwatch run --mode icount`, or name a result directory with --counts",
         )
         raise SystemExit(print_failures([missing], console))
@@ -117,35 +117,38 @@ def _request(**options: Any) -> RunRequest | Failure:
 
 
 def affected_text(answer: AffectedDocument) -> str:
-    """The answer for a terminal."""
+    """Formats the answer for a terminal."""
     return "\n".join(map(plain, _lines(answer))) + "\n"
 
 
 def _lines(answer: AffectedDocument) -> Iterator[str]:
     total = len(answer.affected) + len(answer.unaffected)
-    yield f"{len(answer.affected)} of {count_noun(total, 'case')} can be touched: {count_noun(len(answer.changed), 'function differs', 'functions differ')}"
+    yield (
+        f"{len(answer.affected)} of {count_noun(total, 'case')} can be affected: "
+        f"{count_noun(len(answer.changed), 'function differs', 'functions differ')}"
+    )
     yield f"  base  {answer.base}"
     yield f"  head  {answer.head}"
     if answer.at_start:
         yield ""
-        yield f"Every guest executes what differs, at boot or as it is prepared: {_some(answer.at_start)}"
+        yield f"Every guest executes changed functions at boot or during set-up: {_some(answer.at_start)}"
     if answer.guests_differ:
         yield ""
-        yield "Guests are prepared otherwise: boot arguments, sysctls or parameters differ."
+        yield "The guests' set-up differs: boot arguments, sysctls or parameters."
     if answer.affected:
         yield ""
-        yield "Can be touched:"
+        yield "Can be affected:"
         room = max(len(_name(case)) for case in answer.affected)
         for case in answer.affected:
             yield f"  {_name(case):<{room}}  {_why(case)}".rstrip()
     if answer.unaffected:
         yield ""
-        yield "Execute nothing that differs:"
+        yield "Cannot be affected:"
         yield from (f"  {_name(case)}" for case in answer.unaffected)
     yield ""
-    yield f"What cases execute is from {answer.counts}."
+    yield f"The counts of executed functions are from {answer.counts}."
     if not answer.same_kernel:
-        yield "That run was of other kernels than these: what base executes may be more by now."
+        yield "They come from other kernels: base may execute more functions now."
 
 
 def _why(case: AffectedCase) -> str:

@@ -1,4 +1,4 @@
-"""`cliffwatch builder`: does a worker's jobs in a container of its own, one after the other."""
+"""`cliffwatch builder`: runs a worker's job in a separate container."""
 
 import signal
 import sys
@@ -23,7 +23,7 @@ _FOLDER = click.Path(path_type=Path, file_okay=False, exists=True)
     "--exchange",
     type=_FOLDER,
     required=True,
-    help="Folder that is shared with the worker, and with nobody else.",
+    help="Folder shared with the worker only.",
 )
 @cache_option("Folder of kernels and build output; default: ~/.cache/cliffwatch.")
 @click.option(
@@ -31,31 +31,33 @@ _FOLDER = click.Path(path_type=Path, file_okay=False, exists=True)
     type=click.Choice(["followed", "outside"]),
     default="outside",
     show_default=True,
-    help="Whose trees it builds: of branches that the service follows, which keep their build output, or anybody's.",
+    help="Trees to build. followed: branches that the service follows, with build output kept; outside: "
+    "anybody's.",
 )
 @click.option(
     "--hours",
     type=click.FloatRange(0.01, 240),
     default=8.0,
     show_default=True,
-    help="Hours that a job may take at most.",
+    help="Time limit of a job, in hours.",
 )
 def builder(exchange: Path, cache: Path, trust: str, hours: float) -> NoReturn:
-    """Do one job of the worker beside, in a container without network, and end; the container engine starts it anew.
+    """Run one job of the worker in a container without a network, and exit. The container engine restarts it.
 
-    docker-compose.yml has it as it is meant: nothing else in the container, which can be thrown away.
+    docker-compose.yml shows the intended use: a disposable container with nothing else in it.
     """
     wrong = open_container()
     if wrong is not None:
         failure = Failure(
             whose="usage",
-            message=f"a builder runs in a container of its own without a network: {wrong}",
-            next_step="start it as docker-compose.yml does; on a host of its own `cliffwatch worker` builds by itself",
+            message=f"a builder needs its own container without a network: {wrong}",
+            next_step="start it as docker-compose.yml does; without a container, `cliffwatch worker` builds "
+            "by itself",
         )
         raise SystemExit(echo_failure(failure))
     shut_memory()
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, _ended)  # the first process of a container has no default action
+        signal.signal(number, _ended)  # signals have no default action for the first process of a container
     cache.mkdir(parents=True, exist_ok=True)
     place = BuilderPlace(
         exchange=exchange,
@@ -65,7 +67,7 @@ def builder(exchange: Path, cache: Path, trust: str, hours: float) -> NoReturn:
         env=clean_environment(cache.parent),
         seconds=hours * 3600,
     )
-    say(f"waits for a job of {trust} trees at {exchange}")
+    say(f"waiting for a job of {trust} trees at {exchange}")
     failed = serve_one_job(place)
     raise SystemExit(Exit.DONE if failed is None else echo_failure(failed))
 

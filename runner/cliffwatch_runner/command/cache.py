@@ -1,4 +1,4 @@
-"""`cliffwatch cache`: what builds leave on the disk, and removing it."""
+"""`cliffwatch cache`: lists and prunes what builds leave on the disk."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -33,13 +33,13 @@ _SHORT = 12
 
 @click.group(invoke_without_command=True)
 @cache_option("Cache folder; default: ~/.cache/cliffwatch.")
-@click.option("--entries", is_flag=True, help="List of every entry, the most recently used first.")
-@click.option("--json", "as_json", is_flag=True, help="All entries as JSON, for programs.")
+@click.option("--entries", is_flag=True, help="List every entry, the most recently used first.")
+@click.option("--json", "as_json", is_flag=True, help="Print all entries as JSON.")
 @click.pass_context
 def cache(ctx: click.Context, cache: Path, *, entries: bool, as_json: bool) -> None:
     """Show what builds left on the disk, and when it was last used.
 
-    All of it can be made again, which takes time. Results are not among it.
+    The cache holds no results. Everything in it can be rebuilt, which takes time.
     """
     if ctx.invoked_subcommand is not None:
         ctx.obj = cache
@@ -53,20 +53,20 @@ def cache(ctx: click.Context, cache: Path, *, entries: bool, as_json: bool) -> N
 
 @cache.command()
 @cache_option("Cache folder; default: ~/.cache/cliffwatch.")
-@click.option("--keep", type=Size(), default=KEEP_BYTES, show_default="20G", help="Size that stays.")
+@click.option("--keep", type=Size(), default=KEEP_BYTES, show_default="20G", help="Size to keep.")
 @click.option(
     "--older-than",
     type=click.FloatRange(0),
     metavar="DAYS",
-    help="Days without use after which an entry goes as well.",
+    help="Also remove entries that were not used for this many days.",
 )
-@click.option("--dry-run", is_flag=True, help="List of what would go; nothing is removed.")
+@click.option("--dry-run", is_flag=True, help="List what would be removed, and remove nothing.")
 @click.pass_context
 def prune(ctx: click.Context, cache: Path, keep: int, older_than: float | None, *, dry_run: bool) -> NoReturn:
-    """Remove what was not used for longest, until the rest fits. What a run uses now stays."""
+    """Remove the least recently used entries until the rest fits. Entries in use by a run stay."""
     source = ctx.get_parameter_source("cache")
     if source is not None and source.name == "DEFAULT" and isinstance(ctx.obj, Path):
-        cache = ctx.obj  # `cliffwatch cache --cache DIR prune` means the same
+        cache = ctx.obj  # from `cliffwatch cache --cache DIR prune`
     listed = _listed(cache)
     unwritable = open_cache(cache)
     if unwritable is not None:
@@ -88,7 +88,7 @@ def prune(ctx: click.Context, cache: Path, keep: int, older_than: float | None, 
 
 def _listed(cache: Path) -> Listing:
     if not cache.is_dir():
-        click.echo(f"There is no cache at {cache}: no build was made there. Name another with --cache.")
+        click.echo(f"There is no cache at {cache}: nothing was built there. Name another with --cache.")
         raise SystemExit(Exit.DONE)
     try:
         return list_cache(cache)
@@ -96,14 +96,14 @@ def _listed(cache: Path) -> Listing:
         path = Path(error.filename or cache)
         failure = Failure(
             whose="usage",
-            message=f"the cache {cache} cannot be looked at: {path} belongs to {owner_name(_owner(path))}",
-            next_step="run this as that user, or name a folder of yours with --cache",
+            message=f"the cache {cache} cannot be read: {path} belongs to {owner_name(_owner(path))}",
+            next_step="run this as that user, or name a folder of your own with --cache",
         )
         raise SystemExit(echo_failure(failure)) from None
 
 
 def _owner(folder: Path) -> int:
-    """Of the nearest folder that can be asked."""
+    """Returns the user id of the folder's owner, or that of its nearest accessible parent."""
     for path in (folder, *folder.parents):
         try:
             return path.lstat().st_uid
@@ -113,7 +113,7 @@ def _owner(folder: Path) -> int:
 
 
 def table_lines(listed: Listing) -> list[str]:
-    """A line for each kind that is there, what worktrees are made of, and the sum."""
+    """Formats a line per kind of entry, the parts of worktrees, and the total."""
     rows = [("", "entries", "size", "last used (UTC)", "")]
     for kind in KINDS:
         entries = listed.of(kind)
@@ -135,7 +135,7 @@ def table_lines(listed: Listing) -> list[str]:
         "",
         *lines,
         "",
-        "`cliffwatch cache prune --dry-run` lists what would go.",
+        "`cliffwatch cache prune --dry-run` lists what would be removed.",
     ]
 
 
@@ -155,7 +155,9 @@ def _entry_lines(listed: Listing) -> Iterator[str]:
     for entry in latest_first:
         note = "in use" if entry.in_use else ""
         named = f"{entry.kind:<8}  {entry.name[:_SHORT]:<{_SHORT}}"
-        yield f"{named}  {size_text(entry.bytes):>8}  {_time(entry.last_used)}  {note:<6}  {entry.about}".rstrip()
+        yield (
+            f"{named}  {size_text(entry.bytes):>8}  {_time(entry.last_used)}  {note:<6}  {entry.about}"
+        ).rstrip()
 
 
 def _echo_entries(verb: str, entries: Sequence[CacheEntry]) -> None:

@@ -1,4 +1,4 @@
-"""`cliffwatch doctor`: is this host fit, item by item, and how to fix it."""
+"""`cliffwatch doctor`: checks this host item by item, and shows how to fix it."""
 
 import json
 import sys
@@ -37,44 +37,42 @@ _TITLES: dict[Group, str] = {
 
 
 @click.command()
-@mode_option("Mode of runs to judge for.")
+@mode_option("Mode of the runs to check for.")
 @cache_option("Folder of kernels and build output; default: ~/.cache/cliffwatch.")
-@click.option("--json", "as_json", is_flag=True, help="All checks as JSON, for programs.")
+@click.option("--json", "as_json", is_flag=True, help="Print all checks as JSON.")
 @click.option(
     "--restore",
     is_flag=True,
-    help="Recovery of a host that a killed walltime run left tuned, and nothing else.",
+    help="Only restore the settings of a host that a killed walltime run left tuned.",
 )
 @click.option(
     "--tuning-helper",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="File to write the helper to that tunes this host for users who are not root; nothing else is done.",
+    help="Only write to FILE the helper that tunes this host for users who are not root.",
 )
 @click.option(
     "--unless-measuring",
     is_flag=True,
-    help="Nothing is looked at while a run holds this host: the look itself takes time of its CPUs.",
+    help="Skip all checks while a run uses this host, because the checks take CPU time.",
 )
 def doctor(
     mode: Mode, cache: Path, as_json: bool, restore: bool, tuning_helper: Path | None, unless_measuring: bool
 ) -> None:
-    """Check whether this host is fit for runs, item by item, and show how to fix what is not.
+    """Check item by item whether this host is fit for runs, and show how to fix what is not.
 
-    Ends with 0 where it is fit for the mode, else with 4. docs/host.md explains every item.
+    Exits with 0 if the host is fit for the mode, else with 4. docs/host.md explains every item.
     """
     console = terminal.console()
     if tuning_helper is not None:
         write_helper(tuning_helper)
-        console.print(
-            Text(f"{tuning_helper} is written; docs/host.md has how root installs it."), soft_wrap=True
-        )
+        console.print(Text(f"Wrote {tuning_helper}; docs/host.md says how root installs it."), soft_wrap=True)
         sys.exit(Exit.DONE)
     if restore:
         _restore(console)
     if unless_measuring and (held := lock_state()).locked:
-        names = "; ".join(map(str, held.holders)) or "a process that left no name"
-        console.print(Text(f"Nothing was looked at: this host is taken by {names}"), soft_wrap=True)
+        names = "; ".join(map(str, held.holders)) or "an unknown process"
+        console.print(Text(f"Nothing was checked: this host is in use by {names}"), soft_wrap=True)
         sys.exit(Exit.DONE)
     facts = gather(cache)
     results = tuple(checks(facts))
@@ -86,7 +84,10 @@ def doctor(
 
 
 def as_document(results: Sequence[Check], mode: Mode) -> str:
-    """`{mode, fit, verdict, to_fix: {icount, walltime}, checks: [{name, group, status, finding, why, fixes[]}]}` as JSON."""
+    """Returns the checks as JSON.
+
+    `{mode, fit, verdict, to_fix: {icount, walltime}, checks: [{name, group, status, finding, why, fixes[]}]}`
+    """
     document = {
         "mode": mode,
         "fit": to_fix(results, mode) == 0,
@@ -98,8 +99,9 @@ def as_document(results: Sequence[Check], mode: Mode) -> str:
 
 
 def show(console: Console, results: Sequence[Check], mode: Mode) -> None:
-    """A line for each item, and for each that is not well why it matters and how to fix it. Lines are never broken,
-    so that commands can be copied.
+    """Prints a line per item. For each bad item, adds why it matters and how to fix it.
+
+    Lines are not wrapped, so that commands can be copied.
     """
     width = max(len(check.name) for check in results)
     for group, members in groupby(for_mode(results, mode), key=lambda check: check.group):
@@ -125,7 +127,7 @@ def _show_check(console: Console, check: Check, width: int) -> None:
 
 
 def _restore(console: Console) -> NoReturn:
-    """Takes the host's lock alone, so that no run is measuring on the values that are put back."""
+    """Restores the host's settings under its exclusive lock, so that no run measures meanwhile."""
 
     def show_line(text: str) -> None:
         console.print(Text(text), soft_wrap=True)
@@ -141,6 +143,8 @@ def _restore(console: Console) -> NoReturn:
     for problem in problems:
         show_line(problem)
     show_line(
-        "Not everything could be put back; run this again as root." if problems else "The host is as it was."
+        "Not every setting could be restored; run this again as root."
+        if problems
+        else "The host's settings are restored."
     )
     sys.exit(Exit.HOST_FAILED if problems else Exit.DONE)

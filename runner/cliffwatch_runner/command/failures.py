@@ -1,4 +1,4 @@
-"""Failures as a person reads them, and the exit code of a command that ends with them."""
+"""Prints failures and chooses the exit code."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,7 +15,7 @@ _FULL_DISK = (28, 122)  # ENOSPC, EDQUOT
 
 
 def print_failures(failures: Sequence[Failure], console: Console) -> Exit:
-    """Failures with their evidence; the exit code is the host's where it is at fault."""
+    """Prints failures with their evidence. A failure of the host decides the exit code."""
     for failure in failures:
         console.print(f"[bold red]cliffwatch: {escape(failure.message)}[/]", highlight=False, soft_wrap=True)
         for line in failure.evidence.splitlines()[:_SHOWN_LINES]:
@@ -25,7 +25,7 @@ def print_failures(failures: Sequence[Failure], console: Console) -> Exit:
 
 
 def host_failure(error: OSError, request: RunRequest) -> Failure:
-    """What ended a run on this host: another user's file in the cache, a missing program, a full disk."""
+    """Explains an OSError of a run: another user's file in the cache, a missing program, a full disk."""
     path = Path(str(error.filename or ""))
     if isinstance(error, PermissionError) and path.is_relative_to(request.cache):
         return not_ours(path, request.cache)
@@ -37,7 +37,7 @@ def host_failure(error: OSError, request: RunRequest) -> Failure:
     return Failure(
         whose="host",
         message="the disk is full" if full else f"this host failed: {error}",
-        next_step=f"make room for {request.cache} and the results, then give the same command again: what is done is kept"
+        next_step=f"free space for {request.cache} and the results, then run the same command to resume"
         if full
-        else "see `cliffwatch doctor`; what is done is kept",
+        else "see `cliffwatch doctor`, then run the same command to resume",
     )

@@ -1,4 +1,4 @@
-"""`cliffwatch host`: this machine as a bench host whose worker systemd starts."""
+"""`cliffwatch host`: installs the worker on this machine as a systemd service, and removes it."""
 
 import socket
 import sys
@@ -33,7 +33,7 @@ _HERE = Path("/")
 
 @click.group()
 def host() -> None:
-    """Make this machine a bench host: a worker as a service of systemd, with a user and a sandbox of its own."""
+    """Make this machine a bench host: a worker as a systemd service, with its own user and sandbox."""
 
 
 _root = click.option(
@@ -41,39 +41,40 @@ _root = click.option(
     type=click.Path(path_type=Path, file_okay=False, resolve_path=True),
     default=_HERE,
     metavar="DIR",
-    help="Folder with the files of another host, such as an image that is being made: files alone, no program is started.",
+    help="Folder with the files of another host, such as an image under construction: only files change, "
+    "no program is started.",
 )
 
 
 @host.command()
-@click.option("--url", required=True, help="Address of the service.")
+@click.option("--url", required=True, help="URL of the service.")
 @click.option("--platform", required=True, help="Name of this kind of machine, such as amd-rome.")
 @modes_option("Mode of its jobs; may be repeated.")
 @click.option(
     "--token-file",
     type=click.Path(path_type=Path, dir_okay=False),
     required=True,
-    help="File with the host's token, readable by you alone; it is copied.",
+    help="File with the host's token, readable only by you; it is copied.",
 )
 @click.option(
-    "--name", default=socket.gethostname, help="Name of this host; default: what the machine calls itself."
+    "--name", default=socket.gethostname, help="Name of this host; default: the machine's hostname."
 )
 @click.option(
     "--program",
     type=click.Path(path_type=Path),
     default=lambda: Path(sys.executable).parent / "cliffwatch",
     metavar="FILE",
-    help="The cliffwatch that the service starts; default: this one.",
+    help="The cliffwatch program that the service starts; default: this one.",
 )
 @click.option(
     "--hours",
     type=click.FloatRange(0.01, 240),
     default=8.0,
     show_default=True,
-    help="Hours that a job may take at most.",
+    help="Time limit of a job, in hours.",
 )
 @click.option(
-    "--dry-run", is_flag=True, help="Every file with its content, and every command; nothing is written."
+    "--dry-run", is_flag=True, help="Print every file with its content and every command; write nothing."
 )
 @_root
 def install(
@@ -87,9 +88,9 @@ def install(
     dry_run: bool,
     root: Path,
 ) -> NoReturn:
-    """Install the worker as a service: its user, folders, token, units, and the doctor's daily look at this host.
+    """Install the worker as a service: its user, folders, token, units, and a daily check by the doctor.
 
-    May be given again: what is as it should be stays, and what changes is shown.
+    Can be repeated: it changes only what is out of date, and shows the changes.
     """
     token = read_token(token_file)
     if isinstance(token, Failure):
@@ -139,17 +140,17 @@ def _installed(files: Sequence[FileChange], root: Path) -> Exit:
         if failed is not None:
             return echo_failure(_with_restart(failed) if _changed(files) else failed)
     if not _changed(files):
-        click.echo("Nothing changed: this host is installed like that already.")
+        click.echo("Nothing changed: the installation is up to date.")
     elif root == _HERE:
-        click.echo(f"{WORKER_UNIT.name} is started; journalctl -fu {WORKER_UNIT.name} shows what it does.")
+        click.echo(f"Started {WORKER_UNIT.name}; follow it with: journalctl -fu {WORKER_UNIT.name}")
     return Exit.DONE
 
 
 def _with_restart(failed: Failure) -> Failure:
-    """A second time finds the files as they should be, and would leave a worker at work as it is."""
+    """Adds the restart to the next step, because a second installation would change and restart nothing."""
     restart = step_text(steps_to_install(changed=True)[-1])
     return replace(
-        failed, next_step=f"{failed.next_step}; a worker that runs already needs `{restart}` after that"
+        failed, next_step=f"{failed.next_step}; if a worker is already running, then restart it: `{restart}`"
     )
 
 
@@ -157,14 +158,15 @@ def _with_restart(failed: Failure) -> Failure:
 @click.option(
     "--purge",
     is_flag=True,
-    help="Removal of the spool too, with results that the service may not have, and of the user.",
+    help="Also remove the user and the spool, which may hold results that the service does not have.",
 )
-@click.option(
-    "--dry-run", is_flag=True, help="List of what would go and of each command; nothing is removed."
-)
+@click.option("--dry-run", is_flag=True, help="List what would be removed and each command; remove nothing.")
 @_root
 def remove(*, purge: bool, dry_run: bool, root: Path) -> NoReturn:
-    """Take back what `cliffwatch host install` installed. The job under way ends first; results stay without --purge."""
+    """Undo `cliffwatch host install`.
+
+    The current job finishes first. Results stay, unless --purge is given.
+    """
     hindered = tuple(hindrances(None, root))
     if not dry_run:
         _end_with(hindered)
@@ -193,7 +195,7 @@ def remove(*, purge: bool, dry_run: bool, root: Path) -> NoReturn:
 
 def _removed(removal: Removal, root: Path, before: Sequence[Step], after: Sequence[Step]) -> Failure | None:
     if root == _HERE and before:
-        click.echo("Stopping the worker: the job under way is its last one, which may take hours.")
+        click.echo("Stopping the worker after its current job, which may take hours.")
         failed = done(before, seconds=_LONGEST_JOB)
         if failed is not None:
             return failed
@@ -207,7 +209,7 @@ def _removed(removal: Removal, root: Path, before: Sequence[Step], after: Sequen
 
 
 def _end_with(failures: Sequence[Failure]) -> None:
-    """Shows all that is wrong at once, and ends; goes on where nothing is."""
+    """Prints all failures and exits; returns if there are none."""
     codes = [echo_failure(failure) for failure in failures]
     if codes:
         raise SystemExit(max(codes, key=lambda code: (code == Exit.HOST_FAILED, code)))
@@ -222,7 +224,7 @@ def _show_files(files: Sequence[FileChange], token_file: Path) -> None:
         if change.wanted.kind == "text":
             click.echo(change.wanted.content.decode())
         elif change.wanted.kind == "secret":
-            click.echo(f"(the token of {token_file}, which is not shown)\n")
+            click.echo(f"(the token of {token_file}, not shown)\n")
         else:
             click.echo("(the tuning helper: `cliffwatch doctor --tuning-helper FILE` writes the same)\n")
 
@@ -240,7 +242,7 @@ def _show_steps(steps: Sequence[Step], root: Path) -> None:
     click.echo(
         "== Commands"
         if root == _HERE
-        else f"== Commands, for the host whose files are in {root}: none was started"
+        else f"== Commands to run on the host whose files are in {root}: none was run"
     )
     for step in steps:
         click.echo(step_text(step))

@@ -1,4 +1,4 @@
-"""`cliffwatch run`: from a kernel tree to a report, on this machine."""
+"""`cliffwatch run`: builds, measures and reports on this machine."""
 
 import os
 import threading
@@ -40,7 +40,7 @@ from cliffwatch_runner.run.run import run as carry_out
 from cliffwatch_runner.source.access import ACCESSES
 
 _SEVERAL_IN_ONE_TEXT = ("text", "commit", "markdown")
-"""Formats whose reports can follow each other."""
+"""Report formats that can be concatenated."""
 
 
 @click.command()
@@ -55,8 +55,9 @@ _SEVERAL_IN_ONE_TEXT = ("text", "commit", "markdown")
     default="own",
     show_default=True,
     help=(
-        "Right to fetch the tree. own: yours, with your keys and credentials; allowed: somebody else's, without them, from"
-        " where an administrator allows; public: the same, from public addresses alone."
+        "Right to fetch the tree. own: your tree, with your keys and credentials; allowed: somebody else's, "
+        "without them, from addresses that an administrator allows; public: the same, from public addresses "
+        "only."
     ),
 )
 @arm_options
@@ -64,8 +65,8 @@ _SEVERAL_IN_ONE_TEXT = ("text", "commit", "markdown")
 @case_option
 @profile_option("Cases of the suites, and how long each is measured.")
 @mode_option(
-    "Mode of measuring. walltime needs KVM, and a host set up for it. both: icount, then walltime for the cases in which icount shows no"
-    " change, or that --case names.",
+    "Mode of measuring. walltime needs KVM and a host set up for it. both: icount, then walltime for the "
+    "cases in which icount shows no change, or that --case names.",
     both=True,
 )
 @click.option("--platform", help="Name of this kind of machine; default: the processor's.")
@@ -75,8 +76,8 @@ _SEVERAL_IN_ONE_TEXT = ("text", "commit", "markdown")
     show_default=True,
     callback=boots,
     help=(
-        "Boots per kernel. staged: 10 of all cases, then up to 42 of those that they leave open; careful: 21, then 30; "
-        "auto: staged in walltime, 1 or 2 in icount. With --mode both: of walltime."
+        "Boots per kernel. staged: 10 of all cases, then up to 42 of those still open; careful: 21, then up "
+        "to 30; auto: staged in walltime, 1 or 2 in icount. With --mode both: for walltime."
     ),
 )
 @click.option("--seed", type=int, default=1, show_default=True, help="Seed of the order of boots and cases.")
@@ -90,7 +91,8 @@ _SEVERAL_IN_ONE_TEXT = ("text", "commit", "markdown")
 @click.option(
     "--out",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Result directory; default: a new one under cliffwatch-results. With --mode both: folder of icount/ and walltime/.",
+    help="Result directory; default: a new one under cliffwatch-results. "
+    "With --mode both: folder of icount/ and walltime/.",
 )
 @cache_option("Folder of kernels and build output; default: ~/.cache/cliffwatch.")
 @click.option(
@@ -98,22 +100,23 @@ _SEVERAL_IN_ONE_TEXT = ("text", "commit", "markdown")
     type=Size(),
     default=KEEP_BUILT_BYTES,
     show_default="5G",
-    help="Size of kernels, benches, programs and guest roots that the end of the run leaves; the least recently used go first.",
+    help="Size of kernels, benches, programs and guest roots to keep after the run; "
+    "the least recently used are removed first.",
 )
 @click.option(
     "--config",
     "fragments",
     multiple=True,
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="Fragment of kernel configuration, after ours; may be repeated.",
+    help="Fragment of kernel configuration, applied after ours; may be repeated.",
 )
-@click.option("--cc", help="Compiler of the kernel: gcc or clang, with its version if you like.")
+@click.option("--cc", help="Compiler of the kernel: gcc or clang, optionally with a version (gcc-14).")
 @click.option("--clang", help="Compiler of bench's BPF programs, such as clang-20.")
-@click.option("--pahole", help="Program that makes BTF.")
+@click.option("--pahole", help="Program that generates BTF.")
 @click.option(
-    "--build-image", help="Container image to build in, with its tools; guests run on its file system."
+    "--build-image", help="Container image with the tools to build with; guests run on its file system."
 )
-@click.option("--jobs", type=click.IntRange(1, 1024), help="Compilers at once; default: one per CPU.")
+@click.option("--jobs", type=click.IntRange(1, 1024), help="Parallel compilers; default: one per CPU.")
 @click.option(
     "--cpus", type=click.IntRange(1, 256), help="CPUs of the guest; default: 1 in icount, 4 in walltime."
 )
@@ -123,7 +126,7 @@ _SEVERAL_IN_ONE_TEXT = ("text", "commit", "markdown")
     type=click.IntRange(512),
     help="Memory of the guest in MiB; default: what the cases need.",
 )
-@click.option("--pin", callback=numbers, help="Host CPUs of the guest's CPUs (walltime), such as 2,3,4,5.")
+@click.option("--pin", callback=numbers, help="Host CPUs for the guest's CPUs (walltime), such as 2,3,4,5.")
 @click.option(
     "--guest-root",
     type=click.Path(path_type=Path, exists=True, file_okay=False),
@@ -134,7 +137,8 @@ _SEVERAL_IN_ONE_TEXT = ("text", "commit", "markdown")
     type=click.FloatRange(10),
     default=60.0,
     show_default=True,
-    help="Seconds of the guest's clock without a sign of life, beyond those that its case may take, after which it hangs.",
+    help="Seconds of the guest's clock without a sign of life, in addition to the time of its case, after "
+    "which the guest counts as hung.",
 )
 @click.option(
     "--trust",
@@ -142,8 +146,9 @@ _SEVERAL_IN_ONE_TEXT = ("text", "commit", "markdown")
     default="local",
     show_default=True,
     help=(
-        "Owner of the tree. local: you; followed: a branch that a service follows; both keep build output and ccache for the "
-        "next build, apart from each other. outside: anybody; such builds begin with nothing and leave nothing."
+        "Owner of the tree. local: you; followed: a branch that a service follows; each of the two keeps its "
+        "own build output and ccache for the next build. outside: anybody; these builds start empty and "
+        "keep nothing."
     ),
 )
 @click.option(
@@ -154,18 +159,19 @@ _SEVERAL_IN_ONE_TEXT = ("text", "commit", "markdown")
     help="Limit of a build on this host: memory=32G, processes=8192, disk=100G, hours=6; may be repeated.",
 )
 @isolation_option(
-    "Isolation of the tree's code from this host; none only on your word, and the results record it."
+    "Isolation of the tree's code from this host; none must be chosen explicitly, and the results record it."
 )
 @click.option(
     "--function-counts/--no-function-counts",
     default=True,
     show_default=True,
-    help="Count of instructions by function, beside what is measured (icount).",
+    help="Count instructions by function as well (icount).",
 )
 @click.option(
     "--perf-profile",
     is_flag=True,
-    help="Cases that changed are booted once more with perf around them, base and head: functions by share of time, misses of caches and branches.",
+    help="Boot changed cases once more under perf, base and head: functions by share of time, cache and "
+    "branch misses.",
 )
 @click.option(
     "--only-affected",
@@ -174,19 +180,20 @@ _SEVERAL_IN_ONE_TEXT = ("text", "commit", "markdown")
     flag_value="kept",
     callback=counts,
     help=(
-        "Cases that the change cannot touch are not measured, by the functions that they execute: as the result directory DIR "
-        "counted them, without DIR as earlier runs of base's kernel left it in the cache."
+        "Measure only the cases that the change can affect, by the functions that they execute. The counts "
+        "are those of the result directory DIR, or without DIR those of earlier runs of base's kernel in "
+        "the cache."
     ),
 )
 @click.option(
-    "--upload", metavar="URL", help="Service that gets the results; the token is that of CLIFFWATCH_TOKEN."
+    "--upload", metavar="URL", help="Service to upload the results to, with the token in CLIFFWATCH_TOKEN."
 )
-@click.option("--dry-run", is_flag=True, help="Plan alone: print it and do nothing.")
+@click.option("--dry-run", is_flag=True, help="Print the plan and do nothing.")
 @report_options
 def run(**options: Any) -> NoReturn:
-    """Build revisions of a kernel, or take prebuilt ones, boot them, run BPF benchmarks, and report what changed.
+    """Build kernels, or take prebuilt ones, boot them, run BPF benchmarks, and report what changed.
 
-    ^C at any moment: the same command goes on with the boots that are done.
+    ^C is safe at any time: the same command resumes after the boots that are done.
     """
     report = options.pop("report")
     dry_run, upload = options.pop("dry_run"), options.pop("upload")
@@ -238,12 +245,12 @@ def _measured(
 
 
 def _one_report(report: ReportOptions) -> Failure | None:
-    """Why the reports of both modes cannot be written as asked; None if they can."""
+    """Returns a failure if the requested format or file cannot hold the reports of both modes."""
     if report.out is None and report.reply is None and report.format in _SEVERAL_IN_ONE_TEXT:
         return None
     return wrong_usage(
-        "--mode both writes a report of each mode, which this format or file cannot hold",
-        "run without it; `cliffwatch compare DIR` then writes the report of each result directory in any format",
+        "--mode both writes two reports, and this format or file holds only one",
+        "run without the format or file, then use `cliffwatch compare DIR` on each result directory",
     )
 
 
@@ -267,7 +274,10 @@ def _request(report: ReportOptions, **options: Any) -> RunRequest | Failure:
 
 
 def _print_plans(request: RunRequest, mode: AskedMode, progress: Progress, console: Console) -> Exit:
-    """The plan; with both modes that of each, where walltime has all cases that icount could leave to it."""
+    """Prints the plan of each mode.
+
+    With both modes, the walltime plan has all cases that icount may leave open.
+    """
     requests = requests_of_modes(request).values() if mode == BOTH else (request,)
     plans = [plan_only(each, progress) for each in requests]
     progress.close()
@@ -282,9 +292,9 @@ def _print_plans(request: RunRequest, mode: AskedMode, progress: Progress, conso
 
 def _interrupted(progress: Progress, console: Console, ended: FinishedModes | None) -> Exit:
     progress.close()
-    done = f"; what is done lies in {' and '.join(map(str, ended.folders))}" if ended is not None else ""
+    done = f"; the results so far are in {' and '.join(map(str, ended.folders))}" if ended is not None else ""
     console.print(
-        f"cliffwatch: interrupted{done}. The same command goes on from there.",
+        f"cliffwatch: interrupted{done}. Run the same command to resume.",
         highlight=False,
         soft_wrap=True,
     )

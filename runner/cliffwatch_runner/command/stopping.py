@@ -1,4 +1,4 @@
-"""How a command that works for long is stopped."""
+"""Stops long-running commands on a signal."""
 
 import signal
 import threading
@@ -9,7 +9,10 @@ from types import FrameType
 
 @contextmanager
 def stopping() -> Iterator[threading.Event]:
-    """An event that the first ^C or SIGTERM sets, so that children end and locks are let go; the second one ends at once."""
+    """Yields an event that the first ^C, SIGTERM or SIGHUP sets.
+
+    The command then ends its children and releases its locks. A second signal raises KeyboardInterrupt.
+    """
     stop = threading.Event()
 
     def on_signal(_: int, __: FrameType | None) -> None:

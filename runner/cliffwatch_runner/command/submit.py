@@ -1,4 +1,4 @@
-"""`cliffwatch submit`: asks a service to measure, and follows to the report."""
+"""`cliffwatch submit`: asks a service to measure, follows the jobs and prints the report."""
 
 import hashlib
 import json
@@ -44,11 +44,11 @@ _ENDED = ("done", "failed", "cancelled", "parked")
 
 
 @click.command()
-@click.option("--url", envvar="CLIFFWATCH_URL", required=True, help="Address of the service.")
+@click.option("--url", envvar="CLIFFWATCH_URL", required=True, help="URL of the service.")
 @click.option(
     "--token-file",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="File with the token, readable by you alone.",
+    help="File with the token, readable only by you.",
 )
 @click.option("--tree", required=True, help="Kernel tree: URL of a git repository that the hosts can reach.")
 @arm_options
@@ -61,28 +61,29 @@ _ENDED = ("done", "failed", "cancelled", "parked")
     help=f"Target to measure on, in {DEFAULT_MODE} if no mode is named; may be repeated.",
 )
 @suite_options
-@click.option("--build-image", help="Container image to build in, one that hosts of the targets offer.")
+@click.option("--build-image", help="Container image to build in; hosts of the targets must offer it.")
 @click.option(
     "--profile", type=click.Choice(["smoke", "standard", "full"]), default="standard", show_default=True
 )
-@click.option("--boots", default="auto", show_default=True, help="Boots per kernel, as of `cliffwatch run`.")
+@click.option("--boots", default="auto", show_default=True, help="Boots per kernel, as for `cliffwatch run`.")
 @click.option(
     "--priority", type=click.Choice(["person", "push", "backfill"]), default="person", show_default=True
 )
 @click.option(
     "--key",
-    help="Key under which the service takes the request once; default: a digest of it and of today's date.",
+    help="Idempotency key: the service takes a key once. Default: a digest of the request and today's date.",
 )
 @click.option(
     "--only-affected",
     is_flag=True,
-    help="Cases alone that the change can touch, where a host knows what cases execute (icount, of followed branches).",
+    help="Measure only the cases that the change can affect, on hosts with function counts of the cases "
+    "(icount, followed branches).",
 )
-@click.option("--detach", is_flag=True, help="Request alone, without waiting for its jobs.")
+@click.option("--detach", is_flag=True, help="Do not wait for the jobs of the request.")
 def submit(url: str, token_file: Path | None, detach: bool, key: str | None, **options: Any) -> NoReturn:
     """Ask a service to measure base..head, or any arms, on its hosts, and print the comparison.
 
-    Patches, suites of your own and data go along with the request, 4 MiB in all.
+    The request includes patches, your own suites and data, up to 4 MiB in total.
     """
     console = terminal.console(stderr=True, soft_wrap=True)
     token = read_token(token_file)
@@ -115,7 +116,7 @@ def submit(url: str, token_file: Path | None, detach: bool, key: str | None, **o
 
 
 def _work(options: FreeJson) -> AskedWork | Failure:
-    """The request that the options are."""
+    """Builds the request from the options."""
     arms = take_arms(options)
     if isinstance(arms, Failure):
         return arms
@@ -157,20 +158,20 @@ def _work(options: FreeJson) -> AskedWork | Failure:
     )
     checked = convert_to(as_json(work), AskedWork)
     return (
-        wrong_usage(f"the request cannot be made: {checked}", "change that")
+        wrong_usage(f"the request is invalid: {checked}", "correct the option and try again")
         if isinstance(checked, Wrong)
         else work
     )
 
 
 def _are_two_revisions(setup: Setup) -> bool:
-    """Whether the arms are base and head and nothing else, which is what a request compares without a setup."""
+    """True if the arms are plain base and head, so the request needs no setup for them."""
     plain = [SetupArm(name=arm.name, rev=arm.rev) for arm in setup.arms]
     return list(setup.arms) == plain and [arm.name for arm in plain] == ["base", "head"]
 
 
 def _pages(url: str, work: AskedWork, jobs: Sequence[Job]) -> list[str]:
-    """The pages of a request's comparison: of two revisions one for all targets, of other arms one a run."""
+    """Returns the URLs of the comparison: one page for all targets of two revisions, else one per run."""
     if work.base is not None and work.head is not None:
         return [f"{url}/compare/{work.base[:12]}...{work.head[:12]}"]
     return [f"{url}/compare/{job.run}" for job in jobs if job.run is not None]
@@ -179,7 +180,7 @@ def _pages(url: str, work: AskedWork, jobs: Sequence[Job]) -> list[str]:
 def _target(text: str) -> Target:
     target = target_named(text)
     if target is None:
-        raise click.BadParameter(f"{text!r} is no target: write PLATFORM:MODE, such as amd-rome:walltime")
+        raise click.BadParameter(f"{text!r} is not a target: write PLATFORM:MODE, such as amd-rome:walltime")
     platform, mode = target
     return Target(platform=platform, mode=mode)
 
@@ -190,17 +191,17 @@ def _answered(reply: Reply, kind: type[P]) -> P:
         if not isinstance(answer, Wrong):
             return answer
         raise SystemExit(
-            _failed("host", f"the service answers with something else: {answer}", "look at its address")
+            _failed("host", f"the answer of the service is not as expected: {answer}", "check the URL")
         )
     if isinstance(reply, Refused):
         raise SystemExit(
-            _failed("usage", f"the service refuses: {reply.detail}", "change the request and ask again")
+            _failed("usage", f"the service refused: {reply.detail}", "change the request and try again")
         )
-    raise SystemExit(_failed("host", reply.reason, "ask again when the service answers"))
+    raise SystemExit(_failed("host", reply.reason, "try again when the service answers"))
 
 
 def _follow(client: Client, job: str, console: Console) -> Job:
-    """Prints a job's events as they come; the job as it is at its end."""
+    """Prints a job's events as they come. Returns the job once it has ended."""
     last_event = 0
     printed = ""
     while True:
@@ -216,7 +217,7 @@ def _follow(client: Client, job: str, console: Console) -> Job:
 
 
 def _print_position(client: Client, job: str, printed: str, console: Console) -> str:
-    """The position of a waiting job in the queue, printed when it changes; the text that was printed last."""
+    """Prints the queue position of a waiting job when it changes. Returns the text that was printed last."""
     rows = _answered(client.get("/queue"), JobQueue).items
     expected = next((row.expected for row in rows if row.job == job), None)
     if expected is None or not expected.position:
@@ -234,7 +235,7 @@ def _print_position(client: Client, job: str, printed: str, console: Console) ->
 
 
 def _report(client: Client, jobs: Sequence[Job], pages: Sequence[str], console: Console) -> Exit:
-    """The comparison of what was measured, as text, and the addresses of its pages; the exit status of the worst job."""
+    """Prints the comparisons and the URLs of their pages. Returns the exit status of the worst job."""
     for job in jobs:
         if job.state != "done":
             console.print(
@@ -249,7 +250,7 @@ def _report(client: Client, jobs: Sequence[Job], pages: Sequence[str], console: 
 
 
 def _worst(jobs: Sequence[Job]) -> Exit:
-    """The exit status of the worst job."""
+    """Returns the exit status of the worst job."""
     states = {job.state for job in jobs}
     whose = {job.whose for job in jobs if job.state == "failed"}
     if whose - {"usage"}:
@@ -260,7 +261,7 @@ def _worst(jobs: Sequence[Job]) -> Exit:
 
 
 def _print_comparison(compared: RunComparison) -> None:
-    """The primary rows of base and head; of other arms the matrix and each arm's report."""
+    """Prints the primary rows of base and head; for other arms, the matrix and each arm's report."""
     functions = functions_of_document(compared.functions)
     if [arm.name for arm in compared.arms] != ["base", "head"]:
         context = replace(NO_CONTEXT, chosen=compared.chosen, functions=functions)
@@ -281,7 +282,10 @@ def _print_comparison(compared: RunComparison) -> None:
 
 
 def _compared(client: Client, jobs: Sequence[Job]) -> Iterator[RunComparison]:
-    """The comparisons of the runs of these jobs; the analysis follows the last boot by a second or two."""
+    """Yields the comparisons of the jobs' runs.
+
+    Waits for the analysis, which ends seconds after the last boot.
+    """
     for job in jobs:
         if job.run is None:
             continue

@@ -1,4 +1,4 @@
-"""The commits of a request: names are looked up in the tree's repository before a service is asked."""
+"""Resolves the revisions of a request to commits in the tree's repository, before it goes to a service."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -14,7 +14,7 @@ from cliffwatch_runner.source.tree import Tree
 
 
 class SubmittedEnds(NamedTuple):
-    """Base and head as they are asked for, and a sentence on the commit that was chosen as base."""
+    """Base and head of a request, and a sentence on the commit that was chosen as base."""
 
     base: str | None
     head: str | None
@@ -22,7 +22,7 @@ class SubmittedEnds(NamedTuple):
 
 
 def named_ends(tree: str, options: FreeJson) -> SubmittedEnds | Failure:
-    """The commits of base and head, where both are named; a series is put on base as it is."""
+    """Resolves base and head if both are named. With a series, base is used as named."""
     named = read_ends(options["base"], options["head"])
     if isinstance(named, Failure):
         return named
@@ -38,8 +38,8 @@ def commit_named(tree: str, name: str) -> str:
     if has_credentials(tree):
         raise SystemExit(
             _refused(
-                "the address of the tree carries credentials",
-                "name it without them: hosts fetch what anybody may, or what an administrator allows",
+                "the URL of the tree contains credentials",
+                "remove them: hosts fetch only public trees, or those that an administrator allows",
             )
         )
     if len(name) == 40 and all(letter in "0123456789abcdef" for letter in name):
@@ -50,7 +50,7 @@ def commit_named(tree: str, name: str) -> str:
     listed = git(["ls-remote", "--", reach.url, name, f"{name}^{{}}"], fetching=reach)
     rows = [line.split("\t") for line in listed.output.splitlines() if "\t" in line] if listed.ok else []
     if not rows:
-        raise SystemExit(_refused(f"{tree} has no {name!r}", "name a branch, a tag or a whole commit"))
+        raise SystemExit(_refused(f"{tree} has no {name!r}", "name a branch, a tag or a full commit hash"))
     return next((row[0] for row in rows if row[1].endswith("^{}")), rows[0][0])
 
 

@@ -1,4 +1,4 @@
-"""`cliffwatch run --upload`: sends a finished run to a service."""
+"""`cliffwatch run --upload`: uploads a finished run to a service."""
 
 import socket
 from pathlib import Path
@@ -13,20 +13,20 @@ from cliffwatch_runner.worker.secret import read_token
 
 
 def upload_token(url: str | None) -> str | Failure | None:
-    """The token with which results are uploaded, read before anything is done; None where none are."""
+    """Reads the upload token, before the run starts. None if nothing is uploaded."""
     if url is None:
         return None
     if not url.startswith(("http://", "https://")):
         return Failure(
             whose="usage",
-            message=f"--upload: {url!r} is no address of a service",
-            next_step="give one such as https://bench.example.org",
+            message=f"--upload: {url!r} is not a service URL",
+            next_step="give a URL such as https://bench.example.org",
         )
     return read_token(None)
 
 
 def upload_folder(folder: Path, url: str, token: str | None, console: Console) -> Exit:
-    """Uploads a finished run; what is there already is not sent again, so the same command tries again."""
+    """Uploads a finished run. A retry sends only what the service does not have yet."""
     client = Client(url, token)
     try:
         uploaded = upload_run(client, folder, socket.gethostname())
@@ -43,7 +43,7 @@ def upload_folder(folder: Path, url: str, token: str | None, console: Console) -
         why = uploaded.detail if isinstance(uploaded, Refused) else uploaded.reason
     failure = Failure(
         whose="usage" if isinstance(uploaded, Refused) else "host",
-        message=f"the results are not uploaded: {why}",
-        next_step=f"they lie in {folder}; give the same command again",
+        message=f"the results were not uploaded: {why}",
+        next_step=f"they are in {folder}; run the same command to try again",
     )
     return print_failures([failure], console)

@@ -1,4 +1,4 @@
-"""`cliffwatch worker`: this machine as a host of a service."""
+"""`cliffwatch worker`: runs the jobs of a service on this machine."""
 
 import os
 import signal
@@ -51,46 +51,47 @@ _DRAINING = b"draining: the job under way is the last one; once more to leave it
 
 
 @click.command()
-@click.option("--url", envvar="CLIFFWATCH_URL", required=True, help="Address of the service.")
+@click.option("--url", envvar="CLIFFWATCH_URL", required=True, help="URL of the service.")
 @click.option("--platform", required=True, help="Name of this kind of machine, such as amd-rome.")
 @click.option(
-    "--name", default=socket.gethostname, help="Name of this host; default: what the machine calls itself."
+    "--name", default=socket.gethostname, help="Name of this host; default: the machine's hostname."
 )
 @modes_option("Mode of its jobs; may be repeated.")
 @click.option(
     "--token-file",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="File with the token, readable by you alone.",
+    help="File with the token, readable only by you.",
 )
 @cache_option("Folder of kernels and build output; default: ~/.cache/cliffwatch.")
 @click.option(
     "--spool",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Folder of results until the service has them; default: beside the cache.",
+    help="Folder that keeps results until the service has them; default: next to the cache.",
 )
 @click.option(
     "--hours",
     type=click.FloatRange(0.01, 240),
     default=8.0,
     show_default=True,
-    help="Hours that a job may take at most.",
+    help="Time limit of a job, in hours.",
 )
 @click.option(
     "--build-image",
     "build_images",
     multiple=True,
     metavar="IMAGE",
-    help="Container image to build in, with its tools; of several the first, and the others where a request names one.",
+    help="Container image with the tools to build with; may be repeated. The first is the default; a request "
+    "may name another.",
 )
 @click.option(
     "--builder",
     "builder_folders",
     multiple=True,
     metavar="[followed=]DIR",
-    help="Folder that is shared with a `cliffwatch builder`, which builds and boots in place of this process: one for all, and"
-    " one for followed branches if you like.",
+    help="Folder shared with a `cliffwatch builder`, which builds and boots in place of this process: one "
+    "for all trees, and optionally one for followed branches.",
 )
-@click.option("--jobs", type=click.IntRange(1), help="Jobs after which the worker ends.")
+@click.option("--jobs", type=click.IntRange(1), help="Jobs after which the worker exits.")
 def worker(
     url: str,
     platform: str,
@@ -105,9 +106,10 @@ def worker(
     builder_folders: tuple[str, ...],
     jobs: int | None,
 ) -> NoReturn:
-    """Take jobs from a service and send back what they measured.
+    """Take jobs from a service, measure, and send back the results.
 
-    SIGTERM lets the job under way end and takes no other; a second one leaves it, and the next start goes on with it.
+    After SIGTERM, the current job finishes and no other is taken. A second SIGTERM interrupts the job; the
+    next start resumes it.
     """
     wrong = next(platform_problem(platform), None)
     if wrong is not None:
@@ -120,7 +122,8 @@ def worker(
     if builders and build_images:
         wrong = Failure(
             whose="usage",
-            message="--build-image and --builder exclude each other: a builder builds with the tools of its own image",
+            message="--build-image and --builder exclude each other: a builder uses the tools of its own "
+            "image",
             next_step="leave one of them out",
         )
         raise SystemExit(echo_failure(wrong))
@@ -151,7 +154,7 @@ def worker(
     drain, stop = _signals()
     client = Client(url, token)
     try:
-        say(f"{name} ({platform}, {' and '.join(host.modes)}) works for {url}")
+        say(f"{name} ({platform}, {' and '.join(host.modes)}) is working for {url}")
         ended = work(client, host, Spool(spool / "jobs"), drain=drain, stop=stop, say=say, jobs=jobs)
     finally:
         client.close()
@@ -172,14 +175,14 @@ def _builders(folders: tuple[str, ...], trees: Path) -> Builders | Failure | Non
     if exchanges and "outside" not in exchanges:
         return Failure(
             whose="usage",
-            message="there is no builder for trees that nobody follows",
-            next_step="give --builder DIR besides",
+            message="--builder names no builder for trees outside the followed branches",
+            next_step="add --builder DIR",
         )
     return Builders(exchanges=exchanges, trees=trees) if exchanges else None
 
 
 def _no_isolation(build_images: tuple[str, ...]) -> Failure | None:
-    """Why this host cannot keep a job's code in. Guests run in bubblewrap, whatever builds run in."""
+    """Returns a failure if this host cannot isolate jobs. Guests run in bubblewrap, even if builds do not."""
     refusal = bubblewrap_refusal()
     if refusal is not None:
         return refusal.failure()
@@ -188,7 +191,7 @@ def _no_isolation(build_images: tuple[str, ...]) -> Failure | None:
 
 
 def findings(results: Sequence[Check], mode: Mode) -> FreeJson:
-    """The findings of `cliffwatch doctor`: its verdict, and the checks that are not well, for the service's hosts page."""
+    """Returns the doctor's verdict and the checks that warn or fail, for the service's hosts page."""
     bad = [check for check in for_mode(results, mode) if check.status in ("warn", "fail")]
     return {
         "verdict": verdict(results, mode),
@@ -205,14 +208,17 @@ def findings(results: Sequence[Check], mode: Mode) -> FreeJson:
 
 
 def clean_environment(home: Path) -> dict[str, str]:
-    """Jobs have an empty home: whoever asks for a tree must not fetch it with this host's keys and credentials."""
+    """Returns the environment of jobs.
+
+    Their home is empty, so that a requested tree is never fetched with this host's keys and credentials.
+    """
     kept = {name: os.environ[name] for name in _FOR_CHILDREN if name in os.environ}
     own = str(Path(sys.executable).parent)
     return {**kept, "HOME": str(home), "PATH": os.pathsep.join([own, kept.get("PATH", os.defpath)])}
 
 
 def _signals() -> tuple[threading.Event, threading.Event]:
-    """Drained by the first signal, stopped by the second."""
+    """Returns the events `drain`, set by the first signal, and `stop`, set by the second."""
     drain, stop = threading.Event(), threading.Event()
 
     def on_signal(_: int, __: FrameType | None) -> None:
@@ -220,7 +226,7 @@ def _signals() -> tuple[threading.Event, threading.Event]:
             stop.set()
             return
         drain.set()
-        # Not by `say`: the signal may come while it writes, and a stream takes no second writer in one thread.
+        # Not `say`: a signal may interrupt it while it writes, and streams are not reentrant.
         os.write(_STDERR, _DRAINING)
 
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -1,1 +1,1 @@
-"""From what a person asks to what will be built and booted; everything is checked before anything is done."""
+"""Turns a request into a plan of builds and boots. All checks come before the first build."""

@@ -1,4 +1,7 @@
-"""The arguments of a run, checked before anything is fetched, built or written; `writable_folders` has the folders."""
+"""Checks the arguments of a run before anything is fetched, built or written.
+
+`writable_folders` checks the folders.
+"""
 
 import re
 from collections.abc import Iterator
@@ -19,7 +22,7 @@ _PLATFORM = re.compile(r"[A-Za-z0-9][\w.+-]{0,99}", re.ASCII)
 
 
 def wrong_arguments(request: RunRequest, catalogue: Catalogue) -> tuple[Failure, ...]:
-    """All that is wrong at once; empty where a run may begin."""
+    """Returns all faults at once; empty if the run may begin."""
     suites, fragments = chosen_suites(request, catalogue), read_fragments((), request.fragments)
     first = (each for each in (suites, fragments) if isinstance(each, Failure))
     chosen = () if isinstance(suites, Failure) else suites
@@ -28,25 +31,32 @@ def wrong_arguments(request: RunRequest, catalogue: Catalogue) -> tuple[Failure,
 
 
 def platform_problem(name: str | None) -> Iterator[Failure]:
-    """What is wrong with a platform's name: series are kept under it, so that one with another blank or capital is another."""
+    """Yields the fault of a platform name, if any.
+
+    Series are stored under the name, so a stray blank or capital would start a new platform.
+    """
     if name is None:
         return
     if not _PLATFORM.fullmatch(name):
         yield Failure(
             whose="usage",
             message=f"--platform: {name!r} is no name of a platform",
-            next_step="use letters, digits, '-', '.', '_' and '+', such as amd-rome; without it the processor's name is used",
+            next_step="use letters, digits, '-', '.', '_' and '+', such as amd-rome; "
+            "the default is the processor's name",
         )
     elif name not in NAMED_PLATFORMS and name.lower() in NAMED_PLATFORMS:
         yield Failure(
             whose="usage",
-            message=f"--platform: {name!r} would be another platform than {name.lower()!r}",
+            message=f"--platform: {name!r} would be a different platform from {name.lower()!r}",
             next_step=f"did you mean {name.lower()}?",
         )
 
 
 def _tools(named: ToolChoice) -> Iterator[Failure]:
-    """Tools that are named must be there; those of a container image are asked when it is first used."""
+    """Yields a failure for each named tool that does not run here.
+
+    Tools in a container image are checked when the image is first used.
+    """
     if named.build_image is not None:
         return
     options = (
@@ -64,7 +74,10 @@ def _tools(named: ToolChoice) -> Iterator[Failure]:
 
 
 def unmatched_patterns(request: RunRequest, cases: tuple[CaseKey, ...]) -> tuple[Failure, ...]:
-    """`--explain` and each `--case` must match a case of the plan; what only the tree's bench can list is not known yet."""
+    """Returns a failure for `--explain` and each `--case` that matches no case of the plan.
+
+    Empty for `--suite discovered`: its cases are unknown until the tree's bench is built.
+    """
     if DISCOVERED in request.suites:
         return ()
     wanted = [("--case", pattern) for pattern in request.cases]
@@ -75,7 +88,7 @@ def unmatched_patterns(request: RunRequest, cases: tuple[CaseKey, ...]) -> tuple
         Failure(
             whose="usage",
             message=f"{option}: no case of the plan matches {pattern!r}",
-            next_step=f"a part of a name will do, or one with *; the plan has {shown or 'no case'}",
+            next_step=f"give a part of a name, or a pattern with *; the plan has {shown or 'no case'}",
         )
         for option, pattern in wanted
         if not any(matches(case, pattern) for case in cases)

@@ -1,4 +1,4 @@
-"""The arms that a person names: on the command line in words (`v2=HEAD patch=v2.patch boot=mitigations=off`), or in a TOML file."""
+"""Reads arms from the command line (`v2=HEAD patch=v2.patch boot=mitigations=off`) or from a TOML file."""
 
 import json
 import re
@@ -36,37 +36,44 @@ _OUR_ARGUMENTS = (
     "transparent_hugepage",
     "panic",
 )
-"""Arguments by which a guest starts and is watched."""
+"""Kernel arguments that Cliffwatch sets itself to start and watch a guest."""
 
 _WORDS = "rev, kernel, patch, series, boot, sysctl, param, config, cc, module or sweep"
 _VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+/-]{0,199}", re.ASCII)
 _RELATIVE_VERSIONS = ("none", "upgrade", "patch")
-"""Words of Go's that mean a version by what the suite's go.mod has."""
+"""Go's version words that depend on the version in the suite's go.mod."""
 
 Text = Annotated[str, Meta(min_length=1, max_length=4000)]
 
 
 class ArmSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What an arm has besides its subject: arguments of the kernel's command line, sysctls and parameters of modules that are written
-    before the first case, fragments of configuration after those of the run, a compiler of its own, and Go modules that suites' programs are
-    built with: for each its version, or a folder (`is_folder`). `commits` are those that such folders were checked out from, by module: known of
-    what was checked out here, and never taken from a person.
-    """
+    """The settings of an arm. Sysctls and module parameters are written before the first case."""
 
     boot: tuple[Text, ...] = ()
+    """Arguments for the kernel's command line."""
+
     sysctl: dict[str, str] = msgspec.field(default_factory=dict)
     param: dict[str, str] = msgspec.field(default_factory=dict)
+    """Values by `MODULE.PARAMETER`."""
+
     config: tuple[Path, ...] = ()
+    """Kernel configuration fragments, applied after those of the run."""
+
     cc: Text | None = None
+    """Compiler of this arm; None for the run's."""
+
     module: dict[str, str] = msgspec.field(default_factory=dict)
+    """Go modules for the suites' programs: the version or folder (`is_folder`) by module path."""
+
     commits: dict[str, str] = msgspec.field(default_factory=dict)
+    """Commit of each module folder that was checked out here, by module path. Users cannot set it."""
 
     def modules(self) -> dict[str, str]:
-        """Of each module what names it best: the commit, the version or the folder."""
+        """Returns the best identifier of each module: the commit, the version or the folder."""
         return {**self.module, **self.commits}
 
     def words(self) -> tuple[str, ...]:
-        """As people read them, in one order."""
+        """Returns the settings as readable words, in a fixed order."""
         return (
             *(f"boot {argument}" for argument in self.boot),
             *(f"{name}={value}" for name, value in (*self.sysctl.items(), *self.param.items())),
@@ -81,7 +88,7 @@ class ArmSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         return f"{name}={how}" if is_folder(how) else f"{name}@{how}"
 
     def files(self) -> dict[str, str]:
-        """The guest's files that are written, with what is written into them."""
+        """Returns the content to write, by file of the guest."""
         names = {f"/proc/sys/{name.replace('.', '/')}": value for name, value in self.sysctl.items()}
         return names | {
             f"/sys/module/{module}/parameters/{parameter}": value
@@ -94,12 +101,12 @@ NO_SETTINGS = ArmSettings()
 
 
 def is_folder(module: str) -> bool:
-    """Whether a module is taken from a folder and not by its version: it begins as a path does, as in a replace directive of go.mod."""
+    """True if a module comes from a folder: as in a replace directive of go.mod, it begins as a path does."""
     return module.startswith((".", "/", "~"))
 
 
 class ArmRequest(ArmSettings, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """An arm as it was asked for: a revision of the tree, with patches or a series on it, or a prebuilt kernel."""
+    """A requested arm: a revision of the tree, with patches or a series on it, or a prebuilt kernel."""
 
     name: Text
     rev: Text | None = None
@@ -121,18 +128,21 @@ class ArmRequest(ArmSettings, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 class ArmsFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A file of arms: a table `[[arm]]` each."""
+    """A file of arms, with one `[[arm]]` table per arm."""
 
     arm: tuple[ArmRequest, ...]
 
 
 def parse_arms(text: str) -> tuple[ArmRequest, ...] | Failure:
-    """The arm of `NAME=SUBJECT WORD…`, or with a sweep the arms: a word without a key is the revision."""
+    """Parses `NAME=SUBJECT WORD…` into an arm, or into several if it has a sweep.
+
+    A word without a key is the revision.
+    """
     name, separator, rest = text.partition("=")
     try:
         words = shlex.split(rest)
     except ValueError as error:
-        return _wrong(text, f"its quotes do not end ({error})")
+        return _wrong(text, f"a quote is not closed ({error})")
     if not separator or not words:
         return _wrong(text, "it must be NAME=SUBJECT, such as v2=HEAD or debian=kernel:linux-image.deb")
     content: dict[str, object] = {"name": name.strip()}
@@ -153,10 +163,10 @@ def parse_arms(text: str) -> tuple[ArmRequest, ...] | Failure:
 
 
 def _take(content: dict[str, object], word: str) -> str | None:
-    """Puts a word to what is known of an arm; what is wrong with it."""
+    """Adds a word to the content of an arm. Returns what is wrong with the word, or None."""
     match = _KEY.match(word)
     if match is None and "=" in word:
-        return f"{word!r} is none of {_WORDS}"
+        return f"{word!r} is not one of {_WORDS}"
     key, value = (match[1], word[match.end() :]) if match else ("rev", word)
     if key in ("patch", "boot", "config"):
         content[key] = (*_sequence(content.get(key)), value)
@@ -168,7 +178,7 @@ def _take(content: dict[str, object], word: str) -> str | None:
     elif key == "module":
         return _take_module(content, word, value)
     elif key in content:
-        return f"{key} stands in it twice"
+        return f"{key} is given twice"
     else:
         content[key] = value
     return None
@@ -177,11 +187,11 @@ def _take(content: dict[str, object], word: str) -> str | None:
 def _take_module(content: dict[str, object], word: str, value: str) -> str | None:
     match = _MODULE.fullmatch(value)
     if match is None:
-        return f"{word!r} says no version: give module=PATH@VERSION, or module=PATH=FOLDER"
+        return f"{word!r} has no version: give module=PATH@VERSION, or module=PATH=FOLDER"
     path, how, chosen = match.groups()
     known = _mapping(content.get("module"))
     if path in known:
-        return f"the module {path} stands in it twice"
+        return f"the module {path} is given twice"
     content["module"] = {**known, path: chosen if how == "@" or is_folder(chosen) else f"./{chosen}"}
     return None
 
@@ -195,7 +205,10 @@ def _mapping(value: object) -> Mapping[str, object]:
 
 
 def read_arms(path: Path) -> tuple[ArmRequest, ...] | Failure:
-    """The arms of a TOML file, or of a JSON file that says the same; paths in it are meant from its folder."""
+    """Reads arms from a TOML file, or from a JSON file of the same structure.
+
+    Relative paths are resolved against the file's folder.
+    """
     try:
         text = path.read_text()
         content = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
@@ -219,7 +232,10 @@ def read_arms(path: Path) -> tuple[ArmRequest, ...] | Failure:
 
 
 def _swept_file(content: object) -> object:
-    """A file's content with the arms of its sweeps; a text that says what is wrong with one. What is no file of arms is left to its type."""
+    """Expands the sweeps in a file's content. A string says what is wrong with a sweep.
+
+    Content of another structure is returned unchanged; the type check reports it.
+    """
     if not isinstance(content, dict) or not isinstance(content.get("arm"), list):
         return content
     arms: list[object] = []
@@ -254,7 +270,7 @@ def _checked(content: Mapping[str, object], what: str) -> ArmRequest | Failure:
 
 
 def _problem(arm: ArmRequest) -> str | None:
-    """What is wrong with an arm by itself."""
+    """Returns what is wrong with one arm, or None."""
     subjects = [name for name in ("rev", "kernel") if getattr(arm, name) is not None]
     if len(subjects) > 1:
         return "it names two subjects, a revision and a prebuilt kernel"
@@ -265,48 +281,48 @@ def _problem(arm: ArmRequest) -> str | None:
     if not subjects and arm.series is None:
         return "it names no subject: a revision, kernel=FILE or series=FILE"
     if not _NAME.fullmatch(arm.name) or arm.name == CONTROL:
-        return f"{arm.name!r} is no name of an arm: letters, digits, '.', '_' and '-', and not {CONTROL!r}"
+        return f"{arm.name!r} is not an arm name: use letters, digits, '.', '_' and '-', but not {CONTROL!r}"
     return _wrong_setting(arm)
 
 
 def _wrong_setting(arm: ArmRequest) -> str | None:
     if arm.commits:
-        return "'commits' is nothing that can be set"
+        return "'commits' cannot be set"
     for argument in arm.boot:
         if not _ARGUMENT.fullmatch(argument) or '"' in argument or argument == "--":
-            return f"boot={argument!r} is no argument of a kernel"
+            return f"boot={argument!r} is not a kernel argument"
         if argument.partition("=")[0] in _OUR_ARGUMENTS:
-            return f"boot={argument!r}: guests are started by that argument and it cannot be set"
+            return f"boot={argument!r}: Cliffwatch sets this argument itself to start guests"
     for name, value in arm.sysctl.items():
         if not _SYSCTL.fullmatch(name) or not _VALUE.fullmatch(value):
-            return f"sysctl={name}={value} is no setting such as net.core.bpf_jit_harden=1"
+            return f"sysctl={name}={value} is not a setting such as net.core.bpf_jit_harden=1"
     for name, value in arm.param.items():
         if not _PARAMETER.fullmatch(name) or not _VALUE.fullmatch(value):
-            return f"param={name}={value} is no parameter such as workqueue.power_efficient=1"
+            return f"param={name}={value} is not a parameter such as workqueue.power_efficient=1"
     return next(filter(None, starmap(_wrong_module, arm.module.items())), None)
 
 
 def _wrong_module(name: str, how: str) -> str | None:
     if not is_module_path(name):
-        return f"module={name} is no path of a Go module such as github.com/cilium/ebpf"
+        return f"module={name} is not a Go module path such as github.com/cilium/ebpf"
     if not (is_folder(how) or _VERSION.fullmatch(how)) or how in _RELATIVE_VERSIONS:
-        return f"module={name}@{how} is no version such as v0.19.0, a branch or a commit"
+        return f"module={name}@{how} is not a version such as v0.19.0, a branch or a commit"
     return None
 
 
 def wrong_arms(arms: Sequence[ArmRequest]) -> Failure | None:
-    """What is wrong with arms together."""
+    """Returns a failure if the arms cannot form one run."""
     names = [arm.name for arm in arms]
     if len(arms) < 2:
         return wrong_usage(
-            "a run compares at least two arms, and one is named", "name another one with --arm"
+            "a run compares at least two arms, and only one is named", "add another with --arm"
         )
     if len(arms) >= MOST_ARMS:
         return wrong_usage(
-            f"{len(arms)} arms are more than a run takes ({MOST_ARMS - 1})", "make two runs of them"
+            f"{len(arms)} arms are named, and a run takes at most {MOST_ARMS - 1}", "split them into two runs"
         )
     twice = sorted({name for name in names if names.count(name) > 1})
-    return wrong_usage(f"two arms are called {twice[0]}", "give each a name of its own") if twice else None
+    return wrong_usage(f"two arms are called {twice[0]}", "give each arm its own name") if twice else None
 
 
 def _wrong(text: str, problem: str) -> Failure:

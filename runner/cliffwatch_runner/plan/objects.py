@@ -1,4 +1,7 @@
-"""Which BPF objects suites verify: those that they name, all others that the tree has sources of, or those of a folder of the user's."""
+"""Chooses the BPF objects that suites verify.
+
+They are the objects that a suite names, all others with a source in the tree, or those of a user's folder.
+"""
 
 import hashlib
 import io
@@ -20,13 +23,16 @@ MOST_OBJECTS = 2000
 
 
 def objects_of_tree(tree: Tree, revisions: Sequence[Revision]) -> tuple[str, ...]:
-    """The objects that any of these revisions has a source of among its selftests."""
+    """Returns the objects whose source is in the selftests of any of the revisions."""
     sources = {name for each in revisions for name in files_of(tree.mirror, each, f"{FOLDER}/progs")}
     return tuple(f"{name.removesuffix('.c')}{SUFFIX}" for name in sorted(sources) if name.endswith(".c"))
 
 
 def with_objects(suite: Suite, objects: Sequence[str], *, own: bool) -> Suite:
-    """The suite with a case for each object. Those of the user's `own` stand in place of all others, in every profile."""
+    """Returns the suite with a case for each object.
+
+    If `own`, the objects are the user's: they replace all others, in every profile.
+    """
     param = None if suite.program is None else suite.program.objects
     if param is None:
         return suite
@@ -49,21 +55,21 @@ def _with_objects(benchmark: Benchmark, param: str, objects: Sequence[str], *, o
 
 
 def _of_object(case: CaseSpec, param: str, name: str) -> CaseSpec:
-    """The case with another object in its parameter and its arguments."""
+    """Returns the case with its object replaced in the parameter and the arguments."""
     before = dict(case.params)[param]
     params = tuple((key, name if key == param else value) for key, value in case.params)
     return replace(case, params=params, argv=tuple(name if word == before else word for word in case.argv))
 
 
 def object_of(suite: Suite, case: PlannedCase) -> str | None:
-    """The object that a case verifies; None of a case that verifies none."""
+    """Returns the object that a case verifies; None if it verifies none."""
     if suite.program is None or suite.program.objects is None:
         return None
     return dict(case.key.params)[suite.program.objects]
 
 
 def objects_of_folder(folder: Path, limit: int) -> GuestData | Failure:
-    """The objects of a folder, all its `*.o`, as one archive that guests are given."""
+    """Packs all `*.o` files of a folder into one archive for the guests."""
     try:
         found = sorted(path for path in folder.glob("*.o") if path.is_file())
         wrong = next(_odd(folder, found, limit), None)
@@ -93,11 +99,13 @@ def _odd(folder: Path, found: Collection[Path], limit: int) -> Iterator[Failure]
     odd = next((each.name for each in found if not each.name.isprintable() or len(each.name) > 99), None)
     if odd is not None:
         yield wrong_usage(
-            f"--data: {odd!r} in {folder} is too long or odd a name", "call it by up to 99 plain letters"
+            f"--data: the name {odd!r} in {folder} is too long, or not printable",
+            "use at most 99 plain letters",
         )
     size = sum(each.stat().st_size for each in found)
     if size > limit:
         yield wrong_usage(
-            f"--data: the objects of {folder} have {size_text(size)}, more than the {size_text(limit)} that a guest is given",
+            f"--data: the objects of {folder} have {size_text(size)}, "
+            f"and a guest takes at most {size_text(limit)}",
             "strip them (llvm-strip -g), or give fewer at a time: the guest keeps them in its memory",
         )

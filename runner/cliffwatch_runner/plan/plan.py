@@ -1,4 +1,4 @@
-"""The plan of a run: which boots, of which arm, in which order, with which cases. Pure: one seed gives one plan."""
+"""Plans the boots of a run: their arms, order and cases. Pure: a seed always gives the same plan."""
 
 import random
 from collections.abc import Sequence
@@ -11,12 +11,18 @@ from cliffwatch.stats.stages import Stages
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedBoot:
-    """One start of a guest. `index` counts from 1 in the order of the plan; `cases` are indices into the plan's cases."""
+    """One start of a guest."""
 
     index: int
+    """Position in the plan, from 1."""
+
     block: int
+    """Block of the boot, from 0."""
+
     arm: str
     cases: tuple[int, ...]
+    """Indices into the plan's cases, in the order of execution."""
+
     stage: Stage = "screen"
 
     @property
@@ -27,19 +33,19 @@ class PlannedBoot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """Blocks of boots: every block boots each arm once for each shape that its cases ask of the guest. `stages` is when boots are added; None means never.
-
-    `notable` is the smallest change that is reported, as a fraction, which the stages decide by; None is each row's default.
-    """
+    """Blocks of boots. In every block, each arm boots once for each guest shape that its cases need."""
 
     seed: int
     cases: tuple[PlannedCase, ...]
     boots: tuple[PlannedBoot, ...]
     stages: Stages | None = None
+    """Rules for adding boots later; None if the number of boots is fixed."""
+
     notable: float | None = None
+    """Threshold for the decisions of the stages, as a fraction; None for each row's default."""
 
     def guest_seconds(self) -> float:
-        """Virtual seconds over all boots, starting the guests not counted."""
+        """Returns the guests' seconds over all boots, without their start-up."""
         return float(sum(self.cases[case].guest_seconds for boot in self.boots for case in boot.cases))
 
 
@@ -52,11 +58,14 @@ def make_plan(
     notable: float | None = None,
     of_noisy: int = 0,
 ) -> Plan:
-    """Plans `boots` boots of each arm, or those of the first of two stages; of cases whose instructions do not repeat `of_noisy`, if that is more.
+    """Plans the boots of each arm.
 
-    Arms come in random order within a block, so that a drift of the host meets all of them alike (randomised complete
-    blocks). The order of the cases is random too, but the same for the arms of one block: what an earlier case leaves
-    behind in the kernel is then the same on both sides.
+    If `boots` is a number, each arm boots that often. If it is `Stages`, only the screen is planned.
+    Cases with unrepeatable instruction counts get at least `of_noisy` boots.
+
+    Arms come in random order within a block, so that a drift of the host affects all arms alike (randomised
+    complete blocks). The order of the cases is random too, but the same for all arms of a block. An earlier
+    case thus leaves the same state behind in the kernels of all arms.
     """
     stages = None if isinstance(boots, int) else boots
     count = boots if isinstance(boots, int) else boots.screen
@@ -69,7 +78,7 @@ def make_plan(
 
 
 def confirming_plan(plan: Plan, cases: Sequence[int], *, arms: Sequence[str], boots: int) -> Plan:
-    """The plan with boots of the second stage added until each arm has `boots` of them; of the named cases alone."""
+    """Adds confirming boots to the plan until each arm has `boots` of them. They run only `cases`."""
     done = len({boot.block for boot in plan.boots if boot.stage == "confirm"})
     return _with_blocks(plan, tuple(cases), arms=arms, blocks=boots - done, stage="confirm")
 
@@ -78,7 +87,8 @@ def _with_blocks(
     plan: Plan, cases: tuple[int, ...], *, arms: Sequence[str], blocks: int, stage: Stage
 ) -> Plan:
     first = 1 + max((boot.block for boot in plan.boots), default=-1)
-    # An order that can be repeated, not a secret; a stage's order depends on where it begins, so that a resumed run gets it too.
+    # The order must be repeatable, not secret. A stage's order depends only on the seed and its first block,
+    # so a resumed run gets the same order.
     rng = random.Random(f"{plan.seed}/{first}" if first else plan.seed)  # noqa: S311
     planned = list(plan.boots)
     groups = _by_guest(plan, cases)
@@ -98,7 +108,7 @@ def _with_blocks(
 
 
 def _by_guest(plan: Plan, cases: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
-    """The cases that can share a guest, in the order in which they first come."""
+    """Groups the cases that can share a guest, in the order of their first case."""
     groups: dict[tuple[tuple[str, str], ...], list[int]] = {}
     for case in cases:
         groups.setdefault(plan.cases[case].guest.params, []).append(case)

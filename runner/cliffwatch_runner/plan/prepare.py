@@ -1,4 +1,4 @@
-"""From a request to what will be built: trees, revisions, tools, suites. Everything is checked before anything is built."""
+"""Resolves a request to trees, revisions, tools and suites, and checks them all before anything is built."""
 
 import tempfile
 from collections.abc import Sequence
@@ -42,56 +42,68 @@ from cliffwatch_runner.source.tree import Tree, open_tree
 
 _NEEDED_BYTES = 6 << 30
 _BUILD_SECONDS = 3 * 3600.0
-"""Of one command of a build."""
+"""Limit of one command of a build."""
 
 NO_UDEV = Failure(
     whose="host",
-    message="udev is missing, without which a guest's output is lost",
+    message="udev is missing, and without it a guest's output is lost",
     next_step="install udev, in the root file system that --guest-root names if there is one",
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResolvedRequest:
-    """What a request means on this host. Arms may be of the same revision; `bench` is the revision whose bench serves all of them, and
-    `bench_from` how it was named. Suites of `may_lack` came with `all` or `auto` and were not named: those whose program does not build here are left out.
-    `objects` are those of the tree's selftests that the profile's cases verify, each arm's own unless `one_bench` says that all come from
-    `bench`. `chosen` are sentences for the first lines of plan and report: which commits and suites stand for what was named.
-    `named_suites` are the request's, with the chosen ones in place of `auto`.
-    """
+    """A request with its names resolved on this host."""
 
     tree: Tree
     arms: tuple[Subject, ...]
     bench: Revision
+    """The revision whose bench all arms run."""
+
     bench_from: str
+    """The arm or revision that names `bench`."""
+
     mode: Mode
     platform: str
     host: dict[str, object]
     catalogue: Catalogue
     suites: tuple[Suite, ...]
     notes: tuple[str, ...]
+    """Sentences for the end of the report."""
+
     chosen: tuple[str, ...] = ()
+    """Sentences for the first lines of plan and report: the commits and suites that names resolved to."""
+
     named_suites: tuple[str, ...] = ()
+    """Suite names of the request, with the chosen suites in place of `auto`."""
+
     data: GuestData | None = None
     discovers: bool = False
+    """True if the run includes the benchmarks that only the tree's bench lists."""
+
     may_lack: frozenset[str] = frozenset()
+    """Suites that came with `all` or `auto`. They are left out if their program does not build here."""
+
     objects: frozenset[str] = frozenset()
+    """Objects of the tree's selftests that the cases of the profile verify."""
+
     one_bench: bool = False
+    """True if all arms verify the objects of `bench`, False if each arm verifies its own."""
 
     @property
     def own_suites(self) -> tuple[Suite, ...]:
-        """Those of the user's own: the catalogue has none of their names."""
+        """The user's own suites: their names are not in the catalogue."""
         known = {suite.name for suite in self.catalogue.suites}
         return tuple(suite for suite in self.suites if suite.name not in known)
 
     @property
     def need_bench(self) -> bool:
-        """Whether any case runs the kernel's bench."""
+        """True if any case runs the kernel's bench."""
         return self.discovers or any(suite.program is None for suite in self.suites)
 
     @property
     def revisions(self) -> tuple[Revision, ...]:
-        """Of all arms, and of bench."""
+        """The revisions of all arms and of bench, each once."""
         return tuple(
             dict.fromkeys((*(arm.of for arm in self.arms if isinstance(arm.of, Revision)), self.bench))
         )
@@ -99,7 +111,7 @@ class ResolvedRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArmTools:
-    """What an arm's kernel is built with: the run's tools and configuration, with what the arm has of its own."""
+    """Tools and configuration of an arm's kernel: the run's, adjusted by the arm's settings."""
 
     toolchain: Toolchain
     fragments: Fragments
@@ -107,7 +119,7 @@ class ArmTools:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckedTools:
-    """Tools and configuration, checked against what the revisions need; `of_arms` has those of each arm that is built."""
+    """Checked tools and configuration. `sandbox` is for builds, `guest_sandbox` for emulators."""
 
     toolchain: Toolchain
     of_arms: dict[str, ArmTools]
@@ -120,7 +132,7 @@ Failures = tuple[Failure, ...]
 
 
 def resolve_request(request: RunRequest) -> ResolvedRequest | Failures:
-    """Resolves what was named. Nothing is built; objects may be fetched into the mirror."""
+    """Resolves the names of a request. Builds nothing, but may fetch git objects into the mirror."""
     catalogue = load_catalogue()
     wrong = (*wrong_subjects(request), *wrong_arguments(request, catalogue))
     suites, data = chosen_suites(request, catalogue), read_data(request.data)
@@ -139,7 +151,7 @@ def resolve_request(request: RunRequest) -> ResolvedRequest | Failures:
         return (by_change,)
     asked, (request, on_suites) = request.suites, by_change
     suites = chosen_suites(request, catalogue)
-    assert not isinstance(suites, Failure)  # the names are those of the catalogue
+    assert not isinstance(suites, Failure)  # all names are from the catalogue
     bench_from, bench = _bench(request.bench_from, subjects, tree)
     if isinstance(bench, Failure):
         return (bench,)
@@ -167,7 +179,7 @@ def resolve_request(request: RunRequest) -> ResolvedRequest | Failures:
 
 
 def _may_lack(suites: Sequence[Suite], asked: Sequence[str]) -> frozenset[str]:
-    """Of the suites, those that nobody named."""
+    """Returns the suites that `all` or `auto` added."""
     return frozenset(suite.name for suite in suites) - set(asked) if {ALL, AUTO} & set(asked) else frozenset()
 
 
@@ -179,7 +191,7 @@ def _with_objects(
     arms: Sequence[Subject],
     bench: Revision,
 ) -> tuple[Suite, ...]:
-    """The suites with a case for each BPF object: those of the user's, else those that the revisions have sources of."""
+    """Adds a case for each BPF object: the user's if given, else those with a source in the revisions."""
     if not any(suite.program is not None and suite.program.objects for suite in suites):
         return tuple(suites)
     if data is not None and data.objects:
@@ -190,34 +202,32 @@ def _with_objects(
 
 
 def _objects(request: RunRequest, suites: Sequence[Suite]) -> frozenset[str]:
-    """What the profile's cases verify."""
+    """Returns the objects that the cases of the profile verify."""
     named = (object_of(suite, case) for suite in suites for case in suite.cases(request.profile))
     return frozenset(name for name in named if name is not None)
 
 
 def _bench(name: str, subjects: Subjects, tree: Tree) -> tuple[str, Revision | Failure]:
-    """The revision whose bench is built: an arm's, or any that the tree has. `head` is the last arm that is a revision, where no arm is
-    called so.
-    """
+    """Resolves the revision of bench. Without an arm `head`, `head` means the last arm with a revision."""
     named = {arm.arm: arm.of for arm in subjects.arms}
     if name == "head" and not isinstance(named.get(name), Revision):
         revisions = {arm: of for arm, of in named.items() if isinstance(of, Revision)}
         if not revisions:
             return name, wrong_usage(
-                "no arm is a revision of the tree, so that none brings a bench",
-                "name the tree's with --bench-from REV",
+                "no arm is a revision of the tree, so none has a bench",
+                "name a revision of the tree with --bench-from REV",
             )
         name = list(revisions)[-1]
     of = named.get(name)
     if isinstance(of, Path):
         return name, wrong_usage(
-            f"--bench-from: {name} is a prebuilt kernel and brings no bench", "name a revision"
+            f"--bench-from: {name} is a prebuilt kernel and has no bench", "name a revision"
         )
     return name, of if of is not None else tree.resolve(name)
 
 
 def check_tools(request: RunRequest, resolved: ResolvedRequest) -> CheckedTools | Failures:
-    """Tools, configuration, isolation and space, checked against what the revisions need; all that is wrong at once."""
+    """Checks tools, configuration, isolation and limits. Returns as many failures at once as possible."""
     toolchain = find_toolchain(request.tools)
     if isinstance(toolchain, tuple):
         return toolchain
@@ -242,7 +252,7 @@ def check_tools(request: RunRequest, resolved: ResolvedRequest) -> CheckedTools 
     if failures or isinstance(sandboxes, Failure) or isinstance(limits, Failure):
         return tuple(dict.fromkeys(failures))
     sandbox, guest_sandbox = sandboxes
-    # What runs in a container is its engine's child: no limit on our own children reaches it.
+    # A container's processes are children of its engine, so limits on our own children do not reach them.
     sandbox = replace(sandbox, engine_options=tuple(limits.container_arguments()))
     return CheckedTools(
         toolchain=toolchain, of_arms=of_arms, sandbox=sandbox, guest_sandbox=guest_sandbox, limits=limits
@@ -252,7 +262,7 @@ def check_tools(request: RunRequest, resolved: ResolvedRequest) -> CheckedTools 
 def _arm_tools(
     request: RunRequest, resolved: ResolvedRequest, arm: Subject, toolchain: Toolchain
 ) -> ArmTools | Failures:
-    # What only this tree has may need what any suite needs.
+    # Benchmarks that only this tree has may need the configuration of any suite.
     needing = resolved.catalogue.suites if DISCOVERED in request.suites else resolved.suites
     shaped = [in_shapes(suite, request.shapes) for suite in needing]
     fragments = read_fragments(shaped, (*request.fragments, *arm.settings.config))
@@ -267,7 +277,7 @@ def _arm_tools(
 
 
 def _sandboxes(request: RunRequest) -> tuple[Sandbox, Sandbox] | Failure:
-    """The sandboxes of builds and of emulators, or what keeps this host from having them."""
+    """Chooses the sandboxes of builds and of emulators, or returns why this host has none."""
     sandbox = choose_sandbox(request.isolation, request.tools.build_image)
     guest_sandbox = choose_guest_sandbox(request.isolation)
     for each in (sandbox, guest_sandbox):
@@ -298,18 +308,19 @@ def _boot_tools(request: RunRequest) -> Sequence[Failure]:
     ]
     if find_virtme_run() is None:
         missing.append(Failure(whose="host", message="virtme-ng is missing", next_step="run `make setup`"))
-    # Of an image it is known when its file system is there.
+    # An image can be checked only once its file system is unpacked.
     if request.tools.build_image is None and find_udev(request.guest_root or Path("/")) is None:
         missing.append(NO_UDEV)
     return missing
 
 
 def missing_space(cache: Path, free: int) -> Failure | None:
-    """A kernel's sources and build output take about five GiB."""
+    """Returns a failure if fewer than 6 GiB are free. Sources and build output take about 5 GiB."""
     if free >= _NEEDED_BYTES:
         return None
     return Failure(
         whose="host",
-        message=f"{free >> 20} MiB are free for builds under {cache}, and a build takes up to {_NEEDED_BYTES >> 30} GiB",
-        next_step="make room, or name another folder with --cache",
+        message=f"{free >> 20} MiB are free for builds under {cache}, "
+        f"and a build needs up to {_NEEDED_BYTES >> 30} GiB",
+        next_step="free some space, or name another folder with --cache",
     )

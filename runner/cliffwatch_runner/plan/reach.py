@@ -1,4 +1,4 @@
-"""What a plan cannot show, said before it begins."""
+"""Warns before a run if its plan has too few boots to report any change."""
 
 from cliffwatch.comparing.thresholds import ALPHA
 from cliffwatch.counting import count_noun
@@ -10,9 +10,9 @@ _MOST = 100
 
 
 def out_of_reach(plan: Plan, mode: Mode) -> str | None:
-    """Why boots of one stage could report no change of noisy values, however large, and how many could; None where they could.
+    """Returns why a one-stage plan cannot report any change of noisy values, and how many boots it needs.
 
-    A case counts as one row: metrics beside its first make the error no larger.
+    None if it has enough boots. A case counts as one row: its further metrics do not increase the error.
     """
     if mode != "walltime" or plan.stages is not None or not plan.cases:
         return None
@@ -21,11 +21,11 @@ def out_of_reach(plan: Plan, mode: Mode) -> str | None:
     if boots >= least:
         return None
     return (
-        f"{count_noun(boots, 'boot')} per kernel cannot tell {count_noun(len(plan.cases), 'noisy row')} from chance, "
-        f"however large a change is: {least} are the least (--boots {least}), --boots auto takes what it needs"
+        f"{count_noun(boots, 'boot')} per kernel cannot separate {count_noun(len(plan.cases), 'noisy row')} from "
+        f"chance, however large a change is: use at least {least} (--boots {least}), or --boots auto"
     )
 
 
 def fewest_boots(rows: int) -> int:
-    """Boots of each arm from which on a family of so many noisy rows can report a change."""
+    """Returns the fewest boots per arm with which a family of `rows` noisy rows can report a change."""
     return next(count for count in range(1, _MOST) if detectable(1.0, count, count, ALPHA / rows) is not None)

@@ -1,4 +1,4 @@
-"""What a person asks of a run, checked before anything is done."""
+"""The options of a run."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,71 +13,140 @@ from cliffwatch_runner.sandbox.isolation import IsolationChoice
 from cliffwatch_runner.source.access import TreeAccess, Trust
 
 ICOUNT_BOOTS = {"smoke": 1, "standard": 2, "full": 2}
-"""Boots an arm under icount: equal kernels repeat, so a second boot only guards against a boot that went wrong."""
+"""Boots per arm under icount, by profile.
+
+Counts of equal kernels repeat, so a second boot only guards against a faulty first one.
+"""
 
 ICOUNT_NOISY_BOOTS = 6
-"""Of cases that do not repeat under icount either, at least: fewer leave them undecided."""
+"""Fewest boots per arm of cases whose counts do not repeat. Fewer boots leave them inconclusive."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRequest:
-    """One call of `cliffwatch run`. `notable` is a fraction; None for the defaults, or what an interrupted run was given.
-    `explain` names the cases that the report will explain; `tree_access` is the right by which the tree is fetched.
-    `base` and `head` are None where `series`, a mailbox, says them itself; `kernel`, a prebuilt one, is the head. They are as a person
-    names them: one may be a range, and a branch as `base` means the merge base. `arms` stand alone where there are any, and are taken as named. `own_suites` are folders of the user's; `bench_args` go to what only the tree has,
-    and `data` is a file that programs read. `cases` are patterns of those that are measured, none for all. Every case is measured in each of `shapes`, where it asks for none itself.
-    `function_counts`: instructions are counted by function where they are counted at all, and this host can. `only_affected` is a
-    result directory whose counts say what cases execute, or `kept` for what earlier runs left in the cache: cases that no arm can have changed
-    are left out. `perf_profile`: cases that changed are booted once more with perf around them. `answered` are cases that icount answered already:
-    they are not measured. `chosen` are sentences for the first lines of plan and report, by whoever chose base and head. `reuse`: where no folder is named, a complete run of the same content is taken and not measured again.
+    """One call of `cliffwatch run`.
+
+    Either `arms` name all sides, or `base` and `head` do. `series` and `kernel` may take the place of `head`.
     """
 
     tree: str
     tree_access: TreeAccess
+    """The right by which the tree is fetched."""
+
     base: str | None
+    """Name of a revision, or a range with both ends. A branch means its merge base with head.
+
+    None if `series` names its base itself, or if there are `arms`.
+    """
+
     head: str | None
+    """Name of a revision, or a range with both ends; None if `series`, `kernel` or `arms` name the head."""
+
     patch: Path | None
+    """Patch to apply to head; None for no patch."""
+
     suites: tuple[str, ...]
     profile: Profile
     mode: Mode
     platform: str | None
+    """Name of the host's platform; None for the processor's name."""
+
     boots: int | Stages | None
+    """Boots per arm; None for the default of mode and profile."""
+
     seed: int
     bench_from: str
+    """The arm or revision whose bench all arms run."""
+
     out: Path | None
+    """Result directory; None for a new folder below cliffwatch-results."""
+
     cache: Path
     cache_size: int
+    """Limit of the cache, in bytes."""
+
     tools: ToolChoice
     fragments: tuple[Path, ...]
+    """Kernel configuration fragments for all arms."""
+
     jobs: int
     cpus: int | None
+    """CPUs of a guest; None for the mode's default."""
+
     memory_mib: int | None
+    """Memory of a guest; None for what its cases need."""
+
     pin: tuple[int, ...]
+    """CPUs of the host for the guest's CPUs; empty to let Cliffwatch choose."""
+
     guest_root: Path | None
+    """Root file system of the guests; None for the host's, or the build image's."""
+
     isolation: IsolationChoice
     limits: tuple[str, ...]
+    """Limits of builds, such as `memory=32G`."""
+
     trust: Trust
     hang_after: float
+    """Seconds of the guest's clock without a sign of life before it counts as hung; a case's own time is added."""
+
     notable: float | None
+    """Smallest change to report, as a fraction; None for the defaults, or the resumed run's value."""
+
     explain: str | None
+    """Pattern of the cases that the report explains; None for no explanation."""
+
     series: Path | None = None
+    """Mailbox with a patch series, which is the head."""
+
     kernel: Path | None = None
+    """Prebuilt kernel, which is the head."""
+
     arms: tuple[ArmRequest, ...] = ()
+    """The arms; empty if base and head are named instead."""
+
     own_suites: tuple[Path, ...] = ()
+    """Folders of the user's own suites."""
+
     bench_args: tuple[str, ...] = ()
+    """Arguments for the benchmarks that only the tree has."""
+
     data: Path | None = None
+    """File or folder of BPF objects that programs read; None for none."""
+
     shapes: tuple[GuestNeeds, ...] = ()
+    """Every case that has no guest shape of its own is measured in each of these."""
+
     cases: tuple[str, ...] = ()
+    """Patterns of the cases to measure; empty for all."""
+
     function_counts: bool = True
+    """Counts instructions by function, if the mode counts instructions and this host can."""
+
     only_affected: Path | Literal["kept"] | None = None
+    """Leaves out cases that no arm can have changed; None to measure all.
+
+    The counts of the functions that cases execute come from a result directory, or from the cache (`kept`).
+    """
+
     perf_profile: bool = False
+    """Boots the changed cases once more under perf."""
+
     answered: frozenset[CaseKey] = frozenset()
+    """Cases that icount decided already. They are not measured."""
+
     chosen: tuple[str, ...] = ()
+    """Sentences for the first lines of plan and report, on how base and head were chosen."""
+
     reuse: bool = False
+    """If `out` is None, returns a complete run of the same content instead of measuring again."""
 
     @property
     def boots_per_arm(self) -> int | Stages:
-        """What was asked for; else in walltime a screen and a confirmation, in icount the profile's."""
+        """Returns the requested boots.
+
+        The default is a screen and a confirmation in walltime, and depends on the profile in icount.
+        """
         if self.boots is not None:
             return self.boots
         return ADAPTIVE if self.mode == "walltime" else ICOUNT_BOOTS[self.profile]

@@ -1,4 +1,4 @@
-"""The plan of a run, from what was asked and what the tree offers: its arms, the guest's shape, its cases and its boots."""
+"""Plans a run: its arms, the guest's shape, its cases and its boots."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -26,18 +26,17 @@ from cliffwatch_runner.plan.shapes import in_shapes
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedRun:
-    """What a run would do: which cases there are is guessed from the tree's release until bench is built. `host_faults` are the doctor's
-    checks of walltime that failed; none in icount.
-    """
+    """A run before its builds. Until bench is built, its cases are guessed from the tree's release."""
 
     resolved: ResolvedRequest
     plan: Plan
     selection: Selection
     host_faults: tuple[str, ...] = ()
+    """Walltime checks of `cliffwatch doctor` that failed; empty in icount."""
 
 
 def plan_run(request: RunRequest) -> PlannedRun | tuple[Failure, ...]:
-    """Resolves a request and plans its boots. Nothing is built."""
+    """Resolves a request and plans its boots, without building anything."""
     resolved = resolve_request(request)
     if isinstance(resolved, tuple):
         return resolved
@@ -51,7 +50,10 @@ def plan_run(request: RunRequest) -> PlannedRun | tuple[Failure, ...]:
 
 
 def plan_boots(request: RunRequest, selection: Selection, arms: Sequence[str]) -> Plan:
-    """The boots of these arms, as many as the request or its mode asks for; under icount by default more of cases that do not repeat."""
+    """Plans the boots of `arms`: as many as requested, or the default of the mode.
+
+    By default, cases whose counts do not repeat get more boots in icount.
+    """
     noisy = sum(case.icount.assume == "nothing" for case in selection.cases)
     own = request.mode == "icount" and request.boots is None and noisy > 0
     return make_plan(
@@ -65,7 +67,7 @@ def plan_boots(request: RunRequest, selection: Selection, arms: Sequence[str]) -
 
 
 def arm_names(resolved: ResolvedRequest) -> tuple[str, ...]:
-    """The arms of the plan: those of the request, and in walltime the first one under another name."""
+    """Returns the arms of the plan. In walltime, the first arm also comes under a second name, as control."""
     names = tuple(arm.arm for arm in resolved.arms)
     return (*names, CONTROL) if resolved.mode == "walltime" else names
 
@@ -77,8 +79,11 @@ def select_run_cases(
     lacking: Mapping[str, str] = NONE_LACKING,
     unbuilt: Mapping[str, str] = NONE_LACKING,
 ) -> Selection:
-    """The cases of the request; `offered` is what the built bench lists, None before it is built; `lacking` has suites whose program does
-    not build here, and `unbuilt` BPF objects that do not.
+    """Selects the cases of a request.
+
+    `offered`: the benchmarks that bench lists; None before bench is built.
+    `lacking`: the reason by suite, for suites whose program does not build here.
+    `unbuilt`: the reason by BPF object, for objects that do not build here.
     """
     return _chosen(_cases_of_suites(request, resolved, offered, lacking, unbuilt), request)
 
@@ -113,9 +118,10 @@ def _cases_of_suites(
 
 
 def guest_shape(request: RunRequest, mode: Mode, memory_mib: int) -> GuestShape:
-    """The shape that was asked for; icount has one CPU unless more are named, as several make values less exact.
+    """Returns the requested guest shape.
 
-    In walltime each virtual CPU gets a core of its own, from the last ones down: interrupts prefer the first.
+    The default in icount is one CPU, as more make values less exact. In walltime each virtual CPU is pinned
+    to its own core, from the last core down, because interrupts prefer the first cores.
     """
     cpus = request.cpus or (1 if mode == "icount" else 4)
     pin = request.pin or _pinned(mode, cpus)
@@ -128,7 +134,7 @@ def _pinned(mode: Mode, cpus: int) -> tuple[int, ...]:
 
 
 def shape_of_case(shape: GuestShape, needs: GuestNeeds) -> GuestShape:
-    """The run's guest with what a case asks for itself."""
+    """Returns the run's guest shape, adjusted to the needs of a case."""
     cpus = needs.cpus or shape.cpus
     return replace(
         shape,

@@ -1,4 +1,4 @@
-"""Chooses the cases of a run: what was asked for, what the tree offers, what the guest's shape can hold."""
+"""Selects the cases of a run, by the request, the tree's bench and the guest's shape."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,28 +20,33 @@ from cliffwatch.reports.explain import matches
 from cliffwatch.samples import CaseKey, CaseOutcome, Mode
 from cliffwatch_runner.plan.objects import object_of
 
-ANSWERED = "icount shows its change, so it is not measured in walltime as well: name it with --case to have it measured in both"
+ANSWERED = (
+    "icount shows its change, so it is not measured in walltime as well: "
+    "name it with --case to measure it in both"
+)
 NONE_LACKING: Mapping[str, str] = {}
-"""Every program was built, or nothing is built yet."""
+"""No program failed to build, or none is built yet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """The cases to run, and the ones that are reported without being run, with their reason."""
+    """The cases to run and the cases left out."""
 
     cases: tuple[PlannedCase, ...]
     left_out: tuple[CaseOutcome, ...]
+    """Reported with their reason, but not run."""
 
 
 def choose_suites(catalogue: Catalogue, names: Sequence[str]) -> tuple[Suite, ...] | Failure:
-    """The named suites of the catalogue, or every one for `all`; `auto` and `discovered` are none of them and passed over here."""
+    """Returns the named suites of the catalogue, or all for `all`. Ignores `auto` and `discovered`."""
     known = {suite.name: suite for suite in catalogue.suites}
     for name in names or ("",):
         if name not in known and name not in (ALL, AUTO, DISCOVERED):
             return Failure(
                 whose="usage",
                 message=f"there is no suite '{name}'",
-                next_step=f"choose among: {', '.join([AUTO, ALL, *sorted(known), DISCOVERED])} (cliffwatch suites)",
+                next_step="choose among: "
+                f"{', '.join([AUTO, ALL, *sorted(known), DISCOVERED])} (cliffwatch suites)",
             )
     if ALL in names:
         return catalogue.suites
@@ -62,9 +67,11 @@ def select_cases(
 ) -> Selection:
     """Splits the profile's cases into those that can run and those that cannot.
 
-    `offered` is what `bench -l` of the tree lists; None where nothing is built yet (`--dry-run`): then only the release
-    decides. A benchmark that is missing is unsupported below its release, and a failure of the tree from it on. Of the suites in
-    `lacking` nothing runs, for the reason that stands there, nor of the BPF objects in `unbuilt`.
+    `offered`: the benchmarks that the tree's `bench -l` lists. None before bench is built (`--dry-run`): then
+    only the release decides. A missing benchmark is unsupported if the tree is older than the benchmark's
+    release, else it has failed.
+    `lacking`: suites that cannot run, with the reason.
+    `unbuilt`: BPF objects that did not build, with the reason.
     """
     cases: list[PlannedCase] = []
     left_out: list[CaseOutcome] = []
@@ -86,7 +93,10 @@ def select_cases(
 
 
 def only_named(selection: Selection, patterns: Sequence[str]) -> Selection:
-    """The cases that a pattern names, each with its empty loop, and of what is left out the same; all where there is no pattern."""
+    """Keeps the cases that match a pattern, with their empty loops. Without patterns, keeps all.
+
+    Cases that were left out are filtered alike, without empty loops.
+    """
     if not patterns:
         return selection
 
@@ -103,7 +113,7 @@ def only_named(selection: Selection, patterns: Sequence[str]) -> Selection:
 
 
 def without_answered(selection: Selection, answered: frozenset[CaseKey]) -> Selection:
-    """The cases that icount did not answer, each with its empty loop; the others are left out with that reason."""
+    """Leaves out the cases that icount decided, but keeps the empty loops that other cases need."""
     keys = [case.key for case in selection.cases]
     kept: set[CaseKey | None] = {key for key in keys if key not in answered}
     kept |= {loop_among(case.key, case.empty_loop, keys) for case in selection.cases if case.key in kept}
@@ -134,17 +144,21 @@ def _cannot_run(
     if isinstance(answer, Missing):
         return CaseOutcome(case=case.key, status="failed", reason=answer.reason)
     if case.guest.concurrent and mode == "icount":
-        reason = "not measured in icount: CPUs of a guest that counts instructions take turns on one clock"
+        reason = (
+            "not measured in icount: the guest's CPUs do not run concurrently there, as they share one clock"
+        )
         return CaseOutcome(case=case.key, status="unsupported", reason=reason)
     unfit = _does_not_fit(case, case.guest.cpus or cpus, memory_mib)
     return None if unfit is None else CaseOutcome(case=case.key, status="not-run", reason=unfit)
 
 
 def _does_not_fit(case: PlannedCase, cpus: int, memory_mib: int | None) -> str | None:
-    """Why a guest with so many CPUs and so much memory cannot hold the case."""
+    """Returns why the case does not fit a guest of this size, or None."""
     possible = case.guest.possible_cpus
     if possible is not None and possible < cpus:
-        return f"its guest has {cpus} CPUs and room for {possible}: give it fewer with cpus, or more possible_cpus"
+        return (
+            f"its guest has {cpus} CPUs but only {possible} possible CPUs: lower cpus or raise possible_cpus"
+        )
     if case.min_cpus > cpus:
         return f"needs {case.min_cpus} CPUs, the guest has {cpus}: use --cpus {case.min_cpus}"
     if memory_mib is not None and case.memory_mib > memory_mib:
@@ -159,7 +173,10 @@ def with_discovered(
     catalogue: Catalogue,
     args: Sequence[str] = (),
 ) -> tuple[Suite, ...]:
-    """Adds the benchmarks that the tree offers and the catalogue does not know, where `discovered` was asked for, each with `args`."""
+    """Adds the benchmarks that are in the tree but not in the catalogue, if `discovered` is requested.
+
+    Each gets the arguments `args`.
+    """
     if DISCOVERED not in names:
         return tuple(suites)
     return (*suites, discovered_suite(offered, catalogue, args))

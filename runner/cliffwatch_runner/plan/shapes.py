@@ -1,4 +1,4 @@
-"""Guest shapes that a person names for a run (`--shape 'cpus=2 possible-cpus=16'`): every case is measured in each of them."""
+"""Guest shapes of a run (`--shape 'cpus=2 possible-cpus=16'`). Every case is measured in each of them."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -15,20 +15,20 @@ _MEMBERS = {
 }
 _MOST = {"cpus": 255, "possible-cpus": 255, "numa-nodes": 16}
 _NODES_CONFIG = ("CONFIG_NUMA=y", "CONFIG_X86_64_ACPI_NUMA=y")
-"""What a kernel needs to have several nodes."""
+"""Kernel configuration for several NUMA nodes."""
 
 
 def parse_shape(text: str) -> GuestNeeds | str:
-    """The shape of words such as `cpus=2 possible-cpus=16 numa-nodes=2`, or what is wrong with them."""
+    """Parses a shape such as `cpus=2 possible-cpus=16 numa-nodes=2`. A string says what is wrong with it."""
     values: dict[str, int] = {}
     for word in text.split():
         name, _, value = word.partition("=")
         if name not in _MEMBERS or not _NUMBER.fullmatch(value):
-            return f"{word!r} is none of {', '.join(f'{each}=N' for each in _MEMBERS)}"
+            return f"{word!r} is not one of {', '.join(f'{each}=N' for each in _MEMBERS)}"
         if not 1 <= int(value) <= _MOST[name]:
-            return f"{word!r}: {name} is from 1 to {_MOST[name]}"
+            return f"{word!r}: {name} must be from 1 to {_MOST[name]}"
         if _MEMBERS[name] in values:
-            return f"{name} stands in it twice"
+            return f"{name} is given twice"
         values[_MEMBERS[name]] = int(value)
     if not values:
         return f"it names nothing: give {', '.join(f'{each}=N' for each in _MEMBERS)}"
@@ -42,7 +42,10 @@ def parse_shape(text: str) -> GuestNeeds | str:
 
 
 def in_shapes(suite: Suite, shapes: Sequence[GuestNeeds]) -> Suite:
-    """The suite with each case in each shape, and the configuration that these need. A case that asks for a guest itself stays as it is."""
+    """Returns the suite with each case in each shape, and with the kernel configuration of these shapes.
+
+    A case with a guest shape of its own is unchanged.
+    """
     if not shapes:
         return suite
     needed = _NODES_CONFIG if any(shape.numa_nodes for shape in shapes) else ()

@@ -1,4 +1,4 @@
-"""What the arms of a run are of: revisions with patches or a series on them, and prebuilt kernels."""
+"""Resolves the subjects of arms: revisions, with patches or a series on them, and prebuilt kernels."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -17,10 +17,12 @@ from cliffwatch_runner.source.tree import Tree
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
-    """An arm with what it is of: a revision, or the file of a prebuilt kernel."""
+    """An arm and its subject."""
 
     arm: str
     of: Revision | Path
+    """A revision, or the path of a prebuilt kernel."""
+
     settings: ArmSettings = NO_SETTINGS
 
     @property
@@ -33,20 +35,23 @@ class Subject:
 
     @property
     def label(self) -> str:
-        """What people read: the revision and its settings."""
+        """The subject and the settings, for people."""
         shown = f"{self.of.short} ({self.of.subject})" if isinstance(self.of, Revision) else self.of.name
         return ", ".join((shown, *self.settings.words()))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subjects:
-    """The arms in their order, the first of which is what the others are compared with. `chosen` say which commits were taken for the
-    names, the first lines of plan and report; `notes` are for its end.
-    """
+    """The resolved arms of a run."""
 
     arms: tuple[Subject, ...]
+    """In order. The others are compared with the first."""
+
     chosen: tuple[str, ...] = ()
+    """Sentences for the first lines of plan and report: the commits that names resolved to."""
+
     notes: tuple[str, ...] = ()
+    """Sentences for the end of the report."""
 
     @property
     def revisions(self) -> tuple[Revision, ...]:
@@ -54,13 +59,13 @@ class Subjects:
 
 
 def compared_revisions(arms: Sequence[Subject]) -> list[Revision]:
-    """Of the arms that reports compare, those that are revisions."""
+    """Returns the revisions of the arms that reports compare."""
     compared = compared_arms(arm.arm for arm in arms)
     return [arm.of for arm in arms if arm.arm in compared and isinstance(arm.of, Revision)]
 
 
 def wrong_subjects(request: RunRequest) -> tuple[Failure, ...]:
-    """What is wrong with what was named, before anything is fetched."""
+    """Checks the named subjects before anything is fetched."""
     wrong = _wrong_arms(request) if request.arms else _wrong_two(request)
     return () if wrong is None else (wrong,)
 
@@ -72,7 +77,7 @@ def _wrong_arms(request: RunRequest) -> Failure | None:
         if getattr(request, name) is not None
     ]
     if also:
-        return wrong_usage(f"{' and '.join(also)} beside --arm", "name every side as an arm, or none")
+        return wrong_usage(f"{' and '.join(also)} beside --arm", "name every side with --arm, or none")
     return wrong_arms(request.arms)
 
 
@@ -102,8 +107,9 @@ def _wrong_two(request: RunRequest) -> Failure | None:
 
 
 def resolve_subjects(request: RunRequest, tree: Tree) -> Subjects | tuple[Failure, ...]:
-    """The arms with their revisions, fetched into the mirror, with what was to be put on top; without an anchor that the tree does not have
-    any more, which a note says.
+    """Resolves the arms, fetches their revisions into the mirror and applies their patches.
+
+    If the tree no longer has the anchor, the run goes on without it and a note says so.
     """
     resolved: list[Subject] = []
     notes: list[str] = []
@@ -114,7 +120,7 @@ def resolve_subjects(request: RunRequest, tree: Tree) -> Subjects | tuple[Failur
     arms, chosen = named.arms, [*request.chosen, *named.chosen]
     compared = compared_arms(arm.name for arm in arms)
     for arm in arms:
-        if arm.series is not None and arm.rev is None and failures:  # what it was to be put on is among them
+        if arm.series is not None and arm.rev is None and failures:  # the base of the series is missing
             series = read_series(arm.series)
             failures += [series] if isinstance(series, Failure) else []
             continue
@@ -136,7 +142,7 @@ def resolve_subjects(request: RunRequest, tree: Tree) -> Subjects | tuple[Failur
 
 
 def _equal_arms(arms: Sequence[Subject], compared: Sequence[str]) -> Iterator[str]:
-    """Sentences for arms that differ from the first one in nothing."""
+    """Yields a sentence for each arm that is identical to the first."""
     first, *others = (arm for arm in arms if arm.arm in compared)
     for arm in others:
         if first.revision is not None and arm.revision is not None and arm.settings == first.settings:
@@ -146,14 +152,15 @@ def _equal_arms(arms: Sequence[Subject], compared: Sequence[str]) -> Iterator[st
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamedArms:
-    """Arms as they are to be resolved; `chosen` says which commit was taken for base."""
+    """Arms before their resolution."""
 
     arms: tuple[ArmRequest, ...]
     chosen: tuple[str, ...] = ()
+    """Says which commit was chosen as base."""
 
 
 def _two_arms(request: RunRequest, tree: Tree) -> NamedArms | Failure:
-    """Base and head, of which they are the short form; a series may say its base itself."""
+    """Returns base and head as arms. If no base is named, a series may name it."""
     ends = read_ends(request.base, request.head)
     if isinstance(ends, Failure):
         return ends
@@ -172,7 +179,7 @@ def _two_arms(request: RunRequest, tree: Tree) -> NamedArms | Failure:
 
 
 def _two_revisions(request: RunRequest, ends: NamedEnds, tree: Tree) -> NamedArms | Failure:
-    """The commits of base and head. Names that the tree does not have are left to whoever resolves the arms."""
+    """Resolves base and head to commits. Unknown names are returned as they are, for the caller to report."""
     patch = () if request.patch is None else (request.patch,)
     base, head = tree.resolve(ends.base or ""), tree.resolve(ends.head or "")
     if isinstance(base, Failure) or isinstance(head, Failure):
@@ -192,7 +199,8 @@ def _two_revisions(request: RunRequest, ends: NamedEnds, tree: Tree) -> NamedArm
 
 def _baseless(series: Path, option: str) -> Failure:
     return wrong_usage(
-        f"{series} names no base: it has no base-commit: line", f"say which revision it is for with {option}"
+        f"{series} names no base: it has no base-commit: line",
+        f"name the revision it applies to with {option}",
     )
 
 
@@ -214,7 +222,7 @@ def _subject(
 def _of_series(
     arm: ArmRequest, tree: Tree, series: Series, first: Revision | None, chosen: list[str], notes: list[str]
 ) -> Revision | Failure:
-    """The series on the arm's own revision, else on the first arm's, else on its base-commit."""
+    """Applies a series to the arm's own revision, else to the first arm's, else to its base-commit."""
     base: Revision | Failure | None = first if arm.rev is None else tree.resolve(arm.rev)
     if base is None and series.base is not None:
         base = tree.resolve(series.base)
@@ -234,5 +242,5 @@ def _prebuilt(path: Path) -> Path | Failure:
     if path.exists():
         return path.absolute()
     return wrong_usage(
-        f"{path}: there is no such kernel", "name a package (.deb), an image, or a folder that has one"
+        f"{path}: there is no such kernel", "name a package (.deb), an image, or a folder with either"
     )

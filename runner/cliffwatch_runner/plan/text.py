@@ -1,4 +1,4 @@
-"""A plan for people: `cliffwatch run --dry-run`."""
+"""Prints a plan: `cliffwatch run --dry-run`."""
 
 from cliffwatch.catalogue.suite import PlannedCase
 from cliffwatch.counting import count_noun, duration
@@ -10,7 +10,7 @@ _START_SECONDS = {"icount": 10.0, "walltime": 5.0}
 
 
 def plan_text(planned: PlannedRun) -> str:
-    """Revisions, cases, boots in their order, and about how long."""
+    """Lists the revisions, the cases and the boots in order, with an estimate of the duration."""
     resolved, plan, selection = planned.resolved, planned.plan, planned.selection
     width = max(len(arm.arm) for arm in resolved.arms)
     lines = [
@@ -28,9 +28,7 @@ def plan_text(planned: PlannedRun) -> str:
     ]
     if plan.stages is not None:
         last = plan.stages.looks[-1].boots
-        lines += [
-            f"  then at most {count_noun(last, 'more boot')} per kernel, of the cases that these leave open"
-        ]
+        lines += [f"  then at most {count_noun(last, 'more boot')} per kernel, for cases still inconclusive"]
     if selection.left_out:
         lines += ["", "left out:"]
         lines += [f"  {outcome.case}: {outcome.status}: {outcome.reason}" for outcome in selection.left_out]
@@ -39,14 +37,14 @@ def plan_text(planned: PlannedRun) -> str:
 
 
 def cost_text(planned: PlannedRun) -> str:
-    """About how long the boots of the plan take."""
+    """Estimates the duration of the plan's boots, without builds."""
     plan, mode = planned.plan, planned.resolved.mode
     seconds = plan.guest_seconds() * _REAL_SECONDS[mode] + len(plan.boots) * _START_SECONDS[mode]
-    return f"{plan.guest_seconds():.0f} s of guest time, about {duration(seconds)} of one CPU, builds not counted"
+    return f"{plan.guest_seconds():.0f} s of guest time, about {duration(seconds)} of one CPU, without builds"
 
 
 def _words(case: PlannedCase) -> str:
-    """What is run, and the guest that it asks for."""
+    """The command of a case, and the guest that it needs."""
     guest = ", ".join(f"{name}={value}" for name, value in case.guest.params)
     return " ".join(case.argv) + (f" ({guest})" if guest else "")
 

@@ -1,4 +1,4 @@
-"""The folders that a run writes and builds in, checked before anything is done: what fails after an hour of building is too late."""
+"""Checks the folders that a run writes and builds in, before an hour of building is wasted."""
 
 import os
 import pwd
@@ -9,19 +9,19 @@ from tempfile import TemporaryFile
 from cliffwatch.failure import Failure
 
 RESULTS_HOME = Path("cliffwatch-results")
-"""Where results go that were given no folder."""
+"""Folder for results without --out."""
 
 _FOLDERS = ("kernels", "benches", "programs", "worktrees", "locks", "failures", "ccaches", "mirror.git")
 
 
 def open_cache(cache: Path) -> Failure | None:
-    """Makes the cache where it is missing; a failure where this user cannot keep builds in it."""
+    """Creates the cache if it is missing. Returns a failure if this user cannot write to it."""
     try:
         cache.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         return Failure(
             whose="usage",
-            message=f"the cache {cache} cannot be made: {error.strerror}",
+            message=f"the cache {cache} cannot be created: {error.strerror}",
             next_step="name a folder that you can write with --cache",
         )
     closed = next((path for path in (cache, *(cache / name for name in _FOLDERS)) if _is_closed(path)), None)
@@ -29,19 +29,20 @@ def open_cache(cache: Path) -> Failure | None:
 
 
 def check_programs_run(cache: Path) -> Failure | None:
-    """A failure where builds could not run what they have built. `cache` is there."""
+    """Returns a failure if builds cannot run the programs that they build. `cache` must exist."""
     if runs_programs(cache):
         return None
     return Failure(
         whose="usage",
-        message=f"the cache {cache} is on a file system that runs no programs (noexec), and a build runs tools that it has built there",
-        next_step="name a folder on another one with --cache, or let it: sudo mount -o remount,exec "
-        + shlex.quote(_mount_point(cache)),
+        message=f"the cache {cache} is on a file system that runs no programs (noexec), "
+        "and a build runs tools that it has built there",
+        next_step="name a folder on another file system with --cache, "
+        "or remount this one: sudo mount -o remount,exec " + shlex.quote(_mount_point(cache)),
     )
 
 
 def runs_programs(cache: Path) -> bool:
-    """Whether programs may be run where builds lie, or would lie."""
+    """True if the file system of the builds allows programs to run."""
     worktrees = cache / "worktrees"
     return not os.statvfs(worktrees if worktrees.exists() else cache).f_flag & os.ST_NOEXEC
 
@@ -52,10 +53,10 @@ def _mount_point(folder: Path) -> str:
 
 
 def check_results(out: Path) -> Failure | None:
-    """A failure where this user cannot write results to `out`, which need not be there yet."""
+    """Returns a failure if this user cannot write results to `out`. `out` need not exist yet."""
     existing = next(path for path in (out, *out.absolute().parents) if os.path.lexists(path))
     if not existing.is_dir():
-        why = "is no folder"
+        why = "is not a folder"
     elif not os.access(existing, os.W_OK | os.X_OK):
         why = _why_closed(existing)
     else:
@@ -70,7 +71,10 @@ def check_results(out: Path) -> Failure | None:
 
 
 def _why_refused(folder: Path) -> str:
-    """Rights alone do not show it, of root least of all: a file is made that never has a name. Empty where it can be."""
+    """Returns why the folder takes no files, or an empty string.
+
+    Permissions alone do not show it, least of all for root, so this creates a nameless file.
+    """
     try:
         TemporaryFile(dir=folder).close()
     except OSError as error:
@@ -79,7 +83,7 @@ def _why_refused(folder: Path) -> str:
 
 
 def not_ours(path: Path, cache: Path) -> Failure:
-    """What somebody reads whose cache holds something of another user."""
+    """Returns the failure for a cache that holds files of another user."""
     ours = cache.is_dir() and cache.stat().st_uid == os.geteuid()
     take_back = f"sudo chown -R {owner_name(os.geteuid())} {shlex.quote(str(cache))}"
     return Failure(
@@ -87,7 +91,7 @@ def not_ours(path: Path, cache: Path) -> Failure:
         message=f"the cache {cache} cannot be used: {path} {_why_closed(path)}",
         next_step=f"{take_back}, or name another folder with --cache"
         if ours
-        else "name a folder of yours with --cache",
+        else "name a folder of your own with --cache",
     )
 
 
@@ -105,7 +109,7 @@ def _why_closed(path: Path) -> str:
     try:
         owner = path.lstat().st_uid
     except OSError as error:
-        return f"cannot be looked at ({error.strerror})"
+        return f"cannot be read ({error.strerror})"
     if owner == os.geteuid():
         return "is not writable (read-only?)"
     return f"belongs to {owner_name(owner)}"

@@ -1,1 +1,1 @@
-"""`cliffwatch bisect-run`, and `cliffwatch bisect` around it."""
+"""`cliffwatch bisect` and `cliffwatch bisect-run`."""

@@ -1,4 +1,4 @@
-"""`cliffwatch bisect`: the commits between a good one and a bad one that changed some cases."""
+"""`cliffwatch bisect`: finds the commits between a good and a bad one that changed some cases."""
 
 from pathlib import Path
 from typing import Any, NoReturn
@@ -32,24 +32,25 @@ from cliffwatch_runner.source.tree import is_url
 
 
 @click.command()
-@click.option("--good", required=True, metavar="REV", help="Commit that is as it should be.")
+@click.option("--good", required=True, metavar="REV", help="Commit without the change.")
 @click.option("--bad", required=True, metavar="REV", help="Later commit that shows the change.")
 @mode_option("Mode of measuring; both: icount, then walltime if icount does not show the change.", both=True)
 @click.option(
     "--boots",
     type=click.IntRange(1, 1000),
-    help="Boots per kernel; default: that of `cliffwatch run`, and in walltime as many per step as the change's size needs.",
+    help="Boots per kernel; default: that of `cliffwatch run`; in walltime, as many per step as the size of "
+    "the change needs.",
 )
 @bisection_options
 @click.option(
     "--out",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Folder of its runs, state and log; default: one of this question under cliffwatch-results.",
+    help="Folder of the runs, state and log; default: a folder for this bisection under cliffwatch-results.",
 )
 @click.option(
     "--log",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Log that `git bisect replay` takes; default: bisect.log in the folder.",
+    help="Log for `git bisect replay`; default: bisect.log in the folder.",
 )
 @click.option(
     "--format",
@@ -57,13 +58,14 @@ from cliffwatch_runner.source.tree import is_url
     type=click.Choice(["text", "json"]),
     default="text",
     show_default=True,
-    help="Form of the result.",
+    help="Format of the result.",
 )
 def bisect(tree: str, good: str, bad: str, sought: Sought, **options: Any) -> NoReturn:
-    """Find the commits between a good and a bad one that changed some cases, merges and what they brought in among them.
+    """Find the commits between a good and a bad one that changed some cases, also on merged branches.
 
-    Measures good against bad first and stops where they do not differ. Nothing is checked out in the repository. Commits that do not build are
-    skipped, as by git bisect. ^C at any moment: the same command goes on, and what is measured is not measured again.
+    Measures good against bad first, and stops if they do not differ. Checks out nothing in the repository.
+    Skips commits that do not build, as git bisect does. ^C is safe at any time: the same command resumes and
+    measures nothing twice.
     """
     console = terminal.console(stderr=True)
     out, log, form = options.pop("out"), options.pop("log"), options.pop("form")
@@ -99,11 +101,11 @@ def bisect(tree: str, good: str, bad: str, sought: Sought, **options: Any) -> No
 
 
 def _repository(tree: str) -> Path | Failure:
-    """The repository, whose history is read in place."""
+    """Returns the path of the local repository. Its history is read in place."""
     path = Path(tree).expanduser()
     if is_url(tree) or not path.is_dir() or find_repository(path) is None:
         return wrong_usage(
-            f"{tree} is no git repository on this machine", "clone the tree, and name the clone"
+            f"{tree} is not a git repository on this machine", "clone the tree, and name the clone"
         )
     return path.resolve()
 
@@ -116,7 +118,8 @@ def _halted(ended: Halted, folder: Path, console: Console) -> Exit:
     if ended.failures:
         return print_failures(ended.failures, console)
     console.print(
-        f"cliffwatch: interrupted; what is done lies in {escape(str(folder))}. The same command goes on from there.",
+        f"cliffwatch: interrupted; the results so far are in {escape(str(folder))}. "
+        "Run the same command to resume.",
         highlight=False,
         soft_wrap=True,
     )

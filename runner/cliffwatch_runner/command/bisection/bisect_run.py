@@ -1,4 +1,4 @@
-"""`cliffwatch bisect-run`: what `git bisect run` asks of each commit."""
+"""`cliffwatch bisect-run`: judges one commit for `git bisect run`."""
 
 import threading
 from pathlib import Path
@@ -36,7 +36,7 @@ from cliffwatch_runner.source.named_repository import read_repository
     "--good",
     required=True,
     metavar="REV",
-    help="Commit that is as it should be: each commit is compared with it.",
+    help="Commit without the change: each commit is compared with it.",
 )
 @mode_option()
 @click.option(
@@ -44,14 +44,15 @@ from cliffwatch_runner.source.named_repository import read_repository
 )
 @bisection_options
 def bisect_run(tree: str, good: str, sought: Sought, **options: Any) -> NoReturn:
-    """Judge the commit that is checked out against a good one, for `git bisect run`.
+    """Judge the checked-out commit against a good one, for `git bisect run`.
 
-    Ends with 0 where no case is worse, with 1 where one is, with 125 where the commit does not build or cannot be decided, which git skips, and with 128
-    where nothing can be judged on this host: git stops there, and the same command goes on. `git bisect start BAD GOOD; git bisect run cliffwatch bisect-run
-    --good GOOD --case seq-get/nr_maps=16`.
+    Exits with 0 if no case is worse, with 1 if a case is worse, and with 125 if the commit does not build or
+    the result is inconclusive: git skips it. Exits with 128 if this host cannot judge: git stops, and the
+    same command resumes. `git bisect start BAD GOOD; git bisect run cliffwatch bisect-run --good GOOD --case
+    seq-get/nr_maps=16`.
     """
     console = terminal.console(stderr=True)
-    with honest_exit(Step.STOP):  # git takes other codes below 128 for a judgement
+    with honest_exit(Step.STOP):  # git would take any other code below 128 as a judgement
         request = bisection_request(tree=tree, base=good, head=_checked_out(tree), **options)
         suited = with_suites_of_range(request, Path(tree), good, _bad(tree))
         if isinstance(suited, Failure):
@@ -69,13 +70,13 @@ def bisect_run(tree: str, good: str, sought: Sought, **options: Any) -> NoReturn
 
 
 def _checked_out(tree: str) -> str:
-    """The commit under test: git says it itself where it bisects without a worktree."""
+    """Returns the commit under test: BISECT_HEAD if git bisects without a worktree, else HEAD."""
     asked = read_repository(Path(tree), ["rev-parse", "--verify", "--quiet", "BISECT_HEAD"])
     return "BISECT_HEAD" if asked.ok else "HEAD"
 
 
 def _bad(tree: str) -> str:
-    """The newest commit that git counts as bad; outside of a bisection the one under test."""
+    """Returns git's current bad commit; outside a bisection, the commit under test."""
     asked = read_repository(Path(tree), ["rev-parse", "--verify", "--quiet", "refs/bisect/bad"])
     return "refs/bisect/bad" if asked.ok else _checked_out(tree)
 
@@ -84,7 +85,7 @@ def _judged(request: RunRequest, sought: Sought, progress: Progress, stop: threa
     try:
         ended = carry_out(request, progress, stop)
     except Stopped:
-        return JudgedCommit(Step.STOP, "interrupted: the same command goes on from there")
+        return JudgedCommit(Step.STOP, "interrupted: run the same command to resume")
     except OSError as error:
         ended = (host_failure(error, request),)
     if isinstance(ended, tuple):
@@ -92,7 +93,7 @@ def _judged(request: RunRequest, sought: Sought, progress: Progress, stop: threa
     if ended.interrupted:
         return JudgedCommit(
             Step.STOP,
-            f"interrupted; what is done lies in {ended.folder}, and the same command goes on from there",
+            f"interrupted; the results so far are in {ended.folder}: run the same command to resume",
         )
     run = read_run(ended.folder)
     return judge_failures((run,)) if isinstance(run, Failure) else judge_run(run, sought)
@@ -100,7 +101,10 @@ def _judged(request: RunRequest, sought: Sought, progress: Progress, stop: threa
 
 def _print(judged: JudgedCommit, console: Console) -> None:
     for row in judged.rows:
-        line = f"{row.case}  {row.metric} {figures.value(row.base)} -> {figures.value(row.head)} {row.unit}  {figures.change(row)}  {row.verdict}"
+        line = (
+            f"{row.case}  {row.metric} {figures.value(row.base)} -> {figures.value(row.head)} {row.unit}  "
+            f"{figures.change(row)}  {row.verdict}"
+        )
         console.print(escape(plain(line)), highlight=False, soft_wrap=True)
     console.print(
         f"cliffwatch: {judged.step.name.lower()}: {escape(plain(judged.reason))}",

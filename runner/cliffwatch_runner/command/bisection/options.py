@@ -1,4 +1,4 @@
-"""What `cliffwatch bisect` and `cliffwatch bisect-run` are asked alike: which change of which cases, and how it is measured."""
+"""Options that `cliffwatch bisect` and `cliffwatch bisect-run` share."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -29,14 +29,15 @@ _OPTIONS = (
         "suites",
         default=AUTO,
         show_default=True,
-        help="Suites of the cases, with commas between them; `auto` for those whose cases execute what changed between good and bad.",
+        help="Suites of the cases, separated by commas; `auto`: those whose cases execute the code that "
+        "changed between good and bad.",
     ),
     case_option,
     click.option(
         "--threshold",
         type=click.FloatRange(0, 100),
         metavar="PERCENT",
-        help="Smallest change that makes a commit bad; default: that of each row, as in a report.",
+        help="Smallest change that makes a commit bad; default: the threshold of each row, as in a report.",
     ),
     click.option(
         "--change",
@@ -44,9 +45,9 @@ _OPTIONS = (
         type=click.Choice(["regression", "improvement"]),
         default="regression",
         show_default=True,
-        help="Change that makes a commit bad; with improvement, `bad` is the commit from which on it is better.",
+        help="Change that makes a commit bad; with improvement, `bad` is the commit that is better.",
     ),
-    click.option("--tree", default=".", show_default=True, help="Repository that is bisected."),
+    click.option("--tree", default=".", show_default=True, help="Repository to bisect."),
     profile_option("Length of the cases."),
     isolation_option(),
     cache_option("Folder of kernels and build output; default: ~/.cache/cliffwatch."),
@@ -54,7 +55,7 @@ _OPTIONS = (
 
 
 def bisection_options(command: F) -> F:
-    """Adds the options, in their order; what they give but `sought` is for `bisection_request`."""
+    """Adds the options in order. All of their values except `sought` go to `bisection_request`."""
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
@@ -63,7 +64,7 @@ def bisection_options(command: F) -> F:
 def bisection_request(
     *, tree: str, suites: str, threshold: float | None, base: str, head: str, **options: Any
 ) -> RunRequest:
-    """A run of two commits, with bench of the base: what measures is the same in every step."""
+    """Makes a run of two commits with base's bench, so that every step measures with the same program."""
     return request_of(
         tree=tree,
         base=None,
@@ -80,7 +81,10 @@ def bisection_request(
 def with_suites_of_range(
     request: RunRequest, repository: Path, good: str, bad: str
 ) -> tuple[RunRequest, str] | Failure:
-    """The request with suites in place of `auto`, the same for every step, and the sentence on them."""
+    """Replaces `auto` with the same suites for every step.
+
+    Returns the request, and the sentence with the reason.
+    """
     if AUTO not in request.suites or request.cases:
         return request, ""
     counted = measured_by_suite(measured_by_case(request.cache, request.trust))

@@ -1,4 +1,4 @@
-"""A bisection as a person reads it."""
+"""The text report of a bisection."""
 
 from collections.abc import Sequence
 
@@ -16,11 +16,11 @@ from cliffwatch_runner.run.bisection.document import (
 )
 
 _MOST_COMMITS = 20
-"""Of those of which one is the culprit."""
+"""Most candidates that the report lists when one of several commits is the culprit."""
 
 
 def text_report(document: BisectionDocument) -> str:
-    """Lines for a terminal or a mail, without colours."""
+    """Formats the report for a terminal or a mail, without colours."""
     good, bad = document.good, document.bad
     where = f"{document.mode}, {document.platform}" if document.platform else document.mode
     skipped = f", {count_noun(len(document.skipped), 'commit')} skipped" if document.skipped else ""
@@ -28,13 +28,16 @@ def text_report(document: BisectionDocument) -> str:
         *host_warning(document.host_faults),
         f"{document.sought} between good {_named(good)}",
         f"{'':{len(document.sought)}}     and bad  {_named(bad)}",
-        f"{where}: {count_noun(document.measured, 'commit')} measured, {count_noun(document.between, 'commit')} between the ends{skipped}",
+        (
+            f"{where}: {count_noun(document.measured, 'commit')} measured, "
+            f"{count_noun(document.between, 'commit')} between the ends{skipped}"
+        ),
         "",
     ]
     lines += _not_shown(document) if document.outcome == "not-shown" else _culprits(document)
     lines += _error(document)
     lines += [f"skipped {each.commit[:12]}: {each.reason}" for each in document.skipped]
-    lines += [f"more changes than were searched: {row}: bisect a part of the range" for row in document.cut]
+    lines += [f"{row}: not all changes were searched: bisect a part of the range" for row in document.cut]
     lines.append(f"git bisect replay {document.log}")
     return visible("\n".join(lines)) + "\n"
 
@@ -53,7 +56,7 @@ def _culprit(culprit: CulpritRecord) -> list[str]:
         (commit,) = commits
         lines = [_named(commit), f"  {commit.author}, {commit.date[:10]}{_where(commit)}"]
     else:
-        lines = [f"one of these {len(commits)} commits, and nothing between them can be measured:"]
+        lines = [f"one of these {len(commits)} commits; none between them can be measured:"]
         lines += [f"  {_named(commit)}" for commit in commits[:_MOST_COMMITS]]
         if len(commits) > _MOST_COMMITS:
             lines.append(f"  and {len(commits) - _MOST_COMMITS} more, see --format json")
@@ -87,12 +90,12 @@ def _not_shown(document: BisectionDocument) -> list[str]:
     rows = [("case", "metric", "mode", "change", "detectable", "verdict"), *map(_end, document.ends)]
     other_modes = "" if any(row.mode == "walltime" for row in document.ends) else "--mode both, "
     return [
-        f"the ends do not show it: no {document.sought} of any case, so there is nothing to bisect",
+        f"good and bad show no {document.sought} of any case, so there is nothing to bisect",
         *_table(rows),
         *dict.fromkeys(
             f"  {_case(row)}: {row.reason}" for row in document.ends if row.verdict == "inconclusive"
         ),
-        f"try {other_modes}other cases, a longer --profile, a smaller --threshold, or ends that are further apart",
+        f"try {other_modes}other cases, a longer --profile, a smaller --threshold, or a wider range",
         "",
     ]
 
@@ -115,12 +118,15 @@ def _error(document: BisectionDocument) -> list[str]:
     boots = count_noun(error.boots, "boot")
     chance = f"the probability that any of {steps} went the wrong way is at most {error.error:.2g}"
     return [
-        f"walltime, {boots} per kernel and step: {chance} (normal noise assumed; not verified on real hardware)"
+        (
+            f"walltime, {boots} per kernel and step: {chance} "
+            "(assuming normal noise; not verified on real hardware)"
+        )
     ]
 
 
 def _table(rows: Sequence[tuple[str, ...]]) -> list[str]:
-    """Aligned columns: texts to the left, numbers to the right."""
+    """Aligns columns: text to the left, numbers to the right."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     numbers = {
         column for column, title in enumerate(rows[0]) if title in ("before", "after", "change", "detectable")

@@ -1,4 +1,4 @@
-"""The options of `cliffwatch run` that say what is compared: base and head, or arms."""
+"""Options of `cliffwatch run` for its arms: base and head, or any number of arms."""
 
 from collections.abc import Callable, Mapping, MutableMapping
 from pathlib import Path
@@ -37,20 +37,22 @@ _OPTIONS = (
     click.option(
         "--base",
         help=(
-            "Revision to compare with. A branch means its merge base with head; a tag or a hash is taken as it is; A..B names head too."
-            " Default of --series: its base-commit."
+            "Revision to compare with. A branch means its merge base with head; a tag or a hash means "
+            "itself; A..B names head too. Default with --series: its base-commit."
         ),
     ),
     click.option("--head", help="Revision with the change."),
     click.option(
         "--series",
         type=GivenFile(),
-        help="Mailbox with a patch series, as b4 and lore give it, packed or not (`-`: standard input); head is the series on base.",
+        help="Mailbox with a patch series, from b4 or lore, compressed or not (`-`: standard input). "
+        "Head is the series applied to base.",
     ),
     click.option(
         "--kernel",
         type=click.Path(path_type=Path, exists=True),
-        help="Prebuilt kernel as head: a distribution's package, an image with its config, or a folder with these.",
+        help="Prebuilt kernel as head: a distribution's package, an image with its config, "
+        "or a folder with either.",
     ),
     click.option(
         "--arm",
@@ -59,29 +61,33 @@ _OPTIONS = (
         metavar="NAME=SUBJECT…",
         callback=_arms,
         help=(
-            "Arm of a run of any number of them, in place of --base and --head; the first is what the others are compared with: "
-            "'v2=HEAD patch=v2.patch boot=mitigations=off sysctl=kernel.x=1'; 'p{n}=HEAD sysctl=kernel.x={n} sweep=n=0..10' is an arm for each."
+            "Arm of the run; give it once per arm, in place of --base and --head. The others are compared "
+            "with the first. Example: 'v2=HEAD patch=v2.patch boot=mitigations=off sysctl=kernel.x=1'. A "
+            "sweep makes one arm per value: 'p{n}=HEAD sysctl=kernel.x={n} sweep=n=0..10'."
         ),
     ),
     click.option(
         "--arms",
         "arms_file",
         type=GivenFile(),
-        help="TOML file of arms, a table [[arm]] each.",
+        help="TOML file of arms, one table [[arm]] per arm.",
     ),
-    click.option("--patch", type=GivenFile(), help="Patch on top of head (`-`: standard input)."),
+    click.option("--patch", type=GivenFile(), help="Patch to apply to head (`-`: standard input)."),
 )
 
 
 def arm_options(command: F) -> F:
-    """Adds the options, in their order; a command gets `base`, `head`, `series`, `kernel`, `patch`, `arms` and `arms_file`."""
+    """Adds the options in order.
+
+    The command gets `base`, `head`, `series`, `kernel`, `patch`, `arms` and `arms_file`.
+    """
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
 
 
 def take_arms(options: MutableMapping[str, object]) -> tuple[ArmRequest, ...] | Failure:
-    """Takes `arms` and `arms_file` from the options: those of the file come first."""
+    """Removes `arms` and `arms_file` from the options and returns all arms, those of the file first."""
     file, arms = options.pop("arms_file"), options.pop("arms")
     assert isinstance(arms, tuple)
     of_file = read_arms(file) if isinstance(file, Path) else ()
@@ -91,15 +97,16 @@ def take_arms(options: MutableMapping[str, object]) -> tuple[ArmRequest, ...] | 
 def two_arms(
     options: Mapping[str, object], base: str | None, head: str | None
 ) -> tuple[ArmRequest, ...] | Failure:
-    """Base and head, with the patches or the series of the short options on head."""
+    """Returns base and head as arms, with the patch or series of the short options on head."""
     series, kernel, patch = (options[name] for name in ("series", "kernel", "patch"))
     if kernel is not None:
         return wrong_usage(
-            "--kernel is a file of this machine, too large for a request", "measure it with `cliffwatch run`"
+            "--kernel names a local file, which is too large for a request",
+            "measure it with `cliffwatch run`",
         )
     if base is None or (head is None and series is None):
         return wrong_usage(
-            "a request names --base and --head, or arms", "name two revisions, or give --arm twice"
+            "a request needs --base and --head, or arms", "name two revisions, or give --arm twice"
         )
     return (
         ArmRequest(name="base", rev=base),

@@ -1,4 +1,4 @@
-"""The cache as commands name it."""
+"""Options for the cache folder and for sizes."""
 
 import os
 from collections.abc import Callable
@@ -13,12 +13,12 @@ _Command = TypeVar("_Command", bound=Callable[..., object])
 
 
 def default_cache() -> Path:
-    """XDG's cache folder, else ~/.cache."""
+    """Returns cliffwatch/ in XDG's cache folder, or else in ~/.cache."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "cliffwatch"
 
 
 def cache_option(help_text: str) -> Callable[[_Command], _Command]:
-    """`--cache`, as a whole path."""
+    """Adds `--cache`. The command gets an absolute path."""
 
     def whole(_: click.Context, __: click.Parameter, value: Path | None) -> Path:
         return (value or default_cache()).expanduser().resolve()
@@ -40,5 +40,5 @@ class Size(click.ParamType[int]):
     def convert(self, value: str | int, param: click.Parameter | None, ctx: click.Context | None) -> int:
         size = value if isinstance(value, int) else parse_size(value)
         if size is None:
-            self.fail(f"{value!r} is no size: give one such as 20G or 500M", param, ctx)
+            self.fail(f"{value!r} is not a size: give one such as 20G or 500M", param, ctx)
         return size

@@ -1,4 +1,4 @@
-"""The type of options that name a patch, a series or a list of arms: a file, or what gives its bytes once."""
+"""Option type for a patch, a series or a list of arms: a file, a pipe, or standard input."""
 
 import atexit
 import shutil
@@ -13,7 +13,11 @@ from cliffwatch.parsers.received.opening import STANDARD_INPUT, read_content
 
 
 class GivenFile(click.Path):
-    """A regular file, or a pipe or `-`, whose unpacked content is kept in a file until the program ends: it is read more than once."""
+    """A regular file, a pipe or `-`.
+
+    The uncompressed content of a pipe is kept in a file until the program ends, because it is read more than
+    once.
+    """
 
     def __init__(self) -> None:
         super().__init__(path_type=Path, exists=True, dir_okay=False, allow_dash=True)
@@ -26,7 +30,10 @@ class GivenFile(click.Path):
 
 
 def keep_pipe(path: Path) -> Path | Failure:
-    """The file itself, or one with what the pipe or `-` gave. What is not there is left to who opens it."""
+    """Returns the file itself, or a file with the content of the pipe or `-`.
+
+    A missing path is returned unchanged, for the reader to report.
+    """
     if str(path) != STANDARD_INPUT and (path.is_file() or path.is_dir() or not path.exists()):
         return path
     content = read_content(path)

@@ -1,4 +1,4 @@
-"""How a run measures: the options that several commands have, and what stands for those that a command leaves out."""
+"""Options for how a run measures, and the defaults for commands without them."""
 
 import os
 from collections.abc import Callable
@@ -13,19 +13,19 @@ from cliffwatch_runner.plan.request import RunRequest
 
 F = TypeVar("F", bound=Callable[..., Any])
 BOTH: Literal["both"] = "both"
-"""icount first, then walltime for what it leaves open."""
+"""icount first, then walltime for the cases that icount leaves open."""
 
 AskedMode = Mode | Literal["both"]
 
 
 def mode_option(about: str = "Mode of measuring.", *, both: bool = False) -> Callable[[F], F]:
-    """Gives a command `mode`, an `AskedMode` if it knows `both`."""
+    """Adds `--mode`. The command gets `mode`, an `AskedMode` if `both`."""
     choices = click.Choice([*MODES, *((BOTH,) if both else ())])
     return click.option("--mode", type=choices, default=DEFAULT_MODE, show_default=True, help=about)
 
 
 def modes_option(about: str) -> Callable[[F], F]:
-    """Gives a command `modes`, of which at least one must be named."""
+    """Adds `--mode` as a repeatable, required option. The command gets `modes`."""
     return click.option("--mode", "modes", multiple=True, required=True, type=click.Choice(MODES), help=about)
 
 
@@ -50,7 +50,7 @@ def isolation_option(about: str = "Isolation of the tree's code from this host."
 
 
 def request_of(**asked: Any) -> RunRequest:
-    """What was `asked`; all else as `cliffwatch run` has it where nothing is said."""
+    """Makes a request of the given values, and of the defaults of `cliffwatch run` for all others."""
     defaults: dict[str, object] = {
         "tree_access": "own",
         "platform": None,

@@ -1,4 +1,4 @@
-"""The options of `cliffwatch run` that say what is measured: suites of the catalogue, folders of the user's, and what their programs get."""
+"""Options of `cliffwatch run` for what to measure: suites, the user's suite folders, and program inputs."""
 
 import shlex
 from collections.abc import Callable, MutableMapping
@@ -39,20 +39,22 @@ _OPTIONS = (
         "suites",
         default=AUTO,
         show_default=True,
-        help="Suites, with commas between them; `auto` for those whose cases execute what head changes; `all`; `discovered` for what only this tree has;"
-        " with a slash (./my-suite) a folder of yours.",
+        help="Suites, separated by commas; `auto`: those whose cases execute the code that head changes; "
+        "`all`; `discovered`: benchmarks that only this tree has; with a slash (./my-suite): a folder of "
+        "your own.",
     ),
     click.option(
         "--bench-args",
         callback=_words,
         metavar="LINE",
-        help="Arguments of what `discovered` finds, one line quoted as for a shell; {data} in it stands for the file of --data.",
+        help="Arguments for the benchmarks of `discovered`, one line quoted as for a shell; "
+        "{data} stands for the file of --data.",
     ),
     click.option(
         "--data",
         type=click.Path(path_type=Path, exists=True),
-        help="File that programs read, shown read-only in the guest: CLIFFWATCH_DATA has its path there; for suite veristat a folder"
-        " of BPF objects (*.o), which are verified instead of the selftests. At most 64 MiB.",
+        help="File that programs read. The guest has it read-only, at the path in CLIFFWATCH_DATA. For suite "
+        "veristat: a folder of BPF objects (*.o) to verify instead of the selftests. At most 64 MiB.",
     ),
     click.option(
         "--shape",
@@ -60,7 +62,7 @@ _OPTIONS = (
         multiple=True,
         metavar="'cpus=N …'",
         callback=_shapes,
-        help="Guest in which every case is measured that asks for none itself: cpus=N possible-cpus=N numa-nodes=N; may be repeated.",
+        help="Guest for every case without its own: cpus=N possible-cpus=N numa-nodes=N; may be repeated.",
     ),
 )
 
@@ -70,20 +72,24 @@ case_option = click.option(
     "cases",
     multiple=True,
     metavar="PATTERN",
-    help="Case to measure, with its empty loop: a part of its name, or all of it with *; may be repeated; default: all of the profile.",
+    help="Case to measure, with its empty loop: a part of its name, or a pattern with *; may be repeated; "
+    "default: all of the profile.",
 )
-"""Gives a command `cases`."""
+"""Adds `--case`. The command gets `cases`."""
 
 
 def suite_options(command: F) -> F:
-    """Adds the options, in their order; a command gets `suites` as text, `bench_args`, `data` and `shapes`."""
+    """Adds the options in order. The command gets `suites` as text, `bench_args`, `data` and `shapes`."""
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
 
 
 def take_suites(options: MutableMapping[str, object]) -> tuple[tuple[str, ...], tuple[Path, ...]]:
-    """Takes `suites` from the options: names of suites, and of those with a slash the folders."""
+    """Removes `suites` from the options.
+
+    Returns the names of suites, and the folders (names with a slash).
+    """
     named = dict.fromkeys(name.strip() for name in str(options.pop("suites")).split(",") if name.strip())
     return tuple(name for name in named if "/" not in name), tuple(
         Path(name) for name in named if "/" in name

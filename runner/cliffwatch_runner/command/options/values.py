@@ -1,4 +1,4 @@
-"""What the words of `cliffwatch run`'s options stand for."""
+"""Parsers for option values of `cliffwatch run`."""
 
 from pathlib import Path
 from typing import Literal
@@ -12,7 +12,7 @@ def numbers(_: click.Context, __: click.Parameter, value: str | None) -> tuple[i
     try:
         return tuple(int(part) for part in value.split(",")) if value else ()
     except ValueError:
-        raise click.BadParameter("give CPU numbers with commas between them, such as 2,3") from None
+        raise click.BadParameter("give CPU numbers separated by commas, such as 2,3") from None
 
 
 def counts(_: click.Context, __: click.Parameter, value: str | None) -> Path | Literal["kept"] | None:
@@ -22,7 +22,7 @@ def counts(_: click.Context, __: click.Parameter, value: str | None) -> Path | L
         return "kept"
     if not Path(value).is_dir():
         raise click.BadParameter(
-            f"{value} is no result directory; without one the counts are those of the cache"
+            f"{value} is not a result directory; leave it out to use the counts in the cache"
         )
     return Path(value)
 

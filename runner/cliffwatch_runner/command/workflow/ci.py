@@ -1,4 +1,4 @@
-"""`cliffwatch ci`: what the workflows of .github/workflows call, each step of which runs without GitHub too."""
+"""`cliffwatch ci`: the steps that .github/workflows call. Each of them also runs without GitHub."""
 
 import signal
 import sys
@@ -46,7 +46,7 @@ _summary_option = click.option(
     "--summary",
     type=_FILE,
     envvar="GITHUB_STEP_SUMMARY",
-    help="File to append the summary to; without it, it is printed.",
+    help="File to append the summary to; default: standard output.",
 )
 
 
@@ -54,7 +54,8 @@ _summary_option = click.option(
 def ci() -> None:
     """Steps of a GitHub workflow: plan, measure, summarise, publish, watch.
 
-    docs/github.md has the workflows that call them. Each takes files and options and needs no GitHub.
+    docs/github.md has the workflows that call them. Each step takes files and options, and runs without
+    GitHub.
     """
 
 
@@ -73,18 +74,18 @@ ci.add_command(watch)
     type=click.Path(path_type=Path, exists=True, file_okay=False),
     default=".",
     show_default=True,
-    help="Check-out with the whole history.",
+    help="Checkout with the full history.",
 )
 @click.option(
     "--subject",
     type=click.Choice(["kernel", "go-library"]),
     default="kernel",
     show_default=True,
-    help="What the check-out is: a kernel tree, or a Go library whose revisions are measured on one kernel.",
+    help="Content of the checkout: a kernel tree, or a Go library to measure on one kernel.",
 )
-@click.option("--base", help="Revision to compare with, where the workflow was started by hand.")
-@click.option("--head", help="Revision with the change, where the workflow was started by hand.")
-@click.option("--policy", "policy_lines", help="Policy in TOML, where the workflow was started by hand.")
+@click.option("--base", help="Revision to compare with, if the workflow was started by hand.")
+@click.option("--head", help="Revision with the change, if the workflow was started by hand.")
+@click.option("--policy", "policy_lines", help="Policy in TOML, if the workflow was started by hand.")
 @click.option(
     "--output",
     type=_FILE,
@@ -103,7 +104,7 @@ def plan(
     output: Path | None,
     summary: Path | None,
 ) -> NoReturn:
-    """Plan what an event measures: base, head and targets, by the policy of the base branch."""
+    """Plan the measurement of an event: base, head and targets, by the policy of the base branch."""
     planned = _planned(event, event_name, tree, ManualWords(base, head, policy_lines), subject)
     if isinstance(planned, Failure):
         _summarise(nothing_measured((planned,)), summary)
@@ -117,7 +118,7 @@ def plan(
 
 
 class ManualWords(NamedTuple):
-    """What somebody wrote who started the workflow by hand: base, head and a policy, empty for none."""
+    """Inputs of a workflow that was started by hand; each may be None or empty."""
 
     base: str | None
     head: str | None
@@ -153,29 +154,27 @@ def _planned(
     "plan_text",
     envvar="CLIFFWATCH_PLAN",
     required=True,
-    help="Plan, as `cliffwatch ci plan` gives it.",
+    help="Plan from `cliffwatch ci plan`.",
 )
 @click.option("--platform", required=True, help="Platform of the target.")
 @click.option("--mode", type=click.Choice(MODES), required=True, help="Mode of the target.")
 @click.option("--tree", required=True, help="The subject's repository: URL, or one on this runner.")
-@click.option(
-    "--kernel-tree", help="Tree of a Go library's kernel: URL or path in place of the one of the policy."
-)
+@click.option("--kernel-tree", help="Tree of a Go library's kernel: URL or path, in place of the policy's.")
 @click.option(
     "--tree-access",
     type=click.Choice(ACCESSES),
-    help="Right to fetch the tree, as of `cliffwatch run`; default: public for a URL, own for a path.",
+    help="Right to fetch the tree, as for `cliffwatch run`; default: public for a URL, own for a path.",
 )
 @click.option(
     "--out", type=click.Path(path_type=Path, file_okay=False), required=True, help="Result directory."
 )
-@click.option("--jobs", type=click.IntRange(1, 1024), help="Compilers at once; default: one per CPU.")
+@click.option("--jobs", type=click.IntRange(1, 1024), help="Parallel compilers; default: one per CPU.")
 @cache_option("Folder of kernels and build output; default: ~/.cache/cliffwatch.")
 def run(plan_text: str, platform: str, mode: str, **where: Any) -> NoReturn:
     """Measure a plan on one of its targets.
 
-    Ends with 0 where it measured, 1 where the policy's fail-on is met, 4 where this runner failed. A kernel that does not
-    build or dies is a result: it ends with 1 only where fail-on names `failed`.
+    Exits with 0 if it measured, 1 if the policy's fail-on is met, 4 if this runner failed. A kernel that does
+    not build or that dies is a result: the command exits with 1 only if fail-on names `failed`.
     """
     plan = read_job_plan(plan_text)
     if isinstance(plan, Failure):
@@ -183,7 +182,9 @@ def run(plan_text: str, platform: str, mode: str, **where: Any) -> NoReturn:
     target = next((each for each in plan.targets if (each.platform, each.mode) == (platform, mode)), None)
     if target is None:
         raise SystemExit(
-            _fail([wrong_usage(f"the plan has no target {platform!a} in {mode}", "name one of its own")])
+            _fail(
+                [wrong_usage(f"the plan has no target {platform!a} in {mode}", "name a target of the plan")]
+            )
         )
     raise SystemExit(_measured(plan, target, _place(**where)))
 
@@ -224,12 +225,17 @@ def _measured(plan: JobPlan, target: Target, place: Place) -> int:
 
 
 def _judged(code: int, plan: JobPlan) -> int:
-    """The exit code of a job: a dead kernel fails it where the policy says so, and is a warning where it does not."""
+    """Returns the exit code of a job.
+
+    A failed kernel fails the job if fail-on names it, else it only warns.
+    """
     if code != Exit.KERNEL_FAILED:
         return code
     met = "failed" in plan.fail_on
     click.echo(
-        annotation("error" if met else "warning", "a kernel did not build or died: the report has its error")
+        annotation(
+            "error" if met else "warning", "a kernel did not build or died: see the report for its error"
+        )
     )
     return Exit.FAIL_ON_MET if met else Exit.DONE
 
@@ -260,18 +266,20 @@ def _summarise(markdown: str, file: Path | None) -> None:
         _say(markdown)
     elif not add_to_summary(file, markdown):
         click.echo(
-            annotation("warning", "the summary is cut: GitHub shows 1 MiB of it; the artifact has everything")
+            annotation(
+                "warning", "the summary is truncated: GitHub shows only 1 MiB; the artifact has all of it"
+            )
         )
 
 
 def _say(text: str) -> None:
-    """Prints what may hold anybody's text."""
+    """Prints untrusted text, so that the runner reads no commands in it."""
     with harmless_output():
         click.echo(text)
 
 
 def _fail(failures: Sequence[Failure]) -> Exit:
-    """Failures with their evidence, the first beside the job too; the exit code is the worst one."""
+    """Prints failures with their evidence, and the first as an annotation. Returns the worst exit code."""
     click.echo(failure_annotation(failures[0]))
     with harmless_output():
         for failure in failures:
@@ -281,7 +289,7 @@ def _fail(failures: Sequence[Failure]) -> Exit:
 
 @contextmanager
 def _stopping() -> Iterator[threading.Event]:
-    """An event that a cancelled job's signal sets, so that guests end and locks are let go."""
+    """Yields an event that is set when the job is cancelled, so that guests end and locks are released."""
     stop = threading.Event()
     before = {
         number: signal.signal(number, lambda *_: stop.set()) for number in (signal.SIGINT, signal.SIGTERM)

@@ -1,4 +1,4 @@
-"""What steps print."""
+"""Output of workflow steps."""
 
 import sys
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from cliffwatch_runner.ci.job_log import HarmlessStream
 
 @contextmanager
 def harmless_output() -> Iterator[None]:
-    """What is printed meanwhile, to both streams, is no command to the runner."""
+    """Makes the output of the block harmless: the runner reads no commands in either stream."""
     before = sys.stdout, sys.stderr
     sys.stdout, sys.stderr = HarmlessStream(sys.stdout), HarmlessStream(sys.stderr)
     try:

@@ -1,4 +1,4 @@
-"""`cliffwatch ci publish` and `comment`: what becomes of a workflow's results once it has ended."""
+"""`cliffwatch ci publish` and `comment`: publish the results of a finished workflow."""
 
 import os
 import tempfile
@@ -57,14 +57,16 @@ _server_option = click.option(
 @_event_option
 @_api_option
 @_server_option
-@click.option("--service", help="Service that gets the results.")
-@click.option("--comment/--no-comment", "posts", default=True, help="Comments and the check run on GitHub.")
+@click.option("--service", help="Service to upload the results to.")
+@click.option(
+    "--comment/--no-comment", "posts", default=True, help="Post comments and the check run to GitHub."
+)
 def publish(event: Path, api: str, server: str, service: str | None, posts: bool) -> NoReturn:
-    """Publish the results of a workflow's run that has ended: upload them, tell the pull request.
+    """Publish the results of a finished workflow run: upload them, and comment on the pull request.
 
-    Commits, branch and pull request are those of the event; the artifacts are read as what a stranger wrote. The token is that of
-    GITHUB_TOKEN; the service's is that of CLIFFWATCH_TOKEN, else one that the service gives this job for the identity that GitHub
-    signs. Ends with 2 where an artifact was refused.
+    Commits, branch and pull request come from the event; the artifacts are untrusted. GITHUB_TOKEN has the
+    token for GitHub, and CLIFFWATCH_TOKEN that for the service. Without it, the service gives this job a
+    token for the identity that GitHub signs. Exits with 2 if an artifact was refused.
     """
     run = read_workflow_run(event)
     if isinstance(run, Failure):
@@ -96,7 +98,10 @@ def publish(event: Path, api: str, server: str, service: str | None, posts: bool
 
 
 def _policy(reader: GitHubReader, run: WorkflowRun, pull: OpenPull | None) -> Policy:
-    """The policy of the base; what is wrong with it failed the workflow already."""
+    """Reads the policy of the base branch.
+
+    An invalid one has already failed the workflow, so it means the default.
+    """
     text = reader.text_of(FILE_NAME, pull.base if pull is not None else run.default_branch)
     policy = read_policy(text, FILE_NAME) if isinstance(text, str) else DEFAULT
     return policy if isinstance(policy, Policy) else DEFAULT
@@ -142,8 +147,8 @@ def _uploaded(client: Client, service: str, folder: Path, host: str) -> Exit:
     return _failed(
         Failure(
             whose="usage" if refused else "host",
-            message=f"results are not uploaded: {why}",
-            next_step="start the job again" if not refused else "look at the artifact",
+            message=f"results were not uploaded: {why}",
+            next_step="start the job again" if not refused else "check the artifact",
         )
     )
 
@@ -180,7 +185,7 @@ def _failed(failure: Failure) -> Exit:
 @_event_option
 @_server_option
 def comment(folders: tuple[Path, ...], event: Path, server: str) -> NoReturn:
-    """Print the comment that result directories would give, and post nothing."""
+    """Print the comment for result directories, and post nothing."""
     run = read_workflow_run(event)
     if isinstance(run, Failure):
         raise SystemExit(_failed(run))
@@ -190,7 +195,7 @@ def comment(folders: tuple[Path, ...], event: Path, server: str) -> NoReturn:
 
 
 def _local(folder: Path) -> Result:
-    """A result directory here, of the target that it names itself."""
+    """Reads a local result directory. Its own record names the target."""
     run = read_run(folder)
     if isinstance(run, Failure):
         return Result(

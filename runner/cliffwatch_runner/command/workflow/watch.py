@@ -1,4 +1,4 @@
-"""`cliffwatch ci watch`: one look at a branch, and what it says of it."""
+"""`cliffwatch ci watch`: measures the new commits of a branch once, and reports the changes."""
 
 import sys
 from collections.abc import Iterator, Sequence
@@ -33,7 +33,7 @@ from cliffwatch_runner.run.progress import PlainLines
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
 _MOST_LINES = 300
-"""Of a bisection in the report: GitHub takes 65,536 characters of an issue."""
+"""Most lines of a bisection in the report, as GitHub takes 65,536 characters of an issue."""
 
 
 @click.command()
@@ -68,19 +68,22 @@ def watch(
     tree: str,
     **options: Any,
 ) -> NoReturn:
-    """Measure what a branch has new since the last look, and bisect what changed.
+    """Measure the commits of a branch since the last call, and bisect the changes.
 
-    Compares the newest commit with the one that the state file names, names the culprits of regressions and improvements, writes
-    report.md and moves the state. Ends with 0 where it measured or nothing is new, with 3 where the newest commit does not build or
-    boot (the state stays), with 4 where this machine failed.
+    Compares the newest commit with the commit in the state file, names the culprits of regressions and
+    improvements, writes report.md and updates the state file. Exits with 0 if it measured or nothing is new,
+    with 3 if the newest commit does not build or boot (the state file stays), and with 4 if this machine
+    failed.
     """
     if sought != "regression":
         raise SystemExit(
-            _fail([wrong_usage("--change says nothing here", "leave it out: both ways are looked for")])
+            _fail([wrong_usage("--change has no effect here", "leave it out: both directions are searched")])
         )
     repository = Path(tree).expanduser().resolve()
     if not repository.is_dir():
-        raise SystemExit(_fail([wrong_usage(f"{tree} is no folder", "clone the tree, and name the clone")]))
+        raise SystemExit(
+            _fail([wrong_usage(f"{tree} is not a folder", "clone the tree, and name the clone")])
+        )
     request = bisection_request(tree=str(repository), base="", head="", **options)
     asked = Watching(repository=repository, branch=branch, state=state, out=out, request=request)
     with harmless_output(), stopping() as stop:
@@ -118,12 +121,14 @@ def _write(ended: WatchedRange, branch: str, out: Path, output: Path | None, sum
         click.echo(_title(ended, branch))
     if summary is not None and not add_to_summary(summary, report):
         click.echo(
-            annotation("warning", "the summary is cut: GitHub shows 1 MiB of it; the artifact has everything")
+            annotation(
+                "warning", "the summary is truncated: GitHub shows only 1 MiB; the artifact has all of it"
+            )
         )
 
 
 def _title(ended: WatchedRange, branch: str) -> str:
-    """One line, the same whenever this range is looked at."""
+    """Returns the title, always the same for the same range."""
     named = harmless(" ".join(branch.split()))[:80]
     if ended.base == ended.head:
         return f"{named}: nothing new at {ended.head[:12]}"

@@ -1,1 +1,1 @@
-"""What words of an arm stand for: Go modules, and a knob whose values are arms."""
+"""Arm words that need more than parsing: Go modules and parameter sweeps."""

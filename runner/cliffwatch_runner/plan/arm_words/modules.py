@@ -1,4 +1,4 @@
-"""Go modules that arms name: whether the suites of a run have a use for them, asked before anything is fetched."""
+"""Checks that the suites of a run use the Go modules that arms name, before anything is fetched."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -10,7 +10,7 @@ from cliffwatch_runner.source.go_modules import declared_module, go_mod, require
 
 
 def modules_of(suite: Suite) -> dict[str, str] | None:
-    """The modules that a suite's Go program requires, with their versions; None of a suite without such a program."""
+    """Returns the versions of the modules that a suite's Go program requires; None without a Go program."""
     if suite.program is None or suite.source_file is None:
         return None
     text = go_mod(suite.source_file.parent)
@@ -18,7 +18,7 @@ def modules_of(suite: Suite) -> dict[str, str] | None:
 
 
 def unused_module(module: str, suites: Sequence[Suite]) -> Failure | None:
-    """Why a library cannot be measured with these suites: none of them is built with it."""
+    """Returns a failure if none of the suites is built with `module`."""
     problem = _unused(module, _modules_by_suite(suites))
     return None if problem is None else wrong_usage(f"{module}: {problem[0]}", problem[1])
 
@@ -28,7 +28,7 @@ def _modules_by_suite(suites: Sequence[Suite]) -> dict[str, dict[str, str]]:
 
 
 def wrong_modules(arms: Sequence[ArmRequest], suites: Sequence[Suite]) -> Iterator[Failure]:
-    """What is wrong with the modules of arms: no suite is built with them, or their folder has none."""
+    """Yields a failure for each module that no suite is built with, or whose folder does not contain it."""
     known = _modules_by_suite(suites)
     for arm in arms:
         for name, how in arm.module.items():
@@ -48,13 +48,13 @@ def _unused(name: str, known: dict[str, dict[str, str]]) -> tuple[str, str] | No
     if any(name in modules for modules in known.values()):
         return None
     used = "; ".join(f"{suite}: {', '.join(modules) or 'none'}" for suite, modules in known.items())
-    return "no suite of this run is built with it", f"name one of those that go.mod requires ({used})"
+    return "no suite of this run is built with it", f"name a module that go.mod requires ({used})"
 
 
 def _wrong_folder(name: str, folder: Path) -> tuple[str, str] | None:
     text = go_mod(folder)
     if text is None:
-        what = "has no go.mod" if folder.is_dir() else "is no folder"
+        what = "has no go.mod" if folder.is_dir() else "is not a folder"
         return (
             f"{folder} {what}",
             f"name the folder of a checkout of {name}, or a version: module={name}@VERSION",
@@ -63,6 +63,6 @@ def _wrong_folder(name: str, folder: Path) -> tuple[str, str] | None:
     if declared != name:
         return (
             f"{folder} has the module {declared or 'without a name'}",
-            f"name the folder in which {name} lies",
+            f"name the folder that contains {name}",
         )
     return None

@@ -1,4 +1,4 @@
-"""An arm for each value of a knob: `sweep=n=0..10` in an arm whose name and words have `{n}`."""
+"""Parameter sweeps: `sweep=n=0..10` makes one arm per value and replaces `{n}` in its name and words."""
 
 import re
 from collections.abc import Mapping
@@ -11,7 +11,10 @@ _RANGE = re.compile(r"(\d{1,9})\.\.(\d{1,9})", re.ASCII)
 
 
 def swept(arm: Mapping[str, object]) -> list[Mapping[str, object]] | str:
-    """The arms that an arm with a sweep stands for, in the order of its values, and itself without one; or what is wrong with the sweep."""
+    """Expands an arm with a sweep into one arm per value, in the order of the values.
+
+    An arm without a sweep is returned alone. A string says what is wrong with the sweep.
+    """
     sweep = arm.get(KEY)
     if sweep is None:
         return [arm]
@@ -19,12 +22,12 @@ def swept(arm: Mapping[str, object]) -> list[Mapping[str, object]] | str:
         return "sweep names one knob and its values, such as sweep=n=0..10"
     ((variable, written),) = sweep.items()
     if not isinstance(variable, str) or not _VARIABLE.fullmatch(variable) or not isinstance(written, str):
-        return f"sweep={variable}={written} is none such as n=0..10 or n=0,2,5,10"
+        return f"sweep={variable}={written} is not a sweep such as n=0..10 or n=0,2,5,10"
     values = _values(written)
     if not 1 <= len(values) < MOST_ARMS or not all(values):
-        return f"sweep={variable}={written} is none such as n=0..10 or n=0,2,5,10, of at most {MOST_ARMS - 1} values"
+        return f"sweep={variable}={written} needs 1 to {MOST_ARMS - 1} values, such as n=0..10 or n=0,2,5,10"
     if f"{{{variable}}}" not in str(arm.get("name")):
-        return f"its arms need names of their own: put {{{variable}}} into the name"
+        return f"each arm of the sweep needs its own name: put {{{variable}}} into the name"
     without = {name: value for name, value in arm.items() if name != KEY}
     return [{name: _with(value, variable, each) for name, value in without.items()} for each in values]
 
@@ -38,7 +41,7 @@ def _values(written: str) -> list[str]:
 
 
 def _with(value: object, variable: str, chosen: str) -> object:
-    """A value with the knob's in it, wherever it stands."""
+    """Replaces the variable in a value, at any depth."""
     if isinstance(value, str):
         return value.replace(f"{{{variable}}}", chosen)
     if isinstance(value, (list, tuple)):

@@ -1,1 +1,1 @@
-"""Which suites a run measures: those of a change, and those of the user."""
+"""Chooses the suites of a run: those that a change affects, and the user's own."""

@@ -1,7 +1,10 @@
-"""`--suite auto`: the suites whose cases execute what head changes.
+"""`--suite auto`: chooses the suites whose cases execute the code that head changes.
 
-What earlier runs on this host counted decides, function by function. Where no case of a suite was ever counted here, or a function has no
-symbol of its own because compilers inline it, the source files that the suite declares do (`touches` in its suite.toml).
+The function counts of earlier runs on this host decide, function by function. The source files that a suite
+declares (`touches` in its suite.toml) decide in two cases:
+
+- no case of the suite was ever counted here;
+- a changed function has no symbol of its own, because compilers inline it.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,29 +19,32 @@ from cliffwatch.samples import CaseKey
 from cliffwatch_runner.source.ranges.changes import ChangedFile
 
 _NAMED = 3
-"""Files or functions that a sentence names."""
+"""Most files or functions that a sentence names."""
 
 Measured = Mapping[str, frozenset[str]]
-"""By suite: the functions on the measured path of any of its cases."""
+"""The functions on the measured path of any case, by suite."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AffectedSuite:
-    """A suite and why it is measured: functions that its cases were seen to execute, or files that it declares."""
+    """A suite that a change affects."""
 
     name: str
     functions: tuple[str, ...] = ()
+    """Changed functions that its cases executed in earlier runs."""
+
     files: tuple[str, ...] = ()
+    """Changed files that it declares."""
 
     @property
     def why(self) -> str:
-        """In words: `executes __bpf_ringbuf_reserve`."""
+        """The reason, such as `executes __bpf_ringbuf_reserve`."""
         parts = [f"executes {_some(self.functions)}"] if self.functions else []
         return "; ".join([*parts, *([f"declares {_some(self.files)}"] if self.files else [])])
 
 
 def measured_by_suite(by_case: Mapping[CaseKey, frozenset[str]]) -> Measured:
-    """What is known by case, by suite; functions by their names in the source."""
+    """Merges executed functions by case into functions by suite, under their names in the source."""
     found: dict[str, frozenset[str]] = {}
     for case, names in by_case.items():
         found[case.suite] = found.get(case.suite, frozenset()) | {plain_name(name) for name in names}
@@ -48,7 +54,7 @@ def measured_by_suite(by_case: Mapping[CaseKey, frozenset[str]]) -> Measured:
 def affected_suites(
     suites: Iterable[Suite], changes: Sequence[ChangedFile], measured: Measured
 ) -> tuple[AffectedSuite, ...]:
-    """The suites that changes concern, in the order of the catalogue."""
+    """Returns the suites that the changes affect, in the order of the catalogue."""
     symbols: frozenset[str] = frozenset().union(*measured.values())
     found = []
     for suite in suites:
@@ -66,22 +72,22 @@ def affected_suites(
 
 
 def chosen_sentence(found: Sequence[AffectedSuite], changes: Sequence[ChangedFile]) -> str:
-    """Which suites are measured and why, for the first lines of plan and report."""
+    """Returns the sentence that names the suites and the reasons, for the first lines of plan and report."""
     chosen = ", ".join(f"{each.name} ({each.why})" for each in found)
     return f"Suites by what head changes in {_some([each.path for each in changes])}: {chosen}"
 
 
 def none_affected(changes: Sequence[ChangedFile], suites: Iterable[Suite]) -> Failure:
-    """Why nothing is measured, with what could be."""
+    """Returns a failure that says why no suite is affected, and which suites there are."""
     if not changes:
         what = "base and head have the same files, so no suite is affected"
     elif not any(each.is_code for each in changes):
         what = (
-            f"head changes comments alone, so no suite is affected: {_some([each.path for each in changes])}"
+            f"head changes only comments, so no suite is affected: {_some([each.path for each in changes])}"
         )
     else:
         what = f"no suite executes what head changes: {_some([each.path for each in changes])}"
-    return wrong_usage(what, f"name what to measure all the same with --suite: {suites_offered(suites)}")
+    return wrong_usage(what, f"name the suites to measure anyway with --suite: {suites_offered(suites)}")
 
 
 def suites_offered(suites: Iterable[Suite]) -> str:

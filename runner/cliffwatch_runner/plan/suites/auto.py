@@ -1,4 +1,4 @@
-"""Puts suites in place of `auto`, once it is known what the arms of a run are of."""
+"""Replaces `auto` with suites, once the arms of a run are resolved."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -30,16 +30,17 @@ NOTHING_COUNTED: Measured = {}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChosenSuites:
-    """Names of suites, and a sentence that says why these; empty if a person named them."""
+    """Names of suites, and the reason for their choice."""
 
     names: tuple[str, ...]
     sentence: str = ""
+    """Empty if the user named the suites."""
 
 
 def with_auto_suites(
     request: RunRequest, arms: Sequence[Subject], mirror: Path, catalogue: Catalogue
 ) -> tuple[RunRequest, str] | Failure:
-    """The request with the names of suites that its arms concern, and the sentence on them."""
+    """Replaces `auto` in a request. Returns the request, and the sentence that gives the reason."""
     if AUTO not in request.suites:
         return request, ""
     chosen = _chosen(request, arms, mirror, catalogue.suites)
@@ -59,7 +60,7 @@ def _chosen(
     if any(arm.revision is None for arm in arms):
         return wrong_usage(
             "a prebuilt kernel has no revision, so it is not known what it changes",
-            f"name what to measure with --suite: {suites_offered(suites)}",
+            f"name the suites to measure with --suite: {suites_offered(suites)}",
         )
     return _of_revisions(request, arms, mirror, suites)
 
@@ -70,15 +71,15 @@ def _of_revisions(
     changes = _changes(arms, mirror)
     if not changes and any(arm.settings != arms[0].settings for arm in arms):
         return wrong_usage(
-            "the arms differ in their settings alone, which any suite may show",
-            f"name what to measure with --suite: {suites_offered(suites)}",
+            "the arms differ only in their settings, which may affect any suite",
+            f"name the suites to measure with --suite: {suites_offered(suites)}",
         )
     counted = NOTHING_COUNTED if request.trust == "outside" else _counted(request)
     return suites_of_changes(suites, changes, request.suites, counted, own=bool(request.own_suites))
 
 
 def _with_modules(request: RunRequest, suites: Sequence[Suite]) -> ChosenSuites | Failure:
-    """The suites whose programs are built with the arms' Go modules."""
+    """Chooses the suites whose programs are built with the arms' Go modules."""
     wrong = next(wrong_modules(request.arms, suites), None)
     if wrong is not None:
         return wrong
@@ -97,7 +98,10 @@ def suites_of_changes(
     *,
     own: bool = False,
 ) -> ChosenSuites | Failure:
-    """The `named` suites, where those that changes concern stand for `auto`; a Failure where none is left, and none of the user's `own`."""
+    """Replaces `auto` in `named` with the suites that the changes affect.
+
+    Returns a Failure if no suite is left, unless the user has suites of his `own`.
+    """
     others = [name for name in named if name != AUTO]
     found = affected_suites(suites, changes, counted)
     if found:
@@ -107,7 +111,7 @@ def suites_of_changes(
     if not others and not own:
         return none
     what = f"{none.message[0].upper()}{none.message[1:]}"
-    return ChosenSuites(names=tuple(others), sentence=f"{what}; what was named is measured")
+    return ChosenSuites(names=tuple(others), sentence=f"{what}; only the named suites are measured")
 
 
 def _counted(request: RunRequest) -> Measured:
@@ -115,7 +119,7 @@ def _counted(request: RunRequest) -> Measured:
 
 
 def _with_cases(request: RunRequest, suites: Sequence[Suite]) -> ChosenSuites | Failure:
-    """The suites that have the cases of `--case`; where none has, the pattern is wrong."""
+    """Chooses the suites with a case that matches `--case`. Returns a Failure if no suite has one."""
     names = tuple(
         suite.name
         for suite in suites
@@ -133,7 +137,7 @@ def _with_cases(request: RunRequest, suites: Sequence[Suite]) -> ChosenSuites | 
 
 
 def _changes(arms: Sequence[Subject], mirror: Path) -> tuple[ChangedFile, ...]:
-    """What any arm changes of the first one."""
+    """Returns the files that any arm changes against the first, with their changed functions merged."""
     first, *others = compared_revisions(arms)
     found: dict[str, ChangedFile] = {}
     for each in others:

@@ -1,4 +1,4 @@
-"""What a user brings to a run besides its tree: folders with suites, arguments of what only the tree has, and a file of data."""
+"""User input to a run besides the tree: suite folders, arguments for the tree's own benchmarks, and data."""
 
 import hashlib
 import re
@@ -18,16 +18,16 @@ from cliffwatch_runner.plan.request import RunRequest
 from cliffwatch_runner.plan.selection import choose_suites
 
 LARGEST_DATA_BYTES = 64 << 20
-"""It lies in the guest's memory while its programs read it."""
+"""The data stays in the guest's memory while programs read it."""
 
 _LONGEST_ARGUMENTS = 200
-"""They are a parameter of the case, by which its series is known."""
+"""Characters. The arguments are a parameter of the case, and so part of its series' name."""
 
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,99}", re.ASCII)
 
 
 def chosen_suites(request: RunRequest, catalogue: Catalogue) -> tuple[Suite, ...] | Failure:
-    """The named suites of the catalogue, then those of the user's folders."""
+    """Returns the named suites of the catalogue, then those of the user's folders."""
     named = () if request.own_suites and not request.suites else choose_suites(catalogue, request.suites)
     if isinstance(named, Failure):
         return named
@@ -39,8 +39,9 @@ def chosen_suites(request: RunRequest, catalogue: Catalogue) -> tuple[Suite, ...
             return suite
         if suite.name in taken:
             return wrong_usage(
-                f"--suite {folder}: there is a suite '{suite.name}' already, and results are known by that name",
-                "give the folder another name",
+                f"--suite {folder}: there is already a suite '{suite.name}', "
+                "and results are stored by suite name",
+                "rename the folder",
             )
         taken.add(suite.name)
         chosen.append(suite)
@@ -48,17 +49,17 @@ def chosen_suites(request: RunRequest, catalogue: Catalogue) -> tuple[Suite, ...
 
 
 def own_suite(folder: Path) -> Suite | Failure:
-    """The suite of a folder, with all that is wrong in its suite.toml as evidence."""
+    """Reads the suite of a folder. A Failure lists all faults of its suite.toml as evidence."""
     home = folder.expanduser().resolve()
     if not (home / "suite.toml").is_file():
-        what = f"has no suite.toml in {home}" if home.is_dir() else "is no folder"
+        what = f"has no suite.toml in {home}" if home.is_dir() else "is not a folder"
         return wrong_usage(
-            f"--suite {folder} {what}", 'docs/suites.md, "Your own suite", shows what one is made of'
+            f"--suite {folder} {what}", 'docs/suites.md, "Your own suite", shows how to write one'
         )
     if not _NAME.fullmatch(home.name):
         return wrong_usage(
             f"--suite {folder}: '{home.name}' cannot be the name of a suite",
-            "call the folder by letters, digits, '-', '_' and '.'",
+            "rename the folder: use letters, digits, '-', '_' and '.'",
         )
     suite = read_suite(home / "suite.toml")
     if isinstance(suite, Suite):
@@ -67,48 +68,52 @@ def own_suite(folder: Path) -> Suite | Failure:
     return Failure(
         whose="usage",
         message=f"{suite[0]}{more}",
-        next_step=f"fix the file: `cliffwatch suites check {folder}` says when nothing is wrong any more",
+        next_step=f"fix the file, then check it with `cliffwatch suites check {folder}`",
         evidence="\n".join(map(str, suite[1:20])),
     )
 
 
 def wrong_programs_input(request: RunRequest, suites: Sequence[Suite]) -> Iterator[Failure]:
-    """What is wrong with arguments and data that were given to programs, before anything is fetched."""
+    """Yields the faults of the programs' arguments and data, before anything is fetched."""
     discovers = DISCOVERED in request.suites
     args = request.bench_args
     if args and not discovers:
         yield wrong_usage(
-            "--bench-args is for what only the tree has: suites have their own arguments",
-            f"add --suite {DISCOVERED}, or write a suite of your own (docs/suites.md)",
+            "--bench-args is for benchmarks that only the tree has: suites have their own arguments",
+            f"add --suite {DISCOVERED}, or write your own suite (docs/suites.md)",
         )
     if any(not word.isprintable() for word in args) or sum(map(len, args)) + len(args) > _LONGEST_ARGUMENTS:
         yield wrong_usage(
-            f"--bench-args takes at most {_LONGEST_ARGUMENTS} letters that print",
-            "put the rest into a file: --data",
+            f"--bench-args takes at most {_LONGEST_ARGUMENTS} printable characters",
+            "put the rest into a file, and name it with --data",
         )
     words = [
         *args,
         *(word for suite in suites for case in suite.cases(request.profile) for word in case.argv),
     ]
     if request.data is None and any(DATA_WORD in word for word in words):
-        yield wrong_usage(f"{DATA_WORD} stands for a file, and there is none", "name it with --data FILE")
+        yield wrong_usage(f"{DATA_WORD} stands for a file, but none was given", "name it with --data FILE")
     read = any(suite.program is not None and suite.program.reads_data for suite in suites)
     folder = request.data is not None and request.data.is_dir()
     objects = any(suite.program is not None and suite.program.objects for suite in suites)
     if request.data is not None and not folder and not discovers and not request.own_suites and not read:
         yield wrong_usage(
-            "--data is for programs of your own, for those of the catalogue that read a file, and for what only the tree has, and this run has none",
+            "no program of this run reads --data: only your own suites do, some of the catalogue, "
+            "and benchmarks that only the tree has",
             f"leave it out, or add --suite string-maps, --suite {DISCOVERED} or --suite ./FOLDER",
         )
     if folder and not objects:
         yield wrong_usage(
-            "--data: a folder is for suites that verify BPF objects, and this run has none",
+            "--data: only suites that verify BPF objects take a folder, and this run has none",
             "name a file, or add --suite veristat",
         )
 
 
 def read_data(path: Path | None) -> GuestData | Failure | None:
-    """The file as it is now, or the objects of a folder: every boot of the run is given this content, whatever becomes of the file."""
+    """Reads the data file, or the objects of a folder. None without a path.
+
+    Every boot of the run gets this content, even if the file changes later.
+    """
     if path is None:
         return None
     if path.is_dir():
@@ -116,7 +121,7 @@ def read_data(path: Path | None) -> GuestData | Failure | None:
     try:
         about = path.stat()
         if not stat.S_ISREG(about.st_mode):
-            return wrong_usage(f"--data: {path} is no regular file", "name a file")
+            return wrong_usage(f"--data: {path} is not a regular file", "name a file")
         with path.open("rb") as file:
             content = file.read(LARGEST_DATA_BYTES + 1)
     except OSError as error:
@@ -124,7 +129,7 @@ def read_data(path: Path | None) -> GuestData | Failure | None:
     if len(content) > LARGEST_DATA_BYTES:
         size = size_text(max(about.st_size, len(content)))
         return wrong_usage(
-            f"--data: {path} has {size}, more than the {size_text(LARGEST_DATA_BYTES)} that a guest is given",
+            f"--data: {path} has {size}; a guest takes at most {size_text(LARGEST_DATA_BYTES)}",
             "give a part of it: the guest keeps it in its memory",
         )
     name = path.name if _NAME.fullmatch(path.name) else "data"
