@@ -10,7 +10,7 @@ from cliffwatch.failure import Failure
 from cliffwatch.formats.result_directory import Run
 from cliffwatch.samples import compared_arms
 from cliffwatch.stats.stages import Look, Stages
-from cliffwatch_runner.plan.arms import ArmRequest, parse_arms, read_arms, wrong_arms
+from cliffwatch_runner.plan.arms import ArmRequest, check_arms, parse_arms, read_arms
 
 
 def arms_of(text: str) -> tuple[ArmRequest, ...]:
@@ -145,11 +145,11 @@ def test_a_wrong_file_is_refused_with_the_place(text: str, reason: str, tmp_path
 def test_arms_have_names_of_their_own_and_are_at_least_two() -> None:
     one = ArmRequest(name="a", rev="HEAD")
 
-    assert wrong_arms((one, one)).message == "two arms are called a"
-    assert "at least two arms" in wrong_arms((one,)).message
+    assert check_arms((one, one)).message == "two arms are called a"
+    assert "at least two arms" in check_arms((one,)).message
     assert (
         "a run takes at most"
-        in wrong_arms(tuple(ArmRequest(name=f"a{n}", rev="HEAD") for n in range(16))).message
+        in check_arms(tuple(ArmRequest(name=f"a{n}", rev="HEAD") for n in range(16))).message
     )
 
 
@@ -160,7 +160,7 @@ def test_a_sweep_is_an_arm_for_each_value_of_a_knob() -> None:
     assert arms[10] == ArmRequest(
         name="p10", rev="HEAD", sysctl={"kernel.bpf_prefetch": "10"}, param={"htab.ahead": "10"}
     )
-    assert wrong_arms(arms) is None
+    assert check_arms(arms) is None
     named = arms_of("v{v}=HEAD patch=v{v}.patch boot=x={y} sweep=v=2,3a")
     assert [(arm.name, arm.patch, arm.boot) for arm in named] == [
         ("v2", (Path("v2.patch"),), ("x={y}",)),

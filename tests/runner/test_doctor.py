@@ -15,7 +15,7 @@ from rich.console import Console
 
 from cliffwatch.samples import Mode
 from cliffwatch_runner.command import doctor as command
-from cliffwatch_runner.command.worker import findings
+from cliffwatch_runner.command.worker import doctor_findings
 from cliffwatch_runner.doctor import facts as facts_module
 from cliffwatch_runner.doctor.examination import checks, for_mode, to_fix, verdict
 from cliffwatch_runner.doctor.facts import HostFacts, gather, missing_headers
@@ -334,7 +334,7 @@ def test_gathering_looks_at_the_root_it_is_given(tmp_path: Path, monkeypatch: py
 
 
 def test_a_worker_tells_its_service_what_is_not_well(bad: HostFacts) -> None:
-    document = findings(tuple(checks(bad)), "walltime")
+    document = doctor_findings(tuple(checks(bad)), "walltime")
     assert "not fit for walltime runs" in document["verdict"]
     assert {check["status"] for check in document["checks"]} <= {"warn", "fail"}
     assert all(check["fixes"] for check in document["checks"])

@@ -10,7 +10,7 @@ from stepping_suite import MODULE, needs_go, write_module
 from cliffwatch.failure import Failure
 from cliffwatch.formats.result_directory import Run, read_run
 from cliffwatch_runner.build.programs.source import ProgramSource, program_source
-from cliffwatch_runner.plan.arm_words.modules import wrong_modules
+from cliffwatch_runner.plan.arm_words.modules import check_modules
 from cliffwatch_runner.plan.arms import ArmRequest
 from cliffwatch_runner.source.go_modules import declared_module, required_modules
 
@@ -131,7 +131,7 @@ def test_equal_modules_give_equal_sources_wherever_their_folder_lies(suite: Path
 
 def test_a_run_without_a_go_program_has_no_use_for_modules(tmp_path: Path) -> None:
     arm = ArmRequest(name="new", rev="HEAD", module={MODULE: "v1.0.0"})
-    (wrong,) = wrong_modules((arm,), (go_suite(tmp_path),))
+    (wrong,) = check_modules((arm,), (go_suite(tmp_path),))
 
     assert wrong.message == f"--arm new: module={MODULE}: no suite of this run has a Go program"
 
@@ -141,7 +141,7 @@ def test_a_folder_must_have_the_module_that_it_stands_for(suite: Path, tmp_path:
     (fork / "go.mod").write_text("module example.org/fork\n")
     arms = [ArmRequest(name="a", rev="HEAD", module={MODULE: str(folder)}) for folder in (fork, tmp_path)]
     messages = [
-        each.message.partition(f"module={MODULE}: ")[2] for each in wrong_modules(arms, (go_suite(suite),))
+        each.message.partition(f"module={MODULE}: ")[2] for each in check_modules(arms, (go_suite(suite),))
     ]
 
     assert messages == [f"{fork} has the module example.org/fork", f"{tmp_path} has no go.mod"]

@@ -11,7 +11,7 @@ from cliffwatch_runner.guest.argv import SANDBOX_FOLDERS, GuestShape, vng_argv
 from cliffwatch_runner.plan.plan import make_plan
 from cliffwatch_runner.plan.run_plan import shape_of_case
 from cliffwatch_runner.plan.selection import Selection, select_cases
-from cliffwatch_runner.plan.shapes import in_shapes, parse_shape
+from cliffwatch_runner.plan.shapes import apply_shapes, parse_shape
 
 SUITE = """
 title = "Shapes"
@@ -171,7 +171,7 @@ def test_a_run_measures_every_case_in_each_shape_that_is_named_but_those_that_as
 ) -> None:
     shapes = (parse_shape("cpus=1"), parse_shape("cpus=2 possible-cpus=4 numa-nodes=2"))
     assert all(isinstance(shape, GuestNeeds) for shape in shapes)
-    shaped = in_shapes(suite(tmp_path, "{ cpus = 8 }"), shapes)  # type: ignore[arg-type]
+    shaped = apply_shapes(suite(tmp_path, "{ cpus = 8 }"), shapes)  # type: ignore[arg-type]
 
     assert [str(case.key) for case in selected(shaped).cases] == [
         "local-storage-cache-seq-get/nr_maps=1/guest-cpus=1",
@@ -181,7 +181,7 @@ def test_a_run_measures_every_case_in_each_shape_that_is_named_but_those_that_as
         "local-storage-cache-seq-get/nr_maps=17/guest-cpus=8",
     ]
     assert shaped.config == ("CONFIG_NUMA=y", "CONFIG_X86_64_ACPI_NUMA=y")
-    assert in_shapes(shaped, shapes) == shaped  # type: ignore[arg-type]
+    assert apply_shapes(shaped, shapes) == shaped  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ from cliffwatch.catalogue.suite import IcountTraits
 from cliffwatch.samples import CONTROL, CaseKey, Mode
 from cliffwatch.stats.stages import ADAPTIVE, Stages
 from cliffwatch_runner.plan.plan import Plan, make_plan
-from cliffwatch_runner.plan.reach import fewest_boots, out_of_reach
-from cliffwatch_runner.plan.selection import Selection, choose_suites, only_named
+from cliffwatch_runner.plan.reach import explain_too_few_boots, fewest_boots
+from cliffwatch_runner.plan.selection import Selection, choose_suites, keep_named
 from cliffwatch_runner.run.modes.confirm import with_empty_loops
 
 CASES = next(suite for suite in load_catalogue().suites if suite.name == "local-storage").cases("smoke")
@@ -66,7 +66,7 @@ def test_more_noisy_rows_need_more_boots(rows: int, boots: int) -> None:
 
 def test_too_few_boots_to_report_anything_are_named_before_they_are_made() -> None:
     assert len(CASES) == 7
-    assert out_of_reach(_plan(4), "walltime") == (
+    assert explain_too_few_boots(_plan(4), "walltime") == (
         "4 boots per kernel cannot separate 7 noisy rows from chance, however large a change is: "
         "use at least 7 (--boots 7), or --boots auto"
     )
@@ -78,7 +78,7 @@ def test_too_few_boots_to_report_anything_are_named_before_they_are_made() -> No
     ids=["enough", "staged", "icount"],
 )
 def test_of_a_plan_that_can_report_changes_nothing_is_said(boots: int | Stages, mode: Mode) -> None:
-    assert out_of_reach(_plan(boots), mode) is None
+    assert explain_too_few_boots(_plan(boots), mode) is None
 
 
 def test_all_is_every_suite_of_the_catalogue() -> None:
@@ -110,7 +110,7 @@ def test_all_is_every_suite_of_the_catalogue() -> None:
 def test_named_cases_alone(patterns: tuple[str, ...], names: set[str] | None) -> None:
     suite = next(suite for suite in load_catalogue().suites if suite.name == "local-storage")
     every = Selection(cases=suite.cases("standard"), left_out=())
-    chosen = only_named(every, patterns)
+    chosen = keep_named(every, patterns)
 
     assert chosen == every if names is None else {str(case.key) for case in chosen.cases} == names
 

@@ -19,7 +19,7 @@ from cliffwatch_runner.build.worktree_pool import place_of_builds
 from cliffwatch_runner.command.failures import host_failure, print_failures
 from cliffwatch_runner.command.options.arms import arm_options, take_arms
 from cliffwatch_runner.command.options.cache import cache_option
-from cliffwatch_runner.command.options.measuring import isolation_option, profile_option, request_of
+from cliffwatch_runner.command.options.measuring import isolation_option, make_request, profile_option
 from cliffwatch_runner.command.options.suites import case_option, suite_options, take_suites
 from cliffwatch_runner.command.stopping import stopping
 from cliffwatch_runner.plan.request import RunRequest
@@ -113,7 +113,7 @@ def _request(**options: Any) -> RunRequest | Failure:
     if isinstance(arms, Failure):
         return arms
     suites, own_suites = take_suites(options)
-    return request_of(suites=suites, own_suites=own_suites, arms=arms, mode="icount", boots=1, **options)
+    return make_request(suites=suites, own_suites=own_suites, arms=arms, mode="icount", boots=1, **options)
 
 
 def affected_text(answer: AffectedDocument) -> str:
@@ -131,7 +131,7 @@ def _lines(answer: AffectedDocument) -> Iterator[str]:
     yield f"  head  {answer.head}"
     if answer.at_start:
         yield ""
-        yield f"Every guest executes changed functions at boot or during set-up: {_some(answer.at_start)}"
+        yield f"Every guest executes changed functions at boot or during set-up: {_abbreviate(answer.at_start)}"
     if answer.guests_differ:
         yield ""
         yield "The guests' set-up differs: boot arguments, sysctls or parameters."
@@ -154,10 +154,10 @@ def _lines(answer: AffectedDocument) -> Iterator[str]:
 def _why(case: AffectedCase) -> str:
     if not case.counted:
         return "never counted"
-    return _some((*(("its suite's program",) if case.program else ()), *case.functions))
+    return _abbreviate((*(("its suite's program",) if case.program else ()), *case.functions))
 
 
-def _some(names: tuple[str, ...]) -> str:
+def _abbreviate(names: tuple[str, ...]) -> str:
     more = len(names) - _MOST_FUNCTIONS
     return ", ".join(names[:_MOST_FUNCTIONS]) + (f" and {more} more" if more > 0 else "")
 

@@ -57,7 +57,9 @@ def builder(exchange: Path, cache: Path, trust: str, hours: float) -> NoReturn:
         raise SystemExit(echo_failure(failure))
     shut_memory()
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, _ended)  # signals have no default action for the first process of a container
+        signal.signal(
+            number, _exit_on_signal
+        )  # signals have no default action for the first process of a container
     cache.mkdir(parents=True, exist_ok=True)
     place = BuilderPlace(
         exchange=exchange,
@@ -72,5 +74,5 @@ def builder(exchange: Path, cache: Path, trust: str, hours: float) -> NoReturn:
     raise SystemExit(Exit.DONE if failed is None else echo_failure(failed))
 
 
-def _ended(*_: object) -> NoReturn:
+def _exit_on_signal(*_: object) -> NoReturn:
     raise SystemExit(Exit.DONE)

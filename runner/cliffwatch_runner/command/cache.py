@@ -44,7 +44,7 @@ def cache(ctx: click.Context, cache: Path, *, entries: bool, as_json: bool) -> N
     if ctx.invoked_subcommand is not None:
         ctx.obj = cache
         return
-    listed = _listed(cache)
+    listed = _load_listing(cache)
     if as_json:
         click.echo(json.dumps(listed.document(), indent=1))
     else:
@@ -67,7 +67,7 @@ def prune(ctx: click.Context, cache: Path, keep: int, older_than: float | None, 
     source = ctx.get_parameter_source("cache")
     if source is not None and source.name == "DEFAULT" and isinstance(ctx.obj, Path):
         cache = ctx.obj  # from `cliffwatch cache --cache DIR prune`
-    listed = _listed(cache)
+    listed = _load_listing(cache)
     unwritable = open_cache(cache)
     if unwritable is not None:
         raise SystemExit(echo_failure(unwritable))
@@ -76,17 +76,17 @@ def prune(ctx: click.Context, cache: Path, keep: int, older_than: float | None, 
     chosen = to_remove(listed.entries, keep=keep, unused_since=since, now=now)
     if dry_run:
         _echo_entries("would remove", chosen)
-        click.echo(_summed("Would remove", chosen, listed))
+        click.echo(_summary_line("Would remove", chosen, listed))
         raise SystemExit(Exit.DONE)
     pruned = remove(chosen)
     _echo_entries("removed", pruned.removed)
     for entry, reason in pruned.refused:
-        click.echo(f"cliffwatch: {_named(entry)} cannot be removed: {reason}", err=True)
-    click.echo(_summed("Removed", pruned.removed, listed))
+        click.echo(f"cliffwatch: {_entry_title(entry)} cannot be removed: {reason}", err=True)
+    click.echo(_summary_line("Removed", pruned.removed, listed))
     raise SystemExit(Exit.HOST_FAILED if pruned.refused else Exit.DONE)
 
 
-def _listed(cache: Path) -> Listing:
+def _load_listing(cache: Path) -> Listing:
     if not cache.is_dir():
         click.echo(f"There is no cache at {cache}: nothing was built there. Name another with --cache.")
         raise SystemExit(Exit.DONE)
@@ -163,16 +163,16 @@ def _entry_lines(listed: Listing) -> Iterator[str]:
 def _echo_entries(verb: str, entries: Sequence[CacheEntry]) -> None:
     for entry in entries:
         click.echo(
-            f"{verb} {_named(entry)}, {size_text(entry.bytes)}, last used {_time(entry.last_used)} UTC"
+            f"{verb} {_entry_title(entry)}, {size_text(entry.bytes)}, last used {_time(entry.last_used)} UTC"
         )
 
 
-def _named(entry: CacheEntry) -> str:
+def _entry_title(entry: CacheEntry) -> str:
     about = f" ({entry.about})" if entry.about else ""
     return f"{entry.kind} {entry.name[:_SHORT]}{about}"
 
 
-def _summed(verb: str, entries: Sequence[CacheEntry], listed: Listing) -> str:
+def _summary_line(verb: str, entries: Sequence[CacheEntry], listed: Listing) -> str:
     gone = sum(entry.bytes for entry in entries)
     used = sum(entry.bytes for entry in listed.entries if entry.in_use)
     note = f", {size_text(used)} of it in use" if used else ""

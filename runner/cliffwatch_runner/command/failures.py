@@ -8,7 +8,7 @@ from rich.markup import escape
 
 from cliffwatch.failure import Exit, Failure
 from cliffwatch_runner.plan.request import RunRequest
-from cliffwatch_runner.plan.writable_folders import not_ours
+from cliffwatch_runner.plan.writable_folders import foreign_owner_failure
 
 _SHOWN_LINES = 40
 _FULL_DISK = (28, 122)  # ENOSPC, EDQUOT
@@ -28,7 +28,7 @@ def host_failure(error: OSError, request: RunRequest) -> Failure:
     """Explains an OSError of a run: another user's file in the cache, a missing program, a full disk."""
     path = Path(str(error.filename or ""))
     if isinstance(error, PermissionError) and path.is_relative_to(request.cache):
-        return not_ours(path, request.cache)
+        return foreign_owner_failure(path, request.cache)
     if isinstance(error, FileNotFoundError) and path.name == error.filename:
         return Failure(
             whose="host", message=f"{path} is missing", next_step="install it: `cliffwatch doctor` prints how"

@@ -104,27 +104,27 @@ def install(
         program=program,
         hours=hours,
     )
-    _end_with(tuple(wrong_order(order)))
+    _exit_if_failed(tuple(wrong_order(order)))
     hindered = tuple(hindrances(order, root))
     if not dry_run:
-        _end_with(hindered)
+        _exit_if_failed(hindered)
     changes = found_changes(root, wanted_files(order))
     failures = [each for each in changes if isinstance(each, Failure)]
-    _end_with(failures)
+    _exit_if_failed(failures)
     files = [each for each in changes if isinstance(each, FileChange)]
     if dry_run:
         _show_files(files, token_file)
-        _show_steps(steps_to_install(changed=_changed(files)), root)
+        _show_steps(steps_to_install(changed=_has_changes(files)), root)
         _show_hindrances(hindered)
         raise SystemExit(Exit.DONE)
-    raise SystemExit(_installed(files, root))
+    raise SystemExit(_make_changes(files, root))
 
 
-def _changed(files: Sequence[FileChange]) -> bool:
+def _has_changes(files: Sequence[FileChange]) -> bool:
     return any(each.state != "unchanged" for each in files)
 
 
-def _installed(files: Sequence[FileChange], root: Path) -> Exit:
+def _make_changes(files: Sequence[FileChange], root: Path) -> Exit:
     for change in files:
         try:
             change.make(root)
@@ -132,14 +132,14 @@ def _installed(files: Sequence[FileChange], root: Path) -> Exit:
             return echo_failure(not_to_be_had(change.path, str(error.strerror)))
         if change.state != "unchanged":
             _show_change(change)
-    steps = steps_to_install(changed=_changed(files))
+    steps = steps_to_install(changed=_has_changes(files))
     if root != _HERE:
         _show_steps(steps, root)
     else:
         failed = done(steps)
         if failed is not None:
-            return echo_failure(_with_restart(failed) if _changed(files) else failed)
-    if not _changed(files):
+            return echo_failure(_with_restart(failed) if _has_changes(files) else failed)
+    if not _has_changes(files):
         click.echo("Nothing changed: the installation is up to date.")
     elif root == _HERE:
         click.echo(f"Started {WORKER_UNIT.name}; follow it with: journalctl -fu {WORKER_UNIT.name}")
@@ -169,7 +169,7 @@ def remove(*, purge: bool, dry_run: bool, root: Path) -> NoReturn:
     """
     hindered = tuple(hindrances(None, root))
     if not dry_run:
-        _end_with(hindered)
+        _exit_if_failed(hindered)
     removal = found_removal(root, purge=purge)
     before = steps_before_removal(
         [path for path in removal.files if path in (WORKER_UNIT, DOCTOR_UNIT, TIMER)]
@@ -183,7 +183,7 @@ def remove(*, purge: bool, dry_run: bool, root: Path) -> NoReturn:
             click.echo(f"would remove {path}")
         _show_steps(after, root)
     else:
-        failed = _removed(removal, root, before, after)
+        failed = _make_removal(removal, root, before, after)
         if failed is not None:
             raise SystemExit(echo_failure(failed))
     for sentence in removal.kept:
@@ -193,7 +193,9 @@ def remove(*, purge: bool, dry_run: bool, root: Path) -> NoReturn:
     raise SystemExit(Exit.DONE)
 
 
-def _removed(removal: Removal, root: Path, before: Sequence[Step], after: Sequence[Step]) -> Failure | None:
+def _make_removal(
+    removal: Removal, root: Path, before: Sequence[Step], after: Sequence[Step]
+) -> Failure | None:
     if root == _HERE and before:
         click.echo("Stopping the worker after its current job, which may take hours.")
         failed = done(before, seconds=_LONGEST_JOB)
@@ -208,7 +210,7 @@ def _removed(removal: Removal, root: Path, before: Sequence[Step], after: Sequen
     return done(after) if root == _HERE else None
 
 
-def _end_with(failures: Sequence[Failure]) -> None:
+def _exit_if_failed(failures: Sequence[Failure]) -> None:
     """Prints all failures and exits; returns if there are none."""
     codes = [echo_failure(failure) for failure in failures]
     if codes:

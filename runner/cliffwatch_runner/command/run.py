@@ -199,7 +199,7 @@ def run(**options: Any) -> NoReturn:
     dry_run, upload = options.pop("dry_run"), options.pop("upload")
     console = terminal.console(stderr=True)
     mode: AskedMode = options.pop("mode")
-    unwritable = _one_report(report) if mode == BOTH else None
+    unwritable = _check_report_format(report) if mode == BOTH else None
     request = unwritable or _request(report, mode=DEFAULT_MODE if mode == BOTH else mode, **options)
     if isinstance(request, Failure):
         raise SystemExit(print_failures([request], console))
@@ -211,9 +211,9 @@ def run(**options: Any) -> NoReturn:
         try:
             if dry_run:
                 raise SystemExit(_print_plans(request, mode, progress, console))
-            ended = _measured(request, mode, progress, stop)
+            ended = _measure(request, mode, progress, stop)
         except Stopped:
-            raise SystemExit(_interrupted(progress, console, None)) from None
+            raise SystemExit(_report_interruption(progress, console, None)) from None
         except OSError as error:
             ended = (host_failure(error, request),)
         finally:
@@ -221,7 +221,7 @@ def run(**options: Any) -> NoReturn:
     if isinstance(ended, tuple):
         raise SystemExit(print_failures(ended, console))
     if ended.interrupted:
-        raise SystemExit(_interrupted(progress, console, ended))
+        raise SystemExit(_report_interruption(progress, console, ended))
     codes = [report_of_run(folder, report) for folder in ended.folders]
     console.print(f"took {progress.summary()}", highlight=False, soft_wrap=True)
     uploaded = [
@@ -231,7 +231,7 @@ def run(**options: Any) -> NoReturn:
     raise SystemExit(next((code for code in (*failed, *uploaded, *codes) if code), Exit.DONE))
 
 
-def _measured(
+def _measure(
     request: RunRequest, mode: AskedMode, progress: Progress, stop: threading.Event
 ) -> FinishedModes | tuple[Failure, ...]:
     if mode == BOTH:
@@ -244,7 +244,7 @@ def _measured(
     )
 
 
-def _one_report(report: ReportOptions) -> Failure | None:
+def _check_report_format(report: ReportOptions) -> Failure | None:
     """Returns a failure if the requested format or file cannot hold the reports of both modes."""
     if report.out is None and report.reply is None and report.format in _SEVERAL_IN_ONE_TEXT:
         return None
@@ -290,7 +290,7 @@ def _print_plans(request: RunRequest, mode: AskedMode, progress: Progress, conso
     return Exit.DONE
 
 
-def _interrupted(progress: Progress, console: Console, ended: FinishedModes | None) -> Exit:
+def _report_interruption(progress: Progress, console: Console, ended: FinishedModes | None) -> Exit:
     progress.close()
     done = f"; the results so far are in {' and '.join(map(str, ended.folders))}" if ended is not None else ""
     console.print(

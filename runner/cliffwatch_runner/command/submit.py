@@ -31,7 +31,7 @@ from cliffwatch.reports.styles import plain
 from cliffwatch.samples import DEFAULT_MODE, target_named
 from cliffwatch_runner.command.options.arms import arm_options, take_arms, two_arms
 from cliffwatch_runner.command.options.suites import suite_options, take_suites
-from cliffwatch_runner.command.submitted_ends import commit_named, named_ends
+from cliffwatch_runner.command.submitted_ends import resolve_commit, resolve_ends
 from cliffwatch_runner.upload.answers import Events, Job, JobQueue, MadeRequest
 from cliffwatch_runner.upload.client import Answered, Client, Refused, Reply
 from cliffwatch_runner.upload.setup_files import Brought, bring
@@ -103,7 +103,7 @@ def submit(url: str, token_file: Path | None, detach: bool, key: str | None, **o
     )
     client = Client(url, token)
     try:
-        request = _answered(client.post("/requests", body, key=key), MadeRequest)
+        request = _parse_answer(client.post("/requests", body, key=key), MadeRequest)
         console.print(f"request {request.request}, {count_noun(len(request.jobs), 'job')}")
         for warning in request.warnings:
             console.print(f"warning: {warning}", style="yellow", markup=False)
@@ -123,7 +123,7 @@ def _work(options: FreeJson) -> AskedWork | Failure:
     suites, folders = take_suites(options)
     tree, chosen = options["tree"], ""
     if not arms:
-        ends = named_ends(tree, options)
+        ends = resolve_ends(tree, options)
         if isinstance(ends, Failure):
             return ends
         chosen, arms = ends.sentence, two_arms(options, ends.base, ends.head)
@@ -138,7 +138,7 @@ def _work(options: FreeJson) -> AskedWork | Failure:
         build_image=options["build_image"],
         only_affected=options["only_affected"],
     )
-    parcel = bring(brought, cache(partial(commit_named, tree)))
+    parcel = bring(brought, cache(partial(resolve_commit, tree)))
     if isinstance(parcel, Failure):
         return parcel
     setup, contents = parcel
@@ -185,19 +185,21 @@ def _target(text: str) -> Target:
     return Target(platform=platform, mode=mode)
 
 
-def _answered(reply: Reply, kind: type[P]) -> P:
+def _parse_answer(reply: Reply, kind: type[P]) -> P:
     if isinstance(reply, Answered):
         answer = convert_to(reply.body, kind)
         if not isinstance(answer, Wrong):
             return answer
         raise SystemExit(
-            _failed("host", f"the answer of the service is not as expected: {answer}", "check the URL")
+            _print_failure("host", f"the answer of the service is not as expected: {answer}", "check the URL")
         )
     if isinstance(reply, Refused):
         raise SystemExit(
-            _failed("usage", f"the service refused: {reply.detail}", "change the request and try again")
+            _print_failure(
+                "usage", f"the service refused: {reply.detail}", "change the request and try again"
+            )
         )
-    raise SystemExit(_failed("host", reply.reason, "try again when the service answers"))
+    raise SystemExit(_print_failure("host", reply.reason, "try again when the service answers"))
 
 
 def _follow(client: Client, job: str, console: Console) -> Job:
@@ -205,8 +207,8 @@ def _follow(client: Client, job: str, console: Console) -> Job:
     last_event = 0
     printed = ""
     while True:
-        whole = _answered(client.get(f"/jobs/{job}"), Job)
-        for event in _answered(client.get(f"/jobs/{job}/events", after=last_event), Events).items:
+        whole = _parse_answer(client.get(f"/jobs/{job}"), Job)
+        for event in _parse_answer(client.get(f"/jobs/{job}/events", after=last_event), Events).items:
             last_event = event.id
             text = event.data.get("text") or " ".join(str(value) for value in event.data.values() if value)
             console.print(f"{whole.platform} {event.kind:9} {text}", markup=False)
@@ -218,7 +220,7 @@ def _follow(client: Client, job: str, console: Console) -> Job:
 
 def _print_position(client: Client, job: str, printed: str, console: Console) -> str:
     """Prints the queue position of a waiting job when it changes. Returns the text that was printed last."""
-    rows = _answered(client.get("/queue"), JobQueue).items
+    rows = _parse_answer(client.get("/queue"), JobQueue).items
     expected = next((row.expected for row in rows if row.job == job), None)
     if expected is None or not expected.position:
         return printed
@@ -242,7 +244,7 @@ def _report(client: Client, jobs: Sequence[Job], pages: Sequence[str], console: 
                 f"{job.platform} {job.mode}: {job.state}: {job.reason or 'no reason given'}", markup=False
             )
     if any(job.state == "done" for job in jobs):
-        for compared in _compared(client, jobs):
+        for compared in _load_comparisons(client, jobs):
             _print_comparison(compared)
         for page in pages:
             click.echo(page)
@@ -281,7 +283,7 @@ def _print_comparison(compared: RunComparison) -> None:
         click.echo(plain(line))
 
 
-def _compared(client: Client, jobs: Sequence[Job]) -> Iterator[RunComparison]:
+def _load_comparisons(client: Client, jobs: Sequence[Job]) -> Iterator[RunComparison]:
     """Yields the comparisons of the jobs' runs.
 
     Waits for the analysis, which ends seconds after the last boot.
@@ -292,10 +294,10 @@ def _compared(client: Client, jobs: Sequence[Job]) -> Iterator[RunComparison]:
         for _ in range(60):
             reply = client.get(f"/runs/{job.run}/comparison")
             if isinstance(reply, Answered):
-                yield _answered(reply, RunComparison)
+                yield _parse_answer(reply, RunComparison)
                 break
             time.sleep(0.5)
 
 
-def _failed(whose: Party, message: str, next_step: str) -> Exit:
+def _print_failure(whose: Party, message: str, next_step: str) -> Exit:
     return echo_failure(Failure(whose=whose, message=message, next_step=next_step))

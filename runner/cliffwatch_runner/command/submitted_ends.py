@@ -21,23 +21,23 @@ class SubmittedEnds(NamedTuple):
     sentence: str = ""
 
 
-def named_ends(tree: str, options: FreeJson) -> SubmittedEnds | Failure:
+def resolve_ends(tree: str, options: FreeJson) -> SubmittedEnds | Failure:
     """Resolves base and head if both are named. With a series, base is used as named."""
     named = read_ends(options["base"], options["head"])
     if isinstance(named, Failure):
         return named
     if named.base is None or named.head is None or options["series"] is not None:
         return SubmittedEnds(named.base, named.head)
-    base, head = commit_named(tree, named.base), commit_named(tree, named.head)
+    base, head = resolve_commit(tree, named.base), resolve_commit(tree, named.head)
     remote = Tree(spec=tree, kind="url", location=tree, mirror=Path(), access="own")
     chosen = choose_base(remote, named, base, head, patched=options["patch"] is not None)
     return chosen if isinstance(chosen, Failure) else SubmittedEnds(chosen.commit, head, chosen.sentence)
 
 
-def commit_named(tree: str, name: str) -> str:
+def resolve_commit(tree: str, name: str) -> str:
     if has_credentials(tree):
         raise SystemExit(
-            _refused(
+            _print_refusal(
                 "the URL of the tree contains credentials",
                 "remove them: hosts fetch only public trees, or those that an administrator allows",
             )
@@ -50,9 +50,11 @@ def commit_named(tree: str, name: str) -> str:
     listed = git(["ls-remote", "--", reach.url, name, f"{name}^{{}}"], fetching=reach)
     rows = [line.split("\t") for line in listed.output.splitlines() if "\t" in line] if listed.ok else []
     if not rows:
-        raise SystemExit(_refused(f"{tree} has no {name!r}", "name a branch, a tag or a full commit hash"))
+        raise SystemExit(
+            _print_refusal(f"{tree} has no {name!r}", "name a branch, a tag or a full commit hash")
+        )
     return next((row[0] for row in rows if row[1].endswith("^{}")), rows[0][0])
 
 
-def _refused(message: str, next_step: str) -> Exit:
+def _print_refusal(message: str, next_step: str) -> Exit:
     return echo_failure(wrong_usage(message, next_step))

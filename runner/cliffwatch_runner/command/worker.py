@@ -128,7 +128,7 @@ def worker(
         )
         raise SystemExit(echo_failure(wrong))
     unusable = (
-        builders if isinstance(builders, Failure) else None if builders else _no_isolation(build_images)
+        builders if isinstance(builders, Failure) else None if builders else _check_isolation(build_images)
     )
     if unusable is not None:
         raise SystemExit(echo_failure(unusable))
@@ -148,7 +148,7 @@ def worker(
         cpus=os.cpu_count(),
         builders=None if isinstance(builders, Failure) else builders,
         limits=JobLimits(seconds=hours * 3600),
-        about={"doctor": findings(at_start, "walltime" if "walltime" in modes else "icount")},
+        about={"doctor": doctor_findings(at_start, "walltime" if "walltime" in modes else "icount")},
         unfit=unfit_since_start(cache, at_start),
     )
     drain, stop = _signals()
@@ -181,7 +181,7 @@ def _builders(folders: tuple[str, ...], trees: Path) -> Builders | Failure | Non
     return Builders(exchanges=exchanges, trees=trees) if exchanges else None
 
 
-def _no_isolation(build_images: tuple[str, ...]) -> Failure | None:
+def _check_isolation(build_images: tuple[str, ...]) -> Failure | None:
     """Returns a failure if this host cannot isolate jobs. Guests run in bubblewrap, even if builds do not."""
     refusal = bubblewrap_refusal()
     if refusal is not None:
@@ -190,7 +190,7 @@ def _no_isolation(build_images: tuple[str, ...]) -> Failure | None:
     return next((each for each in sandboxes if isinstance(each, Failure)), None)
 
 
-def findings(results: Sequence[Check], mode: Mode) -> FreeJson:
+def doctor_findings(results: Sequence[Check], mode: Mode) -> FreeJson:
     """Returns the doctor's verdict and the checks that warn or fail, for the service's hosts page."""
     bad = [check for check in for_mode(results, mode) if check.status in ("warn", "fail")]
     return {

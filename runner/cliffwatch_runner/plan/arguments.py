@@ -14,19 +14,19 @@ from cliffwatch.samples import CaseKey
 from cliffwatch_runner.build.kernel_config import read_fragments
 from cliffwatch_runner.build.toolchain import ToolChoice, ask, installable
 from cliffwatch_runner.host.facts import NAMED_PLATFORMS
-from cliffwatch_runner.plan.arm_words.modules import wrong_modules
+from cliffwatch_runner.plan.arm_words.modules import check_modules
 from cliffwatch_runner.plan.request import RunRequest
-from cliffwatch_runner.plan.suites.own import chosen_suites, wrong_programs_input
+from cliffwatch_runner.plan.suites.own import check_programs_input, collect_suites
 
 _PLATFORM = re.compile(r"[A-Za-z0-9][\w.+-]{0,99}", re.ASCII)
 
 
-def wrong_arguments(request: RunRequest, catalogue: Catalogue) -> tuple[Failure, ...]:
+def check_arguments(request: RunRequest, catalogue: Catalogue) -> tuple[Failure, ...]:
     """Returns all faults at once; empty if the run may begin."""
-    suites, fragments = chosen_suites(request, catalogue), read_fragments((), request.fragments)
+    suites, fragments = collect_suites(request, catalogue), read_fragments((), request.fragments)
     first = (each for each in (suites, fragments) if isinstance(each, Failure))
     chosen = () if isinstance(suites, Failure) else suites
-    given = (*wrong_programs_input(request, chosen), *(wrong_modules(request.arms, chosen) if chosen else ()))
+    given = (*check_programs_input(request, chosen), *(check_modules(request.arms, chosen) if chosen else ()))
     return (*first, *given, *platform_problem(request.platform), *_tools(request.tools))
 
 

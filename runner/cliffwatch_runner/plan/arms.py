@@ -16,7 +16,7 @@ from cliffwatch.failure import Failure, wrong_usage
 from cliffwatch.formats.reading import Wrong, convert_to
 from cliffwatch.formats.values import MOST_ARMS
 from cliffwatch.samples import CONTROL
-from cliffwatch_runner.plan.arm_words.sweep import KEY, swept
+from cliffwatch_runner.plan.arm_words.sweep import KEY, expand_sweep
 from cliffwatch_runner.source.go_modules import is_module_path
 
 _KEY = re.compile(r"(rev|kernel|patch|series|boot|sysctl|param|config|cc|module|sweep)[=:]")
@@ -147,22 +147,22 @@ def parse_arms(text: str) -> tuple[ArmRequest, ...] | Failure:
         return _wrong(text, "it must be NAME=SUBJECT, such as v2=HEAD or debian=kernel:linux-image.deb")
     content: dict[str, object] = {"name": name.strip()}
     for word in words:
-        problem = _take(content, word)
+        problem = _add_word(content, word)
         if problem is not None:
             return _wrong(text, problem)
     arms: list[ArmRequest] = []
-    each_of = swept(content)
+    each_of = expand_sweep(content)
     if isinstance(each_of, str):
         return _wrong(text, each_of)
     for each in each_of:
-        arm = _checked(each, f"--arm {text!r}")
+        arm = _check_arm(each, f"--arm {text!r}")
         if isinstance(arm, Failure):
             return arm
         arms.append(arm)
     return tuple(arms)
 
 
-def _take(content: dict[str, object], word: str) -> str | None:
+def _add_word(content: dict[str, object], word: str) -> str | None:
     """Adds a word to the content of an arm. Returns what is wrong with the word, or None."""
     match = _KEY.match(word)
     if match is None and "=" in word:
@@ -176,7 +176,7 @@ def _take(content: dict[str, object], word: str) -> str | None:
             return f"{word!r} sets nothing: give {key}=NAME=VALUE"
         content[key] = {**_mapping(content.get(key)), name: setting}
     elif key == "module":
-        return _take_module(content, word, value)
+        return _add_module_word(content, word, value)
     elif key in content:
         return f"{key} is given twice"
     else:
@@ -184,7 +184,7 @@ def _take(content: dict[str, object], word: str) -> str | None:
     return None
 
 
-def _take_module(content: dict[str, object], word: str, value: str) -> str | None:
+def _add_module_word(content: dict[str, object], word: str, value: str) -> str | None:
     match = _MODULE.fullmatch(value)
     if match is None:
         return f"{word!r} has no version: give module=PATH@VERSION, or module=PATH=FOLDER"
@@ -214,7 +214,7 @@ def read_arms(path: Path) -> tuple[ArmRequest, ...] | Failure:
         content = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
     except (OSError, ValueError, RecursionError) as error:
         return wrong_usage(f"--arms: {path} cannot be read: {error}", "see docs/arms.md for what it may hold")
-    content = _swept_file(content)
+    content = _expand_sweeps(content)
     if isinstance(content, str):
         return wrong_usage(f"--arms: {path}: {content}", "see docs/arms.md for what it may hold")
     read = convert_to(content, ArmsFile)
@@ -231,7 +231,7 @@ def read_arms(path: Path) -> tuple[ArmRequest, ...] | Failure:
     return tuple(arms)
 
 
-def _swept_file(content: object) -> object:
+def _expand_sweeps(content: object) -> object:
     """Expands the sweeps in a file's content. A string says what is wrong with a sweep.
 
     Content of another structure is returned unchanged; the type check reports it.
@@ -240,7 +240,7 @@ def _swept_file(content: object) -> object:
         return content
     arms: list[object] = []
     for each in content["arm"]:
-        of_one = swept(each) if isinstance(each, dict) else [each]
+        of_one = expand_sweep(each) if isinstance(each, dict) else [each]
         if isinstance(of_one, str):
             return f"{each.get('name')}: {of_one}"
         arms += of_one
@@ -261,7 +261,7 @@ def _from_folder(arm: ArmRequest, folder: Path) -> ArmRequest:
     )
 
 
-def _checked(content: Mapping[str, object], what: str) -> ArmRequest | Failure:
+def _check_arm(content: Mapping[str, object], what: str) -> ArmRequest | Failure:
     read = convert_to(content, ArmRequest)
     problem = str(read) if isinstance(read, Wrong) else _problem(read)
     if problem is not None or isinstance(read, Wrong):
@@ -310,7 +310,7 @@ def _wrong_module(name: str, how: str) -> str | None:
     return None
 
 
-def wrong_arms(arms: Sequence[ArmRequest]) -> Failure | None:
+def check_arms(arms: Sequence[ArmRequest]) -> Failure | None:
     """Returns a failure if the arms cannot form one run."""
     names = [arm.name for arm in arms]
     if len(arms) < 2:

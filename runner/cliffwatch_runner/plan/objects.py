@@ -72,7 +72,7 @@ def objects_of_folder(folder: Path, limit: int) -> GuestData | Failure:
     """Packs all `*.o` files of a folder into one archive for the guests."""
     try:
         found = sorted(path for path in folder.glob("*.o") if path.is_file())
-        wrong = next(_odd(folder, found, limit), None)
+        wrong = next(_find_faults(folder, found, limit), None)
         if wrong is not None:
             return wrong
         packed = io.BytesIO()
@@ -91,7 +91,7 @@ def objects_of_folder(folder: Path, limit: int) -> GuestData | Failure:
     return GuestData(name=ARCHIVE, content=content, digest=hashlib.sha256(content).hexdigest(), objects=names)
 
 
-def _odd(folder: Path, found: Collection[Path], limit: int) -> Iterator[Failure]:
+def _find_faults(folder: Path, found: Collection[Path], limit: int) -> Iterator[Failure]:
     if not found:
         yield wrong_usage(f"--data: there is no object in {folder}", "name a folder with files called *.o")
     if len(found) > MOST_OBJECTS:

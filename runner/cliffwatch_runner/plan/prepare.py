@@ -15,19 +15,19 @@ from cliffwatch_runner.build.toolchain import Toolchain, find_toolchain, needs_o
 from cliffwatch_runner.guest.programs import GuestData
 from cliffwatch_runner.host.facts import host_record, platform_name
 from cliffwatch_runner.host.programs import find_udev, find_virtme_run, guest_programs, program_versions
-from cliffwatch_runner.plan.arguments import wrong_arguments
+from cliffwatch_runner.plan.arguments import check_arguments
 from cliffwatch_runner.plan.objects import object_of, objects_of_tree, with_objects
 from cliffwatch_runner.plan.request import RunRequest
-from cliffwatch_runner.plan.shapes import in_shapes
+from cliffwatch_runner.plan.shapes import apply_shapes
 from cliffwatch_runner.plan.subjects import (
     Subject,
     Subjects,
+    check_subjects,
     compared_revisions,
     resolve_subjects,
-    wrong_subjects,
 )
 from cliffwatch_runner.plan.suites.auto import with_auto_suites
-from cliffwatch_runner.plan.suites.own import chosen_suites, read_data
+from cliffwatch_runner.plan.suites.own import collect_suites, read_data
 from cliffwatch_runner.plan.writable_folders import RESULTS_HOME
 from cliffwatch_runner.sandbox.isolation import (
     choose_guest_sandbox,
@@ -134,8 +134,8 @@ Failures = tuple[Failure, ...]
 def resolve_request(request: RunRequest) -> ResolvedRequest | Failures:
     """Resolves the names of a request. Builds nothing, but may fetch git objects into the mirror."""
     catalogue = load_catalogue()
-    wrong = (*wrong_subjects(request), *wrong_arguments(request, catalogue))
-    suites, data = chosen_suites(request, catalogue), read_data(request.data)
+    wrong = (*check_subjects(request), *check_arguments(request, catalogue))
+    suites, data = collect_suites(request, catalogue), read_data(request.data)
     if isinstance(data, Failure):
         wrong = (*wrong, data)
     if wrong or isinstance(suites, Failure) or isinstance(data, Failure):
@@ -150,7 +150,7 @@ def resolve_request(request: RunRequest) -> ResolvedRequest | Failures:
     if isinstance(by_change, Failure):
         return (by_change,)
     asked, (request, on_suites) = request.suites, by_change
-    suites = chosen_suites(request, catalogue)
+    suites = collect_suites(request, catalogue)
     assert not isinstance(suites, Failure)  # all names are from the catalogue
     bench_from, bench = _bench(request.bench_from, subjects, tree)
     if isinstance(bench, Failure):
@@ -166,7 +166,7 @@ def resolve_request(request: RunRequest) -> ResolvedRequest | Failures:
         platform=request.platform or platform_name(host, request.mode),
         host=host,
         catalogue=catalogue,
-        suites=tuple(in_shapes(suite, request.shapes) for suite in expanded),
+        suites=tuple(apply_shapes(suite, request.shapes) for suite in expanded),
         notes=subjects.notes,
         chosen=(*subjects.chosen, *((on_suites,) if on_suites else ())),
         named_suites=request.suites,
@@ -264,7 +264,7 @@ def _arm_tools(
 ) -> ArmTools | Failures:
     # Benchmarks that only this tree has may need the configuration of any suite.
     needing = resolved.catalogue.suites if DISCOVERED in request.suites else resolved.suites
-    shaped = [in_shapes(suite, request.shapes) for suite in needing]
+    shaped = [apply_shapes(suite, request.shapes) for suite in needing]
     fragments = read_fragments(shaped, (*request.fragments, *arm.settings.config))
     if isinstance(fragments, Failure):
         return (fragments,)

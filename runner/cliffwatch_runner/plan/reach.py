@@ -9,7 +9,7 @@ from cliffwatch_runner.plan.plan import Plan
 _MOST = 100
 
 
-def out_of_reach(plan: Plan, mode: Mode) -> str | None:
+def explain_too_few_boots(plan: Plan, mode: Mode) -> str | None:
     """Returns why a one-stage plan cannot report any change of noisy values, and how many boots it needs.
 
     None if it has enough boots. A case counts as one row: its further metrics do not increase the error.

@@ -16,12 +16,12 @@ from cliffwatch_runner.plan.request import ICOUNT_NOISY_BOOTS, RunRequest
 from cliffwatch_runner.plan.selection import (
     NONE_LACKING,
     Selection,
-    only_named,
+    drop_answered,
+    keep_named,
     select_cases,
     with_discovered,
-    without_answered,
 )
-from cliffwatch_runner.plan.shapes import in_shapes
+from cliffwatch_runner.plan.shapes import apply_shapes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +44,7 @@ def plan_run(request: RunRequest) -> PlannedRun | tuple[Failure, ...]:
     wrong = unmatched_patterns(request, tuple(case.key for case in selection.cases))
     if wrong:
         return wrong
-    selection = _chosen(selection, request)
+    selection = _apply_filters(selection, request)
     plan = plan_boots(request, selection, arm_names(resolved))
     return PlannedRun(resolved=resolved, plan=plan, selection=selection)
 
@@ -85,11 +85,11 @@ def select_run_cases(
     `lacking`: the reason by suite, for suites whose program does not build here.
     `unbuilt`: the reason by BPF object, for objects that do not build here.
     """
-    return _chosen(_cases_of_suites(request, resolved, offered, lacking, unbuilt), request)
+    return _apply_filters(_cases_of_suites(request, resolved, offered, lacking, unbuilt), request)
 
 
-def _chosen(selection: Selection, request: RunRequest) -> Selection:
-    return without_answered(only_named(selection, request.cases), request.answered)
+def _apply_filters(selection: Selection, request: RunRequest) -> Selection:
+    return drop_answered(keep_named(selection, request.cases), request.answered)
 
 
 def _cases_of_suites(
@@ -102,7 +102,7 @@ def _cases_of_suites(
     offers = with_discovered(
         request.suites, resolved.suites, offered or (), resolved.catalogue, request.bench_args
     )
-    suites = [in_shapes(suite, request.shapes) for suite in offers]
+    suites = [apply_shapes(suite, request.shapes) for suite in offers]
     shape = guest_shape(request, resolved.mode, 0)
     return select_cases(
         suites,
@@ -124,11 +124,11 @@ def guest_shape(request: RunRequest, mode: Mode, memory_mib: int) -> GuestShape:
     to its own core, from the last core down, because interrupts prefer the first cores.
     """
     cpus = request.cpus or (1 if mode == "icount" else 4)
-    pin = request.pin or _pinned(mode, cpus)
+    pin = request.pin or _choose_cores(mode, cpus)
     return GuestShape(mode=mode, cpus=cpus, memory_mib=memory_mib, pin=pin, root=request.guest_root)
 
 
-def _pinned(mode: Mode, cpus: int) -> tuple[int, ...]:
+def _choose_cores(mode: Mode, cpus: int) -> tuple[int, ...]:
     cores = sorted(primary_threads()) if mode == "walltime" else []
     return tuple(cores[-cpus:]) if len(cores) > cpus else ()
 
@@ -139,7 +139,7 @@ def shape_of_case(shape: GuestShape, needs: GuestNeeds) -> GuestShape:
     return replace(
         shape,
         cpus=cpus,
-        pin=shape.pin if cpus == shape.cpus else _pinned(shape.mode, cpus),
+        pin=shape.pin if cpus == shape.cpus else _choose_cores(shape.mode, cpus),
         possible_cpus=needs.possible_cpus,
         numa_nodes=needs.numa_nodes or 1,
     )

@@ -92,7 +92,7 @@ def select_cases(
     return Selection(cases=tuple(cases), left_out=tuple(left_out))
 
 
-def only_named(selection: Selection, patterns: Sequence[str]) -> Selection:
+def keep_named(selection: Selection, patterns: Sequence[str]) -> Selection:
     """Keeps the cases that match a pattern, with their empty loops. Without patterns, keeps all.
 
     Cases that were left out are filtered alike, without empty loops.
@@ -112,7 +112,7 @@ def only_named(selection: Selection, patterns: Sequence[str]) -> Selection:
     )
 
 
-def without_answered(selection: Selection, answered: frozenset[CaseKey]) -> Selection:
+def drop_answered(selection: Selection, answered: frozenset[CaseKey]) -> Selection:
     """Leaves out the cases that icount decided, but keeps the empty loops that other cases need."""
     keys = [case.key for case in selection.cases]
     kept: set[CaseKey | None] = {key for key in keys if key not in answered}

@@ -41,7 +41,7 @@ def parse_shape(text: str) -> GuestNeeds | str:
     )
 
 
-def in_shapes(suite: Suite, shapes: Sequence[GuestNeeds]) -> Suite:
+def apply_shapes(suite: Suite, shapes: Sequence[GuestNeeds]) -> Suite:
     """Returns the suite with each case in each shape, and with the kernel configuration of these shapes.
 
     A case with a guest shape of its own is unchanged.

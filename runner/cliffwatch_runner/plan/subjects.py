@@ -6,7 +6,7 @@ from pathlib import Path
 
 from cliffwatch.failure import Failure, wrong_usage
 from cliffwatch.samples import compared_arms
-from cliffwatch_runner.plan.arms import NO_SETTINGS, ArmRequest, ArmSettings, wrong_arms
+from cliffwatch_runner.plan.arms import NO_SETTINGS, ArmRequest, ArmSettings, check_arms
 from cliffwatch_runner.plan.request import RunRequest
 from cliffwatch_runner.source.ranges.ends import NamedEnds, choose_base, read_ends, same_files
 from cliffwatch_runner.source.revision import Revision
@@ -64,9 +64,9 @@ def compared_revisions(arms: Sequence[Subject]) -> list[Revision]:
     return [arm.of for arm in arms if arm.arm in compared and isinstance(arm.of, Revision)]
 
 
-def wrong_subjects(request: RunRequest) -> tuple[Failure, ...]:
+def check_subjects(request: RunRequest) -> tuple[Failure, ...]:
     """Checks the named subjects before anything is fetched."""
-    wrong = _wrong_arms(request) if request.arms else _wrong_two(request)
+    wrong = _wrong_arms(request) if request.arms else _check_base_and_head(request)
     return () if wrong is None else (wrong,)
 
 
@@ -78,10 +78,10 @@ def _wrong_arms(request: RunRequest) -> Failure | None:
     ]
     if also:
         return wrong_usage(f"{' and '.join(also)} beside --arm", "name every side with --arm, or none")
-    return wrong_arms(request.arms)
+    return check_arms(request.arms)
 
 
-def _wrong_two(request: RunRequest) -> Failure | None:
+def _check_base_and_head(request: RunRequest) -> Failure | None:
     ends = read_ends(request.base, request.head)
     if isinstance(ends, Failure):
         return ends
@@ -173,7 +173,7 @@ def _two_arms(request: RunRequest, tree: Tree) -> NamedArms | Failure:
             return series
         base = series.base
         if base is None:
-            return _baseless(request.series, "--base")
+            return _missing_base(request.series, "--base")
     head = ArmRequest(name="head", kernel=request.kernel, series=request.series)
     return NamedArms(arms=(ArmRequest(name="base", rev=base), head))
 
@@ -197,7 +197,7 @@ def _two_revisions(request: RunRequest, ends: NamedEnds, tree: Tree) -> NamedArm
     )
 
 
-def _baseless(series: Path, option: str) -> Failure:
+def _missing_base(series: Path, option: str) -> Failure:
     return wrong_usage(
         f"{series} names no base: it has no base-commit: line",
         f"name the revision it applies to with {option}",
@@ -227,7 +227,7 @@ def _of_series(
     if base is None and series.base is not None:
         base = tree.resolve(series.base)
     if base is None:
-        return _baseless(arm.series or Path(), "rev=")
+        return _missing_base(arm.series or Path(), "rev=")
     if isinstance(base, Failure):
         return base
     revision = apply_series(tree.mirror, base, series)

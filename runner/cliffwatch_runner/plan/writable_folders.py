@@ -25,7 +25,7 @@ def open_cache(cache: Path) -> Failure | None:
             next_step="name a folder that you can write with --cache",
         )
     closed = next((path for path in (cache, *(cache / name for name in _FOLDERS)) if _is_closed(path)), None)
-    return None if closed is None else not_ours(closed, cache)
+    return None if closed is None else foreign_owner_failure(closed, cache)
 
 
 def check_programs_run(cache: Path) -> Failure | None:
@@ -82,7 +82,7 @@ def _why_refused(folder: Path) -> str:
     return ""
 
 
-def not_ours(path: Path, cache: Path) -> Failure:
+def foreign_owner_failure(path: Path, cache: Path) -> Failure:
     """Returns the failure for a cache that holds files of another user."""
     ours = cache.is_dir() and cache.stat().st_uid == os.geteuid()
     take_back = f"sudo chown -R {owner_name(os.geteuid())} {shlex.quote(str(cache))}"

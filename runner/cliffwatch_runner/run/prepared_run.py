@@ -25,7 +25,7 @@ from cliffwatch_runner.guest.programs import GuestPrograms
 from cliffwatch_runner.host.programs import find_udev, guest_programs
 from cliffwatch_runner.plan.arms import ArmSettings
 from cliffwatch_runner.plan.prepare import NO_UDEV, CheckedTools, check_tools
-from cliffwatch_runner.plan.reach import out_of_reach
+from cliffwatch_runner.plan.reach import explain_too_few_boots
 from cliffwatch_runner.plan.request import RunRequest
 from cliffwatch_runner.plan.run_plan import PlannedRun, guest_shape, plan_boots, plan_run, select_run_cases
 from cliffwatch_runner.results.declared import declared_metrics
@@ -121,7 +121,7 @@ def _on_this_host(
         return (amiss,)
     for line in cost_lines(amiss, planned):
         progress.note(line)
-    unreachable = out_of_reach(planned.plan, planned.resolved.mode)
+    unreachable = explain_too_few_boots(planned.plan, planned.resolved.mode)
     if unreachable is not None:
         progress.note(unreachable)
     return replace(planned, host_faults=host_faults(amiss))

@@ -21,7 +21,7 @@ from cliffwatch.formats.setup import (
     problem_of,
 )
 from cliffwatch_runner.plan.arms import ArmRequest, is_folder
-from cliffwatch_runner.plan.suites.own import own_suite
+from cliffwatch_runner.plan.suites.own import read_own_suite
 
 _LEFT_OUT = frozenset({".git", ".gitignore"})
 _ELF = b"\x7fELF"
@@ -155,7 +155,7 @@ def _arm(arm: ArmRequest, first: ArmRequest, parcel: _Parcel, resolve: Resolve) 
 
 def _take_suite(folder: Path, parcel: _Parcel) -> Failure | None:
     """Adds a suite's folder without the programs that its build makes. Raises OSError, ValueError."""
-    suite = own_suite(folder)
+    suite = read_own_suite(folder)
     if isinstance(suite, Failure):
         return suite
     home = folder.expanduser().resolve()

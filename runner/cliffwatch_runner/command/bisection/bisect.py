@@ -15,7 +15,7 @@ from cliffwatch.stats.history.culprits.question import Sought
 from cliffwatch_runner.command.bisection.options import (
     bisection_options,
     bisection_request,
-    with_suites_of_range,
+    resolve_auto_suites,
 )
 from cliffwatch_runner.command.bisection.report import text_report
 from cliffwatch_runner.command.failures import host_failure, print_failures
@@ -78,7 +78,7 @@ def bisect(tree: str, good: str, bad: str, sought: Sought, **options: Any) -> No
     mode: AskedMode = options.pop("mode")
     modes = MODES if mode == BOTH else (mode,)
     request = bisection_request(tree=tree, base=history.good, head=history.bad, mode=modes[0], **options)
-    suited = with_suites_of_range(request, repository, history.good, history.bad)
+    suited = resolve_auto_suites(request, repository, history.good, history.bad)
     if isinstance(suited, Failure):
         raise SystemExit(print_failures([suited], console))
     request, on_suites = suited
@@ -95,7 +95,7 @@ def bisect(tree: str, good: str, bad: str, sought: Sought, **options: Any) -> No
     finally:
         progress.close()
     if not isinstance(ended, BisectionDocument):
-        raise SystemExit(_halted(ended, folder, console))
+        raise SystemExit(_report_halt(ended, folder, console))
     click.echo(text_report(ended) if form == "text" else document_text(ended), nl=False)
     raise SystemExit(Exit.DONE)
 
@@ -114,7 +114,7 @@ def _folder(question: str, history: History) -> Path:
     return RESULTS_HOME / f"bisect-{history.good[:12]}-{history.bad[:12]}-{question[:8]}"
 
 
-def _halted(ended: Halted, folder: Path, console: Console) -> Exit:
+def _report_halt(ended: Halted, folder: Path, console: Console) -> Exit:
     if ended.failures:
         return print_failures(ended.failures, console)
     console.print(

@@ -19,7 +19,7 @@ from cliffwatch_runner.build.cache.entries import Stopped
 from cliffwatch_runner.command.bisection.options import (
     bisection_options,
     bisection_request,
-    with_suites_of_range,
+    resolve_auto_suites,
 )
 from cliffwatch_runner.command.failures import host_failure
 from cliffwatch_runner.command.options.measuring import mode_option
@@ -53,8 +53,8 @@ def bisect_run(tree: str, good: str, sought: Sought, **options: Any) -> NoReturn
     """
     console = terminal.console(stderr=True)
     with honest_exit(Step.STOP):  # git would take any other code below 128 as a judgement
-        request = bisection_request(tree=tree, base=good, head=_checked_out(tree), **options)
-        suited = with_suites_of_range(request, Path(tree), good, _bad(tree))
+        request = bisection_request(tree=tree, base=good, head=_commit_under_test(tree), **options)
+        suited = resolve_auto_suites(request, Path(tree), good, _bad_commit(tree))
         if isinstance(suited, Failure):
             _print(judge_failures((suited,)), console)
             raise SystemExit(int(Step.STOP))
@@ -62,26 +62,28 @@ def bisect_run(tree: str, good: str, sought: Sought, **options: Any) -> NoReturn
         progress = progress_display(console)
         with stopping() as stop:
             try:
-                judged = _judged(request, sought, progress, stop)
+                judged = _judge_commit(request, sought, progress, stop)
             finally:
                 progress.close()
         _print(judged, console)
     raise SystemExit(int(judged.step))
 
 
-def _checked_out(tree: str) -> str:
+def _commit_under_test(tree: str) -> str:
     """Returns the commit under test: BISECT_HEAD if git bisects without a worktree, else HEAD."""
     asked = read_repository(Path(tree), ["rev-parse", "--verify", "--quiet", "BISECT_HEAD"])
     return "BISECT_HEAD" if asked.ok else "HEAD"
 
 
-def _bad(tree: str) -> str:
+def _bad_commit(tree: str) -> str:
     """Returns git's current bad commit; outside a bisection, the commit under test."""
     asked = read_repository(Path(tree), ["rev-parse", "--verify", "--quiet", "refs/bisect/bad"])
-    return "refs/bisect/bad" if asked.ok else _checked_out(tree)
+    return "refs/bisect/bad" if asked.ok else _commit_under_test(tree)
 
 
-def _judged(request: RunRequest, sought: Sought, progress: Progress, stop: threading.Event) -> JudgedCommit:
+def _judge_commit(
+    request: RunRequest, sought: Sought, progress: Progress, stop: threading.Event
+) -> JudgedCommit:
     try:
         ended = carry_out(request, progress, stop)
     except Stopped:

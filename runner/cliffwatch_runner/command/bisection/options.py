@@ -12,7 +12,7 @@ from cliffwatch.catalogue.load import load_catalogue
 from cliffwatch.failure import Failure
 from cliffwatch_runner.build.cache.executed import measured_by_case
 from cliffwatch_runner.command.options.cache import cache_option
-from cliffwatch_runner.command.options.measuring import isolation_option, profile_option, request_of
+from cliffwatch_runner.command.options.measuring import isolation_option, make_request, profile_option
 from cliffwatch_runner.command.options.suites import case_option
 from cliffwatch_runner.plan.arms import ArmRequest
 from cliffwatch_runner.plan.request import RunRequest
@@ -65,7 +65,7 @@ def bisection_request(
     *, tree: str, suites: str, threshold: float | None, base: str, head: str, **options: Any
 ) -> RunRequest:
     """Makes a run of two commits with base's bench, so that every step measures with the same program."""
-    return request_of(
+    return make_request(
         tree=tree,
         base=None,
         head=None,
@@ -78,7 +78,7 @@ def bisection_request(
     )
 
 
-def with_suites_of_range(
+def resolve_auto_suites(
     request: RunRequest, repository: Path, good: str, bad: str
 ) -> tuple[RunRequest, str] | Failure:
     """Replaces `auto` with the same suites for every step.

@@ -26,15 +26,15 @@ def text_report(document: BisectionDocument) -> str:
     skipped = f", {count_noun(len(document.skipped), 'commit')} skipped" if document.skipped else ""
     lines = [
         *host_warning(document.host_faults),
-        f"{document.sought} between good {_named(good)}",
-        f"{'':{len(document.sought)}}     and bad  {_named(bad)}",
+        f"{document.sought} between good {_commit_line(good)}",
+        f"{'':{len(document.sought)}}     and bad  {_commit_line(bad)}",
         (
             f"{where}: {count_noun(document.measured, 'commit')} measured, "
             f"{count_noun(document.between, 'commit')} between the ends{skipped}"
         ),
         "",
     ]
-    lines += _not_shown(document) if document.outcome == "not-shown" else _culprits(document)
+    lines += _nothing_to_bisect(document) if document.outcome == "not-shown" else _culprits(document)
     lines += _error(document)
     lines += [f"skipped {each.commit[:12]}: {each.reason}" for each in document.skipped]
     lines += [f"{row}: not all changes were searched: bisect a part of the range" for row in document.cut]
@@ -42,7 +42,7 @@ def text_report(document: BisectionDocument) -> str:
     return visible("\n".join(lines)) + "\n"
 
 
-def _named(commit: CommitRecord) -> str:
+def _commit_line(commit: CommitRecord) -> str:
     return f"{commit.commit[:12]}  {commit.subject}"
 
 
@@ -54,10 +54,10 @@ def _culprit(culprit: CulpritRecord) -> list[str]:
     commits = culprit.commits
     if len(commits) == 1:
         (commit,) = commits
-        lines = [_named(commit), f"  {commit.author}, {commit.date[:10]}{_where(commit)}"]
+        lines = [_commit_line(commit), f"  {commit.author}, {commit.date[:10]}{_where(commit)}"]
     else:
         lines = [f"one of these {len(commits)} commits; none between them can be measured:"]
-        lines += [f"  {_named(commit)}" for commit in commits[:_MOST_COMMITS]]
+        lines += [f"  {_commit_line(commit)}" for commit in commits[:_MOST_COMMITS]]
         if len(commits) > _MOST_COMMITS:
             lines.append(f"  and {len(commits) - _MOST_COMMITS} more, see --format json")
     for title, sizes in (("worse", culprit.worse), ("better", culprit.better)):
@@ -86,7 +86,7 @@ def _size(size: SizeRecord) -> tuple[str, ...]:
     )
 
 
-def _not_shown(document: BisectionDocument) -> list[str]:
+def _nothing_to_bisect(document: BisectionDocument) -> list[str]:
     rows = [("case", "metric", "mode", "change", "detectable", "verdict"), *map(_end, document.ends)]
     other_modes = "" if any(row.mode == "walltime" for row in document.ends) else "--mode both, "
     return [

@@ -49,7 +49,7 @@ def isolation_option(about: str = "Isolation of the tree's code from this host."
     )
 
 
-def request_of(**asked: Any) -> RunRequest:
+def make_request(**asked: Any) -> RunRequest:
     """Makes a request of the given values, and of the defaults of `cliffwatch run` for all others."""
     defaults: dict[str, object] = {
         "tree_access": "own",

@@ -33,7 +33,7 @@ from cliffwatch_runner.command.options.cache import cache_option
 from cliffwatch_runner.command.workflow.output import harmless_output
 from cliffwatch_runner.command.workflow.publish import comment, publish
 from cliffwatch_runner.command.workflow.watch import watch
-from cliffwatch_runner.plan.arm_words.modules import unused_module
+from cliffwatch_runner.plan.arm_words.modules import check_module_used
 from cliffwatch_runner.plan.selection import choose_suites
 from cliffwatch_runner.run.progress import PlainLines
 from cliffwatch_runner.source.access import ACCESSES, TreeAccess
@@ -105,7 +105,7 @@ def plan(
     summary: Path | None,
 ) -> NoReturn:
     """Plan the measurement of an event: base, head and targets, by the policy of the base branch."""
-    planned = _planned(event, event_name, tree, ManualWords(base, head, policy_lines), subject)
+    planned = _make_plan(event, event_name, tree, ManualWords(base, head, policy_lines), subject)
     if isinstance(planned, Failure):
         _summarise(nothing_measured((planned,)), summary)
         raise SystemExit(_fail([planned]))
@@ -125,7 +125,7 @@ class ManualWords(NamedTuple):
     policy: str | None
 
 
-def _planned(
+def _make_plan(
     event: Path, event_name: str, tree: Path, words: ManualWords, subject: Subject
 ) -> JobPlan | Failure:
     read = read_event(event, event_name)
@@ -144,7 +144,7 @@ def _planned(
     suites = choose_suites(load_catalogue(), planned.suites)
     if isinstance(suites, Failure):
         return replace(suites, message=f"{FILE_NAME}: {suites.message}")
-    unused = None if planned.library is None else unused_module(planned.library.module, suites)
+    unused = None if planned.library is None else check_module_used(planned.library.module, suites)
     return planned if unused is None else unused
 
 
@@ -186,7 +186,7 @@ def run(plan_text: str, platform: str, mode: str, **where: Any) -> NoReturn:
                 [wrong_usage(f"the plan has no target {platform!a} in {mode}", "name a target of the plan")]
             )
         )
-    raise SystemExit(_measured(plan, target, _place(**where)))
+    raise SystemExit(_measure(plan, target, _place(**where)))
 
 
 def _place(
@@ -201,7 +201,7 @@ def _place(
     return Place(tree=tree, access=access, out=out, cache=cache, jobs=jobs, kernel_tree=kernel_tree or None)
 
 
-def _measured(plan: JobPlan, target: Target, place: Place) -> int:
+def _measure(plan: JobPlan, target: Target, place: Place) -> int:
     with harmless_output(), _stopping() as stop:
         progress = PlainLines(sys.stdout)
         try:
@@ -221,10 +221,10 @@ def _measured(plan: JobPlan, target: Target, place: Place) -> int:
             )
     if isinstance(ended, tuple):
         return _fail(ended)
-    return _judged(code, plan)
+    return _exit_code(code, plan)
 
 
-def _judged(code: int, plan: JobPlan) -> int:
+def _exit_code(code: int, plan: JobPlan) -> int:
     """Returns the exit code of a job.
 
     A failed kernel fails the job if fail-on names it, else it only warns.

@@ -70,7 +70,7 @@ def publish(event: Path, api: str, server: str, service: str | None, posts: bool
     """
     run = read_workflow_run(event)
     if isinstance(run, Failure):
-        raise SystemExit(_failed(run))
+        raise SystemExit(_print_failure(run))
     github_token = os.environ.pop("GITHUB_TOKEN", "")
     signing = read_identity_request()
     with (
@@ -82,12 +82,12 @@ def publish(event: Path, api: str, server: str, service: str | None, posts: bool
             click.echo(annotation("notice", f"nothing is published: {pull.why}"))
             raise SystemExit(Exit.DONE)
         if isinstance(pull, Failure):
-            raise SystemExit(_failed(pull))
+            raise SystemExit(_print_failure(pull))
         results = results_of(reader, run, pull, Path(folder))
         if isinstance(results, Failure):
-            raise SystemExit(_failed(results))
+            raise SystemExit(_print_failure(results))
         policy = _policy(reader, run, pull)
-        codes = [_failed(result.failure) for result in results if result.failure is not None]
+        codes = [_print_failure(result.failure) for result in results if result.failure is not None]
         if service:
             codes += _upload(
                 service, run, results, partial(mark, run=run, server=server, policy=policy), signing
@@ -124,17 +124,17 @@ def _upload(
     else:
         token = stored
     if isinstance(token, Failure):
-        return [_failed(token)]
+        return [_print_failure(token)]
     codes = []
     with closing(Client(service, token)) as client:
         for result in results:
             if result.run is not None:
                 mark_origin(result.run)
-                codes.append(_uploaded(client, service, result.run.path, uploading_host(run)))
+                codes.append(_upload_result(client, service, result.run.path, uploading_host(run)))
     return codes
 
 
-def _uploaded(client: Client, service: str, folder: Path, host: str) -> Exit:
+def _upload_result(client: Client, service: str, folder: Path, host: str) -> Exit:
     uploaded = upload_run(client, folder, host)
     if isinstance(uploaded, Uploaded) and not uploaded.refused:
         click.echo(f"uploaded: {service.rstrip('/')}/api/v1/runs/{uploaded.run}")
@@ -144,7 +144,7 @@ def _uploaded(client: Client, service: str, folder: Path, host: str) -> Exit:
     else:
         why = uploaded.detail if isinstance(uploaded, Refused) else uploaded.reason
     refused = isinstance(uploaded, (Refused, Uploaded))
-    return _failed(
+    return _print_failure(
         Failure(
             whose="usage" if refused else "host",
             message=f"results were not uploaded: {why}",
@@ -169,10 +169,10 @@ def _post(
     for each in said:
         if not isinstance(each.came, Failure):
             click.echo(f"{each.what}: {each.came.how}")
-    return [_failed(each.came) for each in said if isinstance(each.came, Failure)]
+    return [_print_failure(each.came) for each in said if isinstance(each.came, Failure)]
 
 
-def _failed(failure: Failure) -> Exit:
+def _print_failure(failure: Failure) -> Exit:
     click.echo(failure_annotation(failure))
     click.echo(harmless(f"cliffwatch: {failure.message}\n  {failure.next_step}"))
     return failure.exit
@@ -188,13 +188,13 @@ def comment(folders: tuple[Path, ...], event: Path, server: str) -> NoReturn:
     """Print the comment for result directories, and post nothing."""
     run = read_workflow_run(event)
     if isinstance(run, Failure):
-        raise SystemExit(_failed(run))
-    results = [_local(folder) for folder in folders]
+        raise SystemExit(_print_failure(run))
+    results = [_read_local_result(folder) for folder in folders]
     click.echo(harmless(sticky_comment(reported_state(run, None, DEFAULT, results, server))))
     raise SystemExit(Exit.DONE)
 
 
-def _local(folder: Path) -> Result:
+def _read_local_result(folder: Path) -> Result:
     """Reads a local result directory. Its own record names the target."""
     run = read_run(folder)
     if isinstance(run, Failure):

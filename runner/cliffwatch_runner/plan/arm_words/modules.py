@@ -17,7 +17,7 @@ def modules_of(suite: Suite) -> dict[str, str] | None:
     return None if text is None else required_modules(text)
 
 
-def unused_module(module: str, suites: Sequence[Suite]) -> Failure | None:
+def check_module_used(module: str, suites: Sequence[Suite]) -> Failure | None:
     """Returns a failure if none of the suites is built with `module`."""
     problem = _unused(module, _modules_by_suite(suites))
     return None if problem is None else wrong_usage(f"{module}: {problem[0]}", problem[1])
@@ -27,7 +27,7 @@ def _modules_by_suite(suites: Sequence[Suite]) -> dict[str, dict[str, str]]:
     return {suite.name: modules for suite in suites if (modules := modules_of(suite)) is not None}
 
 
-def wrong_modules(arms: Sequence[ArmRequest], suites: Sequence[Suite]) -> Iterator[Failure]:
+def check_modules(arms: Sequence[ArmRequest], suites: Sequence[Suite]) -> Iterator[Failure]:
     """Yields a failure for each module that no suite is built with, or whose folder does not contain it."""
     known = _modules_by_suite(suites)
     for arm in arms:

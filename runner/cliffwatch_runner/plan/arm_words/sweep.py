@@ -10,7 +10,7 @@ _VARIABLE = re.compile(r"[a-z][a-z0-9_]{0,19}", re.ASCII)
 _RANGE = re.compile(r"(\d{1,9})\.\.(\d{1,9})", re.ASCII)
 
 
-def swept(arm: Mapping[str, object]) -> list[Mapping[str, object]] | str:
+def expand_sweep(arm: Mapping[str, object]) -> list[Mapping[str, object]] | str:
     """Expands an arm with a sweep into one arm per value, in the order of the values.
 
     An arm without a sweep is returned alone. A string says what is wrong with the sweep.

@@ -39,8 +39,8 @@ class AffectedSuite:
     @property
     def why(self) -> str:
         """The reason, such as `executes __bpf_ringbuf_reserve`."""
-        parts = [f"executes {_some(self.functions)}"] if self.functions else []
-        return "; ".join([*parts, *([f"declares {_some(self.files)}"] if self.files else [])])
+        parts = [f"executes {_abbreviate(self.functions)}"] if self.functions else []
+        return "; ".join([*parts, *([f"declares {_abbreviate(self.files)}"] if self.files else [])])
 
 
 def measured_by_suite(by_case: Mapping[CaseKey, frozenset[str]]) -> Measured:
@@ -74,7 +74,7 @@ def affected_suites(
 def chosen_sentence(found: Sequence[AffectedSuite], changes: Sequence[ChangedFile]) -> str:
     """Returns the sentence that names the suites and the reasons, for the first lines of plan and report."""
     chosen = ", ".join(f"{each.name} ({each.why})" for each in found)
-    return f"Suites by what head changes in {_some([each.path for each in changes])}: {chosen}"
+    return f"Suites by what head changes in {_abbreviate([each.path for each in changes])}: {chosen}"
 
 
 def none_affected(changes: Sequence[ChangedFile], suites: Iterable[Suite]) -> Failure:
@@ -82,11 +82,9 @@ def none_affected(changes: Sequence[ChangedFile], suites: Iterable[Suite]) -> Fa
     if not changes:
         what = "base and head have the same files, so no suite is affected"
     elif not any(each.is_code for each in changes):
-        what = (
-            f"head changes only comments, so no suite is affected: {_some([each.path for each in changes])}"
-        )
+        what = f"head changes only comments, so no suite is affected: {_abbreviate([each.path for each in changes])}"
     else:
-        what = f"no suite executes what head changes: {_some([each.path for each in changes])}"
+        what = f"no suite executes what head changes: {_abbreviate([each.path for each in changes])}"
     return wrong_usage(what, f"name the suites to measure anyway with --suite: {suites_offered(suites)}")
 
 
@@ -94,6 +92,6 @@ def suites_offered(suites: Iterable[Suite]) -> str:
     return f"all, or some of {', '.join(suite.name for suite in suites)}"
 
 
-def _some(names: Sequence[str]) -> str:
+def _abbreviate(names: Sequence[str]) -> str:
     more = len(names) - _NAMED
     return ", ".join(names[:_NAMED]) + (f" and {count_noun(more, 'other')}" if more > 0 else "")

@@ -11,7 +11,7 @@ from cliffwatch.catalogue.suite import Suite
 from cliffwatch.failure import Failure, wrong_usage
 from cliffwatch.reports.explain import matches
 from cliffwatch_runner.build.cache.executed import measured_by_case
-from cliffwatch_runner.plan.arm_words.modules import modules_of, wrong_modules
+from cliffwatch_runner.plan.arm_words.modules import check_modules, modules_of
 from cliffwatch_runner.plan.request import RunRequest
 from cliffwatch_runner.plan.subjects import Subject, compared_revisions
 from cliffwatch_runner.plan.suites.affected import (
@@ -43,14 +43,14 @@ def with_auto_suites(
     """Replaces `auto` in a request. Returns the request, and the sentence that gives the reason."""
     if AUTO not in request.suites:
         return request, ""
-    chosen = _chosen(request, arms, mirror, catalogue.suites)
+    chosen = _choose_auto_suites(request, arms, mirror, catalogue.suites)
     if isinstance(chosen, Failure):
         return chosen
     others = (name for name in request.suites if name != AUTO)
     return replace(request, suites=tuple(dict.fromkeys((*chosen.names, *others)))), chosen.sentence
 
 
-def _chosen(
+def _choose_auto_suites(
     request: RunRequest, arms: Sequence[Subject], mirror: Path, suites: Sequence[Suite]
 ) -> ChosenSuites | Failure:
     if request.cases:
@@ -74,13 +74,13 @@ def _of_revisions(
             "the arms differ only in their settings, which may affect any suite",
             f"name the suites to measure with --suite: {suites_offered(suites)}",
         )
-    counted = NOTHING_COUNTED if request.trust == "outside" else _counted(request)
+    counted = NOTHING_COUNTED if request.trust == "outside" else _load_counts(request)
     return suites_of_changes(suites, changes, request.suites, counted, own=bool(request.own_suites))
 
 
 def _with_modules(request: RunRequest, suites: Sequence[Suite]) -> ChosenSuites | Failure:
     """Chooses the suites whose programs are built with the arms' Go modules."""
-    wrong = next(wrong_modules(request.arms, suites), None)
+    wrong = next(check_modules(request.arms, suites), None)
     if wrong is not None:
         return wrong
     modules = list(dict.fromkeys(name for arm in request.arms for name in arm.module))
@@ -114,7 +114,7 @@ def suites_of_changes(
     return ChosenSuites(names=tuple(others), sentence=f"{what}; only the named suites are measured")
 
 
-def _counted(request: RunRequest) -> Measured:
+def _load_counts(request: RunRequest) -> Measured:
     return measured_by_suite(measured_by_case(request.cache, request.trust))
 
 

@@ -26,7 +26,7 @@ _LONGEST_ARGUMENTS = 200
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,99}", re.ASCII)
 
 
-def chosen_suites(request: RunRequest, catalogue: Catalogue) -> tuple[Suite, ...] | Failure:
+def collect_suites(request: RunRequest, catalogue: Catalogue) -> tuple[Suite, ...] | Failure:
     """Returns the named suites of the catalogue, then those of the user's folders."""
     named = () if request.own_suites and not request.suites else choose_suites(catalogue, request.suites)
     if isinstance(named, Failure):
@@ -34,7 +34,7 @@ def chosen_suites(request: RunRequest, catalogue: Catalogue) -> tuple[Suite, ...
     chosen = list(named)
     taken = {suite.name for suite in catalogue.suites} | {ALL, AUTO, DISCOVERED}
     for folder in request.own_suites:
-        suite = own_suite(folder)
+        suite = read_own_suite(folder)
         if isinstance(suite, Failure):
             return suite
         if suite.name in taken:
@@ -48,7 +48,7 @@ def chosen_suites(request: RunRequest, catalogue: Catalogue) -> tuple[Suite, ...
     return tuple(chosen)
 
 
-def own_suite(folder: Path) -> Suite | Failure:
+def read_own_suite(folder: Path) -> Suite | Failure:
     """Reads the suite of a folder. A Failure lists all faults of its suite.toml as evidence."""
     home = folder.expanduser().resolve()
     if not (home / "suite.toml").is_file():
@@ -73,7 +73,7 @@ def own_suite(folder: Path) -> Suite | Failure:
     )
 
 
-def wrong_programs_input(request: RunRequest, suites: Sequence[Suite]) -> Iterator[Failure]:
+def check_programs_input(request: RunRequest, suites: Sequence[Suite]) -> Iterator[Failure]:
     """Yields the faults of the programs' arguments and data, before anything is fetched."""
     discovers = DISCOVERED in request.suites
     args = request.bench_args
