@@ -9,6 +9,11 @@ Mode = Literal["icount", "walltime"]
 MODES: tuple[Mode, ...] = get_args(Mode)
 """In the order in which a question is asked in both: the cheaper one first."""
 
+Profile = Literal["smoke", "standard", "full"]
+"""How many cases of a suite are measured, and for how long."""
+
+PROFILES: tuple[Profile, ...] = get_args(Profile)
+
 DEFAULT_MODE: Mode = "icount"
 """Measured where nobody names a mode, on every machine: docs/decisions/0025-icount-is-the-default.md says why."""
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from cliffwatch.catalogue.load import Catalogue
 from cliffwatch.catalogue.suite import EMPTIED, Benchmark, CaseSpec, IcountTraits, Length, Release, Suite
+from cliffwatch.samples import PROFILES
 
 ALL = "all"
 """Every suite of the catalogue, where suites are named."""
@@ -108,9 +109,7 @@ def discovered_suite(offered: Sequence[str], catalogue: Catalogue, args: Sequenc
 
 def _discovered_benchmark(name: str, args: Sequence[str]) -> Benchmark:
     params = (("args", shlex.join(args)),) if args else ()
-    case = CaseSpec(
-        params=params, argv=(*args, name), profiles=("smoke", "standard", "full"), memory_mib=1024, min_cpus=1
-    )
+    case = CaseSpec(params=params, argv=(*args, name), profiles=PROFILES, memory_mib=1024, min_cpus=1)
     return Benchmark(
         name=name,
         kind=None,

@@ -20,7 +20,7 @@ from cliffwatch.catalogue.suite_file import (
     option,
     params_of_key,
 )
-from cliffwatch.samples import Assume, Better
+from cliffwatch.samples import PROFILES, Assume, Better
 
 FileName = Annotated[
     str,
@@ -51,7 +51,7 @@ _PROFILES = ProfilesTable(
     full=LengthTable(warmup=1, duration=5),
 )
 _NOISY = IcountTable(assume="nothing")
-_ONE_CASE = SweepTable(profiles=["smoke", "standard", "full"])
+_ONE_CASE = SweepTable(profiles=[*PROFILES])
 
 
 class ProgramTable(Table, frozen=True, kw_only=True):

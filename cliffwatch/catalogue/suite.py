@@ -8,10 +8,7 @@ from typing import Literal
 from cliffwatch.parsers.bench.kind import MetricShape
 from cliffwatch.parsers.bench.kinds import KIND_METRICS
 from cliffwatch.parsers.per_operation import INSTRUCTIONS, as_instructions, nanoseconds
-from cliffwatch.samples import GUEST_CPUS, Assume, Better, CaseKey, Mode
-
-Profile = Literal["smoke", "standard", "full"]
-PROFILES: tuple[Profile, ...] = ("smoke", "standard", "full")
+from cliffwatch.samples import GUEST_CPUS, Assume, Better, CaseKey, Mode, Profile
 
 SETUP_SECONDS = 2
 """Guest seconds that a case takes besides its measured ones, on average: loading programs, filling maps."""

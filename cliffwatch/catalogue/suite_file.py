@@ -14,12 +14,11 @@ from cliffwatch.catalogue.suite import (
     IcountTraits,
     Length,
     MetricSpec,
-    Profile,
     Suite,
 )
 from cliffwatch.catalogue.suite import Release as KernelRelease
 from cliffwatch.parsers.bench.kinds import KIND_METRICS
-from cliffwatch.samples import Assume
+from cliffwatch.samples import Assume, Profile
 
 Release = Annotated[
     str, Meta(pattern=r"^[0-9]+\.[0-9]+(?![\s\S])", description='it must be a kernel release such as "6.12"')

@@ -9,10 +9,11 @@ from rich.table import Table
 
 from cliffwatch.catalogue.folder import suites_folder
 from cliffwatch.catalogue.load import load_catalogue, read_catalogue
-from cliffwatch.catalogue.suite import PROFILES, Benchmark, Profile, Suite
+from cliffwatch.catalogue.suite import Benchmark, Suite
 from cliffwatch.command import terminal
 from cliffwatch.counting import count_noun
 from cliffwatch.failure import Exit
+from cliffwatch.samples import PROFILES, Profile
 
 
 @click.group(invoke_without_command=True)

@@ -7,7 +7,7 @@ from msgspec import Meta
 
 from cliffwatch.formats.setup import MOST_FILES, NO_SETUP, Image, Setup, SetupContent
 from cliffwatch.formats.values import Commit, Count, FreeJson, Moment, Name, Part
-from cliffwatch.samples import DEFAULT_MODE, Mode
+from cliffwatch.samples import DEFAULT_MODE, Mode, Profile
 
 JobOutcome = Literal["done", "kernel-failed", "not-possible", "host-failed", "cancelled", "given-back"]
 """`not-possible`: what was asked for cannot be measured, as no suite executes what head changes or a patch does not apply."""
@@ -33,7 +33,7 @@ class AskedWork(Part, forbid_unknown_fields=True, frozen=True, kw_only=True):
     head: Commit | None = None
     targets: Annotated[tuple[Target, ...], Meta(min_length=1, max_length=20)]
     suites: Annotated[tuple[Name, ...], Meta(max_length=50)] = ()
-    profile: Literal["smoke", "standard", "full"] = "standard"
+    profile: Profile = "standard"
     boots: Annotated[str, Meta(pattern=r"^(?:auto|staged|careful|[1-9][0-9]{0,2})(?![\s\S])")] = "auto"
     priority: Priority = "person"
     note: Annotated[str, Meta(max_length=1000)] = ""

@@ -39,10 +39,9 @@ from fnmatch import fnmatchcase
 from typing import Any, Literal, get_args
 
 from cliffwatch.catalogue.discovery import AUTO
-from cliffwatch.catalogue.suite import PROFILES, Profile
 from cliffwatch.failure import Failure, wrong_usage
 from cliffwatch.pull_request.policy_reader import PolicyReader, shorten_value
-from cliffwatch.samples import MODES, Mode
+from cliffwatch.samples import MODES, PROFILES, Mode, Profile
 from cliffwatch.trees.addresses import read_address
 
 FILE_NAME = ".cliffwatch.toml"

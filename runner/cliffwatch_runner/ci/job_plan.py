@@ -9,6 +9,7 @@ from cliffwatch.failure import Failure, wrong_usage
 from cliffwatch.formats.reading import Wrong, as_json, read_as
 from cliffwatch.formats.values import Part
 from cliffwatch.pull_request.policy import Boots, FailOn, Policy, Target
+from cliffwatch.samples import Profile
 from cliffwatch_runner.ci.event import Commit
 from cliffwatch_runner.source.access import Trust
 
@@ -46,7 +47,7 @@ class JobPlan(Part, forbid_unknown_fields=True, frozen=True, kw_only=True):
     series: int | None
     trust: Trust
     suites: tuple[_Suite, ...]
-    profile: Literal["smoke", "standard", "full"]
+    profile: Profile
     boots: Boots
     bench_from: Literal["base", "head"]
     notable: float | None

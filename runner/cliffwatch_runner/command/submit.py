@@ -28,7 +28,7 @@ from cliffwatch.reports.context import NO_CONTEXT
 from cliffwatch.reports.json_reading import arm_sets_of
 from cliffwatch.reports.several.arms import text_of_arms
 from cliffwatch.reports.styles import plain
-from cliffwatch.samples import DEFAULT_MODE, target_named
+from cliffwatch.samples import DEFAULT_MODE, PROFILES, target_named
 from cliffwatch_runner.command.options.arms import arm_options, take_arms, two_arms
 from cliffwatch_runner.command.options.suites import suite_options, take_suites
 from cliffwatch_runner.command.submitted_ends import resolve_commit, resolve_ends
@@ -62,9 +62,7 @@ _ENDED = ("done", "failed", "cancelled", "parked")
 )
 @suite_options
 @click.option("--build-image", help="Container image to build in; hosts of the targets must offer it.")
-@click.option(
-    "--profile", type=click.Choice(["smoke", "standard", "full"]), default="standard", show_default=True
-)
+@click.option("--profile", type=click.Choice(PROFILES), default="standard", show_default=True)
 @click.option("--boots", default="auto", show_default=True, help="Boots per kernel, as for `cliffwatch run`.")
 @click.option(
     "--priority", type=click.Choice(["person", "push", "backfill"]), default="person", show_default=True

@@ -10,9 +10,10 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from cliffwatch.catalogue.suite import EVERY_OBJECT, PROFILES, Benchmark, CaseSpec, PlannedCase, Suite
+from cliffwatch.catalogue.suite import EVERY_OBJECT, Benchmark, CaseSpec, PlannedCase, Suite
 from cliffwatch.counting import size_text
 from cliffwatch.failure import Failure, wrong_usage
+from cliffwatch.samples import PROFILES
 from cliffwatch_runner.build.programs.objects import ARCHIVE, SUFFIX
 from cliffwatch_runner.build.selftests.sources import FOLDER
 from cliffwatch_runner.guest.programs import GuestData

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from cliffwatch.catalogue.suite import GuestNeeds, Profile
-from cliffwatch.samples import CaseKey, Mode
+from cliffwatch.catalogue.suite import GuestNeeds
+from cliffwatch.samples import CaseKey, Mode, Profile
 from cliffwatch.stats.stages import ADAPTIVE, Stages
 from cliffwatch_runner.build.toolchain import ToolChoice
 from cliffwatch_runner.plan.arms import ArmRequest

@@ -13,11 +13,11 @@ from cliffwatch.catalogue.discovery import (
     support,
 )
 from cliffwatch.catalogue.load import Catalogue
-from cliffwatch.catalogue.suite import PlannedCase, Profile, Suite
+from cliffwatch.catalogue.suite import PlannedCase, Suite
 from cliffwatch.comparing.loops.empty_loop import loop_among
 from cliffwatch.failure import Failure
 from cliffwatch.reports.explain import matches
-from cliffwatch.samples import CaseKey, CaseOutcome, Mode
+from cliffwatch.samples import CaseKey, CaseOutcome, Mode, Profile
 from cliffwatch_runner.plan.objects import object_of
 
 ANSWERED = (

@@ -7,10 +7,9 @@ import rich_click as click
 from rich.table import Table
 
 from cliffwatch.catalogue.discovery import ALL
-from cliffwatch.catalogue.suite import PROFILES
 from cliffwatch.command import terminal
 from cliffwatch.counting import count_noun
-from cliffwatch.samples import DEFAULT_MODE, target_named
+from cliffwatch.samples import DEFAULT_MODE, PROFILES, target_named
 from cliffwatch_service.command.token import data_dir_option, operator, operators_pool
 from cliffwatch_service.history.backlog import backfill as measure_range
 from cliffwatch_service.history.follow import follow_branch, unfollow

@@ -11,12 +11,12 @@ from psycopg import Connection
 
 from cliffwatch.catalogue.discovery import ALL, AUTO, DISCOVERED
 from cliffwatch.catalogue.load import load_catalogue
-from cliffwatch.catalogue.suite import PROFILES
 from cliffwatch.formats.reading import as_json, convert
 from cliffwatch.formats.setup import NO_SETUP, Setup, SetupContent, problem_of
 from cliffwatch.formats.values import FreeJson
 from cliffwatch.formats.work import AskedFiles, AskedWork, Priority
 from cliffwatch.identities import digest_of
+from cliffwatch.samples import PROFILES
 from cliffwatch_service.jobs.targets import Needs
 from cliffwatch_service.refusal import Refusal, not_found
 from cliffwatch_service.store import tokens, trees

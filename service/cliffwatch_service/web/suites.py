@@ -8,8 +8,9 @@ from fastapi.responses import Response
 
 from cliffwatch.catalogue.discovery import DISCOVERED
 from cliffwatch.catalogue.load import load_catalogue
-from cliffwatch.catalogue.suite import PROFILES, CaseSpec
+from cliffwatch.catalogue.suite import CaseSpec
 from cliffwatch.comparing.ordering import natural_key
+from cliffwatch.samples import PROFILES
 from cliffwatch_service.refusal import not_found
 from cliffwatch_service.web.layout.render import page
 from cliffwatch_service.web.layout.session import ReaderHere

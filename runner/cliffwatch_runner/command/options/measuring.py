@@ -6,7 +6,7 @@ from typing import Any, Literal, TypeVar
 
 import rich_click as click
 
-from cliffwatch.samples import DEFAULT_MODE, MODES, Mode
+from cliffwatch.samples import DEFAULT_MODE, MODES, PROFILES, Mode
 from cliffwatch_runner.build.cache.pruning import KEEP_BUILT_BYTES
 from cliffwatch_runner.build.toolchain import ToolChoice
 from cliffwatch_runner.plan.request import RunRequest
@@ -32,7 +32,7 @@ def modes_option(about: str) -> Callable[[F], F]:
 def profile_option(about: str) -> Callable[[F], F]:
     return click.option(
         "--profile",
-        type=click.Choice(["smoke", "standard", "full"]),
+        type=click.Choice(PROFILES),
         default="smoke",
         show_default=True,
         help=about,

@@ -7,8 +7,7 @@ from fastapi.responses import RedirectResponse, Response
 
 from cliffwatch.catalogue.discovery import ALL
 from cliffwatch.catalogue.load import load_catalogue
-from cliffwatch.catalogue.suite import PROFILES
-from cliffwatch.samples import MODES
+from cliffwatch.samples import MODES, PROFILES
 from cliffwatch_service.history.backlog import backfill
 from cliffwatch_service.history.follow import follow_branch, unfollow
 from cliffwatch_service.history.presets import DEFAULT_TARGET, PRESETS, Preset, entries_of

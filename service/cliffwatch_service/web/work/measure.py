@@ -14,9 +14,8 @@ from psycopg import Connection
 
 from cliffwatch.catalogue.discovery import ALL, AUTO
 from cliffwatch.catalogue.load import load_catalogue
-from cliffwatch.catalogue.suite import PROFILES
 from cliffwatch.formats.setup import NO_SETUP, Setup, SetupArm, SetupFile
-from cliffwatch.samples import MODES
+from cliffwatch.samples import MODES, PROFILES
 from cliffwatch_service.access.quotas import within_quota
 from cliffwatch_service.compare.naming import is_branch, revision_named
 from cliffwatch_service.http.context import ServiceHere

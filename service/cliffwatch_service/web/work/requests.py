@@ -9,7 +9,7 @@ from fastapi import APIRouter
 from fastapi.responses import RedirectResponse, Response
 
 from cliffwatch.formats.run_record import RunRecord
-from cliffwatch.samples import MODES
+from cliffwatch.samples import MODES, PROFILES
 from cliffwatch_service.http.context import ServiceHere
 from cliffwatch_service.jobs.requests import RequestDraft, store_request
 from cliffwatch_service.jobs.targets import refuse_unoffered
@@ -32,7 +32,7 @@ _FIELDS = {
     "boots": _BOOTS,
     "key": _NAME,
     "mode": re.compile("|".join(MODES)),
-    "profile": re.compile("(smoke|standard|full)"),
+    "profile": re.compile("|".join(PROFILES)),
 }
 
 
