@@ -27,23 +27,32 @@ _EXITS: dict[Party, Exit] = {"usage": Exit.USAGE, "kernel": Exit.KERNEL_FAILED, 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
-    """Something that went wrong in a way that was to be expected.
-
-    `whose` decides who reads it: the caller (`usage`), the developer of the kernel under test (`kernel`) or the operator
-    (`host`). `message` is one sentence, `next_step` what the reader can do, `evidence` the raw text that shows it (a
-    compiler's error, the end of a console), cut to what a person reads.
-    """
+    """An expected failure."""
 
     whose: Party
+    """Who reads it: the caller, the developer of the kernel under test, or the operator of the host."""
     message: str
+    """What happened, in one sentence."""
     next_step: str
+    """What the reader can do."""
     evidence: str = ""
+    """Raw text that shows it, such as a compiler's error or the end of a console, cut to what a person reads."""
 
     @property
     def exit(self) -> Exit:
         return _EXITS[self.whose]
 
 
-def wrong_usage(message: str, next_step: str) -> Failure:
-    """The caller named something that is not there, cannot be read, or cannot be done."""
-    return Failure(whose="usage", message=message, next_step=next_step)
+def wrong_usage(message: str, next_step: str, evidence: str = "") -> Failure:
+    """The caller named something that does not exist, cannot be read or cannot be done."""
+    return Failure(whose="usage", message=message, next_step=next_step, evidence=evidence)
+
+
+def kernel_failed(message: str, next_step: str, evidence: str = "") -> Failure:
+    """The kernel under test does not build, boot or measure."""
+    return Failure(whose="kernel", message=message, next_step=next_step, evidence=evidence)
+
+
+def host_failed(message: str, next_step: str, evidence: str = "") -> Failure:
+    """The host, or a service that it needs, failed; the same command may succeed later."""
+    return Failure(whose="host", message=message, next_step=next_step, evidence=evidence)

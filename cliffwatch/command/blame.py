@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from cliffwatch.failure import Exit, Failure
+from cliffwatch.failure import Exit, Failure, kernel_failed, wrong_usage
 from cliffwatch.samples import CaseKey, CaseOutcome
 
 if TYPE_CHECKING:
@@ -74,16 +74,14 @@ def _failures_of_case(run: "Run", case: CaseKey) -> Iterator[Failure]:
         return
     reason = next(iter(failed.values())).reason
     if len(failed) == len(measured):
-        yield Failure(
-            whose="usage",
-            message=f"{case.suite}: {case}: {reason}",
-            next_step=f"see what it printed in {run.path}/boots/*/*/cases, and fix the program or its suite.toml",
+        yield wrong_usage(
+            f"{case.suite}: {case}: {reason}",
+            f"see what it printed in {run.path}/boots/*/*/cases, and fix the program or its suite.toml",
         )
     else:
-        yield Failure(
-            whose="kernel",
-            message=f"{case.suite}: {case} fails on {' and '.join(failed)} alone: {reason}",
-            next_step=f"see what it printed in {run.path}/boots/*/*/cases",
+        yield kernel_failed(
+            f"{case.suite}: {case} fails on {' and '.join(failed)} alone: {reason}",
+            f"see what it printed in {run.path}/boots/*/*/cases",
         )
 
 
@@ -115,9 +113,10 @@ def _not_printed(run: "Run", case: CaseKey) -> Iterator[Failure]:
             and each.primary
             and each.metric not in printed
         ):
-            yield Failure(
-                whose="usage",
-                message=f"{case.suite}: {case} printed no {each.metric} in {each.unit}, which its suite declares as deciding;"
-                f" it printed {', '.join(sorted(printed))}",
-                next_step="fix the program or its suite.toml; what it printed is compared all the same",
+            yield wrong_usage(
+                (
+                    f"{case.suite}: {case} printed no {each.metric} in {each.unit}, which its suite declares as deciding;"
+                    f" it printed {', '.join(sorted(printed))}"
+                ),
+                "fix the program or its suite.toml; what it printed is compared all the same",
             )

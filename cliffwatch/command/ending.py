@@ -7,7 +7,7 @@ import click
 
 from cliffwatch.command.streams import drop_output
 from cliffwatch.command.terminal import echo_failure
-from cliffwatch.failure import Exit, Failure
+from cliffwatch.failure import Exit, host_failed
 from cliffwatch.reports.styles import visible
 
 _FULL_DISK = (28, 122)  # ENOSPC, EDQUOT
@@ -40,26 +40,17 @@ def honest_exit(unexpected: int = Exit.HOST_FAILED) -> Iterator[None]:
 
 def _show(error: Exception) -> None:
     if isinstance(error, OSError) and error.errno in _FULL_DISK:
-        echo_failure(
-            Failure(whose="host", message="the disk is full", next_step="make room, and repeat the command")
-        )
+        echo_failure(host_failed("the disk is full", "make room, and repeat the command"))
         return
     if isinstance(error, MemoryError):
-        echo_failure(
-            Failure(
-                whose="host",
-                message="this host has too little memory for it",
-                next_step="close what needs it",
-            )
-        )
+        echo_failure(host_failed("this host has too little memory for it", "close what needs it"))
         return
     import traceback  # noqa: PLC0415 - for the one who meets an error
 
     click.echo(visible("".join(traceback.format_exception(error))), err=True)
     echo_failure(
-        Failure(
-            whose="host",
-            message=f"an error of cliffwatch itself ended this command: {type(error).__name__}: {error}",
-            next_step="please report it, with the lines above and what you typed",
+        host_failed(
+            f"an error of cliffwatch itself ended this command: {type(error).__name__}: {error}",
+            "please report it, with the lines above and what you typed",
         )
     )

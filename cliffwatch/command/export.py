@@ -17,7 +17,7 @@ from cliffwatch.command.terminal import echo_failure
 from cliffwatch.comparing.environments.differences import assumed_traits
 from cliffwatch.comparing.validity import host_warning
 from cliffwatch.counting import count_noun
-from cliffwatch.failure import Exit, Failure, wrong_usage
+from cliffwatch.failure import Exit, Failure, host_failed, wrong_usage
 from cliffwatch.formats.result_directory import read_run
 from cliffwatch.formats.run_record import RunRecord
 from cliffwatch.importing import import_file
@@ -103,7 +103,7 @@ def export(
             _write(file, source, chosen, form)
     except OSError as error:
         message = f"the export cannot be written: {error}"
-        failure = Failure(whose="host", message=message, next_step="make room and export again")
+        failure = host_failed(message, "make room and export again")
         raise SystemExit(echo_failure(failure)) from None
     raise SystemExit(Exit.DONE)
 

@@ -29,7 +29,7 @@ from cliffwatch.comparing.verdicts.exact import judge_exact
 from cliffwatch.comparing.verdicts.names import warnings_of_processors
 from cliffwatch.comparing.verdicts.noisy import FamilyError, judge_family
 from cliffwatch.comparing.verdicts.zeros import as_positive, judge_exact_without_ratio, judge_without_ratio
-from cliffwatch.failure import Failure
+from cliffwatch.failure import Failure, wrong_usage
 from cliffwatch.formats.verdicts import Sweep, Verdict
 from cliffwatch.samples import Arm, Boot, CaseKey, Mode
 from cliffwatch.stats.stages import Stages
@@ -86,10 +86,9 @@ class _Judged:
 def _unlike(base: Arm, head: Arm) -> Failure | None:
     for what, ours, theirs in (("modes", base.mode, head.mode), ("platforms", base.platform, head.platform)):
         if ours is not None and theirs is not None and ours != theirs:
-            return Failure(
-                whose="usage",
-                message=f"the two sides are of different {what}: {ours} and {theirs}",
-                next_step="measure both sides on one platform in one mode",
+            return wrong_usage(
+                f"the two sides are of different {what}: {ours} and {theirs}",
+                "measure both sides on one platform in one mode",
             )
     return None
 

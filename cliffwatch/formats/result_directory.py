@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
-from cliffwatch.failure import Failure
+from cliffwatch.failure import Failure, wrong_usage
 from cliffwatch.formats.arms.declared_metrics import traits_by_metric
 from cliffwatch.formats.arms.imported import ImportedRecord
 from cliffwatch.formats.arms.recorded import guest_settings, record_settings
@@ -81,16 +81,12 @@ def _with_guest(arm: Arm, guest: Mapping[str, str]) -> Arm:
 
 def _not_a_run(path: Path, wrong: Wrong) -> Failure:
     if wrong.where == "format":
-        return Failure(
-            whose="usage",
-            message=f"{path}: run.json is not of Cliffwatch",
-            next_step="name a folder that `cliffwatch run` made",
+        return wrong_usage(
+            f"{path}: run.json is not of Cliffwatch", "name a folder that `cliffwatch run` made"
         )
     if wrong.where == "format_version":
-        return Failure(
-            whose="usage",
-            message=f"{path}: {wrong.message}",
-            next_step="update Cliffwatch, or read them with the one that made them",
+        return wrong_usage(
+            f"{path}: {wrong.message}", "update Cliffwatch, or read them with the one that made them"
         )
     return _damaged_file(path / "run.json", str(wrong))
 
@@ -227,18 +223,10 @@ def _content(path: Path) -> bytes | Failure:
     try:
         return read_regular(path, _LARGEST_JSON_BYTES)
     except FileNotFoundError:
-        return Failure(
-            whose="usage",
-            message=f"{path}: there is no {path.name}",
-            next_step="name a folder that `cliffwatch run` made",
-        )
+        return wrong_usage(f"{path}: there is no {path.name}", "name a folder that `cliffwatch run` made")
     except OSError as error:
         return _damaged_file(path, error.strerror or str(error))
 
 
 def _damaged_file(path: Path, why: str) -> Failure:
-    return Failure(
-        whose="usage",
-        message=f"{path}: {path.name} cannot be read: {why}",
-        next_step="parse the raw outputs again",
-    )
+    return wrong_usage(f"{path}: {path.name} cannot be read: {why}", "parse the raw outputs again")

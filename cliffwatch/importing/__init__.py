@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cliffwatch.failure import Failure
+from cliffwatch.failure import Failure, wrong_usage
 from cliffwatch.importing.arms import (
     NO_DESCRIPTION,
     are_of_boots,
@@ -64,11 +64,7 @@ def _arm_of_run(path: Path, arm: str) -> Arm | Failure:
     if isinstance(run, Failure):
         return run
     if arm not in run.arms:
-        return Failure(
-            whose="usage",
-            message=f"{path} has no arm '{arm}'",
-            next_step=f"choose among: {', '.join(run.arms)}",
-        )
+        return wrong_usage(f"{path} has no arm '{arm}'", f"choose among: {', '.join(run.arms)}")
     return run.arms[arm]
 
 
@@ -82,17 +78,13 @@ def _arm_of_file(path: str, arm: str | None) -> Arm | Failure:
     if arm is None:
         named = " or ".join(f"{path}:{name}" for name in imported.arms)
         reason = f"{path} holds {len(imported.arms)} arms: {', '.join(imported.arms)}"
-        return Failure(
-            whose="usage",
-            message=reason,
-            next_step=f"name one of them: {named}; alone, the file compares its own arms",
-        )
+        return wrong_usage(reason, f"name one of them: {named}; alone, the file compares its own arms")
     if arm not in imported.arms:
         shown = ", ".join(filter(None, imported.arms))
         next_step = (
             f"choose among: {shown}" if shown else "it holds one side without a name: leave the ':' out"
         )
-        return Failure(whose="usage", message=f"{path} has no arm '{arm}'", next_step=next_step)
+        return wrong_usage(f"{path} has no arm '{arm}'", next_step)
     return imported.arms[arm]
 
 
@@ -165,11 +157,7 @@ def _of_table(table: "Table", path: str) -> ImportedFile | Failure:
 
 def _no_result(path: str, problems: Sequence[Problem]) -> Failure:
     first = problems[0].reason if problems else "it is empty"
-    return Failure(
-        whose="usage",
-        message=f"{path} holds no result: {first}",
-        next_step="see `cliffwatch parse` for all that is wrong",
-    )
+    return wrong_usage(f"{path} holds no result: {first}", "see `cliffwatch parse` for all that is wrong")
 
 
 def parse_file(name: str | Path, *, stderr: str = "") -> Parsed | Failure:

@@ -8,7 +8,7 @@ from gidgethub import GitHubException, HTTPException
 from gidgethub.abc import GitHubAPI
 
 from cliffwatch.counting import duration
-from cliffwatch.failure import Failure, Party
+from cliffwatch.failure import Failure, Party, host_failed, wrong_usage
 
 T = TypeVar("T")
 Token = Callable[[bool], Awaitable[str | Failure]]
@@ -122,29 +122,22 @@ _REFUSALS: Mapping[int, tuple[Party, str, str]] = {
 def _refusal_of(refusal: HTTPException) -> Failure:
     status, said = int(refusal.status_code), str(refusal)
     if status == 403 and "locked" in said.lower():
-        return Failure(
-            whose="usage",
-            message="the pull request is locked: it takes no comments",
-            next_step="unlock its conversation, or read the check run",
-            evidence=said[:300],
+        return wrong_usage(
+            "the pull request is locked: it takes no comments",
+            "unlock its conversation, or read the check run",
+            said[:300],
         )
     if status in (403, 429) and _wait(refusal, 0, 0.0) is not None:
-        return Failure(
-            whose="host",
-            message="GitHub's limit is used up",
-            next_step="ask again later",
-            evidence=said[:300],
-        )
+        return host_failed("GitHub's limit is used up", "ask again later", said[:300])
     whose, message, step = _REFUSALS.get(status, ("host", f"GitHub answers {status}", "ask again later"))
     return Failure(whose=whose, message=message, next_step=step, evidence=f"{status} {said}"[:300])
 
 
 def _broken_answer(error: Exception) -> Failure:
-    return Failure(
-        whose="host",
-        message="GitHub gives no answer that can be read",
-        next_step="check the connection and GitHub's status, and ask again",
-        evidence=f"{type(error).__name__}: {error}"[:300],
+    return host_failed(
+        "GitHub gives no answer that can be read",
+        "check the connection and GitHub's status, and ask again",
+        f"{type(error).__name__}: {error}"[:300],
     )
 
 

@@ -2,7 +2,7 @@
 
 import re
 
-from cliffwatch.failure import Failure
+from cliffwatch.failure import Failure, host_failed, kernel_failed
 
 _ERROR = re.compile(
     r"(?::\s*(?:fatal )?error:|: undefined reference to|^ld(?:\.lld)?: (?:error|cannot)|^FAILED: |^BTFIDS? .*FAILED|"
@@ -59,22 +59,11 @@ def is_killed(log: str) -> bool:
 def failure_of(log: str) -> Failure:
     """A failed build's failure: the disk's, the machine's, or the tree's."""
     if is_full_disk(log):
-        return Failure(
-            whose="host",
-            message="the disk is full",
-            next_step="make room, or name another cache with --cache",
-            evidence=log[-EVIDENCE:],
+        return host_failed(
+            "the disk is full", "make room, or name another cache with --cache", log[-EVIDENCE:]
         )
     if is_killed(log):
-        return Failure(
-            whose="host",
-            message="the compiler was killed",
-            next_step="the machine is short of memory: use fewer --jobs",
-            evidence=log[-EVIDENCE:],
+        return host_failed(
+            "the compiler was killed", "the machine is short of memory: use fewer --jobs", log[-EVIDENCE:]
         )
-    return Failure(
-        whose="kernel",
-        message="it does not build",
-        next_step="fix the tree",
-        evidence=first_error(log)[:6000],
-    )
+    return kernel_failed("it does not build", "fix the tree", first_error(log)[:6000])

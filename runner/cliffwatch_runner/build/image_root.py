@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from cliffwatch.failure import Failure
+from cliffwatch.failure import Failure, host_failed
 from cliffwatch_runner import process
 from cliffwatch_runner.build.cache.entries import Stopped
 from cliffwatch_runner.build.cache.uses import Uses
@@ -47,11 +47,10 @@ def image_root(cache: Path, image: str, uses: Uses, should_stop: Callable[[], bo
         while not uses.take(folder):
             _unpack(digest, folder, should_stop)
     except _EngineFailed as failed:
-        return Failure(
-            whose="host",
-            message=f"the file system of the image {image} cannot be read, which guests would run on",
-            next_step="see what the engine says, or name a root file system with --guest-root",
-            evidence=str(failed),
+        return host_failed(
+            f"the file system of the image {image} cannot be read, which guests would run on",
+            "see what the engine says, or name a root file system with --guest-root",
+            str(failed),
         )
     root = folder / "root"
     return root if find_udev(root) is not None else None

@@ -8,7 +8,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from cliffwatch.catalogue.suite import Suite
-from cliffwatch.failure import Failure
+from cliffwatch.failure import Failure, kernel_failed, wrong_usage
 
 _SET = re.compile(r"(CONFIG_\w+)=(.*)")
 _UNSET = re.compile(r"# (CONFIG_\w+) is not set")
@@ -84,11 +84,7 @@ def read_fragments(suites: Sequence[Suite], extra: Sequence[Path]) -> Fragments 
         try:
             texts.append(path.read_text())
         except (OSError, UnicodeDecodeError) as error:
-            return Failure(
-                whose="usage",
-                message=f"the fragment {path} cannot be read: {error}",
-                next_step="check the path",
-            )
+            return wrong_usage(f"the fragment {path} cannot be read: {error}", "check the path")
     return Fragments(text="\n".join(texts))
 
 
@@ -118,10 +114,9 @@ def check_config(wanted: Mapping[str, str], config: str) -> tuple[Failure | None
     if missing:
         causes = "; ".join(filter(None, (_LIKELY_CAUSE.get(symbol) for symbol in missing)))
         return (
-            Failure(
-                whose="kernel",
-                message=f"the configuration came out without {', '.join(missing)}",
-                next_step=f"likely because {causes}"
+            kernel_failed(
+                f"the configuration came out without {', '.join(missing)}",
+                f"likely because {causes}"
                 if causes
                 else "see which dependency this tree asks for, and add it with --config",
             ),
@@ -130,10 +125,9 @@ def check_config(wanted: Mapping[str, str], config: str) -> tuple[Failure | None
     debug = [symbol for symbol in FORBIDDEN if made.get(symbol, "n") != "n"]
     if debug:
         return (
-            Failure(
-                whose="usage",
-                message=f"{', '.join(debug)} would be measured instead of the kernel",
-                next_step="remove it from the fragment that you gave with --config",
+            wrong_usage(
+                f"{', '.join(debug)} would be measured instead of the kernel",
+                "remove it from the fragment that you gave with --config",
             ),
             notes,
         )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, TypeVar
 
-from cliffwatch.failure import Failure
+from cliffwatch.failure import Failure, kernel_failed
 from cliffwatch.formats.reading import Wrong, document_text, read_as
 from cliffwatch.formats.values import Part
 from cliffwatch_runner.build.cache.entries import new_entry
@@ -82,10 +82,9 @@ def _copy(outputs: Sequence[Output], source: UntrustedFolder, to: Path) -> Failu
 
 def unfit_output(file: UnfitFile) -> Failure:
     """The failure of a build that ended well and left something else than the file that it makes."""
-    return Failure(
-        whose="kernel",
-        message=f"it builds, but {file.name} in its output {file.reason}",
-        next_step="look at the rule that makes it in the tree's Makefiles",
+    return kernel_failed(
+        f"it builds, but {file.name} in its output {file.reason}",
+        "look at the rule that makes it in the tree's Makefiles",
     )
 
 

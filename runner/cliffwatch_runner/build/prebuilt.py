@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
 
-from cliffwatch.failure import Failure
+from cliffwatch.failure import Failure, host_failed
 from cliffwatch.formats.reading import document_text
 from cliffwatch_runner.build.cache.entries import locked, new_entry
 from cliffwatch_runner.build.images.bz_image import BzImage
@@ -214,11 +214,10 @@ def _compiled_init(shop: Workshop) -> bytes:
     if failure is None and isinstance(init, bytes):
         return init
     raise Refused(
-        Failure(
-            whose="host",
-            message="the first program of its guests does not compile",
-            next_step="install gcc (`cliffwatch doctor` says what builds need)",
-            evidence="" if failure is None else failure.evidence,
+        host_failed(
+            "the first program of its guests does not compile",
+            "install gcc (`cliffwatch doctor` says what builds need)",
+            "" if failure is None else failure.evidence,
         )
     )
 

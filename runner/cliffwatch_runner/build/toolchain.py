@@ -7,7 +7,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
-from cliffwatch.failure import Failure
+from cliffwatch.failure import Failure, host_failed
 from cliffwatch_runner import process
 from cliffwatch_runner.host.programs import (
     Version,
@@ -182,26 +182,20 @@ def installable(name: str) -> str:
 
 def _missing(name: str, program: str | None = None, image: str | None = None) -> Failure:
     if image is not None:
-        return Failure(
-            whose="host",
-            message=f"{program or name} is missing in the image {image}",
-            next_step="build the image with it (images/toolchain has all), or check that the engine starts it",
+        return host_failed(
+            f"{program or name} is missing in the image {image}",
+            "build the image with it (images/toolchain has all), or check that the engine starts it",
         )
     package = installable(name)
-    return Failure(
-        whose="host",
-        message=f"{program or name} is missing",
-        next_step=f"install {package}, or run `make packages`",
-    )
+    return host_failed(f"{program or name} is missing", f"install {package}, or run `make packages`")
 
 
 def _broken_tool(program: str, ended: process.Finished) -> Failure:
     how = "does not answer" if ended.timed_out else f"fails with status {ended.status}"
-    return Failure(
-        whose="host",
-        message=f"{program} is installed, but `{program} --version` {how}",
-        next_step=f"run `{program} --version` as this user, and install {program} again if it fails there too",
-        evidence=ended.output[-2000:],
+    return host_failed(
+        f"{program} is installed, but `{program} --version` {how}",
+        f"run `{program} --version` as this user, and install {program} again if it fails there too",
+        ended.output[-2000:],
     )
 
 
@@ -243,14 +237,13 @@ def unmet(needs: Needs, toolchain: Toolchain, revision: Revision) -> tuple[Failu
 def _too_old(tool: Tool, version: Version, why: str, revision: Revision) -> Failure:
     option = {"pahole": "--pahole", "bpf-clang": "--clang"}.get(tool.name, "--cc")
     wanted, have = (".".join(map(str, each)) for each in (version, tool.version))
-    return Failure(
-        whose="host",
-        message=f"linux {revision.release} needs {tool.name.removeprefix('bpf-')} {wanted} or newer ({why}); {tool.program} is {have}",
-        next_step=(
+    return host_failed(
+        f"linux {revision.release} needs {tool.name.removeprefix('bpf-')} {wanted} or newer ({why}); {tool.program} is {have}",
+        (
             f"install a newer {_PACKAGES.get(tool.name.removeprefix('bpf-'), tool.name)} and name it with {option}, "
             "or build in a container image that has one: --build-image IMAGE"
         ),
-        evidence=tool.version_line,
+        tool.version_line,
     )
 
 

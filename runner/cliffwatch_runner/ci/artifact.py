@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cliffwatch.counting import count_noun
-from cliffwatch.failure import Failure
+from cliffwatch.failure import Failure, wrong_usage
 from cliffwatch.samples import MODES, Mode, mode_named
 
 LARGEST_ARCHIVE = 128 << 20
@@ -80,10 +80,8 @@ def unpack(archive: Path, folder: Path) -> Failure | None:
 
 
 def refused(why: str) -> Failure:
-    return Failure(
-        whose="usage",
-        message=f"the artifact is not published: {why}",
-        next_step="look at the run of the workflow that made it",
+    return wrong_usage(
+        f"the artifact is not published: {why}", "look at the run of the workflow that made it"
     )
 
 

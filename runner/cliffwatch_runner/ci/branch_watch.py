@@ -7,7 +7,7 @@ from typing import Final
 
 from cliffwatch.comparing.compare_run import sides_of_run
 from cliffwatch.comparing.comparison import Comparison
-from cliffwatch.failure import Failure, wrong_usage
+from cliffwatch.failure import Failure, kernel_failed, wrong_usage
 from cliffwatch.formats.reading import Wrong, read_as
 from cliffwatch.formats.result_directory import Run, read_run
 from cliffwatch.formats.values import Commit, Part
@@ -99,10 +99,8 @@ def _of_head(run: Run) -> Failure | None:
     failure = run.arms["head"].failure
     if failure is None:
         return None
-    return Failure(
-        whose="kernel",
-        message=f"the newest commit cannot be measured: {failure}",
-        next_step="the next look compares with the same base again",
+    return kernel_failed(
+        f"the newest commit cannot be measured: {failure}", "the next look compares with the same base again"
     )
 
 

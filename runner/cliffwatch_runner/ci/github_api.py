@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import httpx2
 
-from cliffwatch.failure import Failure
+from cliffwatch.failure import Failure, host_failed, wrong_usage
 from cliffwatch_runner import clock
 from cliffwatch_runner.ci.artifact import LARGEST_ARCHIVE, refused
 
@@ -73,7 +73,7 @@ class GitHubReader:
         try:
             return base64.b64decode(content["content"]).decode()
         except (KeyError, TypeError, ValueError):
-            return _refused(f"{path} of {commit[:12]} is no file", "make it one")
+            return wrong_usage(f"{path} of {commit[:12]} is no file", "make it one")
 
     def download(self, artifact: int, to: Path) -> Failure | None:
         """Downloads the archive of an artifact, as far as one may be large. The token does not go where GitHub sends us."""
@@ -113,9 +113,7 @@ class GitHubReader:
                 break
             if attempt < _TRIES - 1:
                 self._sleep(wait)
-        return Failure(
-            whose="host", message=f"GitHub cannot be asked: {why}", next_step="start the job again later"
-        )
+        return host_failed(f"GitHub cannot be asked: {why}", "start the job again later")
 
 
 def _wait(response: httpx2.Response, attempt: int) -> float | None:
@@ -130,12 +128,6 @@ def _wait(response: httpx2.Response, attempt: int) -> float | None:
 
 
 def _failed(what: str, response: httpx2.Response) -> Failure:
-    return Failure(
-        whose="host",
-        message=f"GitHub answers {response.status_code} for {what}",
-        next_step="the job's permissions are in docs/github.md",
+    return host_failed(
+        f"GitHub answers {response.status_code} for {what}", "the job's permissions are in docs/github.md"
     )
-
-
-def _refused(message: str, next_step: str) -> Failure:
-    return Failure(whose="usage", message=message, next_step=next_step)

@@ -8,7 +8,7 @@ from typing import Any
 
 import httpx2
 
-from cliffwatch.failure import Failure
+from cliffwatch.failure import Failure, wrong_usage
 from cliffwatch.formats.reading import convert_to
 from cliffwatch_runner import clock
 from cliffwatch_runner.upload.answers import GivenToken
@@ -20,10 +20,9 @@ _TRIES = 4
 _FIRST_WAIT = 2.0
 _LONGEST = 8192
 
-NO_TOKEN = Failure(
-    whose="usage",
-    message="there is no token for the service",
-    next_step="give the publishing job `id-token: write`, its caller too, or the secret service-token (docs/github.md)",
+NO_TOKEN = wrong_usage(
+    "there is no token for the service",
+    "give the publishing job `id-token: write`, its caller too, or the secret service-token (docs/github.md)",
 )
 
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from cliffwatch.failure import Failure
+from cliffwatch.failure import Failure, host_failed
 from cliffwatch.pull_request.policy import Boots, Target
 from cliffwatch.stats.stages import ADAPTIVE, CAREFUL, Stages
 from cliffwatch_runner.build.cache.pruning import KEEP_BUILT_BYTES
@@ -99,11 +99,10 @@ def unfit_for_walltime(cache: Path) -> Failure | None:
     if not to_fix(results, "walltime"):
         return None
     wrong = [check for check in for_mode(results, "walltime") if check.status == "fail"]
-    return Failure(
-        whose="host",
-        message="this runner is no bench host: walltime is not measured here",
-        next_step='set it up as `cliffwatch doctor --mode walltime` says, or name its target with mode = "icount"',
-        evidence="\n".join(f"{check.name}: {check.finding.splitlines()[0]}" for check in wrong),
+    return host_failed(
+        "this runner is no bench host: walltime is not measured here",
+        'set it up as `cliffwatch doctor --mode walltime` says, or name its target with mode = "icount"',
+        "\n".join(f"{check.name}: {check.finding.splitlines()[0]}" for check in wrong),
     )
 
 

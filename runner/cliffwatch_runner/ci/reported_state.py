@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from cliffwatch.failure import Failure
+from cliffwatch.failure import host_failed
 from cliffwatch.pull_request.mailing_list_series import read_series_branch, version_in_subject
 from cliffwatch.pull_request.policy import DEFAULT, LIBRARY_DEFAULT, Policy
 from cliffwatch.pull_request.state import (
@@ -25,11 +25,7 @@ from cliffwatch_runner.ci.published_results import (
 )
 from cliffwatch_runner.ci.workflow_run import WorkflowRun
 
-_NO_RESULTS = Failure(
-    whose="host",
-    message="the job left no results",
-    next_step="its log on GitHub says why",
-)
+_NO_RESULTS = host_failed("the job left no results", "its log on GitHub says why")
 
 
 def reported_state(

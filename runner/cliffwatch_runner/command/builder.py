@@ -8,7 +8,7 @@ from typing import NoReturn
 import rich_click as click
 
 from cliffwatch.command.terminal import echo_failure, say
-from cliffwatch.failure import Exit, Failure
+from cliffwatch.failure import Exit, wrong_usage
 from cliffwatch_runner.command.options.cache import cache_option
 from cliffwatch_runner.command.worker import clean_environment
 from cliffwatch_runner.host.surroundings import open_container
@@ -48,11 +48,12 @@ def builder(exchange: Path, cache: Path, trust: str, hours: float) -> NoReturn:
     """
     wrong = open_container()
     if wrong is not None:
-        failure = Failure(
-            whose="usage",
-            message=f"a builder needs its own container without a network: {wrong}",
-            next_step="start it as docker-compose.yml does; without a container, `cliffwatch worker` builds "
-            "by itself",
+        failure = wrong_usage(
+            f"a builder needs its own container without a network: {wrong}",
+            (
+                "start it as docker-compose.yml does; without a container, `cliffwatch worker` builds "
+                "by itself"
+            ),
         )
         raise SystemExit(echo_failure(failure))
     shut_memory()

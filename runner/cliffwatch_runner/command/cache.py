@@ -10,7 +10,7 @@ import rich_click as click
 
 from cliffwatch.command.terminal import echo_failure
 from cliffwatch.counting import size_text
-from cliffwatch.failure import Exit, Failure
+from cliffwatch.failure import Exit, wrong_usage
 from cliffwatch_runner import clock
 from cliffwatch_runner.build.cache.listing import KINDS, CacheEntry, EntryKind, Listing, list_cache
 from cliffwatch_runner.build.cache.pruning import KEEP_BYTES, remove, to_remove
@@ -94,10 +94,9 @@ def _load_listing(cache: Path) -> Listing:
         return list_cache(cache)
     except PermissionError as error:
         path = Path(error.filename or cache)
-        failure = Failure(
-            whose="usage",
-            message=f"the cache {cache} cannot be read: {path} belongs to {owner_name(_owner(path))}",
-            next_step="run this as that user, or name a folder of your own with --cache",
+        failure = wrong_usage(
+            f"the cache {cache} cannot be read: {path} belongs to {owner_name(_owner(path))}",
+            "run this as that user, or name a folder of your own with --cache",
         )
         raise SystemExit(echo_failure(failure)) from None
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.markup import escape
 
-from cliffwatch.failure import Exit, Failure
+from cliffwatch.failure import Exit, Failure, host_failed
 from cliffwatch_runner.plan.request import RunRequest
 from cliffwatch_runner.plan.writable_folders import foreign_owner_failure
 
@@ -30,14 +30,11 @@ def host_failure(error: OSError, request: RunRequest) -> Failure:
     if isinstance(error, PermissionError) and path.is_relative_to(request.cache):
         return foreign_owner_failure(path, request.cache)
     if isinstance(error, FileNotFoundError) and path.name == error.filename:
-        return Failure(
-            whose="host", message=f"{path} is missing", next_step="install it: `cliffwatch doctor` prints how"
-        )
+        return host_failed(f"{path} is missing", "install it: `cliffwatch doctor` prints how")
     full = error.errno in _FULL_DISK
-    return Failure(
-        whose="host",
-        message="the disk is full" if full else f"this host failed: {error}",
-        next_step=f"free space for {request.cache} and the results, then run the same command to resume"
+    return host_failed(
+        "the disk is full" if full else f"this host failed: {error}",
+        f"free space for {request.cache} and the results, then run the same command to resume"
         if full
         else "see `cliffwatch doctor`, then run the same command to resume",
     )

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from cliffwatch.failure import Exit, Failure
+from cliffwatch.failure import Exit, Failure, wrong_usage
 from cliffwatch_runner.command.failures import print_failures
 from cliffwatch_runner.upload.client import Client, Refused
 from cliffwatch_runner.upload.result_directory import Uploaded, upload_run
@@ -17,10 +17,8 @@ def upload_token(url: str | None) -> str | Failure | None:
     if url is None:
         return None
     if not url.startswith(("http://", "https://")):
-        return Failure(
-            whose="usage",
-            message=f"--upload: {url!r} is not a service URL",
-            next_step="give a URL such as https://bench.example.org",
+        return wrong_usage(
+            f"--upload: {url!r} is not a service URL", "give a URL such as https://bench.example.org"
         )
     return read_token(None)
 

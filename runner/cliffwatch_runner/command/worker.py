@@ -13,7 +13,7 @@ from typing import NoReturn
 import rich_click as click
 
 from cliffwatch.command.terminal import echo_failure, say
-from cliffwatch.failure import Exit, Failure
+from cliffwatch.failure import Exit, Failure, wrong_usage
 from cliffwatch.formats.values import FreeJson
 from cliffwatch.samples import Mode
 from cliffwatch_runner.command.options.cache import cache_option
@@ -120,11 +120,9 @@ def worker(
         raise SystemExit(echo_failure(token))
     builders = _builders(builder_folders, cache)
     if builders and build_images:
-        wrong = Failure(
-            whose="usage",
-            message="--build-image and --builder exclude each other: a builder uses the tools of its own "
-            "image",
-            next_step="leave one of them out",
+        wrong = wrong_usage(
+            ("--build-image and --builder exclude each other: a builder uses the tools of its own image"),
+            "leave one of them out",
         )
         raise SystemExit(echo_failure(wrong))
     unusable = (
@@ -166,17 +164,11 @@ def _builders(folders: tuple[str, ...], trees: Path) -> Builders | Failure | Non
     for word in folders:
         whose, _, folder = word.rpartition("=")
         if whose not in ("", "outside", "followed") or not Path(folder).is_dir():
-            return Failure(
-                whose="usage",
-                message=f"--builder {word}: no such folder",
-                next_step="give DIR, or followed=DIR",
-            )
+            return wrong_usage(f"--builder {word}: no such folder", "give DIR, or followed=DIR")
         exchanges["followed" if whose == "followed" else "outside"] = Path(folder)
     if exchanges and "outside" not in exchanges:
-        return Failure(
-            whose="usage",
-            message="--builder names no builder for trees outside the followed branches",
-            next_step="add --builder DIR",
+        return wrong_usage(
+            "--builder names no builder for trees outside the followed branches", "add --builder DIR"
         )
     return Builders(exchanges=exchanges, trees=trees) if exchanges else None
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from cliffwatch.failure import Failure
+from cliffwatch.failure import Failure, host_failed
 from cliffwatch.samples import Mode
 from cliffwatch_runner import clock
 
@@ -89,10 +89,9 @@ def host_lock(
         return
     try:
         if not _waited(descriptor, mode, waiting, should_stop, pause):
-            yield Failure(
-                whose="host",
-                message="Stopped while waiting for this host's lock.",
-                next_step="Start the run again; `cliffwatch doctor` shows who holds the lock.",
+            yield host_failed(
+                "Stopped while waiting for this host's lock.",
+                "Start the run again; `cliffwatch doctor` shows who holds the lock.",
             )
             return
         holder = Holder(pid=os.getpid(), since=clock.now(), what=what)
@@ -156,10 +155,9 @@ def _opened(path: Path) -> int | Failure:
         descriptor = _existing_or_new(path)
     except OSError as error:
         if error.errno == errno.EROFS:
-            return Failure(
-                whose="host",
-                message=f"This host's lock file {path} cannot be made: its folder is read-only.",
-                next_step=f"Make {path.parent} writable; in a container: --tmpfs {path.parent}:mode=1777.",
+            return host_failed(
+                f"This host's lock file {path} cannot be made: its folder is read-only.",
+                f"Make {path.parent} writable; in a container: --tmpfs {path.parent}:mode=1777.",
             )
         return _not_to_be_had(
             path,
@@ -188,10 +186,8 @@ def _existing_or_new(path: Path) -> int:
 
 
 def _not_to_be_had(path: Path, why: str) -> Failure:
-    return Failure(
-        whose="host",
-        message=f"This host's lock file {path} {why}.",
-        next_step=f"Look at what it is, then remove it: sudo rm {path}",
+    return host_failed(
+        f"This host's lock file {path} {why}.", f"Look at what it is, then remove it: sudo rm {path}"
     )
 
 

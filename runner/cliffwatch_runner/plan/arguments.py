@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from cliffwatch.catalogue.discovery import DISCOVERED
 from cliffwatch.catalogue.load import Catalogue
-from cliffwatch.failure import Failure
+from cliffwatch.failure import Failure, wrong_usage
 from cliffwatch.reports.explain import matches
 from cliffwatch.samples import CaseKey
 from cliffwatch_runner.build.kernel_config import read_fragments
@@ -38,17 +38,17 @@ def platform_problem(name: str | None) -> Iterator[Failure]:
     if name is None:
         return
     if not _PLATFORM.fullmatch(name):
-        yield Failure(
-            whose="usage",
-            message=f"--platform: {name!r} is no name of a platform",
-            next_step="use letters, digits, '-', '.', '_' and '+', such as amd-rome; "
-            "the default is the processor's name",
+        yield wrong_usage(
+            f"--platform: {name!r} is no name of a platform",
+            (
+                "use letters, digits, '-', '.', '_' and '+', such as amd-rome; "
+                "the default is the processor's name"
+            ),
         )
     elif name not in NAMED_PLATFORMS and name.lower() in NAMED_PLATFORMS:
-        yield Failure(
-            whose="usage",
-            message=f"--platform: {name!r} would be a different platform from {name.lower()!r}",
-            next_step=f"did you mean {name.lower()}?",
+        yield wrong_usage(
+            f"--platform: {name!r} would be a different platform from {name.lower()!r}",
+            f"did you mean {name.lower()}?",
         )
 
 
@@ -66,10 +66,9 @@ def _tools(named: ToolChoice) -> Iterator[Failure]:
     )
     for option, tool, program in options:
         if program is not None and isinstance(ask(tool, program), Failure):
-            yield Failure(
-                whose="usage",
-                message=f"{option}: there is no program {program!r} here that prints its version",
-                next_step=f"name one that is on PATH, or install {installable(tool)}",
+            yield wrong_usage(
+                f"{option}: there is no program {program!r} here that prints its version",
+                f"name one that is on PATH, or install {installable(tool)}",
             )
 
 
@@ -85,10 +84,9 @@ def unmatched_patterns(request: RunRequest, cases: tuple[CaseKey, ...]) -> tuple
         wanted.append(("--explain", request.explain))
     shown = ", ".join(dict.fromkeys(case.benchmark for case in cases[:50]))
     return tuple(
-        Failure(
-            whose="usage",
-            message=f"{option}: no case of the plan matches {pattern!r}",
-            next_step=f"give a part of a name, or a pattern with *; the plan has {shown or 'no case'}",
+        wrong_usage(
+            f"{option}: no case of the plan matches {pattern!r}",
+            f"give a part of a name, or a pattern with *; the plan has {shown or 'no case'}",
         )
         for option, pattern in wanted
         if not any(matches(case, pattern) for case in cases)

@@ -8,7 +8,7 @@ from pathlib import Path
 from cliffwatch.catalogue.discovery import ALL, AUTO, DISCOVERED
 from cliffwatch.catalogue.load import Catalogue, load_catalogue
 from cliffwatch.catalogue.suite import Suite
-from cliffwatch.failure import Failure, wrong_usage
+from cliffwatch.failure import Failure, host_failed, wrong_usage
 from cliffwatch.samples import Mode
 from cliffwatch_runner.build.kernel_config import Fragments, read_fragments
 from cliffwatch_runner.build.toolchain import Toolchain, find_toolchain, needs_of, unmet
@@ -44,10 +44,9 @@ _NEEDED_BYTES = 6 << 30
 _BUILD_SECONDS = 3 * 3600.0
 """Limit of one command of a build."""
 
-NO_UDEV = Failure(
-    whose="host",
-    message="udev is missing, and without it a guest's output is lost",
-    next_step="install udev, in the root file system that --guest-root names if there is one",
+NO_UDEV = host_failed(
+    "udev is missing, and without it a guest's output is lost",
+    "install udev, in the root file system that --guest-root names if there is one",
 )
 
 
@@ -298,16 +297,12 @@ def _boot_tools(request: RunRequest) -> Sequence[Failure]:
     versions = program_versions()
     wanted = {"qemu": ("QEMU", "qemu-system-x86")}
     missing = [
-        Failure(
-            whose="host",
-            message=f"{title} is missing",
-            next_step=f"install {package}, or run `make packages`",
-        )
+        host_failed(f"{title} is missing", f"install {package}, or run `make packages`")
         for name, (title, package) in wanted.items()
         if versions[name] is None
     ]
     if find_virtme_run() is None:
-        missing.append(Failure(whose="host", message="virtme-ng is missing", next_step="run `make setup`"))
+        missing.append(host_failed("virtme-ng is missing", "run `make setup`"))
     # An image can be checked only once its file system is unpacked.
     if request.tools.build_image is None and find_udev(request.guest_root or Path("/")) is None:
         missing.append(NO_UDEV)
@@ -318,9 +313,10 @@ def missing_space(cache: Path, free: int) -> Failure | None:
     """Returns a failure if fewer than 6 GiB are free. Sources and build output take about 5 GiB."""
     if free >= _NEEDED_BYTES:
         return None
-    return Failure(
-        whose="host",
-        message=f"{free >> 20} MiB are free for builds under {cache}, "
-        f"and a build needs up to {_NEEDED_BYTES >> 30} GiB",
-        next_step="free some space, or name another folder with --cache",
+    return host_failed(
+        (
+            f"{free >> 20} MiB are free for builds under {cache}, "
+            f"and a build needs up to {_NEEDED_BYTES >> 30} GiB"
+        ),
+        "free some space, or name another folder with --cache",
     )

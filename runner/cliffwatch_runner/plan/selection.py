@@ -15,7 +15,7 @@ from cliffwatch.catalogue.discovery import (
 from cliffwatch.catalogue.load import Catalogue
 from cliffwatch.catalogue.suite import PlannedCase, Suite
 from cliffwatch.comparing.loops.empty_loop import loop_among
-from cliffwatch.failure import Failure
+from cliffwatch.failure import Failure, wrong_usage
 from cliffwatch.reports.explain import matches
 from cliffwatch.samples import CaseKey, CaseOutcome, Mode, Profile
 from cliffwatch_runner.plan.objects import object_of
@@ -42,11 +42,9 @@ def choose_suites(catalogue: Catalogue, names: Sequence[str]) -> tuple[Suite, ..
     known = {suite.name: suite for suite in catalogue.suites}
     for name in names or ("",):
         if name not in known and name not in (ALL, AUTO, DISCOVERED):
-            return Failure(
-                whose="usage",
-                message=f"there is no suite '{name}'",
-                next_step="choose among: "
-                f"{', '.join([AUTO, ALL, *sorted(known), DISCOVERED])} (cliffwatch suites)",
+            return wrong_usage(
+                f"there is no suite '{name}'",
+                (f"choose among: {', '.join([AUTO, ALL, *sorted(known), DISCOVERED])} (cliffwatch suites)"),
             )
     if ALL in names:
         return catalogue.suites

@@ -6,7 +6,7 @@ import shlex
 from pathlib import Path
 from tempfile import TemporaryFile
 
-from cliffwatch.failure import Failure
+from cliffwatch.failure import Failure, wrong_usage
 
 RESULTS_HOME = Path("cliffwatch-results")
 """Folder for results without --out."""
@@ -19,10 +19,9 @@ def open_cache(cache: Path) -> Failure | None:
     try:
         cache.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        return Failure(
-            whose="usage",
-            message=f"the cache {cache} cannot be created: {error.strerror}",
-            next_step="name a folder that you can write with --cache",
+        return wrong_usage(
+            f"the cache {cache} cannot be created: {error.strerror}",
+            "name a folder that you can write with --cache",
         )
     closed = next((path for path in (cache, *(cache / name for name in _FOLDERS)) if _is_closed(path)), None)
     return None if closed is None else foreign_owner_failure(closed, cache)
@@ -32,11 +31,12 @@ def check_programs_run(cache: Path) -> Failure | None:
     """Returns a failure if builds cannot run the programs that they build. `cache` must exist."""
     if runs_programs(cache):
         return None
-    return Failure(
-        whose="usage",
-        message=f"the cache {cache} is on a file system that runs no programs (noexec), "
-        "and a build runs tools that it has built there",
-        next_step="name a folder on another file system with --cache, "
+    return wrong_usage(
+        (
+            f"the cache {cache} is on a file system that runs no programs (noexec), "
+            "and a build runs tools that it has built there"
+        ),
+        "name a folder on another file system with --cache, "
         "or remount this one: sudo mount -o remount,exec " + shlex.quote(_mount_point(cache)),
     )
 
@@ -63,10 +63,8 @@ def check_results(out: Path) -> Failure | None:
         why = _why_refused(existing)
     if not why:
         return None
-    return Failure(
-        whose="usage",
-        message=f"results cannot be written to {out}: {existing} {why}",
-        next_step="name a folder that you can write with --out",
+    return wrong_usage(
+        f"results cannot be written to {out}: {existing} {why}", "name a folder that you can write with --out"
     )
 
 
@@ -86,10 +84,9 @@ def foreign_owner_failure(path: Path, cache: Path) -> Failure:
     """Returns the failure for a cache that holds files of another user."""
     ours = cache.is_dir() and cache.stat().st_uid == os.geteuid()
     take_back = f"sudo chown -R {owner_name(os.geteuid())} {shlex.quote(str(cache))}"
-    return Failure(
-        whose="usage",
-        message=f"the cache {cache} cannot be used: {path} {_why_closed(path)}",
-        next_step=f"{take_back}, or name another folder with --cache"
+    return wrong_usage(
+        f"the cache {cache} cannot be used: {path} {_why_closed(path)}",
+        f"{take_back}, or name another folder with --cache"
         if ours
         else "name a folder of your own with --cache",
     )

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from cliffwatch.failure import Failure
+from cliffwatch.failure import Failure, wrong_usage
 from cliffwatch.formats.result_directory import Run, read_run
 from cliffwatch_runner.plan.writable_folders import RESULTS_HOME
 
@@ -56,12 +56,11 @@ def _named(out: Path, identity: str) -> ResultFolder | Failure:
         return ResultFolder(path=out, done=False, resumed=False)
     run = read_run(out)
     if isinstance(run, Failure):
-        return Failure(whose="usage", message=run.message, next_step="name another folder with --out")
+        return wrong_usage(run.message, "name another folder with --out")
     if run.record.identity != identity:
-        return Failure(
-            whose="usage",
-            message=f"{out} holds another run (other revisions, cases, plan, tools or guest)",
-            next_step="name another folder with --out",
+        return wrong_usage(
+            f"{out} holds another run (other revisions, cases, plan, tools or guest)",
+            "name another folder with --out",
         )
     return _resumed(out, run, done=run.record.status == "complete")
 

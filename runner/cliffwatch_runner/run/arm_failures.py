@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from cliffwatch.failure import Failure, Party
+from cliffwatch.failure import Failure, Party, wrong_usage
 from cliffwatch.formats.boot_record import BootRecord, SamplesRecord
 from cliffwatch.formats.reading import Wrong, read_as
 
@@ -80,18 +80,16 @@ def _refused(evidence: str) -> Failure:
     kernel's options.
     """
     if evidence.startswith("setting: "):
-        return Failure(
-            whose="usage",
-            message=evidence.splitlines()[0].removeprefix("setting: "),
-            next_step="choose a setting that this arm's kernel has, and a value that it accepts",
-            evidence=evidence,
+        return wrong_usage(
+            evidence.splitlines()[0].removeprefix("setting: "),
+            "choose a setting that this arm's kernel has, and a value that it accepts",
+            evidence,
         )
     if evidence.startswith(_OF_NODES):
-        return Failure(
-            whose="usage",
-            message=f"the guest was refused: {evidence.splitlines()[0]}",
-            next_step="add CONFIG_NUMA=y and CONFIG_X86_64_ACPI_NUMA=y to the suite's config or --config",
-            evidence=evidence,
+        return wrong_usage(
+            f"the guest was refused: {evidence.splitlines()[0]}",
+            "add CONFIG_NUMA=y and CONFIG_X86_64_ACPI_NUMA=y to the suite's config or --config",
+            evidence,
         )
     of_host = "the guest's " in evidence
     return Failure(

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 from cliffwatch.catalogue.suite import PlannedCase
-from cliffwatch.failure import Failure
+from cliffwatch.failure import Failure, host_failed
 from cliffwatch_runner import clock
 from cliffwatch_runner.build.selftests.empty_loop import PROGRAM
 from cliffwatch_runner.guest.argv import GuestShape
@@ -137,11 +137,10 @@ def _boot(execution: PlanExecution, boot: PlannedBoot, kernel: ArmKernel) -> Fai
 
 def _starved(boot: PlannedBoot, end: BootEnd) -> Failure:
     hours = end.seconds / 3600
-    return Failure(
-        whose="host",
-        message=f"boot {boot.index} ({boot.arm}) was ended after {hours:.1f} hours: this host is too busy",
-        next_step="stop other work, then repeat the command: it repeats this boot and keeps finished ones",
-        evidence=end.evidence,
+    return host_failed(
+        f"boot {boot.index} ({boot.arm}) was ended after {hours:.1f} hours: this host is too busy",
+        "stop other work, then repeat the command: it repeats this boot and keeps finished ones",
+        end.evidence,
     )
 
 

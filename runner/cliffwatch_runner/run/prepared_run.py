@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
-from cliffwatch.failure import Failure
+from cliffwatch.failure import Failure, wrong_usage
 from cliffwatch.samples import CONTROL
 from cliffwatch.trees.addresses import without_credentials
 from cliffwatch_runner.build.cache.executed import Executed
@@ -265,11 +265,10 @@ def _facts(request: RunRequest, planned: PlannedRun, built: BuiltRun, tools: Che
 
 def _nothing_to_run(facts: RunFacts) -> Failure:
     reasons = dict.fromkeys(f"{outcome.case}: {outcome.reason}" for outcome in facts.left_out)
-    return Failure(
-        whose="usage",
-        message="no case of the chosen suites can run on this tree",
-        next_step="choose other suites (cliffwatch suites)",
-        evidence="\n".join(list(reasons)[:20]),
+    return wrong_usage(
+        "no case of the chosen suites can run on this tree",
+        "choose other suites (cliffwatch suites)",
+        "\n".join(list(reasons)[:20]),
     )
 
 

@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
-from cliffwatch.failure import Failure
+from cliffwatch.failure import Failure, host_failed, wrong_usage
 from cliffwatch_runner.host.programs import container_engine
 from cliffwatch_runner.host.surroundings import open_container
 from cliffwatch_runner.sandbox.namespaces import TRUST, NamespaceRefusal, bubblewrap_refusal
@@ -52,18 +52,15 @@ def choose_guest_sandbox(wanted: IsolationChoice) -> Sandbox | Failure:
 
 def _container(wanted: IsolationChoice, image: str | None) -> Sandbox | Failure:
     if wanted not in ("auto", "container") or image is None:
-        return Failure(
-            whose="usage",
-            message="--build-image names a container's image, and --isolation container needs one: "
+        return wrong_usage(
+            "--build-image names a container's image, and --isolation container needs one: "
             + (open_container() or ""),
-            next_step="give both, or neither",
+            "give both, or neither",
         )
     engine = container_engine()
     if engine is None:
-        return Failure(
-            whose="host",
-            message="there is no container engine to build in",
-            next_step="install docker or podman, or leave --build-image out",
+        return host_failed(
+            "there is no container engine to build in", "install docker or podman, or leave --build-image out"
         )
     return Sandbox(level="container", user=unprivileged_user(), image=image, engine=engine)
 
@@ -75,11 +72,12 @@ def unreachable(sandbox: Sandbox, paths: Sequence[Path]) -> Failure | None:
     for path in paths:
         closed = out_of_reach(sandbox.user, path.absolute())
         if closed is not None:
-            return Failure(
-                whose="host",
-                message=f"a tree's code does not run as root, and as user {sandbox.user.uid} it does not get into {closed}",
-                next_step="run cliffwatch as an ordinary user, or put the cache, the results and Cliffwatch itself where all users get to "
-                "(--cache /var/cache/cliffwatch --out /var/tmp/cliffwatch-results, a checkout in /srv)",
+            return host_failed(
+                f"a tree's code does not run as root, and as user {sandbox.user.uid} it does not get into {closed}",
+                (
+                    "run cliffwatch as an ordinary user, or put the cache, the results and Cliffwatch itself where all users get to "
+                    "(--cache /var/cache/cliffwatch --out /var/tmp/cliffwatch-results, a checkout in /srv)"
+                ),
             )
     return None
 
@@ -89,10 +87,9 @@ def find_path_problem(level: Level, paths: Sequence[Path]) -> Failure | None:
     odd = next((path for path in paths if not _PLAIN.fullmatch(str(path))), None)
     if odd is None or level != "none":
         return None
-    return Failure(
-        whose="host",
-        message=f"a kernel cannot be built under {str(odd)!r}, as make does not take such a path",
-        next_step="name a folder without spaces with --cache (or TMPDIR), or use bubblewrap, with which any path will do",
+    return host_failed(
+        f"a kernel cannot be built under {str(odd)!r}, as make does not take such a path",
+        "name a folder without spaces with --cache (or TMPDIR), or use bubblewrap, with which any path will do",
     )
 
 

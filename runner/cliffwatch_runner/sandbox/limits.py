@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from cliffwatch.counting import parse_size, size_text
-from cliffwatch.failure import Failure
+from cliffwatch.failure import Failure, host_failed, kernel_failed, wrong_usage
 from cliffwatch_runner.host.capacity import meminfo_bytes
 from cliffwatch_runner.sandbox.control_groups import make_group
 
@@ -75,10 +75,8 @@ def change_limits(limits: SandboxLimits, words: Sequence[str]) -> SandboxLimits 
         elif name == "disk" and size:
             limits = replace(limits, disk_bytes=size, file_bytes=min(limits.file_bytes, size))
         else:
-            return Failure(
-                whose="usage",
-                message=f"{word!r} is no limit",
-                next_step="write memory=32G, processes=8192, disk=100G or hours=6",
+            return wrong_usage(
+                f"{word!r} is no limit", "write memory=32G, processes=8192, disk=100G or hours=6"
             )
     return limits
 
@@ -91,10 +89,9 @@ def refusal(user: int, uid_map: Path = Path("/proc/self/uid_map")) -> Failure | 
     if group is not None:
         group.remove()
         return None
-    return Failure(
-        whose="host",
-        message="as root, without control groups, nothing limits how many processes a tree's code starts",
-        next_step="run cliffwatch as an ordinary user, or where root may write to /sys/fs/cgroup",
+    return host_failed(
+        "as root, without control groups, nothing limits how many processes a tree's code starts",
+        "run cliffwatch as an ordinary user, or where root may write to /sys/fs/cgroup",
     )
 
 
@@ -106,16 +103,14 @@ def limit_failure(reason: Reason, limits: SandboxLimits, what: str) -> Failure:
         "host processes": f"runs {limits.processes} processes and threads more than at its beginning",
     }
     if reason in spare:
-        return Failure(
-            whose="host",
-            message=f"{what} was ended, as this host {spare[reason]}, which others use",
-            next_step="end some of them, or wait until they are done",
+        return host_failed(
+            f"{what} was ended, as this host {spare[reason]}, which others use",
+            "end some of them, or wait until they are done",
         )
     if reason == "host watcher":
-        return Failure(
-            whose="host",
-            message=f"{what} was ended, as the process that watches its limits had ended",
-            next_step="run it again; where that happens again, see whether this host is short of memory",
+        return host_failed(
+            f"{what} was ended, as the process that watches its limits had ended",
+            "run it again; where that happens again, see whether this host is short of memory",
         )
     passed = {
         "memory": f"used more than {size_text(limits.memory_bytes)} of memory",
@@ -126,10 +121,8 @@ def limit_failure(reason: Reason, limits: SandboxLimits, what: str) -> Failure:
     raised = {"memory": "memory=SIZE", "processes": "processes=N", "disk": "disk=SIZE", "time": "hours=N"}[
         reason
     ]
-    return Failure(
-        whose="kernel",
-        message=f"{what} {passed}",
-        next_step=f"fix the tree; where it needs as much, allow it with --limit {raised}",
+    return kernel_failed(
+        f"{what} {passed}", f"fix the tree; where it needs as much, allow it with --limit {raised}"
     )
 
 

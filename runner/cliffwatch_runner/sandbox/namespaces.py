@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from cliffwatch.failure import Failure
+from cliffwatch.failure import Failure, host_failed
 from cliffwatch_runner import process
 from cliffwatch_runner.host.facts import read_word
 from cliffwatch_runner.sandbox.guard import guard_sandbox
@@ -36,9 +36,7 @@ class NamespaceRefusal:
     def failure(self, instead: str = "") -> Failure:
         """As a failure of this host. `instead` is what else the caller can do."""
         step = "; ".join(f"`{command}`" for command in self.commands) or self.otherwise
-        return Failure(
-            whose="host", message=self.message, next_step=f"{step}; or {instead}" if instead else step
-        )
+        return host_failed(self.message, f"{step}; or {instead}" if instead else step)
 
 
 TRUST = (

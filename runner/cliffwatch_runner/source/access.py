@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Literal, get_args
 
-from cliffwatch.failure import Failure
+from cliffwatch.failure import Failure, host_failed, wrong_usage
 from cliffwatch.trees.addresses import PORTS, TreeAddress, closed, has_credentials, read_address
 from cliffwatch.trees.git_command import git_argv, nobodys_environment, strict_settings, users_environment
 from cliffwatch_runner import process
@@ -46,7 +46,7 @@ class Fetching:
 def fetching(url: str, access: TreeAccess) -> Fetching | Failure:
     """How to fetch from a URL now. For each call anew: a name may lead elsewhere by the next one."""
     if has_credentials(url):
-        return _refuse_address(
+        return wrong_usage(
             "the address of the tree carries credentials",
             "leave them out, for others can read what programs are called with: `git config credential.helper` keeps them",
         )
@@ -58,7 +58,7 @@ def fetching(url: str, access: TreeAccess) -> Fetching | Failure:
         )
     address = read_address(url)
     if isinstance(address, str):
-        return _refuse_address(
+        return wrong_usage(
             f"the tree cannot be fetched for a job: {address}", "ask for it by another address"
         )
     if access == "allowed":
@@ -81,14 +81,14 @@ def _select_environment(names: tuple[str, ...]) -> dict[str, str]:
 
 def _public(address: TreeAddress) -> Fetching | Failure:
     if address.scheme not in ("https", "http"):
-        return _refuse_address(
+        return wrong_usage(
             f"a tree that no administrator allows is not fetched by {address.scheme}", "use https, or ask one"
         )
     addresses = _look_up_host(address)
     if isinstance(addresses, Failure):
         return addresses
     if any(is_closed(each) for each in addresses):
-        return _refuse_address(
+        return wrong_usage(
             f"{address.host} is at a private or reserved address, where trees of requests may not be",
             "an administrator of the service can allow it (CLIFFWATCH_TREES)",
         )
@@ -96,10 +96,9 @@ def _public(address: TreeAddress) -> Fetching | Failure:
     if not address.literal:
         if _git_version() < _PINNING:
             wanted = ".".join(map(str, _PINNING))
-            return Failure(
-                whose="host",
-                message=f"git is older than {wanted} and cannot be kept to the address that was checked",
-                next_step=f"install git {wanted} or newer",
+            return host_failed(
+                f"git is older than {wanted} and cannot be kept to the address that was checked",
+                f"install git {wanted} or newer",
             )
         where = ",".join(f"[{each}]" if ":" in each else each for each in addresses)
         pinned = [f"http.curloptResolve={address.host}:{address.port}:{where}"]
@@ -114,11 +113,8 @@ def _look_up_host(address: TreeAddress) -> list[str] | Failure:
     try:
         answers = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
-        return Failure(
-            whose="host",
-            message=f"{address.host} cannot be looked up",
-            next_step="check the address and the network",
-            evidence=str(error),
+        return host_failed(
+            f"{address.host} cannot be looked up", "check the address and the network", str(error)
         )
     return list(dict.fromkeys(str(each[4][0]) for each in answers))
 
@@ -144,7 +140,3 @@ def _git_version() -> tuple[int, ...]:
     ended = process.run(git_argv(["--version"], None), deadline=60)
     version = _VERSION.search(ended.output)
     return (int(version[1]), int(version[2])) if version else (0, 0)
-
-
-def _refuse_address(message: str, next_step: str) -> Failure:
-    return Failure(whose="usage", message=message, next_step=next_step)

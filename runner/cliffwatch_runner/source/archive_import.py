@@ -4,7 +4,7 @@ import secrets
 import sys
 from pathlib import Path
 
-from cliffwatch.failure import Failure
+from cliffwatch.failure import Failure, host_failed, wrong_usage
 from cliffwatch.trees.git_command import git_argv
 from cliffwatch_runner import process
 from cliffwatch_runner.source.git import git, git_environment
@@ -37,19 +37,15 @@ def import_archive(path: Path, mirror: Path) -> str | Failure:
 
 def _not_imported(path: Path, decompressor: str, ended: process.Finished) -> Failure:
     if "No space left on device" in ended.output:
-        return Failure(
-            whose="host",
-            message=f"{path.name} cannot be imported: the disk is full",
-            next_step="make room on the cache's disk, or name another cache with --cache",
-            evidence=ended.output[-2000:],
+        return host_failed(
+            f"{path.name} cannot be imported: the disk is full",
+            "make room on the cache's disk, or name another cache with --cache",
+            ended.output[-2000:],
         )
     if ended.status == 127:
-        return Failure(
-            whose="host", message=f"{decompressor} is missing", next_step=f"install {decompressor}"
-        )
-    return Failure(
-        whose="usage",
-        message=f"{path.name} is no source archive with one folder in it",
-        next_step="unpack it and name the folder",
-        evidence=ended.output[-2000:],
+        return host_failed(f"{decompressor} is missing", f"install {decompressor}")
+    return wrong_usage(
+        f"{path.name} is no source archive with one folder in it",
+        "unpack it and name the folder",
+        ended.output[-2000:],
     )

@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from cliffwatch.failure import Failure, wrong_usage
+from cliffwatch.failure import Failure, host_failed, wrong_usage
 from cliffwatch_runner import process
 from cliffwatch_runner.source.git_writing import write_git
 
@@ -27,11 +27,10 @@ def import_folder(path: Path, mirror: Path) -> str | Failure:
     written = _write_tree(path, found, mirror, index)
     if written.ok:
         return written.output.strip()
-    return Failure(
-        whose="host",
-        message=f"{path} cannot be imported",
-        next_step="see to it that you may read all of its files, and that the cache's disk has space",
-        evidence=written.output[-2000:],
+    return host_failed(
+        f"{path} cannot be imported",
+        "see to it that you may read all of its files, and that the cache's disk has space",
+        written.output[-2000:],
     )
 
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from cliffwatch.failure import Failure, wrong_usage
+from cliffwatch.failure import Failure, host_failed, wrong_usage
 from cliffwatch_runner.source.access import TreeAccess
 from cliffwatch_runner.source.git import git
 from cliffwatch_runner.source.named_repository import find_repository
@@ -39,9 +39,8 @@ def check_out_library(library: Tree, commit: str, folder: Path) -> Failure | Non
     done = git(words, git_dir=library.mirror, cwd=folder, env=env)
     if done.ok:
         return None
-    return Failure(
-        whose="host",
-        message=f"the library's revision {commit[:12]} cannot be checked out",
-        next_step="look at the free space of the disk of temporary files",
-        evidence=done.output[-2000:],
+    return host_failed(
+        f"the library's revision {commit[:12]} cannot be checked out",
+        "look at the free space of the disk of temporary files",
+        done.output[-2000:],
     )

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from cliffwatch.catalogue.discovery import parse_release
 from cliffwatch.catalogue.suite import Release
-from cliffwatch.failure import Failure
+from cliffwatch.failure import Failure, host_failed, kernel_failed, wrong_usage
 from cliffwatch_runner.source.git import git
 from cliffwatch_runner.source.git_writing import write_git
 from cliffwatch_runner.source.tree_size import refuse_large
@@ -43,10 +43,9 @@ def describe(mirror: Path, commit: str) -> Revision | Failure:
     makefile = git(["cat-file", "blob", f"{commit}:Makefile"], git_dir=mirror)
     release = _release(makefile.output) if makefile.ok else None
     if not shown.ok or release is None:
-        return Failure(
-            whose="usage",
-            message=f"{commit[:12]} is no revision of a kernel tree",
-            next_step="name a revision whose top Makefile has VERSION and PATCHLEVEL",
+        return wrong_usage(
+            f"{commit[:12]} is no revision of a kernel tree",
+            "name a revision whose top Makefile has VERSION and PATCHLEVEL",
         )
     full, tree, date, author, committed, subject = (shown.output.split("\n", 5) + [""] * 6)[:6]
     return Revision(
@@ -77,10 +76,8 @@ def check_out(
     `keep_free` is a name at its top that is ours; a tree that has it is refused.
     """
     if object_name(mirror, revision, keep_free) is not None:
-        return Failure(
-            whose="kernel",
-            message=f"the tree has a {keep_free} of its own, where the build's output goes",
-            next_step="give it another name",
+        return kernel_failed(
+            f"the tree has a {keep_free} of its own, where the build's output goes", "give it another name"
         )
     large = refuse_large(mirror, revision.commit)
     if large is not None:
@@ -92,11 +89,10 @@ def check_out(
     done = write_git(words, git_dir=mirror, lock=lock, cwd=source, env=env, readable=True)
     if done.ok:
         return None
-    return Failure(
-        whose="host",
-        message=f"revision {revision.short} cannot be checked out",
-        next_step="look at the free space of the cache's disk",
-        evidence=done.output[-2000:],
+    return host_failed(
+        f"revision {revision.short} cannot be checked out",
+        "look at the free space of the cache's disk",
+        done.output[-2000:],
     )
 
 

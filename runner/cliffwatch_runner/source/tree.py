@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote
 
-from cliffwatch.failure import Failure, wrong_usage
+from cliffwatch.failure import Failure, host_failed, wrong_usage
 from cliffwatch_runner import process
 from cliffwatch_runner.source.access import Fetching, TreeAccess, fetching, reading_of
 from cliffwatch_runner.source.archive_import import import_archive
@@ -73,11 +73,10 @@ class Tree:
             return reach
         listed = git(["ls-remote", "--", reach.url, name, f"{name}^{{}}"], fetching=reach)
         if not listed.ok:
-            return Failure(
-                whose="host",
-                message=f"{self.location} cannot be reached",
-                next_step="check the address and the network, or clone it and name the clone",
-                evidence=listed.output[-2000:],
+            return host_failed(
+                f"{self.location} cannot be reached",
+                "check the address and the network, or clone it and name the clone",
+                listed.output[-2000:],
             )
         rows = [line.split("\t") for line in listed.output.splitlines() if "\t" in line]
         if not rows:
@@ -126,9 +125,7 @@ class Tree:
         try:
             text = patch.read_text(errors="replace")
         except OSError as error:
-            return Failure(
-                whose="usage", message=f"the patch cannot be read: {error}", next_step="check the path"
-            )
+            return wrong_usage(f"the patch cannot be read: {error}", "check the path")
         with tempfile.TemporaryDirectory(prefix="cliffwatch-index-") as folder:
             env = {"GIT_INDEX_FILE": f"{folder}/index"}
             read = git(["read-tree", base.commit], git_dir=self.mirror, env=env)
@@ -138,11 +135,10 @@ class Tree:
                 env=env,
             )
             if not read.ok or not applied.ok:
-                return Failure(
-                    whose="usage",
-                    message=f"{patch.name} does not apply to {base.short} ({base.subject})",
-                    next_step="rebase the patch onto that revision, or name another with --head",
-                    evidence=(read if not read.ok else applied).output[-2000:],
+                return wrong_usage(
+                    f"{patch.name} does not apply to {base.short} ({base.subject})",
+                    "rebase the patch onto that revision, or name another with --head",
+                    (read if not read.ok else applied).output[-2000:],
                 )
             tree = git(["write-tree"], git_dir=self.mirror, env=env).output.strip()
         return describe(
@@ -173,7 +169,7 @@ def _not_fetched(commit: str, tree: Tree, evidence: str) -> Failure:
     elif repository is not None and repository.is_partial:
         message = f"{tree.spec} is a partial clone that lacks files of revision {commit[:12]}"
         next_step = f"fetch them there: git -C {tree.location} fetch --refetch --no-filter; or name the URL of its remote"
-    return Failure(whose="host", message=message, next_step=next_step, evidence=evidence)
+    return host_failed(message, next_step, evidence)
 
 
 def open_tree(spec: str, cache: Path, access: TreeAccess) -> Tree | Failure:
@@ -217,15 +213,9 @@ def _find_access_problem(spec: str, access: TreeAccess) -> Failure | None:
 
 def _no_tree(spec: str, path: Path) -> Failure:
     if os.path.lexists(path):
-        return Failure(
-            whose="usage",
-            message=f"you may not read the tree '{spec}'",
-            next_step="copy it, or ask its owner to let you",
-        )
-    return Failure(
-        whose="usage",
-        message=f"there is no tree '{spec}'",
-        next_step="name a git repository, a URL, a source folder or a .tar archive",
+        return wrong_usage(f"you may not read the tree '{spec}'", "copy it, or ask its owner to let you")
+    return wrong_usage(
+        f"there is no tree '{spec}'", "name a git repository, a URL, a source folder or a .tar archive"
     )
 
 
@@ -264,11 +254,7 @@ def _folder(path: Path, spec: str, mirror: Path) -> Tree | Failure:
     ):
         return _no_kernel_tree(spec)
     if (path / ".config").exists() or (path / "vmlinux").exists():
-        return Failure(
-            whose="usage",
-            message=f"{spec} has been built in",
-            next_step="run `make mrproper` there, or name a git repository",
-        )
+        return wrong_usage(f"{spec} has been built in", "run `make mrproper` there, or name a git repository")
     tree = import_folder(path, mirror)
     if isinstance(tree, Failure):
         return tree
@@ -277,10 +263,9 @@ def _folder(path: Path, spec: str, mirror: Path) -> Tree | Failure:
 
 
 def _no_kernel_tree(spec: str) -> Failure:
-    return Failure(
-        whose="usage",
-        message=f"{spec} is no kernel tree: it has no Makefile with VERSION and PATCHLEVEL",
-        next_step="name the top folder of a kernel source, or an archive of one",
+    return wrong_usage(
+        f"{spec} is no kernel tree: it has no Makefile with VERSION and PATCHLEVEL",
+        "name the top folder of a kernel source, or an archive of one",
     )
 
 
@@ -296,16 +281,12 @@ def _explain_unknown_name(name: str) -> Failure | None:
             "name one commit, or the range alone as --base A..B without --head",
         )
     if not name or name.startswith("-") or len(name) > 250 or not name.isprintable():
-        return Failure(
-            whose="usage",
-            message=f"'{name[:60]}' is no name of a revision",
-            next_step="name a branch, a tag or a hash",
-        )
+        return wrong_usage(f"'{name[:60]}' is no name of a revision", "name a branch, a tag or a hash")
     return None
 
 
 def _unknown(name: str, spec: str, hint: str) -> Failure:
-    return Failure(whose="usage", message=f"{spec} has no revision '{name}'", next_step=hint)
+    return wrong_usage(f"{spec} has no revision '{name}'", hint)
 
 
 def _near(repository: Path, name: str) -> str:

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from cliffwatch.counting import count_noun, size_text
-from cliffwatch.failure import Failure
+from cliffwatch.failure import Failure, kernel_failed
 from cliffwatch_runner import clock
 from cliffwatch_runner.source.git import git
 
@@ -37,18 +37,15 @@ def refuse_large(mirror: Path, commit: str, limits: TreeLimits = LIMITS) -> Fail
     )
     why = walk.passed or ("more than can be looked through" if ended.stopped else None)
     if why is not None:
-        return Failure(
-            whose="kernel",
-            message=f"revision {commit[:12]} is not checked out: it has {why}",
-            next_step="name a revision of an ordinary tree",
+        return kernel_failed(
+            f"revision {commit[:12]} is not checked out: it has {why}", "name a revision of an ordinary tree"
         )
     if ended.ok:
         return None
-    return Failure(
-        whose="kernel",
-        message=f"the files of revision {commit[:12]} cannot be listed",
-        next_step="look at the repository with `git fsck`",
-        evidence=ended.output[-2000:],
+    return kernel_failed(
+        f"the files of revision {commit[:12]} cannot be listed",
+        "look at the repository with `git fsck`",
+        ended.output[-2000:],
     )
 
 

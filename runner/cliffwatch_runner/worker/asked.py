@@ -9,7 +9,7 @@ import shlex
 from collections.abc import Mapping
 from pathlib import Path
 
-from cliffwatch.failure import Failure
+from cliffwatch.failure import Failure, host_failed
 from cliffwatch.formats.reading import Wrong, as_json, convert_to
 from cliffwatch.formats.setup import SetupFile
 from cliffwatch.formats.work import AskedFiles, Work
@@ -41,7 +41,7 @@ def take_files(client: Client, offer: Work, folder: Path) -> Failure | Unreached
     for file in offer.setup.files:
         content = contents.get(file.name)
         if content is None or hashlib.sha256(content).hexdigest() != file.sha256:
-            return _host(
+            return host_failed(
                 f"the service sent {file.name} with other content than the job lists",
                 "submit the request again",
             )
@@ -56,10 +56,14 @@ def _contents(client: Client, offer: Work) -> Mapping[str, bytes] | Failure | Un
     if isinstance(reply, Unreached):
         return reply
     if isinstance(reply, Refused):
-        return _host(f"the service refuses the files of the job: {reply.detail}", "look at the service's log")
+        return host_failed(
+            f"the service refuses the files of the job: {reply.detail}", "look at the service's log"
+        )
     files = convert_to(reply.body, AskedFiles)
     if isinstance(files, Wrong):
-        return _host(f"the service did not answer with files: {files}", "update this host or the service")
+        return host_failed(
+            f"the service did not answer with files: {files}", "update this host or the service"
+        )
     return {file.name: file.content for file in files.files}
 
 
@@ -78,9 +82,11 @@ def measured_words(offer: Work, folder: Path, build_images: tuple[str, ...]) -> 
     setup = offer.setup
     image = setup.build_image or next(iter(build_images), None)
     if image is not None and image not in build_images:
-        return _host(f"this host does not build in {image}", "submit the request for another host")
+        return host_failed(f"this host does not build in {image}", "submit the request for another host")
     if setup.folders and "," in str(folder):
-        return _host(f"{folder} contains a comma, which separates suites", "give the worker another --spool")
+        return host_failed(
+            f"{folder} contains a comma, which separates suites", "give the worker another --spool"
+        )
     named = [*([suite_names(offer)] if offer.suites else []), *(str(folder / name) for name in setup.folders)]
     return [
         *(
@@ -95,7 +101,3 @@ def measured_words(offer: Work, folder: Path, build_images: tuple[str, ...]) -> 
         *(("--build-image", image) if image is not None else ()),
         *(("--only-affected",) if setup.only_affected and offer.mode == "icount" else ()),
     ]
-
-
-def _host(message: str, next_step: str) -> Failure:
-    return Failure(whose="host", message=message, next_step=next_step)

@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Callable
 
-from cliffwatch.failure import Failure
+from cliffwatch.failure import Failure, wrong_usage
 from cliffwatch.formats.reading import Wrong, as_json, convert_to
 from cliffwatch.formats.work import HostOffer, JobEnd, Leased, Work
 from cliffwatch.samples import Mode
@@ -42,11 +42,7 @@ def work(
             continue
         reply = client.post("/offers", as_json(_offer(host, able)))
         if isinstance(reply, Refused) and reply.status in (401, 403, 409):
-            return Failure(
-                whose="usage",
-                message=f"the service refuses: {reply.detail}",
-                next_step="fix that and start again",
-            )
+            return wrong_usage(f"the service refuses: {reply.detail}", "fix that and start again")
         offer = _work(worker, reply)
         if offer is None:
             _idle(worker, spool, reply)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from cliffwatch.failure import Failure
+from cliffwatch.failure import Failure, host_failed
 from cliffwatch.formats.work import Work
 from cliffwatch_runner import process
 from cliffwatch_runner.source.access import TreeAccess, Trust
@@ -78,7 +78,7 @@ def _take_files(job: LeasedJob, folder: Path, should_stop: Callable[[], bool]) -
     while isinstance(taken := take_files(job.worker.client, job.offer, folder), Unreached):
         job.say(f" waits for the files of its request: {taken.reason}")
         if job.stop.wait(max(wait, taken.wait)) or should_stop():
-            return Failure(whose="host", message=taken.reason, next_step="ask again when the service answers")
+            return host_failed(taken.reason, "ask again when the service answers")
         wait = min(60.0, wait * 2)
     return taken
 

@@ -5,7 +5,7 @@ import os
 import stat
 from pathlib import Path
 
-from cliffwatch.failure import Failure
+from cliffwatch.failure import Failure, wrong_usage
 
 VARIABLE, FILE_VARIABLE = "CLIFFWATCH_TOKEN", "CLIFFWATCH_TOKEN_FILE"
 _SEEN_BY_BUILDS = (Path("/usr"), Path("/etc"))
@@ -22,20 +22,20 @@ def read_token(file: Path | None, *, seen_by_builds: tuple[Path, ...] = ()) -> s
     named = os.environ.pop(FILE_VARIABLE, None)
     file = file or (Path(named) if named else None)
     if file is None:
-        return token or _failure(
+        return token or wrong_usage(
             "there is no token", f"name a file that holds one: --token-file or {FILE_VARIABLE}"
         )
     try:
         mode = file.stat().st_mode
         text = file.read_text().strip()
     except (OSError, UnicodeDecodeError) as error:
-        return _failure(f"{file} cannot be read: {error}", "check the path")
+        return wrong_usage(f"{file} cannot be read: {error}", "check the path")
     if mode & (stat.S_IRWXG | stat.S_IRWXO):
-        return _failure(f"others can read {file}", f"chmod 600 {file}")
+        return wrong_usage(f"others can read {file}", f"chmod 600 {file}")
     path = file.resolve()
     if any(folder in path.parents for folder in (*_SEEN_BY_BUILDS, *seen_by_builds)):
-        return _failure(f"builds can see {file}", "move it out of /usr, /etc and the cache")
-    return text or _failure(f"{file} is empty", "write the token into it")
+        return wrong_usage(f"builds can see {file}", "move it out of /usr, /etc and the cache")
+    return text or wrong_usage(f"{file} is empty", "write the token into it")
 
 
 def _token_of_environment() -> str | None:
@@ -58,7 +58,3 @@ def shut_memory() -> None:
     See PR_SET_DUMPABLE in prctl(2).
     """
     ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
-
-
-def _failure(message: str, next_step: str) -> Failure:
-    return Failure(whose="usage", message=message, next_step=next_step)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 
-from cliffwatch.failure import Failure
+from cliffwatch.failure import Failure, host_failed, wrong_usage
 from cliffwatch_runner import process
 from cliffwatch_runner.build.programs.walled_go import FIXED, run_go_within
 from cliffwatch_runner.host.programs import find_go_root
@@ -157,10 +157,9 @@ def _versions(folder: UntrustedFolder) -> dict[str, str]:
 
 
 def _no_go(suite: str) -> Failure:
-    return Failure(
-        whose="host",
-        message=f"suite {suite}: go is missing, which fetches the modules of its program",
-        next_step="install Go on this host (a build image that has it is not enough), or run `go mod vendor` in the suite's folder",
+    return host_failed(
+        f"suite {suite}: go is missing, which fetches the modules of its program",
+        "install Go on this host (a build image that has it is not enough), or run `go mod vendor` in the suite's folder",
     )
 
 
@@ -172,16 +171,13 @@ def _failure(suite: str, chosen: Mapping[str, Path | str], ended: process.Finish
     )
     what = named or "the modules of its go.mod"
     if _UNREACHABLE.search(said) or ended.timed_out:
-        return Failure(
-            whose="host",
-            message=f"suite {suite}: {what} cannot be fetched from here: {_last_line(said)}",
-            next_step="see to the network and to GOPROXY (`go env GOPROXY`), then give the same command again",
-            evidence=said[-_EVIDENCE:],
+        return host_failed(
+            f"suite {suite}: {what} cannot be fetched from here: {_last_line(said)}",
+            "see to the network and to GOPROXY (`go env GOPROXY`), then give the same command again",
+            said[-_EVIDENCE:],
         )
     message, next_step = _reason(what, said)
-    return Failure(
-        whose="usage", message=f"suite {suite}: {message}", next_step=next_step, evidence=said[-_EVIDENCE:]
-    )
+    return wrong_usage(f"suite {suite}: {message}", next_step, said[-_EVIDENCE:])
 
 
 def _reason(what: str, said: str) -> tuple[str, str]:

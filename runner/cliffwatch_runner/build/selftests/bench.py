@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from cliffwatch.catalogue.discovery import parse_list
-from cliffwatch.failure import Failure
+from cliffwatch.failure import Failure, kernel_failed
 from cliffwatch.formats.values import Part
 from cliffwatch_runner import clock
 from cliffwatch_runner.build.cache.entries import locked
@@ -183,11 +183,8 @@ def _list_benchmarks(worktree: Worktree) -> Failure | tuple[str, ...]:
         return _of_bench(listed)
     offered = tuple(parse_list(listed.output))[:_MOST_OFFERED]
     if not listed.ok or not offered:
-        return Failure(
-            whose="kernel",
-            message="bench builds but does not run",
-            next_step="run it by hand: bench -l",
-            evidence=listed.output[-2000:],
+        return kernel_failed(
+            "bench builds but does not run", "run it by hand: bench -l", listed.output[-2000:]
         )
     return offered
 

@@ -14,7 +14,7 @@ import rich_click as click
 from cliffwatch.catalogue.load import load_catalogue
 from cliffwatch.command.compare import report_of_run
 from cliffwatch.command.report_options import ReportOptions
-from cliffwatch.failure import Exit, Failure, wrong_usage
+from cliffwatch.failure import Exit, Failure, host_failed, wrong_usage
 from cliffwatch.pull_request.policy import FILE_NAME, Target, read_policy
 from cliffwatch.samples import MODES
 from cliffwatch_runner.build.cache.entries import Stopped
@@ -209,9 +209,7 @@ def _measure(plan: JobPlan, target: Target, place: Place) -> int:
         except Stopped:
             return Exit.INTERRUPTED
         except OSError as error:
-            failure = Failure(
-                whose="host", message=f"this runner failed: {error}", next_step="see `cliffwatch doctor`"
-            )
+            failure = host_failed(f"this runner failed: {error}", "see `cliffwatch doctor`")
             ended = (failure,)
         finally:
             progress.close()

@@ -65,11 +65,10 @@ def read_own_suite(folder: Path) -> Suite | Failure:
     if isinstance(suite, Suite):
         return suite
     more = f", and {count_noun(len(suite) - 1, 'fault')} more" if len(suite) > 1 else ""
-    return Failure(
-        whose="usage",
-        message=f"{suite[0]}{more}",
-        next_step=f"fix the file, then check it with `cliffwatch suites check {folder}`",
-        evidence="\n".join(map(str, suite[1:20])),
+    return wrong_usage(
+        f"{suite[0]}{more}",
+        f"fix the file, then check it with `cliffwatch suites check {folder}`",
+        "\n".join(map(str, suite[1:20])),
     )
 
 

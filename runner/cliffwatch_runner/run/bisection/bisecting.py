@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from cliffwatch.comparing.comparison import Comparison
-from cliffwatch.failure import Failure
+from cliffwatch.failure import Failure, kernel_failed
 from cliffwatch.samples import Mode
 from cliffwatch.stats.history.culprits.boots import boots_per_step, error_of, steps_of
 from cliffwatch.stats.history.culprits.question import (
@@ -185,10 +185,9 @@ class _Bisection:
         reason = rows.reason if isinstance(rows, Skipped) else why_open(rows)
         if not isinstance(rows, Skipped) and any(row.verdict == "inconclusive" for row in rows):
             return None
-        return Failure(
-            whose="kernel",
-            message=f"bad cannot be compared with good: {reason}",
-            next_step="name good and bad commits that build, boot and run the case",
+        return kernel_failed(
+            f"bad cannot be compared with good: {reason}",
+            "name good and bad commits that build, boot and run the case",
         )
 
     def _keep(self, pair: Pair, rows: Rows | Skipped) -> None:

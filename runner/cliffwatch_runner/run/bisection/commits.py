@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cliffwatch.counting import count_noun
-from cliffwatch.failure import Failure, wrong_usage
+from cliffwatch.failure import Failure, host_failed, wrong_usage
 from cliffwatch.stats.history.culprits.graph import Graph
 from cliffwatch_runner.source.named_repository import read_repository
 
@@ -110,11 +110,10 @@ def _listed(repository: Path, revisions: Sequence[str]) -> dict[str, tuple[str, 
         )
     listed = read_repository(repository, ["rev-list", "--parents", "--topo-order", *revisions, "--"])
     if not listed.ok:
-        return Failure(
-            whose="host",
-            message=f"the history of {repository} cannot be read",
-            next_step="see `git fsck`; in a partial clone, fetch the commits first",
-            evidence=listed.output[-2000:],
+        return host_failed(
+            f"the history of {repository} cannot be read",
+            "see `git fsck`; in a partial clone, fetch the commits first",
+            listed.output[-2000:],
         )
     rows = [line.split() for line in listed.output.splitlines()]
     return {row[0]: tuple(row[1:]) for row in rows}

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from cliffwatch.comparing.compare_run import Sides, sides_of_run
 from cliffwatch.comparing.comparison import Comparison
-from cliffwatch.failure import Failure
+from cliffwatch.failure import Failure, kernel_failed
 from cliffwatch.formats.result_directory import Run, read_run
 from cliffwatch.samples import Arm
 from cliffwatch.stats.history.culprits.question import Pair
@@ -181,8 +181,6 @@ def _rows(sides: Sides) -> Rows | Halted:
 
 
 def _unfit_end(name: str, reason: str) -> Failure:
-    return Failure(
-        whose="kernel",
-        message=f"the {name} commit cannot be measured: {reason}",
-        next_step=f"name another {name} commit that builds and boots",
+    return kernel_failed(
+        f"the {name} commit cannot be measured: {reason}", f"name another {name} commit that builds and boots"
     )

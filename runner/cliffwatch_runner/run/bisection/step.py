@@ -7,7 +7,7 @@ from enum import IntEnum
 from cliffwatch.comparing.compare_run import Sides, compare_run, sides_of_run
 from cliffwatch.comparing.comparison import Comparison
 from cliffwatch.counting import count_noun
-from cliffwatch.failure import Failure
+from cliffwatch.failure import Failure, kernel_failed
 from cliffwatch.formats.result_directory import Run
 from cliffwatch.stats.history.culprits.question import Sought, Way
 
@@ -45,10 +45,9 @@ def compared_rows(sides: Sides) -> tuple[Comparison, ...] | Failure:
     if isinstance(compared, Failure):
         return compared
     if sides.base.failure is not None:
-        return Failure(
-            whose="kernel",
-            message=f"the good commit cannot be measured: {sides.base.failure}",
-            next_step="name a good commit that builds and boots",
+        return kernel_failed(
+            f"the good commit cannot be measured: {sides.base.failure}",
+            "name a good commit that builds and boots",
         )
     return compared.primary_rows()
 

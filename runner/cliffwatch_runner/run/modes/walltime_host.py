@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from cliffwatch.counting import count_noun
-from cliffwatch.failure import Failure
+from cliffwatch.failure import Failure, host_failed
 from cliffwatch_runner.doctor.check import Check
 from cliffwatch_runner.doctor.facts import gather
 from cliffwatch_runner.doctor.walltime import walltime_checks
@@ -18,11 +18,10 @@ def examine_host(cache: Path) -> tuple[Check, ...] | Failure:
     """Returns the doctor's checks for walltime that warn or fail. Fails if KVM does not run a guest."""
     facts = gather(cache)
     if not facts.kvm.usable:
-        return Failure(
-            whose="host",
-            message="walltime needs KVM, and KVM does not run a guest here",
-            next_step="see `cliffwatch doctor --mode walltime`, or use --mode icount",
-            evidence=facts.kvm.reason,
+        return host_failed(
+            "walltime needs KVM, and KVM does not run a guest here",
+            "see `cliffwatch doctor --mode walltime`, or use --mode icount",
+            facts.kvm.reason,
         )
     return tuple(check for check in walltime_checks(facts) if check.status in ("warn", "fail"))
 

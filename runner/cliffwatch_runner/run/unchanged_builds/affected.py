@@ -6,7 +6,7 @@ from pathlib import Path
 
 from cliffwatch.catalogue.suite import PlannedCase
 from cliffwatch.counting import count_noun
-from cliffwatch.failure import Failure
+from cliffwatch.failure import Failure, host_failed
 from cliffwatch.formats.code.affected import AffectedCase, AffectedDocument
 from cliffwatch.samples import CaseKey, CaseOutcome
 from cliffwatch_runner.build.cache.executed import Executed
@@ -43,11 +43,7 @@ def changed_functions(
             return arm.kernel
         made = function_digests(arm.kernel.folder, cache, sandbox, should_stop)
         if isinstance(made, str):
-            return Failure(
-                whose="host",
-                message=f"the functions of {name} cannot be compared: {made}",
-                next_step="measure all cases",
-            )
+            return host_failed(f"the functions of {name} cannot be compared: {made}", "measure all cases")
         digests.append(made)
     return frozenset(name for other in digests[1:] for name in differing(digests[0], other))
 

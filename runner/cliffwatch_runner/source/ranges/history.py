@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from cliffwatch.failure import Failure
+from cliffwatch.failure import Failure, host_failed
 from cliffwatch_runner.source.access import fetching
 from cliffwatch_runner.source.git import GitReader, git
 from cliffwatch_runner.source.named_repository import repository_reader
@@ -16,11 +16,7 @@ from cliffwatch_runner.source.tree import Tree
 _DEPTHS = (100, 2_000, 50_000)
 """Commits of each side that are fetched from a URL, one depth after the other, until the merge base is certain. Without their files."""
 
-_UNCERTAIN = Failure(
-    whose="host",
-    message="the merge base lies deeper than was fetched",
-    next_step="clone the tree and name the clone",
-)
+_UNCERTAIN = host_failed("the merge base lies deeper than was fetched", "clone the tree and name the clone")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,11 +73,10 @@ def _deepen(tree: Tree, folder: Path, depth: int, *commits: str) -> Failure | No
     fetched = git([*words, *dict.fromkeys(refs)], git_dir=folder, fetching=reach)
     if fetched.ok:
         return None
-    return Failure(
-        whose="host",
-        message=f"the history of {tree.location} cannot be fetched, so its merge base is unknown",
-        next_step="name base by a tag or a whole hash, which needs no history, or clone the tree and name the clone",
-        evidence=fetched.output[-2000:],
+    return host_failed(
+        f"the history of {tree.location} cannot be fetched, so its merge base is unknown",
+        "name base by a tag or a whole hash, which needs no history, or clone the tree and name the clone",
+        fetched.output[-2000:],
     )
 
 

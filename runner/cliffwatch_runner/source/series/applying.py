@@ -3,7 +3,7 @@
 import tempfile
 from pathlib import Path
 
-from cliffwatch.failure import Failure
+from cliffwatch.failure import Failure, wrong_usage
 from cliffwatch_runner.source.git import git
 from cliffwatch_runner.source.revision import Revision, commit_tree, describe
 from cliffwatch_runner.source.series.mailbox import Series
@@ -29,15 +29,13 @@ def apply_series(mirror: Path, base: Revision, series: Series) -> Revision | Fai
 
 def _not_applied(name: str, base: Revision, evidence: str) -> Failure:
     if "corrupt patch" in evidence:
-        return Failure(
-            whose="usage",
-            message=f"{name} is damaged: a mail program broke or cut its lines",
-            next_step="get it as it was sent: b4 am -o . MESSAGE-ID; or ask its sender to use git send-email",
-            evidence=evidence,
+        return wrong_usage(
+            f"{name} is damaged: a mail program broke or cut its lines",
+            "get it as it was sent: b4 am -o . MESSAGE-ID; or ask its sender to use git send-email",
+            evidence,
         )
-    return Failure(
-        whose="usage",
-        message=f"{name} does not apply to {base.short} ({base.subject})",
-        next_step="name the base that the series is for with --base, or rebase the series",
-        evidence=evidence,
+    return wrong_usage(
+        f"{name} does not apply to {base.short} ({base.subject})",
+        "name the base that the series is for with --base, or rebase the series",
+        evidence,
     )

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from cliffwatch.failure import Failure
+from cliffwatch.failure import Failure, wrong_usage
 from cliffwatch_runner import process
 from cliffwatch_runner.sandbox.untrusted_files import remove_tree
 from cliffwatch_runner.source.access import Trust
@@ -72,10 +72,8 @@ def serve_one_job(place: BuilderPlace) -> Failure | None:
         with worker.makefile("rb") as lines:
             job = read_job(lines.readline(LONGEST_LINE))
         if job is None:
-            return Failure(
-                whose="usage",
-                message="the client is not a worker of this version",
-                next_step="run worker and builder from the same image",
+            return wrong_usage(
+                "the client is not a worker of this version", "run worker and builder from the same image"
             )
         _do(place, job, worker)
     return None

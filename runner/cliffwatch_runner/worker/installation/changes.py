@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from cliffwatch.failure import Failure
+from cliffwatch.failure import Failure, host_failed
 from cliffwatch_runner.worker.installation.files import PATHS, WantedFile, is_ours
 from cliffwatch_runner.worker.installation.placing import FoundFile, found_file, put_file, take_file_away
 
@@ -65,20 +65,18 @@ def found_of_ours(root: Path, path: Path) -> FoundFile | Failure | None:
     except OSError as error:
         return not_to_be_had(path, "it is a link" if error.errno == errno.ELOOP else str(error.strerror))
     if found is not None and not is_ours(path, found.content):
-        return Failure(
-            whose="host",
-            message=f"{path} exists, but `cliffwatch host install` did not write it",
-            next_step=f"look at it, and if this host can do without it: sudo mv {path} /root/",
+        return host_failed(
+            f"{path} exists, but `cliffwatch host install` did not write it",
+            f"look at it, and if this host can do without it: sudo mv {path} /root/",
         )
     return found
 
 
 def not_to_be_had(path: Path, why: str) -> Failure:
     """Reports an obstacle in the place of a file."""
-    return Failure(
-        whose="host",
-        message=f"{path} cannot be read or replaced: {why}",
-        next_step=f"look at it (ls -ld {path}), fix it or move it away, and repeat the command",
+    return host_failed(
+        f"{path} cannot be read or replaced: {why}",
+        f"look at it (ls -ld {path}), fix it or move it away, and repeat the command",
     )
 
 

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from cliffwatch.failure import Failure, wrong_usage
+from cliffwatch.failure import Failure, host_failed, wrong_usage
 from cliffwatch_runner.sandbox.unprivileged_user import User, out_of_reach
 from cliffwatch_runner.worker.installation.order import CLOSED, InstallationOrder, not_for_services
 
@@ -29,10 +29,9 @@ def hindrances(order: InstallationOrder | None, root: Path) -> Iterator[Failure]
             'use sudo: sudo "$(command -v cliffwatch)" host …; --dry-run shows what it would do',
         )
     if not Path("/run/systemd/system").is_dir():
-        yield Failure(
-            whose="host",
-            message="this host does not run systemd",
-            next_step=(
+        yield host_failed(
+            "this host does not run systemd",
+            (
                 "start `cliffwatch worker` with this host's service manager;"
                 " --root DIR writes the files for another host"
             ),
@@ -40,10 +39,8 @@ def hindrances(order: InstallationOrder | None, root: Path) -> Iterator[Failure]
     if order is not None:
         yield from _program(order.program)
     if order is not None and order.tunes and shutil.which("sudo") is None:
-        yield Failure(
-            whose="host",
-            message="walltime runs start the tuning helper with sudo, which is not installed",
-            next_step="apt-get install sudo",
+        yield host_failed(
+            "walltime runs start the tuning helper with sudo, which is not installed", "apt-get install sudo"
         )
 
 

@@ -4,7 +4,7 @@ import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
-from cliffwatch.failure import Failure
+from cliffwatch.failure import Failure, host_failed
 from cliffwatch_runner import process
 from cliffwatch_runner.worker.installation.files import (
     DOCTOR_UNIT,
@@ -69,9 +69,8 @@ def done(steps: Sequence[Step], *, seconds: float = _SECONDS) -> Failure | None:
 
 
 def _failed(step: Step, evidence: str) -> Failure:
-    return Failure(
-        whose="host",
-        message=f"`{step_text(step)}` failed: {evidence}",
-        next_step="fix the error, then repeat the command: finished steps are safe to repeat",
-        evidence=evidence,
+    return host_failed(
+        f"`{step_text(step)}` failed: {evidence}",
+        "fix the error, then repeat the command: finished steps are safe to repeat",
+        evidence,
     )

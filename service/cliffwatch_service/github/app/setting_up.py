@@ -5,7 +5,7 @@ import secrets
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from cliffwatch.failure import Failure, wrong_usage
+from cliffwatch.failure import Failure, host_failed, wrong_usage
 from cliffwatch_service.github.app.files import AppFiles, AppIdentity, WebhookSecret, find_key_problem
 from cliffwatch_service.github.calling import Answer, GitHub, GitHubProblem
 
@@ -52,7 +52,7 @@ def convert_code(github: GitHub, code: str) -> Manifested | Failure:
         )
         pem, secret = str(body["pem"]), body["webhook_secret"]
     except (TypeError, KeyError, ValueError):
-        return Failure(whose="host", message="GitHub's answer holds no App", next_step="begin anew")
+        return host_failed("GitHub's answer holds no App", "begin anew")
     # GitHub makes a secret where the manifest names a webhook; one of our own replaces it if it did not.
     return find_key_problem(pem) or Manifested(
         identity=identity, pem=pem, webhook_secret=str(secret) if secret else secrets.token_urlsafe(32)

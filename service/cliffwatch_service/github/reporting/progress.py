@@ -12,7 +12,7 @@ from psycopg import Connection
 from cliffwatch.comparing.attribution.changes import Functions
 from cliffwatch.comparing.attribution.documents import functions_of_document
 from cliffwatch.comparing.comparison import ComparisonSet
-from cliffwatch.failure import Failure, wrong_usage
+from cliffwatch.failure import Failure, host_failed, kernel_failed, wrong_usage
 from cliffwatch.pull_request.state import (
     Booting,
     Building,
@@ -108,7 +108,7 @@ def _progress(connection: Connection[Any], job: JobRow, expected: Expected) -> P
             return Cancelled()
         case "parked":
             step = "the service's operator finds out why, and puts the job back; or say `/bench` to ask anew"
-            return Failed(failure=Failure(whose="host", message="no host could do it", next_step=step))
+            return Failed(failure=host_failed("no host could do it", step))
         case "failed":
             return Failed(
                 failure=_not_possible(job) if job.whose == "usage" else _kernel_failure(connection, job)
@@ -164,11 +164,10 @@ def _load_comparison(
 
 def _not_possible(job: JobRow) -> Failure:
     """What was asked for cannot be measured: the host's words say why."""
-    return Failure(
-        whose="usage",
-        message="this cannot be measured as it was asked for",
-        next_step="push another head, or name what to measure: /bench suite=NAME",
-        evidence=job.reason or "",
+    return wrong_usage(
+        "this cannot be measured as it was asked for",
+        "push another head, or name what to measure: /bench suite=NAME",
+        job.reason or "",
     )
 
 
@@ -178,14 +177,9 @@ def _kernel_failure(connection: Connection[Any], job: JobRow) -> Failure:
     context: ReportContext | None = context_of_record(stored_record(run), None) if run is not None else None
     step = "fix it and push: the new head is measured by itself"
     for failure in context.failures if context is not None else ():
-        return Failure(
-            whose="kernel",
-            message=f"{failure.arm}: {failure.message}",
-            next_step=step,
-            evidence=failure.evidence,
-        )
+        return kernel_failed(f"{failure.arm}: {failure.message}", step, failure.evidence)
     message = "the kernel under test could not be built, booted or measured"
-    return Failure(whose="kernel", message=message, next_step=step, evidence=job.reason or "")
+    return kernel_failed(message, step, job.reason or "")
 
 
 def _series(row: PullRequestRow) -> Series | None:
