@@ -37,19 +37,20 @@ class BootTable:
 
 
 class Columns(NamedTuple):
-    """Values of row r are those from `starts[r]` to `starts[r + 1]`, one a boot in the order of boots; `starts` is (rows + 1,).
-
-    `values`, `resolutions` and `places` are (values,): see `Sample`, and the place of the value's boot in `boots`. `readings` are of
-    each value; None where no value has any.
-    """
+    """Values of many rows as arrays. Row r has values[starts[r]:starts[r + 1]], one per boot in boot order."""
 
     boots: BootTable
     keys: Sequence[RowKey]
     starts: Places
+    """(rows + 1,)"""
     values: Values
+    """(values,)"""
     resolutions: Values
+    """(values,): smallest step of the printed digits, see `Sample`."""
     places: Places
+    """(values,): index of each value's boot in `boots`."""
     readings: Sequence[Readings] | None = None
+    """Within-boot readings of each value; None if no value has any."""
 
     def kept(self, chosen: NDArray[np.bool_]) -> "Columns":
         """The same rows with the chosen values, (values,), alone."""

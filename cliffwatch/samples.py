@@ -102,19 +102,17 @@ class CaseKey(NamedTuple):
 
 
 class Sample(NamedTuple):
-    """The value of one metric of one case in one boot, in `unit`: what a parser reads, a boot holds and a comparison takes.
-
-    `readings` are the within-boot values that it was made from, warm-up dropped, oldest first; empty where they are not known.
-    `resolution` is the smallest step, in `unit`, that the printed digits can show at this value: two outputs that differ by less may be
-    equal. 0 where it is not known.
-    """
+    """The value of one metric of one case in one boot."""
 
     case: CaseKey
     metric: str
     unit: str
     value: float
+    """In `unit`."""
     readings: tuple[float, ...] = ()
+    """Within-boot values it was made from, without warm-up, oldest first; empty if unknown."""
     resolution: float = 0.0
+    """Smallest step of the printed digits, in `unit`: two outputs closer than this may be equal. 0 if unknown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,18 +132,17 @@ class CaseOutcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Boot:
-    """One start of a guest: what it measured and how each case ended. `index` counts from 1 within the run.
-
-    Boots of the stage `confirm` measure only what the screen left open; `layout` names the placement of the kernel's code,
-    where boots of one kernel have several.
-    """
+    """One start of a guest: its samples, and how each case ended."""
 
     index: int
+    """Counts from 1 within the run."""
     block: int
     samples: tuple[Sample, ...]
     outcomes: tuple[CaseOutcome, ...] = ()
     stage: Stage = "screen"
+    """Boots of `confirm` measure only what the screen left open."""
     layout: str | None = None
+    """Placement of the kernel's code, if boots of one kernel have several."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

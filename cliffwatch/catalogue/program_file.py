@@ -55,16 +55,19 @@ _ONE_CASE = SweepTable(profiles=[*PROFILES])
 
 
 class ProgramTable(Table, frozen=True, kw_only=True):
-    """What the suite's cases run: how it is built, its file, what it needs beside it, the form of its lines, and the parameter that names
-    BPF objects of the tree's selftests.
-    """
+    """The program of a suite that does not run the kernel's bench."""
 
     build: str = ""
+    """Command line that builds it in a copy of the suite's folder; empty if nothing is built."""
     run: FileName
+    """Its file."""
     files: list[FileName] = field(default_factory=list)
+    """Other files that it needs beside it."""
     output: OutputForm
     reads_data: bool = False
+    """It reads the file given by --data."""
     objects: str | None = None
+    """Parameter whose values name BPF objects of the tree's selftests; None if there is none."""
 
     @property
     def program(self) -> Program:

@@ -29,36 +29,37 @@ EVERY_OBJECT = "*"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetricSpec:
-    """A metric of a suite: its unit, and which way is better.
-
-    `primary` says that it decides the verdict of its cases, of suites with a program of their own: of others the kinds say it. `optional`
-    says that not every case of such a suite prints it, `noisy` that it does not repeat, whatever its benchmark does, `counted` that it is
-    counted in whichever mode it was measured.
-    """
+    """A metric of a suite."""
 
     unit: str
     better: Better
     primary: bool = False
+    """It decides the verdict of its cases. Used for suites with their own program; else the kind says it."""
     optional: bool = False
+    """Not every case prints it."""
     noisy: bool = False
+    """It does not repeat under icount, whatever its benchmark does."""
     counted: bool = False
+    """It is exact in every mode."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
-    """The program of a suite that does not run the kernel's bench.
-
-    `build` is a command line that makes it in a copy of the suite's folder, empty where the folder has it already; `run` names its
-    file, `files` others that it needs beside it. `reads_data` says that it makes use of the file of --data where there is one. `objects` is the parameter whose values name BPF objects: they and veristat come from
-    the selftests of the tree, and lie beside the program too; None of a program that takes nothing of the tree.
-    """
+    """The program of a suite that does not run the kernel's bench."""
 
     build: str
+    """Command line that builds it in a copy of the suite's folder; empty if nothing is built."""
     run: str
+    """Its file."""
     files: tuple[str, ...]
+    """Other files that it needs beside it."""
     output: OutputForm
     reads_data: bool = False
+    """It reads the file given by --data."""
     objects: str | None = None
+    """Parameter whose values name BPF objects of the tree's selftests, which lie beside the program together with
+    veristat; None if it takes nothing from the tree.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,32 +112,32 @@ class CaseSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Benchmark:
-    """One name that `bench` knows.
-
-    `kind` is None where the catalogue does not know it and the lines will tell. `since` is the release that brought it,
-    `until` the first one in which it cannot work any more. `primary` names the metric that decides.
-
-    `formerly` are its names in trees from before it was renamed, each of which its suite may have as a benchmark too.
-    `empty_loop` names the benchmark of this suite that runs the loop alone, whose times are subtracted. `loop_of` names the one of bench
-    that this is the loop of: bench is built a second time for it, with the lookups taken out of the BPF program. `operation` is what each
-    operation calls, under icount: a function of the kernel, or `bpf:` and the name of a BPF program; empty where nothing is known to be.
-    """
+    """A benchmark as `bench -l` names it."""
 
     name: str
     kind: str | None
+    """Form of its output lines; None if the lines have to tell."""
     about: str
     since: Release
+    """First release that has it."""
     since_uncertain: bool
     until: Release | None
+    """First release in which it no longer works."""
     until_reason: str
     deadline: int
+    """Seconds of the guest's clock."""
     primary: str | None
+    """The metric that decides."""
     icount: IcountTraits
     cases: tuple[CaseSpec, ...]
     empty_loop: str = ""
+    """Benchmark of this suite that runs the loop alone; its values are subtracted."""
     loop_of: str = ""
+    """Benchmark of bench whose loop this is: bench is built once more without the lookups."""
     formerly: tuple[str, ...] = ()
+    """Names in trees from before it was renamed."""
     operation: str = ""
+    """What each operation calls: a kernel function, or `bpf:` and a program's name; empty if unknown."""
 
     @property
     def offered_as(self) -> str:
@@ -154,29 +155,34 @@ class Length:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedCase:
-    """A case as a plan holds it. `argv` is everything after `bench` but -w and -d.
-
-    `program` is what it runs instead of bench, with all of `argv`, and `metrics` what its suite declares of the values; both are empty of bench.
-    `emptied`: it runs the bench without lookups; `empty_loop`, `operation`: see `Benchmark`. `primary` is the metric of bench's that decides
-    in walltime; empty of a program.
-    """
+    """A case as a plan holds it."""
 
     key: CaseKey
     argv: tuple[str, ...]
+    """Everything after `bench` except -w and -d; of a program all of its arguments."""
     kind: str | None
     deadline: int
+    """Seconds of the guest's clock."""
     warmup: int
+    """Seconds."""
     duration: int
+    """Seconds."""
     memory_mib: int
     min_cpus: int
     icount: IcountTraits
     program: Program | None = None
+    """What it runs instead of bench."""
     metrics: Mapping[str, MetricSpec] = field(default_factory=dict, hash=False)
+    """Metrics that its suite declares for a program; empty for bench."""
     guest: GuestNeeds = ANY_GUEST
     emptied: bool = False
+    """It runs the bench without lookups."""
     empty_loop: str = ""
+    """See `Benchmark`."""
     operation: str = ""
+    """See `Benchmark`."""
     primary: str = ""
+    """Metric of bench that decides in walltime; empty for a program."""
 
     @property
     def guest_seconds(self) -> int:
@@ -186,20 +192,22 @@ class PlannedCase:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suite:
-    """Benchmarks that belong together. `config` are lines of kernel configuration that they need and others do not; `program` is what
-    their cases run, None for the kernel's bench. `touches` are patterns of the source files for which the suite is measured if nobody names one.
-    """
+    """Benchmarks that belong together."""
 
     name: str
     title: str
     about: str
     config: tuple[str, ...]
+    """Lines of kernel configuration that only these benchmarks need."""
     touches: tuple[str, ...] = ()
+    """Patterns of source files: a patch to one of them selects the suite if nobody names suites."""
     metrics: Mapping[str, MetricSpec]
     lengths: Mapping[Profile, Length]
+    """Warm-up and duration of each profile."""
     benchmarks: tuple[Benchmark, ...]
     source_file: Path | None
     program: Program | None = None
+    """What its cases run; None for the kernel's bench."""
 
     def cases(self, profile: Profile) -> tuple[PlannedCase, ...]:
         """The cases of a profile, in the catalogue's order."""

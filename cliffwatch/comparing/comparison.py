@@ -58,17 +58,7 @@ def _no_steps() -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """Base against head for one metric of one case.
-
-    `base` and `head` are centres in `unit`; `change`, `ci_low`, `ci_high` and `mde` are fractions of base; `q` is `p`
-    after control over the family. What does not exist is None. `reason` says why the verdict is what it is, `notes` what
-    else a reader should know of the row, `steps` how the verdict came about, with the numbers. `threshold` is the smallest
-    change that is reported for this row, a fraction; `interval_level` is that of the confidence interval `ci_low` to `ci_high`:
-    0.95 of a published change (given that it was published), that which rules out a change of `threshold` of an unchanged row (0.9 in one stage),
-    else 0.99; None where they are the band within which a counted value repeats. `needs` is the number of boots
-    an arm, in all, that would decide an inconclusive row; spreads are standard deviations over boots, as fractions of the mean. Spreads
-    and steps are worked out when they are asked for: few rows of a report show them.
-    """
+    """Base against head for one metric of one case. A value that does not exist is None."""
 
     case: CaseKey
     metric: str
@@ -79,25 +69,43 @@ class Comparison:
     platform: str | None
     mode: Mode | None
     threshold: float
+    """Smallest change reported for this row, a fraction."""
     interval_level: float | None
+    """Confidence level of `ci_low` to `ci_high`: 0.95 for a published change, given its publication; for an unchanged
+    row the level that rules out `threshold`; else 0.99. None for the repeatability band of a counted value.
+    """
     n_base: int
+    """Boots."""
     n_head: int
+    """Boots."""
     base: float | None
+    """Centre, in `unit`."""
     head: float | None
+    """Centre, in `unit`."""
     change: float | None
+    """Fraction of base."""
     ci_low: float | None
+    """Fraction of base."""
     ci_high: float | None
+    """Fraction of base."""
     p: float | None
     q: float | None
+    """p after control over the family."""
     mde: float | None
+    """Smallest detectable change, a fraction of base."""
     verdict: Verdict
     reason: str
+    """Why the verdict is what it is."""
     needs: int | None = None
+    """Boots per arm, in all, that would decide an inconclusive row."""
     notes: tuple[str, ...] = ()
+    """What else a reader should know of the row."""
     spreads: tuple[Callable[[], float | None], Callable[[], float | None]] = field(
         default=(_unknown, _unknown), compare=False, repr=False
     )
+    """Standard deviations over boots, as fractions of the mean; computed on demand, since few rows show them."""
     explained: Callable[[], tuple[str, ...]] = field(default=_no_steps, compare=False, repr=False)
+    """Steps to the verdict with their numbers; computed on demand."""
 
     @property
     def base_spread(self) -> float | None:
@@ -142,28 +150,30 @@ class SideFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComparisonSet:
-    """All comparisons of two arms. `left_out` are cases that neither side was asked to run, with the reason.
-
-    `waiting` are the cases whose rows a further stage of the plan would look at again, with the boots an arm that the next
-    look needs; empty where all is decided or the plan is at its end. `warnings` are sentences without which no row should be read.
-    `took_turns` is False where the host may have drifted between the sides: rows then differ between two measurements, not two kernels.
-    """
+    """All comparisons of two arms."""
 
     base: SideFacts
     head: SideFacts
     platform: str | None
     mode: Mode | None
     notable: float
+    """The report's threshold, a fraction."""
     alpha: float
+    """Family-wise error rate."""
     rows: tuple[Comparison, ...]
     left_out: tuple[CaseOutcome, ...]
+    """Cases that neither side was asked to run, with the reason."""
     means: tuple[Mean, ...] = ()
     control: Control | None = None
     sweeps: tuple[Sweep, ...] = ()
     waiting: tuple[CaseKey, ...] = ()
+    """Cases that the plan's next look would measure again; empty if all is decided or the plan is at its end."""
     next_look: int = 0
+    """Boots per arm that this look needs."""
     warnings: tuple[str, ...] = ()
+    """Sentences without which no row should be read."""
     took_turns: bool = True
+    """False if the host may have drifted between the sides: rows then differ between two measurements."""
 
     def primary_rows(self) -> tuple[Comparison, ...]:
         return tuple(row for row in self.rows if row.primary)

@@ -70,9 +70,7 @@ class Side(NamedTuple):
 
 
 class Row(NamedTuple):
-    """A metric of a case, one value a boot and side; `other_unit` is that of the other side where they differ, `notes` what a
-    reader should know of the values.
-    """
+    """A metric of a case, with one value per boot and side."""
 
     case: CaseKey
     metric: str
@@ -81,7 +79,9 @@ class Row(NamedTuple):
     base: Side
     head: Side
     other_unit: str | None = None
+    """Unit of the other side if the sides differ."""
     notes: tuple[str, ...] = ()
+    """What a reader should know of the values."""
 
 
 def rows_of(base: Columns, head: Columns, traits: Traits, mode: Mode | None) -> Iterable[Row]:

@@ -36,14 +36,17 @@ class SplatRecord(Part, frozen=True, kw_only=True):
 
 
 class PartRecord(Part, frozen=True, kw_only=True):
-    """One start of the guest within a boot. `status` is one of the runner's (complete, refused, panic, hang, lost, too-much-output,
-    stopped, starved); services take any, so that those of newer runners are not lost.
-    """
+    """One start of the guest within a boot."""
 
     status: str = ""
+    """complete, refused, panic, hang, lost, too-much-output, stopped or starved. Services accept any word, so that the
+    results of newer runners are not lost.
+    """
     seconds: Number | None = None
+    """Time it took on the host."""
     last_case: str | None = None
     evidence: str = ""
+    """End of the console."""
     splats: tuple[SplatRecord, ...] = ()
     unexpected_files: tuple[str, ...] = ()
 
@@ -128,12 +131,11 @@ class SamplesRecord(Measured, frozen=True, kw_only=True):
 
 
 class EnvironmentRecord(Part, frozen=True, kw_only=True):
-    """environment.json: what the guest said of itself; null is what it did not show. `parts` are its starts in this boot;
-    `config_from` says who showed the configuration: the kernel itself or, where it shows none, the package that it came in.
-    """
+    """environment.json: what the guest reported about itself. null: not shown."""
 
     format_version: Version = 1
     parts: Count
+    """Starts of the guest in this boot."""
     kernel: str | None
     command_line: str | None
     cpu_model: str | None
@@ -155,4 +157,5 @@ class EnvironmentRecord(Part, frozen=True, kw_only=True):
     vulnerabilities: dict[str, str]
     config_sha256: str | None
     config_from: Literal["kernel", "package"] | None = None
+    """Who showed the configuration: the kernel, or the package it came in."""
     steal_seconds: float | None

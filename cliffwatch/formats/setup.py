@@ -46,22 +46,27 @@ class SetupFile(Part, forbid_unknown_fields=True, frozen=True, kw_only=True):
 
 
 class SetupArm(Part, omit_defaults=True, forbid_unknown_fields=True, frozen=True, kw_only=True):
-    """An arm: a revision, with patches or a mailbox on it, and settings; `patch`, `series` and `config` name files of the request, `module`
-    Go modules of a suite's program and their versions.
-    """
+    """An arm of a request: a revision with patches and settings."""
 
     name: ArmName
     rev: Commit
     patch: Annotated[tuple[FileName, ...], Meta(max_length=100)] = ()
+    """Files of the request."""
     series: FileName | None = None
+    """A mailbox among the files."""
     boot: Annotated[tuple[Argument, ...], Meta(max_length=50)] = ()
+    """Boot arguments."""
     sysctl: Annotated[dict[Value, Value], Meta(max_length=50)] = msgspec.field(default_factory=dict)
     param: Annotated[dict[Value, Value], Meta(max_length=50)] = msgspec.field(default_factory=dict)
+    """Module parameters by MODULE.NAME."""
     config: Annotated[tuple[FileName, ...], Meta(max_length=20)] = ()
+    """Fragments of configuration among the files."""
     module: Annotated[dict[ModulePath, ModuleVersion], Meta(max_length=20)] = msgspec.field(
         default_factory=dict
     )
+    """Go modules of a suite's program, with versions."""
     cc: Compiler | None = None
+    """Compiler; None for the host's default."""
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -82,19 +87,21 @@ class SetupShape(Part, omit_defaults=True, forbid_unknown_fields=True, frozen=Tr
 
 
 class Setup(Part, omit_defaults=True, forbid_unknown_fields=True, frozen=True, kw_only=True):
-    """`folders` are suites of the request's own, of which each file's name begins with the folder's and a slash; `bench_args` go to what only
-    the tree has, `data` is a file that programs read; `build_image` is one that the host offers. With `only_affected` cases
-    that nothing which differs between the arms can touch are not measured, where a host knows what they execute.
-    """
+    """What a request sets up besides two revisions and suites of the catalogue."""
 
     arms: Annotated[tuple[SetupArm, ...], Meta(max_length=MOST_ARMS - 1)] = ()
     shapes: Annotated[tuple[SetupShape, ...], Meta(max_length=MOST_SHAPES)] = ()
     folders: Annotated[tuple[FolderName, ...], Meta(max_length=10)] = ()
+    """Suites of its own; names of their files begin with the folder and a slash."""
     bench_args: Annotated[tuple[Argument, ...], Meta(max_length=50)] = ()
+    """Arguments for benchmarks that only the tree has."""
     data: FileName | None = None
+    """A file that programs read."""
     build_image: Image | None = None
+    """One that the host offers."""
     files: Annotated[tuple[SetupFile, ...], Meta(max_length=MOST_FILES)] = ()
     only_affected: bool = False
+    """Leave out cases that execute no code that differs, if the host knows what they execute."""
 
     @property
     def most_cpus(self) -> int:

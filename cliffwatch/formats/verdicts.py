@@ -38,23 +38,21 @@ class Control:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sweep:
-    """A benchmark over one numeric parameter: the course and the breakpoints of each side's curve, in words.
-
-    `base_breakpoint` and `head_breakpoint` are the last parameter value on the first course and the first surely off it, of the
-    breakpoint with most weight; None where the curve has no breakpoint. `arm` is whose curve is laid beside base's.
-    `fixed` are the other parameters that differ among the benchmark's cases, with the value that all cases of this curve have, None
-    where they do not give it; empty where no other parameter differs, as in all sweeps of older documents.
-    `differs` says whether head takes another course than base or breaks elsewhere, and a case of the curve changed; None where that
-    is not known: in older documents, and of a curve that was not judged because the benchmark has too many.
-    """
+    """A benchmark's curve over one numeric parameter."""
 
     arm: str = "head"
+    """Arm whose curve is compared with base's."""
     suite: str
     benchmark: str
     parameter: str
     metric: str
     words: str
+    """Course and breakpoints of both curves."""
     base_breakpoint: tuple[float, float] | None = None
+    """Of the strongest break: the last parameter on the first course, and the first surely off it; None without one."""
     head_breakpoint: tuple[float, float] | None = None
+    """The same of the other arm."""
     fixed: dict[str, str | None] = field(default_factory=dict)
+    """Other parameters that vary among the benchmark's cases, with this curve's value; None if its cases lack it."""
     differs: bool | None = None
+    """Head takes another course or breaks elsewhere, and a case changed; None if too many curves to judge."""

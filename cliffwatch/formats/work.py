@@ -24,21 +24,22 @@ class Target(Part, forbid_unknown_fields=True, frozen=True, kw_only=True):
 
 
 class AskedWork(Part, forbid_unknown_fields=True, frozen=True, kw_only=True):
-    """What somebody asks to be measured on these targets: base..head of a tree, or the arms of its setup, whose files' contents come
-    along. Without suites of either kind the host measures those that the change concerns (`auto`).
-    """
+    """A request: base..head of a tree, or the arms of its setup, on some targets."""
 
     tree: Annotated[str, Meta(min_length=1, max_length=2000, pattern=r"^[a-z][a-z+]*://[^\s]+(?![\s\S])")]
     base: Commit | None = None
     head: Commit | None = None
     targets: Annotated[tuple[Target, ...], Meta(min_length=1, max_length=20)]
     suites: Annotated[tuple[Name, ...], Meta(max_length=50)] = ()
+    """Empty: the host measures what the change can affect (`auto`), unless the setup brings suites."""
     profile: Profile = "standard"
     boots: Annotated[str, Meta(pattern=r"^(?:auto|staged|careful|[1-9][0-9]{0,2})(?![\s\S])")] = "auto"
+    """auto, staged, careful or a number."""
     priority: Priority = "person"
     note: Annotated[str, Meta(max_length=1000)] = ""
     setup: Setup = NO_SETUP
     contents: Annotated[tuple[SetupContent, ...], Meta(max_length=MOST_FILES)] = ()
+    """Contents of the setup's files."""
 
 
 class AskedFiles(Part, frozen=True, kw_only=True):
@@ -48,19 +49,21 @@ class AskedFiles(Part, frozen=True, kw_only=True):
 
 
 class HostOffer(Part, frozen=True, kw_only=True):
-    """A host that wants work: what it can do, and how it isolates the builds of other people's trees. `setups` says that it takes
-    jobs with a setup, `build_images` which images it builds in if asked, `cpus` how many it has. `about` is what the service's hosts page
-    shows of it.
-    """
+    """A host that asks for work."""
 
     host: Name
     platform: Name
     modes: Annotated[tuple[Mode, ...], Meta(min_length=1, max_length=2)]
     isolation: Literal["bubblewrap", "container", "none"]
+    """How it isolates builds of foreign trees."""
     setups: bool = False
+    """It takes jobs with a setup."""
     build_images: Annotated[tuple[Image, ...], Meta(max_length=50)] = ()
+    """Images it may build in."""
     cpus: Annotated[int, Meta(ge=1, le=1 << 20)] | None = None
+    """Number of its CPUs; None if unknown."""
     about: FreeJson = msgspec.field(default_factory=dict)
+    """What the hosts page shows of it."""
 
 
 class Leased(Part, frozen=True, kw_only=True):
@@ -71,16 +74,17 @@ class Leased(Part, frozen=True, kw_only=True):
 
 
 class Work(Leased, frozen=True, kw_only=True):
-    """A lease and its job. `trust` is `followed` where base and head are on the followed branch that the job is of, as the
-    service's own git knows it; anything else is anybody's code, of which a host keeps nothing. `tree_access` is `allowed` where an
-    administrator vouches for the tree's address; anything else must be public.
-    """
+    """A lease and its job."""
 
     trust: Annotated[str, Meta(extra_json_schema={"enum": ["followed", "outside"]})] = "outside"
+    """`followed` if base and head are on the job's followed branch, as the service's git knows it. Anything else is
+    foreign code, of which a host keeps nothing.
+    """
     heartbeat_seconds: Annotated[float, Meta(gt=0)]
     cancel: bool
     tree: Annotated[str, Meta(min_length=1, max_length=4000)]
     tree_access: Annotated[str, Meta(extra_json_schema={"enum": ["allowed", "public"]})] = "public"
+    """`allowed` if an administrator vouches for the address; anything else must be public."""
     platform: Name
     mode: Mode
     suites: Annotated[tuple[Name, ...], Meta(max_length=200)]

@@ -54,15 +54,17 @@ _URL = re.compile(r"https?://[A-Za-z0-9.:\[\]-]+(/[A-Za-z0-9._~%/?=&+,:;-]*)?")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckRun:
-    """`title` is plain text, `summary` Markdown; `conclusion` is None until all is done (`status` is `completed`). `sequence` is the
-    state's: GitHub keeps it as `external_id`, so that an earlier state never replaces a later one.
-    """
+    """A check run of GitHub."""
 
     sequence: int
+    """Of the state; GitHub keeps it as `external_id`, so that an earlier state never replaces a later one."""
     title: str
+    """Plain text."""
     summary: str
+    """Markdown."""
     status: Status
     conclusion: Conclusion | None
+    """None until `status` is `completed`."""
     details_url: str | None = None
 
 

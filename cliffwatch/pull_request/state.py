@@ -110,24 +110,25 @@ class Link:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PullRequestState:
-    """What is known of a pull request's benchmarks at one moment.
-
-    `sequence` grows from state to state: a comment that shows a later one is never replaced by an earlier one. `base` and `head` are
-    commits in full. `repeat` is the command that measures the same again, ready for a shell. `notes` are further sentences
-    of ours for the reader, without markup. `by_unit` says that base and head are of a Go library, whose readers want a table a unit.
-    """
+    """What is known of a pull request's benchmarks at one moment."""
 
     sequence: int
+    """Grows from state to state; a comment never goes back to an earlier one."""
     title: str
     base: str
+    """Full commit."""
     head: str
+    """Full commit."""
     targets: tuple[TargetState, ...]
     repeat: str = ""
+    """Shell command that measures the same again."""
     series: Series | None = None
     earlier: EarlierVersion | None = None
     links: tuple[Link, ...] = ()
     notes: tuple[str, ...] = field(default=())
+    """Further sentences for the reader, without markup."""
     by_unit: bool = False
+    """Base and head are of a Go library, whose readers want one table per unit."""
 
     def measured(self) -> tuple[tuple[TargetState, Measured], ...]:
         """The targets with a comparison."""

@@ -41,21 +41,25 @@ class ArmFailure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportContext:
-    """`chosen` are the sentences that open a report: which commits and suites were taken, and why. `setting` are short facts such as config and compiler;
-    `notes` are sentences for the reader. `functions` explain rows, by the name of
-    the head's arm, case and metric; empty where nothing was counted by function. `images` say how the code of kernels differs, by arm; `profile` is what perf recorded of cases
-    that changed; `case_code` are digests of the code that cases execute.
-    """
+    """What a report says besides its rows."""
 
     setting: tuple[str, ...]
+    """Short facts such as config and compiler."""
     notes: tuple[str, ...]
+    """Sentences for the reader."""
     failures: tuple[ArmFailure, ...]
     folder: str | None
+    """Where the results are."""
     chosen: tuple[str, ...] = ()
+    """Opening sentences: which commits and suites were taken, and why."""
     functions: "Functions" = field(default_factory=dict)
+    """Explanations by arm, case and metric; empty if nothing was counted by function."""
     images: "Mapping[str, ArmCode]" = field(default_factory=dict)
+    """How the code of kernels differs, by arm."""
     profile: "ProfileRecord | None" = None
+    """What perf recorded of cases that changed."""
     case_code: "Mapping[CaseKey, CodeDigests]" = field(default_factory=dict)
+    """Digests of the code that cases execute."""
 
     @property
     def code(self) -> "Mapping[str, CodeOfArm]":

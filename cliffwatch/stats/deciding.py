@@ -24,22 +24,24 @@ DecisionOutcome = Literal["changed", "changed-small", "equivalent", "open"]
 
 
 class Decision(NamedTuple):
-    """What is known of one metric. `used` are the boots that estimate and interval come from.
-
-    `direction` is that of the screen (0: no candidate, or a plan of one stage); `look` the number of confirming looks made,
-    from 0. `p` and `q` are of the test that decided; `waiting` says that a further stage of the plan would look again. `level` is that of
-    the interval that ruled out a change of the margin, None where none did.
-    """
+    """What is known of one metric."""
 
     outcome: DecisionOutcome
     used: BootValues
+    """Boots that estimate and interval come from."""
     in_pairs: bool
     p: float
+    """Of the test that decided."""
     q: float
+    """p after control over the family."""
     direction: int = 0
+    """Of the screen: 1, -1, or 0 without a candidate and in plans of one stage."""
     looks: int = 0
+    """Confirming looks made."""
     waiting: bool = False
+    """The plan's next stage would look again."""
     level: float | None = None
+    """Of the interval that ruled out a change of the margin; None if none did."""
 
 
 def decide_fixed(family: Sequence[BootValues], *, margin: float, alpha: float) -> list[Decision]:

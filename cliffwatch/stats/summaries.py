@@ -16,19 +16,23 @@ from cliffwatch.stats.shape_guard import distances, spread_statistics
 
 
 class Summary(NamedTuple):
-    """Logs: medians of both arms, the shift with its bounds (infinite from too few boots), the spread as a rank test has it.
-
-    `noisier` is how many times as far head's boots lie from their median, where that differs at the error of the family; else None.
-    """
+    """One row in logarithms."""
 
     base: float
+    """Median."""
     head: float
+    """Median."""
     shift: float
+    """Head less base."""
     low: float
+    """Bound of the shift; infinite with too few boots."""
     high: float
+    """Bound of the shift; infinite with too few boots."""
     spread: float
+    """As a rank test has it."""
     modes: TwoModes | None
     noisier: float | None
+    """Ratio of the sides' distances from their medians if it differs at the family's error; else None."""
 
 
 def summarised(

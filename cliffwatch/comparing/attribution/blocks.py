@@ -54,20 +54,21 @@ _OBJECTS = {"kernel": "", "bpf": "BPF", "user": "user space"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FunctionRow:
-    """A function as reports show it: numbers as texts, what else is to say of it, and for bars both numbers as shares of the largest.
-    `difference` are the lines in which its code differs, addresses replaced by names; empty where that is not known, or nothing differs, and of
-    BPF programs, of which ProgramBlock has them.
-    """
+    """A function as reports show it, numbers as texts."""
 
     name: str
     base: str
     head: str
     change: str
     about: str
+    """What else to say of it."""
     base_share: float
+    """Instructions in base, as a share of the block's largest number."""
     head_share: float
+    """The same in head."""
     worse: bool
     difference: tuple[str, ...] = ()
+    """Lines in which its code differs, addresses replaced by names; empty if unknown, equal, or a BPF program."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -60,19 +60,21 @@ class Move:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaseFunctions:
-    """Why a case changed, in instructions for an operation. `changes` are those beyond `band`, by which equal kernels may differ, the largest
-    first; `measured` is the change of the value itself and `summed` that of all functions. Of a row that reports no change they are functions whose code
-    differs and whose instructions do (`cliffwatch.comparing.attribution.per_call`), and `hidden_in` is its verdict. `by_call`: they are instructions of a call, as the operations of the case are not known.
-    """
+    """Why a case changed, in instructions per operation."""
 
     base: float
     head: float
     summed: float
+    """Change of all functions together."""
     band: float
+    """Difference that equal kernels may have."""
     changes: tuple[FunctionChange, ...]
+    """Functions that changed by more than `band`, the largest first."""
     moves: tuple[Move, ...]
     hidden_in: Verdict | None = None
+    """Verdict of a row that reports no change: `changes` are then functions whose code and instructions differ."""
     by_call: bool = False
+    """Numbers are per call, because the case's operations are not known."""
 
     @property
     def measured(self) -> float:

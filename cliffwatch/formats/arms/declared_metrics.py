@@ -15,9 +15,7 @@ Declared = dict[tuple[str, str, str], MetricTraits]
 
 
 class DeclaredTraits(Part, frozen=True, kw_only=True):
-    """What is declared of a metric of a benchmark, in the mode in which it was measured; `empty_loop` names the benchmark that runs its loop
-    alone, empty where none does.
-    """
+    """What a suite declares about a benchmark's metric, in the mode it was measured in."""
 
     suite: Name
     benchmark: Name
@@ -27,6 +25,7 @@ class DeclaredTraits(Part, frozen=True, kw_only=True):
     assume: Assume
     repeatability: Share = 0.0
     empty_loop: Text = ""
+    """Benchmark that runs its loop alone; empty if none does."""
 
     @property
     def traits(self) -> MetricTraits:

@@ -24,20 +24,23 @@ class AffectedCase(OfCase, frozen=True, kw_only=True):
 
 
 class AffectedDocument(Part, frozen=True, kw_only=True):
-    """`changed` are the functions that differ between base and head, with the data that they refer to, or that only one has. `at_start` are those
-    of them that every case executes: at boot, or as its guest is prepared; `guests_differ`: guests are prepared otherwise, by boot arguments or
-    files. `affected` are the cases that can be touched, `unaffected` those
-    that execute none of the changed. `counts` says where it is known from what cases execute, such as a result directory; `same_kernel`: it is of base or head itself.
-    """
+    """Which cases a change can affect."""
 
     format: Literal["cliffwatch-affected"] = "cliffwatch-affected"
     format_version: Literal[1] = 1
     base: Text
     head: Text
     counts: Text
+    """Source of what cases execute, such as a result directory."""
     same_kernel: bool
+    """Those counts are from base or head itself."""
     changed: Names
+    """Functions that differ between base and head, including the data they refer to, or that only one has."""
     at_start: Names
+    """Changed functions that every case executes: at boot or while its guest is prepared."""
     guests_differ: bool = False
+    """Guests are prepared differently, by boot arguments or files."""
     affected: Annotated[tuple[AffectedCase, ...], Meta(max_length=LARGEST_PLAN)]
+    """Cases that execute a changed function."""
     unaffected: Annotated[tuple[AffectedCase, ...], Meta(max_length=LARGEST_PLAN)]
+    """Cases that execute none."""

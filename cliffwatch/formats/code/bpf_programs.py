@@ -12,17 +12,19 @@ Code = Annotated[bytes, Meta(max_length=1 << 20)]
 
 
 class BpfPiece(Part, frozen=True, kw_only=True):
-    """A piece of code that the JIT made, `bytes` long at `address` of the guest's memory, with its name in /proc/kallsyms: of a program its tag is in there. `function` is its name in functions.json, with the ordinal of those
-    of one name; null of code that made room for other code of its case. `executed`: within what the case measured; null where that was not counted. `code` are a program's bytes, in base64; null of a trampoline or a dispatcher, of a
-    program of more than 256 KiB, and of what was gone before it could be read.
-    """
+    """A piece of code from the JIT."""
 
     address: Address
+    """In the guest's memory."""
     bytes: Count
     name: Name
+    """As in /proc/kallsyms, with the tag of a program."""
     function: Name | None
+    """Its name in functions.json, with an ordinal if names repeat; null if its memory was reused within the case."""
     executed: bool | None
+    """Executed in the measured window; null if that was not counted."""
     code: Code | None
+    """Bytes in base64; null for trampolines, dispatchers, programs above 256 KiB, and what could not be read in time."""
 
 
 class CaseBpfPrograms(OfCase, frozen=True, kw_only=True):

@@ -36,19 +36,24 @@ class SectionSize(Part, frozen=True, kw_only=True):
 
 
 class ProgramDifference(Part, frozen=True, kw_only=True):
-    """A BPF program whose code the JIT makes otherwise, by its name in functions.json without an ordinal, in the `cases` in which it differs in this way: its bytes and instructions in the first arm and in
-    this one, and what differs as a unified difference without context. Addresses are names there, `<memory 1>` and so on where memory of the boot has none; `#14` is the instruction of that number in the first
-    arm, from 0, and `#+14` one of this arm that the first one does not have. `more` counts the lines beyond 200 that are left out.
-    """
+    """A BPF program that the JIT compiles differently."""
 
     name: Name
+    """As in functions.json, without an ordinal."""
     cases: Annotated[tuple[OfCase, ...], Meta(max_length=MOST_SAMPLES)]
+    """Cases in which it differs in this way."""
     base: Count
+    """Bytes in the first arm."""
     head: Count
+    """Bytes in this arm."""
     base_instructions: Count
     head_instructions: Count
     lines: Annotated[tuple[Line, ...], Meta(max_length=MOST_LINES)]
+    """Unified diff without context. Addresses are names, or `<memory 1>` if there is none; `#14` is the 15th
+    instruction of the first arm, `#+14` one that only this arm has.
+    """
     more: Count = 0
+    """Lines left out beyond 200."""
 
 
 class CasePrograms(OfCase, frozen=True, kw_only=True):
@@ -60,18 +65,22 @@ class CasePrograms(OfCase, frozen=True, kw_only=True):
 
 
 class ArmCode(Part, frozen=True, kw_only=True):
-    """An arm against the first one: each function that is not the same, of those that some case executed where that was counted (`executed`), else of all. `more`
-    counts those beyond 2000 that are left out. `case_programs` are the cases whose BPF programs were compared, `programs` those that differ; `more_programs` counts those beyond 500.
-    """
+    """The code of an arm against that of the first one."""
 
     arm: Name
     functions: Annotated[tuple[CodeDifference, ...], Meta(max_length=MOST_DIFFERENT)]
+    """Functions that differ: of the executed ones if that was counted, else of all."""
     more: Count = 0
+    """Functions left out beyond 2000."""
     executed: bool = True
+    """`functions` covers executed functions only."""
     sections: tuple[SectionSize, ...] = ()
     programs: Annotated[tuple[ProgramDifference, ...], Meta(max_length=MOST_PROGRAMS)] = ()
+    """BPF programs that differ."""
     more_programs: Count = 0
+    """Programs left out beyond 500."""
     case_programs: Annotated[tuple[CasePrograms, ...], Meta(max_length=MOST_SAMPLES)] = ()
+    """Cases whose BPF programs were compared."""
 
 
 class CodeRecord(Part, frozen=True, kw_only=True):

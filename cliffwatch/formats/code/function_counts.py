@@ -35,33 +35,35 @@ class CountedFunction(Part, frozen=True, kw_only=True):
 
 
 class CaseCounts(OfCase, frozen=True, kw_only=True):
-    """A case's instructions. `counts` are places with the instructions that were executed there in the window, most first. The window is
-    that of the readings that the values are of, `seconds` long by the guest's clock; null where it is the whole case, set-up included.
-    `executed` are the places that were executed at all between the case's start and its end. `calls` are places with how often their
-    function was called in the window, of the kernel's functions and BPF programs. `operations` are those of the
-    case in the window; null where it is not known. `operation` is the function or BPF program whose calls they were counted by, null
-    where they are by the values that bench printed.
-    """
+    """A case's instructions by function. A place is an index into the record's `functions`."""
 
     seconds: Annotated[Number, Meta(gt=0)] | None
+    """Length of the measured window by the guest's clock; null if it is the whole case with its set-up."""
     counts: Annotated[tuple[tuple[Place, Instructions], ...], Meta(max_length=MOST_FUNCTIONS)]
+    """Instructions in the window by place, most first."""
     executed: Places
+    """Places executed at any time in the case."""
     calls: Annotated[tuple[tuple[Place, Instructions], ...], Meta(max_length=MOST_FUNCTIONS)] = ()
+    """Calls in the window, of kernel functions and BPF programs."""
     operations: Annotated[Number, Meta(gt=0)] | None = None
+    """Operations in the window; null if unknown."""
     operation: CaseName | None = None
+    """Function or program whose calls count as operations; null if bench's own values do."""
 
 
 class FunctionCountsRecord(Part, frozen=True, kw_only=True):
-    """`functions` is the table that places point into; `started` are the places that were executed from the agent's start to the first
-    case, `booted` of those before that; empty: not known. `counter` says what counted: the emulator with its version, and the version of its plugin interface. `notes` are sentences
-    for the reader: what could not be counted, and why.
-    """
+    """functions.json: instructions by function in one boot."""
 
     format: Literal["cliffwatch-function-counts"] = "cliffwatch-function-counts"
     format_version: Literal[1] = 1
     counter: Text
+    """What counted: the emulator's version and that of its plugin interface."""
     functions: Annotated[tuple[CountedFunction, ...], Meta(max_length=MOST_FUNCTIONS)]
+    """The table that places index."""
     started: Places
+    """Places executed from the agent's start to the first case; empty: unknown."""
     booted: Places = ()
+    """Places executed before that; empty: unknown."""
     cases: Annotated[tuple[CaseCounts, ...], Meta(max_length=MOST_SAMPLES)]
     notes: tuple[Text, ...] = ()
+    """Sentences on what could not be counted, and why."""

@@ -46,25 +46,28 @@ class Reading:
 
 @dataclass(slots=True)
 class BenchOutput:
-    """The lines of one run of one benchmark, collected while the output is read.
-
-    `finals` are the fields of each final line, as text and as numbers; `failures` and `doubts` come with their line. `slab` is the number of MiB
-    that a line of its own says, whatever the kind, as text. `params` are those that stand around the output; `framed`: its banner is there.
-    """
+    """Lines of one run of one benchmark, collected while the output is read."""
 
     name: str | None
     line: int
+    """Where it begins."""
     kind: "Kind | None" = None
     readings: list[Reading] = field(default_factory=list)
     summary: dict[str, float] = field(default_factory=dict)
     summary_line: int = 0
     finals: list[tuple[Mapping[str, str], Mapping[str, float]]] = field(default_factory=list)
+    """Fields of each final line, as texts and as numbers."""
     units: dict[str, str] = field(default_factory=dict)
     failures: list[tuple[int, str]] = field(default_factory=list)
+    """Line and text."""
     doubts: list[tuple[int, str]] = field(default_factory=list)
+    """Line and text."""
     slab: str | None = None
+    """MiB that a line of its own reports, as text."""
     params: dict[str, str] = field(default_factory=dict)
+    """Parameters that stand around the output."""
     framed: bool = False
+    """Its banner is there."""
 
     @property
     def is_fresh(self) -> bool:

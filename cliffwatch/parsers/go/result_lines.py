@@ -15,16 +15,20 @@ _NAME = np.frombuffer(b"Benchmark", dtype=np.uint8)
 
 
 class ResultLines(NamedTuple):
-    """`numbers` and `names`, (lines,), are of the result lines; `line_of`, `texts` and `units`, (values,), are of their values, in the order
-    of the text: the place of the value's line in `numbers`, and its words. `others` are the lines that are neither results nor blank.
-    """
+    """Result lines of the Go benchmark format, and their values in order."""
 
     numbers: Numbers
+    """(lines,): line numbers."""
     names: Sequence[str]
+    """(lines,)"""
     line_of: Numbers
+    """(values,): index of each value's line."""
     texts: Sequence[str]
+    """(values,)"""
     units: Sequence[str]
+    """(values,)"""
     others: Sequence[Line]
+    """Lines that are neither results nor blank."""
 
 
 def result_lines(text: str) -> ResultLines | None:

@@ -67,16 +67,17 @@ _UNTOLD = _Ended(None, "")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reported:
-    """Who reports what. `whose` says of arms that could not be measured whose fault that was, `evidence` shows it; `created` is
-    when the run began, in ISO 8601, empty where it is not known.
-    """
+    """Who reports what."""
 
     origin: str
     run: str
     tree: str = ""
     created: str = ""
+    """Begin of the run in ISO 8601; empty if unknown."""
     whose: Mapping[str, str] = field(default_factory=dict)
+    """Whose fault it is, for each arm that could not be measured."""
     evidence: Mapping[str, str] = field(default_factory=dict)
+    """The log that shows it, by arm."""
 
 
 def build_report(record: RunRecord, run: str, origin: str) -> Reported:

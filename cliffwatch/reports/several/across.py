@@ -29,20 +29,21 @@ class Target:
 
 @dataclass(slots=True)
 class Across:
-    """A metric of a case on every target; `cells` are its rows there, None where that target does not have it. Instructions for an operation, which icount has,
-    stand beside the time or rate that the other targets have of it: `metric` and `unit` are that one's.
-
-    `verdict` is one of ORDER; `where` the targets (by index) whose rows have it, or that disagree.
-    """
+    """A metric of a case on every target."""
 
     suite: str
     benchmark: str
     params: Mapping[str, str]
     metric: str
+    """Of the time or rate, beside which icount's instructions stand."""
     unit: str
+    """Of that metric."""
     cells: tuple[ComparisonRow | None, ...]
+    """Its row on each target; None if a target lacks it."""
     verdict: str
+    """One of ORDER."""
     where: tuple[int, ...]
+    """Indexes of targets whose rows have the verdict, or that disagree."""
 
     @property
     def measures(self) -> tuple[tuple[str, str], ...]:

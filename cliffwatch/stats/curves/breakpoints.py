@@ -32,20 +32,21 @@ MOST = 32
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Breakpoint:
-    """Up to the measured parameter `low` the curve keeps its first course, by `high` it has surely left it.
-
-    Slopes are of log cost over log parameter: 0 is flat, 1 proportional. `step` is how much the cost at `high` lies above
-    (or below) the first course, as a fraction; `p` that there is no breakpoint. `further` are breakpoints of less weight.
-    """
+    """A break of a curve. Slopes are of log cost over log parameter: 0 is flat, 1 proportional."""
 
     low: float
+    """Up to this measured parameter the curve keeps its first course."""
     high: float
+    """By this one it has surely left it."""
     kind: Kind
     step: float
+    """How far the cost at `high` lies above (or below) the first course, a fraction."""
     slope_before: float
     slope_after: float
     p: float
+    """Of no breakpoint."""
     further: tuple["Breakpoint", ...] = ()
+    """Breakpoints of less weight."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

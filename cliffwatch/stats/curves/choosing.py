@@ -30,19 +30,21 @@ _SEED = 73087489250
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chosen:
-    """The courses of the chosen number of breaks, the sum of squares and the F-ratio of each, and the best one with its degrees of freedom.
-
-    Sums of squares are in units of the noise; `scale` is the noise's variance in these units as the best course leaves it. `p` is of
-    fewer breaks.
-    """
+    """Courses with the chosen number of breaks."""
 
     courses: Courses
     squares: Values
+    """Sum of squares of each course, in units of the noise."""
     ratios: Values
+    """F-ratio of each course."""
     best: int
+    """Index of the best course."""
     freedom: int
+    """Its degrees of freedom."""
     scale: float
+    """Variance of the noise as the best course leaves it, in the same units."""
     p: float
+    """Of fewer breaks."""
 
 
 def choose(x: Values, y: Values, noise: Values, sure: float) -> tuple[Chosen | None, float]:

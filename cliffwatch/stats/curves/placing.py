@@ -31,18 +31,19 @@ _FEWEST = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Placed:
-    """A break between the points `low` and `high`; slopes of the pieces around it, `step` the log distance of `high` from the course.
-
-    `weight` is by how much the sum of squares grows without this break.
-    """
+    """A break between the points `low` and `high`."""
 
     low: int
     high: int
     kind: Kind
     slope_before: float
+    """Log over log."""
     slope_after: float
+    """Log over log."""
     step: float
+    """Log distance of `high` from the first course."""
     weight: float
+    """Growth of the sum of squares without this break."""
 
 
 def place(chosen: Chosen, x: Values, y: Values, noise: Values) -> list[Placed]:

@@ -28,17 +28,17 @@ FreshAnswer = Literal["confirmed", "refuted", "open"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fresh:
-    """What a fresh comparison read of a series: the change and its interval at `level` as fractions, `p` two-sided, `boots` of the smaller arm.
-
-    Bounds may be infinite, which is what too few boots say.
-    """
+    """What a fresh comparison read of a series, as fractions. Bounds are infinite if there are too few boots."""
 
     change: float
     low: float
     high: float
     level: float
+    """Of the interval `low` to `high`."""
     p: float
+    """Two-sided."""
     boots: int
+    """Of the smaller arm."""
 
     @property
     def spread(self) -> float:
