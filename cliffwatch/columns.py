@@ -1,6 +1,8 @@
-"""What an arm measured, in columns: an array for all values of all rows, with boots as an index. Comparisons work on these.
+"""What an arm measured, in columns: an array for all values of all rows, with boots as an index. Comparisons
+work on these.
 
-A row is one metric of one case. Boots with samples are made of columns, and columns of boots, where somebody asks for them.
+A row is one metric of one case. Boots with samples are made of columns, and columns of boots, where
+somebody asks for them.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -37,7 +39,9 @@ class BootTable:
 
 
 class Columns(NamedTuple):
-    """Values of many rows as arrays. Row r has values[starts[r]:starts[r + 1]], one per boot in boot order."""
+    """Values of many rows as arrays. Row r has values[starts[r]:starts[r + 1]], one per boot in
+    boot order.
+    """
 
     boots: BootTable
     keys: Sequence[RowKey]
@@ -65,13 +69,15 @@ class Columns(NamedTuple):
             values=self.values[chosen],
             resolutions=self.resolutions[chosen],
             places=self.places[chosen],
-            readings=None
-            if readings is None
-            else [readings[value] for value in np.flatnonzero(chosen).tolist()],
+            readings=(
+                None if readings is None else [readings[value] for value in np.flatnonzero(chosen).tolist()]
+            ),
         )
 
     def followed_by(self, others: Sequence["Columns"]) -> "Columns":
-        """Those of further arms after these: their rows and their boots come later, so that no place means two of them."""
+        """Those of further arms after these: their rows and their boots come later, so that no place means
+        two of them.
+        """
         arms = (self, *others)
         values = np.cumsum([0, *(len(arm.values) for arm in arms)])
         boots = np.cumsum([0, *(len(arm.boots.index) for arm in arms)])
@@ -81,11 +87,13 @@ class Columns(NamedTuple):
                 index=np.concatenate([arm.boots.index for arm in arms]),
                 block=np.concatenate([arm.boots.block for arm in arms]),
                 confirms=np.concatenate([arm.boots.confirms for arm in arms]),
-                layouts=tuple(
-                    each for arm in arms for each in arm.boots.layouts or (None,) * len(arm.boots.index)
-                )
-                if any_layouts
-                else (),
+                layouts=(
+                    tuple(
+                        each for arm in arms for each in arm.boots.layouts or (None,) * len(arm.boots.index)
+                    )
+                    if any_layouts
+                    else ()
+                ),
             ),
             keys=[key for arm in arms for key in arm.keys],
             starts=np.concatenate(
@@ -94,9 +102,11 @@ class Columns(NamedTuple):
             values=np.concatenate([arm.values for arm in arms]),
             resolutions=np.concatenate([arm.resolutions for arm in arms]),
             places=np.concatenate([arm.places + first for arm, first in zip(arms, boots, strict=False)]),
-            readings=[each for arm in arms for each in arm.readings or [()] * len(arm.values)]
-            if any(arm.readings is not None for arm in arms)
-            else None,
+            readings=(
+                [each for arm in arms for each in arm.readings or [()] * len(arm.values)]
+                if any(arm.readings is not None for arm in arms)
+                else None
+            ),
         )
 
     def row_of_values(self) -> Places:
@@ -107,8 +117,8 @@ class Columns(NamedTuple):
 class BootsOfColumns(Sequence[Boot]):
     """Boots of columns; they are made when one of them is looked at.
 
-    `order` is the place of each value, (values,), among the samples of its boot; `outcomes` are those of each boot, none where they
-    are not known.
+    `order` is the place of each value, (values,), among the samples of its boot; `outcomes` are those of
+    each boot, none where they are not known.
     """
 
     def __init__(
@@ -223,7 +233,9 @@ def outcomes_of(boots: Sequence[Boot]) -> Iterator[CaseOutcome]:
 
 
 def bad_outcomes_of(boots: Sequence[Boot]) -> Iterator[CaseOutcome]:
-    """Those that are not ok. Boots in which all is well share their outcomes as a rule, which are looked through once then."""
+    """Those that are not ok. Boots in which all is well share their outcomes as a rule, which are looked
+    through once then.
+    """
     good: tuple[CaseOutcome, ...] | None = None
     for of_boot in _outcomes(boots):
         if of_boot is good:
@@ -242,7 +254,8 @@ def columns_of(boots: Sequence[Boot]) -> Columns:
     if isinstance(boots, BootsOfColumns):
         return boots.columns
     rows: dict[RowKey, int] = {}
-    # Boots share the objects of their cases, and what an object is called is quicker to look up than what it holds.
+    # Boots share the objects of their cases, and what an object is called is quicker to look up than what it
+    # holds.
     known: dict[tuple[int, str, str], int] = {}
     numbers: list[int] = []
     samples: list[Sample] = []

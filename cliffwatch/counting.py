@@ -1,4 +1,6 @@
-"""Numbers of things, lengths of time and sizes as people write and read them: one boot is not several, 200 seconds are minutes."""
+"""Numbers of things, lengths of time and sizes as people write and read them: one boot is not several, 200
+seconds are minutes.
+"""
 
 import re
 from collections.abc import Sequence

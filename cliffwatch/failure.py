@@ -6,9 +6,9 @@ from typing import Literal
 
 
 class Exit(IntEnum):
-    """0 = done; 1 = done and `--fail-on` was met; 2 = wrong usage or unreadable input; 3 = the kernel under test failed;
-    4 = this host or service failed, or an error of cliffwatch itself. An interrupted command ends with 130 and one whose output nobody
-    reads any more with 141, as shells expect.
+    """0 = done; 1 = done and `--fail-on` was met; 2 = wrong usage or unreadable input; 3 = the kernel under
+    test failed; 4 = this host or service failed, or an error of cliffwatch itself. An interrupted command
+    ends with 130 and one whose output nobody reads any more with 141, as shells expect.
     """
 
     DONE = 0
@@ -36,7 +36,8 @@ class Failure:
     next_step: str
     """What the reader can do."""
     evidence: str = ""
-    """Raw text that shows it, such as a compiler's error or the end of a console, cut to what a person reads."""
+    """Raw text that shows it, such as a compiler's error or the end of a console, cut to what a person reads.
+    """
 
     @property
     def exit(self) -> Exit:

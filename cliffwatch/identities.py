@@ -1,4 +1,6 @@
-"""Identities from content: the same thing measured, stored twice or sent by another way, has the same name everywhere."""
+"""Identities from content: the same thing measured, stored twice or sent by another way, has the same name
+everywhere.
+"""
 
 import hashlib
 import json
@@ -10,7 +12,9 @@ LENGTH = 32
 
 
 def digest_of(content: object) -> str:
-    """The identity of a JSON value: keys sorted, no blanks, no NaN. Raises ValueError, TypeError for what is none."""
+    """The identity of a JSON value: keys sorted, no blanks, no NaN. Raises ValueError, TypeError for what is
+    none.
+    """
     text = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()[:LENGTH]
 

@@ -15,7 +15,9 @@ Profile = Literal["smoke", "standard", "full"]
 PROFILES: tuple[Profile, ...] = get_args(Profile)
 
 DEFAULT_MODE: Mode = "icount"
-"""Measured where nobody names a mode, on every machine: docs/decisions/0025-icount-is-the-default.md says why."""
+"""Measured where nobody names a mode, on every machine: docs/decisions/0025-icount-is-the-default.md says
+why.
+"""
 
 
 def mode_named(name: object) -> Mode | None:
@@ -49,11 +51,14 @@ COMPARED = ("config", "compiler", "bench", "guest", *MACHINE)
 
 
 CONTROL = "control"
-"""The arm that boots base under a second name, so that base against control shows what no change looks like."""
+"""The arm that boots base under a second name, so that base against control shows what no change looks like.
+"""
 
 
 ANCHOR = "anchor"
-"""The arm of one revision that is measured beside base and head in run after run, so that a host's drift shows in it alone."""
+"""The arm of one revision that is measured beside base and head in run after run, so that a host's drift
+shows in it alone.
+"""
 
 
 GUEST_CPUS = "guest-cpus"
@@ -79,8 +84,8 @@ REFUSED_BY_VERIFIER = "the verifier refuses it"
 
 
 OF_OBJECT = "program"
-"""The last parameter of what is measured of each BPF program of an object: a plan has the object alone, whose programs are known once it is
-opened.
+"""The last parameter of what is measured of each BPF program of an object: a plan has the object alone, whose
+programs are known once it is opened.
 """
 
 
@@ -112,17 +117,20 @@ class Sample(NamedTuple):
     readings: tuple[float, ...] = ()
     """Within-boot values it was made from, without warm-up, oldest first; empty if unknown."""
     resolution: float = 0.0
-    """Smallest step of the printed digits, in `unit`: two outputs closer than this may be equal. 0 if unknown."""
+    """Smallest step of the printed digits, in `unit`: two outputs closer than this may be equal. 0 if
+    unknown.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaseOutcome:
     """How one case of one boot ended.
 
-    `status`: ok; failed (ran and gave nothing that can be believed), refused (the kernel does not take the BPF program), panic (the kernel
-    died in it), timeout, unsupported
-    (the tree is older than the benchmark, or a suite's program says that it cannot be measured there), not-run, unchanged-build (nothing
-    that the case executes differs between the arms of its run, so that it was not measured). `reason` is for the developer; empty when ok.
+    `status`: ok; failed (ran and gave nothing that can be believed), refused (the kernel does not take the
+    BPF program), panic (the kernel died in it), timeout, unsupported (the tree is older than the
+    benchmark, or a suite's program says that it cannot be measured there), not-run, unchanged-build
+    (nothing that the case executes differs between the arms of its run, so that it was not measured).
+    `reason` is for the developer; empty when ok.
     """
 
     case: CaseKey
@@ -149,10 +157,11 @@ class Boot:
 class MetricTraits:
     """What a comparison must know of a metric.
 
-    `assume` is "exact" where equal kernels give equal values up to `repeatability` (a fraction: the largest relative
-    difference seen between boots of one kernel), else "nothing". `primary` metrics decide the verdict of their case; the
-    others are derived from them or explain them. `better` is None where nobody said which way is better: a change is then
-    reported and not judged. `empty_loop` names the benchmark whose case with the same parameters runs the loop alone; empty where none does.
+    `assume` is "exact" where equal kernels give equal values up to `repeatability` (a fraction: the
+    largest relative difference seen between boots of one kernel), else "nothing". `primary` metrics decide
+    the verdict of their case; the others are derived from them or explain them. `better` is None where
+    nobody said which way is better: a change is then reported and not judged. `empty_loop` names the
+    benchmark whose case with the same parameters runs the loop alone; empty where none does.
     """
 
     better: Better | None
@@ -173,12 +182,14 @@ class Assumed(NamedTuple):
 class Arm:
     """One side of a comparison. `label` is what people read (revision and subject, or a file name).
 
-    `failure` says why the side could not be measured at all, such as a kernel that does not build; None if it could.
-    `environment` is what must be equal on both sides for a difference to be the kernel's: config, compiler, bench, guest,
-    processor, microcode. Empty where it is not known; `meant` names what of it was meant to be this arm's own. `assumed` is what an imported
-    file says of metrics, by metric and unit; `declared` what suites of the user's own say of theirs, by suite, benchmark and metric. `unchanged` are the cases
-    that its run did not measure, since nothing that they execute differs between its arms. `host_faults` keep its host from being a bench
-    host: the doctor's checks of walltime that failed; empty where nobody looked.
+    `failure` says why the side could not be measured at all, such as a kernel that does not build; None if
+    it could. `environment` is what must be equal on both sides for a difference to be the kernel's:
+    config, compiler, bench, guest, processor, microcode. Empty where it is not known; `meant` names what
+    of it was meant to be this arm's own. `assumed` is what an imported file says of metrics, by metric and
+    unit; `declared` what suites of the user's own say of theirs, by suite, benchmark and metric.
+    `unchanged` are the cases that its run did not measure, since nothing that they execute differs between
+    its arms. `host_faults` keep its host from being a bench host: the doctor's checks of walltime that
+    failed; empty where nobody looked.
     """
 
     name: str
@@ -197,7 +208,9 @@ class Arm:
     lost: Mapping[tuple[CaseKey, str], tuple[str, ...]] = field(default_factory=dict)
     """By case and metric: why values that a file should have are not there, one reason a value."""
     recorded: Mapping[str, str] = field(default_factory=dict)
-    """All else that is known of how it was measured, by dotted names: it decides only where somebody says what may differ."""
+    """All else that is known of how it was measured, by dotted names: it decides only where somebody says
+    what may differ.
+    """
     warnings: tuple[str, ...] = ()
     """Sentences without which nothing of this side should be read."""
 
@@ -221,6 +234,8 @@ class Arm:
 
 
 def compared_arms(names: Iterable[str]) -> list[str]:
-    """The arms of a run that reports compare, in their order: all but the control and, beside base and head alone, the anchor."""
+    """The arms of a run that reports compare, in their order: all but the control and, beside base and head
+    alone, the anchor.
+    """
     named = [name for name in names if name != CONTROL]
     return [name for name in named if name != ANCHOR] if set(named) == {"base", "head", ANCHOR} else named

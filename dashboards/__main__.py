@@ -36,7 +36,9 @@ def made() -> dict[str, str]:
 
 
 def _written(dashboard: Dashboard) -> dict[str, Any]:
-    """A dashboard as JSON; panels are numbered in order. What the SDK writes and Grafana's types no longer have is left out."""
+    """A dashboard as JSON; panels are numbered in order. What the SDK writes and Grafana's types no longer
+    have is left out.
+    """
     content: dict[str, Any] = json.loads(JSONEncoder().encode(dashboard))
     for number, panel in enumerate(content["panels"], 1):
         panel["id"] = number

@@ -14,13 +14,16 @@ from isolation_here import FORBIDDEN, ISOLATION
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
-# A busy machine is no failure; CI draws the same examples every time, so that a change fails for its own sake.
+# A busy machine is no failure; CI draws the same examples every time, so that a change fails for its own
+# sake.
 settings.register_profile("steady", deadline=None, derandomize=bool(os.environ.get("CI")))
 settings.load_profile("steady")
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """What needs a wall between a tree and the host is left out where somebody said that there can be none."""
+    """What needs a wall between a tree and the host is left out where somebody said that there
+    can be none.
+    """
     if ISOLATION == "none" and item.get_closest_marker("namespaces") is not None:
         pytest.skip(FORBIDDEN)
 
@@ -47,7 +50,9 @@ def open_folder() -> Iterator[Path]:
 
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[Any]:
-    """One PostgreSQL a test process. As root its server is another user's, and pytest closes its folders to others whenever it starts."""
+    """One PostgreSQL a test process. As root its server is another user's, and pytest closes its folders to
+    others whenever it starts.
+    """
     from postgres_running import running_postgres  # noqa: PLC0415 - a second, for those who need it
 
     with opened_folder() as folder, running_postgres(folder) as postgres:
@@ -73,7 +78,9 @@ def database(databases: Any) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def kept_demonstration(cluster: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """The demonstration, to be copied; filled once for all processes of xdist, whose own folders lie in one."""
+    """The demonstration, to be copied; filled once for all processes of xdist, whose own folders
+    lie in one.
+    """
     from demonstration_kept import kept_demonstration  # noqa: PLC0415
 
     own = tmp_path_factory.getbasetemp()
@@ -87,10 +94,11 @@ def demonstration(kept_demonstration: Any, tmp_path_factory: pytest.TempPathFact
 
 
 class SlowStartsOnce(LoadScopeScheduling):
-    """Each test goes to the process that is free, but for those that belong together: builds of kernels wait for each other, so that two
-    of them would keep two processes from everything else, and one bomb at a time is what a host is promised to bear, with nobody else
-    filling its disk. What takes seconds to start is started in one process: a browser for each module, the dashboards' database.
-    (xdist_group is without effect since pytest 9.)
+    """Each test goes to the process that is free, but for those that belong together: builds of kernels wait
+    for each other, so that two of them would keep two processes from everything else, and one bomb at a
+    time is what a host is promised to bear, with nobody else filling its disk. What takes seconds to start
+    is started in one process: a browser for each module, the dashboards' database. (xdist_group is without
+    effect since pytest 9.)
     """
 
     def _split_scope(self, nodeid: str) -> str:

@@ -1,4 +1,6 @@
-"""The demonstration's database: filled once by `cliffwatch demo-data`, half a minute of work, for all processes of a test run."""
+"""The demonstration's database: filled once by `cliffwatch demo-data`, half a minute of work, for all
+processes of a test run.
+"""
 
 import fcntl
 import pickle
@@ -33,7 +35,9 @@ class Filled:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Demonstration:
-    """A database of this process's PostgreSQL that holds the demonstration, to be copied, and what the command said of it."""
+    """A database of this process's PostgreSQL that holds the demonstration, to be copied, and what the
+    command said of it.
+    """
 
     cluster: EmbeddedPostgres
     template: str
@@ -54,7 +58,9 @@ class Demonstration:
 
 
 def kept_demonstration(cluster: EmbeddedPostgres, shared: Path) -> Iterator[Demonstration]:
-    """The process that comes first fills it and writes it to the folder that all share; those who come meanwhile wait for it."""
+    """The process that comes first fills it and writes it to the folder that all share; those who come
+    meanwhile wait for it.
+    """
     for url in fresh_database(cluster, "cliffwatch"):
         kept = shared / "demonstration"
         with (shared / "demonstration.lock").open("w") as lock:

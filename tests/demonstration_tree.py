@@ -1,4 +1,6 @@
-"""The two revisions of `make demo` in git: the distribution's kernel source, and the same with the example's patch."""
+"""The two revisions of `make demo` in git: the distribution's kernel source, and the same with the example's
+patch.
+"""
 
 import subprocess
 import sys
@@ -19,7 +21,9 @@ def git(tree: Path, *words: str) -> str:
 
 
 def write_demonstration_tree(folder: Path) -> tuple[str, str]:
-    """Makes `folder` a repository whose master is the patched kernel; returns base and head. Its objects lie in the user's mirror."""
+    """Makes `folder` a repository whose master is the patched kernel; returns base and head. Its objects lie
+    in the user's mirror.
+    """
     found = sorted(Path("/usr/src").glob("linux-source-*.tar.*"))
     assert found, "there is no kernel source under /usr/src: tools/install-packages.sh source"
     leave_out_root()

@@ -1,4 +1,6 @@
-"""Markdown as GitHub shows it in a comment: its own renderer, and then its own look at the text outside of code."""
+"""Markdown as GitHub shows it in a comment: its own renderer, and then its own look at the text outside of
+code.
+"""
 
 import re
 from collections.abc import Iterator
@@ -11,7 +13,9 @@ from cmarkgfm.cmark import Options
 LINKED = re.compile(
     r"@[A-Za-z0-9]|#\d|\bGH-\d|\b[0-9a-f]{7,40}\b|\bwww\.|://|:[a-z0-9_+-]+:|\$[^$\s]|\[[ x]\]", re.IGNORECASE
 )
-"""What GitHub turns into a mention, a reference, a commit, a link, an emoji, a formula or a box, in text that is no code."""
+"""What GitHub turns into a mention, a reference, a commit, a link, an emoji, a formula or a box, in text that
+is no code.
+"""
 
 _EXTENSIONS = ["table", "autolink", "strikethrough", "tagfilter", "tasklist"]
 
@@ -26,7 +30,9 @@ def html(markdown: str) -> str:
 
 @dataclass
 class Shown:
-    """What a page has: `elements` by name with their attributes, and the text outside of code, piece by piece."""
+    """What a page has: `elements` by name with their attributes, and the text outside of code, piece by
+    piece.
+    """
 
     elements: list[tuple[str, dict[str, str | None]]] = field(default_factory=list)
     text: list[str] = field(default_factory=list)

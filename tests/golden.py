@@ -1,4 +1,6 @@
-"""Holds output against a file under tests/data/golden; `UPDATE_GOLDEN=1 pytest …` writes the files anew, to be read."""
+"""Holds output against a file under tests/data/golden; `UPDATE_GOLDEN=1 pytest …` writes the files anew, to
+be read.
+"""
 
 import difflib
 import os

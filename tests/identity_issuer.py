@@ -1,4 +1,6 @@
-"""GitHub's issuer of identities (OIDC), played: it signs for jobs and shows its keys over HTTP, on this machine."""
+"""GitHub's issuer of identities (OIDC), played: it signs for jobs and shows its keys over HTTP, on this
+machine.
+"""
 
 import http.server
 import json
@@ -36,7 +38,9 @@ def public_key(name: str, bits: int = BITS) -> dict[str, Any]:
 
 @dataclass
 class Issuer:
-    """`keys` are shown at the address of keys, `status` what it answers there with; `asked` counts how often somebody looked."""
+    """`keys` are shown at the address of keys, `status` what it answers there with; `asked` counts how often
+    somebody looked.
+    """
 
     url: str
     clock: Clock

@@ -1,4 +1,6 @@
-"""The isolation that tests run in: what ISOLATION names (`make test ISOLATION=none` on a machine that forbids namespaces), else the best one."""
+"""The isolation that tests run in: what ISOLATION names (`make test ISOLATION=none` on a machine that forbids
+namespaces), else the best one.
+"""
 
 import os
 from typing import Literal, cast
@@ -12,8 +14,11 @@ FORBIDDEN = "this machine forbids namespaces (ISOLATION=none): no build of a tre
 
 
 def leave_out_root() -> None:
-    """Leaves out a test that builds a tree below pytest's own folder: without isolation root's builds are another user's, who does not get there."""
+    """Leaves out a test that builds a tree below pytest's own folder: without isolation root's builds are
+    another user's, who does not get there.
+    """
     if ISOLATION == "none" and os.geteuid() == 0:
         pytest.skip(
-            "root's builds are another user's without isolation (ISOLATION=none), who does not get into pytest's folders"
+            "root's builds are another user's without isolation (ISOLATION=none), who does not get into"
+            " pytest's folders"
         )

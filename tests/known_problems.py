@@ -1,4 +1,6 @@
-"""Everything that parsers know to be wrong, each in a head beside a base that is well, and the words that every report must have of it."""
+"""Everything that parsers know to be wrong, each in a head beside a base that is well, and the words that
+every report must have of it.
+"""
 
 import html
 import json
@@ -14,10 +16,12 @@ BOTH = go(GOOD + "BenchmarkB-8 100 50 ns/op\n" * 6)
 BENCH = (
     "Setting up benchmark 'bloom-lookup'...\nBenchmark 'bloom-lookup' started.\n"
     + "".join(
-        f"Iter   {number} (  1.000us): hits   10.000M/s ( 10.000M/prod), drops    0.000M/s, total operations   10.000M/s\n"
+        f"Iter   {number} (  1.000us): hits   10.000M/s ( 10.000M/prod), drops    0.000M/s, total operations "
+        "  10.000M/s\n"
         for number in range(4)
     )
-    + "Summary: hits   10.000 ± 0.000M/s ( 10.000M/prod), drops    0.000 ± 0.000M/s, total operations   10.000 ± 0.000M/s\n"
+    + "Summary: hits   10.000 ± 0.000M/s ( 10.000M/prod), drops    0.000 ± 0.000M/s, total operations  "
+    " 10.000 ± 0.000M/s\n"
 )
 CSV = "arm,boot,suite,benchmark,params,metric,unit,value\nhead,1,s,b,{},m,ns,3\n"
 VERISTAT = "file_name,prog_name,verdict,total_insns\n"

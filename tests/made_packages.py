@@ -54,7 +54,9 @@ def config(**changed: str) -> bytes:
 
 
 def vmlinux(folder: Path, *, types: bytes = BTF, inside: bytes = b"") -> bytes:
-    """An ELF file with a section of types, where there are any; `inside` is the configuration that it holds itself."""
+    """An ELF file with a section of types, where there are any; `inside` is the configuration that it holds
+    itself.
+    """
     kept = b"IKCFG_ST" + gzip.compress(inside) + b"IKCFG_ED" if inside else b""
     (folder / "content").write_bytes(b"code of a made kernel\n" + kept + b"\0more code\n")
     (folder / "types").write_bytes(types)
@@ -96,7 +98,9 @@ def contents(folder: Path, **changed: str) -> dict[str, bytes]:
         f"boot/vmlinuz-{RELEASE}": bz_image(vmlinux(folder)),
         f"boot/config-{RELEASE}": config(**changed),
         f"{modules}/modules.order": "".join(f"{path}\n" for path in MODULES).encode(),
-        f"{modules}/modules.builtin": b"kernel/drivers/virtio/virtio.ko\nkernel/drivers/virtio/virtio-ring.ko\n",
+        f"{modules}/modules.builtin": (
+            b"kernel/drivers/virtio/virtio.ko\nkernel/drivers/virtio/virtio-ring.ko\n"
+        ),
         **{f"{modules}/{path}.xz": lzma.compress(module(depends)) for path, depends in MODULES.items()},
     }
 

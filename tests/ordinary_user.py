@@ -7,5 +7,7 @@ _WITHOUT_POWERS = ["setpriv", "--bounding-set=-all", "--inh-caps=-all", "--no-ne
 
 
 def as_ordinary_user(argv: Sequence[str]) -> list[str]:
-    """The command as one to whom permissions apply: root without his capabilities, an ordinary user as he is."""
+    """The command as one to whom permissions apply: root without his capabilities, an ordinary
+    user as he is.
+    """
     return [*_WITHOUT_POWERS, *argv] if os.geteuid() == 0 else list(argv)

@@ -1,4 +1,6 @@
-"""The pages of the demonstration by name, with a word that each must say: for tests and for docs/screenshots."""
+"""The pages of the demonstration by name, with a word that each must say: for tests and for
+docs/screenshots.
+"""
 
 import re
 from dataclasses import dataclass
@@ -12,7 +14,9 @@ PULL_REQUEST = "Look up local storage without the lock"
 
 @dataclass(frozen=True)
 class Named:
-    """An address, or `links`: a page, which of its links, and what follows it. `words` are of every visitor's main content."""
+    """An address, or `links`: a page, which of its links, and what follows it. `words` are of every visitor's
+    main content.
+    """
 
     words: str
     path: str = ""

@@ -16,7 +16,9 @@ from cliffwatch_service.postgres.migrate import migrate
 
 @contextmanager
 def running_postgres(folder: Path) -> Iterator[EmbeddedPostgres]:
-    """A server with the current schema. What it loses in a crash nobody needs, so it does not wait for the disk."""
+    """A server with the current schema. What it loses in a crash nobody needs, so it does not wait for the
+    disk.
+    """
     postgres = start_embedded(folder)
     with psycopg.connect(postgres.url, autocommit=True) as connection:
         connection.execute("ALTER SYSTEM SET fsync = off")
@@ -65,7 +67,9 @@ _SCHEMA_STATE = " UNION ALL ".join(
         "pg_namespace": "true",
         "pg_default_acl": "true",
         "pg_database": "datname = current_database()",
-        "pg_db_role_setting": "setdatabase = (SELECT oid FROM pg_database WHERE datname = current_database())",
+        "pg_db_role_setting": (
+            "setdatabase = (SELECT oid FROM pg_database WHERE datname = current_database())"
+        ),
     }.items()
 )
 """Differs after every change to tables, functions, privileges and settings of the database."""
@@ -112,7 +116,9 @@ class EmptyDatabase:
 
 
 class Databases:
-    """Hands out one database after the other. Emptying the last one takes a tenth of the time of a new one."""
+    """Hands out one database after the other. Emptying the last one takes a tenth of the time of
+    a new one.
+    """
 
     def __init__(self, cluster: EmbeddedPostgres) -> None:
         self.cluster = cluster

@@ -35,7 +35,8 @@ from cliffwatch_service.store.follows import ASKER, FollowFacts
 from cliffwatch_service.store.work import hosts
 from cliffwatch_service.tasks.process import run_tasks
 
-# Nothing here is asked over TLS. Its authorities would be read anew for each client: 50 ms, and a test asks with dozens.
+# Nothing here is asked over TLS. Its authorities would be read anew for each client: 50 ms, and a test asks
+# with dozens.
 NO_AUTHORITIES = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
@@ -51,7 +52,8 @@ def fresh_database(cluster: EmbeddedPostgres, template: str) -> Iterator[str]:
         connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
-# As the service's own logs: drawing a traceback with the values of its variables takes seconds, in which nobody is answered.
+# As the service's own logs: drawing a traceback with the values of its variables takes seconds, in which
+# nobody is answered.
 structlog.configure(
     processors=[
         structlog.contextvars.merge_contextvars,
@@ -106,7 +108,9 @@ class Running:
             return connection.cursor(row_factory=dict_row).execute(query).fetchall()
 
     def enrol(self, platform: str, *modes: str) -> None:
-        """Makes sure that a host of a platform has once offered to work, so that something can be asked of it."""
+        """Makes sure that a host of a platform has once offered to work, so that something can be asked of
+        it.
+        """
         name = {"amd-rome": "rome-1", "intel-skylake": "skylake-1", "emulated-x86-64": "emulator-1"}.get(
             platform, platform
         )
@@ -147,8 +151,8 @@ class Running:
         return identity
 
     def lease(self, run: MadeRun, host: str | None = None, *, token: str | None = None) -> dict[str, Any]:
-        """A job of what a run measures, asked for by the service itself, and taken by its host, with a token of its own unless
-        another is named.
+        """A job of what a run measures, asked for by the service itself, and taken by its host, with a token
+        of its own unless another is named.
         """
         target = run.record["platform"], run.record["mode"]
         base, head, *anchor = (arm["facts"]["commit"] for arm in run.record["arms"])
@@ -205,7 +209,9 @@ class Running:
             connection.execute("UPDATE run SET of_history = true")
 
     def do_tasks(self) -> None:
-        """Every background task that waits now. In a thread of its own: a browser's loop may run in this one."""
+        """Every background task that waits now. In a thread of its own: a browser's loop may run
+        in this one.
+        """
         failed: list[BaseException] = []
 
         def work_off() -> None:
@@ -224,7 +230,9 @@ class Running:
 
 
 _routes: list[Any] = []
-"""Of the first application of this process. FastAPI makes them at the first request, in a tenth of a second of CPU."""
+"""Of the first application of this process. FastAPI makes them at the first request, in a tenth of a second
+of CPU.
+"""
 
 
 def _app(service: Service, large: LargeWork) -> Any:

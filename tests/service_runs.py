@@ -18,7 +18,9 @@ PARAMETERS = {BENCHMARKS[0]: "nr_maps", BENCHMARKS[1]: "nr_maps", BENCHMARKS[2]:
 
 @dataclass(frozen=True)
 class MadeRun:
-    """A run with `record` of status complete; `logs` has shape (arms, boots, cases), `measured` is their metric and its unit."""
+    """A run with `record` of status complete; `logs` has shape (arms, boots, cases), `measured` is their
+    metric and its unit.
+    """
 
     record: dict[str, Any]
     host: str

@@ -1,4 +1,6 @@
-"""The house stays one: short modules, few entries in a folder, no circle of imports (docs/architecture.md)."""
+"""The house stays one: short modules, few entries in a folder, no circle of imports
+(docs/architecture.md).
+"""
 
 import re
 from graphlib import TopologicalSorter
@@ -51,7 +53,9 @@ def test_imports_run_in_no_circle() -> None:
 
 
 def test_what_crosses_a_package_has_a_type() -> None:
-    """JSON that stays free is called `FreeJson`; its readers of older versions alone look into it without a type."""
+    """JSON that stays free is called `FreeJson`; its readers of older versions alone look into it without a
+    type.
+    """
     nameless = re.compile(r"\b(?:Mapping|MutableMapping|dict)\[str, Any\]")
     found = {
         str(path.relative_to(ROOT))

@@ -1,6 +1,8 @@
-"""Words that must not appear in what people read, each with the word to use: docs/glossary.md is the list of words.
+"""Words that must not appear in what people read, each with the word to use: docs/glossary.md is the list of
+words.
 
-Read are the texts of page templates, the help of every command, the golden reports and the messages in the code.
+Read are the texts of page templates, the help of every command, the golden reports and the messages in the
+code.
 """
 
 import ast
@@ -52,7 +54,8 @@ def forbidden(text: str) -> list[str]:
     """What is wrong with a text: each forbidden word with its stretch of text and its replacement."""
     plain = " ".join(text.split())
     return [
-        f"{match[0]!r} in {plain[max(0, match.start() - 40) : match.end() + 40]!r}: say {instead!r} (docs/glossary.md)"
+        f"{match[0]!r} in {plain[max(0, match.start() - 40) : match.end() + 40]!r}: say {instead!r}"
+        " (docs/glossary.md)"
         for word, instead in WORDS.items()
         for match in re.finditer(rf"\b{word}\b", plain, re.IGNORECASE)
     ]
@@ -124,7 +127,9 @@ def folders() -> list[Path]:
 
 
 def messages(source: str) -> Iterator[str]:
-    """Texts of several words in code, but its docstrings, patterns and queries; … stands where something is put in."""
+    """Texts of several words in code, but its docstrings, patterns and queries; … stands where something is
+    put in.
+    """
     tree = ast.parse(source)
     docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     parts = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}

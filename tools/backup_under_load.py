@@ -2,9 +2,10 @@
 
     tools/backup_under_load.py [SECONDS] [SEED]
 
-Runs are uploaded for SECONDS (default 60) by two clients; half-way `cliffwatch backup` writes a file. Every boot that the copy
-has must have the original's samples, document and digest (one SHA-256 over all of them), every boot of the copy its run, arm and
-columns, and what the copy lacks must have been received after the backup began.
+Runs are uploaded for SECONDS (default 60) by two clients; half-way `cliffwatch backup` writes a file.
+Every boot that the copy has must have the original's samples, document and digest (one SHA-256 over all of
+them), every boot of the copy its run, arm and columns, and what the copy lacks must have been received
+after the backup began.
 """
 
 import hashlib
@@ -89,8 +90,9 @@ def main() -> None:
     equal = hash_over(boots) == hash_over(same)
     samples = sum(boot[3].count(",") + 1 for boot in boots)
     print(
-        f"{len(everything):,} boots of {len(uploaded):,} runs came in; the backup took {took:.1f} s and holds {len(boots):,}"
-        f" boots, {samples:,} samples: {hash_over(boots)[:16]}, the original's {hash_over(same)[:16]}"
+        f"{len(everything):,} boots of {len(uploaded):,} runs came in; the backup took {took:.1f} s and holds"
+        f" {len(boots):,} boots, {samples:,} samples: {hash_over(boots)[:16]}, the original's"
+        f" {hash_over(same)[:16]}"
     )
     print(f"{'equal' if equal else 'DIFFERENT'}; {len(lost)} boots of before the backup are missing")
     sys.exit(not equal or bool(lost) or not boots or len(everything) == len(boots))

@@ -1,10 +1,11 @@
-"""Kills the worker, the service and PostgreSQL at random moments of jobs in flight, and counts what is left of the results.
+"""Kills the worker, the service and PostgreSQL at random moments of jobs in flight, and counts what is left
+of the results.
 
     tools/break_service.py [KILLS] [SEED]
 
-Real processes, real HTTP, a real git server and a toy kernel tree whose guests are played by a stand-in. Whatever is killed is
-started again, as a supervisor would. At the end every job must have ended once, every boot be stored once with the samples
-that its host measured, and every run be compared.
+Real processes, real HTTP, a real git server and a toy kernel tree whose guests are played by a stand-in.
+Whatever is killed is started again, as a supervisor would. At the end every job must have ended once,
+every boot be stored once with the samples that its host measured, and every run be compared.
 """
 
 import json
@@ -172,11 +173,16 @@ class Town:
                 time.sleep(0.1)
 
     def settle(self, seconds: float = 240) -> None:
-        """Waits for background tasks: one whose process was killed is done again within a minute and a half."""
+        """Waits for background tasks: one whose process was killed is done again within a minute
+        and a half.
+        """
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             with psycopg.connect(self.database()) as connection:
-                query = "SELECT count(*) FROM procrastinate_jobs WHERE status IN ('todo', 'doing') AND task_name <> 'minute-round'"
+                query = (
+                    "SELECT count(*) FROM procrastinate_jobs WHERE status IN ('todo', 'doing') AND task_name"
+                    " <> 'minute-round'"
+                )
                 if connection.execute(query).fetchone()[0] == 0:
                     return
             time.sleep(1)
@@ -198,7 +204,8 @@ def check(town: Town) -> list[str]:
         states = town.states()
         if set(states) != {"done"}:
             wrong.append(
-                f"jobs ended as {dict(states)}: {connection.execute('SELECT state, reason FROM job').fetchall()}"
+                f"jobs ended as {dict(states)}:"
+                f" {connection.execute('SELECT state, reason FROM job').fetchall()}"
             )
         jobs = sum(states.values())
         for what, query, expected in (

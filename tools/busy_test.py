@@ -1,9 +1,11 @@
-"""Holds icount runs against a busy host: values and outcomes must be those of a quiet one, and a kernel that hangs must be said to.
+"""Holds icount runs against a busy host: values and outcomes must be those of a quiet one, and a kernel that
+hangs must be said to.
 
     .venv/bin/python tools/busy_test.py TREE [--loops 8] [--stop-seconds 300] [--out DIR]
 
-Four runs of the demo's two kernels: alone, beside busy loops, with every emulator stopped by SIGSTOP for a while, and, beside the busy
-loops, a kernel that spins for ever in one helper. Ends with 1 if any of them differs from what it should be.
+Four runs of the demo's two kernels: alone, beside busy loops, with every emulator stopped by SIGSTOP for a
+while, and, beside the busy loops, a kernel that spins for ever in one helper. Ends with 1 if any of them
+differs from what it should be.
 """
 
 import argparse
@@ -186,7 +188,8 @@ def _hangs(run: Path) -> bool:
         and others == {"ok"}
     )
     print(
-        f"{'ok ' if good else 'BAD'} a kernel that hangs: {hangs['head']}, its base {hangs['base'][0]}, other cases {others}"
+        f"{'ok ' if good else 'BAD'} a kernel that hangs: {hangs['head']}, its base {hangs['base'][0]}, other"
+        f" cases {others}"
     )
     return good
 

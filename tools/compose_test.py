@@ -2,10 +2,11 @@
 
     .venv/bin/python tools/compose_test.py [STEP…]      images up request result attacks down upgrade backup remove; all of them, in this order
 
-Images are built from the checkout; a request from outside is built, booted, measured and shown while each container in turn is killed;
-its values are kept by `down` and `up`, by a new version with a migration, and by backups from and to an embedded PostgreSQL. Takes most of
-an hour on two cores and 20 GB of disk. Grafana takes part where its image is there. POSTGRES_VERSION names the PostgreSQL.
-Containers and volumes of the project `cliffwatch-test` are left where a step fails, and removed by the last one.
+Images are built from the checkout; a request from outside is built, booted, measured and shown while each
+container in turn is killed; its values are kept by `down` and `up`, by a new version with a migration, and
+by backups from and to an embedded PostgreSQL. Takes most of an hour on two cores and 20 GB of disk.
+Grafana takes part where its image is there. POSTGRES_VERSION names the PostgreSQL. Containers and volumes
+of the project `cliffwatch-test` are left where a step fails, and removed by the last one.
 """
 
 import json
@@ -300,7 +301,9 @@ def upgrade() -> None:
 
 
 def version_before() -> tuple[str, list[str]] | None:
-    """The newest commit that lacks some of today's migrations, and those it lacks; None if there is only the first migration."""
+    """The newest commit that lacks some of today's migrations, and those it lacks; None if there is only the
+    first migration.
+    """
     versions = "db/migrations/versions"
     today = set(migrations("HEAD"))
     if len(today) == 1:
@@ -346,16 +349,20 @@ def query(database: str, text: str) -> list[str]:
 def columns_of(database: str) -> list[tuple[str, str]]:
     rows = query(
         database,
-        "SELECT table_name, string_agg(quote_ident(column_name), ',' ORDER BY column_name) FROM information_schema.columns"
-        " JOIN information_schema.tables USING (table_schema, table_name) WHERE table_schema = 'public'"
-        " AND table_type = 'BASE TABLE' AND table_name NOT IN ('alembic_version') GROUP BY 1",
+        "SELECT table_name, string_agg(quote_ident(column_name), ',' ORDER BY column_name) FROM"
+        " information_schema.columns JOIN information_schema.tables USING (table_schema, table_name) WHERE"
+        " table_schema = 'public' AND table_type = 'BASE TABLE' AND table_name NOT IN ('alembic_version')"
+        " GROUP BY 1",
     )
     return [(table, columns) for table, _, columns in (row.partition("|") for row in rows)]
 
 
 def contents(database: str, tables: Sequence[tuple[str, str]]) -> list[str]:
     """How many rows each table has, and a digest of them."""
-    digest = "SELECT count(*), md5(coalesce(string_agg(row, '' ORDER BY row), '')) FROM (SELECT md5(ROW({})::text) AS row FROM \"{}\") AS rows"
+    digest = (
+        "SELECT count(*), md5(coalesce(string_agg(row, '' ORDER BY row), '')) FROM (SELECT md5(ROW({})::text)"
+        ' AS row FROM "{}") AS rows'
+    )
     return [query(database, digest.format(columns, table))[0] for table, columns in tables]
 
 

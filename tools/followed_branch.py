@@ -1,10 +1,12 @@
-"""What building costs on a followed branch: commits to one BPF file, each compared with its parent as a worker's jobs do it.
+"""What building costs on a followed branch: commits to one BPF file, each compared with its parent as a
+worker's jobs do it.
 
     .venv/bin/python tools/followed_branch.py ARCHIVE [--commits 10] [--seed N] [--cache DIR]
 
-Makes a branch on the archive's source in which every commit changes another function of kernel/bpf/bpf_local_storage.c, and each third one
-adds a function, so that the kernel's types change and bench is made anew. Then builds what the jobs of that branch build: base, head, bench.
-Ends with 1 where a job from the second on builds for longer than a minute.
+Makes a branch on the archive's source in which every commit changes another function of
+kernel/bpf/bpf_local_storage.c, and each third one adds a function, so that the kernel's types change and
+bench is made anew. Then builds what the jobs of that branch build: base, head, bench. Ends with 1 where a
+job from the second on builds for longer than a minute.
 """
 
 import argparse
@@ -23,7 +25,12 @@ from toy import RecordedProgress, request  # noqa: E402
 from cliffwatch.failure import Failure  # noqa: E402
 from cliffwatch_runner.build.cache.uses import cache_uses  # noqa: E402
 from cliffwatch_runner.build.worktree import BuildSettings  # noqa: E402
-from cliffwatch_runner.plan.prepare import CheckedTools, ResolvedRequest, check_tools, resolve_request  # noqa: E402
+from cliffwatch_runner.plan.prepare import (  # noqa: E402
+    CheckedTools,
+    ResolvedRequest,
+    check_tools,
+    resolve_request,
+)
 from cliffwatch_runner.plan.request import RunRequest  # noqa: E402
 from cliffwatch_runner.run.build import BuildOrder, BuiltRun, build  # noqa: E402
 from cliffwatch_runner.source.git import git  # noqa: E402
@@ -87,7 +94,10 @@ def _changed(text: str, number: int, draw: random.Random) -> str:
     text = f"{text[:place]}\tbarrier(); /* {number} */\n{text[place:]}"
     if number % 3:
         return text
-    return f"{text}\n__used static noinline int cliffwatch_added_{number}(int value)\n{{\n\treturn value + {number};\n}}\n"
+    return (
+        f"{text}\n__used static noinline int cliffwatch_added_{number}(int value)\n{{\n\treturn value +"
+        f" {number};\n}}\n"
+    )
 
 
 def _commit(repository: Path, parent: str, text: str, number: int) -> str:

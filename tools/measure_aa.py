@@ -3,10 +3,11 @@
     .venv/bin/python tools/measure_aa.py TREE [--boots 4] [--suite all] [--profile smoke] [--out DIR] [--write]
     .venv/bin/python tools/measure_aa.py --results DIR... [--write]
 
-Prints the largest difference between boots of every metric of every case, beyond a step of its printed digits, the least repeatable first, and every verdict of base
-against head that is a change; ends with 1 if there is one. `--write` puts the differences into suites/repeatability.csv, in
-place of the rows of the same cases: what it says is of counted values alone, with the kernel, the emulator and the day.
-`--results` takes finished runs instead of measuring.
+Prints the largest difference between boots of every metric of every case, beyond a step of its printed
+digits, the least repeatable first, and every verdict of base against head that is a change; ends with 1 if
+there is one. `--write` puts the differences into suites/repeatability.csv, in place of the rows of the
+same cases: what it says is of counted values alone, with the kernel, the emulator and the day. `--results`
+takes finished runs instead of measuring.
 """
 
 import argparse

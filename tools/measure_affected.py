@@ -1,7 +1,10 @@
-"""Measures what `cliffwatch affected` leaves out, and whether it leaves out too much: `make affected-test` (docs/performance.md).
+"""Measures what `cliffwatch affected` leaves out, and whether it leaves out too much: `make affected-test`
+(docs/performance.md).
 
-Twenty seeded patches: to BPF helpers and inline functions, and to what cases execute less of (mm, net and fs, drivers, headers, comments). Of each the cases that can be touched are
-listed; with --measure they are all measured too, and a case that changed beyond its repeatability and was left out is an error. The counts are of a run that is made first.
+Twenty seeded patches: to BPF helpers and inline functions, and to what cases execute less of (mm, net and
+fs, drivers, headers, comments). Of each the cases that can be touched are listed; with --measure they are
+all measured too, and a case that changed beyond its repeatability and was left out is an error. The counts
+are of a run that is made first.
 """
 
 import argparse
@@ -157,7 +160,8 @@ def row(patch: Patch, answer: Answer, changed: set[str] | None) -> int:
     start = f" (at start: {', '.join(map(str, answer['at_start'][:3]))})" if answer["at_start"] else ""
     measured = f"{'':>9}{'not measured':>18}" if changed is None else f"{len(changed):>9}{len(missed):>18}"
     print(
-        f"{patch.kind:<9}{len(answer['changed']):>8}{cases:>7}{len(answer['affected']):>9}{measured}  {patch.path}{start}",
+        f"{patch.kind:<9}{len(answer['changed']):>8}{cases:>7}{len(answer['affected']):>9}{measured} "
+        f" {patch.path}{start}",
         flush=True,
     )
     for name in missed:

@@ -1,7 +1,7 @@
 """Measures what counting by function costs and changes: `make function-counts` (docs/performance.md).
 
-One kernel against itself, with and without counts in turns: the values of both, digit by digit, beside those of two boots without; and the time that the
-boots took. Needs a kernel's sources, as the demo does.
+One kernel against itself, with and without counts in turns: the values of both, digit by digit, beside
+those of two boots without; and the time that the boots took. Needs a kernel's sources, as the demo does.
 """
 
 import argparse
@@ -50,7 +50,8 @@ def main() -> int:
         for suite in suites:
             print(row(suite, home))
         print(
-            f"time of all boots: {counted:.0f} s with counts, {without:.0f} s without: {counted / without:.3f} times"
+            f"time of all boots: {counted:.0f} s with counts, {without:.0f} s without:"
+            f" {counted / without:.3f} times"
         )
     return 0
 

@@ -2,8 +2,8 @@
 
     .venv/bin/python tools/measure_overhead.py OUT -- --tree TREE --base REV --head REV …
 
-Runs `cliffwatch run --out OUT` with the options after `--`. The parts are the builds, as the run tells them, and the time in
-which at least one guest ran (`began` to `ended` of every boot.json).
+Runs `cliffwatch run --out OUT` with the options after `--`. The parts are the builds, as the run tells
+them, and the time in which at least one guest ran (`began` to `ended` of every boot.json).
 """
 
 import json
@@ -29,7 +29,8 @@ def main() -> int:
     boots = _covered([_interval(path) for path in out.glob("boots/*/boot.json")])
     added = wall - builds - boots
     print(
-        f"wall {wall:.1f} s = builds {builds} s + guests {boots:.1f} s + {added:.1f} s ({added / (builds + boots):.1%})"
+        f"wall {wall:.1f} s = builds {builds} s + guests {boots:.1f} s + {added:.1f} s"
+        f" ({added / (builds + boots):.1%})"
     )
     return ended.returncode
 

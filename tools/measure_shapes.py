@@ -1,10 +1,12 @@
-"""What a stored sample costs in each physical shape: disk, and the three reads that matter. Writes a table to stdout.
+"""What a stored sample costs in each physical shape: disk, and the three reads that matter. Writes a table to
+stdout.
 
     tools/measure_shapes.py SAMPLES [FOLDER]
 
-Shapes: a row a sample; the same, partitioned by time; an array of boots per arm and series; an array of series per boot with
-a point per arm and series beside it, which is what db/migrations has. 6,000 series, 21 boots an arm; values are random, as
-measured values are to a compressor. Every figure is of a vacuumed table, the read the median of 15 of different keys.
+Shapes: a row a sample; the same, partitioned by time; an array of boots per arm and series; an array of
+series per boot with a point per arm and series beside it, which is what db/migrations has. 6,000 series,
+21 boots an arm; values are random, as measured values are to a compressor. Every figure is of a vacuumed
+table, the read the median of 15 of different keys.
 """
 
 import statistics
@@ -50,8 +52,14 @@ CREATE UNIQUE INDEX ON point (series, arm) INCLUDE (revision, environment, n, ce
 
 READS = {
     "narrow": (
-        "SELECT series, array_agg(value) FROM narrow WHERE arm IN (%(arm)s, %(arm)s + 1) GROUP BY series, arm",
-        "SELECT arm, percentile_cont(0.5) WITHIN GROUP (ORDER BY value) FROM narrow WHERE series = %(series)s GROUP BY arm",
+        (
+            "SELECT series, array_agg(value) FROM narrow WHERE arm IN (%(arm)s, %(arm)s + 1) GROUP BY"
+            " series, arm"
+        ),
+        (
+            "SELECT arm, percentile_cont(0.5) WITHIN GROUP (ORDER BY value) FROM narrow WHERE series ="
+            " %(series)s GROUP BY arm"
+        ),
     ),
     "per_arm": (
         "SELECT series, samples FROM per_arm WHERE arm IN (%(arm)s, %(arm)s + 1)",
@@ -74,7 +82,8 @@ def main() -> None:
                 connection.execute("SET maintenance_work_mem = '1GB'; SET jit = off")
                 print(f"{arms * SERIES * BOOTS:,} samples: {arms} arms of {BOOTS} boots, {SERIES} series")
                 print(
-                    f"{'shape':34} {'bytes a sample':>14} {'write, M/s':>11} {'compare, ms':>12} {'history, ms':>12}"
+                    f"{'shape':34} {'bytes a sample':>14} {'write, M/s':>11} {'compare, ms':>12}"
+                    f" {'history, ms':>12}"
                 )
                 for name, table, statement in shapes(arms):
                     measure(connection, name, table, statement, arms)
@@ -112,7 +121,8 @@ def measure(connection: psycopg.Connection, name: str, table: str, statement: st
         row[0]
         for each in tables
         for row in connection.execute(
-            "SELECT pg_total_relation_size(c.oid) FROM pg_class c WHERE c.relkind = 'r' AND (relname = %s OR relname LIKE %s)",
+            "SELECT pg_total_relation_size(c.oid) FROM pg_class c WHERE c.relkind = 'r' AND (relname = %s OR"
+            " relname LIKE %s)",
             [each, each + r"\_%"],
         ).fetchall()
     )

@@ -1,10 +1,12 @@
-"""Measures a patch of twelve small changes, each of one to ten instructions in one function, and says which of them a report names.
+"""Measures a patch of twelve small changes, each of one to ten instructions in one function, and says which
+of them a report names.
 
     .venv/bin/python tools/measure_small_changes.py TREE [--out DIR]
     .venv/bin/python tools/measure_small_changes.py --results DIR
 
-The changes are of linux 6.12 (tools/small_changes/twelve.patch): a counter, a check more. Each function stands in the report with the cases that execute it, and
-whether their values changed or the function alone did. Ends with 1 if one is not named.
+The changes are of linux 6.12 (tools/small_changes/twelve.patch): a counter, a check more. Each function
+stands in the report with the cases that execute it, and whether their values changed or the function alone
+did. Ends with 1 if one is not named.
 """
 
 import argparse

@@ -1,6 +1,8 @@
-"""Measures what people wait for, beside the program that they know: `.venv/bin/python tools/measure_speed.py`.
+"""Measures what people wait for, beside the program that they know: `.venv/bin/python
+tools/measure_speed.py`.
 
-Whole processes, medians of ten taken in turns, against the bars of docs/performance.md. Needs benchstat in .venv/bin (make test-programs); Otava runs in an environment of its own.
+Whole processes, medians of ten taken in turns, against the bars of docs/performance.md. Needs benchstat in
+.venv/bin (make test-programs); Otava runs in an environment of its own.
 """
 
 import json
@@ -61,7 +63,8 @@ def main() -> int:
     mine = min(_timed(lambda: steps(logs)) for _ in range(REPEATS))
     otava = _otava([float(value) for value in np.exp(logs)])
     print(
-        f"a series of 5000 points: {1000 * mine:.1f} ms, Otava {1000 * otava:.1f} ms, {otava / mine:.0f} times as many a second"
+        f"a series of 5000 points: {1000 * mine:.1f} ms, Otava {1000 * otava:.1f} ms, {otava / mine:.0f}"
+        " times as many a second"
     )
     watches = [Watch(logs=[float(value) for value in logs[:300]]) for _ in range(3000)]
     print(f"one point more on 3000 series: {_timed(lambda: [watch.append(0.0) for watch in watches]):.2f} s")

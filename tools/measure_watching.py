@@ -1,7 +1,8 @@
-"""Measures what watching costs on one core: `make measure-watching` (CPU seconds; bars of docs/performance.md).
+"""Measures what watching costs on one core: `make measure-watching` (CPU seconds; bars of
+docs/performance.md).
 
-3,000 histories of 5,000 points, ten steps each, of five kinds of noise that calibration has and of all eight: all steps from nothing, and then one
-new revision of every series.
+3,000 histories of 5,000 points, ten steps each, of five kinds of noise that calibration has and of all
+eight: all steps from nothing, and then one new revision of every series.
 """
 
 import sys

@@ -2,7 +2,8 @@
 
     python tools/pack_demonstration.py FOLDER... -o service/cliffwatch_service/command/demonstration/measured.tar.zst
 
-What a host says of its own folders is replaced, in raw outputs too; everything else stays as it was measured.
+What a host says of its own folders is replaced, in raw outputs too; everything else stays as it was
+measured.
 """
 
 import argparse

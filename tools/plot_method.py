@@ -1,4 +1,6 @@
-"""Draws the two plots of docs/method.md: `make plots` (Matplotlib in an environment of its own, figures from fixed seeds)."""
+"""Draws the two plots of docs/method.md: `make plots` (Matplotlib in an environment of its own, figures from
+fixed seeds).
+"""
 
 import sys
 from collections.abc import Callable

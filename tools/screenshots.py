@@ -1,4 +1,6 @@
-"""Makes docs/screenshots: every page of the demonstration, on a clock that stands still, so that only what changed changes."""
+"""Makes docs/screenshots: every page of the demonstration, on a clock that stands still, so that only what
+changed changes.
+"""
 
 import io
 import sys

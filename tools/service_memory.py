@@ -2,10 +2,11 @@
 
     tools/service_memory.py [REQUESTS] [SEED]
 
-A service of its own, begun a second time so that it finds its schema as it should be, on an embedded PostgreSQL with a few runs.
-Counted is every process of the service but PostgreSQL's, a page that several have shared among them. Then REQUESTS (default
-100,000) are asked of it: pages, API, exports, mistakes. Growth is what the last tenth of them finds above the second tenth: caches
-are full by then. Ends with 1 where the idle service takes more than 150 MB or grows by more than 5 MB.
+A service of its own, begun a second time so that it finds its schema as it should be, on an embedded
+PostgreSQL with a few runs. Counted is every process of the service but PostgreSQL's, a page that several
+have shared among them. Then REQUESTS (default 100,000) are asked of it: pages, API, exports, mistakes.
+Growth is what the last tenth of them finds above the second tenth: caches are full by then. Ends with 1
+where the idle service takes more than 150 MB or grows by more than 5 MB.
 """
 
 import multiprocessing
@@ -64,7 +65,9 @@ def memory(pid: int) -> float:
 
 
 def growth(seen: Sequence[tuple[int, float]], requests: int) -> float:
-    """Megabytes between the second tenth of the requests and the last, each a median of what was seen in it."""
+    """Megabytes between the second tenth of the requests and the last, each a median of what was
+    seen in it.
+    """
     early = [mega for number, mega in seen if requests // 10 <= number <= requests // 5]
     late = [mega for number, mega in seen if number >= requests - requests // 10]
     return statistics.median(late) - statistics.median(early)
@@ -91,7 +94,9 @@ def fill(service: Served) -> None:
 
 
 def addresses(service: Served) -> list[tuple[str, float]]:
-    """What is read, and how often in proportion: most of it small, as clients and monitoring ask, and every page."""
+    """What is read, and how often in proportion: most of it small, as clients and monitoring ask, and every
+    page.
+    """
     runs = [row[0] for row in service.rows("SELECT digest FROM run ORDER BY id")]
     series = [row[0] for row in service.rows("SELECT digest FROM series ORDER BY id LIMIT 20")]
     pairs = [f"{commit_of(f'r{number}')}...{commit_of(f'r{number + 1}')}" for number in range(_RUNS)]
@@ -117,7 +122,9 @@ def addresses(service: Served) -> list[tuple[str, float]]:
 
 
 def ask(url: str, chosen: Sequence[tuple[str, float]], seed: int, wire: Any) -> None:
-    """A client in a process of its own: asks as many requests as the wire says, and answers how many failed."""
+    """A client in a process of its own: asks as many requests as the wire says, and answers how
+    many failed.
+    """
     drawn = random.Random(seed)
     names, weights = [name for name, _ in chosen], [weight for _, weight in chosen]
     with httpx2.Client(base_url=url, trust_env=False, timeout=60) as http:
@@ -153,7 +160,8 @@ def main() -> None:
                 print(f"| {what} | {proportional:.0f} MB |")
     grown = growth(seen, requests)
     print(
-        f"idle {idle:.0f} MB; grown {grown:+.1f} MB from the second tenth to the last; {failed} requests failed"
+        f"idle {idle:.0f} MB; grown {grown:+.1f} MB from the second tenth to the last; {failed} requests"
+        " failed"
     )
     sys.exit(idle > MOST_IDLE or grown > MOST_GROWTH or failed > 0)
 
@@ -181,7 +189,8 @@ def over(service: Served, requests: int, seed: int) -> tuple[list[tuple[int, flo
         seen.append((done, memory(service.pid)))
         if done % 10_000 == 0:
             print(
-                f"after {done:,} requests {seen[-1][1]:.1f} MB ({done / (time.monotonic() - began):.0f} a second)",
+                f"after {done:,} requests {seen[-1][1]:.1f} MB ({done / (time.monotonic() - began):.0f} a"
+                " second)",
                 flush=True,
             )
     for wire, client in zip(wires, clients, strict=True):

@@ -2,10 +2,10 @@
 
     tools/siege.py [SECONDS]
 
-Each attack of tests/hostile goes on for SECONDS (default 20) against a fresh `cliffwatch serve` on an embedded PostgreSQL, and meanwhile
-a process of its own asks for /healthz twenty times a second. Memory is that of the service with all its processes, but
-PostgreSQL's, each page counted once. Ends with 1 where /healthz took more than 200 ms (p99) or memory rose by more than 100 MB
-(300 under exports).
+Each attack of tests/hostile goes on for SECONDS (default 20) against a fresh `cliffwatch serve` on an
+embedded PostgreSQL, and meanwhile a process of its own asks for /healthz twenty times a second. Memory is
+that of the service with all its processes, but PostgreSQL's, each page counted once. Ends with 1 where
+/healthz took more than 200 ms (p99) or memory rose by more than 100 MB (300 under exports).
 """
 
 import gzip
@@ -54,7 +54,9 @@ JSON = {"Content-Type": "application/json"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Noticed:
-    """What others noticed of an attack: how long /healthz took, in milliseconds, and the service's most memory above idle."""
+    """What others noticed of an attack: how long /healthz took, in milliseconds, and the service's most
+    memory above idle.
+    """
 
     name: str
     took: list[float]
@@ -71,7 +73,9 @@ class Noticed:
 
 
 class Attack:
-    """A few clients that do the same again and again until they are told to stop; counts what they were answered."""
+    """A few clients that do the same again and again until they are told to stop; counts what they were
+    answered.
+    """
 
     def __init__(self, clients: int, act: Callable[[int], int], *, mebibytes: float = MOST_MEBIBYTES) -> None:
         self.mebibytes = mebibytes
@@ -103,7 +107,9 @@ class Attack:
 
 
 def ask_for_health(url: str, wire: Connection) -> None:
-    """In a process of its own, so that the attackers' work is not counted: times until something comes over the wire."""
+    """In a process of its own, so that the attackers' work is not counted: times until something comes over
+    the wire.
+    """
     took = []
     with httpx2.Client(base_url=url, trust_env=False, timeout=60) as http:
         http.get("/healthz").raise_for_status()
@@ -116,7 +122,9 @@ def ask_for_health(url: str, wire: Connection) -> None:
 
 
 def memory(pid: int) -> float:
-    """MiB of a process and all that it began, but of PostgreSQL's; a page that several have is shared among them."""
+    """MiB of a process and all that it began, but of PostgreSQL's; a page that several have is shared among
+    them.
+    """
     pages = 0
     root = psutil.Process(pid)
     for process in (root, *root.children(recursive=True)):
@@ -358,8 +366,9 @@ def main() -> None:
             noticed = besieged(folder, token, each, given, seconds)
             took = sorted(noticed.took)
             print(
-                f"| {each} | {took[len(took) // 2]:.0f}, {noticed.p99:.0f}, {took[-1]:.0f} ms; {len(took)} "
-                f"| {noticed.mebibytes:.0f} MiB | {noticed.answers} |{'' if noticed.is_borne() else ' **too much**'}",
+                f"| {each} | {took[len(took) // 2]:.0f}, {noticed.p99:.0f}, {took[-1]:.0f} ms; {len(took)} |"
+                f" {noticed.mebibytes:.0f} MiB | {noticed.answers}"
+                f" |{'' if noticed.is_borne() else ' **too much**'}",
                 flush=True,
             )
             failures.append(noticed)

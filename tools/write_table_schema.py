@@ -1,4 +1,5 @@
-"""Writes docs/schemas/table.schema.json, the Table Schema of exports and of the public dataset, from the columns in the code.
+"""Writes docs/schemas/table.schema.json, the Table Schema of exports and of the public dataset, from the
+columns in the code.
 
 .venv/bin/python tools/write_table_schema.py
 """

@@ -1,7 +1,8 @@
-"""Which way a unit is better, by what units are called: nothing is guessed of one that says neither a rate, a time nor a cost.
+"""Which way a unit is better, by what units are called: nothing is guessed of one that says neither a rate, a
+time nor a cost.
 
-The Go benchmark format knows ns/op, MB/s, B/op and allocs/op (golang.org/x/perf/benchfmt, GetBetter); people report others beside
-them, such as `requests/sec`, `p99-ns`, `insn-per-cycle`.
+The Go benchmark format knows ns/op, MB/s, B/op and allocs/op (golang.org/x/perf/benchfmt, GetBetter);
+people report others beside them, such as `requests/sec`, `p99-ns`, `insn-per-cycle`.
 """
 
 import re
@@ -19,16 +20,16 @@ def _set(words: str) -> frozenset[str]:
 
 
 _TIMES = _set(
-    "ps ns us µs μs ms s sec secs second seconds nsec nsecs usec usecs msec msecs nanosecond nanoseconds microsecond"
-    " microseconds millisecond milliseconds minute minutes hour hours"
+    "ps ns us µs μs ms s sec secs second seconds nsec nsecs usec usecs msec msecs nanosecond nanoseconds"
+    " microsecond microseconds millisecond milliseconds minute minutes hour hours"
 )
 _PER_TIMES = _TIMES | _set("min h day")
 _RATES = _set("hz khz mhz ghz bps kbps mbps gbps pps kpps mpps iops qps rps tps fps flops mflops gflops")
 _SPEEDS = _set("throughput bandwidth speed ipc")
 _UNWANTED = _set(
-    "miss misses error errors fault faults drop drops dropped lost loss losses fail fails failed failure failures retry retries"
-    " retransmits timeouts stall stalls stalled collisions overruns conflicts aborts mispredicts mispredictions rejected"
-    " switches migrations interrupts irqs wakeups"
+    "miss misses error errors fault faults drop drops dropped lost loss losses fail fails failed failure"
+    " failures retry retries retransmits timeouts stall stalls stalled collisions overruns conflicts aborts"
+    " mispredicts mispredictions rejected switches migrations interrupts irqs wakeups"
 )
 _INSTRUCTIONS = _set("insn insns instr instrs instruction instructions")
 _CYCLES = _set("cycle cycles clock clocks")
@@ -57,13 +58,17 @@ def better_of(metric: str, unit: str) -> Better | None:
 
 @lru_cache(maxsize=4096)
 def is_timed(unit: str) -> bool:
-    """Whether a unit is a time or a rate, which a host that grows slower moves; what is counted it leaves as it is."""
+    """Whether a unit is a time or a rate, which a host that grows slower moves; what is counted it leaves as
+    it is.
+    """
     parts = [_words(part) for part in _PER.split(_CAMEL.sub(" ", unit).lower())]
     return bool(parts[0] & (_TIMES | _RATES | _SPEEDS)) or any(part & _PER_TIMES for part in parts[1:])
 
 
 def _better(name: str) -> Better | None:
-    """Rates of what is wanted are better higher, costs lower. A rate of what is not wanted rises with the work done too: None."""
+    """Rates of what is wanted are better higher, costs lower. A rate of what is not wanted rises with the
+    work done too: None.
+    """
     counted, *per = (_words(part) for part in _PER.split(_CAMEL.sub(" ", name).lower()))
     if counted & _RATES or any(part & _PER_TIMES for part in per):
         return None if counted & (_UNWANTED | _ENERGY) else "higher"

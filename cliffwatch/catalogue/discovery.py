@@ -57,10 +57,11 @@ def parse_release(text: str) -> Release | None:
 def support(
     benchmark: Benchmark, offered: frozenset[str], release: Release, other_names: frozenset[str] = frozenset()
 ) -> Supported | Unsupported | Missing:
-    """Whether a tree of `release` that offers `offered` can run a benchmark, which other trees call by `other_names`.
+    """Whether a tree of `release` that offers `offered` can run a benchmark, which other trees call by
+    `other_names`.
 
-    Missing is allowed only below the release that brought the benchmark: otherwise a branch that drops one by accident
-    would pass as an old tree.
+    Missing is allowed only below the release that brought the benchmark: otherwise a branch that drops one
+    by accident would pass as an old tree.
     """
     if benchmark.until is not None and release >= benchmark.until:
         return Unsupported(f"until {_shown(benchmark.until)}: {benchmark.until_reason}")
@@ -89,7 +90,9 @@ def _shown(release: Release) -> str:
 
 
 def discovered_suite(offered: Sequence[str], catalogue: Catalogue, args: Sequence[str] = ()) -> Suite:
-    """A suite of the benchmarks that only this tree has: each with its defaults or with `args`, parsed by the kind of its lines."""
+    """A suite of the benchmarks that only this tree has: each with its defaults or with `args`, parsed by the
+    kind of its lines.
+    """
     unknown = [name for name in offered if catalogue.benchmark(name) is None and not name.startswith(EMPTIED)]
     return Suite(
         name=DISCOVERED,

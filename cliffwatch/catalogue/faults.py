@@ -1,4 +1,6 @@
-"""Everything that is wrong with a document that people write by hand, where msgspec says the first fault alone."""
+"""Everything that is wrong with a document that people write by hand, where msgspec says the first fault
+alone.
+"""
 
 import difflib
 from collections.abc import Iterator
@@ -16,10 +18,12 @@ _SCALARS = (str, int, float, bool)
 
 
 def with_all_faults(content: object, kind: type[S], refused: Wrong) -> tuple[S, tuple[Fault, ...]]:
-    """All faults of a document that `converted` refused, and the document without them, so that its parts can be held against each other.
+    """All faults of a document that `converted` refused, and the document without them, so that its parts can
+    be held against each other.
 
-    Members that are wrong or missing have their default or, where there is none, something empty. What a member must be, its type says:
-    the description of its `Meta` is a sentence on values that its pattern or its bounds refuse ("it must be at least 1").
+    Members that are wrong or missing have their default or, where there is none, something empty. What a
+    member must be, its type says: the description of its `Meta` is a sentence on values that its pattern
+    or its bounds refuse ("it must be at least 1").
     """
     reader = _Reader()
     document = reader.table(content, kind, ())

@@ -1,4 +1,6 @@
-"""Where the suites lie that came with this Cliffwatch, and whether they name a benchmark, without reading them all for it."""
+"""Where the suites lie that came with this Cliffwatch, and whether they name a benchmark, without reading
+them all for it.
+"""
 
 from functools import cache
 from pathlib import Path

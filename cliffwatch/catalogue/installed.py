@@ -1,5 +1,5 @@
-"""What the catalogue that came with this Cliffwatch says of benchmarks. It is read once one of its own benchmarks is asked for:
-files of other benchmarks are compared without it.
+"""What the catalogue that came with this Cliffwatch says of benchmarks. It is read once one of its own
+benchmarks is asked for: files of other benchmarks are compared without it.
 """
 
 from cliffwatch.catalogue.folder import may_have

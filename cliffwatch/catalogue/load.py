@@ -37,7 +37,9 @@ class Catalogue:
         return entry[0].name if entry else None
 
     def other_names(self, suite: str, benchmark: str) -> tuple[str, ...]:
-        """What the benchmark was called before it was renamed, and since; none of one that the suite does not have."""
+        """What the benchmark was called before it was renamed, and since; none of one that the suite does not
+        have.
+        """
         owner, present = (
             self._by_benchmark.get(benchmark) or self._by_former_name.get(benchmark) or (None, None)
         )
@@ -55,7 +57,9 @@ class Catalogue:
         return entry[1] if entry else None
 
     def traits(self, case: CaseKey, metric: str, unit: str, mode: Mode | None) -> MetricTraits:
-        """What a comparison must know of a metric; a benchmark that is not in the catalogue is judged by its unit."""
+        """What a comparison must know of a metric; a benchmark that is not in the catalogue is judged by its
+        unit.
+        """
         known = self._by_benchmark.get(case.benchmark) or self._by_former_name.get(case.benchmark)
         suite, benchmark = known or (None, None)
         shape = None if suite is None or benchmark is None else suite.shapes(benchmark, mode).get(metric)
@@ -91,7 +95,9 @@ def _spec_counted(suite: Suite, metric: str) -> MetricSpec | None:
 
 
 def read_catalogue(folder: Path) -> tuple[Catalogue, tuple[CatalogueError, ...]]:
-    """Every suite under `folder`, or that of the folder itself, and what is wrong with the others. A benchmark may stand in one suite only."""
+    """Every suite under `folder`, or that of the folder itself, and what is wrong with the others. A
+    benchmark may stand in one suite only.
+    """
     suites: list[Suite] = []
     errors: list[CatalogueError] = []
     own = folder / "suite.toml"

@@ -1,4 +1,6 @@
-"""The form of a suite.toml with a `[program]` (docs/suites.md, "Your own suite"), and what its tables are made into."""
+"""The form of a suite.toml with a `[program]` (docs/suites.md, "Your own suite"), and what its tables are
+made into.
+"""
 
 from collections.abc import Iterator, Mapping
 from itertools import product
@@ -82,9 +84,10 @@ class ProgramTable(Table, frozen=True, kw_only=True):
 
 
 class DeclaredMetricTable(Table, frozen=True, kw_only=True):
-    """A metric that the program prints, in any unit. `primary` metrics decide; where none is marked all do. Of an `optional` one nobody is told
-    where it is not printed. `assume` is of this metric alone: "nothing" where its values do not repeat though instructions are counted, "exact"
-    where they are counted in every mode.
+    """A metric that the program prints, in any unit. `primary` metrics decide; where none is marked all do.
+    Of an `optional` one nobody is told where it is not printed. `assume` is of this metric alone:
+    "nothing" where its values do not repeat though instructions are counted, "exact" where they are
+    counted in every mode.
     """
 
     unit: Unit
@@ -95,7 +98,9 @@ class DeclaredMetricTable(Table, frozen=True, kw_only=True):
 
 
 class ProgramBenchmarkTable(Table, frozen=True, kw_only=True):
-    """A benchmark of the program; `args` and `min_cpus` are of all its cases, and without a sweep it is one case. Seconds in `deadline`."""
+    """A benchmark of the program; `args` and `min_cpus` are of all its cases, and without a sweep it is one
+    case. Seconds in `deadline`.
+    """
 
     name: BenchmarkName
     about: str = ""
@@ -181,7 +186,9 @@ class ProgramSuiteFile(Table, frozen=True, kw_only=True):
 
 
 def arguments(words: list[str], params: Params) -> tuple[str, ...]:
-    """The words with `{PARAM}` for parameters; those that no word names follow as options, `--PARAM VALUE`."""
+    """The words with `{PARAM}` for parameters; those that no word names follow as options,
+    `--PARAM VALUE`.
+    """
     values = dict(params_of_key(params))
     named = {name for name in values for word in words if f"{{{name}}}" in word}
     for name in named:

@@ -137,7 +137,9 @@ def _of_former_names(benchmarks: Sequence[BenchmarkTable]) -> Iterator[Fault]:
 
 
 def _of_loops(document: SuiteFile | ProgramSuiteFile) -> Iterator[Fault]:
-    """An empty loop is another benchmark of the suite that prints the same metrics; nothing is the loop of a loop."""
+    """An empty loop is another benchmark of the suite that prints the same metrics; nothing is the loop of a
+    loop.
+    """
     benchmarks: Sequence[BenchmarkTable | ProgramBenchmarkTable] = document.benchmark
     known = {each.name: each for each in benchmarks}
     for index, benchmark in enumerate(benchmarks):

@@ -1,7 +1,9 @@
-"""How well counted values repeat, case by case: suites/repeatability.csv, as `tools/measure_aa.py` measured it.
+"""How well counted values repeat, case by case: suites/repeatability.csv, as `tools/measure_aa.py` measured
+it.
 
-A row is one metric of one case: `case` as reports name it, `boots` of one kernel, and `difference`, the largest of their values over the
-smallest, less one and less the step of the printed digits, which every row has beside it; then the kernel, the emulator and the day.
+A row is one metric of one case: `case` as reports name it, `boots` of one kernel, and `difference`, the
+largest of their values over the smallest, less one and less the step of the printed digits, which every
+row has beside it; then the kernel, the emulator and the day.
 """
 
 import csv
@@ -35,7 +37,9 @@ def _key(case: str, metric: str) -> _Key:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repeatability:
-    """By case and metric, as fractions. A case is its parameters in whatever order: services keep them by their names."""
+    """By case and metric, as fractions. A case is its parameters in whatever order: services keep them by
+    their names.
+    """
 
     differences: Mapping[_Key, float]
 

@@ -21,7 +21,9 @@ Release = tuple[int, int]
 
 
 OutputForm = Literal["go-bench", "bench", "veristat"]
-"""The form of the lines that a suite's own program prints: the Go benchmark format, those of the kernel's bench, or those of veristat."""
+"""The form of the lines that a suite's own program prints: the Go benchmark format, those of the kernel's
+bench, or those of veristat.
+"""
 
 EVERY_OBJECT = "*"
 """A parameter's value that stands for all BPF objects that no other case names."""
@@ -57,8 +59,8 @@ class Program:
     reads_data: bool = False
     """It reads the file given by --data."""
     objects: str | None = None
-    """Parameter whose values name BPF objects of the tree's selftests, which lie beside the program together with
-    veristat; None if it takes nothing from the tree.
+    """Parameter whose values name BPF objects of the tree's selftests, which lie beside the program together
+    with veristat; None if it takes nothing from the tree.
     """
 
 
@@ -66,9 +68,9 @@ class Program:
 class IcountTraits:
     """How a benchmark behaves where instructions are counted.
 
-    "exact": equal kernels give equal values up to `repeatability`, a relative difference, of cases that were not measured
-    (`cliffwatch.catalogue.repeatability`).
-    "nothing": it does not repeat (several producers that contend, work that the kernel defers) and is treated as noisy.
+    "exact": equal kernels give equal values up to `repeatability`, a relative difference, of cases that
+    were not measured (`cliffwatch.catalogue.repeatability`). "nothing": it does not repeat (several
+    producers that contend, work that the kernel defers) and is treated as noisy.
     """
 
     assume: Assume
@@ -77,10 +79,11 @@ class IcountTraits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuestNeeds:
-    """What a case needs of its guest besides memory: CPUs, CPUs that may come to be there, NUMA nodes; None leaves it to the run.
+    """What a case needs of its guest besides memory: CPUs, CPUs that may come to be there, NUMA nodes; None
+    leaves it to the run.
 
-    `concurrent` says that its threads are to run at the same time, which a guest that counts instructions cannot do: its CPUs take
-    turns on one clock.
+    `concurrent` says that its threads are to run at the same time, which a guest that counts instructions
+    cannot do: its CPUs take turns on one clock.
     """
 
     cpus: int | None = None
@@ -186,7 +189,9 @@ class PlannedCase:
 
     @property
     def guest_seconds(self) -> int:
-        """Virtual seconds: bench takes warm-up + duration + 1 samples of a second (bench.c), and sets up before."""
+        """Virtual seconds: bench takes warm-up + duration + 1 samples of a second (bench.c), and sets up
+        before.
+        """
         return self.warmup + self.duration + 1 + SETUP_SECONDS
 
 
@@ -225,8 +230,9 @@ class Suite:
         return frozenset((*benchmark.formerly, *later))
 
     def shapes(self, benchmark: Benchmark, mode: Mode | None = None) -> Mapping[str, MetricShape]:
-        """The metrics of a benchmark, by name: those of its kind; of a suite with a program of its own those that the suite declares, of which
-        all decide where none is marked. Under icount those that are made of them: see `icount_shapes`.
+        """The metrics of a benchmark, by name: those of its kind; of a suite with a program of its own those
+        that the suite declares, of which all decide where none is marked. Under icount those that are made
+        of them: see `icount_shapes`.
         """
         printed: Mapping[str, MetricShape]
         if self.program is None:
@@ -241,7 +247,9 @@ class Suite:
 
 
 def _counted_shapes(benchmark: Benchmark, printed: Mapping[str, MetricShape]) -> Mapping[str, MetricShape]:
-    """What is made under icount of the metrics that a benchmark prints: of its own program each time of an operation, of bench the one that decides."""
+    """What is made under icount of the metrics that a benchmark prints: of its own program each time of an
+    operation, of bench the one that decides.
+    """
     if benchmark.kind is None:
         named = {name: as_instructions(name, shape.unit) for name, shape in printed.items()}
         return {
@@ -277,5 +285,7 @@ def _plan_case(suite: Suite, benchmark: Benchmark, case: CaseSpec, length: Lengt
 
 
 def _with_length(word: str, length: Length) -> str:
-    """A word of a program's arguments in which the profile's seconds stand for `{warmup}` and `{duration}`."""
+    """A word of a program's arguments in which the profile's seconds stand for `{warmup}` and
+    `{duration}`.
+    """
     return word.replace("{warmup}", str(length.warmup)).replace("{duration}", str(length.duration))

@@ -88,7 +88,9 @@ Nodes = Annotated[int, Meta(ge=1, le=16)]
 
 
 class GuestTable(Table, frozen=True, kw_only=True):
-    """The guests that cases run in, in all combinations; what is left out is the run's. `concurrent`: see `GuestNeeds`."""
+    """The guests that cases run in, in all combinations; what is left out is the run's. `concurrent`: see
+    `GuestNeeds`.
+    """
 
     cpus: Cpus | list[Cpus] | None = None
     possible_cpus: Cpus | list[Cpus] | None = None
@@ -105,7 +107,9 @@ class GuestTable(Table, frozen=True, kw_only=True):
 
 
 class SweepTable(Table, frozen=True, kw_only=True):
-    """Cases of a benchmark: all combinations of the parameters' values and of guests. `args` follow the benchmark's."""
+    """Cases of a benchmark: all combinations of the parameters' values and of guests. `args` follow the
+    benchmark's.
+    """
 
     params: dict[str, Choice | list[Choice]] = {}
     args: list[Word] = []
@@ -217,7 +221,9 @@ def params_of_key(params: Params) -> tuple[tuple[str, str], ...]:
 
 
 def option(param: str, value: Choice, short: Mapping[str, str]) -> tuple[str, ...]:
-    """A parameter as an option: `--name value`, or `--name` alone where the value is true; `short` has those that are called otherwise."""
+    """A parameter as an option: `--name value`, or `--name` alone where the value is true; `short` has those
+    that are called otherwise.
+    """
     named = short.get(param, f"--{param}")
     return (named,) if value is True else (named, str(value))
 

@@ -1,7 +1,7 @@
 """Finds the line of a key in a TOML text, which tomllib does not give.
 
-Knows the forms that suites use: `[table]`, `[[array.of.tables]]`, `key = …` with bare or quoted keys. A key inside an
-inline table has the line where that table begins.
+Knows the forms that suites use: `[table]`, `[[array.of.tables]]`, `key = …` with bare or quoted keys. A
+key inside an inline table has the line where that table begins.
 """
 
 import re
@@ -15,7 +15,8 @@ Path = tuple[str | int, ...]
 
 
 def line_of(text: str, path: Sequence[str | int]) -> int:
-    """The line, counted from 1, of a key such as ("benchmark", 2, "icount", "assume"); of its nearest parent if it has none.
+    """The line, counted from 1, of a key such as ("benchmark", 2, "icount", "assume"); of its nearest parent
+    if it has none.
 
     Names are tables or keys, numbers count the entries of the array of tables before them.
     """

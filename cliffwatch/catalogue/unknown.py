@@ -9,7 +9,9 @@ from cliffwatch.samples import MetricTraits
 
 @lru_cache(maxsize=4096)
 def traits_of_unknown(metric: str, unit: str) -> MetricTraits:
-    """A known kind's metric keeps its traits; of another, what its unit is called says which way is better, or nothing does."""
+    """A known kind's metric keeps its traits; of another, what its unit is called says which way is better,
+    or nothing does.
+    """
     for shapes in KIND_METRICS.values():
         if metric in shapes and shapes[metric].unit == unit:
             return MetricTraits(

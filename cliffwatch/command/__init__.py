@@ -1,1 +1,3 @@
-"""The `cliffwatch` command. Each distribution adds its subcommands through the entry-point group `cliffwatch.commands`."""
+"""The `cliffwatch` command. Each distribution adds its subcommands through the entry-point group
+`cliffwatch.commands`.
+"""

@@ -1,4 +1,6 @@
-"""Whose fault it is that a run did not give what it was made for, and what the exit code of its report says of it."""
+"""Whose fault it is that a run did not give what it was made for, and what the exit code of its report says
+of it.
+"""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -13,7 +15,9 @@ _GAVE_NOTHING = ("failed", "timeout")
 
 
 def blame(run: "Run", failures: tuple[Failure, ...]) -> Exit | None:
-    """The exit code of a run's report where an arm or a suite's own program gave nothing: the host's fault first, then the kernel's."""
+    """The exit code of a run's report where an arm or a suite's own program gave nothing: the host's fault
+    first, then the kernel's.
+    """
     whose = {arm.failure.whose for arm in run.record.arms if arm.failure is not None} | {
         each.whose for each in failures
     }
@@ -47,8 +51,8 @@ def failures_of_arms(run: "Run") -> tuple[Failure, ...]:
 
 
 def failures_of_programs(run: "Run") -> tuple[Failure, ...]:
-    """What programs of the user's own suites did not give: the suite's fault where no arm has it, the kernel's where it fails on some arms
-    alone. Programs of the catalogue are judged as bench is.
+    """What programs of the user's own suites did not give: the suite's fault where no arm has it, the
+    kernel's where it fails on some arms alone. Programs of the catalogue are judged as bench is.
     """
     own = _own_suites(run)
     cases = [case.key for case in run.record.plan.cases if case.suite in own]
@@ -114,9 +118,7 @@ def _not_printed(run: "Run", case: CaseKey) -> Iterator[Failure]:
             and each.metric not in printed
         ):
             yield wrong_usage(
-                (
-                    f"{case.suite}: {case} printed no {each.metric} in {each.unit}, which its suite declares as deciding;"
-                    f" it printed {', '.join(sorted(printed))}"
-                ),
+                f"{case.suite}: {case} printed no {each.metric} in {each.unit}, which its suite declares as"
+                f" deciding; it printed {', '.join(sorted(printed))}",
                 "fix the program or its suite.toml; what it printed is compared all the same",
             )

@@ -74,11 +74,12 @@ def compare(
 ) -> NoReturn:
     """Compare two runs, or any two files of an import format.
 
-    One result directory alone compares its own base and head. Of two, their heads are compared; DIR:base and DIR:control
-    name other arms. A file that holds several arms is compared like a directory; FILE:base names one of them. One side may be a pipe or
-    standard input (`-`); docs/formats.md has the formats that are read, .gz, .xz, .zst and .zip among them.
+    One result directory alone compares its own base and head. Of two, their heads are compared; DIR:base
+    and DIR:control name other arms. A file that holds several arms is compared like a directory; FILE:base
+    names one of them. One side may be a pipe or standard input (`-`); docs/formats.md has the formats that
+    are read, .gz, .xz, .zst and .zip among them.
     """
-    gc.disable()  # hundreds of thousands of small objects that all live to the end: collecting only walks them
+    gc.disable()  # hundreds of thousands of small objects live to the end: a collection only walks them
     shared = refuse_shared_pipe(filter(None, (base, head, less, *(confirm or ()))))
     if shared is not None:
         raise SystemExit(echo_failure(shared))
@@ -163,7 +164,9 @@ def _report_of_file(path: str, report: ReportOptions, loop: Arm | None) -> Exit:
 
 def report_of_run(folder: Path, report: ReportOptions, loop: Arm | None = None) -> Exit:
     """Writes the report of a result directory; the exit code is that of what it says."""
-    from cliffwatch.formats.result_directory import read_run  # noqa: PLC0415 - the types of documents are for runs alone
+    from cliffwatch.formats.result_directory import (  # noqa: PLC0415 - the types of documents are for runs alone
+        read_run,
+    )
 
     run = read_run(folder)
     if isinstance(run, Failure):
@@ -194,7 +197,9 @@ def _report(sides: Sides, context: ReportContext, report: ReportOptions) -> Exit
     if len(compared) == 1:
         text = _write_report(compared[0], partial(_write_samples, sides), context, report)
     else:
-        from cliffwatch.command.several_arms import write_arm_reports  # noqa: PLC0415 - of more than two arms alone
+        from cliffwatch.command.several_arms import (  # noqa: PLC0415 - of more than two arms alone
+            write_arm_reports,
+        )
 
         text = write_arm_reports(compared, partial(_write_samples, sides), context, report)
     if isinstance(text, Failure):
@@ -208,7 +213,8 @@ def _report(sides: Sides, context: ReportContext, report: ReportOptions) -> Exit
             report.out.write_text(text, encoding="utf-8", errors="replace")
         except OSError as error:
             click.echo(
-                f"cliffwatch: the report cannot be written: {error}\n  make room and `cliffwatch compare` again",
+                f"cliffwatch: the report cannot be written: {error}\n  make room and `cliffwatch compare`"
+                " again",
                 err=True,
             )
             return Exit.HOST_FAILED
@@ -224,8 +230,13 @@ def _writer(format_: str) -> Callable[[ComparisonSet, ReportContext], str]:
 
 
 def _write_samples(sides: Sides) -> str:
-    """The samples of both sides, and of the control. Two runs have a head each, so that arms are named for their side."""
-    from cliffwatch.reports.exports.go_bench import go_bench_report, run_settings  # noqa: PLC0415 - of this format alone
+    """The samples of both sides, and of the control. Two runs have a head each, so that arms are named for
+    their side.
+    """
+    from cliffwatch.reports.exports.go_bench import (  # noqa: PLC0415 - of this format alone
+        go_bench_report,
+        run_settings,
+    )
 
     arms = [replace(sides.base, name="base"), replace(sides.head, name="head")]
     if sides.further:

@@ -1,4 +1,6 @@
-"""How commands end that end otherwise than they say: never with 1, by which CI knows that --fail-on was met."""
+"""How commands end that end otherwise than they say: never with 1, by which CI knows that
+--fail-on was met.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,7 +17,9 @@ _FULL_DISK = (28, 122)  # ENOSPC, EDQUOT
 
 @contextmanager
 def honest_exit(unexpected: int = Exit.HOST_FAILED) -> Iterator[None]:
-    """Ends the command with `unexpected` where the block raises what nobody expected, and shows the error with its origin."""
+    """Ends the command with `unexpected` where the block raises what nobody expected, and shows the error
+    with its origin.
+    """
     try:
         yield
     except click.exceptions.Exit:

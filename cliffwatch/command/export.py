@@ -89,9 +89,10 @@ def export(
 ) -> NoReturn:
     """Export every sample of RUN: a result directory, or a file of an import format (`-`: standard input).
 
-    `benchstat -col arm FILE` compares the arms of go-bench. csv and parquet hold all that a comparison needs; `cliffwatch compare FILE`
-    answers as for RUN, of go-bench too. bmf is for Bencher and has one arm's medians, kcidb for the database of kernelci.org. matrix is for people:
-    tables of Markdown with one parameter down and another across.
+    `benchstat -col arm FILE` compares the arms of go-bench. csv and parquet hold all that a comparison
+    needs; `cliffwatch compare FILE` answers as for RUN, of go-bench too. bmf is for Bencher and has one
+    arm's medians, kcidb for the database of kernelci.org. matrix is for people: tables of Markdown with
+    one parameter down and another across.
     """
     refuse_unwritable(out)
     form = _exit_on_failure(_form(format_, origin, (down, across, metric), out))
@@ -182,7 +183,8 @@ def _without_cells(source: _Source, arms: Sequence[Arm], form: _Form) -> Failure
     params = ", ".join(dict.fromkeys(name for sample in samples for name, _ in sample.case.params)) or "none"
     metrics = ", ".join(dict.fromkeys(sample.metric for sample in samples)) or "none"
     return wrong_usage(
-        f"no case of {source.name} has both {form.layout.down} and {form.layout.across} with a value of what was asked for",
+        f"no case of {source.name} has both {form.layout.down} and {form.layout.across} with a value of what"
+        " was asked for",
         f"parameters there: {params}; metrics: {metrics}",
     )
 

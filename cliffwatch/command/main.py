@@ -21,19 +21,22 @@ if TYPE_CHECKING:
 ENTRY_POINT_GROUP = "cliffwatch.commands"
 
 OWN = ("compare", "export", "parse", "suites")
-"""Subcommands of this distribution, each the function of a module of its name: they run without a look at all that is installed."""
+"""Subcommands of this distribution, each the function of a module of its name: they run without a look at all
+that is installed.
+"""
 
 
 ONE_THREAD = ("OPENBLAS_NUM_THREADS", "1")
-"""For numpy, before anything loads it. Its products are small here: threads that wait for one another on busy cores take up to twenty times as
-long as one."""
+"""For numpy, before anything loads it. Its products are small here: threads that wait for one another on busy
+cores take up to twenty times as long as one.
+"""
 
 
 class InstalledCommands(click.RichGroup):
     """Finds subcommands in the entry-point group and imports only the one that is called.
 
-    An import of every subcommand would load scipy, the runner and the service for `cliffwatch --version`; their help is read from
-    their source.
+    An import of every subcommand would load scipy, the runner and the service for `cliffwatch --version`;
+    their help is read from their source.
     """
 
     def main(self, *arguments: Any, **settings: Any) -> Any:

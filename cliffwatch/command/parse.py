@@ -28,9 +28,11 @@ _PLAIN = 0.01
     "--json", "as_json", is_flag=True, help="JSON instead of text: an object with `values` and `problems`."
 )
 def parse(files: tuple[str, ...], as_json: bool) -> NoReturn:
-    """Print what raw outputs hold: bench output, Go benchmark format, veristat CSV, Bencher Metric Format, KCIDB, and our own CSV and Parquet.
+    """Print what raw outputs hold: bench output, Go benchmark format, veristat CSV, Bencher Metric Format,
+    KCIDB, and our own CSV and Parquet.
 
-    Ends with 2 where they hold no result. `-` is standard input. Beside FILE.out, FILE.err is read as what the same run wrote to standard error.
+    Ends with 2 where they hold no result. `-` is standard input. Beside FILE.out, FILE.err is read as what
+    the same run wrote to standard error.
     """
     shared = refuse_shared_pipe(files)
     if shared is not None:

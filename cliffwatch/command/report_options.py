@@ -93,7 +93,9 @@ def refuse_unwritable(path: Path | None) -> None:
 
 
 def _unwritable(path: Path) -> str | None:
-    """Why a file cannot be written; None where it can. It is tried, as rights alone do not say it, and leaves nothing behind."""
+    """Why a file cannot be written; None where it can. It is tried, as rights alone do not say it, and leaves
+    nothing behind.
+    """
     from tempfile import TemporaryFile  # noqa: PLC0415 - for reports into files alone
 
     try:
@@ -133,19 +135,28 @@ def report_options(command: Callable[..., Any]) -> Callable[..., Any]:
         type=click.FloatRange(0, 100),
         callback=_number,
         metavar="PERCENT",
-        help=f"Threshold: smallest change that is reported; default {100 * COUNTED:g} in icount, {100 * NOISY:g} in walltime.",
+        help=(
+            f"Threshold: smallest change that is reported; default {100 * COUNTED:g} in icount,"
+            f" {100 * NOISY:g} in walltime."
+        ),
     )
     @click.option(
         "--varying",
         multiple=True,
         metavar="NAME[,NAME]",
-        help="What alone may differ between the sides, such as kernel or cpu: any other difference that is known refuses the comparison.",
+        help=(
+            "What alone may differ between the sides, such as kernel or cpu: any other difference that is"
+            " known refuses the comparison."
+        ),
     )
     @click.option("--all-metrics", is_flag=True, help="Secondary metrics of each case too.")
     @click.option(
         "--in-reply-to",
         metavar="MESSAGE-ID",
-        help="Mail that --format mail replies to, by its Message-ID or its address at lore; the report is a whole .eml.",
+        help=(
+            "Mail that --format mail replies to, by its Message-ID or its address at lore; the report is a"
+            " whole .eml."
+        ),
     )
     @click.option(
         "--mail-from", metavar="ADDRESS", help="Sender of the reply, such as 'A B <ab@example.org>'."

@@ -30,7 +30,8 @@ _PLAIN = {
 
 
 def prepare_streams() -> None:
-    """Lets output replace the characters that its encoding does not have, and reads and writes files as UTF-8 in every locale.
+    """Lets output replace the characters that its encoding does not have, and reads and writes files as UTF-8
+    in every locale.
 
     The names of files stay in the locale's encoding, which Python took when it began.
     """
@@ -46,7 +47,9 @@ def prepare_streams() -> None:
 
 
 def drop_output() -> None:
-    """Lets what is still to be written go nowhere: Python would try again at its end, and end with a code of its own."""
+    """Lets what is still to be written go nowhere: Python would try again at its end, and end with a code of
+    its own.
+    """
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()

@@ -134,6 +134,7 @@ def check(folders: tuple[Path, ...]) -> None:
             terminal.say(str(error))
         cases = sum(len(benchmark.cases) for suite in catalogue.suites for benchmark in suite.benchmarks)
         click.echo(
-            f"{folder}: {count_noun(len(catalogue.suites), 'suite')}, {count_noun(cases, 'case')}, {count_noun(len(errors), 'error')}"
+            f"{folder}: {count_noun(len(catalogue.suites), 'suite')}, {count_noun(cases, 'case')},"
+            f" {count_noun(len(errors), 'error')}"
         )
     raise SystemExit(Exit.USAGE if wrong else Exit.DONE)

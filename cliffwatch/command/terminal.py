@@ -21,7 +21,9 @@ def wants_no_colour() -> bool:
 
 
 def console(*, stderr: bool = False, soft_wrap: bool = False) -> "Console":
-    """A console of ours. Numbers and names are not coloured by guessing, and lines are never broken in a pipe."""
+    """A console of ours. Numbers and names are not coloured by guessing, and lines are never broken in a
+    pipe.
+    """
     from cliffwatch.command.visible_console import VisibleConsole  # noqa: PLC0415 - reports are written without rich
 
     system: Literal["auto"] | None = None if wants_no_colour() else "auto"

@@ -38,7 +38,9 @@ from cliffwatch.stats.stages import Stages
 def compare(
     base: Arm, head: Arm, traits: Traits, method: Method = PLAIN, *, control: Arm | None = None
 ) -> ComparisonSet | Failure:
-    """Every metric that either side measured; `control` is base under a second name, booted in the same plan."""
+    """Every metric that either side measured; `control` is base under a second name, booted in
+    the same plan.
+    """
     compared = compare_arms(base, [head], traits, method, control=control)
     return compared if isinstance(compared, Failure) else compared[0]
 
@@ -46,7 +48,9 @@ def compare(
 def compare_arms(
     base: Arm, heads: Sequence[Arm], traits: Traits, method: Method = PLAIN, *, control: Arm | None = None
 ) -> tuple[ComparisonSet, ...] | Failure:
-    """Each of `heads` against base, in one family of all their rows: the more arms a report has, the stricter each row."""
+    """Each of `heads` against base, in one family of all their rows: the more arms a report has, the stricter
+    each row.
+    """
     for head in heads:
         unlike = _unlike(base, head)
         if unlike is not None:
@@ -76,7 +80,9 @@ class _Pair:
 
 @dataclass(frozen=True, slots=True)
 class _Judged:
-    """A pair's comparisons in the order of its rows, the cases that wait for a further look, and whether the arms took turns."""
+    """A pair's comparisons in the order of its rows, the cases that wait for a further look, and whether the
+    arms took turns.
+    """
 
     comparisons: list[Comparison]
     waiting: tuple[CaseKey, ...]
@@ -149,7 +155,9 @@ def _side(arm: Arm) -> SideFacts:
 
 
 def _screening_boots(boots: Sequence[Boot]) -> int:
-    """Boots of the screen that a case has: a block starts one guest of each shape, and every case runs in one of them."""
+    """Boots of the screen that a case has: a block starts one guest of each shape, and every case runs in one
+    of them.
+    """
     if isinstance(boots, BootsOfColumns):
         table = boots.columns.boots
         return len(set(table.block[~table.confirms].tolist()))
@@ -255,7 +263,8 @@ def _alone(
 ) -> Comparison | None:
     """What can be said of a row without its family; None of a noisy row, which is judged with it.
 
-    `unfair` is the verdict and the reason where its sides cannot be compared; `fit` says that ratios of its values can be taken.
+    `unfair` is the verdict and the reason where its sides cannot be compared; `fit` says that ratios of
+    its values can be taken.
     """
     noisy = row.traits.assume == "nothing"
     screened = _screens(row.base) and _screens(row.head)
@@ -290,7 +299,9 @@ def _sweeps(rows: Sequence[Comparison]) -> tuple[Sweep, ...]:
     cases = [(row.case.suite, row.case.benchmark, row.metric) for row in rows if row.case.params]
     if len(set(cases)) == len(cases):
         return ()
-    from cliffwatch.comparing.sweeps.curves import sweeps_of  # noqa: PLC0415 - curves, of benchmarks with several cases alone
+    from cliffwatch.comparing.sweeps.curves import (  # noqa: PLC0415 - curves, of benchmarks with several cases alone
+        sweeps_of,
+    )
 
     return tuple(sweeps_of(rows))
 

@@ -1,5 +1,5 @@
-"""Compares the arms of one run, or of two, or of two and fresh boots of them: the only place where traits, method and plan of
-a comparison are put together.
+"""Compares the arms of one run, or of two, or of two and fresh boots of them: the only place where traits,
+method and plan of a comparison are put together.
 """
 
 from collections.abc import Sequence
@@ -29,9 +29,10 @@ if TYPE_CHECKING:  # the types of documents are for runs alone
 class Sides:
     """What is compared, and what its plan says of how.
 
-    `further` are arms that are compared with base as head is, in one family with it. `control` is base under a second name; `loop` is an
-    empty loop to subtract. `one_run` says that both sides were booted in one
-    plan; `stages` are those of that plan and `notable` the threshold that it was given, None for each row's default.
+    `further` are arms that are compared with base as head is, in one family with it. `control` is base
+    under a second name; `loop` is an empty loop to subtract. `one_run` says that both sides were booted in
+    one plan; `stages` are those of that plan and `notable` the threshold that it was given, None for each
+    row's default.
     """
 
     base: Arm
@@ -43,21 +44,25 @@ class Sides:
     notable: float | None = None
     one_run: bool = False
     varying: tuple[str, ...] = ()
-    """What alone may differ between the sides; empty: whatever is compared, rows of different environments are not judged."""
+    """What alone may differ between the sides; empty: whatever is compared, rows of different environments
+    are not judged.
+    """
 
     def method(self) -> Method:
         return Method(notable=self.notable, stages=self.stages, one_run=self.one_run)
 
     def traits(self) -> Traits:
-        """What the files of the sides say of a metric, else the catalogue, for guests with as many CPUs as either side had."""
+        """What the files of the sides say of a metric, else the catalogue, for guests with as many CPUs as
+        either side had.
+        """
         arms = [self.base, self.head, *self.further]
         cpus = max(arm.guest_cpus for arm in arms)
         return assumed_traits(arms, partial(case_traits, installed.traits, cpus))
 
 
 def sides_of_run(run: "Run") -> Sides:
-    """The arms of a run, the first of which is what the others are compared with; an anchor is compared with none. Raises ValueError where
-    there are no two.
+    """The arms of a run, the first of which is what the others are compared with; an anchor is compared with
+    none. Raises ValueError where there are no two.
     """
     base, head, *further = (run.arms[name] for name in compared_arms(run.arms))
     return Sides(
@@ -132,10 +137,11 @@ def _without_loops(traits: Traits) -> Traits:
 
 
 def with_fresh_boots(sides: Sides, base: Arm, head: Arm) -> Sides | Failure:
-    """The sides with the boots of two more arms as their confirming stage, in one look that has all of the error: what was measured
-    before makes candidates, and only fresh boots report a change.
+    """The sides with the boots of two more arms as their confirming stage, in one look that has all of the
+    error: what was measured before makes candidates, and only fresh boots report a change.
 
-    A Failure says why the fresh boots cannot confirm these: the sides were confirmed already, or they come from elsewhere.
+    A Failure says why the fresh boots cannot confirm these: the sides were confirmed already, or they come
+    from elsewhere.
     """
     if any(boot.stage == "confirm" for arm in (sides.base, sides.head) for boot in arm.boots):
         return wrong_usage(

@@ -71,8 +71,9 @@ class Comparison:
     threshold: float
     """Smallest change reported for this row, a fraction."""
     interval_level: float | None
-    """Confidence level of `ci_low` to `ci_high`: 0.95 for a published change, given its publication; for an unchanged
-    row the level that rules out `threshold`; else 0.99. None for the repeatability band of a counted value.
+    """Confidence level of `ci_low` to `ci_high`: 0.95 for a published change, given its publication; for an
+    unchanged row the level that rules out `threshold`; else 0.99. None for the repeatability band of a
+    counted value.
     """
     n_base: int
     """Boots."""
@@ -103,7 +104,8 @@ class Comparison:
     spreads: tuple[Callable[[], float | None], Callable[[], float | None]] = field(
         default=(_unknown, _unknown), compare=False, repr=False
     )
-    """Standard deviations over boots, as fractions of the mean; computed on demand, since few rows show them."""
+    """Standard deviations over boots, as fractions of the mean; computed on demand, since few rows show them.
+    """
     explained: Callable[[], tuple[str, ...]] = field(default=_no_steps, compare=False, repr=False)
     """Steps to the verdict with their numbers; computed on demand."""
 
@@ -138,8 +140,8 @@ def size_of(row: Sized) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SideFacts:
-    """What a report says of one side: its label and facts such as the commit and the compiler; `name` is the arm's, empty where it is
-    known by its side.
+    """What a report says of one side: its label and facts such as the commit and the compiler; `name` is the
+    arm's, empty where it is known by its side.
     """
 
     label: str
@@ -167,7 +169,8 @@ class ComparisonSet:
     control: Control | None = None
     sweeps: tuple[Sweep, ...] = ()
     waiting: tuple[CaseKey, ...] = ()
-    """Cases that the plan's next look would measure again; empty if all is decided or the plan is at its end."""
+    """Cases that the plan's next look would measure again; empty if all is decided or the plan is at its end.
+    """
     next_look: int = 0
     """Boots per arm that this look needs."""
     warnings: tuple[str, ...] = ()
@@ -191,7 +194,9 @@ class ComparisonSet:
         return tuple(row for row in self.primary_rows() if row.verdict not in DECIDED)
 
     def headline(self) -> Comparison | None:
-        """The row to name first: the largest regression, else the largest improvement, else the largest change that is neither."""
+        """The row to name first: the largest regression, else the largest improvement, else the largest
+        change that is neither.
+        """
         for verdict in CHANGES:
             rows = [row for row in self.changed_rows() if row.verdict == verdict]
             if rows:

@@ -19,8 +19,8 @@ _SEED = 1979
 
 
 def means_of(rows: Sequence[Row], turns: Turns) -> Iterator[Mean]:
-    """A mean per primary metric and unit of two rows or more, with an interval by resampling the boots of the screen. Where the sides did
-    not take turns, drift between them is in the interval.
+    """A mean per primary metric and unit of two rows or more, with an interval by resampling the boots of the
+    screen. Where the sides did not take turns, drift between them is in the interval.
     """
     kinds: dict[tuple[str, str], list[Row]] = {}
     for row, positive in zip(rows, _positive(rows), strict=True):
@@ -45,7 +45,9 @@ def means_of(rows: Sequence[Row], turns: Turns) -> Iterator[Mean]:
 
 
 def _drift(base: Values, head: Values, moved: CommonMovement | None) -> float:
-    """What drift may add to either side of the interval, a log: of the mean of all rows in each boot, and what they moved in common."""
+    """What drift may add to either side of the interval, a log: of the mean of all rows in each boot, and
+    what they moved in common.
+    """
     series = boot_values(_of_boots(base), _of_boots(head))
     common = 0.0 if moved is None else BEYOND_COMMON * abs(moved.size)
     return common + float(SideDrift([series]).allowances(np.array([1 - MEAN_LEVEL]))[0])
@@ -72,7 +74,9 @@ def _positive(rows: Sequence[Row]) -> list[bool]:
 
 
 def _matrix(sides: Sequence[Side]) -> Values:
-    """Logs, a row a metric and a column a boot; NaN where a boot has no value. Confirming boots only where nothing else is."""
+    """Logs, a row a metric and a column a boot; NaN where a boot has no value. Confirming boots only where
+    nothing else is.
+    """
     columns = sides[0].columns
     chosen = np.concatenate([np.arange(side.first, side.last) for side in sides])
     lines = np.repeat(np.arange(len(sides)), [side.boots for side in sides])

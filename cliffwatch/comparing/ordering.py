@@ -1,6 +1,8 @@
-"""What readers get first: which verdicts are reported, how rows are grouped, filtered and sorted, what a set could detect.
+"""What readers get first: which verdicts are reported, how rows are grouped, filtered and sorted, what a set
+could detect.
 
-Works on comparisons and on rows of Comparison JSON (docs/formats.md), so that pages decide like every report.
+Works on comparisons and on rows of Comparison JSON (docs/formats.md), so that pages decide like every
+report.
 """
 
 import re
@@ -23,7 +25,9 @@ COUNTED = ("failed", *(verdict for verdict in ORDER if verdict != "failed"))
 
 CHANGED = frozenset((*CHANGES, "disagree"))
 FILTERS = ("changed", *(verdict for verdict in ORDER if verdict != "changed"))
-"""What rows may be chosen by: a verdict, or `changed` for all that changed, which has those in it that nobody judged."""
+"""What rows may be chosen by: a verdict, or `changed` for all that changed, which has those in it that nobody
+judged.
+"""
 
 SORTS = ("size", "certainty", "name")
 
@@ -110,7 +114,9 @@ def passes(verdict: str, wanted: str) -> bool:
 
 
 def sort_rows(rows: Iterable[R], by: str) -> list[R]:
-    """By one of SORTS; what that leaves equal is in the order of names. By size, changed rows go before likely ones, and those before the rest."""
+    """By one of SORTS; what that leaves equal is in the order of names. By size, changed rows go before
+    likely ones, and those before the rest.
+    """
     named = sorted(rows, key=_name)
     if by == "name":
         return named
@@ -133,7 +139,9 @@ def natural_key(text: str) -> tuple[tuple[float, str], ...]:
 
 
 def likely(row: Judged) -> bool:
-    """Whether an inconclusive row is worth a second look: chance alone makes as much of a difference rarely, and it is no small one."""
+    """Whether an inconclusive row is worth a second look: chance alone makes as much of a difference rarely,
+    and it is no small one.
+    """
     if row.verdict != "inconclusive" or row.p is None or row.change is None:
         return False
     return row.p <= LIKELY and abs(row.change) >= row.threshold
@@ -164,7 +172,9 @@ def standing(counts: Mapping[str, int]) -> Standing:
 
 @dataclass(frozen=True, slots=True)
 class Detectable:
-    """The smallest changes that unchanged rows could have shown: half of them one of `median`, all of them `largest`."""
+    """The smallest changes that unchanged rows could have shown: half of them one of `median`, all of them
+    `largest`.
+    """
 
     median: float
     largest: float

@@ -18,7 +18,9 @@ Traits = Callable[[CaseKey, str, str, Mode | None], MetricTraits]
 
 
 class Side(NamedTuple):
-    """What one side has of a row, one value a boot: those of its columns from `first` to `last`, which are equal where it has none."""
+    """What one side has of a row, one value a boot: those of its columns from `first` to `last`, which are
+    equal where it has none.
+    """
 
     columns: Columns
     first: int
@@ -120,8 +122,8 @@ def _units(keys: Iterable[RowKey]) -> dict[tuple[CaseKey, str], set[str]]:
 
 
 def in_one_table(rows: Sequence[Row]) -> Sequence[Row]:
-    """The rows of several pairs of arms with all bases in one set of columns and all heads in one: what is worked out for many rows at once
-    takes them from there.
+    """The rows of several pairs of arms with all bases in one set of columns and all heads in one: what is
+    worked out for many rows at once takes them from there.
     """
     bases, heads = _in_one([row.base for row in rows]), _in_one([row.head for row in rows])
     return [row._replace(base=base, head=head) for row, base, head in zip(rows, bases, heads, strict=True)]
@@ -142,7 +144,9 @@ def _in_one(sides: Sequence[Side]) -> Sequence[Side]:
 
 
 class Block(NamedTuple):
-    """Rows with as many boots as each other, (rows,) their numbers: `places`, (rows, boots), are those of their values in the columns."""
+    """Rows with as many boots as each other, (rows,) their numbers: `places`, (rows, boots), are those of
+    their values in the columns.
+    """
 
     numbers: NDArray[np.intp]
     places: Places

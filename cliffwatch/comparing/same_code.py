@@ -9,8 +9,8 @@ if TYPE_CHECKING:  # reports that know no code load nothing of it
 def same_code(
     base: "CodeDigests | None", base_arm: str, head: "CodeDigests | None", head_arm: str
 ) -> bool | None:
-    """Whether they do, each arm by what its run says of the case; None where a run does not say it, or where the runs are two and their boots did not execute functions of
-    the same names.
+    """Whether they do, each arm by what its run says of the case; None where a run does not say it, or where
+    the runs are two and their boots did not execute functions of the same names.
     """
     if base is None or head is None or base.names != head.names:
         return None

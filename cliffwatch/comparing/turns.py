@@ -35,7 +35,9 @@ class CommonMovement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turns:
-    """Of the noisy rows of two arms: whether the arms took turns, and what all rows have in common where they did not."""
+    """Of the noisy rows of two arms: whether the arms took turns, and what all rows have in common where they
+    did not.
+    """
 
     taken: bool
     common: CommonMovement | None = None
@@ -67,7 +69,9 @@ def _positions(sides: Sequence[Side]) -> NDArray[np.int_]:
 
 
 def _common_movement(rows: Sequence[Row], notable: float) -> CommonMovement | None:
-    """Where nearly all rows that can show it moved the same way, and the middle half of them by a similar size."""
+    """Where nearly all rows that can show it moved the same way, and the middle half of them by a similar
+    size.
+    """
     rows = [row for row in rows if is_timed(row.unit)]
     if len(rows) < FEWEST_ALIKE:
         return None
@@ -99,20 +103,22 @@ def _movement(row: Row) -> tuple[float, float]:
 
 
 def warnings_of_order(rows: Sequence[Row], turns: Turns) -> Iterator[str]:
-    """What a reader must know first where the arms did not take turns. `rows` are the noisy ones of which a change is known."""
+    """What a reader must know first where the arms did not take turns. `rows` are the noisy ones of which a
+    change is known.
+    """
     primary = [row for row in rows if row.traits.primary]
     if turns.taken or not primary:
         return
     yield (
-        f"{NOT_IN_TURNS}: drift of the host between them is part of each interval, and what does not exceed it is inconclusive."
-        " Measure both in one plan: cliffwatch run --base REV --head REV."
+        f"{NOT_IN_TURNS}: drift of the host between them is part of each interval, and what does not exceed"
+        " it is inconclusive. Measure both in one plan: cliffwatch run --base REV --head REV."
     )
     if turns.common is not None:
         common = turns.common
         timed = count_noun(common.rows, "time or rate", "times and rates")
         yield (
-            f"{common.alike} of {timed} moved the same way by about {common.words}: a drift of the host looks like this,"
-            " so this is one statement and no change of each row."
+            f"{common.alike} of {timed} moved the same way by about {common.words}: a drift of the host looks"
+            " like this, so this is one statement and no change of each row."
         )
     yield from _drifting(primary)
 
@@ -122,4 +128,7 @@ def _drifting(rows: Sequence[Row]) -> Iterator[str]:
     totals = [abs(math.expm1(each.total)) for each in drifts_of_rows(timed) if each is not None]
     if len(totals) > MOST_DRIFTING * len(timed):
         size = f"{100 * float(np.median(totals)):.2g} %"
-        yield f"{len(totals)} of {count_noun(len(timed), 'time or rate', 'times and rates')} drift by about {size} while they are measured: the host was not steady."
+        yield (
+            f"{len(totals)} of {count_noun(len(timed), 'time or rate', 'times and rates')} drift by about"
+            f" {size} while they are measured: the host was not steady."
+        )

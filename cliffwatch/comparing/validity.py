@@ -1,4 +1,6 @@
-"""Rows that must not be judged: sides measured in different environments, too many failed boots; and notes on drift and layouts."""
+"""Rows that must not be judged: sides measured in different environments, too many failed boots; and notes on
+drift and layouts.
+"""
 
 import math
 from collections import Counter
@@ -26,7 +28,9 @@ _SHARED = ("failed", "panic", "timeout", "refused")
 
 
 def different_environments(base: Arm, head: Arm) -> str | None:
-    """What differs of the two sides' environments besides the kernel and what was meant to; None where nothing known does."""
+    """What differs of the two sides' environments besides the kernel and what was meant to; None where
+    nothing known does.
+    """
     named = (base.environment.keys() & head.environment.keys()) - base.meant - head.meant
     differing = sorted(name for name in named if base.environment[name] != head.environment[name])
     if not differing:
@@ -53,18 +57,25 @@ def too_many_failed(base: Arm, head: Arm) -> dict[CaseKey, str]:
 
 
 def too_many_lost(row: Row, base: Arm, head: Arm) -> str | None:
-    """Why what is left of a metric is no fair sample, where values of it could not be read; None where it is."""
+    """Why what is left of a metric is no fair sample, where values of it could not be read; None
+    where it is.
+    """
     for name, arm, side in (("base", base, row.base), ("head", head, row.head)):
         lost = arm.lost.get((row.case, row.metric), ())
         if len(lost) > MOST_FAILED * (side.boots + len(lost)):
-            return f"{len(lost)} of {count_noun(side.boots + len(lost), 'value')} of {name} cannot be read: {lost[0]}"
+            return (
+                f"{len(lost)} of {count_noun(side.boots + len(lost), 'value')} of {name} cannot be read:"
+                f" {lost[0]}"
+            )
     return None
 
 
 def without_failed_boots(rows: Sequence[Row], base: Arm, head: Arm) -> Sequence[Row]:
-    """Rows without boots that read 0 or no number, where they are so few of a side that the others are a fair sample of it.
+    """Rows without boots that read 0 or no number, where they are so few of a side that the others are a fair
+    sample of it.
 
-    A benchmark that reads 0 once did not run that time; a metric that is 0 in most boots is one. Boots that failed outright count too.
+    A benchmark that reads 0 once did not run that time; a metric that is 0 in most boots is one. Boots
+    that failed outright count too.
     """
     ours, our_notes = _fair("base", base, rows, [row.base for row in rows])
     theirs, their_notes = _fair("head", head, rows, [row.head for row in rows])
@@ -130,7 +141,9 @@ def _missing_boots(name: str, failed: Sequence[str], lost: Sequence[str]) -> tup
 
 
 def fit_for_ratios(rows: Sequence[Row]) -> list[bool]:
-    """Whether all values of a row, of both sides, are positive and of one thing measured: `odd_values` says what to do with the others."""
+    """Whether all values of a row, of both sides, are positive and of one thing measured: `odd_values` says
+    what to do with the others.
+    """
     least, most = np.full(len(rows), np.inf), np.full(len(rows), -np.inf)
     for sides in ([row.base for row in rows], [row.head for row in rows]):
         for block in blocks_of(sides):
@@ -170,7 +183,9 @@ def odd_values(draft: Comparison, row: Row) -> Comparison | None:
 
 
 def drift_notes(drifts: Sequence[Drift | None], threshold: float) -> list[str | None]:
-    """Where a host drifted while arms that took turns were measured: one sentence for all rows that show it, None of others."""
+    """Where a host drifted while arms that took turns were measured: one sentence for all rows that show it,
+    None of others.
+    """
     seen = [
         each if each is not None and abs(math.expm1(each.total)) >= threshold else None for each in drifts
     ]
@@ -193,14 +208,16 @@ def host_warning(faults: Iterable[str]) -> tuple[str, ...]:
     """The sentence about a host that has these faults; none if it has none."""
     shown = "; ".join(dict.fromkeys(faults))
     words = (
-        f"Measured on a host that is no bench host ({shown}): noise hides small changes, and rows may stay inconclusive."
-        " `cliffwatch doctor --mode walltime` shows how to put it right."
+        f"Measured on a host that is no bench host ({shown}): noise hides small changes, and rows may stay"
+        " inconclusive. `cliffwatch doctor --mode walltime` shows how to put it right."
     )
     return (words,) if shown else ()
 
 
 def drifts_of_rows(rows: Sequence[Row]) -> list[Drift | None]:
-    """Of each row by the order of the boots of each arm, rows of the same boots at once; None where chance makes as much of a drift."""
+    """Of each row by the order of the boots of each arm, rows of the same boots at once; None where chance
+    makes as much of a drift.
+    """
     found: list[Drift | None] = [None] * len(rows)
     of_boots: dict[bytes, list[int]] = {}
     for number, row in enumerate(rows):
@@ -230,7 +247,10 @@ def judge_layout(draft: Comparison, row: Row) -> Comparison:
     seen = layout_spread(list(layouts[0].values()))
     if seen is None or seen.p > LAYOUT_P or not seen.covers(math.log1p(draft.change), *map(len, layouts)):
         return draft
-    words = f"layouts of base spread by {seen.layout:.1%} (boots of one by {seen.boot:.1%}): the change may be luck of placement"
+    words = (
+        f"layouts of base spread by {seen.layout:.1%} (boots of one by {seen.boot:.1%}): the change may be"
+        " luck of placement"
+    )
     return replace(draft, notes=(*draft.notes, words))
 
 

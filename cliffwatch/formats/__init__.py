@@ -1,1 +1,3 @@
-"""Documents that Cliffwatch writes and reads (docs/formats.md): one typed model each, from which their JSON Schemas are made."""
+"""Documents that Cliffwatch writes and reads (docs/formats.md): one typed model each, from which their JSON
+Schemas are made.
+"""

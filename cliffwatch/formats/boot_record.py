@@ -39,8 +39,8 @@ class PartRecord(Part, frozen=True, kw_only=True):
     """One start of the guest within a boot."""
 
     status: str = ""
-    """complete, refused, panic, hang, lost, too-much-output, stopped or starved. Services accept any word, so that the
-    results of newer runners are not lost.
+    """complete, refused, panic, hang, lost, too-much-output, stopped or starved. Services accept any word, so
+    that the results of newer runners are not lost.
     """
     seconds: Number | None = None
     """Time it took on the host."""
@@ -67,8 +67,8 @@ class BootRecord(Part, frozen=True, kw_only=True):
 
 
 class SampleRecord(OfCase, frozen=True, kw_only=True):
-    """The value of a metric of a case. `readings` are the values within the boot, warm-up dropped; `resolution` is the smallest step
-    that the printed digits can show, 0 where it is not known.
+    """The value of a metric of a case. `readings` are the values within the boot, warm-up dropped;
+    `resolution` is the smallest step that the printed digits can show, 0 where it is not known.
     """
 
     metric: CaseName

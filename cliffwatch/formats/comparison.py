@@ -39,8 +39,9 @@ class WarningRecord(Part, frozen=True, kw_only=True):
 
 
 class ComparisonRow(OfCase, frozen=True, kw_only=True):
-    """One metric of one case, an arm against the first one. What does not exist is null. `same_code`: both arms execute the same code in the case, so that
-    whatever the row shows is of equal kernels (A/A evidence); null where the run does not say.
+    """One metric of one case, an arm against the first one. What does not exist is null. `same_code`: both
+    arms execute the same code in the case, so that whatever the row shows is of equal kernels (A/A
+    evidence); null where the run does not say.
     """
 
     metric: str
@@ -70,9 +71,9 @@ class ComparisonRow(OfCase, frozen=True, kw_only=True):
 
 
 class ComparisonSummary(Part, frozen=True, kw_only=True):
-    """A comparison without its rows. `alpha` is the error rate of its families. `chosen` are sentences
-    on the commits and suites that were taken for what was named. `functions` explain rows that changed, where instructions were counted by
-    function.
+    """A comparison without its rows. `alpha` is the error rate of its families. `chosen` are sentences on the
+    commits and suites that were taken for what was named. `functions` explain rows that changed, where
+    instructions were counted by function.
     """
 
     format: Literal["cliffwatch-comparison"]
@@ -115,8 +116,8 @@ class RunComparison(ComparisonDocument, frozen=True, kw_only=True):
 
 
 class TargetRecord(Part, frozen=True, kw_only=True):
-    """A comparison on one platform in one mode; `distance` is of a base that was looked for, in commits before head, else null. `functions`
-    explain its rows that changed.
+    """A comparison on one platform in one mode; `distance` is of a base that was looked for, in commits
+    before head, else null. `functions` explain its rows that changed.
     """
 
     platform: str
@@ -140,7 +141,9 @@ class TargetRecord(Part, frozen=True, kw_only=True):
 
 
 class RevisionComparison(Part, frozen=True, kw_only=True):
-    """Comparison JSON of two revisions on every target; the first arm is null where targets have different bases."""
+    """Comparison JSON of two revisions on every target; the first arm is null where targets have different
+    bases.
+    """
 
     format: Literal["cliffwatch-comparison"]
     format_version: Literal[1]

@@ -1,4 +1,6 @@
-"""Reads documents as their types. What is wrong comes back with its place, in words for whoever wrote the document."""
+"""Reads documents as their types. What is wrong comes back with its place, in words for whoever wrote the
+document.
+"""
 
 import re
 import threading
@@ -26,8 +28,12 @@ _WORDS: Mapping[str, str] = {
     r"^[0-9a-f]{40}(?:[0-9a-f]{24})?": "a whole commit: 40 or 64 digits, 0-9 and a-f",
     r"^[0-9a-f]{40}([0-9a-f]{24})?": "a whole commit: 40 or 64 digits, 0-9 and a-f",
     r"^\d{4}-\d\d-\d\d[T ]\d\d:\d\d": "a time such as 2026-01-31T12:00:00Z",
-    r"^[A-Za-z0-9_][A-Za-z0-9_.+-]*(?:/[A-Za-z0-9_][A-Za-z0-9_.+-]*){0,7}": "a path of at most 8 parts, of letters, digits, _ . + and -",
-    r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}": "a name of letters, digits, _ . and -, which begins with a letter or digit",
+    r"^[A-Za-z0-9_][A-Za-z0-9_.+-]*(?:/[A-Za-z0-9_][A-Za-z0-9_.+-]*){0,7}": (
+        "a path of at most 8 parts, of letters, digits, _ . + and -"
+    ),
+    r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}": (
+        "a name of letters, digits, _ . and -, which begins with a letter or digit"
+    ),
     r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}": "a name of letters, digits, _ . and -",
     r"^[A-Za-z0-9][A-Za-z0-9._-]{0,39}": "a name of at most 40 letters, digits, . _ and -",
     r"^[A-Za-z0-9][A-Za-z0-9_.:+=-]{0,99}": "a word of letters, digits and _ . : + = -",
@@ -38,7 +44,9 @@ _WORDS: Mapping[str, str] = {
     r"^[A-Za-z0-9][A-Za-z0-9._~/-]*": "the path of a Go module",
     r"^[A-Za-z0-9][A-Za-z0-9._~/-]{0,199}": "the path of a Go module",
     r"^(?:v[0-9][0-9A-Za-z.+-]{0,80}|[0-9a-f]{7,40})": "a version such as v1.2.3, or a commit",
-    r"^[A-Za-z0-9.-]{1,253}(:[0-9]{1,5})?": "a host, and a port where it needs one, such as mail.example.org:25",
+    r"^[A-Za-z0-9.-]{1,253}(:[0-9]{1,5})?": (
+        "a host, and a port where it needs one, such as mail.example.org:25"
+    ),
     r"^[a-z0-9_]+": "small letters, digits and _",
     r"^[a-z0-9_]{1,100}": "small letters, digits and _",
     r"^[a-z0-9-]+": "small letters, digits and hyphens",
@@ -47,7 +55,9 @@ _WORDS: Mapping[str, str] = {
     r"^[^-]": "a name that does not begin with a hyphen",
     r"^[A-Za-z0-9][A-Za-z0-9-]{0,99}/[A-Za-z0-9_.-]{1,100}": "a repository as OWNER/NAME",
     r"^[0-9]+\.[0-9]+": "a release of Linux such as 6.12",
-    r'^CONFIG_\w+=([yn]|-?[0-9]+|0x[0-9a-fA-F]+|"[^"\n]*")': "an option of the kernel's configuration, such as CONFIG_BPF=y",
+    r'^CONFIG_\w+=([yn]|-?[0-9]+|0x[0-9a-fA-F]+|"[^"\n]*")': (
+        "an option of the kernel's configuration, such as CONFIG_BPF=y"
+    ),
     r"^[!-~µ]+( [!-~µ]+)*": "a unit, such as ns/op",
 }
 _ENDS = ("(?![\\s\\S])", "$")
@@ -108,7 +118,9 @@ def read_as(content: bytes, kind: type[T]) -> T | Wrong:
 
 
 def convert_to(content: Any, kind: type[T]) -> T | Wrong:
-    """A document of a type from what `read_json` gives, or a TOML file; texts are paths where the type says so."""
+    """A document of a type from what `read_json` gives, or a TOML file; texts are paths where the type says
+    so.
+    """
     try:
         return convert(content, kind)
     except _ODD as error:
@@ -116,7 +128,9 @@ def convert_to(content: Any, kind: type[T]) -> T | Wrong:
 
 
 def decode(content: bytes, kind: type[T]) -> T:
-    """A document of a type from its text, of those that were checked before they were stored. Raises msgspec.MsgspecError."""
+    """A document of a type from its text, of those that were checked before they were stored. Raises
+    msgspec.MsgspecError.
+    """
     with _reading(kind):
         return msgspec.json.decode(content, type=kind)
 
@@ -128,13 +142,17 @@ def convert(content: Any, kind: type[T]) -> T:
 
 
 def is_reading() -> bool:
-    """Whether this thread is making a document of what somebody wrote: what a program makes itself is not refused, but shown."""
+    """Whether this thread is making a document of what somebody wrote: what a program makes itself is not
+    refused, but shown.
+    """
     return _thread.reads
 
 
 @contextmanager
 def _reading(kind: type[Any]) -> Iterator[None]:
-    """Msgspec (0.22) notes down how a struct is read when that is done first, and dies of a second thread that reads it meanwhile."""
+    """Msgspec (0.22) notes down how a struct is read when that is done first, and dies of a second thread
+    that reads it meanwhile.
+    """
     if kind not in _prepared:
         with _preparing:
             msgspec.json.Decoder(kind)
@@ -153,7 +171,9 @@ def _path(kind: type[Any], content: object) -> Any:
 
 
 def wrong(error: Exception) -> Wrong:
-    """Msgspec writes the place behind the message: `Expected `int`, got `str` - at `$.plan.boots[0].index``."""
+    """Msgspec writes the place behind the message: `Expected `int`, got `str` - at
+    `$.plan.boots[0].index``.
+    """
     message, _, path = str(error).partition(_AT)
     path = _INDEX.sub(r".\1", path.rstrip("`").removeprefix("$")).replace("[...]", "").strip(".")
     return Wrong(path, message_in_words(message).replace("`", ""))
@@ -179,7 +199,10 @@ def message_in_words(message: str) -> str:
     match = _OF_MSGSPEC.search(message)
     if match is None:
         return message.removeprefix("Value error, ")
-    return f"{message[: match.start()]}that is {words_of(_unquote_pattern(match['pattern'])) or _UNKNOWN}{message[match.end() :]}"
+    return (
+        f"{message[: match.start()]}that is"
+        f" {words_of(_unquote_pattern(match['pattern'])) or _UNKNOWN}{message[match.end() :]}"
+    )
 
 
 def _unquote_pattern(shown: str) -> str:

@@ -132,7 +132,9 @@ def comparable_environment(record: RunRecord, arm: ArmRecord | None) -> dict[str
 
 
 def meant_to_differ(arm: ArmRecord) -> frozenset[str]:
-    """What of an arm's environment was asked to be its own; a prebuilt kernel brings its configuration and comes of its own compiler."""
+    """What of an arm's environment was asked to be its own; a prebuilt kernel brings its configuration and
+    comes of its own compiler.
+    """
     settings = arm.settings
     prebuilt = arm.facts.commit is None and arm.facts.kernel is not None
     meant = {"config", "compiler"} if prebuilt else set[str]()

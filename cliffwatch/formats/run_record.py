@@ -49,8 +49,8 @@ class CaseGuest(Part, frozen=True, kw_only=True):
 
 
 class PlannedCaseRecord(OfCase, frozen=True, kw_only=True):
-    """A case of a plan. `warmup`, `duration` and `deadline` are seconds of guest time, null where a file was imported; `guest` is null
-    where it is not known.
+    """A case of a plan. `warmup`, `duration` and `deadline` are seconds of guest time, null where a file was
+    imported; `guest` is null where it is not known.
     """
 
     argv: Annotated[tuple[Text, ...], Meta(max_length=100)]
@@ -81,7 +81,9 @@ class StagesRecord(Part, frozen=True, kw_only=True):
 
 
 class PlannedBootRecord(Part, frozen=True, kw_only=True):
-    """A boot of a plan; `cases` are positions in the plan's cases in the order in which they run, null where it is not known."""
+    """A boot of a plan; `cases` are positions in the plan's cases in the order in which they run, null where
+    it is not known.
+    """
 
     index: Position
     block: Count
@@ -91,7 +93,9 @@ class PlannedBootRecord(Part, frozen=True, kw_only=True):
 
 
 class PlanRecord(Part, frozen=True, kw_only=True):
-    """`notable` is the threshold that was asked for, a fraction; null: each row's default. `stages` null: one stage."""
+    """`notable` is the threshold that was asked for, a fraction; null: each row's default. `stages` null: one
+    stage.
+    """
 
     seed: Annotated[int, Meta(ge=0, le=2**63 - 1)]
     notable: Share | None = None
@@ -101,7 +105,9 @@ class PlanRecord(Part, frozen=True, kw_only=True):
 
 
 class ArmFacts(Part, omit_defaults=True, frozen=True, kw_only=True):
-    """What is known of an arm's revision and kernel; absent is what is not known, `kernel` and `config` where none was built."""
+    """What is known of an arm's revision and kernel; absent is what is not known, `kernel` and `config` where
+    none was built.
+    """
 
     commit: Commit | None = None
     tree: Digest | None = None
@@ -132,8 +138,9 @@ class FailureRecord(Part, frozen=True, kw_only=True):
 
 
 class SettingsRecord(Part, omit_defaults=True, frozen=True, kw_only=True):
-    """What was meant to differ: arguments of the kernel's command line, what was written into which of the guest's files before the first
-    case, fragments of configuration by their names, a compiler, and Go modules with the version or folder that was asked for.
+    """What was meant to differ: arguments of the kernel's command line, what was written into which of the
+    guest's files before the first case, fragments of configuration by their names, a compiler, and Go
+    modules with the version or folder that was asked for.
     """
 
     boot: Annotated[tuple[Text, ...], Meta(max_length=100)] = ()
@@ -144,8 +151,8 @@ class SettingsRecord(Part, omit_defaults=True, frozen=True, kw_only=True):
 
 
 class ArmRecord(Part, frozen=True, kw_only=True):
-    """An arm: `label` is what people read; `settings` is null where it has none but those of the run, `toolchain` where it was built with
-    the run's; `failure` is null where it was measured.
+    """An arm: `label` is what people read; `settings` is null where it has none but those of the run,
+    `toolchain` where it was built with the run's; `failure` is null where it was measured.
     """
 
     name: Name
@@ -162,7 +169,9 @@ class ArmRecord(Part, frozen=True, kw_only=True):
 
 
 class BenchRecord(Part, rename={"from_": "from"}, omit_defaults=True, frozen=True, kw_only=True):
-    """The bench program: of which revision, digests of it and of its sources, whether its random numbers are fixed; absent is not known."""
+    """The bench program: of which revision, digests of it and of its sources, whether its random numbers are
+    fixed; absent is not known.
+    """
 
     from_: Name | None = None
     digest: Digest | None = None
@@ -171,9 +180,11 @@ class BenchRecord(Part, rename={"from_": "from"}, omit_defaults=True, frozen=Tru
 
 
 class ProgramRecord(Part, frozen=True, kw_only=True):
-    """The program that a suite brought: its file, digests of it and of what it was built from and with; `fixed_seed` says whether its random
-    numbers are fixed, null of a script, whose programs may differ. `arms` are those that ran it, empty of one that all ran; `go` is what
-    go says of itself, null of a program that was not built with it, and `modules` has the versions of Go modules that were fetched for it.
+    """The program that a suite brought: its file, digests of it and of what it was built from and with;
+    `fixed_seed` says whether its random numbers are fixed, null of a script, whose programs may differ.
+    `arms` are those that ran it, empty of one that all ran; `go` is what go says of itself, null of a
+    program that was not built with it, and `modules` has the versions of Go modules that were fetched for
+    it.
     """
 
     suite: Name
@@ -225,10 +236,11 @@ class ToolchainFacts(Part, frozen=True, kw_only=True):
 
 
 class RunRecord(Part, frozen=True, kw_only=True):
-    """run.json. The first arm is what the others are compared with. `guest`, `host` and `toolchain` stay as they were written, as the
-    identity of an environment is made of all of them; null or absent is what a file that was imported cannot say. `host_faults` are the
-    doctor's checks that failed before a walltime run: what keeps its host from being a bench host. `chosen` are the sentences that open
-    every report: which commits and suites were taken for what was named, and why.
+    """run.json. The first arm is what the others are compared with. `guest`, `host` and `toolchain` stay as
+    they were written, as the identity of an environment is made of all of them; null or absent is what a
+    file that was imported cannot say. `host_faults` are the doctor's checks that failed before a walltime
+    run: what keeps its host from being a bench host. `chosen` are the sentences that open every report:
+    which commits and suites were taken for what was named, and why.
     """
 
     format: Literal["cliffwatch-run"]

@@ -1,4 +1,6 @@
-"""JSON Schemas of the documents, made from their types: `python -m cliffwatch.formats.schemas docs/schemas` writes them."""
+"""JSON Schemas of the documents, made from their types: `python -m cliffwatch.formats.schemas docs/schemas`
+writes them.
+"""
 
 import json
 import sys

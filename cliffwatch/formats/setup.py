@@ -1,4 +1,6 @@
-"""What a request sets up besides two revisions and suites of the catalogue: arms, guest shapes, suites of its own, and their files."""
+"""What a request sets up besides two revisions and suites of the catalogue: arms, guest shapes, suites of its
+own, and their files.
+"""
 
 from collections.abc import Iterable, Iterator
 from typing import Annotated
@@ -74,7 +76,9 @@ class SetupArm(Part, omit_defaults=True, forbid_unknown_fields=True, frozen=True
 
 
 class SetupShape(Part, omit_defaults=True, forbid_unknown_fields=True, frozen=True, kw_only=True):
-    """A shape of guest that every case is measured in, where it asks for none itself; null leaves it to the host."""
+    """A shape of guest that every case is measured in, where it asks for none itself; null leaves it to the
+    host.
+    """
 
     cpus: Cpus | None = None
     possible_cpus: Cpus | None = None

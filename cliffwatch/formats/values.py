@@ -28,7 +28,9 @@ Name = Annotated[str, Meta(min_length=1, max_length=200, pattern=LINE)]
 """Of a suite, benchmark, parameter, metric, platform or host."""
 
 CaseName = Annotated[str, Meta(min_length=1, max_length=200, extra_json_schema={"pattern": LINE})]
-"""A Name of which a boot has thousands; whether it is one line is asked by `refuse_lines`, once for each name instead of each time."""
+"""A Name of which a boot has thousands; whether it is one line is asked by `refuse_lines`, once for each name
+instead of each time.
+"""
 
 Text = Annotated[str, Meta(max_length=4000)]
 LongText = Annotated[str, Meta(max_length=1 << 16)]
@@ -57,7 +59,8 @@ Party = Literal["usage", "kernel", "host", ""]
 """Whose doing a failure is; empty where an older version did not say."""
 
 FreeJson = dict[str, Any]
-"""JSON whose form stays free: what hosts, guests and tools say of themselves differs by machine and version."""
+"""JSON whose form stays free: what hosts, guests and tools say of themselves differs by machine and version.
+"""
 
 
 class Part(msgspec.Struct, frozen=True, kw_only=True):

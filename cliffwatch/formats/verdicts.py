@@ -1,4 +1,6 @@
-"""What is said of a row, and of a comparison as a whole: the words and parts that comparisons and their documents share."""
+"""What is said of a row, and of a comparison as a whole: the words and parts that comparisons and their
+documents share.
+"""
 
 from dataclasses import dataclass, field
 from typing import Literal
@@ -10,8 +12,8 @@ Verdict = Literal[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mean:
-    """The geometric mean of head / base - 1 over `rows` rows of one metric; bounds are None where boots are too few. `arm` is whose rows
-    they are.
+    """The geometric mean of head / base - 1 over `rows` rows of one metric; bounds are None where boots are
+    too few. `arm` is whose rows they are.
     """
 
     arm: str = "head"
@@ -25,9 +27,11 @@ class Mean:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Control:
-    """Base against itself under another name: rows of which the method would have published something, of how many.
+    """Base against itself under another name: rows of which the method would have published something, of how
+    many.
 
-    `largest` is the largest difference, as a fraction: what no change looks like on this host. `arm` is the one that was booted twice.
+    `largest` is the largest difference, as a fraction: what no change looks like on this host. `arm` is
+    the one that was booted twice.
     """
 
     arm: str = "base"
@@ -49,10 +53,14 @@ class Sweep:
     words: str
     """Course and breakpoints of both curves."""
     base_breakpoint: tuple[float, float] | None = None
-    """Of the strongest break: the last parameter on the first course, and the first surely off it; None without one."""
+    """Of the strongest break: the last parameter on the first course, and the first surely off it; None
+    without one.
+    """
     head_breakpoint: tuple[float, float] | None = None
     """The same of the other arm."""
     fixed: dict[str, str | None] = field(default_factory=dict)
-    """Other parameters that vary among the benchmark's cases, with this curve's value; None if its cases lack it."""
+    """Other parameters that vary among the benchmark's cases, with this curve's value; None if its cases lack
+    it.
+    """
     differs: bool | None = None
     """Head takes another course or breaks elsewhere, and a case changed; None if too many curves to judge."""

@@ -1,4 +1,6 @@
-"""What a service is told and tells about work: a request, a host's offer and its answer, events, and the end of a job."""
+"""What a service is told and tells about work: a request, a host's offer and its answer, events, and the end
+of a job.
+"""
 
 from typing import Annotated, Literal
 
@@ -10,10 +12,14 @@ from cliffwatch.formats.values import Commit, Count, FreeJson, Moment, Name, Par
 from cliffwatch.samples import DEFAULT_MODE, Mode, Profile
 
 JobOutcome = Literal["done", "kernel-failed", "not-possible", "host-failed", "cancelled", "given-back"]
-"""`not-possible`: what was asked for cannot be measured, as no suite executes what head changes or a patch does not apply."""
+"""`not-possible`: what was asked for cannot be measured, as no suite executes what head changes or a patch
+does not apply.
+"""
 
 Priority = Literal["person", "push", "backfill", "watch"]
-"""In the order of their numbers in the database; how early each goes is for the service to say. `watch` is of fresh comparisons and bisections."""
+"""In the order of their numbers in the database; how early each goes is for the service to say. `watch` is of
+fresh comparisons and bisections.
+"""
 
 
 class Target(Part, forbid_unknown_fields=True, frozen=True, kw_only=True):
@@ -77,8 +83,8 @@ class Work(Leased, frozen=True, kw_only=True):
     """A lease and its job."""
 
     trust: Annotated[str, Meta(extra_json_schema={"enum": ["followed", "outside"]})] = "outside"
-    """`followed` if base and head are on the job's followed branch, as the service's git knows it. Anything else is
-    foreign code, of which a host keeps nothing.
+    """`followed` if base and head are on the job's followed branch, as the service's git knows it. Anything
+    else is foreign code, of which a host keeps nothing.
     """
     heartbeat_seconds: Annotated[float, Meta(gt=0)]
     cancel: bool
@@ -97,7 +103,9 @@ class Work(Leased, frozen=True, kw_only=True):
 
 
 class JobEvent(Part, frozen=True, kw_only=True):
-    """Something of a job under way. `number` counts within the lease, so that an event that is sent twice is kept once."""
+    """Something of a job under way. `number` counts within the lease, so that an event that is sent twice is
+    kept once.
+    """
 
     number: Count
     kind: Annotated[str, Meta(pattern=r"^[a-z][a-z-]{0,40}(?![\s\S])")]

@@ -42,7 +42,8 @@ class ImportedFile:
 
 
 def read_side(name: str) -> Arm | Failure:
-    """A result directory (its head, or `DIR:ARM`), or a file of an import format (the arm that it holds, or `FILE:ARM`).
+    """A result directory (its head, or `DIR:ARM`), or a file of an import format (the arm that it holds, or
+    `FILE:ARM`).
 
     `-` is standard input, and takes an arm as a file does.
     """
@@ -95,7 +96,9 @@ def import_file(name: str | Path) -> ImportedFile | Failure:
 
 
 def import_content(content: bytes, name: str) -> ImportedFile | Failure:
-    """Everything that the unpacked content of a file holds. The file is opened by nobody again: it may be a pipe."""
+    """Everything that the unpacked content of a file holds. The file is opened by nobody again: it may be a
+    pipe.
+    """
     if is_parquet(content):
         from cliffwatch.parsers.table.parquet import read_parquet_table  # noqa: PLC0415 - each format loads its own reader
 
@@ -105,7 +108,9 @@ def import_content(content: bytes, name: str) -> ImportedFile | Failure:
 
 
 def import_text(text: str, name: str) -> ImportedFile | Failure:
-    """Everything that the text of a file holds; `name` is what people call it. Files, pipes and what a service is sent come here."""
+    """Everything that the text of a file holds; `name` is what people call it. Files, pipes and what a
+    service is sent come here.
+    """
     printed = as_printed(text)
     if isinstance(printed, Problem):
         return _no_result(name, [printed])

@@ -1,4 +1,6 @@
-"""Makes the arms of a parsed output: boots with their samples, and what became of the results that it should have."""
+"""Makes the arms of a parsed output: boots with their samples, and what became of the results that it should
+have.
+"""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -116,7 +118,8 @@ def _arm(name: str, boots: Sequence[Boot], parsed: Parsed, label: str) -> Arm:
         host_faults=read_faults(settings),
         environment={key: settings[key] for key in (COMPARED if mode else MACHINE) if key in settings},
         recorded={key: text for key, text in settings.items() if _is_of_the_machine(key)},
-        # What benchstat may assume of a unit holds for all cases that have it; of a run of ours each case is known better.
+        # What benchstat may assume of a unit holds for all cases that have it; of a run of ours each case is
+        # known better.
         assumed={} if mode else parsed.assumed,
         declared=declarations_in(settings),
     )
@@ -128,8 +131,9 @@ def are_of_boots(found: Sequence[Found]) -> bool:
 
 
 def _columns(table: SampleTable, arm: str) -> BootsOfColumns | None:
-    """The boots of an arm whose n-th value of a metric of a case is taken for its n-th boot; None where the values of a metric of a case
-    come in two units, or under two names of the case: then they are in several rows of the table.
+    """The boots of an arm whose n-th value of a metric of a case is taken for its n-th boot; None where the
+    values of a metric of a case come in two units, or under two names of the case: then they are in
+    several rows of the table.
     """
     cases: dict[CaseKey, CaseKey] = {}
     numbers = np.array([number for number, row in enumerate(table.rows) if row.arm == arm], dtype=np.intp)
@@ -155,7 +159,9 @@ def _columns(table: SampleTable, arm: str) -> BootsOfColumns | None:
 
 
 def _boots(found: Sequence[Found]) -> tuple[Boot, ...]:
-    """Boots as the output says them; where it does not, the n-th value of a metric of a case is taken for the n-th boot."""
+    """Boots as the output says them; where it does not, the n-th value of a metric of a case is taken for the
+    n-th boot.
+    """
     cases: dict[CaseKey, CaseKey] = {}
     samples = [_of_case(each.sample, cases) for each in found]
     origins = [each.origin for each in found]
@@ -198,7 +204,9 @@ def _of_case(sample: Sample, cases: dict[CaseKey, CaseKey]) -> Sample:
 
 
 def _case(case: CaseKey, cases: dict[CaseKey, CaseKey]) -> CaseKey:
-    """With its suite. `cases` makes equal cases the same object: rows of hundreds of thousands of samples are counted by it."""
+    """With its suite. `cases` makes equal cases the same object: rows of hundreds of thousands of samples are
+    counted by it.
+    """
     known = cases.get(case)
     if known is None:
         known = cases[case] = in_suite(case)

@@ -1,4 +1,6 @@
-"""What becomes of the problems of an output: outcomes of cases, values that are missing, and warnings of the file."""
+"""What becomes of the problems of an output: outcomes of cases, values that are missing, and warnings of the
+file.
+"""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -56,7 +58,9 @@ def _with_problems(arm: Arm, lost: Sequence[Lost], warnings: tuple[str, ...]) ->
 
 
 def _with_outcomes(boots: Sequence[Boot], outcomes: Sequence[CaseOutcome]) -> Sequence[Boot]:
-    """The boots, and after those that measured a case as many as lost it; of a case that lost any the others are ok."""
+    """The boots, and after those that measured a case as many as lost it; of a case that lost any the others
+    are ok.
+    """
     measured = _boots_by_case(boots)
     failures = Counter(outcome.case for outcome in outcomes)
     count = max(len(boots), *(measured[case] + failures[case] for case in failures))
@@ -97,7 +101,10 @@ def warnings_of(problems: Iterable[Problem], label: str) -> tuple[str, ...]:
     sentences = [_sentence(each, label) for each in kinds.values()]
     left = len(sentences) - _MOST_WARNINGS
     if left > 0:
-        more = f"{label}: {count_noun(left, 'more kind')} of lines could not be read: cliffwatch parse shows them all."
+        more = (
+            f"{label}: {count_noun(left, 'more kind')} of lines could not be read: cliffwatch parse shows"
+            " them all."
+        )
         return (*sentences[:_MOST_WARNINGS], _one_line(more, 400))
     return tuple(sentences)
 

@@ -13,10 +13,12 @@ _CONTROL = bytes({*range(32), 127} - set(b"\t\n"))
 _QUOTE = re.compile(r"^(?:\s?>)+ ?")
 _KERNEL_STAMP = re.compile(r"(?:<\d{1,3}>)?\[\s*\d{1,7}\.\d{6}\](?:\[[^\]]{1,8}\])? ")
 _STARTS = re.compile(
-    r"Iter\s|Summary:|SUMMARY\s|Setting up |Benchmark |cpu\d+|\d+:hash_map|RESULT |- |libbpf:|[\w.-]+: median\s"
+    r"Iter\s|Summary:|SUMMARY\s|Setting up |Benchmark |cpu\d+|\d+:hash_map|RESULT |- |libbpf:|[\w.-]+:"
+    r" median\s"
 )
 _PRINTED = re.compile(
-    r"Iter\s+\d|Summary:|SUMMARY |Setting up benchmark '|Benchmark '|Benchmark[^\sa-z]\S*\s+\d+\s|cpu\d+: lookup|\d+:hash_map|RESULT scen|"
+    r"Iter\s+\d|Summary:|SUMMARY |Setting up benchmark '|Benchmark '|Benchmark[^\sa-z]\S*\s+\d+\s|cpu\d+:"
+    r" lookup|\d+:hash_map|RESULT scen|"
     r"goos: |goarch: |pkg: |cpu: |file_name,|PASS$|ok\s"
 )
 """What programs print and no kernel: a stamp before it is that of a log."""
@@ -34,8 +36,8 @@ class Line(NamedTuple):
 def clean_lines(text: str) -> list[Line]:
     """The lines of a text without quoting, colour, odd blanks and kernel messages.
 
-    A kernel message may begin in the middle of a line, when guest and console share one; what stood before it is joined
-    with what follows, unless the next line begins something of its own.
+    A kernel message may begin in the middle of a line, when guest and console share one; what stood before
+    it is joined with what follows, unless the next line begins something of its own.
     """
     if is_plain(text):
         return [Line(number, raw.rstrip()) for number, raw in enumerate(text.split("\n"), start=1)]
@@ -71,7 +73,9 @@ def begins_output(text: str) -> bool:
 
 
 def is_plain(text: str) -> bool:
-    """Whether nothing asks for cleaning, as in most files; asked of the whole text at once, which is quick."""
+    """Whether nothing asks for cleaning, as in most files; asked of the whole text at once,
+    which is quick.
+    """
     if not text.isascii() or "\n>" in text or "\n >" in text or text.startswith((">", " >")):
         return False
     content = text.encode()

@@ -12,8 +12,8 @@ _BEGINS = r"(?m)^(?:>|[^\S\n])*"
 """A line, quoted or not. It stays within the line: across blank ones it would take quadratic time."""
 
 _GO = re.compile(
-    _BEGINS
-    + r"(?:Benchmark[^\sa-z]\S*\s+\d+\s+\S+\s+\S+|Unit\s+\S+\s+\w+=|goos: |pkg: |--- (?:FAIL|SKIP): Benchmark)"
+    _BEGINS + r"(?:Benchmark[^\sa-z]\S*\s+\d+\s+\S+\s+\S+|Unit\s+\S+\s+\w+=|goos: |pkg: |--- (?:FAIL|SKIP):"
+    r" Benchmark)"
 )
 _ONLY_ERRORS = re.compile(_BEGINS + "libbpf: ")
 _WORDS = ("Setting up benchmark", "Iter", "Summary:", "SUMMARY ")
@@ -24,7 +24,9 @@ _BEGIN = 1 << 16
 
 
 def parse_any(text: str, *, stderr: str = "") -> Parsed:
-    """Parses a text of any format that can be imported; what is none of the others is taken for bench's. Total."""
+    """Parses a text of any format that can be imported; what is none of the others is taken for bench's.
+    Total.
+    """
     printed = as_printed(text)
     if isinstance(printed, Problem):
         return Parsed(found=(), problems=(printed,))
@@ -35,7 +37,9 @@ def parse_printed(text: str, *, stderr: str = "") -> Parsed:
     """The same of a text as its program printed it."""
     document = _document(text)
     if document is not None:
-        from cliffwatch.parsers.documents.read import parse_json  # noqa: PLC0415 - each format loads its own reader
+        from cliffwatch.parsers.documents.read import (  # noqa: PLC0415 - each format loads its own reader
+            parse_json,
+        )
 
         return parse_json(document)
     table = _table(text)

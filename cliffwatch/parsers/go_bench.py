@@ -1,10 +1,11 @@
 """Reads the Go benchmark format; `go.writing` writes it.
 
-Source: golang.org/design/14313-benchmark-format, and golang.org/x/perf/benchfmt for `Unit` lines. A name of ours is
-`BenchmarkBPF/bench=NAME/PARAM=VALUE-1`: benchstat groups by its parts, and the suffix, always 1, keeps a parameter that
-ends in a dash and digits from being taken for GOMAXPROCS. Characters that the format has a use for are percent-encoded.
-What the format cannot express stands in comments of ours: facts of an arm, the boot that results are of, and what is known
-of the value before them besides its number. Other readers skip them.
+Source: golang.org/design/14313-benchmark-format, and golang.org/x/perf/benchfmt for `Unit` lines. A name
+of ours is `BenchmarkBPF/bench=NAME/PARAM=VALUE-1`: benchstat groups by its parts, and the suffix, always
+1, keeps a parameter that ends in a dash and digits from being taken for GOMAXPROCS. Characters that the
+format has a use for are percent-encoded. What the format cannot express stands in comments of ours: facts
+of an arm, the boot that results are of, and what is known of the value before them besides its number.
+Other readers skip them.
 """
 
 import math
@@ -116,8 +117,8 @@ def _parse_at_once(text: str) -> Parsed | None:
 def _table(
     lines: ResultLines, origins: Sequence[tuple[str, str]], following: NDArray[np.intp]
 ) -> SampleTable | None:
-    """The samples of result lines, of which `following` says the place of arm and suite in `origins`; None where one is no number, or where
-    two names are of one case.
+    """The samples of result lines, of which `following` says the place of arm and suite in `origins`; None
+    where one is no number, or where two names are of one case.
     """
     try:
         values = np.fromiter(map(float, lines.texts), dtype=float, count=len(lines.texts))
@@ -173,13 +174,17 @@ def _read_unit_words(words: list[str], before: Assumed | None) -> Assumed:
 def _of_values(
     assumed: Mapping[str, Assumed], measured: Iterable[tuple[str, str]]
 ) -> dict[tuple[str, str], Assumed]:
-    """By metric and unit of those that have samples: a `Unit` line may stand anywhere and name a unit or its tidied form."""
+    """By metric and unit of those that have samples: a `Unit` line may stand anywhere and name a unit or its
+    tidied form.
+    """
     units = {key: _tidy_unit(unit_of(*key)) for key in measured}
     return {key: assumed[unit] for key, unit in units.items() if unit in assumed}
 
 
 def _tidy_unit(unit: str) -> str:
-    """As golang.org/x/perf/benchunit.Tidy names it, by which unit metadata hold: ns/op is sec/op, MB/s is B/s."""
+    """As golang.org/x/perf/benchunit.Tidy names it, by which unit metadata hold: ns/op is sec/op, MB/s is
+    B/s.
+    """
     return _NANOSECONDS.sub("sec", _MEGABYTES.sub("B", unit))
 
 

@@ -1,7 +1,7 @@
 """What a value says of one operation: its time, and under icount its instructions.
 
-The clock of a guest that counts instructions advances one nanosecond for each, so that a time of its clock is a number of instructions as
-long as the guest does not sleep.
+The clock of a guest that counts instructions advances one nanosecond for each, so that a time of its clock
+is a number of instructions as long as the guest does not sleep.
 """
 
 import re
@@ -19,7 +19,9 @@ _SCALES = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9}
 
 
 def nanoseconds(value: float, unit: str) -> float | None:
-    """What a value says of one operation's time, which under icount is its instructions; None of units that say nothing of operations."""
+    """What a value says of one operation's time, which under icount is its instructions; None of units that
+    say nothing of operations.
+    """
     if not value > 0:
         return None
     if match := _TIME.fullmatch(unit):
@@ -40,7 +42,9 @@ def is_rate_of_bytes(unit: str) -> bool:
 
 
 def as_instructions(metric: str, unit: str) -> tuple[str, str] | None:
-    """Metric and unit under icount of a time for an operation (`ns/op` becomes `insns/op`); None of any other."""
+    """Metric and unit under icount of a time for an operation (`ns/op` becomes `insns/op`); None of any
+    other.
+    """
     match = _TIME.fullmatch(unit)
     if match is None:
         return None

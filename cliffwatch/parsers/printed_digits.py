@@ -21,13 +21,14 @@ _COUNTED = re.compile(
 
 
 CUT = frozenset({"B/op"})
-"""Units in which a whole number is a mean that was cut: Go divides the bytes of all iterations by their number (testing.BenchmarkResult). Allocations are
-cut too, but an operation makes a whole number of them.
+"""Units in which a whole number is a mean that was cut: Go divides the bytes of all iterations by their
+number (testing.BenchmarkResult). Allocations are cut too, but an operation makes a whole number of them.
 """
 
 
 def step_of(text: str, unit: str) -> float:
-    """One unit of the last digit; 0 of what was counted: its whole numbers are no rounding, and other text has no digits.
+    """One unit of the last digit; 0 of what was counted: its whole numbers are no rounding, and other text
+    has no digits.
 
     `0.034` of anything steps by 0.001, `123` of ns/op and of B/op by 1, `12` of allocs/op not at all.
     """
@@ -69,7 +70,8 @@ def _power_of_ten(exponent: int) -> float:
 
 
 def with_finest_steps(found: Sequence[Found]) -> tuple[Found, ...]:
-    """Each sample with the finest step of its metric: a tool that leaves zeros away at the end printed 0.5 no coarser than 0.483.
+    """Each sample with the finest step of its metric: a tool that leaves zeros away at the end printed 0.5 no
+    coarser than 0.483.
 
     Samples whose boot is known come with steps of their own.
     """

@@ -29,8 +29,9 @@ class BootOrigin(NamedTuple):
 class Found(NamedTuple):
     """A sample as one output gives it, and where it is of.
 
-    The suite of its case is empty where the output does not say it: the catalogue may (`cliffwatch.importing`). `arm` names the side
-    of a run that it is of, empty where the output holds one side; `origin` its boot, None where the output does not say it.
+    The suite of its case is empty where the output does not say it: the catalogue may
+    (`cliffwatch.importing`). `arm` names the side of a run that it is of, empty where the output holds one
+    side; `origin` its boot, None where the output does not say it.
     """
 
     sample: Sample
@@ -75,7 +76,9 @@ def problem_at(line: int, text: str, reason: str, lost: Lost | None = None) -> P
 
 
 class ProblemList(list[Problem]):
-    """The problems of an output. Of lines of one kind that belong to no case, the first hundred are kept and the others counted."""
+    """The problems of an output. Of lines of one kind that belong to no case, the first hundred are kept and
+    the others counted.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -129,7 +132,9 @@ def in_order(problems: Iterable[Problem]) -> tuple[Problem, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArmDescription:
-    """What an output says of one of its arms: settings under which it was measured, and facts that are its own."""
+    """What an output says of one of its arms: settings under which it was measured, and facts that are its
+    own.
+    """
 
     settings: Mapping[str, str]
     facts: Mapping[str, str]
@@ -141,8 +146,8 @@ class ArmDescription:
 class Parsed:
     """All that a parser read. Parsers are total: whatever the input, this comes back and nothing is raised.
 
-    `found` are the samples in the order of the output. `assumed` is what the output itself says of a metric, by metric and unit; `arms`
-    what it says of each arm that has samples.
+    `found` are the samples in the order of the output. `assumed` is what the output itself says of a
+    metric, by metric and unit; `arms` what it says of each arm that has samples.
     """
 
     found: Sequence[Found]

@@ -21,8 +21,9 @@ class SampleRow(NamedTuple):
 
 
 class SampleTable(Sequence[Found]):
-    """Samples of which neither boot nor readings are known. Row r has those from `starts[r]` to `starts[r + 1]`; `order`, (values,), says
-    where each stands among all samples of the output. Made into objects where somebody asks for one.
+    """Samples of which neither boot nor readings are known. Row r has those from `starts[r]` to `starts[r +
+    1]`; `order`, (values,), says where each stands among all samples of the output. Made into objects
+    where somebody asks for one.
     """
 
     def __init__(

@@ -10,7 +10,8 @@ _KERNEL_LINE = re.compile(r"(?:<\d+>)?\[\s*\d+\.\d+\](?:\[[^\]]*\])? ?(?P<text>.
 _PANIC = re.compile(r"Kernel panic - not syncing")
 _SPLAT = re.compile(
     r"Kernel panic - not syncing|\bBUG: |^BUG:|\bOops\b|^WARNING: |kernel BUG at|Unable to handle kernel|"
-    r"general protection fault|soft lockup|hard LOCKUP|rcu: INFO: \S+ (?:self-)?detected stall|detected stalls on CPUs|"
+    r"general protection fault|soft lockup|hard LOCKUP|rcu: INFO: \S+ (?:self-)?detected stall|detected"
+    r" stalls on CPUs|"
     r"INFO: task \S+ blocked for more than|UBSAN: |KASAN: |KCSAN: |unable to handle page fault|double fault|"
     r"Out of memory: Killed process"
 )
@@ -19,7 +20,9 @@ _KEPT_LINES = 40
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Splat:
-    """One report of the kernel: its first line, the lines that follow (at most 40), and the case that was running."""
+    """One report of the kernel: its first line, the lines that follow (at most 40), and the case that was
+    running.
+    """
 
     title: str
     text: str

@@ -1,6 +1,7 @@
 """veristat's CSV and tables: what the verifier did with each program.
 
-Source: tools/testing/selftests/bpf/veristat.c, `-o csv` and the default; headers by the ids of its statistics.
+Source: tools/testing/selftests/bpf/veristat.c, `-o csv` and the default; headers by the ids of its
+statistics.
 """
 
 import math
@@ -30,8 +31,9 @@ _UNITS = {
 
 
 def parse_veristat(text: str) -> Parsed:
-    """One benchmark a program (`FILE/PROG`), one metric a numeric column. Of a program that the verifier refuses they say how far it came,
-    and are doubted. Of veristat's own comparison (`-C`) each side is an arm. Total.
+    """One benchmark a program (`FILE/PROG`), one metric a numeric column. Of a program that the verifier
+    refuses they say how far it came, and are doubted. Of veristat's own comparison (`-C`) each side is an
+    arm. Total.
     """
     problems = ProblemList()
     found: list[Found] = []

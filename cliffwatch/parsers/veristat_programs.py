@@ -1,7 +1,9 @@
-"""What veristat says of the programs of an object when it talks (`-v -l 4 -o csv`): how each ended, why one was refused, and its numbers.
+"""What veristat says of the programs of an object when it talks (`-v -l 4 -o csv`): how each ended, why one
+was refused, and its numbers.
 
-Its standard output and error are one text here. Before the CSV stands, for each program in turn, what libbpf says, a line of what looks over
-the load's shoulder (suites/veristat/sizes.c), `PROCESSING …`, and the verifier's log.
+Its standard output and error are one text here. Before the CSV stands, for each program in turn, what
+libbpf says, a line of what looks over the load's shoulder (suites/veristat/sizes.c), `PROCESSING …`, and
+the verifier's log.
 """
 
 import re
@@ -16,12 +18,14 @@ NO_MEMORY = 12
 
 _LOADED = re.compile(r"cliffwatch: load (?P<error>\d+) xlated (?P<xlated>\d+) jited (?P<jited>\d+)")
 _PROCESSING = re.compile(
-    r"PROCESSING (?P<file>.*)/(?P<program>[^/]+), DURATION US: -?\d+, VERDICT: (?P<verdict>\w+), VERIFIER LOG:"
+    r"PROCESSING (?P<file>.*)/(?P<program>[^/]+), DURATION US: -?\d+, VERDICT: (?P<verdict>\w+), VERIFIER"
+    r" LOG:"
 )
 _HEADER = "file_name,prog_name,"
 _NOT_OPENED = re.compile(r"Failed to open '[^'\n]*+': -?(?P<error>\d+)")
 _NO_REASON = re.compile(
-    r"processed \d+ insns|verification time|stack depth|(old|cur) state:|from \d+ to \d+|\d+: |; |libbpf: |cliffwatch: "
+    r"processed \d+ insns|verification time|stack depth|(old|cur) state:|from \d+ to \d+|\d+: |; |libbpf:"
+    r" |cliffwatch: "
 )
 """Lines of a log that say how far the verifier came, and those of the next program."""
 
@@ -37,8 +41,9 @@ _LONGEST_REASON = 300
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerifiedProgram:
-    """A program of an object. `values` are its numbers by metric, with their units, and empty where the kernel did not take it; `reason` says
-    why not, `error` is the load's errno, 0 where it never came to that.
+    """A program of an object. `values` are its numbers by metric, with their units, and empty where the
+    kernel did not take it; `reason` says why not, `error` is the load's errno, 0 where it never came to
+    that.
     """
 
     name: str
@@ -50,7 +55,9 @@ class VerifiedProgram:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerifiedObject:
-    """The programs of an object in veristat's order; `complaint` says why veristat did not open the object, empty where it did."""
+    """The programs of an object in veristat's order; `complaint` says why veristat did not open the object,
+    empty where it did.
+    """
 
     programs: tuple[VerifiedProgram, ...]
     complaint: str
@@ -111,8 +118,8 @@ def _until_blank(lines: Sequence[str]) -> Sequence[str]:
 
 
 def _reason(before: Sequence[str], log: Sequence[str], *, loaded: bool) -> str:
-    """The verifier's last word; of a program that it did not refuse itself, what libbpf says first, or shows of the log of another program
-    that has to be loaded with it.
+    """The verifier's last word; of a program that it did not refuse itself, what libbpf says first, or shows
+    of the log of another program that has to be loaded with it.
     """
     of_verifier = _last_word(log) if loaded else ""
     return (

@@ -1,4 +1,6 @@
-"""What people ask for in comments: `/bench`, `/bench again case=…`, `/bench cancel`, `/bench help`, `/bench bisect`."""
+"""What people ask for in comments: `/bench`, `/bench again case=…`, `/bench cancel`, `/bench help`, `/bench
+bisect`.
+"""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -11,8 +13,8 @@ from cliffwatch.trees.addresses import wrong_branch
 Verb = Literal["run", "again", "cancel", "help", "bisect"]
 
 HELP = (
-    "`/bench [suite=A,B] [platform=P,Q] [mode=icount] [boots=21] [base=REV]`, `/bench again [case=C,D]`, `/bench bisect case=C`,"
-    " `/bench cancel`, `/bench help`"
+    "`/bench [suite=A,B] [platform=P,Q] [mode=icount] [boots=21] [base=REV]`, `/bench again [case=C,D]`,"
+    " `/bench bisect case=C`, `/bench cancel`, `/bench help`"
 )
 """One line of help, in Markdown."""
 
@@ -57,10 +59,11 @@ _SINGLE = ("boots", "base")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BenchCommand:
-    """What was asked; empty and None is what was not said. `boots` is a number or a word that `cliffwatch run --boots` takes.
+    """What was asked; empty and None is what was not said. `boots` is a number or a word that `cliffwatch run
+    --boots` takes.
 
-    Every value has the length and the characters of a name: it is no option, no path and no revision range. Whether there is such a
-    thing is not known here.
+    Every value has the length and the characters of a name: it is no option, no path and no revision
+    range. Whether there is such a thing is not known here.
     """
 
     verb: Verb
@@ -74,13 +77,17 @@ class BenchCommand:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrongCommand:
-    """`help` is one line of Markdown for the answer: what is wrong, and how to write it. It repeats nothing of the comment."""
+    """`help` is one line of Markdown for the answer: what is wrong, and how to write it. It repeats nothing
+    of the comment.
+    """
 
     help: str
 
 
 def parse_bench_command(comment: str) -> BenchCommand | WrongCommand | None:
-    """The first command of a comment's Markdown, on a line of its own; None where it has none. What is quoted, code or hidden is no command."""
+    """The first command of a comment's Markdown, on a line of its own; None where it has none. What is
+    quoted, code or hidden is no command.
+    """
     line = next((line for line in _plain_lines(comment) if _COMMAND.match(line)), None)
     if line is None:
         return None

@@ -1,4 +1,6 @@
-"""Curves that head changes, in a comment: where each side breaks, beside the table that says by how much its cases changed."""
+"""Curves that head changes, in a comment: where each side breaks, beside the table that says by how much its
+cases changed.
+"""
 
 from collections.abc import Iterator
 

@@ -76,7 +76,9 @@ def sticky_comment(state: PullRequestState) -> str:
 
 
 def regression_comment(state: PullRequestState) -> str | None:
-    """The second comment, which notifies, one a head: of regressions that fresh boots confirmed; None where there is none."""
+    """The second comment, which notifies, one a head: of regressions that fresh boots confirmed; None where
+    there is none.
+    """
     news = news_of(state)
     rows = sorted(news.confirmed(), key=lambda row: -row.size)
     if not rows:
@@ -98,7 +100,8 @@ def regression_comment(state: PullRequestState) -> str | None:
         wrap(table_legend(rows)),
         "",
         wrap(
-            "It was measured again on boots that had no part in finding it. The comment that is edited in place has everything else."
+            "It was measured again on boots that had no part in finding it. The comment that is edited in"
+            " place has everything else."
         ),
         "",
         *_ending(state),
@@ -199,7 +202,8 @@ def _top(state: PullRequestState, news: News) -> list[str]:
     if any(isinstance(each.progress, Waiting) for each in state.targets):
         lines += [
             wrap(
-                "The author is not known here: nothing is built until somebody with write access says `/bench`."
+                "The author is not known here: nothing is built until somebody with write access says"
+                " `/bench`."
             ),
             "",
         ]

@@ -1,4 +1,6 @@
-"""What a comment folds away: everything measured, environments, what was not detectable, failures, the version before."""
+"""What a comment folds away: everything measured, environments, what was not detectable, failures, the
+version before.
+"""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,7 +27,8 @@ from cliffwatch.reports.text import text_report
 from cliffwatch.samples import CaseOutcome
 
 _ERROR = re.compile(
-    r"error[:\[]|fatal|undefined reference|no rule to make|BUG:|Oops|WARNING: |Kernel panic|general protection",
+    r"error[:\[]|fatal|undefined reference|no rule to make|BUG:|Oops|WARNING: |Kernel panic|general"
+    r" protection",
     re.IGNORECASE,
 )
 _EVIDENCE_LINES = 12
@@ -52,7 +55,9 @@ def _drop_last_blank(lines: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def functions(state: PullRequestState) -> Fold | None:
-    """Which functions are behind the changes, of targets that counted them: the same lines as a terminal's."""
+    """Which functions are behind the changes, of targets that counted them: the same lines as a
+    terminal's.
+    """
     lines: list[str] = []
     for each, progress in state.measured():
         context = progress.context
@@ -137,7 +142,9 @@ def _more(left: int, what: str) -> list[str]:
 
 
 def environments(state: PullRequestState) -> Fold | None:
-    """What was measured with, target by target, what differed between base and head besides the kernel, and how the kernels' code differs."""
+    """What was measured with, target by target, what differed between base and head besides the kernel, and
+    how the kernels' code differs.
+    """
     lines: list[str] = []
     for each, progress in state.measured():
         compared = progress.compared
@@ -160,7 +167,9 @@ def _differences(progress: Measured) -> Iterator[str]:
 
 
 def unseen(state: PullRequestState) -> Fold | None:
-    """What the boots could not have shown: the detectable change, rows that are open, cases that were left out, the mode's blind spots."""
+    """What the boots could not have shown: the detectable change, rows that are open, cases that were left
+    out, the mode's blind spots.
+    """
     lines: list[str] = []
     for each, progress in state.measured():
         lines.append(wrap(f"{word(each.platform)} {each.mode}: {_sight(progress)}", first="- ", then="  "))
@@ -186,7 +195,10 @@ def _why_left_out(outcome: CaseOutcome) -> tuple[str, str]:
 
 
 def _still_open(names: Sequence[str], row: Comparison) -> str:
-    return f"{figures.shorten_names(names, code)}: {figures.mark_verdict(row.verdict)}{', ' + code(row.reason) if row.reason else ''}"
+    return (
+        f"{figures.shorten_names(names, code)}:"
+        f" {figures.mark_verdict(row.verdict)}{', ' + code(row.reason) if row.reason else ''}"
+    )
 
 
 def _sight(progress: Measured) -> str:
@@ -201,7 +213,9 @@ def _sight(progress: Measured) -> str:
 
 
 def everything(progress: Measured, name: str, room: int) -> Fold | None:
-    """The whole report of a target as a terminal shows it, as far as there is room; changed rows come first where there is not."""
+    """The whole report of a target as a terminal shows it, as far as there is room; changed rows come first
+    where there is not.
+    """
     compared = progress.compared
     rows = compared.primary_rows()
     room -= 300
@@ -253,7 +267,9 @@ def beside_earlier(state: PullRequestState, news: News) -> tuple[str, Fold] | No
 
 
 def _since(before: Mapping[Any, Across], now: Mapping[Any, Across]) -> dict[str, int]:
-    """How many regressions of either version have which fate; gone is only what this version measured and found decided."""
+    """How many regressions of either version have which fate; gone is only what this version measured and
+    found decided.
+    """
     fates: dict[str, int] = {}
     for key in dict.fromkeys([*before, *now]):
         then, since = (_verdicts(rows[key]) if key in rows else set[str]() for rows in (before, now))

@@ -1,8 +1,9 @@
 """Series of a mailing list as kernel-patches shows them on GitHub, and which commits of a branch count.
 
-Its daemon makes a branch `series/ID=>TARGET` for each series that it finds in patchwork, pushes a new version of a series to
-the branch of the first, and opens a pull request against `TARGET_base`: upstream with a commit of CI files on top. The body
-of the pull request has the version; a comment after each push, the upstream commit.
+Its daemon makes a branch `series/ID=>TARGET` for each series that it finds in patchwork, pushes a new
+version of a series to the branch of the first, and opens a pull request against `TARGET_base`: upstream
+with a commit of CI files on top. The body of the pull request has the version; a comment after each push,
+the upstream commit.
 """
 
 import re
@@ -25,7 +26,9 @@ _LONGEST = 20_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeriesBranch:
-    """A branch of a series: `series` is patchwork's number of its first version, `target` the upstream branch it is for."""
+    """A branch of a series: `series` is patchwork's number of its first version, `target` the upstream branch
+    it is for.
+    """
 
     series: int
     target: str
@@ -38,9 +41,11 @@ class SeriesBranch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeriesRecord:
-    """What a pull request's body or a comment records of a series. Whoever may write there may have written it.
+    """What a pull request's body or a comment records of a series. Whoever may write there may have written
+    it.
 
-    `upstream` is a whole commit; `url` and `series` are patchwork's page of this version and its number there.
+    `upstream` is a whole commit; `url` and `series` are patchwork's page of this version and its number
+    there.
     """
 
     subject: str | None = None
@@ -61,8 +66,8 @@ class BranchCommit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CountingRange:
-    """What of a branch is measured: `base` and `head`, and the commits between them that count, the oldest first. `paths` are the files that differ;
-    empty if they are not known.
+    """What of a branch is measured: `base` and `head`, and the commits between them that count, the oldest
+    first. `paths` are the files that differ; empty if they are not known.
     """
 
     base: str
@@ -97,7 +102,9 @@ def read_series_record(text: str) -> SeriesRecord:
 
 
 def version_in_subject(subject: str) -> int:
-    """The version that the brackets of a subject say, as `[PATCH bpf-next v3 0/5]` and `[bpf-next,v3,0/5]`; else 1."""
+    """The version that the brackets of a subject say, as `[PATCH bpf-next v3 0/5]` and `[bpf-next,v3,0/5]`;
+    else 1.
+    """
     match = _BRACKETS.match(subject.strip())
     version = _VERSION.search(match["words"]) if match else None
     return int(version["number"]) if version else 1
@@ -122,11 +129,12 @@ def counts(paths: Iterable[str]) -> bool:
 def counting_range(
     commits: Mapping[str, BranchCommit], *, merge_base: str, head: str, recorded: str | None = None
 ) -> CountingRange:
-    """What is measured of a branch: commits of CI files alone are left out at its end, at its beginning and below its base.
+    """What is measured of a branch: commits of CI files alone are left out at its end, at its beginning and
+    below its base.
 
-    `commits` holds those of the branch, and as many from the merge base down as are of interest; what it does not hold
-    counts. `recorded` is the upstream base that somebody recorded: taken where it is the merge base or lies below it there.
-    Base and head are the same commit where nothing counts.
+    `commits` holds those of the branch, and as many from the merge base down as are of interest; what it
+    does not hold counts. `recorded` is the upstream base that somebody recorded: taken where it is the
+    merge base or lies below it there. Base and head are the same commit where nothing counts.
     """
     base = (
         recorded if recorded is not None and recorded in _first_parents(commits, merge_base) else merge_base

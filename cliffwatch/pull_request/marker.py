@@ -8,7 +8,9 @@ _LINE = re.compile(r"<!-- cliffwatch ([A-Za-z0-9:._-]{1,100}) (\d{1,18}) -->")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Marker:
-    """`kind` is the same for all comments of which a pull request has one; `sequence` grows with what they show."""
+    """`kind` is the same for all comments of which a pull request has one; `sequence` grows with what they
+    show.
+    """
 
     kind: str
     sequence: int

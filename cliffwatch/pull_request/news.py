@@ -14,7 +14,9 @@ from cliffwatch.samples import CaseKey
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class News:
-    """All primary rows over the measured targets, in the order of the first. `targets`, `measured` and the rows' cells are in one order."""
+    """All primary rows over the measured targets, in the order of the first. `targets`, `measured` and the
+    rows' cells are in one order.
+    """
 
     targets: tuple[Target, ...]
     measured: tuple[Measured, ...]

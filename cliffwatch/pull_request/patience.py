@@ -1,4 +1,6 @@
-"""Asking GitHub until it answers: limits are waited for, what breaks is asked again, a refusal becomes a failure that says what to do."""
+"""Asking GitHub until it answers: limits are waited for, what breaks is asked again, a refusal becomes a
+failure that says what to do.
+"""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -12,7 +14,8 @@ from cliffwatch.failure import Failure, Party, host_failed, wrong_usage
 
 T = TypeVar("T")
 Token = Callable[[bool], Awaitable[str | Failure]]
-"""Gives the token to ask with; asked with True after GitHub refused the last one, once for each thing to do."""
+"""Gives the token to ask with; asked with True after GitHub refused the last one, once for each thing to do.
+"""
 
 _SECONDARY = 60.0
 """Seconds that GitHub asks to wait after a limit that says nothing more."""
@@ -20,7 +23,9 @@ _SECONDARY = 60.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Patience:
-    """How often something is tried, and how many seconds one wait may take: a limit that ends later is a failure for now."""
+    """How often something is tried, and how many seconds one wait may take: a limit that ends later is a
+    failure for now.
+    """
 
     tries: int = 6
     longest_wait: float = 120.0
@@ -30,8 +35,9 @@ class Patience:
 class Poster:
     """Who speaks to GitHub, and how patiently.
 
-    `api`'s transport raises OSError (TimeoutError, ConnectionError) where no answer comes; waiting is its `sleep`. `author` is the login of the
-    comments that it writes (`cliffwatch[bot]`, `github-actions[bot]`). `now` are the seconds since the epoch.
+    `api`'s transport raises OSError (TimeoutError, ConnectionError) where no answer comes; waiting is its
+    `sleep`. `author` is the login of the comments that it writes (`cliffwatch[bot]`,
+    `github-actions[bot]`). `now` are the seconds since the epoch.
     """
 
     api: GitHubAPI
@@ -49,8 +55,9 @@ class Limited(Failure):
 
 
 async def patiently(poster: Poster, act: Callable[[str], Awaitable[T]]) -> T | Failure:
-    """What `act` gives when it is called with a token. It is called anew, from its beginning, after everything that passes: it has
-    to look first and to do only what is not done yet, since what GitHub did not answer may have been done.
+    """What `act` gives when it is called with a token. It is called anew, from its beginning, after
+    everything that passes: it has to look first and to do only what is not done yet, since what GitHub did
+    not answer may have been done.
     """
     token, refreshed = await poster.token(False), False
     failure: Failure | None = None

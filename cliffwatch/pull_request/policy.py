@@ -1,13 +1,15 @@
-"""The policy of a repository: `.cliffwatch.toml` of the base branch, never of head, whose author could give himself rights by it.
+"""The policy of a repository: `.cliffwatch.toml` of the base branch, never of head, whose author could give
+himself rights by it.
 
 Everything has a default, which a repository without the file gets:
 
-    suites = ["auto"]                   # those whose cases execute what head changes; or names as `cliffwatch suites` lists them,
-                                        # "all", and "discovered" for what only this tree has
+    suites = ["auto"]                   # those whose cases execute what head changes; or names as
+                                        # `cliffwatch suites` lists them, "all", and "discovered" for what
+                                        # only this tree has
     profile = "smoke"                   # smoke, standard or full
     boots = "auto"                      # boots per kernel: a number from 1 to 1000, auto, staged or careful
     bench-from = "head"                 # whose bench measures both kernels: base or head
-    notable = 0.5                       # smallest change that is reported, in per cent; without it each mode's own
+    notable = 0.5                       # smallest reported change, in per cent; without it each mode's own
     fail-on = []                        # verdicts that make the check fail: regression, failed, inconclusive
     follow = ["bpf-next", "for-next/*"] # branches whose pushes are measured; without it, see `Policy.follows`
 
@@ -93,7 +95,9 @@ _MOST_TARGETS = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """Where to measure: a platform and a mode, and the labels of the GitHub runner that does it in a workflow."""
+    """Where to measure: a platform and a mode, and the labels of the GitHub runner that does it in a
+    workflow.
+    """
 
     platform: str
     mode: Mode
@@ -102,7 +106,9 @@ class Target:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KernelSource:
-    """The kernel that a library's revisions are measured on: the URL of a tree, and a revision in it. A release with long support by default."""
+    """The kernel that a library's revisions are measured on: the URL of a tree, and a revision in it. A
+    release with long support by default.
+    """
 
     tree: str = "https://git.kernel.org/pub/scm/linux/kernel/git/stable/linux.git"
     revision: str = "v6.12"
@@ -113,7 +119,9 @@ EMULATED = Target(platform=_EMULATED, mode="icount", runs_on=_HOSTED)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """What is measured of a change and who is trusted. `notable` is a fraction; None is each mode's own threshold."""
+    """What is measured of a change and who is trusted. `notable` is a fraction; None is each mode's own
+    threshold.
+    """
 
     suites: tuple[str, ...] = (AUTO,)
     profile: Profile = "smoke"
@@ -134,7 +142,9 @@ class Policy:
         return any(fnmatchcase(branch, pattern) for pattern in self.follow)
 
     def trusts(self, author: str, association: str) -> bool:
-        """Whether a pull request of an author with GitHub's `author_association` is measured without a maintainer's word."""
+        """Whether a pull request of an author with GitHub's `author_association` is measured without a
+        maintainer's word.
+        """
         return association in self.trusted_associations or author.casefold() in map(
             str.casefold, self.trusted_authors
         )
@@ -148,8 +158,8 @@ LIBRARY_DEFAULT = Policy(suites=("cilium-ebpf",))
 
 
 def read_policy(text: str, name: str, default: Policy = DEFAULT) -> Policy | Failure:
-    """The policy that a file's text holds, or all that is wrong with it, each with its line under the file's `name`; of what it does not say
-    `default`, which is that of its subject.
+    """The policy that a file's text holds, or all that is wrong with it, each with its line under the file's
+    `name`; of what it does not say `default`, which is that of its subject.
     """
     if len(text) > LARGEST:
         return _failure([f"{name}: {len(text)} characters are too many for a policy"])
@@ -202,7 +212,8 @@ def _boots(reader: PolicyReader, value: Any) -> Boots:
         return value  # type: ignore[no-any-return] # one of the few that were just asked for
     reader.refuse(
         ("boots",),
-        f"'boots' is {shorten_value(value)}; give a number from 1 to 1000, or one of {', '.join(_NAMED_BOOTS)}",
+        f"'boots' is {shorten_value(value)}; give a number from 1 to 1000, or one of"
+        f" {', '.join(_NAMED_BOOTS)}",
     )
     return "auto"
 

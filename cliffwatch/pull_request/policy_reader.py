@@ -45,7 +45,9 @@ class PolicyReader:
                 self.refuse((*path, name), f"unknown key {shorten_value(name)}; {hint}")
 
     def one_of(self, table: Mapping[str, object], allowed: Sequence[str], path: tuple[str | int, ...]) -> Any:
-        """The value at the end of `path`, which is one of a few words; the first of these where it is missing or wrong."""
+        """The value at the end of `path`, which is one of a few words; the first of these where it is missing
+        or wrong.
+        """
         value = table.get(str(path[-1]), allowed[0])
         if value in allowed:
             return value

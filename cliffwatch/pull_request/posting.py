@@ -1,6 +1,8 @@
-"""Brings comments, check runs and reactions to GitHub, over gidgethub's abstract client: whose transport it is is not known here.
+"""Brings comments, check runs and reactions to GitHub, over gidgethub's abstract client: whose transport it
+is is not known here.
 
-Every operation looks before it does, so that it may be repeated at any time, after any failure, and in any order.
+Every operation looks before it does, so that it may be repeated at any time, after any failure, and in any
+order.
 """
 
 from dataclasses import dataclass
@@ -36,8 +38,8 @@ _ROUNDS = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Posted:
-    """`identity` is GitHub's number of the comment or check run. `how` says what was done: `outdated` is left as it is, for it shows a
-    later state.
+    """`identity` is GitHub's number of the comment or check run. `how` says what was done: `outdated` is left
+    as it is, for it shows a later state.
     """
 
     identity: int
@@ -56,9 +58,10 @@ class _Own:
 async def put_sticky(poster: Poster, repository: str, number: int, body: str) -> Posted | Failure:
     """Makes `body` (`sticky_comment`) the one sticky comment of a pull request.
 
-    `repository` is `owner/name`. A comment of ours is one by `poster.author` whose first line is the marker of this kind; it is edited in
-    place, made anew where somebody deleted it, and left alone where it is the same or shows a later state. Of several the oldest stays.
-    Two calls for one pull request at the same time may leave the earlier state until the next call: let one wait for the other.
+    `repository` is `owner/name`. A comment of ours is one by `poster.author` whose first line is the
+    marker of this kind; it is edited in place, made anew where somebody deleted it, and left alone where
+    it is the same or shows a later state. Of several the oldest stays. Two calls for one pull request at
+    the same time may leave the earlier state until the next call: let one wait for the other.
     """
     return await _put_comment(poster, repository, number, body)
 
@@ -69,7 +72,9 @@ async def put_notification(poster: Poster, repository: str, number: int, body: s
 
 
 async def put_reply(poster: Poster, repository: str, number: int, body: str, *, to: str) -> Posted | Failure:
-    """Answers somebody's command, once: `to` is what it answers, such as the comment's number; `body` is Markdown of ours."""
+    """Answers somebody's command, once: `to` is what it answers, such as the comment's number; `body` is
+    Markdown of ours.
+    """
     return await _put_comment(poster, repository, number, f"{Marker(kind=f'reply:{to}', sequence=0)}\n{body}")
 
 
@@ -152,7 +157,9 @@ def _same(there: str, wanted: str) -> bool:
 async def put_check_run(
     poster: Poster, repository: str, head: str, run: CheckRun, *, name: str = "cliffwatch"
 ) -> Posted | Failure:
-    """Makes `run` the check run of this name at the commit `head`: made where there is none of ours, else updated."""
+    """Makes `run` the check run of this name at the commit `head`: made where there is none of ours, else
+    updated.
+    """
     content = _check_content(run, name)
 
     async def act(token: str) -> Posted:

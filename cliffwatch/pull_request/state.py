@@ -1,4 +1,6 @@
-"""Everything that a pull request's comment shows, as values. Whatever they say of a tree is of somebody else's making."""
+"""Everything that a pull request's comment shows, as values. Whatever they say of a tree is of somebody
+else's making.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -19,7 +21,9 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Queued:
-    """`position` counts from 1, None where nobody knows it; `seconds` is when it will be done, from now on."""
+    """`position` counts from 1, None where nobody knows it; `seconds` is when it will be done,
+    from now on.
+    """
 
     position: int | None = None
     seconds: float | None = None
@@ -52,7 +56,9 @@ class Measured:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failed:
-    """Nothing can be compared: head or base does not build, a host failed. Its `evidence` holds the first error."""
+    """Nothing can be compared: head or base does not build, a host failed. Its `evidence` holds the first
+    error.
+    """
 
     failure: Failure
 
@@ -136,9 +142,11 @@ class PullRequestState:
 
 
 def confirmed_rows(compared: ComparisonSet, *arms: Arm) -> frozenset[RowKey]:
-    """The changes of a comparison whose verdict rests on boots of the stage `confirm`, which both of its arms have for them.
+    """The changes of a comparison whose verdict rests on boots of the stage `confirm`, which both of its arms
+    have for them.
 
-    Counted values repeat by themselves: theirs are confirmed where both kernels were booted twice at least.
+    Counted values repeat by themselves: theirs are confirmed where both kernels were booted twice at
+    least.
     """
     again = [_measured_again(arm) for arm in arms]
     return frozenset(

@@ -1,4 +1,6 @@
-"""Cases of a benchmark that differ in one number and changed alike: one line of a table instead of one each."""
+"""Cases of a benchmark that differ in one number and changed alike: one line of a table instead
+of one each.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,15 +15,18 @@ FEWEST = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """One line of a table: a row, or neighbours of a sweep. `label` names it among the cases of its benchmark; empty where that has one."""
+    """One line of a table: a row, or neighbours of a sweep. `label` names it among the cases of its
+    benchmark; empty where that has one.
+    """
 
     label: str
     rows: tuple[Across, ...]
 
 
 def lines_of(chosen: Sequence[Across], everything: Sequence[Across]) -> list[Line]:
-    """Lines for the chosen rows of one benchmark and metric, the largest first; `everything` are all rows of it, chosen or not:
-    what lies between two cases and did not change keeps them apart. Of several parameters the one that makes the fewest lines.
+    """Lines for the chosen rows of one benchmark and metric, the largest first; `everything` are all rows of
+    it, chosen or not: what lies between two cases and did not change keeps them apart. Of several
+    parameters the one that makes the fewest lines.
     """
     wanted = {id(row) for row in chosen}
     ways = [_lines_over(parameter, everything, wanted) for parameter in _swept(everything)]

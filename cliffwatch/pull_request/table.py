@@ -1,4 +1,6 @@
-"""The table of a comment: a column for each target, a line for each case or stretch of a sweep that is news."""
+"""The table of a comment: a column for each target, a line for each case or stretch of a sweep
+that is news.
+"""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -15,8 +17,8 @@ from cliffwatch.reports.markdown import code, word
 from cliffwatch.reports.several.across import Across
 
 _LEGEND = (
-    "▲ worse, ▼ better, with the interval; ~ is within the noise, - was not measured there. Boots are per kernel. A/A control: base against base, its largest"
-    " difference and false positives."
+    "▲ worse, ▼ better, with the interval; ~ is within the noise, - was not measured there. Boots are per"
+    " kernel. A/A control: base against base, its largest difference and false positives."
 )
 _WIDEST_LABEL = 30
 _Kind = tuple[str, str, str, str]
@@ -81,7 +83,9 @@ def _kind(row: Across) -> _Kind:
 
 
 def _measures(news: News) -> dict[_Kind, dict[tuple[str, str], None]]:
-    """Metric and unit of all cells of each kind, its own first: icount has instructions where others have a time."""
+    """Metric and unit of all cells of each kind, its own first: icount has instructions where others have a
+    time.
+    """
     found: dict[_Kind, dict[tuple[str, str], None]] = {}
     for row in news.rows:
         found.setdefault(_kind(row), {}).update(dict.fromkeys(row.measures))
@@ -115,7 +119,9 @@ def _cell(cells: Sequence[ComparisonRow | None]) -> str:
 
 
 def cell_text(cell: ComparisonRow | None) -> str:
-    """`▲ +4.81 % [4.76, 4.86]`: a change with its interval; `~` within the noise; the verdict where there is no change."""
+    """`▲ +4.81 % [4.76, 4.86]`: a change with its interval; `~` within the noise; the verdict where there is
+    no change.
+    """
     if cell is None:
         return "-"
     if cell.verdict == "unchanged":

@@ -1,4 +1,6 @@
-"""A pull request's benchmarks in one line, which is the comment's first and the title of its check run: words of ours alone."""
+"""A pull request's benchmarks in one line, which is the comment's first and the title of its check run: words
+of ours alone.
+"""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -149,7 +151,9 @@ def chosen_lines(news: News) -> Iterator[str]:
 
 
 def whereabouts(news: News) -> Sequence[str]:
-    """Sentences below the first line: the largest change, what only one target shows, and what fresh boots said."""
+    """Sentences below the first line: the largest change, what only one target shows, and what fresh boots
+    said.
+    """
     sentences = []
     if any(each.compared.mode == "icount" for each in news.measured):
         sentences.append("Figures of icount are instructions, not time.")
@@ -163,7 +167,8 @@ def whereabouts(news: News) -> Sequence[str]:
         )
         where = f" on {word(target.name)}" if len(news.targets) > 1 else ""
         sentences.append(
-            f"Largest {_what(row.verdict)}{apart}: {figures.step(row) if row.change is None else figures.percent(row.change)}{where}."
+            f"Largest {_what(row.verdict)}{apart}:"
+            f" {figures.step(row) if row.change is None else figures.percent(row.change)}{where}."
         )
     elif shown := _detectable(news):
         sentences.append(f"These boots would have shown changes from {shown} on.")
@@ -176,7 +181,8 @@ def whereabouts(news: News) -> Sequence[str]:
         sentences.append("What got worse is confirmed on fresh boots.")
     elif worse:
         sentences.append(
-            f"Of {count_noun(worse, 'case')} that got worse {confirmed} {'is' if confirmed == 1 else 'are'} confirmed on fresh boots."
+            f"Of {count_noun(worse, 'case')} that got worse {confirmed} {'is' if confirmed == 1 else 'are'}"
+            " confirmed on fresh boots."
         )
     return sentences
 

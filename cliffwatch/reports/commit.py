@@ -1,7 +1,8 @@
 """The report for a commit message: plain text of at most 72 columns.
 
-The shape is the one that BPF developers merged with commit 68bc61c26cac ("bpf: Allow compiler to inline most of
-bpf_local_storage_lookup()"): groups by parameter, before and after, `( ~ )` where a difference is chance.
+The shape is the one that BPF developers merged with commit 68bc61c26cac ("bpf: Allow compiler to inline
+most of bpf_local_storage_lookup()"): groups by parameter, before and after, `( ~ )` where a difference is
+chance.
 """
 
 import textwrap
@@ -23,7 +24,9 @@ WIDTH = 72
 
 
 def commit_report(compared: ComparisonSet, context: ReportContext) -> str:
-    """First line: trials, mode, platform, config and compiler; then a group a set of parameters; then means."""
+    """First line: trials, mode, platform, config and compiler; then a group a set of parameters;
+    then means.
+    """
     lines = _wrap_lines(circumstances(compared, context))
     for text in context.chosen:
         lines += _wrap_lines(text)
@@ -73,7 +76,9 @@ def _group(rows: list[Comparison], usual: float, below: _Reasons) -> Iterator[st
 
 
 def _row(row: Comparison, usual: float, *, shares_reason: bool) -> Iterator[str]:
-    """A line, and further ones for what must not be read as a change and for a threshold that is not the usual one."""
+    """A line, and further ones for what must not be read as a change and for a threshold that is not the
+    usual one.
+    """
     if row.base is None or row.head is None:
         yield cut(f"|   +- {_short(row.metric or 'case', 24)} {figures.mark_verdict(row.verdict)}")
         yield from _below("" if shares_reason else row.reason)

@@ -25,14 +25,21 @@ if TYPE_CHECKING:  # the types of documents are for runs alone
     from cliffwatch.formats.run_record import RunRecord
 
 SIGHT: Mapping[Mode, str] = {
-    "icount": "icount counts instructions exactly; caches, branch prediction, memory and contention are not measured",
-    "walltime": "walltime measures what users feel; changes below the noise of host and boots are not detectable",
+    "icount": (
+        "icount counts instructions exactly; caches, branch prediction, memory and contention are not"
+        " measured"
+    ),
+    "walltime": (
+        "walltime measures what users feel; changes below the noise of host and boots are not detectable"
+    ),
 }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArmFailure:
-    """A side that could not be measured, and the raw evidence: a compiler's first error, the end of a console."""
+    """A side that could not be measured, and the raw evidence: a compiler's first error, the end of a
+    console.
+    """
 
     arm: str
     message: str
@@ -76,10 +83,16 @@ def context_of_run(run: "Run") -> ReportContext:
 
 
 def with_functions(context: ReportContext, compared: Sequence[ComparisonSet]) -> ReportContext:
-    """The context of a result directory with how its kernels' code differs, and the functions behind what changed, as far as the run counted them."""
+    """The context of a result directory with how its kernels' code differs, and the functions behind what
+    changed, as far as the run counted them.
+    """
     if context.folder is None:
         return context
-    from cliffwatch.comparing.attribution.run import code_of_run, functions_of_run, profile_of_run  # noqa: PLC0415 - the types of documents are for runs alone
+    from cliffwatch.comparing.attribution.run import (  # noqa: PLC0415 - the types of documents are for runs alone
+        code_of_run,
+        functions_of_run,
+        profile_of_run,
+    )
 
     folder = Path(context.folder)
     code = code_of_run(folder)
@@ -116,9 +129,11 @@ def _setting(record: "RunRecord") -> tuple[str, ...]:
     facts = [
         f"config {record.config_digest[:12]}" if record.config_digest else "",
         toolchain.gcc or toolchain.clang or "",
-        f"bench of {bench.from_ or '?'} ({bench.source_digest[:12]})"
-        if bench and bench.source_digest
-        else "",
+        (
+            f"bench of {bench.from_ or '?'} ({bench.source_digest[:12]})"
+            if bench and bench.source_digest
+            else ""
+        ),
     ]
     return tuple(fact for fact in facts if fact)
 
@@ -164,7 +179,9 @@ def profiles(compared: ComparisonSet, context: ReportContext) -> tuple[str, ...]
 
 
 def sentence(compared: ComparisonSet) -> str:
-    """The whole comparison in one sentence: `1 failed, 1 regression, 9 unchanged of 11 cases`; of rows where cases have several."""
+    """The whole comparison in one sentence: `1 failed, 1 regression, 9 unchanged of 11 cases`; of rows where
+    cases have several.
+    """
     noisy = Counter(
         row.verdict for row in compared.changed_rows() if row.assume == "nothing" and not compared.took_turns
     )
@@ -211,18 +228,24 @@ def _count_verdict(count: int, verdict: Verdict) -> str:
 
 
 def differing(rows: int, changes: Iterable[str]) -> str:
-    """`2 differ between the two measurements (1 regression, 1 improvement)`: of sides that did not take turns."""
+    """`2 differ between the two measurements (1 regression, 1 improvement)`: of sides that did not take
+    turns.
+    """
     return f"{rows:,} {'differs' if rows == 1 else 'differ'} {BETWEEN_MEASUREMENTS} ({', '.join(changes)})"
 
 
 def circumstances(compared: ComparisonSet, context: ReportContext) -> str:
-    """`21 boots per kernel, walltime, amd-rome, config 78ca70a8f8f3, gcc 12.2.0`: near the top of every report."""
+    """`21 boots per kernel, walltime, amd-rome, config 78ca70a8f8f3, gcc 12.2.0`: near the top of every
+    report.
+    """
     where = [trials(compared), mode_words(compared.mode), compared.platform or "unknown platform"]
     return ", ".join([*where, *context.setting])
 
 
 def mode_words(mode: Mode | None) -> str:
-    """The mode, and of icount that its nanoseconds are none: the guest's clock advances with its instructions."""
+    """The mode, and of icount that its nanoseconds are none: the guest's clock advances with its
+    instructions.
+    """
     return "icount (instructions, not time)" if mode == "icount" else mode or "unknown mode"
 
 

@@ -46,7 +46,10 @@ def _code(compared: ComparisonSet, context: ReportContext, row: Comparison) -> I
         yield (
             f"  same code in {compared.base.name} and {compared.head.name}, by {over}: A/A evidence"
             if same
-            else f"  code that it executes differs between {compared.base.name} and {compared.head.name}, by {over}"
+            else (
+                f"  code that it executes differs between {compared.base.name} and {compared.head.name}, by"
+                f" {over}"
+            )
         )
 
 

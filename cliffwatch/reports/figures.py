@@ -53,8 +53,8 @@ def parameters(case: CaseKey, metric: str) -> str:
 
 
 def value(number: float | None) -> str:
-    """Three decimals, fewer where the number is large and more where it is small: four digits that count, from 0.0001 on in powers of
-    ten. `-` for what does not exist.
+    """Three decimals, fewer where the number is large and more where it is small: four digits that count,
+    from 0.0001 on in powers of ten. `-` for what does not exist.
     """
     if number is None:
         return "-"
@@ -90,7 +90,9 @@ def step(row: Valued) -> str:
 
 
 def marked_change(row: Comparison) -> str:
-    """The change of a row that is decided, else the sign of its verdict: for formats without a column of verdicts."""
+    """The change of a row that is decided, else the sign of its verdict: for formats without a column of
+    verdicts.
+    """
     return change(row) if row.verdict in DECIDED else SIGNS[row.verdict]
 
 
@@ -105,13 +107,15 @@ def verdict_word(row: Comparison) -> str:
 
 
 def explain_inconclusive(row: Comparison) -> str:
-    """Why a row has no change to be read: `? inconclusive: about 40 boots per kernel would decide (22 to 73)`."""
+    """Why a row has no change to be read: `? inconclusive: about 40 boots per kernel would decide (22 to
+    73)`.
+    """
     return f"{mark_verdict(row.verdict)}: {row.reason}" if row.reason else mark_verdict(row.verdict)
 
 
 def undecided_cases(rows: Sequence[Comparison]) -> Iterator[tuple[str, Comparison]]:
-    """Rows whose change may not be read as it is, those of one case and reason together: the case, with metrics where it has several rows,
-    and the first of the rows.
+    """Rows whose change may not be read as it is, those of one case and reason together: the case, with
+    metrics where it has several rows, and the first of the rows.
     """
     alike: dict[tuple[CaseKey, str, str], list[Comparison]] = {}
     of_case = Counter(row.case for row in rows)
@@ -174,6 +178,8 @@ def mean(one: Mean) -> str:
 
 
 def control(seen: Control) -> str:
-    """`A/A control: 0 of 20 false positives, …`: base against itself, below which no difference means anything."""
+    """`A/A control: 0 of 20 false positives, …`: base against itself, below which no difference means
+    anything.
+    """
     share = f"{seen.published} of {count_noun(seen.rows, 'false positive')}"
     return f"A/A control: {share}, largest difference {percent(seen.largest)}"

@@ -1,4 +1,6 @@
-"""What the figures of a report mean: its intervals, its thresholds and its signs. Stands below every report for people."""
+"""What the figures of a report mean: its intervals, its thresholds and its signs. Stands below every report
+for people.
+"""
 
 from collections.abc import Iterator, Sequence
 
@@ -18,11 +20,17 @@ def legend(rows: Sequence[Comparison], means: Sequence[Mean] = ()) -> Iterator[s
         yield f"Intervals: {_intervals(judged, means)}."
     yield f"Changes are reported {_thresholds(judged or rows)}; ~ is within the noise."
     if any(row.verdict == "changed" for row in rows):
-        yield "≠ changed: nobody said which way is better; a line Unit UNIT better=higher (or lower) in the file does."
+        yield (
+            "≠ changed: nobody said which way is better; a line Unit UNIT better=higher (or lower) in the"
+            " file does."
+        )
     if any(row.verdict == "inconclusive" for row in rows):
         yield "? is inconclusive: these boots show neither a change nor that there is none."
     if any(map(likely, rows)):
-        yield "? likely: chance alone makes as much less than once in twenty rows, which is not rare enough among so many to report it."
+        yield (
+            "? likely: chance alone makes as much less than once in twenty rows, which is not rare enough"
+            " among so many to report it."
+        )
 
 
 def thresholds_differ(rows: Sequence[Comparison]) -> bool:
@@ -31,10 +39,15 @@ def thresholds_differ(rows: Sequence[Comparison]) -> bool:
 
 
 def own_terms(row: Comparison, usual: float) -> str | None:
-    """`noisy: reported from 1 % on`, for formats without a column for it; None where a row has the usual threshold."""
+    """`noisy: reported from 1 % on`, for formats without a column for it; None where a row has the usual
+    threshold.
+    """
     if row.threshold == usual or row.change is None:
         return None
-    return f"{'counted' if row.interval_level is None else 'noisy'}: reported from {figures.size(row.threshold)} on"
+    return (
+        f"{'counted' if row.interval_level is None else 'noisy'}: reported from"
+        f" {figures.size(row.threshold)} on"
+    )
 
 
 def _intervals(rows: Sequence[Comparison], means: Sequence[Mean]) -> str:

@@ -1,6 +1,8 @@
-"""The report for a pull request: what changed first, everything else folded away; and text of somebody else's making inside Markdown.
+"""The report for a pull request: what changed first, everything else folded away; and text of somebody else's
+making inside Markdown.
 
-Code is where GitHub makes no mention, reference, link, emoji, formula or element of anything: such text goes there.
+Code is where GitHub makes no mention, reference, link, emoji, formula or element of anything: such text
+goes there.
 """
 
 import re
@@ -106,7 +108,10 @@ def _functions(compared: ComparisonSet, context: ReportContext) -> Iterator[str]
         yield "| function | base | head | change | |"
         yield "|---|--:|--:|--:|---|"
         for row in each.rows:
-            yield f"| {code(row.name)} | {row.base} | {row.head} | {row.change} | {escape_markdown(row.about)} |"
+            yield (
+                f"| {code(row.name)} | {row.base} | {row.head} | {row.change} |"
+                f" {escape_markdown(row.about)} |"
+            )
         if each.rest:
             yield ""
             yield escape_markdown(each.rest)
@@ -138,7 +143,10 @@ def _profiles(compared: ComparisonSet, context: ReportContext) -> Iterator[str]:
 
 def _footer(compared: ComparisonSet, context: ReportContext) -> Iterator[str]:
     for mean in compared.means:
-        yield f"Geometric mean of {escape_markdown(mean.metric)}: {figures.mean(mean)} over {count_noun(mean.rows, 'row')}.  "
+        yield (
+            f"Geometric mean of {escape_markdown(mean.metric)}: {figures.mean(mean)} over"
+            f" {count_noun(mean.rows, 'row')}.  "
+        )
     if compared.control is not None:
         yield f"{figures.control(compared.control)}.  "
     if compared.mode is not None:
@@ -156,7 +164,10 @@ def _fold_rows(text: str, rows: Sequence[Comparison]) -> str:
     for suite, group in groupby(rows, key=lambda row: row.case.suite):
         of_suite = list(group)
         body = "\n".join(_table(of_suite, thresholds=differ))
-        part = f"\n<details><summary><code>{escape(suite)}</code>: {count_noun(len({row.case for row in of_suite}), 'case')}</summary>\n\n{body}\n\n</details>"
+        part = (
+            f"\n<details><summary><code>{escape(suite)}</code>:"
+            f" {count_noun(len({row.case for row in of_suite}), 'case')}</summary>\n\n{body}\n\n</details>"
+        )
         if length(part) > room:
             left += len({row.case for row in of_suite})
             continue
@@ -176,8 +187,8 @@ def escape_markdown(text: str) -> str:
 
 
 def code(text: str, most: int = 200) -> str:
-    """A line as code, of at most `most` characters; `?` for nothing. It has no backtick, no bar and no line break, so that it stays whole
-    in a table and when it is wrapped.
+    """A line as code, of at most `most` characters; `?` for nothing. It has no backtick, no bar and no line
+    break, so that it stays whole in a table and when it is wrapped.
     """
     line = _printable(" ".join(text.split())).replace("`", "'").replace("|", "¦")
     shortened = line if len(line) <= most else f"{line[: most - 1]}…"
@@ -206,7 +217,9 @@ def block(text: str, *, lines: int, columns: int = 400, language: str = "") -> l
 
 
 def wrap(text: str, *, first: str = "", then: str = "") -> str:
-    """Sentences in lines of `WIDTH` columns. Code is never broken, so that no line begins with what stands in it."""
+    """Sentences in lines of `WIDTH` columns. Code is never broken, so that no line begins with what stands in
+    it.
+    """
     held = _WHOLE.sub(lambda match: match[0].replace(" ", _HELD), " ".join(text.split()))
     filled = textwrap.fill(
         held,
@@ -220,7 +233,9 @@ def wrap(text: str, *, first: str = "", then: str = "") -> str:
 
 
 def inert(markdown: str) -> str:
-    """The whole of a report: nothing that is not seen, and no line that a workflow's log would take for a command."""
+    """The whole of a report: nothing that is not seen, and no line that a workflow's log would take for a
+    command.
+    """
     shown = visible(markdown.encode("utf-8", "replace").decode())
     return _COMMAND.sub(lambda match: (f"{match[1]}:" if match[1] is not None else "##") + _BETWEEN, shown)
 

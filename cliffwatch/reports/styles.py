@@ -39,7 +39,8 @@ def plain(text: str) -> str:
 
 
 def visible(text: str) -> str:
-    """Lines of which nothing is but what a reader sees: no control character, none that turns the reading direction.
+    """Lines of which nothing is but what a reader sees: no control character, none that turns the reading
+    direction.
 
     Reports pass through it whole, once they are written, so that no value of a tree or a host can get by.
     """

@@ -49,7 +49,9 @@ def text_report(
     all_metrics: bool = False,
     names: tuple[str, str] = ("base", "head"),
 ) -> str:
-    """The report as text; tables of at most `width` columns. The primary metric of each case, or all of them; `names` are those of the sides."""
+    """The report as text; tables of at most `width` columns. The primary metric of each case, or all of them;
+    `names` are those of the sides.
+    """
     styles = Styles(colour=colour)
     rows = compared.rows if all_metrics else compared.table_rows()
     lines = [plain(line) for text in context.chosen for line in textwrap.wrap(text, width)]

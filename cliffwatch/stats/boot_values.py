@@ -1,4 +1,6 @@
-"""One metric of both arms as the statistics take it: one value a boot, on a log scale, with the block it was measured in."""
+"""One metric of both arms as the statistics take it: one value a boot, on a log scale, with the block it was
+measured in.
+"""
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
@@ -20,7 +22,9 @@ RELATED = 0.5
 
 
 class BootValues(NamedTuple):
-    """Logs of the boots' values, (n,) and (m,), and the plan's block of each; a block holds each arm at most once."""
+    """Logs of the boots' values, (n,) and (m,), and the plan's block of each; a block holds each arm at most
+    once.
+    """
 
     base: Values
     head: Values
@@ -66,7 +70,9 @@ class BootValues(NamedTuple):
 
 
 class Alike(NamedTuple):
-    """Rows with the same numbers of boots: their indexes, (rows,), and both arms' logs and blocks as (rows, n) and (rows, m)."""
+    """Rows with the same numbers of boots: their indexes, (rows,), and both arms' logs and blocks as (rows,
+    n) and (rows, m).
+    """
 
     indexes: NDArray[np.intp]
     base: Values
@@ -85,7 +91,9 @@ class ArmLogs(NamedTuple):
 
 
 class BootTable(Sequence[BootValues]):
-    """A family in columns: what is worked out for all rows at once takes them from here without an object for each."""
+    """A family in columns: what is worked out for all rows at once takes them from here without an object for
+    each.
+    """
 
     def __init__(self, base: ArmLogs, head: ArmLogs) -> None:
         self.base, self.head = base, head
@@ -118,7 +126,9 @@ class BootTable(Sequence[BootValues]):
 
     @cached_property
     def ranked(self) -> tuple[tuple[NDArray[np.intp], Ranked], ...]:
-        """The groups' indexes, and their rows ranked as two samples: a verdict and its size come from the same ranks."""
+        """The groups' indexes, and their rows ranked as two samples: a verdict and its size come from the
+        same ranks.
+        """
         return tuple((group.indexes, two_samples(group.base, group.head)) for group in self.groups)
 
     def __len__(self) -> int:
@@ -161,7 +171,9 @@ def _side(logs: Sequence[Values], blocks: Sequence[Blocks]) -> ArmLogs:
 
 
 def related(rows: Sequence[BootValues]) -> list[bool]:
-    """Whether boots of one block move together so much that comparing within blocks detects more, of each row."""
+    """Whether boots of one block move together so much that comparing within blocks detects more, of each
+    row.
+    """
     answers = np.zeros(len(rows), dtype=bool)
     apart: list[int] = []
     for group in table_of(rows).groups:
@@ -189,7 +201,9 @@ def _moving_together(base: Values, head: Values) -> NDArray[np.bool_]:
 
 
 def chosen_alike(rows: Sequence[BootValues], in_pairs: Sequence[bool], *, paired: bool) -> Iterator[Alike]:
-    """The rows that are compared in pairs, or the others, with their indexes among all; those with the same numbers of boots together."""
+    """The rows that are compared in pairs, or the others, with their indexes among all; those with the same
+    numbers of boots together.
+    """
     if not paired and not any(in_pairs):
         yield from table_of(rows).groups
         return
@@ -202,7 +216,9 @@ def chosen_alike(rows: Sequence[BootValues], in_pairs: Sequence[bool], *, paired
 def ranked_alike(
     rows: Sequence[BootValues], in_pairs: Sequence[bool]
 ) -> Iterator[tuple[NDArray[np.intp], Ranked]]:
-    """All rows ranked, those with the same numbers of boots in one call: the indexes of a group, and its ranks in their order."""
+    """All rows ranked, those with the same numbers of boots in one call: the indexes of a group, and its
+    ranks in their order.
+    """
     if not any(in_pairs):
         yield from table_of(rows).ranked
         return

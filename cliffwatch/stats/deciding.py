@@ -1,7 +1,8 @@
-"""From samples to decisions, for a whole family at once: by one stage of a fixed plan, or by screening and confirming.
+"""From samples to decisions, for a whole family at once: by one stage of a fixed plan, or by screening and
+confirming.
 
-Every decision follows from the samples and the plan alone, so that it can be made again from what is stored. docs/method.md
-says why it is done so; docs/calibration.md how often it is wrong.
+Every decision follows from the samples and the plan alone, so that it can be made again from what is
+stored. docs/method.md says why it is done so; docs/calibration.md how often it is wrong.
 """
 
 import math
@@ -45,7 +46,9 @@ class Decision(NamedTuple):
 
 
 def decide_fixed(family: Sequence[BootValues], *, margin: float, alpha: float) -> list[Decision]:
-    """One stage: every metric tested, Holm over all of them at `alpha`; `margin` is the notable change, a fraction."""
+    """One stage: every metric tested, Holm over all of them at `alpha`; `margin` is the notable change, a
+    fraction.
+    """
     in_pairs = [
         moving and 2 * family[index].least_p_of_pairs() <= alpha / len(family)
         for index, moving in enumerate(related(family))
@@ -95,7 +98,9 @@ class Staged:
 
 
 def decide_staged(family: Sequence[Staged], stages: Stages, *, margin: float) -> list[Decision]:
-    """Screen all, confirm the candidates on the boots of the second stage, look by look as far as boots are in."""
+    """Screen all, confirm the candidates on the boots of the second stage, look by look as far as boots are
+    in.
+    """
     screened = table_of([row.screened for row in family])
     directions = _directions(screened, stages, margin)
     decisions = _screened(screened, directions, stages, margin)
@@ -154,7 +159,9 @@ class _Look:
 
 @dataclass(frozen=True, slots=True)
 class _Reached:
-    """A metric that has the boots of a look: the decision so far, the screen's boots, and the fresh ones of the look."""
+    """A metric that has the boots of a look: the decision so far, the screen's boots, and the fresh ones of
+    the look.
+    """
 
     so_far: Decision
     screened: BootValues
@@ -217,7 +224,9 @@ def _screened(
 
 
 def _within_reach(rows: Sequence[BootValues], stages: Stages, margin: float) -> list[bool]:
-    """Whether the first look has the boots that would show that nothing changed: worth them, where 42 are not."""
+    """Whether the first look has the boots that would show that nothing changed: worth them, where 42 are
+    not.
+    """
     shift, boots = math.log1p(margin), stages.screen + stages.looks[0].boots
     reached = [False] * len(rows)
     for group in table_of(rows).groups:

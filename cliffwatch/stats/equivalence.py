@@ -1,7 +1,8 @@
 """Showing that nothing changed by as much as a margin, which is more than failing to detect a change.
 
-Two one-sided tests by the rank interval (Schuirmann, Journal of Pharmacokinetics and Biopharmaceutics 15, 1987), the error
-split over the looks: whoever looks three times at 5 % is wrong at the margin one time in ten.
+Two one-sided tests by the rank interval (Schuirmann, Journal of Pharmacokinetics and Biopharmaceutics 15,
+1987), the error split over the looks: whoever looks three times at 5 % is wrong at the margin one time in
+ten.
 """
 
 import math
@@ -16,7 +17,9 @@ ALPHA = 0.05
 
 
 def equivalent(ranked: Ranked, *, margin: float, look: int, looks: int) -> NDArray[np.bool_]:
-    """Whether a shift of `margin` (a fraction, to either side) is ruled out at look 0, 1, … of `looks` planned."""
+    """Whether a shift of `margin` (a fraction, to either side) is ruled out at look 0, 1, … of `looks`
+    planned.
+    """
     low, high = ranked.interval(level_of_look(look, looks))
     return np.asarray((low > math.log1p(-margin)) & (high < math.log1p(margin)))
 
@@ -27,5 +30,7 @@ def level_of_look(look: int, looks: int) -> float:
 
 
 def error_of_look(look: int, looks: int) -> float:
-    """The error that a look may spend: in proportion to its number, as later looks have more boots to spend it on."""
+    """The error that a look may spend: in proportion to its number, as later looks have more boots to spend
+    it on.
+    """
     return ALPHA * 2 * (look + 1) / (looks * (looks + 1))

@@ -26,10 +26,10 @@ class MeanRatio:
 def mean_ratio(base: Values, head: Values, *, level: float, generator: np.random.Generator) -> MeanRatio:
     """The geometric mean over metrics of (metrics, boots) logs, with an interval by resampling boots whole.
 
-    A boot is drawn with all its metrics (cluster bootstrap: Davison and Hinkley, Bootstrap Methods, 1997, section 3.8), since
-    what disturbs a boot disturbs them together. Values that a boot lacks are NaN. The percentile interval is widened by
-    sqrt(n / (n - 1)), which a bootstrap of few boots is too narrow by, and by Student's quantile over the normal one, with Welch's
-    degrees of freedom.
+    A boot is drawn with all its metrics (cluster bootstrap: Davison and Hinkley, Bootstrap Methods, 1997,
+    section 3.8), since what disturbs a boot disturbs them together. Values that a boot lacks are NaN. The
+    percentile interval is widened by sqrt(n / (n - 1)), which a bootstrap of few boots is too narrow by,
+    and by Student's quantile over the normal one, with Welch's degrees of freedom.
     """
     centre = float(np.mean(np.nanmean(head, axis=1) - np.nanmean(base, axis=1)))
     if min(base.shape[1], head.shape[1]) < _FEWEST:
@@ -44,7 +44,9 @@ def mean_ratio(base: Values, head: Values, *, level: float, generator: np.random
 
 
 def _quantiles(values: Values, shares: Sequence[float]) -> list[float]:
-    """By the straight line between order statistics, of what is a number: numpy's own would load its masked arrays."""
+    """By the straight line between order statistics, of what is a number: numpy's own would load its masked
+    arrays.
+    """
     ordered = np.sort(values[~np.isnan(values)])
     quantiles = []
     for share in shares:
@@ -61,7 +63,8 @@ def _resampled(arm: Values, generator: np.random.Generator) -> Values:
     weights = generator.multinomial(count, np.full(count, 1 / count), size=RESAMPLES).T.astype(float)
     present = np.isfinite(arm)
     if present.all():
-        # Complete rows: the mean of means is the mean of each boot's mean, which spares a matrix of rows and resamples.
+        # Complete rows: the mean of means is the mean of each boot's mean, which spares a matrix of rows and
+        # resamples.
         return np.asarray(arm.mean(axis=0) @ weights / count)
     sums, counts = np.where(present, arm, 0.0) @ weights, present.astype(float) @ weights
     with np.errstate(invalid="ignore", divide="ignore"):

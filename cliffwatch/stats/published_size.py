@@ -1,9 +1,11 @@
 """How large a published change is: with an interval that allows for its having been published.
 
-What passes a test is, on average, larger in its sample than in truth. The interval is of those sizes whose shortest acceptance region, among
-samples that pass, holds the sample (Weinstein, Fithian and Benjamini, Journal of the American Statistical Association 108, 2013), cut at no change, since
-the direction is what was published; the estimate is its middle. The sample's shift is taken as normal with the standard error of its rank interval, and
-what would just have passed is where the rank interval of the test's error reaches no change. Far beyond that, estimate and interval are the plain ones.
+What passes a test is, on average, larger in its sample than in truth. The interval is of those sizes whose
+shortest acceptance region, among samples that pass, holds the sample (Weinstein, Fithian and Benjamini,
+Journal of the American Statistical Association 108, 2013), cut at no change, since the direction is what
+was published; the estimate is its middle. The sample's shift is taken as normal with the standard error of
+its rank interval, and what would just have passed is where the rank interval of the test's error reaches
+no change. Far beyond that, estimate and interval are the plain ones.
 """
 
 import math
@@ -53,7 +55,9 @@ def published_size(ranked: Ranked, *, direction: float, critical_p: float) -> Pu
 
 
 def _unknown_error(ranked: Ranked) -> float:
-    """Student's quantile over the normal one, with the freedom of one arm: what passes is among those whose own spread came out small."""
+    """Student's quantile over the normal one, with the freedom of one arm: what passes is among those whose
+    own spread came out small.
+    """
     boots = math.isqrt(ranked.differences.shape[-1])
     return t_quantile(1 - LEVEL, max(1, boots - 1)) / _NORMAL.inv_cdf((1 + LEVEL) / 2)
 
@@ -65,7 +69,9 @@ def _away(ranked: Ranked, sign: float, level: float) -> tuple[float, float]:
 
 
 def _given_passed(sample: float, bound: float) -> tuple[float, float]:
-    """Bounds of the size, in standard errors, of a sample that passed because it is no smaller than `bound`."""
+    """Bounds of the size, in standard errors, of a sample that passed because it is no smaller
+    than `bound`.
+    """
     sample = max(sample, bound)
     low = _turn(lambda size: sample - size <= _acceptance(size, bound)[1], 0.0, sample)
     high = _turn(lambda size: sample - size < _acceptance(size, bound)[0], sample, sample + _FAR)
@@ -73,7 +79,9 @@ def _given_passed(sample: float, bound: float) -> tuple[float, float]:
 
 
 def _acceptance(size: float, bound: float) -> tuple[float, float]:
-    """The shortest region that has `LEVEL` of the samples of this size that pass, as distances from the size."""
+    """The shortest region that has `LEVEL` of the samples of this size that pass, as distances
+    from the size.
+    """
     passing = 0.5 * math.erfc((bound - size) / math.sqrt(2))
     half = _NORMAL.inv_cdf((1 + LEVEL * passing) / 2)
     if -half >= bound - size:

@@ -1,8 +1,9 @@
 """Arms compared by ranks, on a log scale: the shift, its bounds, and whether it is chance.
 
-Every function takes arrays whose last axis is the boots and works on all leading axes at once, so that a family of metrics
-is one call. Sources: Mann and Whitney 1947; Hodges and Lehmann 1963; interval by inverting the rank test, Hollander and
-Wolfe, Nonparametric Statistical Methods, sections 3.3 (paired) and 4.3 (two samples).
+Every function takes arrays whose last axis is the boots and works on all leading axes at once, so that a
+family of metrics is one call. Sources: Mann and Whitney 1947; Hodges and Lehmann 1963; interval by
+inverting the rank test, Hollander and Wolfe, Nonparametric Statistical Methods, sections 3.3 (paired) and
+4.3 (two samples).
 """
 
 import math
@@ -17,9 +18,11 @@ from cliffwatch.stats.rank_tables import Values, critical_rank, rank_sum_tail, s
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ranked:
-    """The pairwise differences of two arms, sorted along the last axis, and the null distribution of their signs.
+    """The pairwise differences of two arms, sorted along the last axis, and the null distribution of their
+    signs.
 
-    For two samples they are all head - base (n*m of them); for pairs the Walsh averages of the differences in a pair.
+    For two samples they are all head - base (n*m of them); for pairs the Walsh averages of the differences
+    in a pair.
     """
 
     differences: Values
@@ -43,7 +46,8 @@ class Ranked:
     def p_greater(self) -> Values:
         """One-sided: how likely differences at least so positive are when nothing changed.
 
-        A tie counts for neither side: broken by chance it could only count for more, so that the test stays valid.
+        A tie counts for neither side: broken by chance it could only count for more, so that the test
+        stays valid.
         """
         return self._at(np.count_nonzero(self.differences > 0, axis=-1))
 
@@ -66,7 +70,8 @@ def sorted_median(ordered: Values) -> Values:
 
 
 def median_rank(count: int, level: float) -> int | None:
-    """The k for which the k-th smallest and k-th largest (from 0) of `count` values hold their median at `level`.
+    """The k for which the k-th smallest and k-th largest (from 0) of `count` values hold their median at
+    `level`.
 
     None where even the extremes do not. Source: the sign test inverted, Hollander and Wolfe, section 3.6.
     """

@@ -1,12 +1,15 @@
-"""A rank test's rejection, held against tests of the centre where ranks could mean something else than a shift.
+"""A rank test's rejection, held against tests of the centre where ranks could mean something else than a
+shift.
 
-Ranks reject equal centres too where one arm has a tail or, with unequal numbers of boots, another spread. So a test of the centre has to agree:
-either trimmed means (Yuen, Biometrika 61, 1974; pairs: Tukey and McLaughlin, Sankhya A 25, 1963), which a tail moves less than ranks, with a
-share of the evidence that rises with the number of boots, and with more than the ranks' where the arms' spreads differ (Brown and Forsythe,
-Journal of the American Statistical Association 69, 1974); or the median test (Mood, Introduction to the Theory of Statistics, 1950, chapter 16,
-by the hypergeometric distribution; pairs: the sign test) at the same error, which boots in two modes need; both where spreads surely
-differ. Where the numbers of boots differ by more than a fifth, Student's statistic of unequal variances with the degrees of
-freedom of the smaller arm (Hsu, Statistical Research Memoirs 2, 1938) has to agree too, which errs on the safe side.
+Ranks reject equal centres too where one arm has a tail or, with unequal numbers of boots, another spread.
+So a test of the centre has to agree: either trimmed means (Yuen, Biometrika 61, 1974; pairs: Tukey and
+McLaughlin, Sankhya A 25, 1963), which a tail moves less than ranks, with a share of the evidence that
+rises with the number of boots, and with more than the ranks' where the arms' spreads differ (Brown and
+Forsythe, Journal of the American Statistical Association 69, 1974); or the median test (Mood, Introduction
+to the Theory of Statistics, 1950, chapter 16, by the hypergeometric distribution; pairs: the sign test) at
+the same error, which boots in two modes need; both where spreads surely differ. Where the numbers of boots
+differ by more than a fifth, Student's statistic of unequal variances with the degrees of freedom of the
+smaller arm (Hsu, Statistical Research Memoirs 2, 1938) has to agree too, which errs on the safe side.
 """
 
 import math
@@ -23,7 +26,9 @@ SPREADS_DIFFER = 0.1
 """The error of the test for differing spreads."""
 
 SPREADS_SURELY_DIFFER = 0.01
-"""The error from which on both tests of the centre count: a half that is many times as far out moves even the trimmed mean."""
+"""The error from which on both tests of the centre count: a half that is many times as far out moves even the
+trimmed mean.
+"""
 
 WHERE_SPREADS_DIFFER = 1.2
 """The share of the ranks' evidence that trimmed means have to bring where spreads differ."""
@@ -32,24 +37,29 @@ TRIMMED = 0.2
 """Of the boots of an arm, at either end."""
 
 HALF_SHARE = 16
-"""Boots an arm at which trimmed means have to bring half of `FULL_SHARE` of the ranks' evidence, when spreads do not differ.
+"""Boots an arm at which trimmed means have to bring half of `FULL_SHARE` of the ranks' evidence, when spreads
+do not differ.
 
-The more boots, the surer ranks become of a tail; chosen to have about 2 % at most of families of 200 rows with anything published where
-head is exponential, its median unmoved, with 21, 30, 42 and 60 boots (docs/calibration.md: 0.8 to 2.6 % with other seeds).
+The more boots, the surer ranks become of a tail; chosen to have about 2 % at most of families of 200 rows
+with anything published where head is exponential, its median unmoved, with 21, 30, 42 and 60 boots
+(docs/calibration.md: 0.8 to 2.6 % with other seeds).
 """
 
 FULL_SHARE = 1.05
 _STEEPNESS = 5
 
 _ROUNDING = 1e-9
-"""Distances that differ by less of themselves are equal: those of two modes can be, but for what subtraction left over."""
+"""Distances that differ by less of themselves are equal: those of two modes can be, but for what subtraction
+left over.
+"""
 
 UNEQUAL = 0.8
 """Boots of the smaller arm over those of the larger, below which spreads count."""
 
 
 def guarded(p: float, base: Values, head: Values, *, sides: int, direction: float, in_pairs: bool) -> float:
-    """The p-value of a rank test, or the larger one of the tests that have to agree with it. One row's logs, (n,) and (m,).
+    """The p-value of a rank test, or the larger one of the tests that have to agree with it. One row's logs,
+    (n,) and (m,).
 
     `sides` is 2 for a two-sided p-value, 1 for one towards `direction`.
     """
@@ -81,13 +91,17 @@ def _centre_of_pairs(within: Values, sides: int, direction: float) -> float:
 
 @cache
 def evidence_share(n: int, m: int) -> float:
-    """Of the ranks' evidence, the logarithm of their error, what trimmed means of n and m boots of equal spread have to bring."""
+    """Of the ranks' evidence, the logarithm of their error, what trimmed means of n and m boots of equal
+    spread have to bring.
+    """
     boots = 2 * n * m / (n + m)
     return float(FULL_SHARE * boots**_STEEPNESS / (boots**_STEEPNESS + HALF_SHARE**_STEEPNESS))
 
 
 def _enough(trimmed: float, share: float, sides: int) -> float:
-    """The p-value, of `sides`, of which the one-sided one of the trimmed means has this share of the evidence."""
+    """The p-value, of `sides`, of which the one-sided one of the trimmed means has this share of the
+    evidence.
+    """
     return sides / 2 * float(min(1.0, 2 * trimmed) ** (1 / share))
 
 
@@ -103,7 +117,9 @@ def spreads_differ(base: Values, head: Values, error: float = SPREADS_DIFFER) ->
 
 
 def spread_statistics(base: Values, head: Values) -> Values:
-    """Student's statistic of the distances from each arm's median, (…, n) and (…, m); positive where head is wider, 0 of too few boots."""
+    """Student's statistic of the distances from each arm's median, (…, n) and (…, m); positive where head is
+    wider, 0 of too few boots.
+    """
     n, m = base.shape[-1], head.shape[-1]
     if min(n, m) < 2:
         return np.zeros(base.shape[:-1])
@@ -121,9 +137,11 @@ def distances(arm: Values) -> Values:
 
 
 def _median_test(base: Values, head: Values, direction: float) -> float:
-    """One-sided: how likely so many of head's boots lie beyond the median of all, or of base's before it, when the medians are equal.
+    """One-sided: how likely so many of head's boots lie beyond the median of all, or of base's before it,
+    when the medians are equal.
 
-    A boot that is the median says nothing; where several are, as among printed digits, each side is counted for itself.
+    A boot that is the median says nothing; where several are, as among printed digits, each side is
+    counted for itself.
     """
     together = np.concatenate([base, head])
     apart = direction * (together - sorted_median(np.sort(together)))
@@ -166,7 +184,9 @@ def trimmed_off(boots: int) -> int:
 
 
 def _error_of_trimmed(ordered: Values) -> tuple[float, float]:
-    """The squared standard error of a trimmed mean, by the winsorized variance, and its degrees of freedom."""
+    """The squared standard error of a trimmed mean, by the winsorized variance, and its degrees
+    of freedom.
+    """
     count, cut = len(ordered), trimmed_off(len(ordered))
     left = count - 2 * cut
     if left < 2:
@@ -186,7 +206,9 @@ def _yuen(base: Values, head: Values, direction: float) -> float:
 
 
 def _towards(direction: float, apart: float, squared_error: float, freedom: float) -> float:
-    """Student's one-sided tail, between whole degrees of freedom by the straight line; of no error at all, 0 or 1."""
+    """Student's one-sided tail, between whole degrees of freedom by the straight line; of no error at all, 0
+    or 1.
+    """
     if apart * direction <= 0 or squared_error == math.inf:
         return 1.0
     if squared_error == 0:

@@ -1,8 +1,9 @@
 """Screen every metric, then confirm the candidates alone on fresh boots.
 
-Nothing is published from the screen, so its errors cost boots and not trust; the confirmation looks at data that the screen
-never had, so its error is what its own test says, whatever the screen chose. Source: two-stage designs with independent
-stages, as Zehetmayer, Bauer and Posch, Biometrics 61, 2005; looks by a union bound over the spent error (Bonferroni).
+Nothing is published from the screen, so its errors cost boots and not trust; the confirmation looks at
+data that the screen never had, so its error is what its own test says, whatever the screen chose. Source:
+two-stage designs with independent stages, as Zehetmayer, Bauer and Posch, Biometrics 61, 2005; looks by a
+union bound over the spent error (Bonferroni).
 """
 
 from collections.abc import Sequence
@@ -21,7 +22,9 @@ Directions = NDArray[np.int_]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
-    """A look at the confirming data when `boots` of each arm are in, with the family-wise error that it may spend."""
+    """A look at the confirming data when `boots` of each arm are in, with the family-wise error that it may
+    spend.
+    """
 
     boots: int
     alpha: float
@@ -29,7 +32,8 @@ class Look:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stages:
-    """A plan in two stages: `screen` boots an arm of everything, then looks at candidates up to the last look's boots.
+    """A plan in two stages: `screen` boots an arm of everything, then looks at candidates up to the last
+    look's boots.
 
     `screen_alpha` is the per-metric error of the screen.
     """
@@ -50,10 +54,11 @@ class Stages:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Family:
-    """What the error is shared among: `candidates` of `metrics` screened, of which `confirmed` at earlier looks.
+    """What the error is shared among: `candidates` of `metrics` screened, of which `confirmed` at earlier
+    looks.
 
-    Those are false nulls as long as no error was made, so that Holm's steps go on from them; a candidate given up early
-    still counts, because it was given up after a look at its data.
+    Those are false nulls as long as no error was made, so that Holm's steps go on from them; a candidate
+    given up early still counts, because it was given up after a look at its data.
     """
 
     metrics: int
@@ -75,9 +80,11 @@ CAREFUL = Stages(
 
 
 def screen(base: Values, head: Values, *, alpha: float, least: float | Values) -> Directions:
-    """Candidates among metrics, from (metrics, boots) of logs: where a rank or a t-test at `alpha` detects a shift of `least`.
+    """Candidates among metrics, from (metrics, boots) of logs: where a rank or a t-test at `alpha` detects a
+    shift of `least`.
 
-    The t-test is asked too because ten boots give the rank test few steps; a candidate too many costs boots, not trust.
+    The t-test is asked too because ten boots give the rank test few steps; a candidate too many costs
+    boots, not trust.
     """
     ranked = two_samples(base, head)
     shift = ranked.shift
@@ -86,7 +93,9 @@ def screen(base: Values, head: Values, *, alpha: float, least: float | Values) -
 
 
 def confirm(p_values: Sequence[float], family: Family) -> list[float]:
-    """One-sided p-values of the candidates at one look, controlled over all of the family that is not yet confirmed."""
+    """One-sided p-values of the candidates at one look, controlled over all of the family that is not yet
+    confirmed.
+    """
     given_up = [1.0] * (family.candidates - family.confirmed - len(p_values))
     return holm([*p_values, *given_up])[: len(p_values)]
 

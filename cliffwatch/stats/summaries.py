@@ -44,9 +44,10 @@ def summarised(
     alpha: float,
     spread_in_pairs: bool,
 ) -> list[Summary]:
-    """Summaries in the order of the rows; `levels` are those of their intervals, `notable` the change that the spread is for, `alpha` the
-    error of the family in saying that a row became noisier. With `spread_in_pairs` rows in pairs have the spread of their pairs: not in
-    plans whose screen compares two samples anyway.
+    """Summaries in the order of the rows; `levels` are those of their intervals, `notable` the change that
+    the spread is for, `alpha` the error of the family in saying that a row became noisier. With
+    `spread_in_pairs` rows in pairs have the spread of their pairs: not in plans whose screen compares two
+    samples anyway.
     """
     bounds, wanted = np.zeros((3, len(rows))), np.array(levels)
     for indexes, ranked in ranked_alike(rows, in_pairs):

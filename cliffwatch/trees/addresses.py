@@ -1,4 +1,6 @@
-"""Addresses of kernel trees that others name: read strictly, compared part by part, and never shown with their credentials."""
+"""Addresses of kernel trees that others name: read strictly, compared part by part, and never shown with
+their credentials.
+"""
 
 import ipaddress
 import re
@@ -55,7 +57,8 @@ class TreeAddress:
 def read_address(text: str) -> TreeAddress | str:
     """The address that a URL names, or what is wrong with it, without naming it.
 
-    Whatever two programs could read in two ways is refused, for the one that checks and the one that fetches are two.
+    Whatever two programs could read in two ways is refused, for the one that checks and the one that
+    fetches are two.
     """
     parts = _URL.fullmatch(text)
     if parts is None or len(text) > _LONGEST or not text.isascii() or not text.isprintable() or " " in text:
@@ -82,7 +85,8 @@ def _host(text: str) -> str | None:
     labels = host.split(".")
     if len(host) > 253 or not all(_LABEL.fullmatch(label) for label in labels):
         return None
-    # What ends in a number is an address to some programs, however it is written: 127.1, 0x7f000001, 2130706433.
+    # What ends in a number is an address to some programs, however it is written: 127.1, 0x7f000001,
+    # 2130706433.
     return host if not _NUMBER.fullmatch(labels[-1]) or _ip(host) is not None else None
 
 
@@ -105,7 +109,9 @@ def _ip(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
 
 
 def has_credentials(url: str) -> bool:
-    """Whether a URL holds what is nobody's business: a user's name or password (of ssh a password), a token in its query."""
+    """Whether a URL holds what is nobody's business: a user's name or password (of ssh a password), a token
+    in its query.
+    """
     parts = _URL.match(url)
     if parts is None:
         return False
@@ -116,7 +122,9 @@ def has_credentials(url: str) -> bool:
 
 
 def without_credentials(text: str) -> str:
-    """A text in which URLs have no credentials: what was stored, printed or logged before they were refused."""
+    """A text in which URLs have no credentials: what was stored, printed or logged before they
+    were refused.
+    """
     if "://" not in text:
         return text
     return _SECRET_IN_QUERY.sub(r"\1***", _WITH_USER.sub(_hidden, text))
@@ -163,8 +171,8 @@ _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 
 
 def closed(address: str) -> bool:
-    """Whether a network address is one that other people's trees may not be at: private, loopback, link-local, shared,
-    multicast, reserved, or another address in disguise (mapped, 6to4, Teredo).
+    """Whether a network address is one that other people's trees may not be at: private, loopback,
+    link-local, shared, multicast, reserved, or another address in disguise (mapped, 6to4, Teredo).
     """
     number = _ip(address.partition("%")[0])
     if number is None:
@@ -189,7 +197,9 @@ _FORBIDDEN = frozenset(" ~^:?*[\\\x7f")
 
 
 def wrong_branch(name: str) -> str | None:
-    """Why a name is none of a branch or a tag, as the end of a sentence that begins with the name; None where it may be one."""
+    """Why a name is none of a branch or a tag, as the end of a sentence that begins with the name; None where
+    it may be one.
+    """
     if not 0 < len(name) <= LONGEST_BRANCH:
         return f"has not 1 to {LONGEST_BRANCH} characters"
     odd = next((each for each in name if each in _FORBIDDEN or not _is_shown(each)), None)
@@ -201,7 +211,10 @@ def wrong_branch(name: str) -> str | None:
     if ".." in name or "@{" in name or "" in parts:
         return "has .., @{ or an empty part between slashes, which git allows in no branch"
     if name.endswith(".") or any(part.startswith(".") or part.endswith(".lock") for part in parts):
-        return "ends with a dot, or has a part that begins with one or ends with .lock, which git allows in no branch"
+        return (
+            "ends with a dot, or has a part that begins with one or ends with .lock, which git allows in no"
+            " branch"
+        )
     return None
 
 

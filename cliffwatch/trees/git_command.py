@@ -1,12 +1,14 @@
-"""The command line and the environment of every call of git: it runs nothing that a repository names, and reaches out by no protocol but
-those that its caller allows.
+"""The command line and the environment of every call of git: it runs nothing that a repository names, and
+reaches out by no protocol but those that its caller allows.
 """
 
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
 NO_REPOSITORY = Path("/dev/null")
-"""Where git finds no repository: it would otherwise take the settings of the one that its caller's folder lies in."""
+"""Where git finds no repository: it would otherwise take the settings of the one that its caller's folder
+lies in.
+"""
 
 _SETTINGS = (
     "core.hooksPath=/dev/null",

@@ -11,7 +11,8 @@ def branch() -> QueryVariable:
     return chosen(
         "branch",
         "Branch",
-        "SELECT name AS __text, branch_id AS __value FROM dashboard.branch ORDER BY branch_id = 0, followed DESC, name",
+        "SELECT name AS __text, branch_id AS __value FROM dashboard.branch ORDER BY branch_id = 0, followed"
+        " DESC, name",
         "Branches whose first-parent order is known, followed ones first; the last entry is of no branch",
     )
 
@@ -20,7 +21,8 @@ def platforms() -> QueryVariable:
     return chosen(
         "platform",
         "Platform",
-        "SELECT DISTINCT platform FROM dashboard.target WHERE newest IS NOT NULL OR waiting + running > 0 ORDER BY 1",
+        "SELECT DISTINCT platform FROM dashboard.target WHERE newest IS NOT NULL OR waiting + running > 0"
+        " ORDER BY 1",
         "Kinds of machine that measured something",
         many=True,
     )
@@ -30,7 +32,8 @@ def modes() -> QueryVariable:
     return chosen(
         "mode",
         "Mode",
-        "SELECT DISTINCT mode FROM dashboard.target WHERE newest IS NOT NULL OR waiting + running > 0 ORDER BY 1",
+        "SELECT DISTINCT mode FROM dashboard.target WHERE newest IS NOT NULL OR waiting + running > 0 ORDER"
+        " BY 1",
         "walltime: KVM, real time. icount: emulation, one virtual nanosecond per instruction",
         many=True,
     )

@@ -41,7 +41,10 @@ ORDER BY ordinal DESC, value"""
 
 
 def cliffs() -> CliffwatchDashboard:
-    answers = "Where a benchmark climbs or falls as one parameter grows, and whether the newest revisions moved that place."
+    answers = (
+        "Where a benchmark climbs or falls as one parameter grows, and whether the newest revisions moved"
+        " that place."
+    )
     shown = CliffwatchDashboard("cliffs", "Cliffwatch: cliff explorer", answers, days=90)
     swept = ("dashboard.sweep", "count(DISTINCT value) DESC")
     for variable in (choices.suite(*swept), choices.benchmark(*swept), choices.metric(*swept), *_chosen()):
@@ -63,7 +66,8 @@ def _chosen() -> tuple[object, ...]:
         chosen(
             "others",
             "Other parameters",
-            f"SELECT others {sweep} {_TARGET} AND parameter = '$parameter' GROUP BY 1 ORDER BY count(*) DESC, 1",
+            f"SELECT others {sweep} {_TARGET} AND parameter = '$parameter' GROUP BY 1 ORDER BY count(*)"
+            " DESC, 1",
             "What the parameters beside it are; none where there are none",
         ),
         _branch(),
@@ -77,9 +81,10 @@ def _chosen() -> tuple[object, ...]:
         chosen(
             "also",
             "Also",
-            "SELECT left(commit, 12) || ' ' || coalesce(subject, '') AS __text, commit AS __value FROM ("
-            "SELECT DISTINCT ON (ordinal) ordinal, commit, subject FROM dashboard.revision WHERE branch_id = $branch"
-            " AND platform = '$platform' AND mode = '$mode' ORDER BY ordinal DESC LIMIT 200) AS measured",
+            "SELECT left(commit, 12) || ' ' || coalesce(subject, '') AS __text, commit AS __value FROM"
+            " (SELECT DISTINCT ON (ordinal) ordinal, commit, subject FROM dashboard.revision WHERE branch_id"
+            " = $branch AND platform = '$platform' AND mode = '$mode' ORDER BY ordinal DESC LIMIT 200) AS"
+            " measured",
             "Further revisions as lines, of the newest 200 that were measured",
         ).multi(True),
     )
@@ -103,8 +108,8 @@ def _curves() -> XYChart:
     query = f"SELECT value, centre, commit FROM ({_CURVES}) AS curves ORDER BY ordinal DESC, value"
     return _chart(
         "$benchmark: $metric over $parameter",
-        "A line for each revision: medians over boots. Where all lines climb together is the hardware's or the algorithm's cliff;"
-        " a line that climbs elsewhere moved it.",
+        "A line for each revision: medians over boots. Where all lines climb together is the hardware's or"
+        " the algorithm's cliff; a line that climbs elsewhere moved it.",
         query,
         "none",
         ANY,
@@ -117,8 +122,8 @@ SELECT value, centre / first_value(centre) OVER (PARTITION BY value ORDER BY ord
 FROM ({_CURVES}) AS curves ORDER BY ordinal DESC, value"""
     return _chart(
         "Against the oldest of these revisions",
-        "The same points as fractions of the oldest revision shown here, at the same value of the parameter. No verdict: those are on"
-        " the comparison's page.",
+        "The same points as fractions of the oldest revision shown here, at the same value of the parameter."
+        " No verdict: those are on the comparison's page.",
         query,
         "percentunit",
         ((None, "blue"),),

@@ -19,19 +19,22 @@ from builders.parts import (
 )
 
 _SERIES = "series_id = (SELECT series_id FROM dashboard.series WHERE series = '$series')"
-_CASE = "suite = '$suite' AND benchmark = '$benchmark' AND parameters = '$parameters' AND metric_in_unit = '$metric'"
+_CASE = (
+    "suite = '$suite' AND benchmark = '$benchmark' AND parameters = '$parameters' AND metric_in_unit ="
+    " '$metric'"
+)
 _COLUMNS = "commit, subject, release, n, centre, low, high, epoch, run, at"
 _POINTS = (
-    f"(SELECT ordinal, {_COLUMNS} FROM dashboard.point WHERE {_SERIES} AND branch_id = $branch"
-    f" UNION ALL SELECT NULL, {_COLUMNS} FROM dashboard.point_by_date WHERE {_SERIES} AND $branch = 0) AS history"
+    f"(SELECT ordinal, {_COLUMNS} FROM dashboard.point WHERE {_SERIES} AND branch_id = $branch UNION ALL"
+    f" SELECT NULL, {_COLUMNS} FROM dashboard.point_by_date WHERE {_SERIES} AND $branch = 0) AS history"
 )
 _TITLE = "$benchmark $parameters: $metric"
 
 
 def explorer() -> CliffwatchDashboard:
     answers = (
-        "How one case read over a branch's revisions: medians over boots with their 95 % intervals, a line for each environment,"
-        " changes as annotations."
+        "How one case read over a branch's revisions: medians over boots with their 95 % intervals, a line"
+        " for each environment, changes as annotations."
     )
     shown = CliffwatchDashboard("series", "Cliffwatch: series explorer", answers, days=90)
     for variable in (
@@ -106,8 +109,9 @@ SELECT {APART} AS time, 'environment ' || left(epoch, 8) AS metric, centre, low,
 FROM {_POINTS} WHERE $__timeFilter(at) ORDER BY at"""
     return lines(
         f"{_TITLE} by date",
-        "Each point is a revision's median over boots, at the time the revision was written; low and high hold it at 95 %. A new"
-        " line begins where the environment changed: numbers of two environments are not comparable.",
+        "Each point is a revision's median over boots, at the time the revision was written; low and high"
+        " hold it at 95 %. A new line begins where the environment changed: numbers of two environments are"
+        " not comparable.",
         query,
         "none",
         wide=24,
@@ -121,8 +125,8 @@ def _by_place() -> object:
         Trend()
         .title(f"{_TITLE} by place on the branch")
         .description(
-            "The whole history in first-parent order, whatever the dates of its commits: the place counts from the root on. Empty"
-            " where no branch is chosen."
+            "The whole history in first-parent order, whatever the dates of its commits: the place counts"
+            " from the root on. Empty where no branch is chosen."
         )
         .datasource(SOURCE)
         .with_target(SqlQuery(query))
@@ -142,7 +146,8 @@ SELECT at, commit, subject, centre, low, high, n, epoch, run, ordinal
 FROM {_POINTS} WHERE $__timeFilter(at) ORDER BY ordinal DESC NULLS LAST, at DESC LIMIT 500"""
     return table(
         "Points",
-        "The newest 500 revisions in this time; n is how many boots. Follow a commit to what is known of it, a run to its boots.",
+        "The newest 500 revisions in this time; n is how many boots. Follow a commit to what is known of it,"
+        " a run to its boots.",
         query,
         links={
             "commit": ("Revision", "${site}/revisions/${__value.raw}"),
@@ -159,7 +164,8 @@ SELECT at, kind, state, size, ci_low, ci_high, base_value, head_value, left(base
 FROM dashboard.change WHERE {_SERIES} ORDER BY at DESC LIMIT 100"""
     return table(
         "Changes",
-        "Steps of this series, refuted ones too. Sizes are fractions of base; a change from or to zero has the values of both sides instead.",
+        "Steps of this series, refuted ones too. Sizes are fractions of base; a change from or to zero has"
+        " the values of both sides instead.",
         query,
         links={"head": ("Compare", "${site}/compare/${__data.fields.base}...${__data.fields.head}")},
         units={"size": "percentunit", "ci_low": "percentunit", "ci_high": "percentunit"},

@@ -11,7 +11,10 @@ _PERCENTILES = ", ".join(
 
 
 def fleet() -> CliffwatchDashboard:
-    answers = "Whether hosts work: what waits, how long jobs take, which hosts fail or are offline, how noisy they are, what is stale."
+    answers = (
+        "Whether hosts work: what waits, how long jobs take, which hosts fail or are offline, how noisy they"
+        " are, what is stale."
+    )
     shown = CliffwatchDashboard("fleet", "Cliffwatch: fleet", answers, days=7)
     shown.with_variable(choices.platforms())
     return shown.show(*_now(), *_time(), *_failures(), *_noise())
@@ -28,20 +31,23 @@ def _now() -> tuple[object, ...]:
         stat(
             "Longest wait",
             "Of the jobs that wait now, since they were asked for.",
-            f"SELECT coalesce(max(extract(epoch FROM now() - created)), 0)::float8 AS seconds {_JOBS} AND state = 'queued'",
+            f"SELECT coalesce(max(extract(epoch FROM now() - created)), 0)::float8 AS seconds {_JOBS} AND"
+            " state = 'queued'",
             "s",
             ((None, "green"), (14400, "orange"), (86400, "red")),
         ),
         stat(
             "Hosts offline",
             "Hosts that offered to work, hold no job and were not seen for ten minutes.",
-            "SELECT count(*) AS hosts FROM dashboard.host WHERE offline AND platform = ANY (ARRAY[$platform]::text[])",
+            "SELECT count(*) AS hosts FROM dashboard.host WHERE offline AND platform = ANY"
+            " (ARRAY[$platform]::text[])",
             "short",
             NONE_IS_GOOD,
         ),
         stat(
             "Parked jobs",
-            "Jobs that two hosts failed at, or whose hosts went offline five times: an administrator has to look.",
+            "Jobs that two hosts failed at, or whose hosts went offline five times: an administrator has to"
+            " look.",
             f"SELECT count(*) AS jobs {_JOBS} AND state = 'parked'",
             "short",
             NONE_IS_GOOD,
@@ -78,9 +84,10 @@ def _failures() -> tuple[object, ...]:
     return (
         lines(
             "How jobs ended",
-            "Jobs by state and by the time they were asked for: failed is the kernel's fault, parked the hosts'.",
-            f"SELECT $__timeGroupAlias(created, $__interval), state AS metric, count(*) AS jobs {_JOBS} AND $__timeFilter(created)"
-            " GROUP BY 1, 2 ORDER BY 1",
+            "Jobs by state and by the time they were asked for: failed is the kernel's fault, parked the"
+            " hosts'.",
+            f"SELECT $__timeGroupAlias(created, $__interval), state AS metric, count(*) AS jobs {_JOBS} AND"
+            " $__timeFilter(created) GROUP BY 1, 2 ORDER BY 1",
             "short",
             bars=True,
         ),
@@ -94,11 +101,13 @@ def _failures() -> tuple[object, ...]:
         ),
         table(
             "Hosts",
-            "Every host, with its leases in this time. Offline: offered to work, holds no job, not seen for ten minutes.",
-            "SELECT host.host, host.platform, modes, last_seen, offline, busy_since, coalesce(leases, 0) AS leases,"
-            " coalesce(failed, 0) AS failed, job FROM dashboard.host LEFT JOIN (SELECT host, count(*) AS leases,"
-            f" count(*) FILTER (WHERE outcome IN ('host-failed', 'expired')) AS failed {leases} GROUP BY host) AS held USING (host)"
-            " WHERE host.platform = ANY (ARRAY[$platform]::text[]) ORDER BY offline DESC, host",
+            "Every host, with its leases in this time. Offline: offered to work, holds no job, not seen for"
+            " ten minutes.",
+            "SELECT host.host, host.platform, modes, last_seen, offline, busy_since, coalesce(leases, 0) AS"
+            " leases, coalesce(failed, 0) AS failed, job FROM dashboard.host LEFT JOIN (SELECT host,"
+            " count(*) AS leases, count(*) FILTER (WHERE outcome IN ('host-failed', 'expired')) AS failed"
+            f" {leases} GROUP BY host) AS held USING (host) WHERE host.platform = ANY"
+            " (ARRAY[$platform]::text[]) ORDER BY offline DESC, host",
             links={"host": ("Hosts", "${site}/hosts")},
             steps={"failed": NONE_IS_GOOD},
         ),
@@ -109,8 +118,8 @@ def _noise() -> tuple[object, ...]:
     return (
         lines(
             "Noise of hosts",
-            "A/A control: the largest difference of base to itself in each walltime run, by host. What rises here drowns small changes;"
-            " the dashed threshold of reports is 1 % unless a run says otherwise.",
+            "A/A control: the largest difference of base to itself in each walltime run, by host. What rises"
+            " here drowns small changes; the dashed threshold of reports is 1 % unless a run says otherwise.",
             "SELECT made AS time, coalesce(host, platform) AS metric, largest FROM dashboard.control"
             " WHERE platform = ANY (ARRAY[$platform]::text[]) AND $__timeFilter(made) ORDER BY made",
             "percentunit",
@@ -118,9 +127,11 @@ def _noise() -> tuple[object, ...]:
         ),
         table(
             "Staleness",
-            "When each followed or measured target got its last run of history, and since how many hours none came.",
-            "SELECT platform, mode, newest, (extract(epoch FROM now() - newest) / 3600)::float8 AS hours, waiting, running, seen, followed"
-            " FROM dashboard.target WHERE platform = ANY (ARRAY[$platform]::text[]) AND (followed OR newest IS NOT NULL) ORDER BY newest NULLS FIRST",
+            "When each followed or measured target got its last run of history, and since how many hours none"
+            " came.",
+            "SELECT platform, mode, newest, (extract(epoch FROM now() - newest) / 3600)::float8 AS hours,"
+            " waiting, running, seen, followed FROM dashboard.target WHERE platform = ANY"
+            " (ARRAY[$platform]::text[]) AND (followed OR newest IS NOT NULL) ORDER BY newest NULLS FIRST",
             links={"platform": ("Queue", "${site}/queue")},
             units={"hours": "h"},
             steps={"hours": ((None, "green"), (24, "orange"), (48, "red"))},

@@ -9,8 +9,8 @@ _BOTH = "platform IN ('$one', '$other') AND mode = '$mode'"
 
 def hardware() -> CliffwatchDashboard:
     answers = (
-        "Whether a change shows on both kinds of machine. Each platform is drawn against itself: costs of two machines are not"
-        " compared with each other, only what became of them."
+        "Whether a change shows on both kinds of machine. Each platform is drawn against itself: costs of two"
+        " machines are not compared with each other, only what became of them."
     )
     shown = CliffwatchDashboard("hardware", "Cliffwatch: AMD Rome and Intel Skylake", answers, days=90)
     one, other = (
@@ -28,12 +28,18 @@ def hardware() -> CliffwatchDashboard:
 
 
 def _platform(name: str, label: str, first: str, *, but: str = "") -> object:
-    query = f"SELECT DISTINCT platform FROM dashboard.target WHERE newest IS NOT NULL AND platform <> '{but}' ORDER BY 1"
+    query = (
+        f"SELECT DISTINCT platform FROM dashboard.target WHERE newest IS NOT NULL AND platform <> '{but}'"
+        " ORDER BY 1"
+    )
     return chosen(name, label, query, "A kind of machine", first=first)
 
 
 def _mode() -> object:
-    query = f"SELECT DISTINCT mode FROM dashboard.series WHERE {_CASE} AND platform IN ('$one', '$other') ORDER BY 1 DESC"
+    query = (
+        f"SELECT DISTINCT mode FROM dashboard.series WHERE {_CASE} AND platform IN ('$one', '$other') ORDER"
+        " BY 1 DESC"
+    )
     return chosen("mode", "Mode", query, "walltime or icount; never compared with each other")
 
 
@@ -54,8 +60,8 @@ FROM dashboard.point WHERE series_id = ({series} AND platform = '{platform}' AND
 
     return lines(
         "$benchmark $parameters: $metric, each platform against itself",
-        "Each point is the change since the platform's oldest point in this time. Lines that part show a change that only one kind of"
-        " machine feels. A new environment begins anew at 0.",
+        "Each point is the change since the platform's oldest point in this time. Lines that part show a"
+        " change that only one kind of machine feels. A new environment begins anew at 0.",
         f"{course('$one')}\nUNION ALL {course('$other')}\nORDER BY time",
         "percentunit",
         wide=24,
@@ -74,7 +80,8 @@ def _found_on_one() -> object:
     columns = "min(platform) AS platform, min(size) AS smallest, max(size) AS largest"
     return table(
         "Found on one platform only",
-        "Revisions with confirmed changes on one of the two platforms and none on the other, of all suites. Sizes are fractions of base.",
+        "Revisions with confirmed changes on one of the two platforms and none on the other, of all suites."
+        " Sizes are fractions of base.",
         _changes("= 1", columns),
         links={"head": ("Compare", "${site}/compare/${__data.fields.base}...${__data.fields.head}")},
         units={"smallest": "percentunit", "largest": "percentunit"},
@@ -89,7 +96,8 @@ def _found_on_both() -> object:
     )
     return table(
         "Found on both",
-        "Revisions with confirmed changes on both platforms; the largest size on each, as a fraction of base.",
+        "Revisions with confirmed changes on both platforms; the largest size on each, as a fraction of"
+        " base.",
         _changes("= 2", columns),
         links={"head": ("Compare", "${site}/compare/${__data.fields.base}...${__data.fields.head}")},
         units={"largest_on_one": "percentunit", "largest_on_other": "percentunit"},
@@ -104,8 +112,8 @@ FROM dashboard.series JOIN dashboard.latest USING (series_id)
 WHERE {_CASE} AND {_BOTH} AND branch_id = $branch ORDER BY parameters, platform LIMIT 500"""
     return table(
         "What each case reads now",
-        "The newest measurement of each case of this benchmark on this branch; the first 500 rows. Two platforms stand side by side to be"
-        " looked at, not to be ranked.",
+        "The newest measurement of each case of this benchmark on this branch; the first 500 rows. Two"
+        " platforms stand side by side to be looked at, not to be ranked.",
         query,
         links={
             "centre": ("Series", "${site}/series/${__data.fields.series}"),

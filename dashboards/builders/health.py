@@ -5,8 +5,8 @@ from builders.parts import NONE_IS_GOOD, CliffwatchDashboard, lines, stat, table
 
 def health() -> CliffwatchDashboard:
     answers = (
-        "Whether the service itself works, as its database shows it: heartbeat, background tasks, uploads, size. Times of requests are"
-        " Prometheus' business: /metrics of the service."
+        "Whether the service itself works, as its database shows it: heartbeat, background tasks, uploads,"
+        " size. Times of requests are Prometheus' business: /metrics of the service."
     )
     return CliffwatchDashboard("health", "Cliffwatch: service health", answers, days=2).show(
         *_now(), *_tasks(), *_stored()
@@ -17,7 +17,8 @@ def _now() -> tuple[object, ...]:
     return (
         stat(
             "Last heartbeat",
-            "Since a process of background tasks was last alive; they beat every ten seconds. No value: none is running.",
+            "Since a process of background tasks was last alive; they beat every ten seconds. No value: none"
+            " is running.",
             "SELECT extract(epoch FROM now() - max(last_heartbeat))::float8 AS seconds FROM dashboard.worker",
             "s",
             ((None, "green"), (60, "orange"), (180, "red")),
@@ -25,7 +26,8 @@ def _now() -> tuple[object, ...]:
         stat(
             "Tasks that wait",
             "Background tasks that are due and not begun.",
-            "SELECT count(*) AS tasks FROM dashboard.task WHERE status = 'todo' AND (due IS NULL OR due <= now())",
+            "SELECT count(*) AS tasks FROM dashboard.task WHERE status = 'todo' AND (due IS NULL OR due <="
+            " now())",
             "short",
             ((None, "green"), (100, "orange"), (1000, "red")),
         ),
@@ -50,30 +52,32 @@ def _tasks() -> tuple[object, ...]:
         lines(
             "Background tasks",
             "Tasks that ended, by kind and outcome.",
-            "SELECT $__timeGroupAlias(at, $__interval), task || ' ' || event AS metric, count(*) AS tasks FROM dashboard.task_event"
-            " WHERE $__timeFilter(at) AND event IN ('succeeded', 'failed', 'aborted') GROUP BY 1, 2 ORDER BY 1",
+            "SELECT $__timeGroupAlias(at, $__interval), task || ' ' || event AS metric, count(*) AS tasks"
+            " FROM dashboard.task_event WHERE $__timeFilter(at) AND event IN ('succeeded', 'failed',"
+            " 'aborted') GROUP BY 1, 2 ORDER BY 1",
             "short",
             bars=True,
         ),
         lines(
             "Runs that came in",
             "Runs by the time their first upload came, by platform and mode.",
-            "SELECT $__timeGroupAlias(received, $__interval), platform || ' ' || mode AS metric, count(*) AS runs FROM dashboard.run"
-            " WHERE $__timeFilter(received) GROUP BY 1, 2 ORDER BY 1",
+            "SELECT $__timeGroupAlias(received, $__interval), platform || ' ' || mode AS metric, count(*) AS"
+            " runs FROM dashboard.run WHERE $__timeFilter(received) GROUP BY 1, 2 ORDER BY 1",
             "short",
             bars=True,
         ),
         table(
             "Tasks not done",
             "What waits, runs or was given up, by kind.",
-            "SELECT task, status, count(*) AS tasks, min(asked) AS oldest, max(at) AS newest FROM dashboard.task GROUP BY 1, 2 ORDER BY 1, 2",
+            "SELECT task, status, count(*) AS tasks, min(asked) AS oldest, max(at) AS newest FROM"
+            " dashboard.task GROUP BY 1, 2 ORDER BY 1, 2",
             wide=12,
         ),
         table(
             "Runs that are not complete",
             "Uploads that go on, or stopped. Times are of their first and last piece.",
-            "SELECT run, platform, mode, host, status, received, updated FROM dashboard.run WHERE status <> 'complete'"
-            " AND $__timeFilter(received) ORDER BY received DESC LIMIT 100",
+            "SELECT run, platform, mode, host, status, received, updated FROM dashboard.run WHERE status <>"
+            " 'complete' AND $__timeFilter(received) ORDER BY received DESC LIMIT 100",
             links={"run": ("Run", "${site}/runs/${__value.raw}")},
             wide=12,
         ),
@@ -85,7 +89,8 @@ def _stored() -> tuple[object, ...]:
         lines(
             "Uploaded a day",
             "Bytes of bodies, unpacked, that were stored under all tokens, by day (UTC).",
-            "SELECT day::timestamptz AS time, bytes FROM dashboard.uploaded WHERE $__timeFilter(day::timestamptz) ORDER BY 1",
+            "SELECT day::timestamptz AS time, bytes FROM dashboard.uploaded WHERE"
+            " $__timeFilter(day::timestamptz) ORDER BY 1",
             "bytes",
             bars=True,
         ),

@@ -12,7 +12,10 @@ _COLOURS = {"regressions": NONE_IS_GOOD}
 
 
 def overview() -> CliffwatchDashboard:
-    answers = "What got faster or slower on a branch, by platform: newest verdicts, reports that wait for somebody, what is stale."
+    answers = (
+        "What got faster or slower on a branch, by platform: newest verdicts, reports that wait for somebody,"
+        " what is stale."
+    )
     shown = CliffwatchDashboard("overview", "Cliffwatch: overview", answers, days=30)
     for variable in (choices.branch(), choices.platforms(), choices.modes()):
         shown.with_variable(variable)
@@ -45,7 +48,8 @@ def _numbers() -> tuple[object, ...]:
         stat(
             "Hours since the last run",
             "Of the followed target that was measured longest ago.",
-            "SELECT max(extract(epoch FROM now() - newest) / 3600)::float8 AS hours FROM dashboard.target WHERE followed",
+            "SELECT max(extract(epoch FROM now() - newest) / 3600)::float8 AS hours FROM dashboard.target"
+            " WHERE followed",
             "h",
             ((None, "green"), (24, "orange"), (48, "red")),
         ),
@@ -57,27 +61,32 @@ def _verdicts() -> tuple[object, ...]:
     return (
         table(
             "Newest verdict",
-            "The newest comparison of each platform and mode on this branch. Follow head to the whole comparison.",
-            f"SELECT target.platform, target.mode, head, subject, {_COUNTED}, made, base FROM dashboard.target CROSS JOIN LATERAL ("
-            "SELECT * FROM dashboard.branch_comparison AS compared WHERE branch_id = $branch AND compared.platform = target.platform"
-            " AND compared.mode = target.mode ORDER BY ordinal DESC, made DESC LIMIT 1) AS newest"
-            " WHERE target.platform = ANY (ARRAY[$platform]::text[]) AND target.mode = ANY (ARRAY[$mode]::text[]) AND target.newest IS NOT NULL ORDER BY 1, 2",
+            "The newest comparison of each platform and mode on this branch. Follow head to the whole"
+            " comparison.",
+            f"SELECT target.platform, target.mode, head, subject, {_COUNTED}, made, base FROM"
+            " dashboard.target CROSS JOIN LATERAL (SELECT * FROM dashboard.branch_comparison AS compared"
+            " WHERE branch_id = $branch AND compared.platform = target.platform AND compared.mode ="
+            " target.mode ORDER BY ordinal DESC, made DESC LIMIT 1) AS newest WHERE target.platform = ANY"
+            " (ARRAY[$platform]::text[]) AND target.mode = ANY (ARRAY[$mode]::text[]) AND target.newest IS"
+            " NOT NULL ORDER BY 1, 2",
             links=_COMPARE,
             steps=_COLOURS,
             high=6,
         ),
         lines(
             "Verdicts that changed",
-            "Regressions (up), improvements (down) and changes that nobody judged of each comparison on this branch, at the time it was made.",
-            "SELECT made AS time, platform || ' ' || mode AS metric, regressions, -improvements AS improvements, changed"
-            f" {compared} AND $__timeFilter(made) ORDER BY made",
+            "Regressions (up), improvements (down) and changes that nobody judged of each comparison on this"
+            " branch, at the time it was made.",
+            "SELECT made AS time, platform || ' ' || mode AS metric, regressions, -improvements AS"
+            f" improvements, changed {compared} AND $__timeFilter(made) ORDER BY made",
             "short",
             bars=True,
             wide=24,
         ),
         table(
             "Revisions",
-            "The newest revisions of this branch with what their comparisons say; a row for each platform and mode.",
+            "The newest revisions of this branch with what their comparisons say; a row for each platform and"
+            " mode.",
             f"SELECT ordinal, head, subject, platform, mode, {_COUNTED}, made, base {compared}"
             " ORDER BY ordinal DESC, platform, mode LIMIT 100",
             links=_COMPARE,
@@ -91,16 +100,18 @@ def _waiting() -> tuple[object, ...]:
     return (
         table(
             "Reports to judge",
-            "Regression reports in state new, newest first, on every branch. Size is the largest change, as a fraction.",
-            "SELECT opened, head, subject, changes, largest, platforms, report FROM dashboard.report WHERE state = 'new'"
-            " ORDER BY opened DESC LIMIT 50",
+            "Regression reports in state new, newest first, on every branch. Size is the largest change, as a"
+            " fraction.",
+            "SELECT opened, head, subject, changes, largest, platforms, report FROM dashboard.report WHERE"
+            " state = 'new' ORDER BY opened DESC LIMIT 50",
             links={"head": ("Judge it", "${site}/regressions/${__data.fields.report}")},
             units={"largest": "percentunit"},
             wide=14,
         ),
         table(
             "Targets",
-            "When each platform and mode was measured for history last, what waits, and when a host of it was seen.",
+            "When each platform and mode was measured for history last, what waits, and when a host of it was"
+            " seen.",
             "SELECT platform, mode, newest, waiting, running, seen, followed FROM dashboard.target"
             " WHERE newest IS NOT NULL OR waiting + running > 0 ORDER BY 1, 2",
             links={"platform": ("Hosts", "${site}/hosts")},

@@ -46,7 +46,9 @@ NONE_IS_GOOD: Steps = ((None, "green"), (1, "red"))
 ANY: Steps = ((None, "blue"),)
 
 APART = "at + interval '1 ms' * (row_number() OVER (PARTITION BY at ORDER BY ordinal) - 1)"
-"""When a revision was written. Revisions of one moment are set a millisecond apart: Grafana keeps one value a moment and series."""
+"""When a revision was written. Revisions of one moment are set a millisecond apart: Grafana keeps one value a
+moment and series.
+"""
 
 
 class Sql(variants.Dataquery):
@@ -224,7 +226,9 @@ def table(
     wide: int = 24,
     high: int = 9,
 ) -> Table:
-    """Rows; `links` are title and address by column, `units` by column; `hide` are columns that only links need."""
+    """Rows; `links` are title and address by column, `units` by column; `hide` are columns that only links
+    need.
+    """
     panel = (
         Table()
         .title(title)

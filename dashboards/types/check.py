@@ -2,8 +2,9 @@
 
     npm ci && python check.py
 
-Each dashboard becomes a constant of the type that Grafana publishes, each panel's options and field options constants of the
-types of its kind: what Grafana does not know, lacks or writes otherwise does not compile.
+Each dashboard becomes a constant of the type that Grafana publishes, each panel's options and field
+options constants of the types of its kind: what Grafana does not know, lacks or writes otherwise does not
+compile.
 """
 
 import json
@@ -31,7 +32,8 @@ type Plain<T> = T extends string ? `${T}` : T extends number | boolean | null | 
 def imports() -> str:
     lines = ['import type { Dashboard, DataQuery, Panel } from "@grafana/schema";']
     lines += [
-        f'import type * as {kind} from "@grafana/schema/dist/esm/raw/composable/{kind}/panelcfg/x/{name}_types.gen";'
+        f"import type * as {kind} from"
+        f' "@grafana/schema/dist/esm/raw/composable/{kind}/panelcfg/x/{name}_types.gen";'
         for kind, name in PANELS.items()
     ]
     return "\n".join(lines)
@@ -48,12 +50,16 @@ def constants(number: int, dashboard: dict[str, Any]) -> str:
         custom = panel["fieldConfig"]["defaults"].get("custom", {})
         lines += [
             f"export const {name}: Plain<Omit<Panel, 'options'>> = {json.dumps(own)};",
-            f"export const {name}_options: Plain<Partial<{kind}.Options>> = {json.dumps(panel.get('options', {}))};",
+            (
+                f"export const {name}_options: Plain<Partial<{kind}.Options>> ="
+                f" {json.dumps(panel.get('options', {}))};"
+            ),
             f"export const {name}_fields: Plain<{fields_of(kind)}> = {json.dumps(custom)};",
         ]
     for place, each in enumerate(notes):
         lines.append(
-            f"export const note{number}_{place}: Plain<DataQuery> & Record<string, unknown> = {json.dumps(each['target'])};"
+            f"export const note{number}_{place}: Plain<DataQuery> & Record<string, unknown> ="
+            f" {json.dumps(each['target'])};"
         )
     return "\n".join(lines)
 

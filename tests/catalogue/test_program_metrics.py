@@ -1,4 +1,6 @@
-"""What a suite with a program says of its metrics: which decide, which not every case prints, and which do not repeat."""
+"""What a suite with a program says of its metrics: which decide, which not every case prints, and which do
+not repeat.
+"""
 
 from pathlib import Path
 

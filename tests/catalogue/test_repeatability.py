@@ -1,4 +1,6 @@
-"""How well counted values repeat stands case by case in suites/repeatability.csv, as measured; suite.toml speaks for the rest."""
+"""How well counted values repeat stands case by case in suites/repeatability.csv, as measured; suite.toml
+speaks for the rest.
+"""
 
 from pathlib import Path
 

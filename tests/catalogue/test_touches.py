@@ -1,4 +1,6 @@
-"""Which suites a source file concerns, for every suite of the catalogue and for real paths of linux 6.12 to 6.18."""
+"""Which suites a source file concerns, for every suite of the catalogue and for real paths of linux 6.12 to
+6.18.
+"""
 
 import pytest
 
@@ -39,7 +41,9 @@ PATHS = {
     "net/core/filter.c": {"xdp-lb"},
     "Documentation/bpf/ringbuf.rst": set(),
     "drivers/net/ethernet/intel/ice/ice_main.c": set(),
-    "tools/testing/selftests/bpf/benchs/bench_ringbufs.c": set(),  # one bench serves both kernels, with its libbpf
+    "tools/testing/selftests/bpf/benchs/bench_ringbufs.c": (
+        set()
+    ),  # one bench serves both kernels, with its libbpf
     "tools/lib/bpf/ringbuf.c": set(),
 }
 

@@ -144,7 +144,9 @@ def test_what_is_no_archive_is_refused(tmp_path: Path, content: bytes) -> None:
 
 
 def test_damaged_archives_end_in_a_refusal(tmp_path: Path) -> None:
-    """Every byte of a small archive, flipped: no exception leaves `unpack`, and nothing is written elsewhere."""
+    """Every byte of a small archive, flipped: no exception leaves `unpack`, and nothing is
+    written elsewhere.
+    """
     whole = archive(tmp_path, GOOD).read_bytes()
     for index in range(0, len(whole), 3):
         damaged = bytearray(whole)

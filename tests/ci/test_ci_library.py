@@ -1,4 +1,6 @@
-"""A Go library's revisions, as a job measures them: base and head of the library on one kernel, and what its pull request is told."""
+"""A Go library's revisions, as a job measures them: base and head of the library on one kernel, and what its
+pull request is told.
+"""
 
 import json
 import subprocess
@@ -164,7 +166,9 @@ def test_links_of_a_library_lead_nowhere(library: Path, repository: Path, cache:
 def test_what_a_librarys_go_mod_names_is_asked_of_the_proxy_alone(
     library: Path, repository: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Neither from the address that it names, nor with this user's credentials, nor by a program that fetches."""
+    """Neither from the address that it names, nor with this user's credentials, nor by a program that
+    fetches.
+    """
     monkeypatch.setenv("GOPROXY", f"{_proxy()},direct")
     monkeypatch.setenv("GOPRIVATE", "*")
     monkeypatch.setenv("GOFLAGS", "-toolexec=/bin/false")

@@ -185,8 +185,10 @@ def test_a_branch_that_is_named_by_hand_means_the_merge_base(repository: Path) -
     for words in (("--base", "master", "--head", "topic"), ("--base", "master..topic"), ("--head", "topic")):
         plan = plan_of(repository, "workflow_dispatch", content, *words)
         assert (plan.base, plan.head) == (base, head)
-        assert plan.notes[0] == (
-            f"Base is {base[:12]}, the merge base of origin/master and topic: 1 commit of topic, without 1 newer commit of origin/master."
+        assert (
+            plan.notes[0]
+            == f"Base is {base[:12]}, the merge base of origin/master and topic: 1 commit of topic, without 1"
+            " newer commit of origin/master."
         )
     plan = plan_of(repository, "workflow_dispatch", content, "--base", newer, "--head", "topic")
     assert plan.base == newer
@@ -195,7 +197,10 @@ def test_a_branch_that_is_named_by_hand_means_the_merge_base(repository: Path) -
     plan = plan_of(repository, "pull_request", pull_request(newer, head))
     assert (plan.base, plan.notes[0]) == (
         base,
-        f"Base is {base[:12]}, the merge base of the base branch and head, without 1 newer commit of the base branch.",
+        (
+            f"Base is {base[:12]}, the merge base of the base branch and head, without 1 newer commit of the"
+            " base branch."
+        ),
     )
 
 
@@ -242,7 +247,9 @@ def test_the_matrix_has_the_runners_of_each_target(repository: Path) -> None:
 
 
 def series(repository: Path) -> tuple[str, str, str]:
-    """kernel-patches' branches: upstream, upstream with CI files, a series on top; commits of upstream, base branch and head."""
+    """kernel-patches' branches: upstream, upstream with CI files, a series on top; commits of upstream, base
+    branch and head.
+    """
     upstream = commit(repository)
     (repository / ".github").mkdir()
     (repository / "ci").mkdir()

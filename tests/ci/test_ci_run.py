@@ -1,4 +1,6 @@
-"""One job of the matrix: what it measures, how it ends, and that nothing of the tree is a command to GitHub's runner."""
+"""One job of the matrix: what it measures, how it ends, and that nothing of the tree is a command to GitHub's
+runner.
+"""
 
 import json
 from pathlib import Path

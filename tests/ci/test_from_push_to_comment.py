@@ -1,5 +1,6 @@
-"""The whole way on this machine: act runs benchmark.yml for a pull request, its artifact goes to GitHub (played), and act runs publish.yml for
-the workflow's end: one comment, a check run, and a run of a service over HTTP.
+"""The whole way on this machine: act runs benchmark.yml for a pull request, its artifact goes to GitHub
+(played), and act runs publish.yml for the workflow's end: one comment, a check run, and a run of a service
+over HTTP.
 """
 
 import zipfile

@@ -1,4 +1,6 @@
-"""Publishing without a stored token: the job's identity for a token of the service, over HTTP and against a real service."""
+"""Publishing without a stored token: the job's identity for a token of the service, over HTTP and against a
+real service.
+"""
 
 import json
 import os
@@ -51,7 +53,9 @@ def service(database: str, tmp_path: Path, clock: Clock, issuer: Issuer) -> Iter
 
 @pytest.fixture
 def signing(issuer: Issuer, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What GitHub's runner gives a job with `id-token: write`, and the secret that publish.yml has when none is stored."""
+    """What GitHub's runner gives a job with `id-token: write`, and the secret that publish.yml has when none
+    is stored.
+    """
     monkeypatch.setenv("ACTIONS_ID_TOKEN_REQUEST_URL", issuer.job_address())
     monkeypatch.setenv("ACTIONS_ID_TOKEN_REQUEST_TOKEN", JOB_SECRET)
     monkeypatch.setenv("CLIFFWATCH_TOKEN", "")

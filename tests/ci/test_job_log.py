@@ -31,7 +31,9 @@ COMMANDS = [
 
 
 def commands(text: str) -> list[str]:
-    """What GitHub's runner would take for a command: it breaks lines at CR and LF, trims them, and finds the old form anywhere."""
+    """What GitHub's runner would take for a command: it breaks lines at CR and LF, trims them, and finds the
+    old form anywhere.
+    """
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     return [line for line in lines if line.strip().lstrip("\u200b\ufeff").startswith("::") or "##[" in line]
 
@@ -59,7 +61,9 @@ def test_a_stream_is_harmless_however_it_is_written() -> None:
 
 
 def test_a_stream_whose_target_is_closed_before_it_ends_quietly() -> None:
-    """As at the end of a process, where streams go in any order; since Python 3.13 an error in there is said."""
+    """As at the end of a process, where streams go in any order; since Python 3.13 an error in
+    there is said.
+    """
     below = io.StringIO()
     stream = HarmlessStream(below)
     stream.write("begun")

@@ -1,4 +1,6 @@
-"""What becomes of a workflow's results: commits and pull request are GitHub's word, and an artifact is nobody's."""
+"""What becomes of a workflow's results: commits and pull request are GitHub's word, and an artifact is
+nobody's.
+"""
 
 import json
 from collections.abc import Callable
@@ -119,7 +121,9 @@ def test_a_forged_artifact_is_refused(
 def test_a_base_that_is_no_commit_is_asked_nobody(
     github: StandIn, tree: Repository, pull: Pull, measured: Run, tmp_path: Path, base: str
 ) -> None:
-    """Of a push, whose base no pull request says: what an artifact names is in no request, and ends no other's publishing."""
+    """Of a push, whose base no pull request says: what an artifact names is in no request, and ends no
+    other's publishing.
+    """
     tree.artifacts[1] = (RUN, ARTIFACT, zipped(measured, tmp_path, set_commit("base", base)))
 
     ended = publish(github, tmp_path, workflow_run(pull, event="push", head_branch="master"))

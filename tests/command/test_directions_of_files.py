@@ -48,7 +48,8 @@ def test_a_file_may_say_which_way_is_better(tmp_path: Path, way: str, verdict: s
 
 def test_what_a_file_says_of_a_tidied_unit_holds_for_the_unit() -> None:
     parsed = parse_go_bench(
-        "BenchmarkA 1 5 p50-ns 3 MB/s 1 GC-ns/op\nUnit p50-sec better=lower\nUnit B/s assume=exact\nUnit GC-sec/op better=higher\n"
+        "BenchmarkA 1 5 p50-ns 3 MB/s 1 GC-ns/op\nUnit p50-sec better=lower\nUnit B/s assume=exact\nUnit"
+        " GC-sec/op better=higher\n"
     )
     assert {metric: (each.better, each.assume) for (metric, _), each in parsed.assumed.items()} == {
         "p50-ns": ("lower", None),

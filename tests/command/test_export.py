@@ -128,7 +128,9 @@ def dies(each: Arm, case: CaseKey, numbers: range, status: Any, reason: str) -> 
 
 
 def runs(folder: Path) -> Iterator[tuple[Path, bool]]:
-    """Result directories of every sort, and whether all of what decides their rows has a place in the Go benchmark format."""
+    """Result directories of every sort, and whether all of what decides their rows has a place in the Go
+    benchmark format.
+    """
     yield DATA / "runs/uninlined", True
     base, head, control = (
         measured("base", "icount", 1),
@@ -196,7 +198,9 @@ def test_arms_come_back_whole(form: str, tmp_path: Path) -> None:
 
 
 def in_order(arm: Arm) -> Arm:
-    """Outcomes in one order: those of cases without a sample stand last in a table, which has not all that a run recorded of its host."""
+    """Outcomes in one order: those of cases without a sample stand last in a table, which has not all that a
+    run recorded of its host.
+    """
     boots = (replace(boot, outcomes=tuple(sorted(boot.outcomes, key=str))) for boot in arm.boots)
     return replace(arm, boots=tuple(boots), recorded={})
 

@@ -87,8 +87,8 @@ def test_a_file_with_two_arms_is_compared_alone_by_its_own_threshold(export: Pat
     assert ended.exit_code == 0
     assert "1 regression" in ended.stdout.splitlines()[0]
     assert (
-        "6 boots per kernel, icount (instructions, not time), emulated-x86-64, config abea2d6b9145, gcc 12.2.0"
-        in ended.stdout
+        "6 boots per kernel, icount (instructions, not time), emulated-x86-64, config abea2d6b9145, gcc"
+        " 12.2.0" in ended.stdout
     )
     assert "Changes are reported from 0.25 % on" in ended.stdout
     assert "bpf: Some head" in ended.stdout
@@ -176,9 +176,9 @@ def test_arms_of_other_names_are_compared_in_their_order_or_asked_for(tmp_path: 
 def test_what_is_said_beside_the_results_may_be_nonsense(tmp_path: Path) -> None:
     path = tmp_path / "odd.txt"
     path.write_text(
-        "arm: base\nmode: sundial\nnotable: lots\nstages: {\nguest: [\n# base label: \x1b[31mred\n# boot 1 of block 0, screen\n"
-        "BenchmarkX 1 5 ns/op\n#   ns/op step nan\n#   ns/op step 1 readings x\n# boot 1 of block 0, screen\n"
-        "BenchmarkX 1 6 ns/op\n"
+        "arm: base\nmode: sundial\nnotable: lots\nstages: {\nguest: [\n# base label: \x1b[31mred\n# boot 1 of"
+        " block 0, screen\nBenchmarkX 1 5 ns/op\n#   ns/op step nan\n#   ns/op step 1 readings x\n# boot 1 of"
+        " block 0, screen\nBenchmarkX 1 6 ns/op\n"
     )
     found = imported(path)
 

@@ -9,7 +9,10 @@ from click.testing import CliRunner, Result
 from cliffwatch.command.main import main
 
 LONG = "local-storage-cache-interleaved-hashmap-control-with-a-name-that-no-terminal-is-wide-enough-for"
-OURS = f"suite: local-storage\nBenchmarkBPF/bench={LONG}/nr_maps=16/hashmap_nr_keys_used=1000000-1 1 185.787 hits-latency-ns/op\n"
+OURS = (
+    f"suite: local-storage\nBenchmarkBPF/bench={LONG}/nr_maps=16/hashmap_nr_keys_used=1000000-1 1 185.787"
+    " hits-latency-ns/op\n"
+)
 
 
 def parse(*arguments: object, typed: str | None = None) -> Result:

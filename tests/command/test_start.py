@@ -1,4 +1,6 @@
-"""What a command loads before it does anything: help of all is read from their source, and nothing loads what it does not need."""
+"""What a command loads before it does anything: help of all is read from their source, and nothing loads what
+it does not need.
+"""
 
 import os
 import subprocess
@@ -12,7 +14,10 @@ import pytest
 
 from cliffwatch.command.main import ENTRY_POINT_GROUP, OWN, main
 
-_LOADED = "import sys; sys.argv = ['cliffwatch', *sys.argv[1:]]\nfrom cliffwatch.command.main import main\ntry:\n    main()\nfinally:\n    print(*sorted(sys.modules), file=sys.stderr)"
+_LOADED = (
+    "import sys; sys.argv = ['cliffwatch', *sys.argv[1:]]\nfrom cliffwatch.command.main import main\ntry:\n  "
+    "  main()\nfinally:\n    print(*sorted(sys.modules), file=sys.stderr)"
+)
 _SERVICE = {"cliffwatch_service.api", "fastapi", "psycopg", "structlog"}
 _RUNNER = {"cliffwatch_runner.build", "cliffwatch_runner.run"}
 
@@ -78,8 +83,9 @@ def test_what_help_says_of_a_command_is_what_the_command_says_of_itself() -> Non
 
 
 _THREADS = (
-    "import sys\nfrom cliffwatch.command.main import main\nmain(['suites', 'show', 'bloom'], standalone_mode=False)\n"
-    "import numpy as np\nnp.ones((900, 900)) @ np.ones((900, 900))\nfrom pathlib import Path\nprint(len(list(Path('/proc/self/task').iterdir())), file=sys.stderr)"
+    "import sys\nfrom cliffwatch.command.main import main\nmain(['suites', 'show', 'bloom'],"
+    " standalone_mode=False)\nimport numpy as np\nnp.ones((900, 900)) @ np.ones((900, 900))\nfrom pathlib"
+    " import Path\nprint(len(list(Path('/proc/self/task').iterdir())), file=sys.stderr)"
 )
 
 

@@ -97,7 +97,8 @@ def test_noisy_values_need_boots_on_both_sides() -> None:
     assert row.verdict == "inconclusive"
     assert (
         row.reason
-        == "3 boots per kernel are too few to decide among 1 row: 5 are the least; about 7 boots per kernel would decide (5 to 31)"
+        == "3 boots per kernel are too few to decide among 1 row: 5 are the least; about 7 boots per kernel"
+        " would decide (5 to 31)"
     )
     assert row.needs == 7
 
@@ -195,7 +196,9 @@ def test_each_row_says_its_own_threshold_and_what_its_interval_is() -> None:
 
 
 def test_primary_and_secondary_rows_share_one_error() -> None:
-    """Five boots apart reach 0.8 %: enough of the nine tenths that primary rows have, too little of the tenth that others have."""
+    """Five boots apart reach 0.8 %: enough of the nine tenths that primary rows have, too little of the tenth
+    that others have.
+    """
 
     def traits(case: CaseKey, *_: object) -> MetricTraits:
         return MetricTraits(better="lower", assume="nothing", primary=case == SEQ_GET)

@@ -1,4 +1,6 @@
-"""Several arms against the first one: one family, one control, and each arm judged as it would be alone where values are exact."""
+"""Several arms against the first one: one family, one control, and each arm judged as it would be alone where
+values are exact.
+"""
 
 import numpy as np
 import pytest
@@ -86,7 +88,9 @@ def test_equal_arms_report_no_change_more_often_than_one_family_may() -> None:
 @pytest.mark.long
 @pytest.mark.timeout(3600)
 def test_one_report_in_a_hundred_of_equal_arms_says_anything() -> None:
-    """At 1 % more than 12 of 500 come about by chance twice in a thousand times; at 3 % three times in four."""
+    """At 1 % more than 12 of 500 come about by chance twice in a thousand times; at 3 % three
+    times in four.
+    """
     assert changed_families(range(1000, 1500)) <= 12
 
 

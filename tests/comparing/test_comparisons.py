@@ -1,4 +1,6 @@
-"""Whole comparisons of noisy rows: control, surroundings, failures, drift, stages, means, sweeps, the empty loop."""
+"""Whole comparisons of noisy rows: control, surroundings, failures, drift, stages, means, sweeps, the empty
+loop.
+"""
 
 from dataclasses import replace
 from functools import partial
@@ -208,7 +210,9 @@ def test_a_row_that_only_the_confirming_boots_have_is_not_judged() -> None:
 
 
 def test_a_change_within_the_spread_of_layouts_says_so() -> None:
-    """Four layouts of each kernel, three boots in each: placement moves a boot by two per cent, noise by a fifth of one."""
+    """Four layouts of each kernel, three boots in each: placement moves a boot by two per cent, noise by a
+    fifth of one.
+    """
     placed = np.repeat([-0.02, 0.01, 0.0, 0.02, 0.025, -0.015, 0.005, 0.0], 3)
     logs = placed + np.random.default_rng(33).normal(0, 0.002, 24)
     base, head = (

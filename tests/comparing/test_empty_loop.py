@@ -1,4 +1,6 @@
-"""Rows less the empty loop: subtracted boot by boot, with the uncertainty of both, and never where it cannot be."""
+"""Rows less the empty loop: subtracted boot by boot, with the uncertainty of both, and never where it cannot
+be.
+"""
 
 from dataclasses import replace
 

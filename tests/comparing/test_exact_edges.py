@@ -1,4 +1,6 @@
-"""Verdicts on counted values at the edges: uncertainty and threshold met exactly, and the words of the row."""
+"""Verdicts on counted values at the edges: uncertainty and threshold met exactly, and the words
+of the row.
+"""
 
 import pytest
 from arms import SEQ_GET, arm
@@ -35,7 +37,7 @@ def test_a_change_as_large_as_its_uncertainty_is_unchanged_where_that_rules_out_
 def test_a_mean_that_go_cut_to_a_whole_number_changes_by_more_than_one_or_not_at_all(
     head: float, verdict: str
 ) -> None:
-    (base, other) = (
+    base, other = (
         arm(name, {SEQ_GET: [value]}, metric="B/op", unit="B/op", resolution=1.0)
         for name, value in (("base", 137.0), ("head", head))
     )
@@ -79,8 +81,9 @@ def test_the_way_to_the_verdict_names_every_source_of_uncertainty_with_its_size(
     assert row.steps == (
         "counted values: medians 100 and 102 ns/op, change +2.0000%",
         (
-            "uncertain by 0.1000%, the largest of: the repeatability known of it 0.1000%, boots of one kernel that differ "
-            "0.0000%, readings that differ within a boot 0.0000%, one step of the printed digits 0.0000%"
+            "uncertain by 0.1000%, the largest of: the repeatability known of it 0.1000%, boots of one kernel"
+            " that differ 0.0000%, readings that differ within a boot 0.0000%, one step of the printed digits"
+            " 0.0000%"
         ),
         "threshold 1%: regression, beyond the repeatability of 0.100%",
     )

@@ -1,4 +1,6 @@
-"""A benchmark that was renamed is compared under its present name where its suite says so, and never because names are alike."""
+"""A benchmark that was renamed is compared under its present name where its suite says so, and never because
+names are alike.
+"""
 
 import json
 from collections.abc import Sequence
@@ -119,7 +121,10 @@ def test_every_arm_and_the_control_follow() -> None:
 @pytest.mark.parametrize("format_", ["text", "commit", "markdown", "mail", "json", "html", "benchstat"])
 def test_every_report_says_which_names_were_linked(tmp_path: Path, format_: str) -> None:
     for name, benchmark in (("base", FORMER.benchmark), ("head", PRESENT.benchmark)):
-        line = "Summary: hits   12.345 ± 0.010M/s ( 12.345M/prod), drops    0.000 ± 0.000M/s, total operations   12.345 ± 0.010M/s\n"
+        line = (
+            "Summary: hits   12.345 ± 0.010M/s ( 12.345M/prod), drops    0.000 ± 0.000M/s, total operations  "
+            " 12.345 ± 0.010M/s\n"
+        )
         (tmp_path / name).write_text(
             f"Setting up benchmark '{benchmark}'...\nBenchmark '{benchmark}' started.\n{line}"
         )

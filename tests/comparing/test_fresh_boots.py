@@ -1,4 +1,6 @@
-"""`compare --confirm`: what earlier boots let suspect is reported where fresh ones bear it out, and only there."""
+"""`compare --confirm`: what earlier boots let suspect is reported where fresh ones bear it out, and only
+there.
+"""
 
 from dataclasses import replace
 from pathlib import Path

@@ -118,7 +118,9 @@ def test_a_difference_of_counted_values_is_real_where_their_band_lacks_zero(
 def test_a_difference_of_noisy_values_is_real_where_its_verdict_says_so(
     verdict: str, q: float, real: bool
 ) -> None:
-    """An interval of one row alone lacks zero somewhere in most reports of two hundred rows in which nothing changed."""
+    """An interval of one row alone lacks zero somewhere in most reports of two hundred rows in which nothing
+    changed.
+    """
     assert beyond_noise(row(verdict=verdict, p=0.001, q=q, ci_low=0.01, ci_high=0.03)) is real
 
 

@@ -56,7 +56,8 @@ def test_rounding_alone_makes_no_regression() -> None:
     assert row.verdict == "inconclusive"
     assert (
         row.reason
-        == "one step of the printed digits is 2.94%, which can make as much of a difference: print more digits"
+        == "one step of the printed digits is 2.94%, which can make as much of a difference: print more"
+        " digits"
     )
 
 

@@ -1,4 +1,6 @@
-"""What a parser knows is wrong reaches every report: as the outcome of its case, or as a warning of its file."""
+"""What a parser knows is wrong reaches every report: as the outcome of its case, or as a warning
+of its file.
+"""
 
 import json
 from collections.abc import Callable

@@ -1,4 +1,6 @@
-"""Cases that differ in several parameters: a curve for each combination of the others, and which of them are shown."""
+"""Cases that differ in several parameters: a curve for each combination of the others, and which of them are
+shown.
+"""
 
 import csv
 from collections.abc import Mapping, Sequence
@@ -46,9 +48,11 @@ def with_jump(measured: Measured, at: int, **others: object) -> Measured:
     """Half as much again from `nr_maps` on, in the cases that have these other parameters."""
     wanted = {(name, str(value)) for name, value in others.items()}
     return {
-        each: [values[0] * 1.5]
-        if wanted <= set(each.params) and int(dict(each.params)["nr_maps"]) >= at
-        else values
+        each: (
+            [values[0] * 1.5]
+            if wanted <= set(each.params) and int(dict(each.params)["nr_maps"]) >= at
+            else values
+        )
         for each, values in measured.items()
     }
 
@@ -65,7 +69,10 @@ def test_one_curve_of_several_has_a_cliff_and_is_the_one_that_is_told() -> None:
         ({"producers": "4"}, None, None, False),
     ]
     assert lines(sweeps) == [
-        "map-lookup at producers=2: base: flat from nr_maps 1 to 128, no breakpoint; head: jumps between nr_maps 16 and 32 (+50 %)",
+        (
+            "map-lookup at producers=2: base: flat from nr_maps 1 to 128, no breakpoint; head: jumps between"
+            " nr_maps 16 and 32 (+50 %)"
+        ),
         "map-lookup: 2 more curves over nr_maps without a breakpoint or a sure change of course",
     ]
 
@@ -127,7 +134,7 @@ def test_a_change_of_course_is_no_chance_where_no_case_changed() -> None:
 def test_many_curves_are_told_with_those_first_that_head_changes() -> None:
     base = with_jump(flat(producers=range(1, 13)), 8)
     sweeps = sweeps_of(base, with_jump(base, 64, producers=11))
-    (chosen, *_) = chosen_curves(each for each in sweeps if each.parameter == "nr_maps")
+    chosen, *_ = chosen_curves(each for each in sweeps if each.parameter == "nr_maps")
 
     assert len(chosen.shown) == MOST
     assert [each.fixed["producers"] for each in chosen.shown] == ["11", "1", "2", "3", "4", "5", "6", "7"]
@@ -144,7 +151,10 @@ def test_of_very_many_curves_those_with_a_change_are_judged_and_the_rest_is_said
 
     assert [each.differs for each in sweeps] == [False, None, None, True]
     assert lines(sweeps)[1:] == [
-        "map-lookup: 3 more curves over nr_maps: 1 without a breakpoint or a sure change of course, 2 not judged"
+        (
+            "map-lookup: 3 more curves over nr_maps: 1 without a breakpoint or a sure change of course, 2 not"
+            " judged"
+        )
     ]
 
 
@@ -173,7 +183,9 @@ def published() -> Mapping[str, Measured]:
 
 
 def test_published_times_by_data_set_map_and_threads() -> None:
-    """Five data sets and three maps: fifteen curves of eight threads; lookups were published for four threads, too few for a curve."""
+    """Five data sets and three maps: fifteen curves of eight threads; lookups were published for four
+    threads, too few for a curve.
+    """
     sweeps = {operation: sweeps_of(measured) for operation, measured in published().items()}
 
     assert {operation: len(each) for operation, each in sweeps.items()} == {
@@ -183,6 +195,9 @@ def test_published_times_by_data_set_map_and_threads() -> None:
     }
     assert {(each.parameter, *each.fixed) for each in sweeps["update"]} == {("threads", "set", "map")}
     assert lines(sweeps["update"])[1:] == [
-        "update at set=all sorted strings in BTF string area, map=htab: levels off from threads 3 on (-19 % at 4); head: the same",
+        (
+            "update at set=all sorted strings in BTF string area, map=htab: levels off from threads 3 on (-19"
+            " % at 4); head: the same"
+        ),
         "update: 13 more curves over threads without a breakpoint or a sure change of course",
     ]

@@ -1,4 +1,6 @@
-"""Sides that did not take turns: said first in every report, with what a drift of the host would look like."""
+"""Sides that did not take turns: said first in every report, with what a drift of the host would
+look like.
+"""
 
 import re
 from collections.abc import Sequence
@@ -25,7 +27,9 @@ ALIKE = "moved the same way by about 3 %: a drift of the host looks like this"
 
 
 def side(name: str, seed: int, factor: Sequence[float], indexes: Sequence[int], rates: int = 0) -> Arm:
-    """Thirty rows of 21 boots; the n-th boot of all rows is slower by the n-th factor. The first `rates` are rates."""
+    """Thirty rows of 21 boots; the n-th boot of all rows is slower by the n-th factor. The first `rates` are
+    rates.
+    """
     noise = np.random.default_rng(seed).normal(0, SPREAD, (BOOTS, ROWS))
     boots = []
     for number, index in enumerate(indexes):
@@ -143,9 +147,9 @@ def test_what_drifts_in_each_row_is_inconclusive_by_drift(shape: str) -> None:
     drifts = {
         "walk": 0.01 * np.cumsum(generator.normal(size=(ROWS, 2 * BOOTS)), axis=1),
         "ramp": 0.002 * generator.choice([-2, -1, 1, 2], (ROWS, 1)) * places,
-        "step": 0.04
-        * generator.choice([-1, 1], (ROWS, 1))
-        * (places >= generator.integers(5, 37, (ROWS, 1))),
+        "step": (
+            0.04 * generator.choice([-1, 1], (ROWS, 1)) * (places >= generator.integers(5, 37, (ROWS, 1)))
+        ),
         "wave": 0.03 * np.sin(2 * np.pi * (places / 60 + generator.random((ROWS, 1)))),
     }[shape]
     base, head = (side(name, seed, STEADY, FILE) for name, seed in (("a", 1), ("b", 2)))
@@ -268,7 +272,8 @@ def test_every_report_of_two_files_says_it_in_its_first_lines(tmp_path: Path, fo
     for name, factor, seed in (("a.txt", 1.0, 1), ("b.txt", 1.03, 2)):
         noise = np.random.default_rng(seed).normal(0, SPREAD, (12, 8))
         lines = [
-            f"BenchmarkRow{row} 1 {100 * factor * float(np.exp(noise[boot, row])):.4f} ns/op 12 allocs/op 0.003 J/op {7 + row % 3 + boot % 2} score"
+            f"BenchmarkRow{row} 1 {100 * factor * float(np.exp(noise[boot, row])):.4f} ns/op 12 allocs/op"
+            f" 0.003 J/op {7 + row % 3 + boot % 2} score"
             for boot in range(12)
             for row in range(8)
         ]

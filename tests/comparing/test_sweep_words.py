@@ -48,7 +48,10 @@ def sweep_of(base: Sequence[float], head: Sequence[float] | None = None) -> Swee
         ([1, 2, 4, 8, 16] + [16] * 5, "levels off from nr_maps 16 on (-50 % at 32); head: the same"),
         (
             [1] * 9 + [1.4],
-            "flat from nr_maps 1 to 512, no breakpoint; nr_maps 512 alone lies 40 % above: one point is no breakpoint",
+            (
+                "flat from nr_maps 1 to 512, no breakpoint; nr_maps 512 alone lies 40 % above: one point is"
+                " no breakpoint"
+            ),
         ),
     ],
 )
@@ -80,7 +83,9 @@ def test_the_stored_breakpoint_is_the_one_with_most_weight() -> None:
 
 
 def test_boots_that_disagree_leave_a_jump_unsaid() -> None:
-    """The medians are those of a jump by 40 %; of boots within 1 % it is one, of boots that range over 60 % either way it is none."""
+    """The medians are those of a jump by 40 %; of boots within 1 % it is one, of boots that range over 60 %
+    either way it is none.
+    """
     levels = [1.0] * 5 + [1.4] * 5
     found = {}
     for spread in (0.01, 0.6):

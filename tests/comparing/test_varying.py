@@ -1,4 +1,6 @@
-"""Sides of different machines are not compared unless somebody says so by name; and where only the kernel may differ, all else refuses."""
+"""Sides of different machines are not compared unless somebody says so by name; and where only the kernel may
+differ, all else refuses.
+"""
 
 import json
 from collections.abc import Callable

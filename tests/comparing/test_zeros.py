@@ -1,4 +1,6 @@
-"""Zero and its neighbours: a change from or to zero, or below it, is a change by its test, with a direction and without a percentage."""
+"""Zero and its neighbours: a change from or to zero, or below it, is a change by its test, with a direction
+and without a percentage.
+"""
 
 import json
 from pathlib import Path

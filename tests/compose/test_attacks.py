@@ -1,4 +1,5 @@
-"""What a tree's code tries in a composed builder, in which it runs as the builder's own user: it reaches nothing and nobody.
+"""What a tree's code tries in a composed builder, in which it runs as the builder's own user: it reaches
+nothing and nobody.
 
 Runs against the stack that `make compose-test` has started.
 """
@@ -64,14 +65,11 @@ def test_no_part_may_do_more_than_it_needs(part: str) -> None:
 
 def test_no_secret_is_in_reach() -> None:
     shown = inside(
-        "import os, pathlib\n"
-        "print(sorted(os.environ))\n"
-        "for top in ('/run', '/var/lib/cliffwatch', '/exchange', '/tmp', '/root', '/home', '/etc'):\n"
-        "    for folder, _, names in os.walk(top):\n"
-        "        for name in names:\n"
-        "            if name in ('token', 'pgpass', 'password', 'reader-password', 'admin-password', 'session-key'): print('SECRET', folder, name)\n"
-        "try: print('ENVIRONMENT', pathlib.Path('/proc/1/environ').read_bytes())\n"
-        "except PermissionError: print('closed')\n"
+        "import os, pathlib\nprint(sorted(os.environ))\nfor top in ('/run', '/var/lib/cliffwatch',"
+        " '/exchange', '/tmp', '/root', '/home', '/etc'):\n    for folder, _, names in os.walk(top):\n       "
+        " for name in names:\n            if name in ('token', 'pgpass', 'password', 'reader-password',"
+        " 'admin-password', 'session-key'): print('SECRET', folder, name)\ntry: print('ENVIRONMENT',"
+        " pathlib.Path('/proc/1/environ').read_bytes())\nexcept PermissionError: print('closed')\n"
     )
 
     assert "SECRET" not in shown
@@ -97,12 +95,10 @@ def test_no_network_is_in_reach() -> None:
 
 def test_nothing_can_be_written_but_what_goes_with_the_job() -> None:
     shown = inside(
-        "import os\n"
-        "for folder in ('/', '/etc', '/usr/bin', '/opt/cliffwatch', '/var/lib/cliffwatch/trees', '/var/lib/cliffwatch', '/proc/sys/kernel',\n"
-        "               '/sys', '/sys/fs/cgroup'):\n"
-        "    try: open(f'{folder}/planted', 'w'); print('WRITTEN', folder)\n"
-        "    except OSError: pass\n"
-        "print(os.listdir('/exchange'))\n"
+        "import os\nfor folder in ('/', '/etc', '/usr/bin', '/opt/cliffwatch', '/var/lib/cliffwatch/trees',"
+        " '/var/lib/cliffwatch', '/proc/sys/kernel',\n               '/sys', '/sys/fs/cgroup'):\n    try:"
+        " open(f'{folder}/planted', 'w'); print('WRITTEN', folder)\n    except OSError:"
+        " pass\nprint(os.listdir('/exchange'))\n"
     )
 
     assert "WRITTEN" not in shown
@@ -113,7 +109,10 @@ def test_no_other_builders_results_are_in_reach() -> None:
     inside("open('/exchange/planted', 'w').write('mine')")
     try:
         assert "planted" not in inside("import os; print(os.listdir('/exchange'))", "builder-followed")
-        worker = "try: open('/exchange/outside/planted', 'w'); print('WRITTEN')\nexcept OSError as error: print(error)"
+        worker = (
+            "try: open('/exchange/outside/planted', 'w'); print('WRITTEN')\nexcept OSError as error:"
+            " print(error)"
+        )
         assert "Read-only file system" in inside(worker, "worker")
     finally:
         inside("import os; os.unlink('/exchange/planted')")
@@ -174,10 +173,14 @@ def test_a_fork_bomb_ends_at_its_number() -> None:
 def test_a_builder_that_is_through_with_a_job_takes_all_that_it_started_along() -> None:
     """The end of the first process is the end of its container; a worker's hanging up ends it."""
     inside(
-        "import subprocess; subprocess.Popen(['sleep', '987654'], start_new_session=True); open('/tmp/left', 'w')"
+        "import subprocess; subprocess.Popen(['sleep', '987654'], start_new_session=True); open('/tmp/left',"
+        " 'w')"
     )
     before = inspected("builder-outside")["State"]
-    hang_up = "import socket; s = socket.socket(socket.AF_UNIX); s.connect('/exchange/outside/builder.sock'); s.close()"
+    hang_up = (
+        "import socket; s = socket.socket(socket.AF_UNIX); s.connect('/exchange/outside/builder.sock');"
+        " s.close()"
+    )
     compose("exec", "-T", "worker", "python3", "-c", hang_up)
     end = time.monotonic() + 120
     while inspected("builder-outside")["State"] in (before, None) and time.monotonic() < end:
@@ -185,9 +188,8 @@ def test_a_builder_that_is_through_with_a_job_takes_all_that_it_started_along() 
     compose("up", "--detach", "--wait", "builder-outside")
 
     shown = inside(
-        "import os, pathlib\n"
-        "print([p for p in os.listdir('/proc') if p.isdigit() and pathlib.Path('/proc', p, 'cmdline').read_bytes().startswith(b'sleep')])\n"
-        "print(os.listdir('/tmp'))\n"
+        "import os, pathlib\nprint([p for p in os.listdir('/proc') if p.isdigit() and pathlib.Path('/proc',"
+        " p, 'cmdline').read_bytes().startswith(b'sleep')])\nprint(os.listdir('/tmp'))\n"
     )
     assert shown.split("\n")[0] == "[]"
     assert "left" not in shown

@@ -1,6 +1,7 @@
 """Queries as Grafana sends them: its variables, then the macros of its PostgreSQL data source.
 
-After their documentation and the data source's own tests: https://grafana.com/docs/grafana/latest/datasources/postgres/query-editor/
+After their documentation and the data source's own tests:
+https://grafana.com/docs/grafana/latest/datasources/postgres/query-editor/
 """
 
 import re
@@ -28,8 +29,8 @@ class TimeRange:
 
 
 def interpolated(text: str, values: Mapping[str, Value]) -> str:
-    """A query with the values of variables. One that offers several values is quoted; another one's quotes are doubled, and
-    the query puts them around it. What is no variable stays.
+    """A query with the values of variables. One that offers several values is quoted; another one's quotes
+    are doubled, and the query puts them around it. What is no variable stays.
     """
 
     def value_of(match: re.Match[str]) -> str:

@@ -1,4 +1,6 @@
-"""Alert rules run on the demonstration through the role of dashboards, refer to what is there, and fire when they should."""
+"""Alert rules run on the demonstration through the role of dashboards, refer to what is there, and fire when
+they should.
+"""
 
 import re
 from datetime import datetime, timedelta
@@ -81,21 +83,25 @@ def database_now(connection: psycopg.Connection[Any]) -> datetime:
 
 
 def test_each_kind_of_trouble_fires(demonstration: Running) -> None:
-    """In a transaction that is taken back: a host that fails, one that is offline, a stale target, tasks that were given up."""
+    """In a transaction that is taken back: a host that fails, one that is offline, a stale target, tasks that
+    were given up.
+    """
     with psycopg.connect(demonstration.database) as connection:
         connection.execute("UPDATE regression_report SET opened = now() WHERE state = 'new'")
         connection.execute("UPDATE run SET received = now() - interval '3 days'")
         connection.execute("UPDATE host SET last_seen = now() - interval '7 hours'")
         connection.execute("UPDATE lease SET ended = now(), outcome = 'host-failed', granted = now()")
         connection.execute(
-            "INSERT INTO lease (id, job_id, host_id, granted, expires, ended, outcome) SELECT gen_random_uuid(), job_id, host_id,"
-            " granted, expires, ended, 'expired' FROM lease, generate_series(1, 2)"
+            "INSERT INTO lease (id, job_id, host_id, granted, expires, ended, outcome) SELECT"
+            " gen_random_uuid(), job_id, host_id, granted, expires, ended, 'expired' FROM lease,"
+            " generate_series(1, 2)"
         )
         connection.execute("UPDATE job SET state = 'queued' WHERE state = 'leased'")
         connection.execute("UPDATE comparison SET summary = jsonb_set(summary, '{control,published}', '1'), made = now()"
                            " WHERE summary -> 'control' <> 'null'")  # fmt: skip
         connection.execute(
-            "UPDATE procrastinate_jobs SET status = 'failed' WHERE id = (SELECT min(id) FROM procrastinate_jobs)"
+            "UPDATE procrastinate_jobs SET status = 'failed' WHERE id = (SELECT min(id) FROM"
+            " procrastinate_jobs)"
         )
         connection.execute("UPDATE procrastinate_events SET at = now()")
         fired = {uid for uid in RULES if firing(connection, uid)}

@@ -162,7 +162,9 @@ def test_the_composition_gives_what_provisioning_asks_for() -> None:
 
 
 def test_one_release_of_grafana_is_named_once() -> None:
-    """The types are pinned to the Grafana that compose starts; the SDK has one line for every Grafana from 12 on."""
+    """The types are pinned to the Grafana that compose starts; the SDK has one line for every Grafana from 12
+    on.
+    """
     version = (ROOT / "grafana-version").read_text().strip()
     assert re.fullmatch(r"\d+\.\d+\.\d+", version)
     package: dict[str, Any] = json.loads((ROOT / "types/package.json").read_text())

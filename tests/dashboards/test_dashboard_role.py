@@ -11,7 +11,10 @@ from service_running import Running, fresh_database
 from cliffwatch_service.postgres.migrate import migrate
 from cliffwatch_service.postgres.roles import DASHBOARDS
 
-TABLES = "SELECT schemaname || '.' || tablename FROM pg_tables WHERE schemaname NOT IN ('pg_catalog', 'information_schema')"
+TABLES = (
+    "SELECT schemaname || '.' || tablename FROM pg_tables WHERE schemaname NOT IN ('pg_catalog',"
+    " 'information_schema')"
+)
 SECRET_COLUMNS = {"hash", "nonce_hash", "author", "email", "owner", "reason", "note", "by", "asked_by", "args", "data", "record",
                   "content", "idempotency_key", "who", "detail", "about", "facts", "failure"}  # fmt: skip
 
@@ -56,7 +59,9 @@ def test_it_reads_every_view_and_writes_none(demonstration: Running) -> None:
 
 
 def test_views_have_no_column_of_what_is_nobodys_business(demonstration: Running) -> None:
-    """No secrets, no addresses of people, no text of logs: neither by name nor, planted in the tables, in any row."""
+    """No secrets, no addresses of people, no text of logs: neither by name nor, planted in the tables, in any
+    row.
+    """
     columns = "SELECT column_name, data_type FROM information_schema.columns WHERE table_schema = 'dashboard'"
     columns += " AND table_name IN (SELECT viewname FROM pg_views)"
     planted = "somebody@example.org"

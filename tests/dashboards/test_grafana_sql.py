@@ -1,4 +1,6 @@
-"""Variables and macros are expanded as Grafana does it: examples of its documentation and of the data source's own tests."""
+"""Variables and macros are expanded as Grafana does it: examples of its documentation and of the data
+source's own tests.
+"""
 
 from datetime import UTC, datetime
 

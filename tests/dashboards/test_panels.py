@@ -1,4 +1,6 @@
-"""Every query of every dashboard runs on the demonstration as Grafana would send it, and shows what the HTTP API answers."""
+"""Every query of every dashboard runs on the demonstration as Grafana would send it, and shows what the HTTP
+API answers.
+"""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -64,7 +66,9 @@ def run_all(
 
 
 def assert_series(given: Answer, where: str) -> None:
-    """As the data source makes series of: a time, at most one text, which is `metric`, numbers; in order of time."""
+    """As the data source makes series of: a time, at most one text, which is `metric`, numbers; in order of
+    time.
+    """
     assert "time" in given.columns, where
     others = {name: kind for name, kind in given.columns.items() if name != "time"}
     assert {name for name, kind in others.items() if kind in ("text", "name", "varchar")} <= {"metric"}, where

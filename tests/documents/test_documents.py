@@ -1,4 +1,6 @@
-"""The documents are true: links lead somewhere, commands have the options that are named, messages are those of the code."""
+"""The documents are true: links lead somewhere, commands have the options that are named, messages are those
+of the code.
+"""
 
 import ast
 import re

@@ -1,4 +1,6 @@
-"""Documents: what is written comes back as it was, fits its schema, and what older versions wrote is still read."""
+"""Documents: what is written comes back as it was, fits its schema, and what older versions wrote is still
+read.
+"""
 
 import json
 from pathlib import Path

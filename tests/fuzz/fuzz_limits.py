@@ -1,4 +1,5 @@
-"""Reads the worst inputs that are known, each in a process of its own with a limit of memory: a result or a refusal comes back.
+"""Reads the worst inputs that are known, each in a process of its own with a limit of memory: a result or a
+refusal comes back.
 
 .venv/bin/python tests/fuzz/fuzz_limits.py
 """

@@ -1,10 +1,11 @@
-"""Fuzzes every reader: whatever the bytes, values and problems come back, no number is NaN, nothing is raised.
+"""Fuzzes every reader: whatever the bytes, values and problems come back, no number is NaN, nothing is
+raised.
 
     .venv/bin/pip install atheris                          # a coverage-guided fuzzer, not among our pins
     .venv/bin/python tests/fuzz/fuzz_parsers.py tests/data/bench-6.12-tcg -max_total_time=300
 
-Without atheris the script runs each file of the folders once, and each with seeded damages (`--damages`, else a thousand). A damaged text goes
-through a container, an encoding or both, and is damaged again there.
+Without atheris the script runs each file of the folders once, and each with seeded damages (`--damages`,
+else a thousand). A damaged text goes through a container, an encoding or both, and is damaged again there.
 """
 
 import math

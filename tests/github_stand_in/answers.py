@@ -1,5 +1,6 @@
-"""How the stand-in answers: the published examples, merged with what it keeps. An operation without an entry here is answered by its
-example alone where it reads; where it writes, by 501, so that nobody takes it for done.
+"""How the stand-in answers: the published examples, merged with what it keeps. An operation without an entry
+here is answered by its example alone where it reads; where it writes, by 501, so that nobody takes it for
+done.
 """
 
 from collections.abc import Callable, Mapping
@@ -12,7 +13,9 @@ from github_stand_in.kept import Issue, Kept, Pull, Repository, Token
 
 @dataclass
 class Answer:
-    """A status, the JSON (None for no content) and further headers. `page` cuts a list into the pages that were asked for."""
+    """A status, the JSON (None for no content) and further headers. `page` cuts a list into the pages that
+    were asked for.
+    """
 
     status: int
     content: Any = None
@@ -22,7 +25,9 @@ class Answer:
 
 @dataclass(frozen=True)
 class Caller:
-    """Who asks: `app` with a JWT of the app, else the holder of a token; both are missing where nobody signed in."""
+    """Who asks: `app` with a JWT of the app, else the holder of a token; both are missing where nobody signed
+    in.
+    """
 
     app: bool = False
     token: Token | None = None
@@ -34,7 +39,9 @@ class Caller:
 
 @dataclass(frozen=True)
 class Question:
-    """A request, read, with everything that an answer is made of. `url` is its own without a query, below `origin`."""
+    """A request, read, with everything that an answer is made of. `url` is its own without a query, below
+    `origin`.
+    """
 
     kept: Kept
     description: Description

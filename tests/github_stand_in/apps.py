@@ -1,4 +1,6 @@
-"""The app itself: who it is, where it is installed, the tokens of installations, the manifest, the webhook's configuration."""
+"""The app itself: who it is, where it is installed, the tokens of installations, the manifest, the webhook's
+configuration.
+"""
 
 from typing import Any
 
@@ -98,7 +100,8 @@ def list_repositories(question: Question) -> Answer:
     if token is None or token.installation is None:
         return refused(
             403,
-            "You must authenticate with an installation access token in order to list repositories for an installation.",
+            "You must authenticate with an installation access token in order to list repositories for an"
+            " installation.",
         )
     names = question.kept.installations[token.installation].repositories
     example = question.example(200)["repositories"][0]

@@ -1,4 +1,6 @@
-"""What GitHub's OpenAPI description says: which operation a request is of, what is wrong with it, how it is answered."""
+"""What GitHub's OpenAPI description says: which operation a request is of, what is wrong with it, how it is
+answered.
+"""
 
 import copy
 import json
@@ -33,7 +35,9 @@ class Asked:
 
 @dataclass(frozen=True)
 class Operation:
-    """One operation of the description: `name` is its operationId, `template` its path, `content` what is said of it."""
+    """One operation of the description: `name` is its operationId, `template` its path, `content` what is
+    said of it.
+    """
 
     name: str
     template: str
@@ -157,7 +161,9 @@ class Description:
         return {int(each) for each in operation.content["responses"] if each.isdigit()}
 
     def answer_errors(self, operation: Operation, status: int, answer: Any) -> set[str]:
-        """What is wrong with an answer by its schema, but for what is wrong with the published examples of it too."""
+        """What is wrong with an answer by its schema, but for what is wrong with the published examples of it
+        too.
+        """
         said = self.resolved(operation.content["responses"].get(str(status), {})).get("content", {})
         schema = self.inlined(said.get("application/json", {}).get("schema", {}))
         names = said.get("application/json", {}).get("examples", {})
@@ -174,7 +180,9 @@ class Description:
         return part
 
     def inlined(self, schema: Any, seen: tuple[str, ...] = ()) -> Any:
-        """A schema without references, as JSON Schema reads it: `nullable` becomes a type. Circles are cut."""
+        """A schema without references, as JSON Schema reads it: `nullable` becomes a type.
+        Circles are cut.
+        """
         if isinstance(schema, list):
             return [self.inlined(each, seen) for each in schema]
         if not isinstance(schema, dict):
@@ -198,14 +206,18 @@ def description() -> Description:
 
 
 def _expression(template: str) -> re.Pattern[str]:
-    """A path of the description as an expression; the last parameter of contents and refs may hold slashes."""
+    """A path of the description as an expression; the last parameter of contents and refs may
+    hold slashes.
+    """
     parts = re.split(r"\{([^}]+)\}", template)
     slashes = {"path", "ref"} if template.endswith(("/contents/{path}", "/git/ref/{ref}")) else set()
     return re.compile(
         "".join(
-            f"(?P<{part.replace('-', '_')}>{'.+' if part in slashes else '[^/]+'})"
-            if index % 2
-            else re.escape(part)
+            (
+                f"(?P<{part.replace('-', '_')}>{'.+' if part in slashes else '[^/]+'})"
+                if index % 2
+                else re.escape(part)
+            )
             for index, part in enumerate(parts)
         )
     )
@@ -236,11 +248,15 @@ def _validator(schema: Any) -> Draft4Validator:
 
 
 def _errors(schema: Any, content: Any) -> set[str]:
-    """By the places of the schema, so that what is wrong with one item of a list is the same for every item."""
+    """By the places of the schema, so that what is wrong with one item of a list is the same for
+    every item.
+    """
     errors = _validator(schema).iter_errors(content)
     return {
-        f"{'/'.join(map(str, each.absolute_schema_path))} ({each.message[-120:]})"
-        if each.validator == "required"
-        else "/".join(map(str, each.absolute_schema_path))
+        (
+            f"{'/'.join(map(str, each.absolute_schema_path))} ({each.message[-120:]})"
+            if each.validator == "required"
+            else "/".join(map(str, each.absolute_schema_path))
+        )
         for each in errors
     }

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 Kind = Literal["500", "502", "503", "lost", "silent", "secondary", "too-many", "primary", "dropped"]
-"""`dropped`: the connection ends before anything is done; `lost`: it is done and the answer never comes; `silent`: it is not done and no
-answer comes. `secondary` is a 403, `too-many` a 429, both with Retry-After; `primary` a 403 with the hour's limit used up.
+"""`dropped`: the connection ends before anything is done; `lost`: it is done and the answer never comes;
+`silent`: it is not done and no answer comes. `secondary` is a 403, `too-many` a 429, both with
+Retry-After; `primary` a 403 with the hour's limit used up.
 """
 
 RETRYABLE: tuple[Kind, ...] = ("500", "502", "503", "secondary", "too-many", "primary")
@@ -30,7 +31,9 @@ class Faults:
         self._draw: Callable[[], Fault | None] = lambda: None
 
     def next(self, operation: str, *faults: Fault | Kind) -> None:
-        """The next requests of an operation (its operationId, `*` for any) fail in this way, one after another."""
+        """The next requests of an operation (its operationId, `*` for any) fail in this way, one after
+        another.
+        """
         self.planned += [(operation, each if isinstance(each, Fault) else Fault(each)) for each in faults]
 
     def at_random(

@@ -1,4 +1,6 @@
-"""GitHub's description of itself, as npm has it: fetched once for each lock file into a folder of the user."""
+"""GitHub's description of itself, as npm has it: fetched once for each lock file into a folder
+of the user.
+"""
 
 import fcntl
 import hashlib
@@ -20,7 +22,9 @@ _KEPT = (
 
 @cache
 def octokit() -> Path:
-    """The folder with the packages of @octokit. Without npm, or where it finds no registry, the test is skipped."""
+    """The folder with the packages of @octokit. Without npm, or where it finds no registry, the test is
+    skipped.
+    """
     lock = (_HERE / "package-lock.json").read_bytes()
     caches = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     folder = caches / "cliffwatch-tests" / f"github-{hashlib.sha256(lock).hexdigest()[:16]}"
@@ -44,7 +48,8 @@ def _fetch(folder: Path) -> None:
     done = subprocess.run(argv, cwd=folder, capture_output=True, text=True, check=False, timeout=600)
     if done.returncode:
         pytest.skip(
-            f"GitHub's OpenAPI description could not be fetched by npm: {(done.stderr or done.stdout).strip()[-300:]}"
+            "GitHub's OpenAPI description could not be fetched by npm:"
+            f" {(done.stderr or done.stdout).strip()[-300:]}"
         )
     for name in _KEPT:
         target = folder / "octokit" / name

@@ -151,7 +151,9 @@ class Installation:
 
 @dataclass
 class Token:
-    """A token that acts as `login`; `installation` is None for one that no installation made, such as that of a workflow."""
+    """A token that acts as `login`; `installation` is None for one that no installation made, such as that of
+    a workflow.
+    """
 
     secret: str
     login: str
@@ -161,7 +163,9 @@ class Token:
 
 @dataclass
 class App:
-    """The app: `public_key` in PEM checks its JSONs' signatures; None lets every JWT pass that names the app."""
+    """The app: `public_key` in PEM checks its JSONs' signatures; None lets every JWT pass that
+    names the app.
+    """
 
     identity: int = 1234
     slug: str = "cliffwatch"
@@ -198,7 +202,9 @@ class Kept:
         return self.repositories[name]
 
     def rename(self, before: str, name: str) -> None:
-        """Somebody renames a repository, or gives it to another account: what is asked under the old name is redirected."""
+        """Somebody renames a repository, or gives it to another account: what is asked under the old name is
+        redirected.
+        """
         self.repositories[name] = self.repositories.pop(before)
         self.repositories[name].name = name
         self.renamed[before] = name

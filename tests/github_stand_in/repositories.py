@@ -337,7 +337,9 @@ def list_artifacts(question: Question) -> Answer:
                 "name": named,
                 "size_in_bytes": len(content),
                 "created_at": moment(question.kept.now()),
-                "archive_download_url": f"{question.origin}/repos/{repository.name}/actions/artifacts/{identity}/zip",
+                "archive_download_url": (
+                    f"{question.origin}/repos/{repository.name}/actions/artifacts/{identity}/zip"
+                ),
                 "workflow_run": {"id": run},
             },
         )

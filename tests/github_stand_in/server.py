@@ -25,8 +25,8 @@ _HOURLY = 5000
 
 @dataclass
 class StandIn:
-    """A running stand-in. `violations` are requests that GitHub's description does not allow: a test fails that leaves any
-    (`stand_in` sees to it). `requests` are method and path of all that came, in order.
+    """A running stand-in. `violations` are requests that GitHub's description does not allow: a test fails
+    that leaves any (`stand_in` sees to it). `requests` are method and path of all that came, in order.
     """
 
     kept: Kept
@@ -76,7 +76,9 @@ class StandIn:
         return answer(question), fault
 
     def _moved(self, asked: Asked) -> Answer | None:
-        """GitHub sends readers of a renamed repository to its new address, and does nothing there for those who write."""
+        """GitHub sends readers of a renamed repository to its new address, and does nothing there for those
+        who write.
+        """
         for before, name in self.kept.renamed.items():
             if asked.path.startswith(f"/repos/{before}/") and before not in self.kept.repositories:
                 address = f"{self.url}/repos/{name}/{asked.path.removeprefix(f'/repos/{before}/')}"
@@ -141,7 +143,8 @@ class StandIn:
         if expires <= now:
             return refused(
                 401,
-                "'Expiration time' claim ('exp') must be a numeric value representing the future time at which the assertion expires",
+                "'Expiration time' claim ('exp') must be a numeric value representing the future time at"
+                " which the assertion expires",
             )
         if expires - now > 600 or issued > now + 60:
             return refused(401, "'Expiration time' claim ('exp') is too far in the future")
@@ -161,7 +164,9 @@ class StandIn:
 
 
 class _NoAnswer(Response):
-    """An answer that never comes whole: it breaks off at once, or nothing comes until the client has had enough."""
+    """An answer that never comes whole: it breaks off at once, or nothing comes until the client has had
+    enough.
+    """
 
     def __init__(self, *, silent: bool) -> None:
         super().__init__()
@@ -176,8 +181,8 @@ class _NoAnswer(Response):
 
 @contextmanager
 def stand_in(now: Callable[[], float]) -> Iterator[StandIn]:
-    """Starts a stand-in on a free port, whose clock is `now` (seconds since the epoch). At the end it holds that every request was
-    one that the description allows.
+    """Starts a stand-in on a free port, whose clock is `now` (seconds since the epoch). At the end it holds
+    that every request was one that the description allows.
     """
     description()
     running = StandIn(Kept(now))

@@ -1,4 +1,6 @@
-"""What GitHub sends: the published examples of every webhook, and deliveries made of them with what a test wants to be so."""
+"""What GitHub sends: the published examples of every webhook, and deliveries made of them with what a test
+wants to be so.
+"""
 
 import hashlib
 import hmac

@@ -1,4 +1,6 @@
-"""A service with something of everybody's in it, and every operation on it: what it is sent, and who may get through."""
+"""A service with something of everybody's in it, and every operation on it: what it is sent, and who may get
+through.
+"""
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,7 +25,9 @@ TARGET = {"platform": "amd-rome", "mode": "walltime"}
 
 @dataclass(frozen=True)
 class Case:
-    """One object of an operation, `path` being the address; `allowed` are those who get through, all others do not."""
+    """One object of an operation, `path` being the address; `allowed` are those who get through, all others
+    do not.
+    """
 
     what: str
     path: str
@@ -193,7 +197,9 @@ def subscribed(running: Running, who: str) -> int:
 
 
 def world_of(running: Running) -> World:
-    """Mine's run and request, a run of the enrolled host rome-1 for its job, and box-1's lease, taken with `work`."""
+    """Mine's run and request, a run of the enrolled host rome-1 for its job, and box-1's lease, taken with
+    `work`.
+    """
     for name, scopes, host in (
         ("mine", ("upload",), None),
         ("theirs", ("upload",), None),

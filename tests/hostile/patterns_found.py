@@ -40,7 +40,9 @@ def modules() -> Iterator[ModuleType]:
 
 @cache
 def patterns() -> dict[str, tuple[re.Pattern[Any], frozenset[str]]]:
-    """By `module.name`: each pattern that a module holds, and the ways in which it is asked: match, fullmatch, finditer."""
+    """By `module.name`: each pattern that a module holds, and the ways in which it is asked: match,
+    fullmatch, finditer.
+    """
     asked, taken = _asked(), set[int]()
     named: dict[str, tuple[re.Pattern[Any], frozenset[str]]] = {}
     for module in list(modules()):

@@ -1,7 +1,9 @@
-"""Texts that make a pattern slow if any can: what it matches, repeated, up to a character that it does not match.
+"""Texts that make a pattern slow if any can: what it matches, repeated, up to a character that it does not
+match.
 
-Made of the pattern's own parse tree: each repeat without a close limit is reached by a text that matches all before it, and pumped with
-characters of the pattern, pairs of them, its literal pieces, and what its groups match.
+Made of the pattern's own parse tree: each repeat without a close limit is reached by a text that matches
+all before it, and pumped with characters of the pattern, pairs of them, its literal pieces, and what its
+groups match.
 """
 
 import re

@@ -20,7 +20,9 @@ RUN = Path(__file__).parents[1] / "data" / "runs" / "uninlined"
 
 
 class Service(Client):
-    """What a worker hears from a service: the jobs of a list, and yes to everything else. It remembers what came."""
+    """What a worker hears from a service: the jobs of a list, and yes to everything else. It remembers what
+    came.
+    """
 
     def __init__(self, *jobs: Any) -> None:
         super().__init__("http://service.invalid", None)

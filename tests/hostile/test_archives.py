@@ -1,4 +1,6 @@
-"""Archives that are not what they say: none is taken, and none that is stored already costs more than its own size."""
+"""Archives that are not what they say: none is taken, and none that is stored already costs more than its own
+size.
+"""
 
 import io
 import tarfile
@@ -117,7 +119,9 @@ def run(running: Running) -> Any:
 
 @pytest.fixture
 def mebibytes_more() -> Callable[[], float]:
-    """How much more memory this process, which has the service in it, has needed than it did before the test."""
+    """How much more memory this process, which has the service in it, has needed than it did
+    before the test.
+    """
     Path("/proc/self/clear_refs").write_text("5")
     before = _peak()
     return lambda: _peak() - before

@@ -180,7 +180,9 @@ def offer(running: Running, who: str, host: str, platform: str) -> Any:
 
 
 def test_a_host_name_is_not_squatted_with_another_platform(running: Running) -> None:
-    """Somebody uploads and offers in a host's name first: the token that an administrator makes for it takes the name."""
+    """Somebody uploads and offers in a host's name first: the token that an administrator makes for it takes
+    the name.
+    """
     squat = run_of(boots=1, cases=1, platform="nowhere", host="rome-1")
     with running.http("upload") as http:
         put_all(http, squat)
@@ -232,7 +234,9 @@ def test_a_hosts_token_is_made_for_nothing_but_measuring(running: Running) -> No
 
 
 def test_requests_of_another_are_told_apart_by_key_and_token(world: World) -> None:
-    """The same Idempotency-Key of another token is another request, and nobody's is answered with another's."""
+    """The same Idempotency-Key of another token is another request, and nobody's is answered
+    with another's.
+    """
     body = {
         "tree": TREE,
         "base": commit_of("base"),

@@ -1,4 +1,6 @@
-"""Bodies that cost more than they weigh: nobody without a token has one unpacked, and nobody's holds up anybody else."""
+"""Bodies that cost more than they weigh: nobody without a token has one unpacked, and nobody's holds up
+anybody else.
+"""
 
 import gzip
 import json
@@ -79,7 +81,9 @@ def test_thirty_bombs_without_a_token_are_not_unpacked(running: Running, token: 
 
 
 def test_bombs_with_a_token_hold_nobody_up(running: Running) -> None:
-    """Sixteen at once, each within its limit of 64 MiB: some are asked to come again, and /healthz goes on."""
+    """Sixteen at once, each within its limit of 64 MiB: some are asked to come again, and
+    /healthz goes on.
+    """
     run = run_of(boots=1, cases=1)
     with running.http("upload") as http:
         put_all(http, run)
@@ -176,7 +180,9 @@ def test_a_body_that_drips_is_given_up(running: Running, monkeypatch: pytest.Mon
 
 
 def test_large_documents_are_taken_beside(running: Running) -> None:
-    """A boot of two MiB: it is taken, comes back as it was, is refused where it is wrong, and holds nobody up."""
+    """A boot of two MiB: it is taken, comes back as it was, is refused where it is wrong, and holds nobody
+    up.
+    """
     run = run_of(boots=2, cases=1)
     number, boot = next(iter(boots_of(run)))
     boot["samples"][0]["readings"] = [1.0 + each / 7 for each in range(99_000)]

@@ -1,4 +1,6 @@
-"""What is small on the wire and large on the disk or in memory: git trees, archives, programs; and a mirror that only grows."""
+"""What is small on the wire and large on the disk or in memory: git trees, archives, programs; and a mirror
+that only grows.
+"""
 
 import io
 import lzma

@@ -1,4 +1,6 @@
-"""A service that takes nothing for an hour loses no result: its worker comes back when it may, and marks what was taken."""
+"""A service that takes nothing for an hour loses no result: its worker comes back when it may, and marks what
+was taken.
+"""
 
 import json
 import shutil
@@ -24,7 +26,9 @@ HOUR = 3600.0
 
 
 class Passing(threading.Event):
-    """A clock that each wait moves on, and the event that ends a wait; `waits` are all of them, in seconds."""
+    """A clock that each wait moves on, and the event that ends a wait; `waits` are all of them,
+    in seconds.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -42,7 +46,9 @@ class Passing(threading.Event):
 
 
 class Service(ThreadingHTTPServer):
-    """Answers `refusal` until `until`, and takes everything after that. A refusal of 0 breaks the connection."""
+    """Answers `refusal` until `until`, and takes everything after that. A refusal of 0 breaks
+    the connection.
+    """
 
     daemon_threads = True
 

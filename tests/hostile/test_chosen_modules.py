@@ -1,5 +1,5 @@
-"""A Go module that anybody chose: go asks the module proxies of this host for it, and nothing else; it runs where neither a network nor
-this user's files are.
+"""A Go module that anybody chose: go asks the module proxies of this host for it, and nothing else; it runs
+where neither a network nor this user's files are.
 """
 
 import json
@@ -87,7 +87,8 @@ def proxy(tmp_path: Path, listeners: Any, monkeypatch: pytest.MonkeyPatch) -> Li
     for name in ("git", "ssh", "hg", "svn"):
         real = shutil.which(name) or "false"
         (programs / name).write_text(
-            f'#!/bin/sh\ncase "$*" in *127.0.0.1*) echo "$@" >> {tmp_path}/ran-{name};; esac\nexec {real} "$@"\n'
+            f'#!/bin/sh\ncase "$*" in *127.0.0.1*) echo "$@" >> {tmp_path}/ran-{name};; esac\nexec {real}'
+            ' "$@"\n'
         )
         (programs / name).chmod(0o755)
     monkeypatch.setenv("GOPROXY", f"http://{served.address},direct")

@@ -54,7 +54,9 @@ assert make_group(1 << 26, 8, Path(sys.argv[1])) is None
 
 @needs_namespaces
 def test_a_container_with_read_only_groups_waits_for_none_to_go(tmp_path: Path) -> None:
-    """As Docker mounts version 1: every build would wait for forty seconds, since what is not there cannot be removed there either."""
+    """As Docker mounts version 1: every build would wait for forty seconds, since what is not there cannot be
+    removed there either.
+    """
     own = {"memory": tmp_path / "memory", "pids": tmp_path / "pids"}
     for folder in own.values():
         folder.mkdir()
@@ -74,7 +76,9 @@ MOUNTS = "30 23 0:26 / {mount} rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegat
 
 
 def test_a_delegated_service_makes_its_groups_beside_its_own(tmp_path: Path) -> None:
-    """In v2 the group that a process is in hands down no controllers; systemd's DelegateSubgroup leaves the one above."""
+    """In v2 the group that a process is in hands down no controllers; systemd's DelegateSubgroup leaves the
+    one above.
+    """
     mount, proc = tmp_path / "cgroup", tmp_path / "proc"
     own = mount / "system.slice/worker.service/main"
     own.mkdir(parents=True)

@@ -1,4 +1,6 @@
-"""A backup that was cut or damaged is refused before anything is touched, and a restore that fails leaves what was there."""
+"""A backup that was cut or damaged is refused before anything is touched, and a restore that fails leaves
+what was there.
+"""
 
 import stat
 import subprocess
@@ -22,7 +24,10 @@ from cliffwatch_service.postgres.restoring import restore
 from cliffwatch_service.postgres.server import Postgres
 from cliffwatch_service.refusal import Refusal
 
-TABLES = "SELECT schemaname, tablename, tableowner FROM pg_tables WHERE schemaname !~ '^(pg_|information)' ORDER BY 1, 2"
+TABLES = (
+    "SELECT schemaname, tablename, tableowner FROM pg_tables WHERE schemaname !~ '^(pg_|information)' ORDER"
+    " BY 1, 2"
+)
 
 
 def rows(url: str, query: str) -> list[Any]:

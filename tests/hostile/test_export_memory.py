@@ -1,4 +1,6 @@
-"""Exports take a fixed memory, one at a time, in a process beside; whoever asks meanwhile waits or is told to come again."""
+"""Exports take a fixed memory, one at a time, in a process beside; whoever asks meanwhile waits or is told to
+come again.
+"""
 
 import io
 import threading

@@ -1,4 +1,6 @@
-"""A tree that somebody else names is fetched without this host's keys, and from nowhere that its networks keep to themselves."""
+"""A tree that somebody else names is fetched without this host's keys, and from nowhere that its networks
+keep to themselves.
+"""
 
 import os
 import socket
@@ -258,7 +260,9 @@ def test_hiding_credentials_takes_no_time_in_a_text_that_is_made_for_it() -> Non
 
 @dataclass
 class Server:
-    """An HTTP server on loopback: files of a folder, and what a test says of some paths; it remembers who asked for what."""
+    """An HTTP server on loopback: files of a folder, and what a test says of some paths; it remembers who
+    asked for what.
+    """
 
     folder: Path
     seen: list[tuple[str, str]] = field(default_factory=list)
@@ -351,7 +355,9 @@ def listed(url: str) -> Any:
 def test_a_public_tree_is_fetched(
     tree: Any, servers: Any, open_loopback: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By a name that leads nowhere outside this test: git does not look it up again, it goes where the checked look-up led."""
+    """By a name that leads nowhere outside this test: git does not look it up again, it goes where the
+    checked look-up led.
+    """
     served, commit = tree
     server = servers(served)
     lead(monkeypatch, ["127.0.0.1"])
@@ -365,7 +371,9 @@ def test_a_public_tree_is_fetched(
 def test_a_name_that_leads_elsewhere_the_next_time_changes_nothing(
     tree: Any, servers: Any, open_loopback: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """DNS rebinding: `localhost` is known to every resolver, but git is kept to the address of the check, where nobody listens."""
+    """DNS rebinding: `localhost` is known to every resolver, but git is kept to the address of the check,
+    where nobody listens.
+    """
     served, _ = tree
     inner = servers(served)
     monkeypatch.setattr(tree_access, "is_closed", lambda address: address != "127.8.8.8")
@@ -456,8 +464,8 @@ def test_alternates_of_a_server_lead_to_no_other_server(
 
 @pytest.fixture
 def user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A user with everything that could be used in his name: a fake ssh, git's settings, a credential store, proxies. What was used
-    writes into the folder that this answers.
+    """A user with everything that could be used in his name: a fake ssh, git's settings, a credential store,
+    proxies. What was used writes into the folder that this answers.
     """
     used = tmp_path / "used"
     used.mkdir()
@@ -527,7 +535,9 @@ def test_a_user_who_names_a_tree_by_hand_fetches_it_with_his_keys(user: Path, tm
 def test_a_job_sends_nothing_that_is_the_users(
     user: Path, tree: Any, servers: Any, open_loopback: None, access: Any
 ) -> None:
-    """No header, password, proxy or rewritten address of his git's settings, no credential helper, no .netrc."""
+    """No header, password, proxy or rewritten address of his git's settings, no credential
+    helper, no .netrc.
+    """
     served, commit = tree
     server = servers(served)
     reach = fetching(f"http://127.0.0.1:{server.port}/linux.git", access)

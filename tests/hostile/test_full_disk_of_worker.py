@@ -1,4 +1,6 @@
-"""A disk that is full under a worker's spool: the job fails as its host's, what was measured is sent, and the next one is done."""
+"""A disk that is full under a worker's spool: the job fails as its host's, what was measured is sent, and the
+next one is done.
+"""
 
 import json
 import os

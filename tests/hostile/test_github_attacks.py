@@ -1,4 +1,6 @@
-"""Somebody from outside attacks the approval of his pull request: what was approved is what is built, by whoever may approve it now."""
+"""Somebody from outside attacks the approval of his pull request: what was approved is what is built, by
+whoever may approve it now.
+"""
 
 from typing import Any
 
@@ -65,7 +67,9 @@ def test_a_word_holds_for_one_head_whatever_was_pushed_in_between(world: World) 
 
 
 def test_what_a_bot_says_is_no_command(world: World) -> None:
-    """It may quote what a stranger wrote into a title or a log; that it may write to the repository says nothing of him."""
+    """It may quote what a stranger wrote into a title or a log; that it may write to the repository says
+    nothing of him.
+    """
     world.repository.permissions["helper[bot]"] = "write"
     pull = world.hub.kept.pull(NAME, **OUTSIDER)
     world.open(pull)

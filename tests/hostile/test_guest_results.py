@@ -1,6 +1,8 @@
-"""A guest leaves anything at all in its results: it gets no secret of the host, stops nothing, and is a recorded outcome.
+"""A guest leaves anything at all in its results: it gets no secret of the host, stops nothing, and is a
+recorded outcome.
 
-The guest is a shell script here, which does in its folder what a real one can do through its share, and more.
+The guest is a shell script here, which does in its folder what a real one can do through its share, and
+more.
 """
 
 import io
@@ -151,7 +153,9 @@ KINDS = {
     "dangling link": 'ln -s "{folder}/none" "{name}"',
     "pipe": 'mkfifo "{name}"',
     "folder": 'mkdir "{name}"; echo {odd} > "{name}/inside"',
-    "socket": '"{python}" -c \'import socket, sys; socket.socket(socket.AF_UNIX).bind(sys.argv[1])\' "{name}"',
+    "socket": (
+        '"{python}" -c \'import socket, sys; socket.socket(socket.AF_UNIX).bind(sys.argv[1])\' "{name}"'
+    ),
     "huge file": 'truncate -s 1T "{name}"',
     "file that may not be read": 'echo {odd} > "{name}"; chmod 000 "{name}"',
     "second name of a file": 'ln "{secret}" "{name}"',
@@ -184,7 +188,9 @@ def test_every_name_that_the_host_opens_is_something_else(tmp_path: Path, name: 
 
 
 def test_folders_that_are_nested_fifteen_hundred_deep(tmp_path: Path) -> None:
-    """Deeper than a path may be long, and made where the host still reads: beside the cases and in the place of one's output."""
+    """Deeper than a path may be long, and made where the host still reads: beside the cases and in the place
+    of one's output.
+    """
     left = boot(tmp_path, nest("cases/deep", 1500, "x" * 200) + nest("guest/facts", 1500, "d"))
 
     assert "cases/deep" in left.end.unexpected_files

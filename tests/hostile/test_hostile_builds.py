@@ -1,6 +1,8 @@
-"""A tree tries to get out of its build: it reaches nothing of the host, stops nothing, and what it did is a recorded outcome.
+"""A tree tries to get out of its build: it reaches nothing of the host, stops nothing, and what it did is a
+recorded outcome.
 
-The links are not listed: each file that the host takes from a build is replaced by each thing that could stand in its place.
+The links are not listed: each file that the host takes from a build is replaced by each thing that could
+stand in its place.
 """
 
 import os
@@ -153,7 +155,9 @@ def replace_output(repository: Path, output: kernel.Output, instead: str, secret
 def test_the_host_opens_nothing_of_a_build_but_its_outputs(
     repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What a build could have written is its output folder and its ccache: nobody opens a path into them, and one module a file."""
+    """What a build could have written is its output folder and its ccache: nobody opens a path into them, and
+    one module a file.
+    """
     taken: list[str] = []
     plain = UntrustedFolder._opened
 

@@ -34,7 +34,9 @@ WITHOUT_NAMESPACES = 'echo 0 > /proc/sys/user/max_user_namespaces && exec "$@"'
 
 
 def in_a_namespace_without_namespaces(*command: str) -> list[str]:
-    """Namespaces switched off in a namespace of the test's own, as a hardened host switches them off for all."""
+    """Namespaces switched off in a namespace of the test's own, as a hardened host switches them
+    off for all.
+    """
     return ["unshare", "--user", "--map-root-user", "sh", "-c", WITHOUT_NAMESPACES, "sh", *command]
 
 
@@ -68,14 +70,18 @@ def test_without_namespaces_a_run_ends_before_anything_is_built_and_says_what_to
 def test_on_the_users_word_it_builds_and_boots_without_and_the_record_says_so(tmp_path: Path) -> None:
     text = toy_run(tmp_path, "none", in_a_namespace_without_namespaces())
 
-    assert text == (
-        "measured: complete | built and booted WITHOUT isolation, with your files and the network in reach (--isolation none)"
+    assert (
+        text
+        == "measured: complete | built and booted WITHOUT isolation, with your files and the network in reach"
+        " (--isolation none)"
     )
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root has rights to give up")
 def test_root_without_namespaces_still_runs_no_tree_as_root(tmp_path: Path) -> None:
-    """As in a container: root, but without the right to mount. Its home is closed to others, and so is what lies in it."""
+    """As in a container: root, but without the right to mount. Its home is closed to others, and so is what
+    lies in it.
+    """
     closed = tmp_path / "closed"
     closed.mkdir(mode=0o700)
     prefix = ["setpriv", "--bounding-set=-sys_admin", "--inh-caps=-sys_admin", "--"]

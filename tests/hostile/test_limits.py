@@ -1,4 +1,6 @@
-"""A build that takes all of the host is ended, the host answers all the while, and nothing of the build is left."""
+"""A build that takes all of the host is ended, the host answers all the while, and nothing of the build is
+left.
+"""
 
 import math
 import os
@@ -40,7 +42,9 @@ LIMITS = SandboxLimits(
 )
 
 FEW = replace(LIMITS, processes=400)
-"""For bombs alone: beside them the host's other work may well start so many threads, which the watcher counts too."""
+"""For bombs alone: beside them the host's other work may well start so many threads, which the watcher counts
+too.
+"""
 
 BOMB = """
 #include <unistd.h>
@@ -152,7 +156,9 @@ def alive(program: str, then: signal.Signals | None = None) -> list[int]:
 
 @contextmanager
 def nothing_left(program: str) -> Iterator[None]:
-    """Nothing of it is left after the block. A test that fails leaves no bomb to whoever else uses this host, either."""
+    """Nothing of it is left after the block. A test that fails leaves no bomb to whoever else uses this host,
+    either.
+    """
     try:
         yield
     finally:
@@ -172,8 +178,8 @@ def ended(
 ) -> Failure | None:
     """What became of a command under its limits; nothing is left of it and the host answered all the while.
 
-    Without wall and control group it has a session of its own, to which the scheduler gives as much as to all the others: no
-    promise then.
+    Without wall and control group it has a session of its own, to which the scheduler gives as much as to
+    all the others: no promise then.
     """
     with ExitStack() as stack:
         stack.enter_context(nothing_left(str(folder)))

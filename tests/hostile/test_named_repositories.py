@@ -1,5 +1,5 @@
-"""Naming a tree, or standing in one, runs nothing of it on the host: no program of its settings, no hook, no filter; nothing is fetched
-from where it says.
+"""Naming a tree, or standing in one, runs nothing of it on the host: no program of its settings, no hook, no
+filter; nothing is fetched from where it says.
 """
 
 import ast
@@ -87,7 +87,10 @@ class Trap:
         self.folder = folder
         self.used = folder / "used"
         self.used.mkdir(parents=True)
-        names = "ssh fsmonitor pager askpass proxy alternates helper clean smudge diff diff-command textconv gpg alias pack"
+        names = (
+            "ssh fsmonitor pager askpass proxy alternates helper clean smudge diff diff-command textconv gpg"
+            " alias pack"
+        )
         for name in (*names.split(), "instead", "upload-pack", "ext", *(f"hooks/{hook}" for hook in HOOKS)):
             self.program(folder / name)
         (folder / "attributes").write_text("* filter=trap diff=trap\n")
@@ -211,7 +214,9 @@ def test_a_folder_with_a_nested_repository_is_imported_as_plain_files(
 
 
 def test_an_import_follows_the_folder(tmp_path: Path) -> None:
-    """Files that went, came, changed and became folders; names of any bytes; links stay links; what is no file is left out."""
+    """Files that went, came, changed and became folders; names of any bytes; links stay links; what is no
+    file is left out.
+    """
     folder = tmp_path / "linux-6.12"
     shutil.copytree(toy.FAKELINUX, folder)
     odd = os.fsencode(folder) + b"/odd\xff\n name"

@@ -1,4 +1,6 @@
-"""A suite's own program names what it measures as it likes: what no document could hold is a problem that says so, and the rest is stored."""
+"""A suite's own program names what it measures as it likes: what no document could hold is a problem that
+says so, and the rest is stored.
+"""
 
 import pytest
 from guest_plan import PLAN

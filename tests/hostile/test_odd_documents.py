@@ -1,4 +1,6 @@
-"""Documents whose form nobody fixed: whatever they are, they are refused with their place or stored and shown."""
+"""Documents whose form nobody fixed: whatever they are, they are refused with their place or stored and
+shown.
+"""
 
 import copy
 import json
@@ -214,7 +216,9 @@ def test_a_plan_without_the_optional_stage_is_one_of_screening_boots(running: Ru
 
 
 def test_what_a_terminal_would_obey_is_stored_as_text(running: Running) -> None:
-    """A tree's own words come into logs, labels and reasons: they are no reason to refuse a result, and no commands."""
+    """A tree's own words come into logs, labels and reasons: they are no reason to refuse a result, and no
+    commands.
+    """
     run = run_of(boots=1, cases=1)
     run.record["notes"] = ["\x1b]0;owned\x07 red \x1b[31m, tab\t, end\n"]
     arm_of(run.record, "head")["facts"]["subject"] = "bpf: \x9b31m\x1b[2J"
@@ -286,7 +290,8 @@ def test_an_odd_document_that_is_stored_breaks_no_page(running: Running, about: 
             "UPDATE host SET about = %s", [Jsonb(about if isinstance(about, dict) else {"a": about})]
         )
         connection.execute(
-            "INSERT INTO event (job_id, lease_id, sequence, at, kind, data) VALUES (%s, %s, 7, now(), 'line', %s)",
+            "INSERT INTO event (job_id, lease_id, sequence, at, kind, data) VALUES (%s, %s, 7, now(),"
+            " 'line', %s)",
             [work["job"], work["lease"], Jsonb({"text": about})],
         )
     job = work["job"]

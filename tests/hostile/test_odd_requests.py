@@ -1,4 +1,6 @@
-"""Requests that are unusual, and nothing worse: each is answered with what it means, and no fault of the service."""
+"""Requests that are unusual, and nothing worse: each is answered with what it means, and no fault of the
+service.
+"""
 
 import socket
 from typing import Any
@@ -95,7 +97,9 @@ def spoken(running: Running, sent: bytes) -> bytes:
 def test_a_body_of_two_lengths_is_refused_and_nothing_after_it_is_answered(
     running: Running, order: str
 ) -> None:
-    """A proxy before the service may take the other one of the two, and what follows for a request of somebody else."""
+    """A proxy before the service may take the other one of the two, and what follows for a request of
+    somebody else.
+    """
     sent = TWO_LENGTHS
     if order == "encoding first":
         sent = sent.replace(

@@ -15,7 +15,8 @@ SHORT = 0.002
 MOST_SECONDS = 2.0
 """For 128 KiB; a quadratic pattern takes a minute and more."""
 TIMES = 7.0
-"""How many times as long four times the text may take: in proportion it is 4, and 16 where it is quadratic."""
+"""How many times as long four times the text may take: in proportion it is 4, and 16 where it is quadratic.
+"""
 
 
 def seconds(pattern: re.Pattern[Any], way: str, text: Any) -> float:

@@ -1,4 +1,6 @@
-"""What a stranger learns of a private service, what is believed of a client, and what outlives its end: nothing."""
+"""What a stranger learns of a private service, what is believed of a client, and what outlives its end:
+nothing.
+"""
 
 import subprocess
 import sys
@@ -130,7 +132,8 @@ def test_the_application_changes_nothing_that_was_measured(running: Running, tab
     with psycopg.connect(running.database) as connection:
         connection.execute(f"SET ROLE {APPLICATION}")
         column = connection.execute(
-            "SELECT attname FROM pg_attribute WHERE attrelid = %s::regclass AND attnum > 0 AND attidentity = '' LIMIT 1",
+            "SELECT attname FROM pg_attribute WHERE attrelid = %s::regclass AND attnum > 0 AND attidentity ="
+            " '' LIMIT 1",
             [table],
         ).fetchone()
         assert column is not None
@@ -164,7 +167,9 @@ def test_names_with_a_newline_are_no_names(running: Running) -> None:
 
 
 def test_what_a_host_says_turns_no_page_around(running: Running) -> None:
-    """Escape sequences and marks that turn the reading direction, in a subject, a label and a benchmark's reason."""
+    """Escape sequences and marks that turn the reading direction, in a subject, a label and a benchmark's
+    reason.
+    """
     run = run_of(boots=1, cases=1)
     for arm in run.record["arms"]:
         arm["facts"]["subject"] = "bpf: \u202egnp.exe \x1b[31mred\x1b]0;title\x07 \u2066x"

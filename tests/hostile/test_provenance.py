@@ -1,4 +1,6 @@
-"""Points of history and public reports come from runs of a lease alone, by an enrolled host, of a followed branch."""
+"""Points of history and public reports come from runs of a lease alone, by an enrolled host, of a followed
+branch.
+"""
 
 from typing import Any
 
@@ -112,7 +114,9 @@ def test_a_pull_requests_run_answers_who_asked_and_says_nothing_in_public(follow
 
 
 def test_what_somebody_uploads_does_not_answer_for_what_an_enrolled_host_measured(followed: Any) -> None:
-    """Newer by its own word, the same commits: the branch's own measurement answers all the same, and is the nearest base."""
+    """Newer by its own word, the same commits: the branch's own measurement answers all the same, and is the
+    nearest base.
+    """
     own = slower()
     followed.measure(own)
     claimed = slower(seed=2, host="desk-1", shift=-0.3, created="2026-11-21T11:59:00+00:00")

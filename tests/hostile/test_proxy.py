@@ -1,4 +1,6 @@
-"""The proxy that docs/operations.md recommends, with its own file: what it must hold off the service, it does."""
+"""The proxy that docs/operations.md recommends, with its own file: what it must hold off the service, it
+does.
+"""
 
 import os
 import re
@@ -47,7 +49,9 @@ def behind(serve_with: Any) -> Iterator[Any]:
 
 @pytest.fixture
 def port(behind: Any, tmp_path: Path) -> Iterator[int]:
-    """Where an nginx with the file of the repository listens, changed in its addresses and its certificate alone."""
+    """Where an nginx with the file of the repository listens, changed in its addresses and its certificate
+    alone.
+    """
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = int(free.getsockname()[1])
@@ -131,7 +135,9 @@ def test_the_service_is_reached_and_knows_that_it_is_https(behind: Any, port: in
 
 
 def test_a_certificate_that_nobody_vouches_for_gets_no_token(behind: Any, port: int) -> None:
-    """What a host sends goes to the service alone: whoever stands between them with a certificate of his own gets no request."""
+    """What a host sends goes to the service alone: whoever stands between them with a certificate of his own
+    gets no request.
+    """
     stranger = Client(f"https://127.0.0.1:{port}", behind.tokens["work"], patience=Patience(tries=1))
     reply = stranger.get("/suites")
     stranger.close()

@@ -196,7 +196,9 @@ def test_pages_that_are_written_are_not_run(tried: dict[str, int]) -> None:
 
 
 def test_the_hypervisor_is_not_reached_by_a_socket(tried: dict[str, int]) -> None:
-    """Vsock has no namespaces on most kernels: `--unshare-net` alone leaves a way out of a virtual machine."""
+    """Vsock has no namespaces on most kernels: `--unshare-net` alone leaves a way out of a
+    virtual machine.
+    """
     assert {tried["vsock"], tried["packet"], tried["alg"]} == {errno.EAFNOSUPPORT}
     assert tried["unix"] == 0
 
@@ -210,8 +212,8 @@ def test_other_tables_of_calls_lead_nowhere(tried: dict[str, int]) -> None:
 def test_a_build_goes_on_under_it(tmp_path: Path) -> None:
     (tmp_path / "one.c").write_text('#include <stdio.h>\nint main(void) { puts("built"); return 0; }\n')
     (tmp_path / "Makefile").write_text(
-        "all: one\n\t./one\none: one.c\n\tccache gcc -O2 -pthread -flto -o $@ $<\n"
-        "\tpython3 -c 'import subprocess, threading; t = threading.Thread(target=print, args=(1,)); t.start(); t.join();"
+        "all: one\n\t./one\none: one.c\n\tccache gcc -O2 -pthread -flto -o $@ $<\n\tpython3 -c 'import"
+        " subprocess, threading; t = threading.Thread(target=print, args=(1,)); t.start(); t.join();"
         ' subprocess.run(["true"], check=True)\'\n'
     )
 

@@ -1,4 +1,6 @@
-"""What a tree's Makefiles made is nobody else's: names of builds hold all that ran, and what strangers build is found by no other run."""
+"""What a tree's Makefiles made is nobody else's: names of builds hold all that ran, and what strangers build
+is found by no other run.
+"""
 
 from pathlib import Path
 
@@ -41,7 +43,9 @@ def measured(repository: Path, folder: Path, trust: Trust, head: str, out: str) 
 def test_no_tree_supplies_the_bench_of_another(
     repository: Path, tmp_path: Path, trust: Trust, file: str
 ) -> None:
-    """Both have the same benchmarks, and the one's top Makefile, or what it includes from anywhere, makes another bench of them."""
+    """Both have the same benchmarks, and the one's top Makefile, or what it includes from anywhere, makes
+    another bench of them.
+    """
     makefile = (repository / "Makefile").read_text()
     clean = change(repository, "note", "1\n", "A note")
     if file == "Makefile":

@@ -1,4 +1,6 @@
-"""Nothing that a tree, a file or a service says moves the cursor of a terminal, colours it or turns its reading direction."""
+"""Nothing that a tree, a file or a service says moves the cursor of a terminal, colours it or turns its
+reading direction.
+"""
 
 import io
 import subprocess

@@ -176,7 +176,9 @@ def test_a_reason_that_the_service_never_takes_is_not_sent_for_ever(tmp_path: Pa
 
 
 def test_a_run_that_crashed_is_not_done(tmp_path: Path) -> None:
-    """Python ends with 1 where nothing catches an error, which is also what --fail-on answers: a job asks for no such thing."""
+    """Python ends with 1 where nothing catches an error, which is also what --fail-on answers: a job asks for
+    no such thing.
+    """
     service = Service(job("crashed"))
     do(service, host(tmp_path, after="raise RuntimeError('a\\x00b\\x1b[31m')"), tmp_path / "spool")
 

@@ -198,7 +198,10 @@ def test_hyperfine_is_read() -> None:
         ),
         ("command,mean,stddev,median,user,system,min,max\nx,1,0,1,0,0,1,1\n", "hyperfine's CSV"),
         (
-            "---\nBenchmark        Time             CPU   Iterations\n---\nBM_X   12.5 ns    12.4 ns   1000\n",
+            (
+                "---\nBenchmark        Time             CPU   Iterations\n---\nBM_X   12.5 ns    12.4 ns  "
+                " 1000\n"
+            ),
             "Google Benchmark's console output",
         ),
         ("name,iterations,real_time,cpu_time,time_unit,bytes_per_second\n", "Google Benchmark's CSV"),

@@ -1,4 +1,6 @@
-"""`BenchmarkAdd-8` against `BenchmarkAdd-16`: other cases, which is said, and compared where somebody asks for it."""
+"""`BenchmarkAdd-8` against `BenchmarkAdd-16`: other cases, which is said, and compared where somebody asks
+for it.
+"""
 
 import json
 from pathlib import Path

@@ -1,4 +1,6 @@
-"""Outputs whose banner is missing get names and parameters from what is there, and are never merged without a word."""
+"""Outputs whose banner is missing get names and parameters from what is there, and are never merged without a
+word.
+"""
 
 import pytest
 from reading import CASES, compared, read
@@ -9,7 +11,10 @@ CASE = CASES / "no-banner-merges-benchmarks"
 
 
 def output(rate: float, banner: str = "", per_producer: float | None = None) -> str:
-    one = f"hits {rate:8.3f}M/s ({per_producer or rate:7.3f}M/prod), drops    0.000M/s, total operations {rate:8.3f}M/s"
+    one = (
+        f"hits {rate:8.3f}M/s ({per_producer or rate:7.3f}M/prod), drops    0.000M/s, total operations"
+        f" {rate:8.3f}M/s"
+    )
     iters = "".join(f"Iter   {number} (  0.000us): {one}\n" for number in range(3))
     mean = f"hits {rate:8.3f} ± 0.000M/s ({per_producer or rate:7.3f}M/prod), drops 0.000 ± 0.000M/s"
     return f"{banner}{iters}Summary: {mean}, total operations {rate:8.3f} ± 0.000M/s\n"

@@ -1,4 +1,6 @@
-"""veristat's output as people have it: with what it says before its header, its comparison of two, its tables."""
+"""veristat's output as people have it: with what it says before its header, its comparison of two, its
+tables.
+"""
 
 from pathlib import Path
 

@@ -1,11 +1,12 @@
 """The command of an installed unit in what its settings come to, as far as there is no systemd for it:
 `unshare --mount --uts as_unit.py UNIT PLACES`, where PLACES is a JSON file.
 
-`{"user": 64750 or null, "filter": true, "bound": {"/var/lib/cliffwatch-worker": "/tmp/state", …}, "shown": ["/srv/checkout", …]}`: root
-becomes `user`; folders and files of the unit lie elsewhere; `shown` are read although ProtectHome= may hide where they lie.
-What it does: User=, NoNewPrivileges= and no capabilities, ProtectSystem=strict, ReadWritePaths=, ProtectHome=,
-ProtectKernelModules=, ProtectHostname=, SystemCallFilter=, Environment=, UMask=, LimitCORE=. What only systemd does: devices,
-control groups, keyrings, families of sockets. A setting that is neither here nor there ends it.
+`{"user": 64750 or null, "filter": true, "bound": {"/var/lib/cliffwatch-worker": "/tmp/state", …}, "shown":
+["/srv/checkout", …]}`: root becomes `user`; folders and files of the unit lie elsewhere; `shown` are read
+although ProtectHome= may hide where they lie. What it does: User=, NoNewPrivileges= and no capabilities,
+ProtectSystem=strict, ReadWritePaths=, ProtectHome=, ProtectKernelModules=, ProtectHostname=,
+SystemCallFilter=, Environment=, UMask=, LimitCORE=. What only systemd does: devices, control groups,
+keyrings, families of sockets. A setting that is neither here nor there ends it.
 """
 
 import ctypes
@@ -82,7 +83,9 @@ def mount(source: str, target: str, kind: str = "none", flags: int = 0, data: st
 
 
 def close_files(unit: Mapping[str, str], bound: Mapping[str, str], shown: Sequence[str]) -> None:
-    """ProtectSystem=strict and ProtectHome=, with the unit's own folders and what is shown in their places."""
+    """ProtectSystem=strict and ProtectHome=, with the unit's own folders and what is shown in
+    their places.
+    """
     writable = [
         path for path in (word.lstrip("-") for word in unit["ReadWritePaths"].split()) if Path(path).exists()
     ]

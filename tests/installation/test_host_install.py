@@ -77,7 +77,9 @@ def test_the_second_time_changes_nothing_and_says_so(install: Command, root: Pat
 
 
 def _state(root: Path) -> dict[Path, tuple[int, ...]]:
-    """What changes where something is written: reading a folder moves its time of access on some file systems."""
+    """What changes where something is written: reading a folder moves its time of access on some file
+    systems.
+    """
     found = {path: path.stat() for path in root.rglob("*")}
     return {
         path: (at.st_ino, at.st_mode, at.st_uid, at.st_gid, at.st_size, at.st_mtime_ns)

@@ -1,4 +1,6 @@
-"""What an installation is given, and what lies in the place of its files, is anybody's: nothing odd reaches a unit, no link is followed."""
+"""What an installation is given, and what lies in the place of its files, is anybody's: nothing odd reaches a
+unit, no link is followed.
+"""
 
 import os
 from pathlib import Path

@@ -1,4 +1,6 @@
-"""What an installation has the system's own programs do, and in which order; played by a list, as no systemd runs where tests do."""
+"""What an installation has the system's own programs do, and in which order; played by a list, as no systemd
+runs where tests do.
+"""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,4 +1,6 @@
-"""The units are what systemd takes, and as closed as docs/host.md says; a sandbox can be made with the rights that they leave."""
+"""The units are what systemd takes, and as closed as docs/host.md says; a sandbox can be made with the rights
+that they leave.
+"""
 
 import ctypes.util
 import os

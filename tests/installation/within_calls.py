@@ -1,4 +1,6 @@
-"""A command that may ask of the kernel only what a unit's SystemCallFilter= lists: `within_calls.py 'WORD WORD …' COMMAND…`."""
+"""A command that may ask of the kernel only what a unit's SystemCallFilter= lists: `within_calls.py 'WORD
+WORD …' COMMAND…`.
+"""
 
 import ctypes
 import os

@@ -1,4 +1,6 @@
-"""What the user brings to a real kernel: suites that are built in the sandbox, guests that they ask for, and a benchmark that only a branch has."""
+"""What the user brings to a real kernel: suites that are built in the sandbox, guests that they ask for, and
+a benchmark that only a branch has.
+"""
 
 import hashlib
 import json
@@ -67,7 +69,9 @@ def test_a_lookup_in_a_per_cpu_map_pays_for_every_possible_cpu(tmp_path: Path) -
 
 @pytest.mark.long
 def test_a_benchmark_that_only_a_branch_has_reads_a_file(tmp_path: Path) -> None:
-    """What is discovered may need what any suite needs, so that two kernels are built whole where they are not in the cache: ten minutes and more."""
+    """What is discovered may need what any suite needs, so that two kernels are built whole where they are
+    not in the cache: ten minutes and more.
+    """
     keys = tmp_path / "keys"
     keys.write_text("".join(f"10.0.{number // 256}.{number % 256}\n" for number in range(5000)))
     patch = ROOT / "tests" / "data" / "bench-of-a-branch.patch"
@@ -87,8 +91,8 @@ def test_a_benchmark_that_only_a_branch_has_reads_a_file(tmp_path: Path) -> None
 
 @pytest.mark.long
 def test_a_map_that_a_branch_adds_is_measured_whatever_it_is_called(tmp_path: Path) -> None:
-    """A map for strings of the branch's own, under another name and number than its patch has: a kernel is built whole where it is not in the
-    cache, ten minutes and more.
+    """A map for strings of the branch's own, under another name and number than its patch has: a kernel is
+    built whole where it is not in the cache, ten minutes and more.
     """
     text = (ROOT / "tests" / "data" / "string-map-of-a-branch.patch").read_text()
     renamed, numbers = re.subn(r"(?<=BPF_MAP_TYPE_STRTAB = )40(?=,)", "57", text)

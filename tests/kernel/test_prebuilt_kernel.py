@@ -1,8 +1,9 @@
 """A distribution's own kernel, from its package, is measured against ours: nothing of it is built.
 
 The package is that of CLIFFWATCH_PREBUILT_PACKAGE, or the only one in ~/.cache/cliffwatch/prebuilt:
-`apt-get download linux-image-6.12.117+deb12-amd64` there (any release that `apt-cache search linux-image-6.12` lists, not a
-`cloud` one). Our kernel and bench are those of the demo, from the user's cache or built into it.
+`apt-get download linux-image-6.12.117+deb12-amd64` there (any release that `apt-cache search
+linux-image-6.12` lists, not a `cloud` one). Our kernel and bench are those of the demo, from the user's
+cache or built into it.
 """
 
 import json
@@ -27,7 +28,8 @@ def package() -> Path:
     found = [Path(named)] if named else sorted((default_cache() / "prebuilt").glob("linux-image-*.deb"))
     if len(found) != 1:
         pytest.skip(
-            "there is no package of a distribution's kernel: `apt-get download linux-image-RELEASE` in ~/.cache/cliffwatch/prebuilt"
+            "there is no package of a distribution's kernel: `apt-get download linux-image-RELEASE` in"
+            " ~/.cache/cliffwatch/prebuilt"
         )
     return found[0]
 

@@ -31,7 +31,9 @@ KEPT = Path(os.environ["REAL_KERNEL_RESULTS"]) if os.environ.get("REAL_KERNEL_RE
 PATCH = ROOT / "examples" / "uninline-local-storage-lookup.patch"
 
 LARGEST = COUNTED / 10
-"""A tenth of the smallest change that is reported. Seen between users: 0.0018 %; beside much other work 0.0066 %."""
+"""A tenth of the smallest change that is reported. Seen between users: 0.0018 %; beside much other work
+0.0066 %.
+"""
 
 
 @pytest.fixture(scope="module")
@@ -131,7 +133,9 @@ def test_the_code_of_programs_was_read_and_is_the_same_in_both_kernels(results: 
 
 
 def test_user_space_is_counted_by_its_objects(results: Path) -> None:
-    """All of it where the emulator translates code for each process; newer ones count what a shell executed first at addresses that nobody knows."""
+    """All of it where the emulator translates code for each process; newer ones count what a shell executed
+    first at addresses that nobody knows.
+    """
     for path in sorted(results.glob("boots/*/functions.json")):
         document = json.loads(path.read_text())
         for_each_process = int(document["counter"].removeprefix("QEMU ").partition(".")[0]) < 8
@@ -199,7 +203,8 @@ def test_another_user_of_the_host_measures_the_same(results: Path) -> None:
     )
     if not others:
         pytest.skip(
-            "no other user's results to compare with: REAL_KERNEL_RESULTS names no folder that has some (.ci/run does)"
+            "no other user's results to compare with: REAL_KERNEL_RESULTS names no folder that has some"
+            " (.ci/run does)"
         )
     ours = rows(results)
     for other in others:

@@ -1,5 +1,5 @@
-"""The reusable workflow with a real kernel: a push is planned, built (or taken from the user's cache), booted, and reported; what it
-measured is then published as its event says. act plays GitHub.
+"""The reusable workflow with a real kernel: a push is planned, built (or taken from the user's cache),
+booted, and reported; what it measured is then published as its event says. act plays GitHub.
 """
 
 import json

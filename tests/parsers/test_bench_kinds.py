@@ -20,7 +20,8 @@ HITS = run_of(
     "Iter   0 (500.000us): hits    1.000M/s (  1.000M/prod), drops    0.000M/s, total operations    1.000M/s",
     "Iter   1 (  0.000us): hits    5.900M/s (  5.900M/prod), drops    0.000M/s, total operations    5.900M/s",
     "Iter   2 (  0.000us): hits    6.100M/s (  6.100M/prod), drops    0.000M/s, total operations    6.100M/s",
-    "Summary: hits    6.000 ± 0.141M/s (  6.000M/prod), drops    0.000 ± 0.000M/s, total operations    6.000 ± 0.141M/s",
+    "Summary: hits    6.000 ± 0.141M/s (  6.000M/prod), drops    0.000 ± 0.000M/s, total operations    6.000"
+    " ± 0.141M/s",
 )
 
 
@@ -189,7 +190,8 @@ def test_htab_mem_tells_memory_too() -> None:
             "htab-mem",
             "Iter   0 (0.000us): per-prod-op   11.00k/s, memory usage    1.00MiB",
             "Iter   1 (0.000us): per-prod-op   11.50k/s, memory usage    2.00MiB",
-            "Summary: per-prod-op   11.50 ±    0.13k/s, memory usage    2.00 ±    0.00MiB, peak memory usage    3.00MiB",
+            "Summary: per-prod-op   11.50 ±    0.13k/s, memory usage    2.00 ±    0.00MiB, peak memory usage "
+            "   3.00MiB",
         )
     )
 
@@ -245,7 +247,8 @@ def test_the_timing_library_prints_medians() -> None:
         run_of(
             "xdp-lb",
             "tcp-v4-lru-hit: median 82.50 ns/op, stddev 0.40, p99 83.90 (200 samples)",
-            "RESULT scenario=tcp-v4-lru-hit samples=200 median=82.50 stddev=0.40 cv=0.48 min=81.90 p99=83.90 max=84.10",
+            "RESULT scenario=tcp-v4-lru-hit samples=200 median=82.50 stddev=0.40 cv=0.48 min=81.90 p99=83.90"
+            " max=84.10",
             "WARNING: proportionality check failed (2N/N ratio=2.200, expected=2.000, error=10.0%)",
         )
     )

@@ -1,4 +1,6 @@
-"""Where one run of bench ends and the next begins in a text, which of its readings are warm, and what is wrong with it."""
+"""Where one run of bench ends and the next begins in a text, which of its readings are warm, and what is
+wrong with it.
+"""
 
 import pytest
 
@@ -107,9 +109,9 @@ def test_slow_rates_agree_within_ten_steps_of_their_digits(rate: float, agrees: 
 
 def test_memory_is_compared_as_it_is_and_rates_by_true_seconds() -> None:
     text = (
-        "Iter   0 (0.000us): per-prod-op   10.00k/s, memory usage    1.00MiB\n"
-        "Iter   1 (500000.000us): per-prod-op   10.00k/s, memory usage    {memory}MiB\n"
-        "Summary: per-prod-op   {rate} ±    0.13k/s, memory usage    2.00 ±    0.00MiB, peak memory usage    3.00MiB"
+        "Iter   0 (0.000us): per-prod-op   10.00k/s, memory usage    1.00MiB\nIter   1 (500000.000us):"
+        " per-prod-op   10.00k/s, memory usage    {memory}MiB\nSummary: per-prod-op   {rate} ±    0.13k/s,"
+        " memory usage    2.00 ±    0.00MiB, peak memory usage    3.00MiB"
     )
 
     assert parse_bench(text.format(memory="2.00", rate="15.00"), warmup=1).problems == ()

@@ -25,7 +25,10 @@ def assert_rows(text: str, wanted: dict[str, tuple[float, tuple[float, ...], flo
 
 SUMMARIES = {
     "hits-drops": (
-        "Summary: hits    6.000 ± 0.141M/s (  3.000M/prod), drops    0.500 ± 0.000M/s, total operations    6.500 ± 0.1M/s",
+        (
+            "Summary: hits    6.000 ± 0.141M/s (  3.000M/prod), drops    0.500 ± 0.000M/s, total operations  "
+            "  6.500 ± 0.1M/s"
+        ),
         {"hits": 6.0, "hits-per-producer": 3.0, "drops": 0.5, "total": 6.5},
         0.001,
     ),
@@ -40,7 +43,10 @@ SUMMARIES = {
         {"creates": 0.001, "creates-per-producer": 0.001, "kmallocs": 0.01},
     ),
     "htab-mem": (
-        "Summary: per-prod-op   11.50 ±    0.13k/s, memory usage    2.00 ±    0.00MiB, peak memory usage    3.00MiB",
+        (
+            "Summary: per-prod-op   11.50 ±    0.13k/s, memory usage    2.00 ±    0.00MiB, peak memory usage "
+            "   3.00MiB"
+        ),
         {"per-producer-ops": 11.5, "memory": 2.0, "peak-memory": 3.0},
         0.01,
     ),
@@ -84,10 +90,10 @@ def test_a_summary_alone_of_local_storage_has_its_important_hits() -> None:
 
 def test_readings_have_the_steps_of_their_digits() -> None:
     assert_rows(
-        "Iter   0 (0.000us): per-prod-op   11.00k/s, memory usage    1.00MiB\n"
-        "Iter   1 (0.000us): per-prod-op   11.40k/s, memory usage    2.00MiB\n"
-        "Iter   2 (0.000us): per-prod-op   11.60k/s, memory usage    4.00MiB\n"
-        "Summary: per-prod-op   11.50 ±    0.13k/s, memory usage    3.00 ±    0.00MiB, peak memory usage    4.00MiB",
+        "Iter   0 (0.000us): per-prod-op   11.00k/s, memory usage    1.00MiB\nIter   1 (0.000us): per-prod-op"
+        "   11.40k/s, memory usage    2.00MiB\nIter   2 (0.000us): per-prod-op   11.60k/s, memory usage   "
+        " 4.00MiB\nSummary: per-prod-op   11.50 ±    0.13k/s, memory usage    3.00 ±    0.00MiB, peak memory"
+        " usage    4.00MiB",
         {
             "per-producer-ops": (11.5, (11.4, 11.6), 0.01),
             "memory": (3.0, (2.0, 4.0), 0.01),
@@ -143,7 +149,8 @@ def test_without_a_summary_latency_comes_from_the_rates_with_the_step_of_those()
     )
     parsed = parse_bench(lines, benchmark="x")
 
-    # Two producers at five million operations a second: 400 ns each; one thousandth of 5 M/s is one of 5000 parts.
+    # Two producers at five million operations a second: 400 ns each; one thousandth of 5 M/s is one of 5000
+    # parts.
     assert rows(parsed)["latency"] == (
         pytest.approx(400.0),
         pytest.approx((500.0, 1000 / 3)),

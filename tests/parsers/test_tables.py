@@ -161,7 +161,8 @@ def test_any_bytes_in_a_table_are_problems_at_worst(noise: bytes, place: int) ->
     assert all(problem.reason for problem in parsed.problems)
 
 
-# Parquet -----------------------------------------------------------------------------------------------------------------
+# Parquet
+# -----------------------------------------------------------------------------------------------------------------
 
 
 def columns(count: int = 2, **other: Any) -> dict[str, Any]:

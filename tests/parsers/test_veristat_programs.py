@@ -1,4 +1,6 @@
-"""What veristat says of each program of an object, as it was recorded on linux 6.12 in a guest that counts instructions."""
+"""What veristat says of each program of an object, as it was recorded on linux 6.12 in a guest that counts
+instructions.
+"""
 
 from pathlib import Path
 

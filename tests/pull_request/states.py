@@ -36,8 +36,9 @@ REPEAT = (
     " --suite local-storage,ringbuf --mode walltime --platform amd-rome --boots staged"
 )
 REPEAT_OF_A_LIBRARY = (
-    f"git init --quiet library-base\ngit -C library-base fetch --depth 1 https://github.com/cilium/ebpf {BASE}\n"
-    "cliffwatch run --tree https://git.example.org/linux.git --arm 'base=v6.12 module=github.com/cilium/ebpf=./library-base'"
+    "git init --quiet library-base\ngit -C library-base fetch --depth 1 https://github.com/cilium/ebpf"
+    f" {BASE}\ncliffwatch run --tree https://git.example.org/linux.git --arm 'base=v6.12"
+    " module=github.com/cilium/ebpf=./library-base'"
 )
 CONTEXT = ReportContext(
     setting=("config abea2d6b9145", "gcc (Debian 12.2.0-14) 12.2.0", "bench of head (1af2ff43f14d)"),
@@ -51,7 +52,9 @@ STEP = "correct it and push: the new head is measured by itself"
 def row(
     benchmark: str, change: float | None, verdict: str, *, mode: Mode = "walltime", **more: Any
 ) -> Comparison:
-    """A row of a benchmark in nanoseconds; `params` as a mapping, `half` is half the width of the interval."""
+    """A row of a benchmark in nanoseconds; `params` as a mapping, `half` is half the width of
+    the interval.
+    """
     params: Mapping[str, str] = more.pop("params", {})
     half: float = more.pop("half", 0.0005 if mode == "icount" else 0.007)
     base = more.pop("base", 185.77)
@@ -108,9 +111,11 @@ def state(*progresses: Progress | tuple[str, Mode, Progress], **more: Any) -> Pu
     """On amd-rome and intel-skylake in walltime, where nothing else is said."""
     places: Sequence[tuple[str, Mode]] = (("amd-rome", "walltime"), ("intel-skylake", "walltime"))
     targets = tuple(
-        TargetState(platform=each[0], mode=each[1], progress=each[2])
-        if isinstance(each, tuple)
-        else TargetState(platform=place[0], mode=place[1], progress=each)
+        (
+            TargetState(platform=each[0], mode=each[1], progress=each[2])
+            if isinstance(each, tuple)
+            else TargetState(platform=place[0], mode=place[1], progress=each)
+        )
         for each, place in zip(progresses, (*places, *places), strict=False)
     )
     values = {
@@ -221,7 +226,9 @@ OOPS = "\n".join(
 
 
 def many(count: int = 3000) -> list[Comparison]:
-    """Three thousand cases with two parameters, of which neighbours differ in one that is no number or did not change; a third of them changed, each fourth by itself."""
+    """Three thousand cases with two parameters, of which neighbours differ in one that is no number or did
+    not change; a third of them changed, each fourth by itself.
+    """
     rows = []
     for number in range(count):
         params = {"size": str(number % 60), "batch": f"b{number // 60}"}

@@ -185,7 +185,9 @@ def test_an_unchanged_case_within_a_sweep_parts_it() -> None:
 
 
 def test_of_two_parameters_the_one_that_makes_the_fewest_lines_is_the_sweep() -> None:
-    """All batches of two sizes changed: a line a size, and none for each batch, although there are more sizes."""
+    """All batches of two sizes changed: a line a size, and none for each batch, although there are more
+    sizes.
+    """
     rows = [
         row(
             SEQ,
@@ -401,8 +403,8 @@ def test_how_the_code_of_the_kernels_differs_stands_with_what_was_measured() -> 
     fold = re.search(r"<summary>Environment[^\n]*\n(.*?)</details>", comment, re.DOTALL)
     assert fold is not None
     assert (
-        "`Code of head: no function that cases executed differs; BPF programs: get_'@somebody' 412 to 436 bytes.`"
-        in fold[1]
+        "`Code of head: no function that cases executed differs; BPF programs: get_'@somebody' 412 to 436"
+        " bytes.`" in fold[1]
     )
 
 

@@ -1,4 +1,6 @@
-"""Whatever a tree, a pull request or an output is called: it changes nothing but its own text, and reaches nobody."""
+"""Whatever a tree, a pull request or an output is called: it changes nothing but its own text, and reaches
+nobody.
+"""
 
 import re
 from dataclasses import replace

@@ -53,7 +53,10 @@ def test_what_the_daemon_writes_into_a_pull_request() -> None:
 
 
 def test_what_the_daemon_writes_after_a_push() -> None:
-    comment = f"Upstream branch: {UPSTREAM}\r\nseries: https://patchwork.kernel.org/project/netdevbpf/list/?series=412345\r\nversion: 3\r\n"
+    comment = (
+        f"Upstream branch: {UPSTREAM}\r\nseries:"
+        " https://patchwork.kernel.org/project/netdevbpf/list/?series=412345\r\nversion: 3\r\n"
+    )
 
     record = read_series_record(comment)
 

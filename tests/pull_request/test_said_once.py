@@ -1,4 +1,6 @@
-"""What several cases share is said once, and what failed is counted first, in whatever is written of a comparison."""
+"""What several cases share is said once, and what failed is counted first, in whatever is written of a
+comparison.
+"""
 
 import random
 from dataclasses import replace
@@ -24,7 +26,8 @@ def go_file(path: Path, seed: int, shift: float = 0.0) -> str:
     """Eight benchmarks of twelve boots, each noisier than the one before, on a host that grows slower."""
     noise = random.Random(seed)
     lines = [
-        f"BenchmarkRow{case}-8 1000 {100 * (1 + shift * (case % 3) + 0.004 * (case + 1) * noise.gauss(0, 1) + 0.002 * boot)} ns/op"
+        f"BenchmarkRow{case}-8 1000"
+        f" {100 * (1 + shift * (case % 3) + 0.004 * (case + 1) * noise.gauss(0, 1) + 0.002 * boot)} ns/op"
         for boot in range(12)
         for case in range(8)
     ]

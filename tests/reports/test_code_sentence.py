@@ -42,7 +42,10 @@ def section(name: str, base: int | None, head: int | None) -> SectionSize:
                 functions=(function("jit", 96, 112),),
                 sections=(section("text", 4096, 4112), section("data", 8, 8), section("bss", None, 8)),
             ),
-            "Code of head: text +16 bytes; 1 of the functions that cases executed differs: jit (96 to 112 bytes)",
+            (
+                "Code of head: text +16 bytes; 1 of the functions that cases executed differs: jit (96 to 112"
+                " bytes)"
+            ),
         ),
         (
             ArmCode(
@@ -52,7 +55,10 @@ def section(name: str, base: int | None, head: int | None) -> SectionSize:
                 more=10,
                 sections=(section("constants", 20_480, 8192),),
             ),
-            "Code of head: constants -12,288 bytes; 16 functions differ: gone (not in head), a (16 bytes), b (16 bytes), c (16 bytes) and 12 more",
+            (
+                "Code of head: constants -12,288 bytes; 16 functions differ: gone (not in head), a (16"
+                " bytes), b (16 bytes), c (16 bytes) and 12 more"
+            ),
         ),
     ],
 )
@@ -152,8 +158,9 @@ def compared(*programs: ProgramDifference) -> ArmCode:
 def test_bpf_programs_follow_the_kernels_functions(
     programs: tuple[ProgramDifference, ...], sentence: str
 ) -> None:
-    assert code_sentence(compared(*programs)) == (
-        f"Code of head: no function that cases executed differs; {sentence}"
+    assert (
+        code_sentence(compared(*programs))
+        == f"Code of head: no function that cases executed differs; {sentence}"
     )
 
 

@@ -31,7 +31,9 @@ REPORTS = {
 
 
 def by_maps_and(name: str, values: list[str]) -> ComparisonSet:
-    """Flat over `nr_maps` for each of the values of the other parameter; in head the first jumps by half from 16 maps on."""
+    """Flat over `nr_maps` for each of the values of the other parameter; in head the first jumps by half from
+    16 maps on.
+    """
     sides = []
     for slow in (None, values[0]):
         measured = {

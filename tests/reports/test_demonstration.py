@@ -1,4 +1,6 @@
-"""The report of the demonstration, a real run of two kernels, with the cause of its changes in every format."""
+"""The report of the demonstration, a real run of two kernels, with the cause of its changes in
+every format.
+"""
 
 from pathlib import Path
 

@@ -1,4 +1,6 @@
-"""Every format says what its intervals are, from which change on rows are reported, and marks what is not decided."""
+"""Every format says what its intervals are, from which change on rows are reported, and marks what is not
+decided.
+"""
 
 import re
 from collections.abc import Callable
@@ -37,7 +39,9 @@ def int_get_is_noisy(case: CaseKey, *_: object) -> MetricTraits:
 
 @pytest.fixture
 def mixed() -> ComparisonSet:
-    """Under icount: a counted regression, a noisy row, and a counted row that differs but whose boots differ as much."""
+    """Under icount: a counted regression, a noisy row, and a counted row that differs but whose boots differ
+    as much.
+    """
     base = arm(
         "base",
         {SEQ_GET: [185.0] * 5, INT_GET: [30.0, 30.1, 30.2, 29.9, 30.0], CONTROL: [100.0, 101.0, 100.5] * 2},
@@ -57,7 +61,9 @@ def test_rows_with_different_thresholds_say_their_own(mixed: ComparisonSet, name
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_an_inconclusive_row_is_never_read_as_a_regression(mixed: ComparisonSet, name: str) -> None:
-    """Its line has the sign or the word; in formats without a column for verdicts the change does not stand in it."""
+    """Its line has the sign or the word; in formats without a column for verdicts the change does not stand
+    in it.
+    """
     lines = FORMATS[name](mixed, NO_CONTEXT).splitlines()
     of_case = [line for line in lines if "hashmap_nr_keys_used" in line.replace("\\", "") or "101.6" in line]
 

@@ -1,4 +1,6 @@
-"""Reports show the profile of what changed: functions by share of time, and what the processor's counters say."""
+"""Reports show the profile of what changed: functions by share of time, and what the processor's counters
+say.
+"""
 
 import shutil
 from pathlib import Path
@@ -84,7 +86,9 @@ def test_an_arm_alone_is_no_comparison() -> None:
 
 @pytest.mark.parametrize("form", ["text", "markdown", "html"])
 def test_reports_have_it(form: str, tmp_path: Path) -> None:
-    """Names are whatever the kernel calls its functions: nothing in them is markup, or obeyed by a terminal."""
+    """Names are whatever the kernel calls its functions: nothing in them is markup, or obeyed by
+    a terminal.
+    """
     run = tmp_path / "run"
     shutil.copytree(RUN, run)
     hostile = "<img src=x>"

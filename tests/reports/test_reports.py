@@ -118,7 +118,10 @@ def test_json_has_every_field_and_null_for_what_does_not_exist() -> None:
     content = json.loads(json_report(mixed(), NO_CONTEXT), parse_constant=no_constant)
     row = content["comparisons"][3]
 
-    wanted = "suite benchmark params metric unit better platform mode n_base n_head base head change ci_low ci_high p q mde verdict"
+    wanted = (
+        "suite benchmark params metric unit better platform mode n_base n_head base head change ci_low"
+        " ci_high p q mde verdict"
+    )
     assert set(wanted.split()) <= row.keys()
     assert (row["verdict"], row["head"], row["change"], row["p"]) == ("missing", None, None, None)
     assert content["comparisons"][1]["change"] == 194.7 / 185.77 - 1

@@ -1,4 +1,6 @@
-"""Rows say whether base and head executed the same code: what is measured all the same is then evidence of noise."""
+"""Rows say whether base and head executed the same code: what is measured all the same is then evidence of
+noise.
+"""
 
 import json
 import shutil
@@ -56,7 +58,10 @@ def test_json_says_of_a_row_whether_both_sides_execute_the_same_code(
         ("a", "  same code in base and head, by 4,321 functions and what surrounds them: A/A evidence"),
         (
             "b",
-            "  code that it executes differs between base and head, by 4,321 functions and what surrounds them",
+            (
+                "  code that it executes differs between base and head, by 4,321 functions and what surrounds"
+                " them"
+            ),
         ),
     ],
 )

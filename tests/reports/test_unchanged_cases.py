@@ -1,4 +1,6 @@
-"""Cases that need not be measured have the verdict "unchanged build", with the reason, in every report of their run."""
+"""Cases that need not be measured have the verdict "unchanged build", with the reason, in every report of
+their run.
+"""
 
 import json
 import shutil

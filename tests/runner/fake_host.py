@@ -38,7 +38,9 @@ FILES = {
     "sys/kernel/mm/transparent_hugepage/enabled": "always [madvise] never\n",
     "proc/cmdline": "BOOT_IMAGE=/vmlinuz root=/dev/sda1 ro mitigations=auto\n",
     "proc/loadavg": "0.08 0.03 0.01 1/300 4242\n",
-    "proc/meminfo": "MemTotal:       131072000 kB\nMemAvailable:   125000000 kB\nSwapTotal:             0 kB\n",
+    "proc/meminfo": (
+        "MemTotal:       131072000 kB\nMemAvailable:   125000000 kB\nSwapTotal:             0 kB\n"
+    ),
     "proc/irq/default_smp_affinity": "f\n",
     "proc/irq/24/smp_affinity_list": "0-3\n",
     "proc/irq/25/smp_affinity_list": "2\n",
@@ -74,7 +76,8 @@ def put(root: Path, path: str, content: str) -> None:
 
 def _cpuinfo(cpu: int, processor: dict[str, object]) -> str:
     return (
-        f"processor\t: {cpu}\nvendor_id\t: {processor['vendor']}\ncpu family\t: {processor['family']}\n"
-        f"model\t\t: {processor['model']}\nmodel name\t: {processor['name']}\nstepping\t: {processor['stepping']}\n"
-        f"microcode\t: 0x830107c\nphysical id\t: 0\ncore id\t\t: {cpu % 2}\nflags\t\t: fpu vme svm\n"
+        f"processor\t: {cpu}\nvendor_id\t: {processor['vendor']}\ncpu family\t:"
+        f" {processor['family']}\nmodel\t\t: {processor['model']}\nmodel name\t:"
+        f" {processor['name']}\nstepping\t: {processor['stepping']}\nmicrocode\t: 0x830107c\nphysical id\t:"
+        f" 0\ncore id\t\t: {cpu % 2}\nflags\t\t: fpu vme svm\n"
     )

@@ -1,4 +1,6 @@
-"""A suite whose Go program is built with a small module, and a module proxy in a folder that has two versions of it."""
+"""A suite whose Go program is built with a small module, and a module proxy in a folder that has two versions
+of it.
+"""
 
 import json
 import shutil
@@ -46,8 +48,8 @@ def proxy_environment(folder: Path) -> dict[str, str]:
 
 
 def write_suite(home: Path, values: str, metrics: str) -> Path:
-    """The suite's folder; its program prints `values`, in which %d is the module's count, and suite.toml has `metrics`. The environment has
-    the proxy already.
+    """The suite's folder; its program prints `values`, in which %d is the module's count, and suite.toml has
+    `metrics`. The environment has the proxy already.
     """
     home.mkdir(parents=True)
     (home / "go.mod").write_text(f"module example.org/stepping\n\ngo 1.20\n\nrequire {MODULE} v1.0.0\n")
@@ -62,15 +64,17 @@ def write_suite(home: Path, values: str, metrics: str) -> Path:
     if shutil.which("go") is not None:
         subprocess.run(["go", "mod", "tidy"], cwd=home, check=True, capture_output=True)
     (home / "suite.toml").write_text(
-        'title = "Steps"\n[program]\nbuild = "go build -o stepping ."\nrun = "stepping"\noutput = "go-bench"\n'
-        f"[metrics]\n{metrics}\n"
-        '[[benchmark]]\nname = "Steps"\nicount = { assume = "exact", repeatability = 0.001 }\n'
+        'title = "Steps"\n[program]\nbuild = "go build -o stepping ."\nrun = "stepping"\noutput ='
+        f' "go-bench"\n[metrics]\n{metrics}\n[[benchmark]]\nname = "Steps"\nicount = {{ assume = "exact",'
+        " repeatability = 0.001 }\n"
     )
     return home
 
 
 def be_the_catalogue(folder: Path) -> None:
-    """Makes the suites of a folder those that came with this Cliffwatch; once more with the real folder to undo it."""
+    """Makes the suites of a folder those that came with this Cliffwatch; once more with the real folder to
+    undo it.
+    """
     for module in (catalogue_folder, load):
         module.suites_folder = lambda: folder  # type: ignore[attr-defined]
     load.load_catalogue.cache_clear()

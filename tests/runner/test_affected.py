@@ -147,7 +147,9 @@ def test_without_counts_the_command_says_what_to_do(tmp_path: Path, monkeypatch:
 
 @pytest.mark.parametrize("differs", [set(), {"lookup"}, {"tick"}, {"mount"}, {"never"}])
 def test_cases_are_unaffected_where_digests_of_their_code_are_the_same(differs: set[str]) -> None:
-    """Two ways to the same answer: functions that differ, and the digests that reports and services have of both."""
+    """Two ways to the same answer: functions that differ, and the digests that reports and services have of
+    both.
+    """
     functions = dict.fromkeys(("lookup", "tick", "hash", "boot", "mount", "never"), "1")
     around = ExecutionContext(boot=(), files={}, bench=("b",), programs=(), data=None, guest={})
     code = {
@@ -241,7 +243,9 @@ def test_a_kernel_that_did_not_build_has_no_functions() -> None:
 
 
 def test_a_change_of_the_jit_touches_every_case_that_loads_a_program(data: Path, tmp_path: Path) -> None:
-    """What is measured executes code that the JIT made and nothing of the JIT itself, which ran as the case was set up: that counts."""
+    """What is measured executes code that the JIT made and nothing of the JIT itself, which ran as the case
+    was set up: that counts.
+    """
     shutil.copytree(data / "runs/uninlined", tmp_path / "run")
     for counted in (tmp_path / "run").glob("boots/*/functions.json"):
         shutil.copyfile(data / "bpf-programs/functions.json", counted)

@@ -21,8 +21,9 @@ def arms_of(text: str) -> tuple[ArmRequest, ...]:
 
 def test_an_arm_is_a_revision_with_what_it_has_of_its_own() -> None:
     (arm,) = arms_of(
-        "v2=HEAD~1 patch=one.patch patch=two.patch boot=mitigations=off sysctl=kernel.sched_rt_runtime_us=900000"
-        " param=workqueue.power_efficient=1 config=lean.config cc=gcc-12"
+        "v2=HEAD~1 patch=one.patch patch=two.patch boot=mitigations=off"
+        " sysctl=kernel.sched_rt_runtime_us=900000 param=workqueue.power_efficient=1 config=lean.config"
+        " cc=gcc-12"
     )
 
     assert arm == ArmRequest(
@@ -107,9 +108,9 @@ def test_what_is_no_arm_says_why(text: str, reason: str) -> None:
 def test_a_file_names_arms_with_paths_from_its_own_folder(tmp_path: Path) -> None:
     file = tmp_path / "arms.toml"
     file.write_text(
-        '[[arm]]\nname = "plain"\nrev = "HEAD"\n'
-        '[[arm]]\nname = "v2"\nrev = "HEAD"\npatch = ["v2.patch"]\nboot = ["quiet"]\nsysctl = {"kernel.panic" = "5"}\n'
-        'module = {"example.org/a" = "v1.0.0", "example.org/b" = "../b"}\n'
+        '[[arm]]\nname = "plain"\nrev = "HEAD"\n[[arm]]\nname = "v2"\nrev = "HEAD"\npatch ='
+        ' ["v2.patch"]\nboot = ["quiet"]\nsysctl = {"kernel.panic" = "5"}\nmodule = {"example.org/a" ='
+        ' "v1.0.0", "example.org/b" = "../b"}\n'
     )
     arms = read_arms(file)
 
@@ -171,8 +172,8 @@ def test_a_sweep_is_an_arm_for_each_value_of_a_knob() -> None:
 def test_a_file_sweeps_too(tmp_path: Path) -> None:
     file = tmp_path / "arms.toml"
     file.write_text(
-        '[[arm]]\nname = "plain"\nrev = "v6.12"\n'
-        '[[arm]]\nname = "p{n}"\nrev = "HEAD"\nsysctl = { "kernel.bpf_prefetch" = "{n}" }\nsweep = { n = "1..3" }\n'
+        '[[arm]]\nname = "plain"\nrev = "v6.12"\n[[arm]]\nname = "p{n}"\nrev = "HEAD"\nsysctl = {'
+        ' "kernel.bpf_prefetch" = "{n}" }\nsweep = { n = "1..3" }\n'
     )
     arms = read_arms(file)
     assert not isinstance(arms, Failure)

@@ -236,8 +236,9 @@ def test_a_patch_on_an_archive_chooses_too(repository: Path, tmp_path: Path) -> 
     (repository / ".git").rename(tmp_path / "away")
     patch = tmp_path / "add.patch"
     patch.write_text(
-        f"Subject: bpf: Add\n---\n--- a/{RESERVE}\n+++ b/{RESERVE}\n@@ -12,5 +12,5 @@\n static void *__bpf_ringbuf_reserve("
-        "struct ring *ring,\n \t\t\t\t   int size)\n {\n-\treturn ring + round(size);\n+\treturn ring + 1 + round(size);\n }\n"
+        f"Subject: bpf: Add\n---\n--- a/{RESERVE}\n+++ b/{RESERVE}\n@@ -12,5 +12,5 @@\n static void"
+        " *__bpf_ringbuf_reserve(struct ring *ring,\n \t\t\t\t   int size)\n {\n-\treturn ring +"
+        " round(size);\n+\treturn ring + 1 + round(size);\n }\n"
     )
     ended = plan(repository, tmp_path, "--base", "HEAD", "--head", "HEAD", "--patch", patch)
 

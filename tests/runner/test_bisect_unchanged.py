@@ -25,7 +25,9 @@ CONTROL = CaseKey("local-storage", "local-storage-cache-hashmap-control", (("has
 
 @pytest.fixture
 def by_behaviour(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The guest that plays the kernel executes the file `behaviour`, and no other. There is no emulator that counts it."""
+    """The guest that plays the kernel executes the file `behaviour`, and no other. There is no emulator that
+    counts it.
+    """
 
     def leaving_out(asked: Any, facts: Any, *_: object) -> Limited:
         behaviour = {

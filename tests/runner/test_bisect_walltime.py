@@ -1,4 +1,6 @@
-"""A bisection in walltime: boots per step for an error that is stated, over values with noise. No guest is booted."""
+"""A bisection in walltime: boots per step for an error that is stated, over values with noise. No guest is
+booted.
+"""
 
 import random
 from pathlib import Path

@@ -1,4 +1,6 @@
-"""The code of BPF programs, read out of a guest's memory as its emulator shows it: of a guest as it should be, and of one that lies."""
+"""The code of BPF programs, read out of a guest's memory as its emulator shows it: of a guest as it should
+be, and of one that lies.
+"""
 
 import re
 import struct
@@ -21,7 +23,9 @@ PROGRAM, OTHER = "bpf_prog_0123456789abcdef_get", "bpf_trampoline_6442467083"
 
 
 class Guest:
-    """A guest's physical memory, with the kernel's list of BPF code and page tables of four levels for the first 2 MiB of what the JIT makes."""
+    """A guest's physical memory, with the kernel's list of BPF code and page tables of four levels for the
+    first 2 MiB of what the JIT makes.
+    """
 
     def __init__(self) -> None:
         self.memory: dict[int, int] = {}

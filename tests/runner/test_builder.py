@@ -1,4 +1,6 @@
-"""A builder beside a worker: the job goes over as data, its end comes back, boots are kept, and nothing else gets through."""
+"""A builder beside a worker: the job goes over as data, its end comes back, boots are kept, and nothing else
+gets through.
+"""
 
 import json
 import os

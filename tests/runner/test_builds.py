@@ -76,7 +76,10 @@ def test_a_build_has_no_network_no_home_and_no_secret(
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "key").write_text("hunter2")
-    spy = f"\t@{{ env; cat {tmp_path}/home/key; ls /root /home; cat /proc/net/dev /etc/shadow; }} > $(O)/seen 2>&1 || true\n"
+    spy = (
+        f"\t@{{ env; cat {tmp_path}/home/key; ls /root /home; cat /proc/net/dev /etc/shadow; }} > $(O)/seen"
+        " 2>&1 || true\n"
+    )
     makefile = (repository / "Makefile").read_text().replace("bzImage:\n", f"bzImage:\n{spy}")
     change(repository, "Makefile", makefile, "Look around")
     assert isinstance(run_toy(request(repository, tmp_path)), Run)
@@ -143,7 +146,10 @@ def test_the_first_error_of_a_compiler_comes_with_its_lines() -> None:
     ("log", "evidence"),
     [
         (
-            "ld: kernel/fork.o: in function `f':\nfork.c:(.text+0x1): undefined reference to `g'\nmake: *** [vmlinux] Error 1\n",
+            (
+                "ld: kernel/fork.o: in function `f':\nfork.c:(.text+0x1): undefined reference to `g'\nmake:"
+                " *** [vmlinux] Error 1\n"
+            ),
             "undefined reference to `g'",
         ),
         (
@@ -205,7 +211,10 @@ def test_a_config_is_read_whatever_is_in_it() -> None:
 
 
 def test_what_a_tree_needs_is_read_from_the_tree(repository: Path, tmp_path: Path) -> None:
-    script = '#!/bin/sh\ncase "$1" in\ngcc)\n\tif [ "$ARCH" = parisc64 ]; then\n\t\techo 12.0.0\n\telse\n\t\techo 5.1.0\n\tfi\n\t;;\nllvm)\n\techo 13.0.1\n\t;;\nesac\n'
+    script = (
+        '#!/bin/sh\ncase "$1" in\ngcc)\n\tif [ "$ARCH" = parisc64 ]; then\n\t\techo 12.0.0\n\telse\n\t\techo'
+        " 5.1.0\n\tfi\n\t;;\nllvm)\n\techo 13.0.1\n\t;;\nesac\n"
+    )
     change(repository, "scripts/min-tool-version.sh", script, "Say what is needed")
     tree = open_tree(str(repository), tmp_path / "cache", "own")
     assert isinstance(tree, Tree)
@@ -291,7 +300,9 @@ def test_who_waits_for_a_lock_says_so_and_can_be_stopped(tmp_path: Path) -> None
 def test_a_binary_file_that_a_source_pulls_in_is_never_that_of_an_older_build(
     repository: Path, tmp_path: Path, where: str
 ) -> None:
-    """In depend mode ccache knows a source by its headers alone, and would miss another file behind .incbin."""
+    """In depend mode ccache knows a source by its headers alone, and would miss another file
+    behind .incbin.
+    """
     header = repository / "include/uapi/linux/bpf.h"
     pull_in = 'asm(".section .rodata\\n.incbin \\"blob\\"\\n");'
     if where == "a common header":

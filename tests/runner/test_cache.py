@@ -1,4 +1,6 @@
-"""What builds leave is shown and pruned: the least recently used first, and never under a run that uses it."""
+"""What builds leave is shown and pruned: the least recently used first, and never under a run
+that uses it.
+"""
 
 import json
 import os
@@ -233,7 +235,10 @@ def test_a_worktree_in_which_somebody_builds_stays_and_goes_afterwards(
 ) -> None:
     run_toy(request(repository, tmp_path, out=tmp_path / "one"))
     (worktree,) = list_cache(tmp_path / "cache").of("worktree")
-    script = "import fcntl, sys; file = open(sys.argv[1]); fcntl.flock(file, 2); print(1, flush=True); sys.stdin.read()"
+    script = (
+        "import fcntl, sys; file = open(sys.argv[1]); fcntl.flock(file, 2); print(1, flush=True);"
+        " sys.stdin.read()"
+    )
     argv = [sys.executable, "-c", script, str(worktree.path / "lock")]
     with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as builder:
         assert builder.stdout is not None

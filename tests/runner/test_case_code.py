@@ -1,4 +1,6 @@
-"""The digest of a case's code: the same where nothing that it executes differs, another one where anything does."""
+"""The digest of a case's code: the same where nothing that it executes differs, another one where anything
+does.
+"""
 
 from collections.abc import Iterable
 from pathlib import Path

@@ -1,4 +1,6 @@
-"""What the output of a suite's own program says: which of its lines are a case's, and how its metrics are called."""
+"""What the output of a suite's own program says: which of its lines are a case's, and how its metrics are
+called.
+"""
 
 from dataclasses import replace
 from pathlib import Path

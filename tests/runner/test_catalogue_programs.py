@@ -1,4 +1,6 @@
-"""Suites of the catalogue that bring a program: built from what came with Cliffwatch, run and judged as its bench suites are."""
+"""Suites of the catalogue that bring a program: built from what came with Cliffwatch, run and judged as its
+bench suites are.
+"""
 
 import json
 import shutil
@@ -142,7 +144,10 @@ def test_the_tree_under_test_brings_no_program(repository: Path, catalogue: Path
 
 
 def test_a_program_that_cannot_measure_here_says_so_with_status_4(repository: Path, catalogue: Path) -> None:
-    script = '#!/bin/sh\n[ "$BEHAVIOUR" = slow ] || exec ./counter "$@"\necho "counter: this kernel has no states" >&2\nexit 4\n'
+    script = (
+        '#!/bin/sh\n[ "$BEHAVIOUR" = slow ] || exec ./counter "$@"\necho "counter: this kernel has no states"'
+        " >&2\nexit 4\n"
+    )
     (catalogue / "counter" / "asks.sh").write_text(script)
     replaced(catalogue, 'run = "counter"', 'run = "asks.sh"\nfiles = ["counter"]')
     change(repository, "behaviour", "slow\n", "bpf: Take states away")

@@ -1,4 +1,6 @@
-"""The suite `cilium-ebpf`: what a guest printed, and what two versions of the library came to on linux 6.12."""
+"""The suite `cilium-ebpf`: what a guest printed, and what two versions of the library came to on
+linux 6.12.
+"""
 
 from pathlib import Path
 

@@ -1,4 +1,6 @@
-"""code.json of a run: how the functions that its cases executed differ between two kernels that were really compiled."""
+"""code.json of a run: how the functions that its cases executed differ between two kernels that were really
+compiled.
+"""
 
 import json
 import struct

@@ -1,4 +1,6 @@
-"""Which functions differ between two builds: small kernels, really compiled and linked, in the form of a real one."""
+"""Which functions differ between two builds: small kernels, really compiled and linked, in the form of a real
+one.
+"""
 
 from pathlib import Path
 
@@ -48,7 +50,9 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_change_is_seen_in_the_functions_that_it_reaches(
     base: Path, tmp_path: Path, old: str, new: str, changed: set[str]
 ) -> None:
-    """The code itself, what is inlined into it, and the data that it refers to; not where other code and data came to lie."""
+    """The code itself, what is inlined into it, and the data that it refers to; not where other code and data
+    came to lie.
+    """
     assert old in SOURCE + HEADER
     head = build(tmp_path / "head", SOURCE.replace(old, new), HEADER.replace(old, new))
 

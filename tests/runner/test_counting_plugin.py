@@ -29,7 +29,9 @@ def call(at: int, to: int) -> bytes:
 
 
 def machine_code() -> bytes:
-    """A boot sector: the agent's start, a case whose loops run 1000, 5000 and 70 times with a reading between each, and its end."""
+    """A boot sector: the agent's start, a case whose loops run 1000, 5000 and 70 times with a reading between
+    each, and its end.
+    """
     code = b"\xfa\x31\xc0\x8e\xd0\xbc\x00\x7c"  # cli; ss:sp = 0:7c00
     loops = {1000: TICK, 5000: TICK, 70: MARK}
     code += call(START + len(code), MARK)
@@ -49,7 +51,9 @@ ACROSS = 0x7FFD
 
 
 def across_pages() -> bytes:
-    """A boot sector with one case: a loop of four instructions, 1000 times, whose second one lies on two pages."""
+    """A boot sector with one case: a loop of four instructions, 1000 times, whose second one lies on two
+    pages.
+    """
     loop = b"\x90\x83\xc3\x01\x49\x75\xf9\xc3"  # nop; add bx, 1; dec cx; jnz; ret
     code = b"\xfa\x31\xc0\x8e\xd0\xbc\x00\x7c\x8e\xd8\x8e\xc0\xfc"  # cli; ss:sp = 0:7c00; ds, es = 0; cld
     at = MARK - START - len(loop)

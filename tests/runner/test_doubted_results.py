@@ -1,4 +1,6 @@
-"""A run believes what a case printed as an import does: a result that its own output contradicts is failed."""
+"""A run believes what a case printed as an import does: a result that its own output contradicts
+is failed.
+"""
 
 from pathlib import Path
 

@@ -1,4 +1,6 @@
-"""Empty loops that bench has not: bench is built a second time without the lookups, and both run in the same boots."""
+"""Empty loops that bench has not: bench is built a second time without the lookups, and both run in the same
+boots.
+"""
 
 from pathlib import Path
 

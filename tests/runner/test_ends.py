@@ -95,8 +95,10 @@ def test_a_branch_as_base_means_the_merge_base(
     said, base, head = first_lines(repository, tmp_path, *words)
 
     start = diverged["start"][:12]
-    assert said == (
-        f"Base is {start}, the merge base of master and topic: 2 commits of topic, without 1 newer commit of master"
+    assert (
+        said
+        == f"Base is {start}, the merge base of master and topic: 2 commits of topic, without 1 newer commit"
+        " of master"
     )
     assert base.startswith(f"base  {start}")
     assert head.startswith(f"head  {diverged['topic'][:12]}")
@@ -111,7 +113,9 @@ def test_the_tree_may_be_a_url(repository: Path, tmp_path: Path, diverged: dict[
 def test_a_merge_base_of_a_url_is_not_taken_from_a_history_that_was_cut(
     repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Both branches merge an old tag at their tips: the tag is near, the commit at which they parted is far."""
+    """Both branches merge an old tag at their tips: the tag is near, the commit at which they
+    parted is far.
+    """
     monkeypatch.setattr("cliffwatch_runner.source.ranges.history._DEPTHS", (3, 50))
     git(repository, "checkout", "--quiet", "-b", "old")
     change(repository, "old", "old\n", "Old release")
@@ -129,7 +133,8 @@ def test_a_merge_base_of_a_url_is_not_taken_from_a_history_that_was_cut(
     said, *_ = first_lines(f"file://{repository}", tmp_path, "--base", "one", "--head", "two")
 
     assert said.startswith(
-        f"Base is {parted[:12]}, the merge base of one and two: 6 commits of two, without 6 newer commits of one"
+        f"Base is {parted[:12]}, the merge base of one and two: 6 commits of two, without 6 newer commits"
+        " of one"
     )
 
 
@@ -140,9 +145,9 @@ def test_a_tag_or_a_hash_is_taken_as_named_and_commits_of_its_own_are_said(
     said, base, _ = first_lines(repository, tmp_path, "--base", master, "--head", "topic")
 
     assert base.startswith(f"base  {master[:12]}")
-    assert said == (
-        f"Base is {master[:12]}, as named; head left its history at {start[:12]}, so 1 commit of base count as well as "
-        f"2 commits of head (--base {start[:12]} measures those of head alone)"
+    assert (
+        said == f"Base is {master[:12]}, as named; head left its history at {start[:12]}, so 1 commit of base"
+        f" count as well as 2 commits of head (--base {start[:12]} measures those of head alone)"
     )
     assert first_lines(repository, tmp_path, "--base", "v6.12", "--head", "topic")[0].startswith("base ")
 
@@ -197,7 +202,8 @@ def test_equal_sides_are_said(repository: Path, tmp_path: Path) -> None:
     said, *_ = first_lines(repository, tmp_path, "--base", "v6.12", "--head", "HEAD")
     assert (
         said
-        == f"Base and head ({commit}, {empty}) have the same files: this run shows how well a kernel's values repeat"
+        == f"Base and head ({commit}, {empty}) have the same files: this run shows how well a kernel's values"
+        " repeat"
     )
 
     arms = ("--arm", "one=HEAD", "--arm", "two=HEAD")

@@ -168,7 +168,9 @@ def test_user_space_is_a_row_for_each_object_that_is_known(tmp_path: Path, kerne
 def test_code_that_another_process_executed_first_is_counted_at_its_addresses_there(
     tmp_path: Path, kernel: Path
 ) -> None:
-    """QEMU 8 and newer translate a file's code once for all processes: where its own objects are not, those of other cases and of the start are."""
+    """QEMU 8 and newer translate a file's code once for all processes: where its own objects are not, those
+    of other cases and of the start are.
+    """
     part = part_of(tmp_path / "boot", WHOLE)
     objects = {
         BEFORE: [[LIBRARY, LIBRARY + 0x1000, "libc.so.6"]],

@@ -1,4 +1,6 @@
-"""Go modules at a version as arms: fetched before anything is built, one program for each choice, and compared on one kernel."""
+"""Go modules at a version as arms: fetched before anything is built, one program for each choice, and
+compared on one kernel.
+"""
 
 import json
 from pathlib import Path
@@ -78,7 +80,10 @@ def test_the_record_says_which_arm_ran_which_program(repository: Path, suite: Pa
         (f"{MODULE}@v1.2.0", f"suite stepping: there is no {MODULE}@v1.2.0"),
         (
             "example.org/other@v1.0.0",
-            f"no suite of this run is built with it\n  name a module that go.mod requires (stepping: {MODULE})",
+            (
+                "no suite of this run is built with it\n  name a module that go.mod requires (stepping:"
+                f" {MODULE})"
+            ),
         ),
         (f"{MODULE}=/nowhere", "/nowhere is not a folder"),
     ],

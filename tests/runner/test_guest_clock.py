@@ -11,7 +11,9 @@ import pytest
 
 from cliffwatch_runner.guest.qemu_clock import SOCKET, GuestClock
 
-ANSWER = b'{"return": {"tm_year": 126, "tm_sec": 5, "tm_hour": 0, "tm_min": 1, "tm_mon": 0, "tm_mday": 1}}\n'  # 2026-01-01 00:01:05
+ANSWER = (  # 2026-01-01 00:01:05
+    b'{"return": {"tm_year": 126, "tm_sec": 5, "tm_hour": 0, "tm_min": 1, "tm_mon": 0, "tm_mday": 1}}\n'
+)
 
 
 class Emulator:
@@ -109,7 +111,10 @@ def test_a_real_emulator_tells_the_time_of_its_guest(folder: Path) -> None:
     qemu = shutil.which("qemu-system-x86_64")
     if qemu is None:
         pytest.skip("needs qemu-system-x86_64: make packages")
-    options = "-machine q35 -m 16M -nodefaults -display none -icount shift=0,sleep=off -rtc base=2026-01-01T00:00:00,clock=vm"
+    options = (
+        "-machine q35 -m 16M -nodefaults -display none -icount shift=0,sleep=off -rtc"
+        " base=2026-01-01T00:00:00,clock=vm"
+    )
     monitor = ["-qmp", f"unix:{SOCKET},server=on,wait=off"]
     with subprocess.Popen([qemu, "-S", *options.split(), *monitor], cwd=folder) as process:
         clock = GuestClock(folder)

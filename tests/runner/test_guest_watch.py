@@ -152,7 +152,9 @@ def test_a_guest_whose_clock_cannot_be_read_is_judged_by_its_work(guest: Guest) 
 
 
 def test_a_name_that_nobody_planned_is_no_sign_of_life(guest: Guest) -> None:
-    """A guest that writes new ones for ever is ended as one that writes none, and no progress tells of them."""
+    """A guest that writes new ones for ever is ended as one that writes none, and no progress
+    tells of them.
+    """
     guest.pass_(2, guest=1, work=2)
     ended = None
     for number in range(100):

@@ -1,4 +1,6 @@
-"""A host's record tells what kind of machine measured, and stays silent about what the machine does not show."""
+"""A host's record tells what kind of machine measured, and stays silent about what the machine
+does not show.
+"""
 
 import json
 from pathlib import Path

@@ -1,4 +1,6 @@
-"""One walltime run has the host alone, icount runs share it, and nothing that lies around can lock it for ever."""
+"""One walltime run has the host alone, icount runs share it, and nothing that lies around can lock it for
+ever.
+"""
 
 import errno
 import fcntl
@@ -103,9 +105,9 @@ def test_the_lock_is_let_go_when_the_run_fails(path: Path) -> None:
 
 def test_the_lock_is_let_go_when_the_run_is_killed(path: Path) -> None:
     script = (
-        "import os, signal; from pathlib import Path; from cliffwatch_runner.host.lock import host_lock\n"
-        f"with host_lock('walltime', what='killed', waiting=print, should_stop=bool, path=Path({str(path)!r})):\n"
-        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+        "import os, signal; from pathlib import Path; from cliffwatch_runner.host.lock import"
+        " host_lock\nwith host_lock('walltime', what='killed', waiting=print, should_stop=bool,"
+        f" path=Path({str(path)!r})):\n    os.kill(os.getpid(), signal.SIGKILL)\n"
     )
     ended = subprocess.run([sys.executable, "-c", script], check=False)
 

@@ -1,4 +1,6 @@
-"""With `--build-image` guests run on the image's file system: bench needs the libraries that it was linked with."""
+"""With `--build-image` guests run on the image's file system: bench needs the libraries that it was linked
+with.
+"""
 
 import os
 import threading
@@ -38,7 +40,9 @@ TOOLS, OTHER = "5a" * 32, "6b" * 32
 
 @pytest.fixture
 def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The file system of the images; calls of the engine are written beside it, and `broken` cuts an export short."""
+    """The file system of the images; calls of the engine are written beside it, and `broken` cuts an export
+    short.
+    """
     files, engine = tmp_path / "files", tmp_path / "engine"
     for folder in ("usr/lib/systemd", "usr/lib/terms/dev", "dev"):
         (files / folder).mkdir(parents=True)

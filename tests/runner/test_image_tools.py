@@ -1,4 +1,6 @@
-"""With `--build-image` the tools are those of the image: the newest whole LLVM in it, whatever the host has."""
+"""With `--build-image` the tools are those of the image: the newest whole LLVM in it, whatever
+the host has.
+"""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -18,7 +20,9 @@ def program(folder: Path, name: str, text: str) -> None:
 
 @pytest.fixture
 def image(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Image:
-    """An engine whose one image has the programs of a folder; it is called as docker is, `run --rm --network none IMAGE …`."""
+    """An engine whose one image has the programs of a folder; it is called as docker is, `run --rm --network
+    none IMAGE …`.
+    """
     inside, engine = tmp_path / "inside", tmp_path / "engine"
     inside.mkdir()
     engine.mkdir()

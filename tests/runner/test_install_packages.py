@@ -1,4 +1,6 @@
-"""tools/install-packages.sh: installs what is missing, as root or by sudo, and says what root must do where it cannot."""
+"""tools/install-packages.sh: installs what is missing, as root or by sudo, and says what root must do where
+it cannot.
+"""
 
 import os
 import subprocess
@@ -11,7 +13,9 @@ SCRIPT = Path(__file__).parents[2] / "tools" / "install-packages.sh"
 
 @pytest.fixture
 def host(tmp_path: Path) -> Path:
-    """A folder of programs that play Debian: `installed` lists the packages, apt-get adds to it, `called` has the calls."""
+    """A folder of programs that play Debian: `installed` lists the packages, apt-get adds to it, `called` has
+    the calls.
+    """
     programs = tmp_path / "bin"
     programs.mkdir()
     for name in ("bash", "cat", "dirname", "env", "flock", "grep", "sed"):
@@ -19,7 +23,10 @@ def host(tmp_path: Path) -> Path:
     play(programs, "id", "echo 1000")
     play(programs, "apt-cache", "exit 0")
     play(programs, "dpkg-query", f'grep -qx -- "${{@: -1}}" {tmp_path}/installed && printf "ii "')
-    apt = f'echo "apt-get $*" >> {tmp_path}/called\nfor word; do case $word in -*|*=*|update|install) ;; *) echo "$word" ;; esac; done'
+    apt = (
+        f'echo "apt-get $*" >> {tmp_path}/called\nfor word; do case $word in -*|*=*|update|install) ;; *)'
+        ' echo "$word" ;; esac; done'
+    )
     play(programs, "apt-get", f"{apt} >> {tmp_path}/installed")
     (tmp_path / "installed").write_text("python3\npython3-venv\ngit\n")
     (tmp_path / "called").touch()

@@ -44,7 +44,10 @@ def test_a_guest_that_never_tells_is_no_proof(monkeypatch: pytest.MonkeyPatch) -
         (
             "echo 'warning: no pni'; printf 12; exec sleep 100",
             False,
-            "the probe guest started but did not finish its hundred million rounds within 1 s: its code is emulated, not run",
+            (
+                "the probe guest started but did not finish its hundred million rounds within 1 s: its code"
+                " is emulated, not run"
+            ),
         ),
         (
             "printf 1; exec sleep 100",

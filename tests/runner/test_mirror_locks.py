@@ -1,4 +1,6 @@
-"""Several runs on one cache: who writes waits for who writes, and a lock that a killed git left stops nobody."""
+"""Several runs on one cache: who writes waits for who writes, and a lock that a killed git left
+stops nobody.
+"""
 
 import os
 import shutil
@@ -75,9 +77,11 @@ def test_a_lock_that_nobody_holds_stops_no_fetch(lock: str, repository: Path, tm
     left.touch()
 
     assert resolved(opened(repository, tmp_path / "cache"), commit).commit == commit
-    assert not left.exists() or lock in ("config.lock", "HEAD.lock", "packed-refs.lock"), (
-        "a lock in nobody's way stays"
-    )
+    assert not left.exists() or lock in (
+        "config.lock",
+        "HEAD.lock",
+        "packed-refs.lock",
+    ), "a lock in nobody's way stays"
 
 
 @pytest.mark.parametrize("lock", ["config.lock", "HEAD.lock"])

@@ -1,4 +1,6 @@
-"""Modes of measuring: which one is the default, what walltime says of its host, and what both of them measure."""
+"""Modes of measuring: which one is the default, what walltime says of its host, and what both of them
+measure.
+"""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -44,8 +46,8 @@ KVM = KvmProbe(usable=True, reason="a probe guest ran in 0.1 s")
 
 
 def host_with(monkeypatch: pytest.MonkeyPatch, *amiss: Check, kvm: KvmProbe = KVM) -> None:
-    """A host on which the stand-in guest runs in walltime, and with which this is amiss. Nothing of this machine is tuned, nor is it taken
-    from runs of other tests.
+    """A host on which the stand-in guest runs in walltime, and with which this is amiss. Nothing of this
+    machine is tuned, nor is it taken from runs of other tests.
     """
 
     @contextmanager
@@ -213,7 +215,9 @@ def test_both_measures_the_cases_that_the_user_names_in_each_mode(
 def test_what_icount_measured_is_not_measured_again_by_the_same_command(
     repository: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As after ^C in walltime. Without --out, where a complete run is otherwise left alone and another one made."""
+    """As after ^C in walltime. Without --out, where a complete run is otherwise left alone and another one
+    made.
+    """
     host_with(monkeypatch)
     monkeypatch.chdir(repository.parent)
     case = ("--mode", "both", "--case", "seq-get/nr_maps=16")

@@ -1,4 +1,6 @@
-"""Whether a tree's code can be kept in is asked as builds are started, and a refusal says why and what to do."""
+"""Whether a tree's code can be kept in is asked as builds are started, and a refusal says why
+and what to do.
+"""
 
 import os
 import subprocess

@@ -1,4 +1,6 @@
-"""Under icount a value is instructions for an operation, both counted where the suite says what an operation calls."""
+"""Under icount a value is instructions for an operation, both counted where the suite says what an operation
+calls.
+"""
 
 from dataclasses import replace
 

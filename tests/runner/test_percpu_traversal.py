@@ -1,4 +1,6 @@
-"""The suite percpu-traversal: what its program prints is what the suite declares, and it refuses what it cannot measure."""
+"""The suite percpu-traversal: what its program prints is what the suite declares, and it refuses what it
+cannot measure.
+"""
 
 import shutil
 import subprocess

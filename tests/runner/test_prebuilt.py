@@ -1,4 +1,6 @@
-"""Kernels that somebody else built are taken from packages, images and folders, or refused with what they lack."""
+"""Kernels that somebody else built are taken from packages, images and folders, or refused with what they
+lack.
+"""
 
 import json
 import lzma

@@ -96,7 +96,9 @@ def test_a_missing_program_is_told_to_the_caller() -> None:
 
 
 def as_ordinary_user_with(tmp_path: Path, path: str, script: str) -> str:
-    """Runs a script whose PATH begins with a folder that may not be read, as root's own often does for others."""
+    """Runs a script whose PATH begins with a folder that may not be read, as root's own often does for
+    others.
+    """
     closed = tmp_path / "closed"
     closed.mkdir()
     (closed / "there").write_text("#!/bin/sh\n")

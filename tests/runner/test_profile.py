@@ -1,4 +1,6 @@
-"""`--perf-profile`: cases that changed are booted once more with perf around them, and the report says what it recorded."""
+"""`--perf-profile`: cases that changed are booted once more with perf around them, and the report says what
+it recorded.
+"""
 
 import json
 import os
@@ -65,7 +67,10 @@ def test_counters_that_a_machine_lacks_are_known_as_such() -> None:
 
 def test_counters_of_a_machine_that_has_them() -> None:
     """In the form that perf-stat(1) describes: value, unit, event, time, share of the time, metric."""
-    text = "123456789,,cycles:G,5000000,100.00,2.1,GHz\n1.50,msec,cpu-clock,1500000,75.00,1.0,CPUs utilized\n<not counted>,,LLC-loads,0,0.00,,\n"
+    text = (
+        "123456789,,cycles:G,5000000,100.00,2.1,GHz\n1.50,msec,cpu-clock,1500000,75.00,1.0,CPUs"
+        " utilized\n<not counted>,,LLC-loads,0,0.00,,\n"
+    )
 
     assert read_counters(text) == (
         CounterRecord(event="cycles:G", value=123456789.0),
@@ -148,7 +153,9 @@ def test_a_finished_run_is_profiled_without_measuring_it_again(repository: Path,
 
 @pytest.fixture(params=["in the foreground", "in the background"])
 def started(request: pytest.FixtureRequest) -> Iterator[str]:
-    """What a shell starts in the background ignores the signal of a terminal, and so does what it starts in its turn."""
+    """What a shell starts in the background ignores the signal of a terminal, and so does what it starts in
+    its turn.
+    """
     handler = signal.SIG_IGN if request.param == "in the background" else signal.default_int_handler
     before = signal.signal(signal.SIGINT, handler)
     yield request.param
@@ -165,10 +172,15 @@ def _perf_is_refused() -> str | None:
 
 @pytest.mark.usefixtures("started")
 def test_perf_on_the_host_counts_a_process_while_a_case_runs(tmp_path: Path) -> None:
-    """Its page faults are counted wherever perf is allowed; the processor's events where a machine shows them."""
+    """Its page faults are counted wherever perf is allowed; the processor's events where a machine shows
+    them.
+    """
     if (refused := _perf_is_refused()) is not None:
         pytest.skip(f"perf may count nothing here: {refused}")
-    busy = "import mmap\nwhile True:\n  with mmap.mmap(-1, 1 << 20) as pages: pages.write(bytes(1 << 20))\n  print(flush=True)"
+    busy = (
+        "import mmap\nwhile True:\n  with mmap.mmap(-1, 1 << 20) as pages: pages.write(bytes(1 << 20))\n "
+        " print(flush=True)"
+    )
     faults: float | None = None
     written_by_perf = tmp_path / "001.counters"
     with subprocess.Popen([sys.executable, "-c", busy], stdout=subprocess.PIPE) as process:

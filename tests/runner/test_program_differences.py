@@ -1,4 +1,6 @@
-"""How the code of BPF programs differs between arms: programs that were read out of real guests, and made-up ones."""
+"""How the code of BPF programs differs between arms: programs that were read out of real guests, and made-up
+ones.
+"""
 
 import json
 from pathlib import Path

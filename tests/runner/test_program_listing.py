@@ -1,4 +1,6 @@
-"""BPF programs as instructions: names in the place of what differs from boot to boot, and how two of them differ."""
+"""BPF programs as instructions: names in the place of what differs from boot to boot, and how two of them
+differ.
+"""
 
 import struct
 import time

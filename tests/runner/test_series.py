@@ -234,7 +234,10 @@ def test_a_mailbox_as_lore_packs_it(tmp_path: Path) -> None:
 
 def test_one_patch_alone_and_encoded(tmp_path: Path) -> None:
     encoded = SLOW.replace("slow", "sl=C3=B6w").replace("\n", "\r\n")
-    text = "Subject: =?utf-8?q?=5BPATCH=5D_bpf=3A_Sl=C3=B6w?=\nContent-Type: text/plain; charset=utf-8\nContent-Transfer-Encoding: quoted-printable\n"
+    text = (
+        "Subject: =?utf-8?q?=5BPATCH=5D_bpf=3A_Sl=C3=B6w?=\nContent-Type: text/plain;"
+        " charset=utf-8\nContent-Transfer-Encoding: quoted-printable\n"
+    )
 
     series = series_of(tmp_path, f"{text}\n{encoded}")
 
@@ -263,8 +266,13 @@ def test_what_is_no_series_is_said(tmp_path: Path) -> None:
 
 
 def test_hostile_mails_change_nothing_but_their_own_text(repository: Path, tmp_path: Path) -> None:
-    """A patch cannot leave the tree, a subject is no option, and a header that is none does not end the reading."""
-    out = "diff --git a/x b/../../../evil\nnew file mode 100644\n--- /dev/null\n+++ b/../../../evil\n@@ -0,0 +1 @@\n+evil\n"
+    """A patch cannot leave the tree, a subject is no option, and a header that is none does not end the
+    reading.
+    """
+    out = (
+        "diff --git a/x b/../../../evil\nnew file mode 100644\n--- /dev/null\n+++ b/../../../evil\n@@ -0,0 +1"
+        " @@\n+evil\n"
+    )
     ended = run(repository, mailbox(tmp_path, mail("[PATCH] x", out, "1")), "--base", "v6.12", "--dry-run")
     assert ended.exit_code == 2
     assert "does not apply" in ended.stderr

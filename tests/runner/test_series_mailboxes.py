@@ -1,4 +1,6 @@
-"""Mailboxes as lists, bots and mail programs leave them: what of them is the series, and what is said of the rest."""
+"""Mailboxes as lists, bots and mail programs leave them: what of them is the series, and what is said of the
+rest.
+"""
 
 import base64
 import quopri
@@ -23,8 +25,8 @@ BOT = "kernel test robot <robot@example.org>"
 
 def diff(file: str, line: str = "one") -> str:
     return (
-        f"diff --git a/{file} b/{file}\nnew file mode 100644\n--- /dev/null\n+++ b/{file}\n@@ -0,0 +1 @@\n+{line}\n"
-        "-- \n2.43.0\n"
+        f"diff --git a/{file} b/{file}\nnew file mode 100644\n--- /dev/null\n+++ b/{file}\n@@ -0,0 +1"
+        f" @@\n+{line}\n-- \n2.43.0\n"
     )
 
 
@@ -196,7 +198,10 @@ def attached(
 
 
 def formatted(number: int, title: str, file: str) -> tuple[str, str]:
-    head = f"From {'1' * 40} Mon Sep 17 00:00:00 2001\nFrom: {AUTHOR}\nSubject: [PATCH {number}/2] {title}\n\nWhy.\n---\n"
+    head = (
+        f"From {'1' * 40} Mon Sep 17 00:00:00 2001\nFrom: {AUTHOR}\nSubject: [PATCH {number}/2]"
+        f" {title}\n\nWhy.\n---\n"
+    )
     return f"000{number}-{file}.patch", head + diff(file)
 
 
@@ -237,7 +242,10 @@ def test_mails_that_are_forwarded_as_attachments_are_the_series(tmp_path: Path) 
 
 
 def encoded(body: bytes, encoding: str, kind: str = "text/plain; charset=utf-8") -> bytes:
-    head = f"Subject: [PATCH] bpf: one\nFrom: {AUTHOR}\nContent-Type: {kind}\nContent-Transfer-Encoding: {encoding}\n\n"
+    head = (
+        f"Subject: [PATCH] bpf: one\nFrom: {AUTHOR}\nContent-Type: {kind}\nContent-Transfer-Encoding:"
+        f" {encoding}\n\n"
+    )
     return head.encode() + body
 
 

@@ -1,4 +1,6 @@
-"""The suite string-maps: what its program prints is what the suite declares, and it refuses what it cannot measure."""
+"""The suite string-maps: what its program prints is what the suite declares, and it refuses what it cannot
+measure.
+"""
 
 import os
 import shutil

@@ -1,4 +1,6 @@
-"""Suites of the user's own: a folder with a program, built in the sandbox, run in every boot, and judged as it says itself."""
+"""Suites of the user's own: a folder with a program, built in the sandbox, run in every boot, and judged as
+it says itself.
+"""
 
 import json
 import os
@@ -133,7 +135,7 @@ def test_a_script_is_a_program_with_what_it_needs_beside_it(repository: Path, co
     ended = run(repository, "--suite", counter)
 
     assert ended.exit_code == 0, ended.stderr
-    (samples, *_) = (repository.parent / "results").glob("boots/*/samples.json")
+    samples, *_ = (repository.parent / "results").glob("boots/*/samples.json")
     readings = {
         tuple(each["readings"])
         for each in json.loads(samples.read_text())["samples"]
@@ -178,12 +180,18 @@ def test_what_a_tree_alone_has_gets_its_arguments_and_its_data(repository: Path,
         (
             "fewer",
             2,
-            "printed no states in states, which its suite declares as deciding; it printed bytes, insns, misses/op",
+            (
+                "printed no states in states, which its suite declares as deciding; it printed bytes, insns,"
+                " misses/op"
+            ),
         ),
         (
             "other-unit",
             2,
-            "printed no insns in insns, which its suite declares as deciding; it printed bytes, cycles, misses/op",
+            (
+                "printed no insns in insns, which its suite declares as deciding; it printed bytes, cycles,"
+                " misses/op"
+            ),
         ),
     ],
 )
@@ -208,8 +216,8 @@ def test_a_program_that_declares_no_unit_that_it_prints_gives_nothing(
 
     assert ended.exit_code == 2
     assert (
-        "printed no 'insns' in 'insns-of-others', which its suite declares; it printed insns, states, misses/op, bytes"
-        in ended.stderr
+        "printed no 'insns' in 'insns-of-others', which its suite declares; it printed insns, states,"
+        " misses/op, bytes" in ended.stderr
     )
     assert (
         (next((repository.parent / "results").glob("boots/*/1/cases/000-Count.out")))
@@ -304,11 +312,17 @@ PROGRAM = Program(build="go test -c -o x.test", run="x.test", files=(), output="
     ("log", "message"),
     [
         (
-            "x_test.go:4:2: no required module provides package golang.org/x/perf/benchunit; to add it:\n\tgo get golang.org/x/perf\n",
+            (
+                "x_test.go:4:2: no required module provides package golang.org/x/perf/benchunit; to add"
+                " it:\n\tgo get golang.org/x/perf\n"
+            ),
             "Go modules that it needs are not in the folder, and a build has no network",
         ),
         (
-            "go: golang.org/x/perf@v0.0.0-20260101000000-000000000000: module lookup disabled by GOPROXY=off\n",
+            (
+                "go: golang.org/x/perf@v0.0.0-20260101000000-000000000000: module lookup disabled by"
+                " GOPROXY=off\n"
+            ),
             "Go modules that it needs are not in the folder",
         ),
         (

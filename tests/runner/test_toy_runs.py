@@ -294,7 +294,9 @@ def test_a_benchmark_that_the_tree_should_have_is_told_as_failed(repository: Pat
 
 
 def test_what_the_screen_leaves_open_is_confirmed_on_fresh_boots(repository: Path, tmp_path: Path) -> None:
-    """A benchmark that nobody knows to be exact is noisy: five boots make it a candidate, six more of it decide."""
+    """A benchmark that nobody knows to be exact is noisy: five boots make it a candidate, six more of it
+    decide.
+    """
     change(repository, "behaviour", "slow\n", "bpf: Make it slow")
     stages = Stages(screen=5, screen_alpha=0.1, looks=(Look(boots=6, alpha=0.01),))
     run = good(run_toy(request(repository, tmp_path, suites=("discovered", "local-storage"), boots=stages)))
@@ -328,7 +330,9 @@ class Impatient(RecordedProgress):
 
 
 def test_the_threshold_that_was_asked_for_decides_what_is_confirmed(repository: Path, tmp_path: Path) -> None:
-    """A head that is six per cent slower is worth fresh boots by default; where only 60 % are reported, the screen decides."""
+    """A head that is six per cent slower is worth fresh boots by default; where only 60 % are reported, the
+    screen decides.
+    """
     change(repository, "behaviour", "slower-by-six-per-cent\n", "bpf: Make it slower")
     stages = Stages(screen=10, screen_alpha=0.1, looks=(Look(boots=6, alpha=0.01),))
     by_default, by_60 = (

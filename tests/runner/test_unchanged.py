@@ -1,4 +1,6 @@
-"""What cases execute is kept for the next run of a kernel, so that it measures what a change can touch and no more."""
+"""What cases execute is kept for the next run of a kernel, so that it measures what a change can touch and no
+more.
+"""
 
 from dataclasses import replace
 from pathlib import Path

@@ -1,4 +1,6 @@
-"""What lies where in a guest's process, read out of its memory: a program, its libraries, and what a hostile guest puts in their place."""
+"""What lies where in a guest's process, read out of its memory: a program, its libraries, and what a hostile
+guest puts in their place.
+"""
 
 import struct
 from collections.abc import Sequence
@@ -145,7 +147,9 @@ def test_a_stack_of_gigabytes_is_looked_through_to_a_limit(tmp_path: Path) -> No
 
 
 def test_a_library_whose_beginning_is_not_in_memory_makes_a_look_worthless(tmp_path: Path) -> None:
-    """A page that the kernel took away: the library would pass for anonymous memory. The next look may see it."""
+    """A page that the kernel took away: the library would pass for anonymous memory. The next look may see
+    it.
+    """
     pages = {start: content for start, content in PAGES.items() if start != LIBRARY}
 
     assert UserObjects(Memory(tmp_path, pages, RANGES), PROGRAMS).now() == ()

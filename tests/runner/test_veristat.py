@@ -1,4 +1,6 @@
-"""The suite veristat on the toy tree: what is built of it, how programs are told apart, and what is said of those that one side lacks."""
+"""The suite veristat on the toy tree: what is built of it, how programs are told apart, and what is said of
+those that one side lacks.
+"""
 
 import json
 from pathlib import Path
@@ -19,7 +21,8 @@ $(OUTPUT)/%.bpf.o: progs/%.c
 	$(CC) -c -o $@ $<
 """
 VERISTAT = r"""#!/bin/sh
-# Programs stand in an object as program:NAME:INSTRUCTIONS; one without instructions is refused, and one with 12 wants memory.
+# Programs stand in an object as program:NAME:INSTRUCTIONS; one without instructions is refused, and one with
+# 12 wants memory.
 for object; do :; done
 name=${object##*/}
 rows=""

@@ -104,7 +104,9 @@ def request(repository: Path, folder: Path, **named: object) -> RunRequest:
 def run_toy(
     wanted: RunRequest, progress: RecordedProgress | None = None, stop: threading.Event | None = None
 ) -> Run | tuple[Failure, ...]:
-    """Carries a request out with the stand-in guest (see the fixture `stand_in`), and reads what came of it."""
+    """Carries a request out with the stand-in guest (see the fixture `stand_in`), and reads what
+    came of it.
+    """
     leave_out_root()
     ended = running.run(wanted, progress or RecordedProgress(), stop or threading.Event())
     if isinstance(ended, tuple):

@@ -1,4 +1,6 @@
-"""Nights of a followed branch, made up: each a run of base, head and, where it has one, the anchor, on a host that drifts."""
+"""Nights of a followed branch, made up: each a run of base, head and, where it has one, the anchor, on a host
+that drifts.
+"""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -20,8 +22,9 @@ Logs = NDArray[np.float64]
 
 @dataclass(frozen=True, kw_only=True)
 class Nights:
-    """As logs: what every kernel reads more on the host of each night, (nights,), and what a night's base, head and anchor read apart from that,
-    (nights, series); `anchors` names the anchor of each night, None of one without.
+    """As logs: what every kernel reads more on the host of each night, (nights,), and what a night's base,
+    head and anchor read apart from that, (nights, series); `anchors` names the anchor of each night, None
+    of one without.
     """
 
     host: Logs
@@ -32,7 +35,9 @@ class Nights:
 
 
 def nights_of(count: int, *, host: Logs, branch: Logs | None = None, seed: int = 7) -> Nights:
-    """A night's head is the next night's base; `branch` is by how much the heads are slower, (nights, series)."""
+    """A night's head is the next night's base; `branch` is by how much the heads are slower, (nights,
+    series).
+    """
     noise = np.random.default_rng(seed).normal(np.log(100), SPREAD, (3, count, SERIES))
     heads = np.zeros((count, SERIES)) if branch is None else branch
     bases = np.concatenate([heads[:1], heads[:-1]])

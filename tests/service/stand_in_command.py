@@ -1,4 +1,6 @@
-"""`cliffwatch` whose guests are played by tests/fakevng: what a worker's tests run in place of the real one."""
+"""`cliffwatch` whose guests are played by tests/fakevng: what a worker's tests run in place of
+the real one.
+"""
 
 import sys
 from pathlib import Path

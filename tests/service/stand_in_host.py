@@ -16,7 +16,8 @@ NAMES = {"emulated-x86-64": "emulator-1", "amd-rome": "rome-1", "intel-skylake":
 class StandInHost:
     """`levels` says how much slower each case is at a commit, as fractions; commits of `broken` do not build.
 
-    `jobs` are what it measured: base, head and mode. In walltime every arm has `boots`, or as many as a job asks for where that is None.
+    `jobs` are what it measured: base, head and mode. In walltime every arm has `boots`, or as many as a
+    job asks for where that is None.
     """
 
     running: Running

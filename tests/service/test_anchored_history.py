@@ -1,4 +1,6 @@
-"""Histories with an anchor: what the host does cancels, what the branch does stays, and a host whose anchor steps is said to have stepped."""
+"""Histories with an anchor: what the host does cancels, what the branch does stays, and a host whose anchor
+steps is said to have stepped.
+"""
 
 from dataclasses import replace
 

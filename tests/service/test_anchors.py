@@ -1,4 +1,6 @@
-"""The anchor of a followed branch: which revision it is, which runs have it, and that their base and head are compared as ever."""
+"""The anchor of a followed branch: which revision it is, which runs have it, and that their base and head are
+compared as ever.
+"""
 
 from dataclasses import replace
 from pathlib import Path
@@ -51,8 +53,8 @@ def push(repository: Path, number: int) -> str:
 def asked(running: Running) -> list[tuple[str, str, list[tuple[str, str]], list[str]]]:
     """Base, head, arms and targets of every request, the oldest first."""
     rows = running.rows(
-        "SELECT base_commit, head_commit, setup, (SELECT array_agg(platform ORDER BY platform) FROM job WHERE request_id = request.id) AS on"
-        " FROM request ORDER BY created, setup IS NOT NULL, idempotency_key"
+        "SELECT base_commit, head_commit, setup, (SELECT array_agg(platform ORDER BY platform) FROM job WHERE"
+        " request_id = request.id) AS on FROM request ORDER BY created, setup IS NOT NULL, idempotency_key"
     )
     return [
         (
@@ -151,8 +153,9 @@ def test_what_is_no_revision_of_the_tree_is_said_and_the_rest_is_measured(
     url, repository = served
     number = follow(running, url, anchor="v9.9")
     look(running, number, tmp_path)
-    assert entry(running)["anchor_problem"] == (
-        "the tree has no tag v9.9: name another anchor, by a tag or a whole commit"
+    assert (
+        entry(running)["anchor_problem"]
+        == "the tree has no tag v9.9: name another anchor, by a tag or a whole commit"
     )
     push(repository, 1)
     assert look(running, number, tmp_path) == 1

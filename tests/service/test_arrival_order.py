@@ -30,7 +30,9 @@ def level(case: int, revision: int) -> float:
 
 @pytest.fixture
 def arrived(running: Running) -> tuple[Any, list[str]]:
-    """Counted comparisons of neighbours, and some across several revisions, that came and were not looked at yet."""
+    """Counted comparisons of neighbours, and some across several revisions, that came and were not looked at
+    yet.
+    """
     running.follow(TREE, "master", [commit_of(name) for name in NAMES])
     pairs = [*pairwise(range(len(NAMES))), (0, 4), (3, 6), (6, 12)]
     digests = []
@@ -76,10 +78,10 @@ def look_at(connection: Any, digest: str, now: Any) -> None:
 
 def standing(connection: Any) -> set[tuple[Any, ...]]:
     rows = connection.execute(
-        "SELECT case_id, base.commit AS base, head.commit AS head, change.state, kind, round(size::numeric, 5) AS size,"
-        " report_id IS NOT NULL AS reported"
-        " FROM change JOIN series ON series.id = series_id JOIN revision AS base ON base.id = base_revision_id"
-        " JOIN revision AS head ON head.id = head_revision_id WHERE change.state <> 'superseded'"
+        "SELECT case_id, base.commit AS base, head.commit AS head, change.state, kind, round(size::numeric,"
+        " 5) AS size, report_id IS NOT NULL AS reported FROM change JOIN series ON series.id = series_id JOIN"
+        " revision AS base ON base.id = base_revision_id JOIN revision AS head ON head.id = head_revision_id"
+        " WHERE change.state <> 'superseded'"
     ).fetchall()
     return {tuple(row) for row in rows}
 

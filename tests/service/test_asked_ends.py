@@ -1,4 +1,6 @@
-"""Base and head of requests: what compares nothing is refused, and a branch stands for the commit at which head left it."""
+"""Base and head of requests: what compares nothing is refused, and a branch stands for the commit at which
+head left it.
+"""
 
 from typing import Any
 

@@ -1,4 +1,6 @@
-"""Bad input gets a problem document that says what and where; nothing is half stored and nothing fails unforeseen."""
+"""Bad input gets a problem document that says what and where; nothing is half stored and nothing fails
+unforeseen.
+"""
 
 import copy
 import gzip
@@ -280,8 +282,9 @@ def test_a_half_sent_body_stores_nothing_and_holds_nothing_up(running: Running) 
     body = json.dumps(record_of(run)).encode()
     host, port = running.url.removeprefix("http://").split(":")
     head = (
-        f"PUT /api/v1/runs/{run.digest} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {running.tokens['upload']}\r\n"
-        f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+        f"PUT /api/v1/runs/{run.digest} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer"
+        f" {running.tokens['upload']}\r\nContent-Type: application/json\r\nContent-Length:"
+        f" {len(body)}\r\n\r\n"
     )
     for kept in (0, 1, len(body) // 2, len(body) - 1):
         with socket.create_connection((host, int(port))) as half:

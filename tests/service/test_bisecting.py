@@ -1,4 +1,6 @@
-"""Confirmed changes of a range are bisected to the commits that made them, on a real history and without a human."""
+"""Confirmed changes of a range are bisected to the commits that made them, on a real history and without a
+human.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -43,7 +45,8 @@ def test_three_steps_one_of_them_inside_a_merge_are_bisected_past_a_broken_build
     host.work_off(100)
     sizes = confirmed(running)
     assert set(sizes) == {(0, first), (1, inside), (2, third)}
-    # What comes after a commit that does not build cannot be told from it: the change lies between the commits around both.
+    # What comes after a commit that does not build cannot be told from it: the change lies between the
+    # commits around both.
     (last,) = [
         each
         for each in running.get("/changes", state="confirmed", limit=200)["items"]

@@ -1,4 +1,6 @@
-"""Stored boots as arrays: the boots of an arm are the same whether each is read for itself or all together."""
+"""Stored boots as arrays: the boots of an arm are the same whether each is read for itself or
+all together.
+"""
 
 import random
 from collections.abc import Sequence
@@ -19,7 +21,9 @@ Stored = list[tuple[bytes, boot_document.Columns, Sequence[float]]]
 
 
 def stored(drawn: random.Random, *, one_lost: bool = False) -> Stored:
-    """An arm as the database has it: readings, resolutions, stages and outcomes vary; `one_lost` leaves a sample out of one boot."""
+    """An arm as the database has it: readings, resolutions, stages and outcomes vary; `one_lost` leaves a
+    sample out of one boot.
+    """
     arm: Stored = []
     known: dict[int, boot_document.Columns] = {}
     for number, body in uploaded(run_of(boots=7, cases=5, seed=drawn.randrange(9))):

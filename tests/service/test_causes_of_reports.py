@@ -29,9 +29,9 @@ def compared(running: Running, data: Path, tmp_path: Path) -> Any:
         http.get(f"/compare/{uploaded.run}.json", follow_redirects=True).raise_for_status()
     with psycopg.connect(running.database) as connection:
         connection.execute(
-            "INSERT INTO regression_report (digest, base_revision_id, head_revision_id, state, opened, updated)"
-            " SELECT %s, base.id, head.id, 'new', now(), now() FROM revision AS base, revision AS head"
-            " WHERE base.commit = %s AND head.commit = %s",
+            "INSERT INTO regression_report (digest, base_revision_id, head_revision_id, state, opened,"
+            " updated) SELECT %s, base.id, head.id, 'new', now(), now() FROM revision AS base, revision AS"
+            " head WHERE base.commit = %s AND head.commit = %s",
             [REPORT, BASE, HEAD],
         )
     return running

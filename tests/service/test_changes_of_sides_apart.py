@@ -1,4 +1,6 @@
-"""A change of sides that did not take turns is a difference between two measurements, wherever a branch's changes are told."""
+"""A change of sides that did not take turns is a difference between two measurements, wherever a branch's
+changes are told.
+"""
 
 import json
 

@@ -1,4 +1,6 @@
-"""A change from zero on a followed branch: it is kept, reported and told by the values of both sides, in place of a percentage."""
+"""A change from zero on a followed branch: it is kept, reported and told by the values of both sides, in
+place of a percentage.
+"""
 
 import json
 from pathlib import Path
@@ -32,7 +34,9 @@ WORDS = "0 to 2 kmallocs/create"
 def allocations_of(
     base: float, head: float, revisions: tuple[str, str], *, cases: int = 1, seed: int = 1
 ) -> MadeRun:
-    """A run in which every boot of a side allocates as often in the first case, and 10 % more often on head in any further one."""
+    """A run in which every boot of a side allocates as often in the first case, and 10 % more often on head
+    in any further one.
+    """
     run = run_of(boots=8, cases=cases, base=revisions[0], head=revisions[1], seed=seed, spread=0.001)
     with np.errstate(divide="ignore"):
         run.logs[0, :, 0], run.logs[1, :, 0] = np.log(base), np.log(head)

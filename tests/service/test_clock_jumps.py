@@ -1,4 +1,6 @@
-"""A service whose clock jumps back, as a virtual machine's does that was resumed: nothing is refused, lost or held for as long."""
+"""A service whose clock jumps back, as a virtual machine's does that was resumed: nothing is refused, lost or
+held for as long.
+"""
 
 from datetime import timedelta
 from typing import Any

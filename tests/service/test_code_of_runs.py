@@ -1,4 +1,6 @@
-"""How the code of a run's kernels differs: code.json comes with a run's results, and the page of a case shows it."""
+"""How the code of a run's kernels differs: code.json comes with a run's results, and the page of a case shows
+it.
+"""
 
 import json
 import re
@@ -247,7 +249,10 @@ def with_digests(results: Path, base: str, head: str) -> None:
     [
         (
             24 * "a",
-            "yes, <code>aaaaaaaaaaaa</code>, by 4,321 functions and what surrounds them: equal kernels, A/A evidence",
+            (
+                "yes, <code>aaaaaaaaaaaa</code>, by 4,321 functions and what surrounds them: equal kernels,"
+                " A/A evidence"
+            ),
         ),
         (24 * "b", "no, base <code>aaaaaaaaaaaa</code>, head <code>bbbbbbbbbbbb</code>, by 4,321 functions"),
     ],

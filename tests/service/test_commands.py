@@ -61,8 +61,14 @@ def test_branches_are_followed_listed_and_let_go(database: str, tmp_path: Path) 
     added = cliffwatch(database, tmp_path, "follow", "add", "bpf-next", *targets)
     assert added.returncode == 0
     assert [line.split(" ", 1)[1] for line in added.stdout.splitlines()] == [
-        "https://git.kernel.org/pub/scm/linux/kernel/git/bpf/bpf-next.git master, commit, on emulated-x86-64:icount",
-        "https://git.kernel.org/pub/scm/linux/kernel/git/bpf/bpf-next.git master, nightly, on amd-rome:walltime",
+        (
+            "https://git.kernel.org/pub/scm/linux/kernel/git/bpf/bpf-next.git master, commit, on"
+            " emulated-x86-64:icount"
+        ),
+        (
+            "https://git.kernel.org/pub/scm/linux/kernel/git/bpf/bpf-next.git master, nightly, on"
+            " amd-rome:walltime"
+        ),
     ]
     listed = cliffwatch(database, tmp_path, "follow", "list").stdout
     assert "nightly" in listed
@@ -203,7 +209,10 @@ def test_submit_asks_for_the_merge_base_of_a_branch_and_says_so(
 
     asked = CliRunner().invoke(main, [*words, "--base", "master", "--head", "topic", "--detach"])
     assert asked.exit_code == 0, asked.output
-    said = f"Base is {parted[:12]}, the merge base of master and topic: 1 commit of topic, without 1 newer commit of master"
+    said = (
+        f"Base is {parted[:12]}, the merge base of master and topic: 1 commit of topic, without 1 newer"
+        " commit of master"
+    )
     assert said in asked.stderr.replace("\n", " ")
     (row,) = running.rows("SELECT base_commit, head_commit, suites, note FROM request")
     assert row == {"base_commit": parted, "head_commit": head, "suites": ["auto"], "note": said}
@@ -342,7 +351,9 @@ def test_a_worker_with_a_wrong_token_gives_up_and_says_why(running: Running, tmp
 
 
 def test_answers_on_a_connection_that_is_kept_are_not_held_back() -> None:
-    """Otherwise the kernel waits for the client's acknowledgement of the head before it sends the body: 40 ms an answer."""
+    """Otherwise the kernel waits for the client's acknowledgement of the head before it sends the body: 40 ms
+    an answer.
+    """
 
     async def without_delay() -> int:
         (taken,) = bind_sockets("127.0.0.1", 0)

@@ -1,4 +1,6 @@
-"""Candidates that history shows are compared afresh without anybody asking, and end as changes or refuted, with the figures."""
+"""Candidates that history shows are compared afresh without anybody asking, and end as changes or refuted,
+with the figures.
+"""
 
 from itertools import pairwise
 from typing import Any
@@ -17,7 +19,9 @@ STEP = 21
 
 
 def measured_history(running: Running, *, shift: float = 0.08, cases: int = 1, seed: int = 0) -> int:
-    """Thirty comparisons of neighbours in too few boots to tell; how slow each revision is stands in their points."""
+    """Thirty comparisons of neighbours in too few boots to tell; how slow each revision is stands in their
+    points.
+    """
     branch = int(running.follow(TREE, "master", [commit_of(name) for name in NAMES]))
     for index, (base, head) in enumerate(pairwise(NAMES)):
         run = run_of(boots=3, cases=cases, base=base, head=head, seed=seed + index, spread=0.002)
@@ -61,7 +65,8 @@ def test_a_step_that_fresh_boots_do_not_show_is_refuted_with_their_figures(runni
     assert change["state"] == "refuted"
     assert change["size"] == pytest.approx(0.083, abs=0.01)
     assert change["fresh_change"] == pytest.approx(0.0, abs=0.005)
-    # The interval of an unchanged row, which excludes the truth once in ten: it rules the step out, not each trifle.
+    # The interval of an unchanged row, which excludes the truth once in ten: it rules the step out, not each
+    # trifle.
     assert -0.01 < change["fresh_low"] < change["fresh_change"] < change["fresh_high"] < 0.01
     assert 0 < change["fresh_mde"] < 0.02
     assert running.get("/reports")["items"] == []

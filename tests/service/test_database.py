@@ -151,7 +151,9 @@ def test_unknown_settings_are_refused(monkeypatch: pytest.MonkeyPatch, tmp_path:
 
 @pytest.mark.parametrize("granted", [False, True])
 def test_an_ordinary_user_of_a_managed_database_is_enough(cluster: EmbeddedPostgres, granted: bool) -> None:
-    """He owns the database and may make no roles; an administrator may have granted him those of the service."""
+    """He owns the database and may make no roles; an administrator may have granted him those of
+    the service.
+    """
     name = f"u{uuid.uuid4().hex[:12]}"
     with psycopg.connect(database_url(cluster, "postgres"), autocommit=True) as connection:
         connection.execute(f"CREATE ROLE {name} LOGIN")

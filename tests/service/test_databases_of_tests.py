@@ -58,7 +58,8 @@ def test_a_database_that_a_test_changed_is_not_used_again(
 def test_a_database_that_a_test_filled_is_not_used_again(databases: Databases, database: str) -> None:
     with psycopg.connect(database) as connection:
         connection.execute(
-            "INSERT INTO tree (url, added) SELECT i || repeat('x', 1000), now() FROM generate_series(1, 20000) AS i"
+            "INSERT INTO tree (url, added) SELECT i || repeat('x', 1000), now() FROM generate_series(1,"
+            " 20000) AS i"
         )
     databases.give_back()
     assert databases.take() != database

@@ -1,4 +1,6 @@
-"""The embedded PostgreSQL starts for every user of a host, wherever his data lie, and for nobody on another's data."""
+"""The embedded PostgreSQL starts for every user of a host, wherever his data lie, and for nobody on another's
+data.
+"""
 
 import os
 import subprocess
@@ -43,7 +45,9 @@ def started(data_dir: Path, temporary: Path) -> "subprocess.CompletedProcess[str
 
 
 def test_what_another_user_left_in_the_temporary_folder_shuts_nobody_out(short: Path) -> None:
-    """A folder in the lock's place cannot be opened by anybody, as another user's file cannot by an ordinary user."""
+    """A folder in the lock's place cannot be opened by anybody, as another user's file cannot by an ordinary
+    user.
+    """
     (short / "shared" / ".lockfile").mkdir(parents=True)
 
     ended = started(short / "data", short / "shared")

@@ -74,7 +74,8 @@ def test_each_new_commit_is_requested_against_its_parent_once(
     assert {(each["base"], each["head"]) for each in asked} == set(pairwise([start, *made]))
     assert {each["asked_by"] for each in asked} == {"follow"}
     rows = running.rows(
-        "SELECT commit, subject FROM branch_revision JOIN revision ON revision.id = revision_id ORDER BY ordinal"
+        "SELECT commit, subject FROM branch_revision JOIN revision ON revision.id = revision_id ORDER BY"
+        " ordinal"
     )
     assert [row["commit"] for row in rows] == [start, *made]
     assert rows[-1]["subject"] == "bpf: Change 2"
@@ -136,7 +137,9 @@ def test_a_tree_that_cannot_be_reached_says_why_and_is_tried_again(
 def test_facts_of_a_branchs_revisions_come_from_git_and_not_from_uploads(
     running: Running, served: Any, tmp_path: Path
 ) -> None:
-    """Somebody claims a commit before the service has looked at it, with lies for subject, author, date and release."""
+    """Somebody claims a commit before the service has looked at it, with lies for subject, author, date and
+    release.
+    """
     url, repository = served
     head = toy.git(repository, "rev-parse", "HEAD")
     run = run_of(boots=1, cases=1)

@@ -1,4 +1,6 @@
-"""A disk that is full under the service: refused and said, nothing half stored, and on it goes when there is room."""
+"""A disk that is full under the service: refused and said, nothing half stored, and on it goes when there is
+room.
+"""
 
 import json
 import os
@@ -42,7 +44,8 @@ def test_a_full_disk_refuses_uploads_and_loses_none(small_disk: Path) -> None:
         # PostgreSQL may have died of it: it is started anew, and the sender sends again.
         assert any(http.put(refused[0], content=refused[1]).status_code in (200, 201) for _ in range(120))
         stored = service.rows(
-            "SELECT run.digest, number FROM boot JOIN run ON run.id = run_id JOIN boot_document USING (run_id, number)"
+            "SELECT run.digest, number FROM boot JOIN run ON run.id = run_id JOIN boot_document USING"
+            " (run_id, number)"
         )
     if "/boots/" in refused[0]:
         _, _, run, _, number = refused[0].removeprefix("/").rsplit("/", 4)

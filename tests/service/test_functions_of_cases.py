@@ -1,4 +1,6 @@
-"""The functions behind a row, on the page of its case: from the raw outputs of its boots, whoever made them."""
+"""The functions behind a row, on the page of its case: from the raw outputs of its boots,
+whoever made them.
+"""
 
 import json
 import re

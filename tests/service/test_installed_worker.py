@@ -1,4 +1,6 @@
-"""The worker of `cliffwatch host install` does a job: its unit's command, as its user, in what the unit's settings come to."""
+"""The worker of `cliffwatch host install` does a job: its unit's command, as its user, in what the unit's
+settings come to.
+"""
 
 import ctypes.util
 import json
@@ -95,7 +97,9 @@ def started(unit: Path, folder: Path, shown: Sequence[Path]) -> "subprocess.Pope
 
 @dataclass(frozen=True)
 class EndedWorker:
-    """A worker that was asked to end after its first job: what it said, its status line by line while it worked, and its exit code."""
+    """A worker that was asked to end after its first job: what it said, its status line by line while it
+    worked, and its exit code.
+    """
 
     said: str
     about: dict[str, str]

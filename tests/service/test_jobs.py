@@ -54,8 +54,10 @@ def test_what_no_host_offers_is_refused_with_what_there_is(running: Running) -> 
     assert answer.status_code == 422
     assert answer.headers["content-type"] == "application/problem+json"
     problem = answer.json()
-    assert problem["detail"] == (
-        "no enrolled host offers nosuch:walltime, amd-rome:icount; there are amd-rome:walltime, emulated-x86-64:icount"
+    assert (
+        problem["detail"]
+        == "no enrolled host offers nosuch:walltime, amd-rome:icount; there are amd-rome:walltime,"
+        " emulated-x86-64:icount"
     )
     assert [error["where"] for error in problem["errors"]] == ["body.targets.1", "body.targets.2"]
     assert {"platform": "emulated-x86-64", "mode": "icount"} in problem["offered"]

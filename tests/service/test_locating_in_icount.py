@@ -1,4 +1,6 @@
-"""A change in walltime is located in icount where that shows it, and ascribed to the commit once walltime bears it out there."""
+"""A change in walltime is located in icount where that shows it, and ascribed to the commit once walltime
+bears it out there.
+"""
 
 import random
 import re
@@ -48,7 +50,9 @@ def work_off(*hosts: StandInHost) -> None:
 def confirmed_in_walltime(
     running: Running, served: Any, tmp_path: Path
 ) -> tuple[str, StandInHost, StandInHost]:
-    """Five commits whose third slows a case, and a push that walltime has answered: the culprit, and the hosts that count and time."""
+    """Five commits whose third slows a case, and a push that walltime has answered: the culprit, and the
+    hosts that count and time.
+    """
     url, repository = served
     history = PlantedHistory(repository)
     number = follow(running, url, tmp_path, ROME)
@@ -155,7 +159,9 @@ def test_a_change_that_icount_does_not_show_is_bisected_in_walltime(
 def test_series_that_icount_does_not_show_belong_to_its_commit_or_are_bisected_in_walltime(
     running: Running, served: Any, tmp_path: Path
 ) -> None:
-    """Of three cases that get slower one executes more; another does so at the same commit, and the third at a later one, inside a merge."""
+    """Of three cases that get slower one executes more; another does so at the same commit, and the third at
+    a later one, inside a merge.
+    """
     url, repository = served
     history = PlantedHistory(repository)
     number = follow(running, url, tmp_path, ROME)
@@ -198,7 +204,9 @@ def test_series_that_icount_does_not_show_belong_to_its_commit_or_are_bisected_i
 def test_a_commit_that_walltime_does_not_bear_out_is_not_named(
     running: Running, served: Any, tmp_path: Path
 ) -> None:
-    """More instructions in one commit, more time in another: the commit with more instructions is a change in icount alone."""
+    """More instructions in one commit, more time in another: the commit with more instructions is a change in
+    icount alone.
+    """
     url, repository = served
     history = PlantedHistory(repository)
     number = follow(running, url, tmp_path, ROME)
@@ -318,7 +326,9 @@ def test_pages_say_in_which_mode_it_is_bisected_and_why(
 def test_in_whatever_order_hosts_answer_and_how_often_the_end_is_the_same(
     seed: int, running: Running, served: Any, tmp_path: Path
 ) -> None:
-    """Two platforms in walltime wait for one bisection in icount; what is analysed twice, and a task that runs once more, change nothing."""
+    """Two platforms in walltime wait for one bisection in icount; what is analysed twice, and a task that
+    runs once more, change nothing.
+    """
     url, repository = served
     history = PlantedHistory(repository)
     number = follow(running, url, tmp_path, walltime("amd-rome", "intel-skylake"))

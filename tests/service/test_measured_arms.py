@@ -1,4 +1,6 @@
-"""What a service keeps of arms in memory is what the database says, whatever changed since a history was asked for."""
+"""What a service keeps of arms in memory is what the database says, whatever changed since a history was
+asked for.
+"""
 
 from itertools import pairwise
 from typing import Any
@@ -111,7 +113,9 @@ def test_a_release_that_becomes_known_is_shown(running: Running) -> None:
 
 
 def test_who_began_before_a_change_leaves_nothing_behind(running: Running) -> None:
-    """A transaction that has read the count, and looks arms up after another has committed a change and a third has learnt of it."""
+    """A transaction that has read the count, and looks arms up after another has committed a change and a
+    third has learnt of it.
+    """
     measured(running)
     known = MeasuredArms()
     with psycopg.connect(running.database) as early, psycopg.connect(running.database) as late:

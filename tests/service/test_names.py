@@ -20,7 +20,9 @@ OTHER = run_of(boots=6, cases=2, base="join", head="loom", seed=2, created="2026
 
 @pytest.fixture
 def measured(running: Running) -> Any:
-    """Two runs of two revisions on the branch for-next/bpf of a tree with a tag, with a newer commit that nobody measured."""
+    """Two runs of two revisions on the branch for-next/bpf of a tree with a tag, with a newer commit that
+    nobody measured.
+    """
     for name in ("for-next/bpf", "master"):
         running.follow("https://git.example.org/bpf-next.git", name, [BASE, HEAD, commit_of("newer")])
     for run in (RUN, OTHER):

@@ -1,4 +1,6 @@
-"""A worker and a service of other versions than each other: refused in words or understood, never an error of the service, and no result lost."""
+"""A worker and a service of other versions than each other: refused in words or understood, never an error of
+the service, and no result lost.
+"""
 
 import copy
 import json

@@ -237,7 +237,10 @@ def test_commits_are_linked_only_to_hosts_that_are_known_to_show_them(
 
 
 def test_splats_are_marked_line_by_line() -> None:
-    text = "[    1.0] quiet\n[    2.0] BUG: kernel NULL pointer dereference\n[    2.1] RIP: 0010:x\n[    2.2] ---[ end trace 0 ]---\n[    3.0] quiet"
+    text = (
+        "[    1.0] quiet\n[    2.0] BUG: kernel NULL pointer dereference\n[    2.1] RIP: 0010:x\n[    2.2]"
+        " ---[ end trace 0 ]---\n[    3.0] quiet"
+    )
     assert [kind for kind, _ in mark_lines(text)] == ["", "first", "splat", "splat", ""]
 
 

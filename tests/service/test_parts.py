@@ -1,4 +1,6 @@
-"""The service in parts, as a composition starts it: migrations first, HTTP alone, tasks elsewhere, and somebody who only reads."""
+"""The service in parts, as a composition starts it: migrations first, HTTP alone, tasks elsewhere, and
+somebody who only reads.
+"""
 
 import os
 import subprocess

@@ -1,4 +1,6 @@
-"""A revision's platforms side by side: which table is made of what was measured, and what the page says of it."""
+"""A revision's platforms side by side: which table is made of what was measured, and what the page says of
+it.
+"""
 
 from dataclasses import replace
 from itertools import product

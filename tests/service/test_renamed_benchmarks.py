@@ -1,4 +1,6 @@
-"""A benchmark that was renamed: runs of either name are compared, and the pages of both series lead to each other."""
+"""A benchmark that was renamed: runs of either name are compared, and the pages of both series lead to each
+other.
+"""
 
 from typing import Any
 

@@ -1,4 +1,6 @@
-"""Requests that bring arms, shapes, suites and files: asked from the command line, done by a worker, stored and shown."""
+"""Requests that bring arms, shapes, suites and files: asked from the command line, done by a worker, stored
+and shown.
+"""
 
 import base64
 import hashlib

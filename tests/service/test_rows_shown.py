@@ -1,4 +1,6 @@
-"""What a row of the compare page says: values, unit, direction, its own threshold, and what its bounds are."""
+"""What a row of the compare page says: values, unit, direction, its own threshold, and what its
+bounds are.
+"""
 
 from datetime import UTC, datetime
 from typing import Any

@@ -1,4 +1,6 @@
-"""A run of several arms at a service: all of it is stored and given away, and nothing is said of it that is not so."""
+"""A run of several arms at a service: all of it is stored and given away, and nothing is said of it that is
+not so.
+"""
 
 import json
 import shutil

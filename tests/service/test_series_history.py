@@ -189,7 +189,9 @@ def test_triage_is_kept_with_who_when_and_why(running: Running) -> None:
 
 
 def test_a_step_in_history_is_a_candidate_and_no_report(running: Running) -> None:
-    """Twenty revisions on one level and ten on another, each measured against the one before in too few boots to tell."""
+    """Twenty revisions on one level and ten on another, each measured against the one before in too few boots
+    to tell.
+    """
     names = [f"r{index:02d}" for index in range(31)]
     branch_of(running, names)
     made = []

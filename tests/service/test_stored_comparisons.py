@@ -155,7 +155,9 @@ def test_a_threshold_that_is_none_is_refused(running: Running) -> None:
 
 
 def test_readers_of_several_targets_do_not_wait_for_each_other_in_a_circle(running: Running) -> None:
-    """One has compared the first target and not committed yet, another waits for that: the first one goes on all the same."""
+    """One has compared the first target and not committed yet, another waits for that: the first one goes on
+    all the same.
+    """
     upload(
         running,
         run_of(boots=4, cases=3, seed=1, base="one", head="two"),

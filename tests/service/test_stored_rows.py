@@ -1,4 +1,6 @@
-"""Rows of the store are what their classes say: every function asks the real schema once, and names and types are compared."""
+"""Rows of the store are what their classes say: every function asks the real schema once, and names and types
+are compared.
+"""
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -114,7 +116,9 @@ def holds(annotation: Any, column: psycopg.Column) -> bool:
 
 
 class Asked:
-    """What was asked of the database: rows of which classes, and what of them is not what their queries have."""
+    """What was asked of the database: rows of which classes, and what of them is not what their
+    queries have.
+    """
 
     def __init__(self) -> None:
         self.kinds: set[str] = set()

@@ -14,7 +14,9 @@ PAGE = f"/compare/{commit_of('base')}...{commit_of('head')}"
 
 
 def swept() -> MadeRun:
-    """Flat over `nr_maps` with 1, 2, 4 producers and where they are not given; in head, 2 producers cost half as much again from 32 maps on."""
+    """Flat over `nr_maps` with 1, 2, 4 producers and where they are not given; in head, 2 producers cost half
+    as much again from 32 maps on.
+    """
     plain = run_of(boots=12, cases=1, spread=0.0)
     cases = [
         {"nr_maps": str(maps)} | ({} if producers is None else {"producers": producers})

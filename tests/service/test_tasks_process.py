@@ -37,7 +37,8 @@ def until(met: Callable[[], bool]) -> None:
 def measured(running: Running) -> bool:
     return bool(
         running.rows(
-            f"SELECT 1 FROM point JOIN revision ON revision.id = revision_id WHERE commit = '{commit_of('head')}'"
+            "SELECT 1 FROM point JOIN revision ON revision.id = revision_id WHERE commit ="
+            f" '{commit_of('head')}'"
         )
     )
 

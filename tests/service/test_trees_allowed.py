@@ -1,4 +1,6 @@
-"""Which trees may be asked for, what a host is told of them, and that no credential of theirs is stored or shown."""
+"""Which trees may be asked for, what a host is told of them, and that no credential of theirs is stored or
+shown.
+"""
 
 from dataclasses import replace
 from pathlib import Path

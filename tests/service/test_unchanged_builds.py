@@ -1,4 +1,6 @@
-"""Runs that leave out what the change cannot touch: the service says what they say, and takes nothing for measured that was not."""
+"""Runs that leave out what the change cannot touch: the service says what they say, and takes nothing for
+measured that was not.
+"""
 
 from typing import Any
 

@@ -14,7 +14,9 @@ from cliffwatch_service.store.history.points import replace_points
 
 
 def measured_branch(running: Running, logs: NDArray[np.float64], mode: str = "walltime") -> int:
-    """A branch whose revisions read `logs`, (revisions, series), each measured by an arm of one run; its id."""
+    """A branch whose revisions read `logs`, (revisions, series), each measured by an arm of one
+    run; its id.
+    """
     branch = branch_without_points(running, len(logs), mode)
     for index, values in enumerate(logs):
         add_point(running, branch, index, values)
@@ -24,7 +26,8 @@ def measured_branch(running: Running, logs: NDArray[np.float64], mode: str = "wa
 def add_point(running: Running, branch: int, index: int, values: NDArray[np.float64]) -> None:
     (run,) = running.rows("SELECT id, environment_id FROM run")
     (member,) = running.rows(
-        f"SELECT revision_id FROM branch_revision WHERE branch_id = {branch} ORDER BY ordinal OFFSET {index} LIMIT 1"
+        f"SELECT revision_id FROM branch_revision WHERE branch_id = {branch} ORDER BY ordinal OFFSET {index}"
+        " LIMIT 1"
     )
     series = running.rows(f"SELECT id FROM series ORDER BY id LIMIT {SERIES}")
     with running.service.transaction() as connection:

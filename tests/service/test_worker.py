@@ -1,4 +1,6 @@
-"""The worker: from a job of the service to results on it, over a real git server, with a stand-in for the guest alone."""
+"""The worker: from a job of the service to results on it, over a real git server, with a stand-in for the
+guest alone.
+"""
 
 import json
 import os
@@ -223,7 +225,9 @@ def test_a_full_disk_is_the_hosts_fault(
 def test_children_never_see_the_token(
     running: Running, served: Any, host: WorkerHost, tmp_path: Path
 ) -> None:
-    """A tree whose Makefile looks for it everywhere it can reach, and fails with what it found as the compiler's error."""
+    """A tree whose Makefile looks for it everywhere it can reach, and fails with what it found as the
+    compiler's error.
+    """
     url, repository = served
     secret = running.tokens["work"]
     token_file = tmp_path / "token"

@@ -1,4 +1,6 @@
-"""The breakpoints of a sweep, compared with published ones (linux commit 73087489250d; bpf list, February 2024)."""
+"""The breakpoints of a sweep, compared with published ones (linux commit 73087489250d; bpf list, February
+2024).
+"""
 
 import csv
 from pathlib import Path
@@ -29,7 +31,9 @@ def measured(data: Path, run: str, benchmark: str) -> tuple[Values, Values, Valu
 
 
 def published(data: Path, benchmark: str) -> list[Curve]:
-    """The same sweep as published twice: in 2022, with spreads and without, and in 2024 before and after a change."""
+    """The same sweep as published twice: in 2022, with spreads and without, and in 2024 before and after a
+    change.
+    """
     before = measured(data, "measured", benchmark)
     later = [
         row
@@ -102,7 +106,9 @@ def test_a_breakpoint_moves_with_its_cause() -> None:
 
 
 def test_a_jump_by_a_quarter_is_placed_between_its_points() -> None:
-    """Noise of 2 %: of the means of eight boots each, and of single values, where it is found mostly and placed wrong never."""
+    """Noise of 2 %: of the means of eight boots each, and of single values, where it is found mostly and
+    placed wrong never.
+    """
     parameters, jump = 2.0 ** np.arange(10), np.log(1.25) * (np.arange(10) >= 5)
     booted = [breakpoint_of(parameters, noisy(jump, 0.007, seed), np.full(10, 0.007)) for seed in range(5)]
     single = [find_breakpoint(parameters, noisy(jump, 0.02, seed)) for seed in range(5)]

@@ -1,6 +1,8 @@
-"""A quick part of `make calibrate`, from fixed seeds: the method's error and power, as far as a minute can tell.
+"""A quick part of `make calibrate`, from fixed seeds: the method's error and power, as far as a minute can
+tell.
 
-The bounds are those of a binomial count at the promised rate; docs/calibration.md has the figures of thousands of families.
+The bounds are those of a binomial count at the promised rate; docs/calibration.md has the figures of
+thousands of families.
 """
 
 from functools import partial
@@ -67,7 +69,9 @@ def test_a_quiet_series_raises_next_to_no_alarm() -> None:
 
 @pytest.mark.parametrize("shape", cliffs.SHAPES, ids=[shape.name for shape in cliffs.SHAPES])
 def test_breaks_of_sweeps_are_placed_and_none_is_invented(shape: cliffs.Shape) -> None:
-    """Of twenty curves with noise of 2 % and boots: more than two false ones would come once in a thousand times."""
+    """Of twenty curves with noise of 2 % and boots: more than two false ones would come once in a thousand
+    times.
+    """
     outcomes = []
     for seed in range(20):
         *points, edges = cliffs.curve((seed, 30), cliffs.SHAPES.index(shape), 0.02, booted=True)

@@ -19,7 +19,9 @@ SMALLEST = 0.5
 
 @dataclass
 class Host:
-    """Measures commits: a value is the sum of the effects in a commit's history. `exact` compares what was measured for nothing."""
+    """Measures commits: a value is the sum of the effects in a commit's history. `exact` compares what was
+    measured for nothing.
+    """
 
     graph: Graph
     effects: Mapping[str, Mapping[str, float]]
@@ -71,7 +73,9 @@ def straight(count: int) -> Graph:
 
 @st.composite
 def histories(draw: st.DrawFn, most_parents: int = 2) -> Graph:
-    """Random histories with merges: each commit has one or two of the earlier ones as parents, mostly late ones."""
+    """Random histories with merges: each commit has one or two of the earlier ones as parents, mostly late
+    ones.
+    """
     count = draw(st.integers(2, 40))
     parents: dict[int, tuple[int, ...]] = {0: ()}
     for number in range(1, count + 1):
@@ -128,7 +132,9 @@ def test_skips_leave_a_set_with_the_planted_commit_in_it(data: st.DataObject) ->
 @given(st.data())
 @settings(max_examples=400, deadline=None)
 def test_whoever_is_named_alone_made_that_change(data: st.DataObject) -> None:
-    """Of several planted changes, among them merges that make one themselves and changes that cancel each other."""
+    """Of several planted changes, among them merges that make one themselves and changes that cancel each
+    other.
+    """
     graph = data.draw(histories())
     good, bad, between = ends_of(data.draw, graph)
     effects = data.draw(
@@ -251,7 +257,9 @@ def test_a_history_of_many_small_steps_ends_and_says_so() -> None:
 @given(st.data())
 @settings(max_examples=100, deadline=None)
 def test_the_next_pair_follows_from_what_is_judged(data: st.DataObject) -> None:
-    """As a bisection that was interrupted goes on: nothing judged is asked for again, and the end is the same."""
+    """As a bisection that was interrupted goes on: nothing judged is asked for again, and the end is the
+    same.
+    """
     graph = data.draw(histories())
     good, bad, between = ends_of(data.draw, graph)
     host = Host(graph, {"get": {data.draw(st.sampled_from(between)): 3.0}})

@@ -54,7 +54,9 @@ def test_with_ties_the_error_is_never_more_than_promised(values: list[float]) ->
 
 
 def test_critical_ranks_are_those_of_the_tables() -> None:
-    """Two-sided 5 %: U = 2 for 5 and 5, 23 for 10 and 10 (Mann and Whitney's tables); W = 8 for 10 pairs (Wilcoxon's)."""
+    """Two-sided 5 %: U = 2 for 5 and 5, 23 for 10 and 10 (Mann and Whitney's tables); W = 8 for 10 pairs
+    (Wilcoxon's).
+    """
     assert critical_rank(rank_sum_tail(5, 5), 0.05) == 2
     assert critical_rank(rank_sum_tail(10, 10), 0.05) == 23
     assert critical_rank(rank_sum_tail(4, 4), 0.01) is None

@@ -1,4 +1,6 @@
-"""A shift is said only where trimmed means bear it out: ranks also reject for tails, and for spreads of arms of unequal size."""
+"""A shift is said only where trimmed means bear it out: ranks also reject for tails, and for spreads of arms
+of unequal size.
+"""
 
 import numpy as np
 import pytest
@@ -50,7 +52,9 @@ def test_a_tail_with_the_same_median_is_no_shift() -> None:
 
 
 def test_few_boots_of_a_wide_arm_are_no_shift() -> None:
-    """All ten lie above base's median, four of them far above: ranks reject it, ten boots of that spread cannot."""
+    """All ten lie above base's median, four of them far above: ranks reject it, ten boots of that spread
+    cannot.
+    """
     base = np.linspace(-0.01, 0.01, 21)
     head = np.array([0.004, 0.006, 0.008, 0.009, 0.0095, 0.02, 0.05, 0.08, 0.11, 0.14])
 
@@ -83,7 +87,9 @@ def test_pairs_are_held_against_the_trimmed_mean_of_their_differences() -> None:
 
 
 def test_the_more_boots_the_more_evidence_trimmed_means_have_to_bring() -> None:
-    """By ranks alone, a tail of head's slower half would be a change of nearly every family of rows with sixty boots."""
+    """By ranks alone, a tail of head's slower half would be a change of nearly every family of rows with
+    sixty boots.
+    """
     shares = [evidence_share(boots, boots) for boots in (5, 10, 21, 30, 42, 60)]
 
     assert shares == sorted(shares)
@@ -135,7 +141,9 @@ def test_two_modes_alike_on_both_sides_are_of_one_spread() -> None:
 
 
 def test_a_tail_on_one_side_is_no_change_however_many_boots_there_are() -> None:
-    """Sixty boots of an exponential head whose median is base's: of forty families of 200 rows, ranks alone report in one of five."""
+    """Sixty boots of an exponential head whose median is base's: of forty families of 200 rows, ranks alone
+    report in one of five.
+    """
     generator = np.random.default_rng(60)
     reported = by_ranks = 0
     for _ in range(40):

@@ -1,4 +1,6 @@
-"""What watching takes for a step, and what it does not: properties, false candidates by a seeded simulation, the range."""
+"""What watching takes for a step, and what it does not: properties, false candidates by a seeded simulation,
+the range.
+"""
 
 import numpy as np
 import pytest
@@ -95,7 +97,9 @@ def test_a_real_step_in_what_is_no_step_is_still_detected(kind: str) -> None:
 
 
 def test_few_candidates_where_nothing_stepped() -> None:
-    """Of these 16,000 points 30 have a candidate; the bar allows 40. A detector with twice as many false ones has about 60 and fails."""
+    """Of these 16,000 points 30 have a candidate; the bar allows 40. A detector with twice as many false ones
+    has about 60 and fails.
+    """
     found = sum(
         len(watched(noise_over_time(np.random.default_rng((21, seed)), kind, 500)))
         for kind in HISTORY_KINDS

@@ -1,4 +1,6 @@
-"""Makes packages that hold nothing but scripts. Without imports of ours: build backends of tests use it too."""
+"""Makes packages that hold nothing but scripts. Without imports of ours: build backends of tests
+use it too.
+"""
 
 import base64
 import hashlib

@@ -1,4 +1,6 @@
-"""`make demo SUITE=NAME`: which kernels a suite of the catalogue is shown on, and what is said of one that there is not."""
+"""`make demo SUITE=NAME`: which kernels a suite of the catalogue is shown on, and what is said of one that
+there is not.
+"""
 
 import os
 import shutil
@@ -47,8 +49,8 @@ def test_the_quick_one_boots_a_kernel_that_is_there_with_and_without_hardened_pr
 
     assert "head the same with BPF programs hardened" in shown
     assert (
-        "--arm base=kernel=/kernels/linux.deb --arm head=kernel=/kernels/linux.deb sysctl=net.core.bpf_jit_harden=2"
-        in shown
+        "--arm base=kernel=/kernels/linux.deb --arm head=kernel=/kernels/linux.deb"
+        " sysctl=net.core.bpf_jit_harden=2" in shown
     )
     assert (
         "--bench-from HEAD --case nr_maps=16 --case *nr_keys_used=10 --suite local-storage --profile smoke"
@@ -62,7 +64,9 @@ def apt(folder: Path, packages: str, fetched: str) -> None:
     depends = f'case $2 in linux-image*) echo "  Depends: {packages}" ;; esac'
     programs = {
         "apt-cache": f'case $1 in depends) {depends} ;; policy) echo "  Candidate: 1:6.12-1" ;; esac',
-        "apt-get": f'[ -n "{fetched}" ] || {{ echo "E: no network" >&2; exit 100; }}; echo {fetched} > kernel.deb',
+        "apt-get": (
+            f'[ -n "{fetched}" ] || {{ echo "E: no network" >&2; exit 100; }}; echo {fetched} > kernel.deb'
+        ),
     }
     for name, script in programs.items():
         (folder / name).write_text(f"#!/bin/sh\n{script}\n")

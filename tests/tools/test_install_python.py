@@ -1,4 +1,6 @@
-"""Setup behind a company's network: pip and uv reach an index by the settings of either, and a failure names its step and the way out."""
+"""Setup behind a company's network: pip and uv reach an index by the settings of either, and a failure names
+its step and the way out.
+"""
 
 import hashlib
 import http.server
@@ -40,7 +42,9 @@ def build_editable(folder, config_settings=None, metadata_directory=None):
 
 @dataclass
 class Index:
-    """An index behind TLS; `authority` is the certificate that vouches for itself, `tunnelled` what its proxy was asked for."""
+    """An index behind TLS; `authority` is the certificate that vouches for itself, `tunnelled` what its proxy
+    was asked for.
+    """
 
     url: str
     proxy: str

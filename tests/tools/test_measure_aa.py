@@ -1,4 +1,6 @@
-"""The logic of tools/measure_aa.py: what suites/repeatability.csv gets from runs of a kernel against itself."""
+"""The logic of tools/measure_aa.py: what suites/repeatability.csv gets from runs of a kernel
+against itself.
+"""
 
 import csv
 from collections.abc import Sequence

@@ -10,7 +10,10 @@ PROGRAMS = {
     "dpkg-query": "exit 1",
     "apt-cache": "exit 0",
     "sudo": '[ "$1" = -v ] || exec env -i PATH="$PATH" "$@"',
-    "apt-get": 'echo "$http_proxy" >> "${0%/*}/proxies"; case $* in *install*) exit "$(cat "${0%/*}/status")" ;; esac',
+    "apt-get": (
+        'echo "$http_proxy" >> "${0%/*}/proxies"; case $* in *install*) exit "$(cat "${0%/*}/status")" ;;'
+        " esac"
+    ),
 }
 
 

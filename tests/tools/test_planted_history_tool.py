@@ -1,4 +1,6 @@
-"""tools/planted_history makes the same history from the same seed, and a bisection that does not know the truth names what it planted."""
+"""tools/planted_history makes the same history from the same seed, and a bisection that does not know the
+truth names what it planted.
+"""
 
 import json
 import random
@@ -45,7 +47,9 @@ def tree(tmp_path: Path) -> Path:
 
 
 def patches(folder: Path, count: int) -> list[Path]:
-    """Patches that apply in any order; the first makes the toy kernel slower, the others change files of their own."""
+    """Patches that apply in any order; the first makes the toy kernel slower, the others change files of
+    their own.
+    """
     made = []
     for number in range(count):
         path, before, after = (
@@ -67,7 +71,8 @@ def test_a_merge_of_two_sides_has_a_patch_on_each(tree: Path, tmp_path: Path) ->
     for number, (path, before, after) in enumerate((("1", "a", "b"), ("2", "a", "b"), ("1", "b", "a"))):
         file = tmp_path / f"{number}.patch"
         file.write_text(
-            f"Subject: [PATCH] P{number}\n\n--- a/tools/{path}\n+++ b/tools/{path}\n@@ -1 +1 @@\n-{before}\n+{after}\n"
+            f"Subject: [PATCH] P{number}\n\n--- a/tools/{path}\n+++ b/tools/{path}\n@@ -1 +1"
+            f" @@\n-{before}\n+{after}\n"
         )
         files.append(file)
     head = git(tree, "rev-parse", "master")

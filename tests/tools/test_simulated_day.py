@@ -1,4 +1,6 @@
-"""The logic of tools/simulated_day and tools/service_memory.py: what is drawn, and what is decided from figures."""
+"""The logic of tools/simulated_day and tools/service_memory.py: what is drawn, and what is decided from
+figures.
+"""
 
 import random
 from collections import Counter

@@ -1,4 +1,6 @@
-"""Runs a tree's workflow with act, on this machine and without network: what GitHub has beyond act is played by tests/workflows/actions."""
+"""Runs a tree's workflow with act, on this machine and without network: what GitHub has beyond act is played
+by tests/workflows/actions.
+"""
 
 import json
 import os
@@ -19,8 +21,8 @@ CALLER = ROOT / "examples/github/kernel-tree.yml"
 
 @dataclass(frozen=True)
 class Acted:
-    """How a workflow ended: act's own log, the commands that it carried out for steps (set-output of the runner's file too), the summary
-    of the steps, and the folder of the artifacts.
+    """How a workflow ended: act's own log, the commands that it carried out for steps (set-output of the
+    runner's file too), the summary of the steps, and the folder of the artifacts.
     """
 
     status: int
@@ -40,13 +42,17 @@ def act_program() -> str:
 def act(
     tree: Path, name: str, event: dict[str, Any], folder: Path, cliffwatch: Path, *, cache: Path | None = None
 ) -> Acted:
-    """Runs the caller's workflow of a tree for an event, with `cliffwatch` as the program of that name on the runner."""
+    """Runs the caller's workflow of a tree for an event, with `cliffwatch` as the program of that name on the
+    runner.
+    """
     put_program(folder, cliffwatch)
     return acted(tree, CALLER.read_text(), name, event, folder, cache=cache)
 
 
 def put_program(folder: Path, cliffwatch: Path, **variables: str) -> None:
-    """Makes `cliffwatch` a program of the runner, with these environment variables in place of those that act sets."""
+    """Makes `cliffwatch` a program of the runner, with these environment variables in place of those that act
+    sets.
+    """
     (folder / "bin").mkdir(exist_ok=True)
     words = " ".join(f"{name}={value}" for name, value in variables.items())
     (folder / "bin/cliffwatch").write_text(

@@ -1,5 +1,5 @@
-"""`cliffwatch` as it is, but that a job takes the kernels that this user has built for himself (those of other trust are built anew), and
-measures three cases of seven.
+"""`cliffwatch` as it is, but that a job takes the kernels that this user has built for himself (those of
+other trust are built anew), and measures three cases of seven.
 """
 
 import sys

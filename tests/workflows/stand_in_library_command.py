@@ -1,4 +1,6 @@
-"""`cliffwatch` whose guests are played by tests/fakevng and whose catalogue is the folder $STEPPING: what a Go library's jobs run in tests."""
+"""`cliffwatch` whose guests are played by tests/fakevng and whose catalogue is the folder $STEPPING: what a
+Go library's jobs run in tests.
+"""
 
 import os
 import sys

@@ -1,4 +1,6 @@
-"""The reusable workflow runs: a push to a toy kernel tree is planned, built, booted and reported in the summary of the step."""
+"""The reusable workflow runs: a push to a toy kernel tree is planned, built, booted and reported in the
+summary of the step.
+"""
 
 import re
 from pathlib import Path

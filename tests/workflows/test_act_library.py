@@ -1,4 +1,6 @@
-"""A Go library calls the reusable workflow: its pull request is planned, base and head are measured on one kernel, and the summary has a table a unit."""
+"""A Go library calls the reusable workflow: its pull request is planned, base and head are measured on one
+kernel, and the summary has a table a unit.
+"""
 
 import json
 from pathlib import Path

@@ -1,4 +1,6 @@
-"""nightly.yml runs: a branch is watched from one night to the next, and an issue names what made it slower."""
+"""nightly.yml runs: a branch is watched from one night to the next, and an issue names what made
+it slower.
+"""
 
 import json
 import re

@@ -1,5 +1,5 @@
-"""The wheels hold all that the code reads, and work where no checkout is. `make wheels-test` does the same with pip's help, in an
-empty environment; here the pinned libraries of this one serve.
+"""The wheels hold all that the code reads, and work where no checkout is. `make wheels-test` does the same
+with pip's help, in an empty environment; here the pinned libraries of this one serve.
 """
 
 import os
@@ -79,7 +79,10 @@ def test_suites_and_migrations_are_in_the_wheels(wheels: dict[str, Path]) -> Non
 
 
 def test_the_command_of_the_wheels_works_without_a_checkout(installed: Path) -> None:
-    where = "import cliffwatch, cliffwatch_runner, cliffwatch_service as s; print(cliffwatch.__file__, cliffwatch_runner.__file__, s.__file__)"
+    where = (
+        "import cliffwatch, cliffwatch_runner, cliffwatch_service as s; print(cliffwatch.__file__,"
+        " cliffwatch_runner.__file__, s.__file__)"
+    )
     env = without_checkout(PYTHONPATH=str(installed))
     said = subprocess.run(
         [sys.executable, "-c", where], cwd=installed, env=env, check=True, capture_output=True, text=True

@@ -1,4 +1,6 @@
-"""The workflows hold to what docs/operations.md says of them: few rights, no secret for a stranger's code, pinned actions, our images."""
+"""The workflows hold to what docs/operations.md says of them: few rights, no secret for a stranger's code,
+pinned actions, our images.
+"""
 
 import re
 import shutil

@@ -1,1 +1,3 @@
-"""Holds the method against noise whose truth is known: simulated, and real nights on which nothing changed."""
+"""Holds the method against noise whose truth is known: simulated, and real nights on which
+nothing changed.
+"""

@@ -5,8 +5,8 @@
     make calibrate-watching          steps of histories alone; writes docs/calibration-watching.md
     python tools/calibrate --quick   a part of it, on the screen: what CI runs
 
-`--nights FILE` names the real nights (CSV with variant, commit, benchmark, night, seconds, gzipped); without it their figures
-are left out, and the page says so.
+`--nights FILE` names the real nights (CSV with variant, commit, benchmark, night, seconds, gzipped);
+without it their figures are left out, and the page says so.
 """
 
 import argparse
@@ -87,7 +87,9 @@ def main() -> int:
 def _figures(
     pool: ProcessPoolExecutor, nights: Path, seed: int, *, scale: int, once: bool
 ) -> Iterator[Figure]:
-    """All figures of one seed, from one draw in `scale`; those that no seed enters, or that are neighbours', are made once."""
+    """All figures of one seed, from one draw in `scale`; those that no seed enters, or that are neighbours',
+    are made once.
+    """
     repeats = 4000 // scale
 
     def draws(count: int) -> range:

@@ -1,4 +1,6 @@
-"""Sides that did not take turns: false reports on drifting noise of several shapes, and the power that allowing for drift costs."""
+"""Sides that did not take turns: false reports on drifting noise of several shapes, and the power that
+allowing for drift costs.
+"""
 
 import math
 from collections.abc import Callable, Iterator
@@ -22,13 +24,17 @@ ROWS, BOOTS = 200, 21
 PLANTED = (0.02, 0.05, 0.10)
 FEW_ROWS, FEW_BOOTS = (1, 5, 20), 10
 _SPREAD, _UNLIKE = 0.006, 1.0
-"""The median spread of a row, and the standard deviation of its log: nine in ten rows have 0.2 to 2.2 %, as on real hosts."""
+"""The median spread of a row, and the standard deviation of its log: nine in ten rows have 0.2 to 2.2 %, as
+on real hosts.
+"""
 
 _DRIFTING = (1.0, 0.1, 0.01)
 """Shares of rows that drift; a family has one of them."""
 
 _STRENGTHS = (1.0, 30.0)
-"""How far drift moves sides apart, in standard errors of their difference by noise; log-uniform, one a family."""
+"""How far drift moves sides apart, in standard errors of their difference by noise; log-uniform, one a
+family.
+"""
 
 Drift = Callable[[np.random.Generator, Values, int], Values]
 """Drift at the places of boots 0, 1, … of so many rows: (rows, boots)."""
@@ -91,7 +97,9 @@ SHAPES: dict[str, Drift | None] = {
 
 
 def _family(generator: np.random.Generator, shape: Drift | None, rows: int, boots: int) -> Values:
-    """Logs of an unchanged program, (rows, twice `boots`) in the order of time; the first half becomes base."""
+    """Logs of an unchanged program, (rows, twice `boots`) in the order of time; the first half
+    becomes base.
+    """
     places = np.arange(2.0 * boots)
     spreads = _SPREAD * np.exp(generator.normal(0, _UNLIKE, (rows, 1)))
     noise = generator.normal(size=(rows, len(places)))
@@ -144,8 +152,8 @@ def changed(base: Values, head: Values) -> list[bool]:
 
 @dataclass(frozen=True, slots=True)
 class _Outcome:
-    """Whether a report has a change in any row but those with a planted one: by drift and noise, by noise alone, by a rank test at 5 %; and
-    which planted changes it has.
+    """Whether a report has a change in any row but those with a planted one: by drift and noise, by noise
+    alone, by a rank test at 5 %; and which planted changes it has.
     """
 
     ours: bool
@@ -199,7 +207,10 @@ def apart_figures(seeds: range, pool: ProcessPoolExecutor) -> Iterator[Figure]:
             power = " ".join(f"{100 * sum(column) / count:.0f}" for column in zip(*detected, strict=True))
             yield Figure(
                 bar="sides apart",
-                what=f"{shape}: anything false reported among {ROWS - len(PLANTED)}; a change of {sizes} % of one row each reported",
+                what=(
+                    f"{shape}: anything false reported among {ROWS - len(PLANTED)}; a change of {sizes} % of"
+                    " one row each reported"
+                ),
                 method=method,
                 measured=share(sum(wrong), count) + (f"; {power} %" if power else ""),
                 wanted="at most 5 %; reported" if ours else "",
@@ -208,7 +219,9 @@ def apart_figures(seeds: range, pool: ProcessPoolExecutor) -> Iterator[Figure]:
 
 
 def _few(seed: int, shape: str, rows: int) -> tuple[bool, bool]:
-    """Whether a report of few rows has a change where there is none, and one of its first row that has the largest planted one."""
+    """Whether a report of few rows has a change where there is none, and one of its first row that has the
+    largest planted one.
+    """
     generator = np.random.default_rng((39, list(SHAPES).index(shape), seed, rows))
     logs = _family(generator, SHAPES[shape], rows, FEW_BOOTS)
     base, head = logs[:, :FEW_BOOTS], logs[:, FEW_BOOTS:]
@@ -226,7 +239,10 @@ def few_figures(seeds: range, pool: ProcessPoolExecutor) -> Iterator[Figure]:
             power = 100 * sum(detected for _, detected in outcomes) / count
             yield Figure(
                 bar="sides apart",
-                what=f"{shape}, {'1 row' if rows == 1 else f'{rows} rows'}, {FEW_BOOTS} boots a side: anything false reported; a change of 10 % reported",
+                what=(
+                    f"{shape}, {'1 row' if rows == 1 else f'{rows} rows'}, {FEW_BOOTS} boots a side: anything"
+                    " false reported; a change of 10 % reported"
+                ),
                 method="ours",
                 measured=f"{share(wrong, count)}; {power:.0f} %",
                 wanted="at most 5 %; reported",

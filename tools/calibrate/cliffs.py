@@ -1,4 +1,6 @@
-"""Sweeps of known shape: how often a break is named where there is none, and how often it is placed right where there is one."""
+"""Sweeps of known shape: how often a break is named where there is none, and how often it is placed right
+where there is one.
+"""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -96,7 +98,9 @@ SHAPES = (
 def curve(
     seed: tuple[int, ...], shape: int, noise: float, booted: bool
 ) -> tuple[Values, Values, Values | None, Edges]:
-    """Parameters, costs, standard errors and the truth of a sweep of 9 to 12 points, each parameter 1.3 to 3 times the one before."""
+    """Parameters, costs, standard errors and the truth of a sweep of 9 to 12 points, each parameter 1.3 to 3
+    times the one before.
+    """
     generator = np.random.default_rng(seed)
     points = int(generator.integers(9, 13))
     x = np.cumsum(generator.uniform(np.log(1.3), np.log(3), points))
@@ -110,7 +114,9 @@ def curve(
 
 
 def outcome(found: Breakpoint | NoBreakpoint, edges: Edges) -> str:
-    """`none`, `right` where every break is named within its interval and nothing else is, `part` where some are, else `wrong`."""
+    """`none`, `right` where every break is named within its interval and nothing else is, `part` where some
+    are, else `wrong`.
+    """
     if isinstance(found, NoBreakpoint):
         return "none"
     named = [(np.log(each.low) - 1e-9, np.log(each.high) + 1e-9) for each in (found, *found.further)]

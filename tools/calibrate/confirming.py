@@ -1,4 +1,6 @@
-"""What fresh comparisons say of candidates, by the code that the service calls: up to two of them, each of boots of its own, and a bisection."""
+"""What fresh comparisons say of candidates, by the code that the service calls: up to two of them, each of
+boots of its own, and a bisection.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,7 +24,9 @@ _HALF = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What came of a candidate: whether it is confirmed, with how many boots of each revision, and the last comparison."""
+    """What came of a candidate: whether it is confirmed, with how many boots of each revision, and the last
+    comparison.
+    """
 
     confirmed: bool
     boots: int
@@ -43,8 +47,9 @@ def asked(size: float, base: Boots, head: Boots) -> Asked:
 
 
 def bisected(fresh: Fresh, good: int, bad: int, at: Callable[[int], Boots]) -> int:
-    """The index of the culprit of a confirmed change: at each step good against the middle, which counts as changed from half of the change on, in
-    boots for which noise misleads the whole search at most with probability `ERROR`.
+    """The index of the culprit of a confirmed change: at each step good against the middle, which counts as
+    changed from half of the change on, in boots for which noise misleads the whole search at most with
+    probability `ERROR`.
     """
     boots = boots_per_step(fresh.change, fresh.spread, ERROR, steps_of(bad - good))
     while bad - good > 1:

@@ -102,7 +102,9 @@ RIVALS: dict[str, Callable[[Values], Values]] = {
 
 
 def _rivals(seed: int, kind: Kind, size: float) -> dict[str, tuple[bool, bool]]:
-    """By each rule on 21 boots an arm: whether anything but the first metric is flagged, and whether the first is."""
+    """By each rule on 21 boots an arm: whether anything but the first metric is flagged, and whether the
+    first is.
+    """
     generator = np.random.default_rng(seed)
     base, head = family(generator, kind, METRICS, 21, SPREAD), family(generator, kind, METRICS, 21, SPREAD)
     head[0] += np.log1p(size)
@@ -125,7 +127,9 @@ def rival_figures(seeds: range, pool: ProcessPoolExecutor) -> Iterator[Figure]:
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """Of one comparison: boots times metrics of each arm, and the share of its real changes of 3 % and more that were detected."""
+    """Of one comparison: boots times metrics of each arm, and the share of its real changes of 3 % and more
+    that were detected.
+    """
 
     cells: float
     detected: int
@@ -166,7 +170,9 @@ def _fixed(seed: int, boots: int) -> Spent:
 
 
 def cost_figures(seeds: range, pool: ProcessPoolExecutor) -> Iterator[Figure]:
-    """Guest time of the staged plan against the one-stage plan of the same family-wise error that finds as much."""
+    """Guest time of the staged plan against the one-stage plan of the same family-wise error that finds as
+    much.
+    """
     ours = list(pool.map(partial(_spent, stages=ADAPTIVE), seeds, chunksize=10))
     power, cells = _power(ours), sum(each.cells for each in ours) / len(seeds)
     for boots in range(12, 80, 2):
@@ -175,7 +181,10 @@ def cost_figures(seeds: range, pool: ProcessPoolExecutor) -> Iterator[Figure]:
             ratio = cells / (boots * METRICS)
             yield Figure(
                 bar="adaptive",
-                what=f"guest time of staged against {boots} boots of everything, Holm 1 %, both find {power:.1%} of shifts >= 3 %",
+                what=(
+                    f"guest time of staged against {boots} boots of everything, Holm 1 %, both find"
+                    f" {power:.1%} of shifts >= 3 %"
+                ),
                 method="ours",
                 measured=f"{ratio:.0%}",
                 wanted="at most 60 %",

@@ -1,7 +1,7 @@
 """Made-up histories of one series: noise of eight kinds, level and steps known, from a seed.
 
-`fresh` boots of a revision have the noise of boots and none of what the host does over weeks: walks, ramps and slow periods are the
-host's, and a fresh comparison measures both revisions within hours.
+`fresh` boots of a revision have the noise of boots and none of what the host does over weeks: walks, ramps
+and slow periods are the host's, and a fresh comparison measures both revisions within hours.
 """
 
 from dataclasses import dataclass
@@ -30,7 +30,9 @@ _AMPLITUDE = (1.0, 2.0)
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """A series of logs as it was measured, the level that the revisions have, and (index, signed size) of its steps."""
+    """A series of logs as it was measured, the level that the revisions have, and (index, signed size) of its
+    steps.
+    """
 
     kind: HistoryKind
     logs: Values
@@ -41,8 +43,8 @@ class History:
 def made_up(
     generator: np.random.Generator, kind: HistoryKind, steps: int, *, between: bool = False
 ) -> History:
-    """A history of a kind with so many steps, at least twenty points apart and at least forty from its ends; their sizes are any
-    `between` the smallest and the largest, else one of the five.
+    """A history of a kind with so many steps, at least twenty points apart and at least forty from its ends;
+    their sizes are any `between` the smallest and the largest, else one of the five.
     """
     points = POINTS
     places = generator.choice(np.arange(2, points // 20 - 2), size=steps, replace=False) * 20

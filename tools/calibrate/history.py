@@ -38,7 +38,9 @@ def watched(logs: Values) -> list[Report]:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """Of series with one step or several: how many of each size were detected, and how many were reported besides."""
+    """Of series with one step or several: how many of each size were detected, and how many were reported
+    besides.
+    """
 
     detected: Mapping[float, int]
     made: Mapping[float, int]
@@ -155,7 +157,10 @@ def machine() -> Iterator[Figure]:
         blamed_right += sum(any(abs(index - 55) <= 2 for index in left[name]) for name in ("51", "52"))
     yield Figure(
         bar="B11",
-        what="50 host events over 40 of 53 benchmarks: recognised; commits blamed for them; real steps beside still blamed",
+        what=(
+            "50 host events over 40 of 53 benchmarks: recognised; commits blamed for them; real steps beside"
+            " still blamed"
+        ),
         method="ours",
         measured=f"{share(recognised, 50)}; {wrong}; {share(blamed_right, 100)}",
         wanted="all; 0; most",

@@ -69,7 +69,9 @@ def equivalence(repeats: int, seed: int = 0) -> Iterator[Figure]:
 
 
 def odd_equivalence(repeats: int, seed: int = 0) -> Iterator[Figure]:
-    """One look at 21 boots, a margin of 2 %: boots that take after the one before, and values with few digits."""
+    """One look at 21 boots, a margin of 2 %: boots that take after the one before, and values with few
+    digits.
+    """
     margin = math.log1p(0.02)
     for number, (what, draw) in enumerate(
         {"boots that take after the one before (0.3)": serial, "printed with few digits": printed}.items()
@@ -111,7 +113,9 @@ def boots_and_readings(repeats: int, seed: int = 0) -> Iterator[Figure]:
 
 
 def drift(repeats: int, seed: int = 0) -> Iterator[Figure]:
-    """A host that grows slower by 2 % over the run: arms in random order within blocks, and one arm after the other."""
+    """A host that grows slower by 2 % over the run: arms in random order within blocks, and one arm after the
+    other.
+    """
     generator = np.random.default_rng((_SEED, 7, seed))
     noise = generator.normal(0, SPREAD, size=(repeats, 42))
     for method, blocked in (("ours, interleaved", False), ("one arm after the other", True)):
@@ -135,7 +139,9 @@ def drift(repeats: int, seed: int = 0) -> Iterator[Figure]:
 
 
 def needs(repeats: int, seed: int = 0) -> Iterator[Figure]:
-    """The range of boots that would decide: whether it has the number with which a change of 1 % is detected four times in five."""
+    """The range of boots that would decide: whether it has the number with which a change of 1 % is detected
+    four times in five.
+    """
     alpha, shift = 0.01, math.log1p(0.01)
     for shape in SHAPES:
         truth = _boots_for_power(shape, shift, alpha, repeats)
@@ -147,7 +153,10 @@ def needs(repeats: int, seed: int = 0) -> Iterator[Figure]:
             factor = float(np.median([math.sqrt(high / low) for low, high in ranges]))
             yield Figure(
                 bar="B13",
-                what=f"{shape}: {truth} boots would decide; within the range that is stated from {boots} boots; the range is up to a factor",
+                what=(
+                    f"{shape}: {truth} boots would decide; within the range that is stated from {boots}"
+                    " boots; the range is up to a factor"
+                ),
                 method="ours",
                 measured=f"{share(inside, repeats)}; {factor:.2f}",
                 wanted="at least 80 %",

@@ -1,4 +1,6 @@
-"""What neighbours say of the same draws: benchstat as its own program, Otava and SPA in environments of their own."""
+"""What neighbours say of the same draws: benchstat as its own program, Otava and SPA in environments of their
+own.
+"""
 
 import json
 import shutil
@@ -25,7 +27,9 @@ _OTHERS = {
 
 
 def benchstat_figures(families: int) -> Iterator[Figure]:
-    """A family of 200 metrics of 21 boots an arm, nothing changed: how often benchstat's table shows a change."""
+    """A family of 200 metrics of 21 boots an arm, nothing changed: how often benchstat's table shows a
+    change.
+    """
     benchstat = shutil.which("benchstat") or str(Path.home() / "go" / "bin" / "benchstat")
     for kind in KINDS:
         flagged = 0
@@ -103,7 +107,9 @@ def _size(series: Values, index: int) -> float:
 
 
 def other_steps(logs: Sequence[Values]) -> dict[str, list[list[int]]]:
-    """What each neighbour says of series of logs, the whole of each at once. Raises FileNotFoundError where it is not installed."""
+    """What each neighbour says of series of logs, the whole of each at once. Raises FileNotFoundError where
+    it is not installed.
+    """
     series = json.dumps([np.exp(each).tolist() for each in logs])
     said = {}
     for name, (environment, program) in _OTHERS.items():

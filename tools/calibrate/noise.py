@@ -1,7 +1,8 @@
 """Boots of a kernel that does not exist: made-up noise of the kinds that real hosts show, from a seed.
 
-A family is (metrics, boots) of logs. `spread` is the standard deviation of the Gaussian kind; the others are scaled so that their
-robust spread (median absolute deviation) is about the same, with what makes them hard on top.
+A family is (metrics, boots) of logs. `spread` is the standard deviation of the Gaussian kind; the others
+are scaled so that their robust spread (median absolute deviation) is about the same, with what makes them
+hard on top.
 """
 
 from collections.abc import Callable
@@ -51,8 +52,8 @@ NOISES: dict[Shape, Callable[[np.random.Generator, tuple[int, ...], float], Valu
 def family(generator: np.random.Generator, kind: Kind, metrics: int, boots: int, spread: float) -> Values:
     """Boots of a whole family, (metrics, boots).
 
-    `independent` and `correlated` are Gaussian; in the latter half of the variance belongs to the boot and is shared by all
-    metrics; `mixed` shares a fifth and has metrics of all four shapes.
+    `independent` and `correlated` are Gaussian; in the latter half of the variance belongs to the boot and
+    is shared by all metrics; `mixed` shares a fifth and has metrics of all four shapes.
     """
     if kind == "independent":
         return gauss(generator, (metrics, boots), spread)
@@ -68,5 +69,7 @@ def family(generator: np.random.Generator, kind: Kind, metrics: int, boots: int,
 
 
 def drifting(values: Values, total: float, positions: Values) -> Values:
-    """The values of boots at `positions` (0 .. 1 of the run) of a host that grows slower by `total`, evenly."""
+    """The values of boots at `positions` (0 .. 1 of the run) of a host that grows slower by
+    `total`, evenly.
+    """
     return values + total * positions

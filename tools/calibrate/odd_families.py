@@ -1,4 +1,6 @@
-"""Families unlike those that the method was made with: other noise, arms that differ in more than their centre, changes of many rows."""
+"""Families unlike those that the method was made with: other noise, arms that differ in more than their
+centre, changes of many rows.
+"""
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -76,7 +78,9 @@ def _wider(generator: np.random.Generator, n: int, m: int, *, base: float = 1.0,
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Odd:
-    """`bar` is the share of families in which anything may be published; `boots` those of a plan of one stage."""
+    """`bar` is the share of families in which anything may be published; `boots` those of a plan of one
+    stage.
+    """
 
     name: str
     draw: Draw
@@ -151,7 +155,9 @@ def odd_figures(seeds: range, pool: ProcessPoolExecutor) -> Iterator[Figure]:
 
 
 def _broad(seed: int, plan: str) -> tuple[bool, float]:
-    """Of sixty rows moved by 3 %: whether anything is published of the others, and the share that is detected."""
+    """Of sixty rows moved by 3 %: whether anything is published of the others, and the share that is
+    detected.
+    """
     generator = np.random.default_rng([seed, 60])
     moved = np.where(np.arange(METRICS) < 60, np.log1p(0.03), 0.0)
     draw = partial(_wider)

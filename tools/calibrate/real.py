@@ -20,7 +20,9 @@ STAGES = Stages(screen=10, screen_alpha=0.1, looks=(Look(boots=19, alpha=0.01),)
 
 
 def _dealt(nights: Values, seed: int, size: float) -> tuple[Values, Values]:
-    """Arms of 29 nights: neighbours are pairs, a coin says which is whose; (metrics, 29). The first metric is shifted."""
+    """Arms of 29 nights: neighbours are pairs, a coin says which is whose; (metrics, 29). The first metric is
+    shifted.
+    """
     generator = np.random.default_rng(seed)
     pairs = generator.permutation(nights.shape[1] // 2)[:ARM]
     coin = generator.integers(0, 2, size=len(pairs))

@@ -1,4 +1,6 @@
-"""What a report says of sizes: detectable changes, how large published ones are, boots that would decide, geometric means."""
+"""What a report says of sizes: detectable changes, how large published ones are, boots that would decide,
+geometric means.
+"""
 
 import math
 from collections.abc import Iterator
@@ -25,7 +27,9 @@ _MEAN_ROWS = 20
 
 
 def _first(seed: int, kind: Kind, plan: str, rows: int, shift: float) -> tuple[Decision, int]:
-    """The decision on the first row of a family, the only one that is shifted; and the candidates of the screen."""
+    """The decision on the first row of a family, the only one that is shifted; and the candidates of the
+    screen.
+    """
     generator = np.random.default_rng([seed, rows])
     moved = np.where(np.arange(rows) == 0, shift, 0.0)
 
@@ -95,7 +99,10 @@ def pairs_figures(seeds: range, pool: ProcessPoolExecutor) -> Iterator[Figure]:
         detected = counted(partial(_detected_in_pairs, rows=rows, shift=shift), seeds, pool)
         yield Figure(
             bar="detectable",
-            what=f"{_BOOTS} boots in one stage, in pairs, {rows} rows: the detectable change of {math.expm1(shift):.2%} detected",
+            what=(
+                f"{_BOOTS} boots in one stage, in pairs, {rows} rows: the detectable change of"
+                f" {math.expm1(shift):.2%} detected"
+            ),
             method="ours",
             measured=share(detected, len(seeds)),
             wanted="78 to 82 %",
@@ -104,7 +111,9 @@ def pairs_figures(seeds: range, pool: ProcessPoolExecutor) -> Iterator[Figure]:
 
 
 def _published(seed: int, kind: Kind, plan: str, size: float) -> tuple[float, float, bool, float] | None:
-    """Of a published change: what was measured, what is published, whether its interval has the truth, and how wide it is."""
+    """Of a published change: what was measured, what is published, whether its interval has the truth, and
+    how wide it is.
+    """
     decision, _ = _first(seed, kind, plan, _ROWS, math.log1p(size))
     if not published(decision):
         return None
@@ -127,9 +136,14 @@ def published_figures(seeds: range, pool: ProcessPoolExecutor) -> Iterator[Figur
                 measured, said, covered, width = rows.mean(axis=0)
                 yield Figure(
                     bar="sizes",
-                    what=f"{plan}, {kind}: a published change of {size:.0%} lies in its 95 % interval; measured; published; width",
+                    what=(
+                        f"{plan}, {kind}: a published change of {size:.0%} lies in its 95 % interval;"
+                        " measured; published; width"
+                    ),
                     method="ours",
-                    measured=f"{share(int(rows[:, 2].sum()), len(rows))}; {measured:.2%}; {said:.2%}; {width:.2%}",
+                    measured=(
+                        f"{share(int(rows[:, 2].sum()), len(rows))}; {measured:.2%}; {said:.2%}; {width:.2%}"
+                    ),
                     wanted="at least 95 %",
                     met=covered >= 0.95 - 2 * math.sqrt(0.95 * 0.05 / len(rows)),
                 )

@@ -1,8 +1,10 @@
-"""B10 and B14: what watching made-up histories of eight kinds of noise raises, what a fresh comparison leaves of it, and where it puts steps.
+"""B10 and B14: what watching made-up histories of eight kinds of noise raises, what a fresh comparison leaves
+of it, and where it puts steps.
 
-Candidates come from `Watch`, point by point, as the service has them. A candidate's comparisons are of the revision before its range
-and the last one in it, decided by `cliffwatch.stats.history.fresh`; a confirmed one is right where a step of its direction lies in its
-range, each step once. Confirmed ones are bisected as the service does.
+Candidates come from `Watch`, point by point, as the service has them. A candidate's comparisons are of the
+revision before its range and the last one in it, decided by `cliffwatch.stats.history.fresh`; a confirmed
+one is right where a step of its direction lies in its range, each step once. Confirmed ones are bisected
+as the service does.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -26,7 +28,9 @@ _APART = 15
 
 @dataclass(frozen=True, slots=True)
 class Raised:
-    """A candidate: whether its comparisons confirmed it, with how many boots of each revision, and where bisection ended."""
+    """A candidate: whether its comparisons confirmed it, with how many boots of each revision, and where
+    bisection ended.
+    """
 
     step: Step
     confirmed: bool
@@ -36,7 +40,9 @@ class Raised:
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """A history, its candidates, and of how many of its steps a comparison right across the step would have been sure."""
+    """A history, its candidates, and of how many of its steps a comparison right across the step would have
+    been sure.
+    """
 
     history: History
     raised: list[Raised]
@@ -74,7 +80,9 @@ def _known(generator: np.random.Generator, history: History, index: int, size: f
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """Of histories with steps: `right` and `wrong` candidates, as far as they were confirmed, of `made` steps."""
+    """Of histories with steps: `right` and `wrong` candidates, as far as they were confirmed, of `made`
+    steps.
+    """
 
     made: int
     right: int
@@ -127,7 +135,9 @@ def tally(watched: Sequence[Watched], right_where: Right = in_range) -> Tally:
 
 
 def covered(watched: Sequence[Watched]) -> tuple[int, int]:
-    """Of candidates within `_APART` points of a step in their direction: how many have it in their range, and how many there are."""
+    """Of candidates within `_APART` points of a step in their direction: how many have it in their range, and
+    how many there are.
+    """
     held = of = 0
     for each in watched:
         for raised in each.raised:
@@ -142,7 +152,9 @@ def covered(watched: Sequence[Watched]) -> tuple[int, int]:
 
 
 def watching_figures(draws: range, pool: ProcessPoolExecutor, *, neighbours: bool) -> Iterator[Figure]:
-    """Histories of 500 points, `draws` of each kind without a step and as many with four of each distribution of sizes."""
+    """Histories of 500 points, `draws` of each kind without a step and as many with four of each distribution
+    of sizes.
+    """
 
     def of(kinds: Sequence[HistoryKind], steps: int, *, between: bool = False) -> list[Watched]:
         return [
@@ -205,7 +217,8 @@ def _step_figures(what: str, watched: Sequence[Watched]) -> Iterator[Figure]:
         by_range.precision >= 0.99 and by_range.recall >= 0.83,
     )
     yield _figure(
-        f"the same, {what}: precision where placed within five points; recall of a detector that knew every step",
+        f"the same, {what}: precision where placed within five points; recall of a detector that knew every"
+        " step",
         f"{near.precision:.3f}; {ceiling:.3f}",
         "reported",
         None,
@@ -215,11 +228,16 @@ def _step_figures(what: str, watched: Sequence[Watched]) -> Iterator[Figure]:
 
 
 def _published_figures(calm: Sequence[Watched], stepped: Sequence[Watched]) -> Iterator[Figure]:
-    """What becomes of histories in the end: candidates are compared afresh, and the confirmed ones bisected."""
+    """What becomes of histories in the end: candidates are compared afresh, and the confirmed
+    ones bisected.
+    """
     named = tally(stepped, named_near)
     yield Figure(
         bar="B10",
-        what=f"{len(stepped)} histories, four steps, five kinds, after bisection: precision; recall of commits named within five",
+        what=(
+            f"{len(stepped)} histories, four steps, five kinds, after bisection: precision; recall of commits"
+            " named within five"
+        ),
         method="ours",
         measured=f"{named.precision:.3f}; {named.recall:.3f}",
         wanted="at least 0.99; at least 0.83",
@@ -251,7 +269,9 @@ def _range_figures(watched: Sequence[Watched]) -> Iterator[Figure]:
 def _neighbours_figures(
     quiet: dict[HistoryKind, list[Watched]], stepped: dict[HistoryKind, list[Watched]]
 ) -> Iterator[Figure]:
-    """The whole series at once, which is kinder than point by point; a step is placed right within five points."""
+    """The whole series at once, which is kinder than point by point; a step is placed right within five
+    points.
+    """
     calm = [each.history for watched in quiet.values() for each in watched]
     moved = [each.history for watched in stepped.values() for each in watched]
     for name, alarms in other_steps([each.logs for each in calm]).items():

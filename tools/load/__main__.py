@@ -2,7 +2,8 @@
 
     python tools/load [--samples N] [--seconds S] [--keep FOLDER] [--only reads,pages,ingest,verdict]
 
-PostgreSQL, the service and this program share the machine. With --keep the filled database stays in FOLDER and is used again.
+PostgreSQL, the service and this program share the machine. With --keep the filled database stays in FOLDER
+and is used again.
 """
 
 import argparse
@@ -48,7 +49,9 @@ def timed(work: Callable[[], Any]) -> float:
 
 
 def reads(service: Served, samples: int) -> None:
-    """Each read for random keys, one client, each answer read whole; compressed, as every client of ours asks."""
+    """Each read for random keys, one client, each answer read whole; compressed, as every client of ours
+    asks.
+    """
     drawn = random.Random(1)
     with service.http() as http:
         pairs = full_pairs(samples)[:12]
@@ -88,7 +91,9 @@ def watched_series(samples: int) -> list[str]:
 
 
 def ingest(service: Served, samples: int, seconds: float) -> None:
-    """Two hosts upload whole runs of 42 boots of 3,000 values as fast as they are taken, while one client reads."""
+    """Two hosts upload whole runs of 42 boots of 3,000 values as fast as they are taken, while one client
+    reads.
+    """
     chosen = filling.cases()
     bodies = [
         _packed(filling.boot_upload(chosen, number, number)) for number in range(1, 2 * filling.BOOTS + 1)
@@ -202,15 +207,16 @@ def verdicts(service: Served, turns: int = 12) -> None:
 
 def sizes(service: Served) -> None:
     rows = service.rows(
-        "SELECT relname, pg_total_relation_size(pg_class.oid) FROM pg_class WHERE relkind = 'r' AND relname IN"
-        " ('boot', 'point', 'columns', 'arm', 'run', 'series', 'benchmark_case', 'comparison', 'verdict', 'boot_document')"
-        " ORDER BY 2 DESC"
+        "SELECT relname, pg_total_relation_size(pg_class.oid) FROM pg_class WHERE relkind = 'r' AND relname"
+        " IN ('boot', 'point', 'columns', 'arm', 'run', 'series', 'benchmark_case', 'comparison', 'verdict',"
+        " 'boot_document') ORDER BY 2 DESC"
     )
     count = service.rows("SELECT sum(cardinality(samples)) FROM boot")[0][0]
     hot = sum(size for name, size in rows if name != "boot_document")
     cold = sum(size for name, size in rows if name == "boot_document")
     print(
-        f"{count:,} samples: {hot / count:.1f} bytes a sample with all indexes; {cold / count:.1f} more for the {filling.READINGS} readings under each"
+        f"{count:,} samples: {hot / count:.1f} bytes a sample with all indexes; {cold / count:.1f} more for"
+        f" the {filling.READINGS} readings under each"
     )
     for name, size in rows:
         print(f"  {name:16} {size / 1e6:10.1f} MB  {size / count:6.2f} bytes a sample")

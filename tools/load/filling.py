@@ -83,7 +83,8 @@ def _revisions(connection: psycopg.Connection[Any]) -> None:
     connection.execute("INSERT INTO tree (url, added) VALUES (%s, now())", [TREE])
     connection.execute("INSERT INTO branch (tree_id, name) SELECT id, %s FROM tree", [BRANCH])
     connection.execute(
-        "INSERT INTO branch_revision SELECT branch.id, substring(subject FROM '[0-9]+$')::int, revision.id FROM revision, branch"
+        "INSERT INTO branch_revision SELECT branch.id, substring(subject FROM '[0-9]+$')::int, revision.id"
+        " FROM revision, branch"
     )
 
 
@@ -93,7 +94,8 @@ def _target(
     platform = target[0]
     connection.execute("INSERT INTO platform (name) VALUES (%s) ON CONFLICT DO NOTHING", [platform])
     connection.execute(
-        "INSERT INTO host (name, platform, added, last_seen) VALUES (%s, %s, now(), now()) ON CONFLICT DO NOTHING",
+        "INSERT INTO host (name, platform, added, last_seen) VALUES (%s, %s, now(), now()) ON CONFLICT DO"
+        " NOTHING",
         [f"{platform}-load", platform],
     )
     ordered = sorted(cases(), key=lambda case: (case.suite, case.benchmark, case.params))
@@ -148,23 +150,26 @@ def _runs(
         for head in heads:
             copy.write_row((head, digest_of(["load run", target, len(chosen), head])))
     connection.execute(
-        "INSERT INTO run (digest, identity, platform, mode, status, host_id, environment_id, created, received, updated, record,"
-        " record_digest, uploaded_by, of_history) SELECT filling.digest, filling.digest, %s, %s, 'complete', host.id,"
-        " environment.id, '2024-01-01'::timestamptz + head * interval '1 hour', now(), now(), %s, '', %s, true"
-        " FROM filling, host, environment WHERE host.name = %s AND environment.digest = %s",
+        "INSERT INTO run (digest, identity, platform, mode, status, host_id, environment_id, created,"
+        " received, updated, record, record_digest, uploaded_by, of_history) SELECT filling.digest,"
+        " filling.digest, %s, %s, 'complete', host.id, environment.id, '2024-01-01'::timestamptz + head *"
+        " interval '1 hour', now(), now(), %s, '', %s, true FROM filling, host, environment WHERE host.name ="
+        " %s AND environment.digest = %s",
         [platform, mode, record, token, f"{platform}-load", digest_of({"target": target})],
     )
     connection.execute(
-        "INSERT INTO arm (run_id, name, revision_id, label) SELECT run.id, side.name, place.revision_id, 'load'"
-        " FROM filling JOIN run USING (digest) CROSS JOIN (VALUES ('base', 1), ('head', 0)) AS side (name, back)"
-        " JOIN branch_revision AS place ON place.ordinal = head - side.back ORDER BY run.id, side.name"
+        "INSERT INTO arm (run_id, name, revision_id, label) SELECT run.id, side.name, place.revision_id,"
+        " 'load' FROM filling JOIN run USING (digest) CROSS JOIN (VALUES ('base', 1), ('head', 0)) AS side"
+        " (name, back) JOIN branch_revision AS place ON place.ordinal = head - side.back ORDER BY run.id,"
+        " side.name"
     )
     # The offset keeps the planner from making one array for all boots.
     connection.execute(
-        "INSERT INTO boot (run_id, number, arm_id, block, stage, status, received, digest, columns_id, samples)"
-        " SELECT run.id, 2 * block + (arm.name = 'head')::int + 1, arm.id, block, 'screen', 'complete', now(), 'load', %s,"
-        "  ARRAY(SELECT round((100 * exp(0.01 * random_normal(0, 1)))::numeric, 3)::float8 FROM generate_series(1, %s) WHERE block >= 0)"
-        " FROM filling JOIN run USING (digest) JOIN arm ON arm.run_id = run.id CROSS JOIN generate_series(0, %s) AS block",
+        "INSERT INTO boot (run_id, number, arm_id, block, stage, status, received, digest, columns_id,"
+        " samples) SELECT run.id, 2 * block + (arm.name = 'head')::int + 1, arm.id, block, 'screen',"
+        " 'complete', now(), 'load', %s,  ARRAY(SELECT round((100 * exp(0.01 * random_normal(0,"
+        " 1)))::numeric, 3)::float8 FROM generate_series(1, %s) WHERE block >= 0) FROM filling JOIN run USING"
+        " (digest) JOIN arm ON arm.run_id = run.id CROSS JOIN generate_series(0, %s) AS block",
         [columns, len(chosen), BOOTS - 1],
     )
     connection.execute(
@@ -173,11 +178,11 @@ def _runs(
         [document_of(target, chosen)],
     )
     connection.execute(
-        "INSERT INTO point (series_id, arm_id, revision_id, environment_id, n, centre, low, high)"
-        " SELECT held.series, arm.id, arm.revision_id, run.environment_id, %s, c, c * 0.995, c * 1.005"
-        " FROM filling JOIN run USING (digest) JOIN arm ON arm.run_id = run.id JOIN columns ON columns.id = %s"
-        " CROSS JOIN LATERAL unnest(columns.series) AS held (series)"
-        " CROSS JOIN LATERAL (SELECT 100 + random_normal(0, 0.3) + 0 * arm.id AS c) AS drawn",
+        "INSERT INTO point (series_id, arm_id, revision_id, environment_id, n, centre, low, high) SELECT"
+        " held.series, arm.id, arm.revision_id, run.environment_id, %s, c, c * 0.995, c * 1.005 FROM filling"
+        " JOIN run USING (digest) JOIN arm ON arm.run_id = run.id JOIN columns ON columns.id = %s CROSS JOIN"
+        " LATERAL unnest(columns.series) AS held (series) CROSS JOIN LATERAL (SELECT 100 + random_normal(0,"
+        " 0.3) + 0 * arm.id AS c) AS drawn",
         [BOOTS, columns],
     )
     connection.execute("DROP TABLE filling")
@@ -281,15 +286,16 @@ def _inbox(connection: psycopg.Connection[Any]) -> None:
     """Three thousand reports of twenty changes each, a tenth of them open."""
     connection.execute(
         "INSERT INTO regression_report (digest, base_revision_id, head_revision_id, state, opened, updated)"
-        " SELECT md5(head.ordinal::text), base.revision_id, head.revision_id,"
-        "  CASE WHEN head.ordinal % 10 = 0 THEN 'new' ELSE 'fixed' END, now() - head.ordinal * interval '1 minute', now()"
-        " FROM branch_revision AS head JOIN branch_revision AS base ON base.ordinal = head.ordinal - 1 WHERE head.ordinal <= 3000"
+        " SELECT md5(head.ordinal::text), base.revision_id, head.revision_id,  CASE WHEN head.ordinal % 10 ="
+        " 0 THEN 'new' ELSE 'fixed' END, now() - head.ordinal * interval '1 minute', now() FROM"
+        " branch_revision AS head JOIN branch_revision AS base ON base.ordinal = head.ordinal - 1 WHERE"
+        " head.ordinal <= 3000"
     )
     connection.execute(
-        "INSERT INTO change (digest, series_id, base_revision_id, head_revision_id, state, kind, size, report_id, found)"
-        " SELECT md5(series.id::text || ' ' || report.id::text), series.id, base_revision_id, head_revision_id, 'confirmed', 'regression',"
-        "  0.02 + random() / 10, report.id, opened FROM regression_report AS report"
-        " JOIN series ON series.id % 600 = report.id % 600"
+        "INSERT INTO change (digest, series_id, base_revision_id, head_revision_id, state, kind, size,"
+        " report_id, found) SELECT md5(series.id::text || ' ' || report.id::text), series.id,"
+        " base_revision_id, head_revision_id, 'confirmed', 'regression',  0.02 + random() / 10, report.id,"
+        " opened FROM regression_report AS report JOIN series ON series.id % 600 = report.id % 600"
     )
 
 

@@ -40,7 +40,9 @@ def pages(
     timed: Callable[[Callable[[], Any]], float],
     report: Callable[..., None],
 ) -> None:
-    """Compare, home, series and inbox as HTML. The first view of each comparison is laid out; the next ones are kept."""
+    """Compare, home, series and inbox as HTML. The first view of each comparison is laid out; the next ones
+    are kept.
+    """
     drawn = random.Random(3)
     headers = {"Accept-Encoding": "gzip", "Accept": "text/html"}
     with service.http() as http:

@@ -1,1 +1,3 @@
-"""Makes histories in which some commits change speed, and checks whether a bisection names them (`make planted-history`)."""
+"""Makes histories in which some commits change speed, and checks whether a bisection names them (`make
+planted-history`).
+"""

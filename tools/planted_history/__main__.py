@@ -1,14 +1,18 @@
-"""Makes a history of 40 commits of which three change speed, and checks whether `cliffwatch bisect` names them.
+"""Makes a history of 40 commits of which three change speed, and checks whether `cliffwatch bisect` names
+them.
 
     python tools/planted_history TREE --seed N --out FOLDER [--patches FOLDER] [--small | --two-sides | --code] [--bisect] [--cache DIR]
 
-TREE is a linux repository, folder or archive. FOLDER/linux.git gets the history (branches `base` and `planted`) and FOLDER/truth.json what is
-planted where, which nothing reads but the check at the end. 40 commits: one for each patch, three by default and one of them inside a merge; ten that move kernel text
-off the measured paths, twenty that touch drivers and their headers, five of comments alone, one that breaks the build and one that is reverted;
-besides them the fix, the revert and the merge. With --small four, of which one is planted. With --two-sides a merge of six, by the patches of tests/data/two-sides: one
-side makes a case slower by 3 %, the other one the same case faster by 2 %. With --code the patches of tests/data/planted-code, which are code
-of a few instructions in ring buffers, bloom filter and strncmp, and all cases of these suites. With --bisect the check: one bisection of all cases that the patches change, which ends
-with 1 where it names anything but what was planted.
+TREE is a linux repository, folder or archive. FOLDER/linux.git gets the history (branches `base` and
+`planted`) and FOLDER/truth.json what is planted where, which nothing reads but the check at the end. 40
+commits: one for each patch, three by default and one of them inside a merge; ten that move kernel text off
+the measured paths, twenty that touch drivers and their headers, five of comments alone, one that breaks
+the build and one that is reverted; besides them the fix, the revert and the merge. With --small four, of
+which one is planted. With --two-sides a merge of six, by the patches of tests/data/two-sides: one side
+makes a case slower by 3 %, the other one the same case faster by 2 %. With --code the patches of
+tests/data/planted-code, which are code of a few instructions in ring buffers, bloom filter and strncmp,
+and all cases of these suites. With --bisect the check: one bisection of all cases that the patches change,
+which ends with 1 where it names anything but what was planted.
 """
 
 import argparse
@@ -26,7 +30,13 @@ from cliffwatch_runner.command.options.cache import default_cache  # noqa: E402
 from cliffwatch_runner.source.git import git  # noqa: E402
 from cliffwatch_runner.source.tree import open_tree  # noqa: E402
 from planted_history.edits import Mix  # noqa: E402
-from planted_history.history import History, digest_of, make_history, make_two_sides, write_truth  # noqa: E402
+from planted_history.history import (  # noqa: E402
+    History,
+    digest_of,
+    make_history,
+    make_two_sides,
+    write_truth,
+)
 
 SMALL = Mix(text=1, drivers=1, comments=1, breaks=0, reverted=0)
 CASES = (
@@ -54,7 +64,8 @@ def main() -> int:
         return history.exit
     write_truth(history, options.out / "truth.json")
     print(
-        f"seed {history.seed}: {len(history.made)} commits, {digest_of(history)}, in {options.out / 'linux.git'}",
+        f"seed {history.seed}: {len(history.made)} commits, {digest_of(history)}, in"
+        f" {options.out / 'linux.git'}",
         flush=True,
     )
     return _checked(options, history) if options.bisect else 0
@@ -117,8 +128,8 @@ def _checked(options: argparse.Namespace, history: History) -> int:
     right = named == {(commit,) for commit in history.planted.values()}
     commits = document["measured"] + len(document["skipped"])
     print(
-        f"{'right' if right else 'WRONG'}: {len(named)} culprits, {len(history.planted)} planted; {minutes:.1f} min, "
-        f"{commits} commits, {minutes / max(1, commits):.1f} min each"
+        f"{'right' if right else 'WRONG'}: {len(named)} culprits, {len(history.planted)} planted;"
+        f" {minutes:.1f} min, {commits} commits, {minutes / max(1, commits):.1f} min each"
     )
     return 0 if right else 1
 

@@ -32,7 +32,9 @@ _COMMENTED = ("kernel/bpf/", "kernel/")
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """A commit that is to be made: of a patch `patch` names the file, else `change` makes the new text of the file at `path`."""
+    """A commit that is to be made: of a patch `patch` names the file, else `change` makes the new text of the
+    file at `path`.
+    """
 
     kind: Kind
     subject: str
@@ -44,7 +46,8 @@ class Edit:
 def appended_function(number: int) -> Callable[[str], str]:
     """A function that nobody calls: the text of the kernel moves."""
     return lambda text: (
-        f"{text}\nstatic noinline __attribute__((__used__)) int planted_{number}(int value)\n{{\n\treturn value + {number};\n}}\n"
+        f"{text}\nstatic noinline __attribute__((__used__)) int planted_{number}(int value)\n{{\n\treturn"
+        f" value + {number};\n}}\n"
     )
 
 
@@ -78,7 +81,9 @@ class Mix:
 
 
 def drawn_edits(mix: Mix, files: Sequence[str], draw: random.Random) -> list[Edit]:
-    """The edits in no order yet, each of a file of its own. A tree without files of a kind gets any C file off the measured paths."""
+    """The edits in no order yet, each of a file of its own. A tree without files of a kind gets any C file
+    off the measured paths.
+    """
     free = [path for path in files if path.endswith((".c", ".h")) and not path.startswith(MEASURED)]
     taken: set[str] = set()
 

@@ -58,8 +58,9 @@ def make_history(repository: Path, base: str, patches: Sequence[Path], seed: int
 
 
 def make_two_sides(repository: Path, base: str, patches: Sequence[Path], seed: int) -> History:
-    """A merge with a patch on either side, among two commits that change no speed. Of the three patches, by name, the first is what both sides begin
-    with, and the history's base; the second lies on the side of the first parent.
+    """A merge with a patch on either side, among two commits that change no speed. Of the three patches, by
+    name, the first is what both sides begin with, and the history's base; the second lies on the side of
+    the first parent.
     """
     draw = random.Random(f"{seed} {base}")
     before, first, second = (_planted(path) for path in sorted(patches))
@@ -106,8 +107,8 @@ def _subject(path: Path) -> str:
 
 
 def _ordered(edits: Sequence[Edit], planted: Sequence[Edit], draw: random.Random) -> list[Edit]:
-    """All of them shuffled, the planted ones among them; what is taken back stands a little before its fix or revert. No planted one stands
-    where nothing builds, for no bisection could tell it from its neighbours.
+    """All of them shuffled, the planted ones among them; what is taken back stands a little before its fix or
+    revert. No planted one stands where nothing builds, for no bisection could tell it from its neighbours.
     """
     order = [*edits, *planted]
     draw.shuffle(order)
@@ -154,7 +155,9 @@ class _Writer:
         self._before: dict[str, str] = {}
 
     def write(self, order: Sequence[Edit], side: range, folder: Path) -> list[Made]:
-        """The commits in order; those of the side upon a commit that stands a few before, and merged after its last."""
+        """The commits in order; those of the side upon a commit that stands a few before, and merged after
+        its last.
+        """
         made: list[Made] = []
         main = _Line(self.tip, folder / "main")
         self._git(["read-tree", self.tip], main)

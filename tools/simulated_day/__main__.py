@@ -1,11 +1,13 @@
-"""One day of a fleet against a real service: requests of pushes, offers, leases, uploads, comparisons, and people who look.
+"""One day of a fleet against a real service: requests of pushes, offers, leases, uploads, comparisons, and
+people who look.
 
     python tools/simulated_day [--seed N] [--hosts N] [--pushes N] [--seconds S] [--pace S] [--services N] [--keep FOLDER]
 
-The day passes in S seconds: what work brings (requests, jobs, boots, uploads, events, pages) comes whole; what a clock brings (offers of
-idle hosts, heartbeats, a worker's looks at its results every three seconds) comes at the worker's own pace, so it is thinned by
-the ratio. What that costs is measured after the day, over --pace seconds at the true pace, with half of the hosts at work.
-Service, PostgreSQL, hosts and readers share the machine. Ends with 1 where a result is lost, duplicated or altered.
+The day passes in S seconds: what work brings (requests, jobs, boots, uploads, events, pages) comes whole;
+what a clock brings (offers of idle hosts, heartbeats, a worker's looks at its results every three seconds)
+comes at the worker's own pace, so it is thinned by the ratio. What that costs is measured after the day,
+over --pace seconds at the true pace, with half of the hosts at work. Service, PostgreSQL, hosts and
+readers share the machine. Ends with 1 where a result is lost, duplicated or altered.
 """
 
 import argparse
@@ -76,8 +78,9 @@ def simulate(folder: Path, given: Any) -> list[str]:
     jobs = sum(len(push.targets) for push in day)
     templates(folder, ROOT / "tests/data/bench-6.12-tcg")
     print(
-        f"seed {given.seed}: {given.hosts} hosts, {len(day):,} pushes, {jobs:,} jobs, {boots_planned(day):,} boots of {CASES} cases;"
-        f" a day in {given.seconds:.0f} s, 1:{ratio:.0f}; {given.services} service processes",
+        f"seed {given.seed}: {given.hosts} hosts, {len(day):,} pushes, {jobs:,} jobs, {boots_planned(day):,}"
+        f" boots of {CASES} cases; a day in {given.seconds:.0f} s, 1:{ratio:.0f}; {given.services} service"
+        " processes",
         flush=True,
     )
     followed = sum(push.followed for push in day)
@@ -106,15 +109,19 @@ def enrolled(service: Served, count: int) -> dict[str, str]:
     """A token for each host."""
     with service.http() as http:
         return {
-            name: http.post("/api/v1/tokens", json={"name": name, "scopes": ["work"], "host": name})
-            .raise_for_status()
-            .json()["secret"]
+            name: (
+                http.post("/api/v1/tokens", json={"name": name, "scopes": ["work"], "host": name})
+                .raise_for_status()
+                .json()["secret"]
+            )
             for name, _, _ in hosts(count)
         }
 
 
 def follow(service: Served, tree: str, commits: int) -> None:
-    """Follows the branch and waits until the service's own git has its commits. The policy asks nothing by itself."""
+    """Follows the branch and waits until the service's own git has its commits. The policy asks nothing by
+    itself.
+    """
     body = {
         "tree": tree,
         "branch": "master",
@@ -169,7 +176,8 @@ def until_done(service: Served) -> float:
     while time.monotonic() - began < MOST_WAITING:
         jobs = service.rows("SELECT count(*) FROM job WHERE state IN ('queued', 'leased')")[0][0]
         tasks = service.rows(
-            "SELECT count(*) FROM procrastinate_jobs WHERE status IN ('todo', 'doing') AND task_name <> 'minute-round'"
+            "SELECT count(*) FROM procrastinate_jobs WHERE status IN ('todo', 'doing') AND task_name <>"
+            " 'minute-round'"
         )[0][0]
         if not jobs and not tasks:
             break
@@ -182,15 +190,16 @@ def report(
 ) -> None:
     print(f"the day took {seconds:.0f} s, of which {waited:.0f} s after its end")
     print(
-        f"CPU: service {spent.answering:.0f} s, background tasks {spent.tasks:.0f} s, PostgreSQL {spent.postgresql:.0f} s;"
-        f" of a job {1000 * (spent.answering + spent.tasks + spent.postgresql) / jobs:.0f} ms"
+        f"CPU: service {spent.answering:.0f} s, background tasks {spent.tasks:.0f} s, PostgreSQL"
+        f" {spent.postgresql:.0f} s; of a job"
+        f" {1000 * (spent.answering + spent.tasks + spent.postgresql) / jobs:.0f} ms"
     )
     own, theirs = memory_of(services)
     print(f"memory at its end: service {own:.0f} MB, PostgreSQL {theirs:.0f} MB (proportional)")
     samples = int(services[0].rows("SELECT sum(cardinality(samples)) FROM boot")[0][0])
     print(
-        f"database: {spent.database / 1e6:.0f} MB more, {spent.database / samples:.0f} bytes a sample of {samples:,};"
-        f" journal {spent.journal / 1e6:.0f} MB; "
+        f"database: {spent.database / 1e6:.0f} MB more, {spent.database / samples:.0f} bytes a sample of"
+        f" {samples:,}; journal {spent.journal / 1e6:.0f} MB; "
         + ", ".join(f"{name} {size / 1e6:.1f} MB" for name, size in tables(services[0]))
     )
     waits(services[0], ratio)
@@ -199,16 +208,17 @@ def report(
 def waits(service: Served, ratio: float) -> None:
     """How long jobs were queued, in minutes of the day."""
     rows = service.rows(
-        "SELECT platform, mode, extract(epoch FROM started - created)::float8, extract(epoch FROM ended - started)::float8 FROM job"
-        " WHERE ended IS NOT NULL"
+        "SELECT platform, mode, extract(epoch FROM started - created)::float8, extract(epoch FROM ended -"
+        " started)::float8 FROM job WHERE ended IS NOT NULL"
     )
     for target in sorted({(row[0], row[1]) for row in rows}):
         queued, worked = (
             [row[column] * ratio / 60 for row in rows if (row[0], row[1]) == target] for column in (2, 3)
         )
         print(
-            f"queue of {' '.join(target)}: {len(queued):,} jobs waited p50 {statistics.median(queued):.0f}, p95 {percentile(queued, 0.95):.0f},"
-            f" largest {max(queued):.0f} min of the day; a job took {statistics.median(worked):.0f} min"
+            f"queue of {' '.join(target)}: {len(queued):,} jobs waited p50 {statistics.median(queued):.0f},"
+            f" p95 {percentile(queued, 0.95):.0f}, largest {max(queued):.0f} min of the day; a job took"
+            f" {statistics.median(worked):.0f} min"
         )
 
 
@@ -253,9 +263,10 @@ def at_true_pace(services: Sequence[Served], fleet: Fleet, given: Any, git_url: 
         answered = requests_of(services) - asked
     busy = platforms(fleet.hosts)
     print(
-        f"at the true pace, {sum((count + 1) // 2 for count in busy.values())} of {len(fleet.hosts)} hosts at work, for {seconds:.0f} s:"
-        f" {answered / seconds:.1f} requests a second; of one core the service takes {100 * spent.answering / seconds:.1f} %,"
-        f" background tasks {100 * spent.tasks / seconds:.1f} %, PostgreSQL {100 * spent.postgresql / seconds:.1f} %"
+        f"at the true pace, {sum((count + 1) // 2 for count in busy.values())} of {len(fleet.hosts)} hosts at"
+        f" work, for {seconds:.0f} s: {answered / seconds:.1f} requests a second; of one core the service"
+        f" takes {100 * spent.answering / seconds:.1f} %, background tasks {100 * spent.tasks / seconds:.1f}"
+        f" %, PostgreSQL {100 * spent.postgresql / seconds:.1f} %"
     )
     kinds(slow.folder)
 

@@ -33,7 +33,9 @@ def kind_of(method: str, path: str) -> str:
 
 
 class Record:
-    """What was asked: kind, milliseconds, and the status, 0 where no answer came. Written to a file at the end."""
+    """What was asked: kind, milliseconds, and the status, 0 where no answer came. Written to a file at the
+    end.
+    """
 
     def __init__(self) -> None:
         self.rows: list[tuple[str, float, int]] = []

@@ -1,4 +1,6 @@
-"""What happens on a simulated day, drawn from a seed: who pushes what and when, who looks at what, and how long jobs take."""
+"""What happens on a simulated day, drawn from a seed: who pushes what and when, who looks at what, and how
+long jobs take.
+"""
 
 import bisect
 import itertools

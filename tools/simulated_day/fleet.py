@@ -1,4 +1,6 @@
-"""The hosts: the real worker's loop, client, spool and delivery, ten hosts to a process; only its jobs are stand-ins."""
+"""The hosts: the real worker's loop, client, spool and delivery, ten hosts to a process; only its jobs are
+stand-ins.
+"""
 
 import multiprocessing
 import os
@@ -22,7 +24,9 @@ HOSTS_EACH = 10
 
 @dataclass(frozen=True, slots=True)
 class Fleet:
-    """What hosts need to know. `ratio` is of the day's time to the clock's, `idle` what a host without a job waits."""
+    """What hosts need to know. `ratio` is of the day's time to the clock's, `idle` what a host without a job
+    waits.
+    """
 
     url: str
     folder: Path

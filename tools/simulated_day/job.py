@@ -1,6 +1,8 @@
-"""Stands in for `cliffwatch run` in a simulated job: writes the run directory that a real one would, and takes its time.
+"""Stands in for `cliffwatch run` in a simulated job: writes the run directory that a real one would, and
+takes its time.
 
-Called by the worker with a real job's arguments; the standard library alone, so that fifty of them begin quickly.
+Called by the worker with a real job's arguments; the standard library alone, so that fifty of them begin
+quickly.
 """
 
 import hashlib

@@ -45,7 +45,9 @@ def ask(client: TimedClient, push: Push, git_url: str, followed: Sequence[str], 
 
 
 class Reader:
-    """Browsers, and programs that wait for a push. They share their connections: a client for each would cost more than its answer."""
+    """Browsers, and programs that wait for a push. They share their connections: a client for each would cost
+    more than its answer.
+    """
 
     def __init__(self, url: str, record: Record, asked: Asked) -> None:
         self._http = httpx2.Client(base_url=url, trust_env=False, timeout=60, follow_redirects=True)
@@ -95,7 +97,9 @@ class Reader:
 
 
 def carry_out(events: Sequence[tuple[float, Callable[[], Any]]], ratio: float) -> float:
-    """Does each thing at its second of the day, or as soon after it as there is somebody free; how late it was at most."""
+    """Does each thing at its second of the day, or as soon after it as there is somebody free; how late it
+    was at most.
+    """
     latest = 0.0
     began = time.monotonic()
 

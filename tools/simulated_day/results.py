@@ -28,7 +28,10 @@ def wrong_results(service: Served, pushes: Sequence[Push], spools: Path) -> list
         # Readers have others made: of arms of two runs, where one is not whole yet.
         (
             "comparisons of a run's own arms",
-            "SELECT count(*) FROM comparison JOIN arm ON arm.id = base_arm_id JOIN arm AS head USING (run_id) WHERE head.id = head_arm_id",
+            (
+                "SELECT count(*) FROM comparison JOIN arm ON arm.id = base_arm_id JOIN arm AS head USING"
+                " (run_id) WHERE head.id = head_arm_id"
+            ),
             jobs,
         ),
         ("failed tasks", "SELECT count(*) FROM procrastinate_jobs WHERE status = 'failed'", 0),
@@ -37,8 +40,8 @@ def wrong_results(service: Served, pushes: Sequence[Push], spools: Path) -> list
         if count != expected:
             wrong.append(f"{count:,} {what}, expected {expected:,}")
     stored = service.rows(
-        "SELECT job.id::text, host.name, number, samples FROM job JOIN run ON run.id = job.run_id JOIN host ON host.id = host_id"
-        " JOIN boot ON boot.run_id = run.id"
+        "SELECT job.id::text, host.name, number, samples FROM job JOIN run ON run.id = job.run_id JOIN host"
+        " ON host.id = host_id JOIN boot ON boot.run_id = run.id"
     )
     wrong += [
         f"boot {number} of job {job} is not what {host} measured"
@@ -55,7 +58,9 @@ def measured(results: Path, number: int) -> list[float]:
 
 
 def templates(folder: Path, raw: Path) -> None:
-    """What stand-in jobs fill in: a run of each mode as the tests make them, with raw outputs of a real guest."""
+    """What stand-in jobs fill in: a run of each mode as the tests make them, with raw outputs of a real
+    guest.
+    """
     from service_runs import boots_of, run_of  # noqa: PLC0415 - lies with the tests
 
     outputs = sorted(path for path in raw.glob("*.out"))[:CASES]

@@ -1,4 +1,6 @@
-"""Several service processes on one database, behind a round-robin; and a git server with the followed branch."""
+"""Several service processes on one database, behind a round-robin; and a git server with the
+followed branch.
+"""
 
 import os
 import shutil
@@ -79,7 +81,9 @@ def services(folder: Path, count: int, git_url: str) -> Iterator[tuple[list[Serv
 
 @contextmanager
 def beside(first: Served, folder: Path, given: dict[str, str]) -> Iterator[Served]:
-    """A further service on the first one's database, as on another machine: with a data directory of its own."""
+    """A further service on the first one's database, as on another machine: with a data
+    directory of its own.
+    """
     env = {**environment(folder), **given, "DATABASE_URL": first.database}
     with (folder / "serve.log").open("a") as log:
         process = subprocess.Popen(
@@ -130,15 +134,17 @@ def _until_it_listens(process: "subprocess.Popen[bytes]", port: int) -> None:
 
 @contextmanager
 def git_server(folder: Path, commits: int) -> Iterator[tuple[str, list[str]]]:
-    """A git server with the repository `linux`, whose branch `master` has so many commits: its address, and they, oldest first."""
+    """A git server with the repository `linux`, whose branch `master` has so many commits: its address, and
+    they, oldest first.
+    """
     repository = folder / "trees" / "linux"
     subprocess.run(
         ["git", "init", "--quiet", "--bare", "--initial-branch=master", str(repository)], check=True
     )
     stream = "".join(
-        f"commit refs/heads/master\ncommitter A Developer <dev@example.org> {1_790_000_000 + 60 * number} +0000\n"
-        f"data <<END\nbpf: Change {number}\nEND\n"
-        f"M 100644 inline kernel/bpf/core.c\ndata <<END\nint core = {number};\nEND\n\n"
+        f"commit refs/heads/master\ncommitter A Developer <dev@example.org> {1_790_000_000 + 60 * number}"
+        f" +0000\ndata <<END\nbpf: Change {number}\nEND\nM 100644 inline kernel/bpf/core.c\ndata <<END\nint"
+        f" core = {number};\nEND\n\n"
         for number in range(commits)
     )
     subprocess.run(

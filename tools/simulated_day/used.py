@@ -85,7 +85,7 @@ def tables(service: Served) -> list[tuple[str, int]]:
     return [
         (str(name), int(size))
         for name, size in service.rows(
-            "SELECT relname, pg_total_relation_size(oid) FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace"
-            " ORDER BY 2 DESC LIMIT 8"
+            "SELECT relname, pg_total_relation_size(oid) FROM pg_class WHERE relkind = 'r' AND relnamespace ="
+            " 'public'::regnamespace ORDER BY 2 DESC LIMIT 8"
         )
     ]

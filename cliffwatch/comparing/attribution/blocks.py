@@ -1,4 +1,6 @@
-"""The functions behind a change, as every report writes them: instructions for an operation, base against head."""
+"""The functions behind a change, as every report writes them: instructions for an operation, base against
+head.
+"""
 
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
@@ -68,13 +70,16 @@ class FunctionRow:
     """The same in head."""
     worse: bool
     difference: tuple[str, ...] = ()
-    """Lines in which its code differs, addresses replaced by names; empty if unknown, equal, or a BPF program."""
+    """Lines in which its code differs, addresses replaced by names; empty if unknown, equal, or a BPF
+    program.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FunctionBlock:
-    """The functions of a row: its case, a sentence of how much they explain, the functions with the largest changes, and what was left out.
-    `also` are the other cases that changed for the same functions, as a sentence; empty where there is none.
+    """The functions of a row: its case, a sentence of how much they explain, the functions with the largest
+    changes, and what was left out. `also` are the other cases that changed for the same functions, as a
+    sentence; empty where there is none.
     """
 
     case: str
@@ -92,8 +97,8 @@ def function_blocks(
     most: int = _MOST_CASES,
     each: int = _MOST_FUNCTIONS,
 ) -> tuple[tuple[FunctionBlock, ...], int]:
-    """The rows that changed, largest change first, then those that hide functions that did; those with the same cause in one block, and how many more
-    cases there are.
+    """The rows that changed, largest change first, then those that hide functions that did; those with the
+    same cause in one block, and how many more cases there are.
     """
     rows = sorted(rows_with_functions(compared, functions), key=lambda each: -abs(each[0].change or 0.0))
     known = [(row.case, found) for row, found in rows]
@@ -122,8 +127,8 @@ def blocks_of_cases(
     most: int = _MOST_CASES,
     each: int = _MOST_FUNCTIONS,
 ) -> tuple[tuple[FunctionBlock, ...], int]:
-    """A block for each cause, in the order of the first case that has it, `most` of cases that changed and as many of others, and how many cases are in
-    none of the blocks.
+    """A block for each cause, in the order of the first case that has it, `most` of cases that changed and as
+    many of others, and how many cases are in none of the blocks.
     """
     causes: dict[object, list[tuple[CaseKey, CaseFunctions]]] = {}
     for case, found in cases:
@@ -138,7 +143,9 @@ def blocks_of_cases(
 
 
 def _cause(found: "CaseFunctions") -> "frozenset[tuple[Function, bool]]":
-    """What a case has in common with others that changed for the same reason: the two functions that changed most, and which way."""
+    """What a case has in common with others that changed for the same reason: the two functions that changed
+    most, and which way.
+    """
     return frozenset((each.function, each.change > 0) for each in found.changes[:2])
 
 
@@ -168,7 +175,11 @@ def text_lines(block: FunctionBlock, indent: str = "  ", *, width: int = 100) ->
     yield f"{indent}{block.case}: {block.sentence}"
     room = max((len(row.name) for row in block.rows), default=0)
     for row in block.rows:
-        yield f"{indent}  {row.name:<{room}}  {row.base:>9}  {row.head:>9}  {row.change:>9}  {row.about}".rstrip()
+        yield (
+            (
+                f"{indent}  {row.name:<{room}}  {row.base:>9}  {row.head:>9}  {row.change:>9}  {row.about}"
+            ).rstrip()
+        )
     if block.rest:
         yield f"{indent}  {block.rest}"
     if block.also:
@@ -223,7 +234,10 @@ def _call_words(found: "CaseFunctions") -> str:
     if per_call is None:
         return f"{first.function.name} {first.change:+.2f} per operation{more}"
     if abs(per_call[1] - per_call[0]) <= LEAST_OF_A_CALL and not found.by_call:
-        return f"{first.function.name} called {first.base_calls:.2f} to {first.head_calls:.2f} times an operation{more}"
+        return (
+            f"{first.function.name} called {first.base_calls:.2f} to {first.head_calls:.2f} times an"
+            f" operation{more}"
+        )
     return f"{first.function.name} {per_call[1] - per_call[0]:+.2f} instructions per call{more}"
 
 

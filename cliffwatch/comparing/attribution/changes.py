@@ -9,17 +9,21 @@ from cliffwatch.samples import CaseKey
 
 _SHARE_OF_CHANGE = 0.02
 SHARE_OF_CASE = 0.0005
-"""The functions explain a change where their sum is within the larger of both: of the change, and of the case's instructions. Smaller
-changes of a function are not shown either: ticks and page faults fall elsewhere in each boot.
+"""The functions explain a change where their sum is within the larger of both: of the change, and of the
+case's instructions. Smaller changes of a function are not shown either: ticks and page faults fall
+elsewhere in each boot.
 """
 
 _TAKEN = 0.1
-"""Of the instructions of a function that is new, what another one must have lost for them to belong together."""
+"""Of the instructions of a function that is new, what another one must have lost for them to belong together.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class FunctionChange:
-    """Instructions of a function for an operation, in base and in head, and how often an operation calls it; None where that is not known."""
+    """Instructions of a function for an operation, in base and in head, and how often an operation calls it;
+    None where that is not known.
+    """
 
     function: Function
     base: float
@@ -49,8 +53,8 @@ class FunctionChange:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """Code that went from one function to another: out of line into one that is new, or inlined from one that is gone. `change` is of both
-    together.
+    """Code that went from one function to another: out of line into one that is new, or inlined from one that
+    is gone. `change` is of both together.
     """
 
     source: Function
@@ -72,7 +76,9 @@ class CaseFunctions:
     """Functions that changed by more than `band`, the largest first."""
     moves: tuple[Move, ...]
     hidden_in: Verdict | None = None
-    """Verdict of a row that reports no change: `changes` are then functions whose code and instructions differ."""
+    """Verdict of a row that reports no change: `changes` are then functions whose code and instructions
+    differ.
+    """
     by_call: bool = False
     """Numbers are per call, because the case's operations are not known."""
 
@@ -118,8 +124,8 @@ def function_changes(base: OperationCounts, head: OperationCounts) -> list[Funct
 def case_functions(
     base: OperationCounts, head: OperationCounts, *, measured: tuple[float, float], band: float
 ) -> CaseFunctions:
-    """Base against head; `measured` are the nanoseconds of an operation, which under icount are its instructions, and `band` what of
-    them may differ between equal kernels.
+    """Base against head; `measured` are the nanoseconds of an operation, which under icount are its
+    instructions, and `band` what of them may differ between equal kernels.
     """
     rows = function_changes(base, head)
     beyond = sorted(
@@ -138,7 +144,9 @@ def case_functions(
 def functions_by_call(
     changes: tuple[FunctionChange, ...], *, measured: tuple[float, float], hidden_in: Verdict | None
 ) -> CaseFunctions:
-    """Of a case whose operations are not known: instructions of a call, which do not add up to what was measured."""
+    """Of a case whose operations are not known: instructions of a call, which do not add up to what was
+    measured.
+    """
     base, head = measured
     return CaseFunctions(
         base=base,
@@ -153,7 +161,9 @@ def functions_by_call(
 
 
 def _moves(changes: list[FunctionChange]) -> tuple[Move, ...]:
-    """Each function that is new or gone, with the one that lost or gained most, where that is a part of it."""
+    """Each function that is new or gone, with the one that lost or gained most, where that is a
+    part of it.
+    """
     moves: list[Move] = []
     for row in changes:
         if not (row.new or row.gone):

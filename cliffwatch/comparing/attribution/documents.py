@@ -16,7 +16,9 @@ def functions_of_document(records: Iterable[CaseFunctionsRecord]) -> Functions:
 def blocks_of_document(
     records: Iterable[CaseFunctionsRecord], *, most: int, each: int
 ) -> tuple[tuple[FunctionBlock, ...], int]:
-    """What a page shows of them: a block for each cause, largest change first, and how many more cases there are."""
+    """What a page shows of them: a block for each cause, largest change first, and how many more cases there
+    are.
+    """
     ordered = sorted(records, key=lambda record: -abs(record.head / record.base - 1) if record.base else 0.0)
     return blocks_of_cases([(record.key, _functions(record)) for record in ordered], most=most, each=each)
 

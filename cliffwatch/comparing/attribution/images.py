@@ -13,7 +13,9 @@ _MOST_FUNCTIONS = 4
 
 
 def code_sentence(image: "ArmCode") -> str:
-    """`Code of head: text +96 bytes; 2 of the functions that cases executed differ: jit (only in head, 96 bytes), …; BPF programs: loop 412 to 436 bytes`"""
+    """`Code of head: text +96 bytes; 2 of the functions that cases executed differ: jit (only in head, 96
+    bytes), …; BPF programs: loop 412 to 436 bytes`
+    """
     sizes = ", ".join(_changed_parts(image.sections))
     parts = (sizes, _functions(image), programs_sentence(image))
     return f"Code of {image.arm}: {'; '.join(part for part in parts if part)}"

@@ -1,7 +1,8 @@
 """Instructions of a case's functions for each of its operations.
 
-bench runs for a fixed time of the guest's clock, so that the totals of base and head are equal by construction; what differs is how many
-operations they made of it. Where the record does not say how many, the measured value does.
+bench runs for a fixed time of the guest's clock, so that the totals of base and head are equal by
+construction; what differs is how many operations they made of it. Where the record does not say how many,
+the measured value does.
 """
 
 import math
@@ -22,8 +23,9 @@ _COMPILERS = re.compile(r"(?:\.(?:isra|part|constprop|cold|llvm)(?:\.\d+)*|@\d+)
 
 
 class Function(NamedTuple):
-    """Where instructions were executed, as it is called in every kernel: copies that the compiler made of a function, or cut off from it
-    (`.isra.0`, `.part.0`, `.constprop.0`, `.cold`), and functions of one name are one.
+    """Where instructions were executed, as it is called in every kernel: copies that the compiler made of a
+    function, or cut off from it (`.isra.0`, `.part.0`, `.constprop.0`, `.cold`), and functions of one name
+    are one.
     """
 
     object: CodeObject
@@ -31,8 +33,9 @@ class Function(NamedTuple):
 
 
 class OperationCounts(NamedTuple):
-    """What a boot counted of a case, for each of its operations: instructions of each function itself, and calls of those whose calls are known. `whole`: both are
-    of the whole case, set-up included, since its operations are not known. `operations`: how many were counted, 1 of a whole case.
+    """What a boot counted of a case, for each of its operations: instructions of each function itself, and
+    calls of those whose calls are known. `whole`: both are of the whole case, set-up included, since its
+    operations are not known. `operations`: how many were counted, 1 of a whole case.
     """
 
     instructions: Mapping[Function, float]
@@ -98,7 +101,9 @@ def _mean(boots: Iterable[Mapping[Function, float]]) -> dict[Function, float]:
 
 
 def lacks_objects(boot: Mapping[Function, float], least: float) -> bool:
-    """Whether more than `least` of a boot's instructions lie in user space and nobody knows in which object."""
+    """Whether more than `least` of a boot's instructions lie in user space and nobody knows in
+    which object.
+    """
     return (
         sum(boot.get(Function("user", name), 0.0) for name in (UNNAMED_PROGRAMS, UNNAMED_LIBRARIES)) > least
     )

@@ -1,7 +1,8 @@
 """Functions that changed in a case whose value did not: instructions of a call, base against head.
 
-Only functions whose code differs are asked, so that a kernel against itself has none: what differs there is what ran, a tick or a page fault.
-What a call of such a function executes is known to the instruction, where a change of the case drowns in its repeatability.
+Only functions whose code differs are asked, so that a kernel against itself has none: what differs there
+is what ran, a tick or a page fault. What a call of such a function executes is known to the instruction,
+where a change of the case drowns in its repeatability.
 """
 
 import re
@@ -22,7 +23,9 @@ from cliffwatch.formats.code.differences import ArmCode, CodeDifference, Program
 
 
 def differing_functions(image: ArmCode | None) -> frozenset[Function]:
-    """The functions and BPF programs of an arm whose code executes something else than the first arm's, and not the same at other addresses."""
+    """The functions and BPF programs of an arm whose code executes something else than the first arm's, and
+    not the same at other addresses.
+    """
     if image is None:
         return frozenset()
     kernel = {Function("kernel", plain_name(each.name)) for each in image.functions if _differs(each)}
@@ -32,7 +35,9 @@ def differing_functions(image: ArmCode | None) -> frozenset[Function]:
 
 
 _PLACE = re.compile(r"0x[0-9a-f]{4,}|\{[0-9a-f]+\}")
-"""What only says where something lies: a variable of each CPU is an offset of five digits, and equal names have a digest of where they are."""
+"""What only says where something lies: a variable of each CPU is an offset of five digits, and equal names
+have a digest of where they are.
+"""
 
 
 def _differs(each: CodeDifference | ProgramDifference) -> bool:
@@ -52,8 +57,9 @@ def hidden_changes(
     *,
     apart: float,
 ) -> tuple[FunctionChange, ...]:
-    """The changes of functions on the case's path whose code differs, the largest first: instructions of a call beyond what boots of one arm
-    differ by, and functions that only one side executes. `apart`: by which fraction the case itself differs between equal kernels.
+    """The changes of functions on the case's path whose code differs, the largest first: instructions of a
+    call beyond what boots of one arm differ by, and functions that only one side executes. `apart`: by
+    which fraction the case itself differs between equal kernels.
     """
     found = [
         change
@@ -66,7 +72,9 @@ def hidden_changes(
 def changed_calls(
     base: Sequence[OperationCounts], head: Sequence[OperationCounts], differing: Container[Function]
 ) -> tuple[FunctionChange, ...]:
-    """The same in instructions of a call, of a case that was counted as a whole: functions that it spends some of its instructions in."""
+    """The same in instructions of a call, of a case that was counted as a whole: functions that it spends
+    some of its instructions in.
+    """
     before, after = mean_of(base), mean_of(head)
     least = [PATH_SHARE * sum(side.instructions.values()) for side in (before, after)]
     found = []
@@ -100,8 +108,8 @@ def _is_real(
 
 
 def _on_path(function: Function, boots: Sequence[OperationCounts], *, unknown: bool = False) -> bool:
-    """Whether every boot calls it, once in a hundred operations at least, and so often that no tick makes the difference; `unknown` where nobody
-    counted its calls.
+    """Whether every boot calls it, once in a hundred operations at least, and so often that no tick makes the
+    difference; `unknown` where nobody counted its calls.
     """
     if not any(function in boot.calls for boot in boots):
         return unknown

@@ -1,4 +1,6 @@
-"""Profiles of cases that changed, as every report writes them: shares of functions base against head, and what the processor's counters say."""
+"""Profiles of cases that changed, as every report writes them: shares of functions base against head, and
+what the processor's counters say.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -56,7 +58,9 @@ def _case(base: "CaseProfile", head: "CaseProfile") -> Iterator[str]:
 
 
 def _shares(base: "CaseProfile", head: "CaseProfile") -> Sequence[tuple[str, float, float]]:
-    """Functions with the largest change of their share first, and by the larger share where they changed alike."""
+    """Functions with the largest change of their share first, and by the larger share where they changed
+    alike.
+    """
     old = {(each.name, each.object): each.share for each in base.functions}
     new = {(each.name, each.object): each.share for each in head.functions}
     rows = [

@@ -15,7 +15,9 @@ _MOST_NAMED = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProgramBlock:
-    """A BPF program that differs: its name, a sentence of sizes, the cases in which it differs so, and the instructions that differ."""
+    """A BPF program that differs: its name, a sentence of sizes, the cases in which it differs so, and the
+    instructions that differ.
+    """
 
     name: str
     sentence: str
@@ -24,7 +26,9 @@ class ProgramBlock:
 
 
 def programs_sentence(image: "ArmCode") -> str:
-    """`BPF programs: get 412 to 436 bytes, loop +3 to +12 bytes in 7 cases`; empty where none were compared."""
+    """`BPF programs: get 412 to 436 bytes, loop +3 to +12 bytes in 7 cases`; empty where none
+    were compared.
+    """
     if not image.case_programs:
         return ""
     by_name: dict[str, list[ProgramDifference]] = {}
@@ -82,7 +86,9 @@ def _from_to(base: int, head: int, unit: str) -> str:
 
 
 def _sizes(different: "Sequence[ProgramDifference]") -> str:
-    """Programs of one name are made for each case anew, with its constants: they may differ in size from case to case."""
+    """Programs of one name are made for each case anew, with its constants: they may differ in size from case
+    to case.
+    """
     sizes = {(each.base, each.head) for each in different}
     if len(sizes) == 1:
         ((base, head),) = sizes

@@ -49,8 +49,9 @@ def row_functions(
 ) -> CaseFunctions | None:
     """Base against head; None where a side was not counted, or where the unit says nothing of operations.
 
-    `differing` are the functions whose code differs: of a row that reports no change what it hides of them stands in place of what else differs, and of
-    a case whose operations are not known nothing else can be said.
+    `differing` are the functions whose code differs: of a row that reports no change what it hides of them
+    stands in place of what else differs, and of a case whose operations are not known nothing else can be
+    said.
     """
     if row.base is None or row.head is None or not base or not head:
         return None
@@ -74,7 +75,9 @@ def row_functions(
 
 
 def with_same_objects(base: Boots, head: Boots, *, least: float) -> tuple[Boots, Boots]:
-    """User space by object only where all boots know its objects, or none does: else what one boot calls bench and another a program would be a change."""
+    """User space by object only where all boots know its objects, or none does: else what one boot calls
+    bench and another a program would be a change.
+    """
     lacking = {lacks_objects(boot.instructions, least) for boot in (*base, *head)}
     if len(lacking) == 1:
         return base, head

@@ -39,8 +39,9 @@ class _CountedBoot:
 def functions_of_run(
     folder: Path, compared: Iterable[ComparisonSet], images: Mapping[str, ArmCode] = NO_IMAGES
 ) -> Functions:
-    """By the name of the head's arm and the row: the functions of all primary rows that both sides measured and counted. `images` say by arm what code
-    differs, which rows that did not change may hide. A boot whose files cannot be read, or that has no function counts, is left out.
+    """By the name of the head's arm and the row: the functions of all primary rows that both sides measured
+    and counted. `images` say by arm what code differs, which rows that did not change may hide. A boot
+    whose files cannot be read, or that has no function counts, is left out.
     """
     boots = [boot for home in sorted((folder / "boots").glob("*")) if (boot := _read_boot(home)) is not None]
     functions: dict[tuple[str, RowKey], CaseFunctions] = {}
@@ -61,7 +62,9 @@ def functions_of_run(
 
 
 def code_of_run(folder: Path) -> CodeRecord | None:
-    """How the code of each arm's kernel differs from the first one's, and digests of what cases execute; None where the run does not say."""
+    """How the code of each arm's kernel differs from the first one's, and digests of what cases execute; None
+    where the run does not say.
+    """
     return _read(folder / CODE, CodeRecord)
 
 

@@ -1,4 +1,6 @@
-"""What a person says may differ between the sides of a comparison: anything else that differs refuses it, by name."""
+"""What a person says may differ between the sides of a comparison: anything else that differs refuses it, by
+name.
+"""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -40,7 +42,8 @@ def refuse_undeclared(base: Arm, heads: Iterable[Arm], varying: Iterable[str]) -
     allowed = ", ".join(varying)
     return wrong_usage(
         f"the sides differ in more than {allowed}: {shown}{more}",
-        f"measure both sides with the same, or say that it may differ: --varying {','.join([*varying, *list(found)[:3]])}",
+        "measure both sides with the same, or say that it may differ: --varying"
+        f" {','.join([*varying, *list(found)[:3]])}",
     )
 
 

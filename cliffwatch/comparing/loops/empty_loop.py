@@ -1,7 +1,9 @@
-"""Rows less the empty loop of their benchmark: what an operation costs without what surrounds it in the benchmark.
+"""Rows less the empty loop of their benchmark: what an operation costs without what surrounds it in the
+benchmark.
 
-A benchmark that names its empty loop runs in the same boots as that loop, so that the times are subtracted boot by boot: what a boot does to
-both of them cancels, and what is left of it is in the spread of the differences.
+A benchmark that names its empty loop runs in the same boots as that loop, so that the times are subtracted
+boot by boot: what a boot does to both of them cancels, and what is left of it is in the spread of the
+differences.
 """
 
 import re
@@ -30,8 +32,8 @@ class _Difference(NamedTuple):
 
 
 def loop_among(case: CaseKey, loop: str, others: Iterable[CaseKey]) -> CaseKey | None:
-    """The case that runs the loop of `case`: of the benchmark `loop` of its suite, with no parameter that `case` has not; the one that
-    shares the most.
+    """The case that runs the loop of `case`: of the benchmark `loop` of its suite, with no parameter that
+    `case` has not; the one that shares the most.
     """
     own = set(case.params)
     fit = [
@@ -43,9 +45,11 @@ def loop_among(case: CaseKey, loop: str, others: Iterable[CaseKey]) -> CaseKey |
 
 
 def with_rows_less_loops(rows: Sequence[Row]) -> Sequence[Row]:
-    """The rows, each time of an operation followed by the same less the empty loop, where its benchmark names one and both sides have it.
+    """The rows, each time of an operation followed by the same less the empty loop, where its benchmark names
+    one and both sides have it.
 
-    Percentiles stay as they are, since those of a difference are not the difference of theirs, and rates, which do not add up.
+    Percentiles stay as they are, since those of a difference are not the difference of theirs, and rates,
+    which do not add up.
     """
     loops = _loops(rows)
     if not loops:

@@ -15,8 +15,9 @@ _Key = tuple[object, str, str]
 def compare_less(base: Arm, head: Arm, loop: Arm, compare: Compare) -> ComparisonSet | Failure:
     """Compares both arms less the loop's median of the same case, metric and unit; only such rows are kept.
 
-    The comparison is made with the loop at its median, at its smallest and at its largest boot: intervals reach over all
-    three, since the loop is the same for both arms and moves them together. Rates are left out: they do not add up.
+    The comparison is made with the loop at its median, at its smallest and at its largest boot: intervals
+    reach over all three, since the loop is the same for both arms and moves them together. Rates are left
+    out: they do not add up.
     """
     values = _by_row(loop)
     compared = [

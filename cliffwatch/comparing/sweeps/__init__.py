@@ -1,1 +1,3 @@
-"""Benchmarks over their parameters: curves and their breakpoints, what is said of them, and which of them are shown."""
+"""Benchmarks over their parameters: curves and their breakpoints, what is said of them, and which of them are
+shown.
+"""

@@ -1,4 +1,6 @@
-"""Which curves of a benchmark are shown one by one, and what is said of the others: reports, comments and pages choose alike."""
+"""Which curves of a benchmark are shown one by one, and what is said of the others: reports, comments and
+pages choose alike.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -12,7 +14,9 @@ MOST = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChosenCurves:
-    """The curves of a benchmark over one parameter: those that are shown, the ones that head changes first, and the others."""
+    """The curves of a benchmark over one parameter: those that are shown, the ones that head changes first,
+    and the others.
+    """
 
     shown: tuple[Sweep, ...]
     others: tuple[Sweep, ...]
@@ -37,7 +41,9 @@ class ChosenCurves:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SweepLine:
-    """What a report says of a curve, or of all that it does not tell: `name` is the benchmark with what is fixed."""
+    """What a report says of a curve, or of all that it does not tell: `name` is the benchmark with what is
+    fixed.
+    """
 
     suite: str
     name: str
@@ -54,7 +60,9 @@ _CHANGED, _BROKEN, _QUIET, _NOT_JUDGED = range(4)
 
 
 def chosen_curves(sweeps: Iterable[Sweep]) -> list[ChosenCurves]:
-    """By suite, benchmark, metric and parameter, in the order in which these come. A curve that is the only one is shown whatever it shows."""
+    """By suite, benchmark, metric and parameter, in the order in which these come. A curve that is the only
+    one is shown whatever it shows.
+    """
     groups: dict[tuple[str, str, str, str], list[Sweep]] = {}
     for sweep in sweeps:
         groups.setdefault((sweep.suite, sweep.benchmark, sweep.metric, sweep.parameter), []).append(sweep)
@@ -93,12 +101,16 @@ def sweep_lines(sweeps: Iterable[Sweep]) -> Iterator[SweepLine]:
 
 
 def curve_name(sweep: Sweep) -> str:
-    """`local-storage-cache-seq-get at producers=4`: the benchmark, with what is fixed where its curves differ in that."""
+    """`local-storage-cache-seq-get at producers=4`: the benchmark, with what is fixed where its curves differ
+    in that.
+    """
     return f"{sweep.benchmark} at {fixed_words(sweep.fixed)}" if sweep.fixed else sweep.benchmark
 
 
 def fixed_words(fixed: Mapping[str, str | None]) -> str:
-    """`producers=4, default consumers`: a parameter that the cases do not give is at the benchmark's default."""
+    """`producers=4, default consumers`: a parameter that the cases do not give is at the
+    benchmark's default.
+    """
     return ", ".join(
         f"default {name}" if value is None else f"{name}={value}" for name, value in fixed.items()
     )

@@ -1,4 +1,6 @@
-"""Cases of one benchmark that differ in numbers: a curve over each parameter for each combination of the others' values, judged."""
+"""Cases of one benchmark that differ in numbers: a curve over each parameter for each combination of the
+others' values, judged.
+"""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,7 +15,9 @@ from cliffwatch.stats.curves.breakpoints import FEWEST, Breakpoint, NoBreakpoint
 from cliffwatch.stats.rank_tables import Values
 
 MOST, MOST_IN_ALL = 32, 128
-"""Curves that are judged of a benchmark and metric that has several, and of all such benchmarks: each takes thousands of fits."""
+"""Curves that are judged of a benchmark and metric that has several, and of all such benchmarks: each takes
+thousands of fits.
+"""
 
 _OF_A_MEDIAN = np.sqrt(np.pi / 2)
 """The standard error of a Gaussian sample's median over that of its mean."""
@@ -21,7 +25,9 @@ _OF_A_MEDIAN = np.sqrt(np.pi / 2)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Curve:
-    """Rows by the parameter's value; `fixed` is what else differs among the benchmark's cases, as this curve's rows have it."""
+    """Rows by the parameter's value; `fixed` is what else differs among the benchmark's cases, as this
+    curve's rows have it.
+    """
 
     parameter: str
     fixed: Mapping[str, str | None]
@@ -33,8 +39,9 @@ class _Curve:
 
 
 def sweeps_of(rows: Sequence[Comparison]) -> Iterator[Sweep]:
-    """One a benchmark, primary metric, numeric parameter and combination of the values of its other parameters, where there are
-    points enough. Curves beyond `MOST` and `MOST_IN_ALL` are named, and not judged.
+    """One a benchmark, primary metric, numeric parameter and combination of the values of its other
+    parameters, where there are points enough. Curves beyond `MOST` and `MOST_IN_ALL` are named, and not
+    judged.
     """
     groups: dict[tuple[str, str, str], list[Comparison]] = {}
     for row in rows:
@@ -56,7 +63,9 @@ def sweeps_of(rows: Sequence[Comparison]) -> Iterator[Sweep]:
 
 
 def _to_judge(curves: Collection[Sequence[_Curve]]) -> set[int]:
-    """By id: every curve that is its benchmark's only one, and of the others those with a change before those without."""
+    """By id: every curve that is its benchmark's only one, and of the others those with a change before those
+    without.
+    """
     several = [sorted(each, key=lambda curve: not curve.changed)[:MOST] for each in curves if len(each) > 1]
     chosen = sorted(chain.from_iterable(several), key=lambda curve: not curve.changed)[:MOST_IN_ALL]
     return {id(curve) for curve in chain(chosen, *(each for each in curves if len(each) == 1))}
@@ -87,7 +96,9 @@ def _curves(group: Sequence[Comparison]) -> Iterator[_Curve]:
 
 
 def _numeric(values: Iterable[str | None]) -> bool:
-    """Whether a parameter has values enough for a curve, and each of them is a positive number; cases may lack it."""
+    """Whether a parameter has values enough for a curve, and each of them is a positive number; cases may
+    lack it.
+    """
     given = [_number(value) for value in values if value is not None]
     return len(set(given)) >= FEWEST and min(given) > 0
 
@@ -120,7 +131,9 @@ def _breakpoint(points: Mapping[float, Comparison], side: str) -> Breakpoint | N
 
 
 def _errors(rows: Iterable[Comparison], side: str) -> Values | None:
-    """The standard errors of one side's medians, as fractions; None where no row has a spread between boots."""
+    """The standard errors of one side's medians, as fractions; None where no row has a spread
+    between boots.
+    """
     found = [
         (row.base_spread, row.n_base) if side == "base" else (row.head_spread, row.n_head) for row in rows
     ]

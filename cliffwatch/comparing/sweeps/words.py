@@ -60,7 +60,10 @@ def _course(point: NoBreakpoint, parameter: str, over: str) -> str:
         return words
     where, distance = point.stray
     side = "above" if distance > 0 else "below"
-    return f"{words}; {parameter} {_plain(where)} alone lies {100 * abs(distance):.0f} % {side}: one point is no breakpoint"
+    return (
+        f"{words}; {parameter} {_plain(where)} alone lies {100 * abs(distance):.0f} % {side}: one point is no"
+        " breakpoint"
+    )
 
 
 def _where(point: Breakpoint, parameter: str, measured: Sequence[float]) -> str:

@@ -16,7 +16,9 @@ _REFUSED = "refused"
 
 
 def one_sided(draft: Comparison, base: Arm, head: Arm, other_unit: str | None) -> Comparison:
-    """A metric that one side lacks: failed if that side's boots say so, else missing; invalid if it has it in another unit."""
+    """A metric that one side lacks: failed if that side's boots say so, else missing; invalid if it has it in
+    another unit.
+    """
     lacking, name = (base, "base") if draft.n_base == 0 else (head, "head")
     if other_unit is not None:
         return replace(
@@ -60,7 +62,9 @@ def _worst(arm: Arm, case: CaseKey) -> CaseOutcome | None:
 
 
 def _covers(whole: CaseKey, case: CaseKey) -> bool:
-    """Whether a file tells of a case under another name: without the number of processors, by the benchmark that runs it, or by its package."""
+    """Whether a file tells of a case under another name: without the number of processors, by the benchmark
+    that runs it, or by its package.
+    """
     if whole.suite != case.suite:
         return False
     if whole.benchmark == whole.suite:
@@ -104,7 +108,9 @@ def left_out(base: Arm, head: Arm, measured: set[CaseKey]) -> tuple[CaseOutcome,
 
 
 def lost_first(rows: Sequence[Comparison]) -> tuple[Comparison, ...]:
-    """Rows of cases that one side alone has, one a case that is lost for one reason; of each suite those that failed come first."""
+    """Rows of cases that one side alone has, one a case that is lost for one reason; of each suite those that
+    failed come first.
+    """
     lost: dict[CaseKey, list[Comparison]] = {}
     for row in rows:
         lost.setdefault(row.case, []).append(row)

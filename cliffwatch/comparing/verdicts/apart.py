@@ -21,7 +21,9 @@ DRIFT = "drift"
 
 
 class Apart(NamedTuple):
-    """A row of sides that did not take turns; `common` is the movement that it shares with nearly all others."""
+    """A row of sides that did not take turns; `common` is the movement that it shares with
+    nearly all others.
+    """
 
     common: CommonMovement | None
 
@@ -36,8 +38,9 @@ class Apart(NamedTuple):
 class BetweenSides(NamedTuple):
     """What drift alone can do to a row, as logs.
 
-    `p` is the probability of the row's difference by noise and drift alone, and `holds` that it is small enough among the rows of the
-    family. `widening` belongs to either end of the row's interval; `detectable` is how much more than by noise alone a change must be.
+    `p` is the probability of the row's difference by noise and drift alone, and `holds` that it is small
+    enough among the rows of the family. `widening` belongs to either end of the row's interval;
+    `detectable` is how much more than by noise alone a change must be.
     """
 
     p: float
@@ -51,12 +54,14 @@ class BetweenSides(NamedTuple):
         if not self.detectable:
             return "sides that did not take turns: values that repeat exactly do not drift"
         return (
-            f"sides that did not take turns: noise and drift alone make as much of a difference with p = {self.p:.2g}; "
-            f"{math.expm1(self.widening):.2%} of drift is on either side of the interval"
+            "sides that did not take turns: noise and drift alone make as much of a difference with p ="
+            f" {self.p:.2g}; {math.expm1(self.widening):.2%} of drift is on either side of the interval"
         )
 
     def hides(self, decision: Decision, summary: Summary, threshold: float, least: int) -> bool:
-        """Whether drift alone could have made what was decided, or keeps a row of `least` boots from being decided."""
+        """Whether drift alone could have made what was decided, or keeps a row of `least` boots from being
+        decided.
+        """
         low, high = self.widened(summary.low, summary.high, None)
         ruled_out = low > math.log1p(-threshold) and high < math.log1p(threshold)
         match decision.outcome:
@@ -70,7 +75,9 @@ class BetweenSides(NamedTuple):
         return enough and 2 * self.widening >= summary.high - summary.low
 
     def widened(self, low: float, high: float, published: float | None) -> tuple[float, float]:
-        """An interval with drift in it; that of a published change ends at no change, as its direction is what was published."""
+        """An interval with drift in it; that of a published change ends at no change, as its direction is
+        what was published.
+        """
         low, high = low - self.widening, high + self.widening
         if published is None:
             return low, high
@@ -78,21 +85,31 @@ class BetweenSides(NamedTuple):
 
 
 def reasons_of(drifts: Sequence[BetweenSides | None], hidden: Sequence[bool]) -> list[str | None]:
-    """Of the rows that drift hides why: one sentence for all of them, with the range of what drift can do to each; None of others."""
+    """Of the rows that drift hides why: one sentence for all of them, with the range of what drift can do to
+    each; None of others.
+    """
     chosen = [each for each, is_hidden in zip(drifts, hidden, strict=True) if is_hidden and each is not None]
     alone = [each.detectable for each in chosen if each.common is None]
     size = range_words([100 * math.expm1(each) for each in alone])
-    of_noise = f"{DRIFT}: sides that did not take turns may differ by {size} % more than by noise; measure them in turns"
+    of_noise = (
+        f"{DRIFT}: sides that did not take turns may differ by {size} % more than by noise; measure them in"
+        " turns"
+    )
     return [
-        (of_noise if each.common is None else _in_common(each.common))
-        if is_hidden and each is not None
-        else None
+        (
+            (of_noise if each.common is None else _in_common(each.common))
+            if is_hidden and each is not None
+            else None
+        )
         for each, is_hidden in zip(drifts, hidden, strict=True)
     ]
 
 
 def _in_common(moved: CommonMovement) -> str:
-    return f"{DRIFT}: nearly all times and rates moved by about {moved.words}, and this one by no more than twice as much"
+    return (
+        f"{DRIFT}: nearly all times and rates moved by about {moved.words}, and this one by no more than"
+        " twice as much"
+    )
 
 
 def between_sides(
@@ -104,8 +121,8 @@ def between_sides(
     level: float,
     row_error: float,
 ) -> list[BetweenSides | None]:
-    """Of each row that is apart. `level` is that of intervals where no test has its own, and `row_error` what a row may err for the family to
-    keep its promise.
+    """Of each row that is apart. `level` is that of intervals where no test has its own, and `row_error` what
+    a row may err for the family to keep its promise.
     """
     found: list[BetweenSides | None] = [None] * len(family)
     chosen = [index for index, each in enumerate(apart) if each is not None]

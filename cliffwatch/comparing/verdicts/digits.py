@@ -1,4 +1,6 @@
-"""Verdicts on noisy values that were printed with few digits: what rounding alone can make or hide is not known."""
+"""Verdicts on noisy values that were printed with few digits: what rounding alone can make or hide is not
+known.
+"""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -40,11 +42,11 @@ class Judged(Draft):
 
 
 def judge_digits(fields: Judged, step: float, explained: Callable[[], tuple[str, ...]]) -> Comparison:
-    """The comparison of these fields with the largest step of its printed digits in its interval, its detectable change and its verdict.
-    `explained` are the steps to the verdict without that.
+    """The comparison of these fields with the largest step of its printed digits in its interval, its
+    detectable change and its verdict. `explained` are the steps to the verdict without that.
 
-    Boots repeat the same rounding, so that no number of them makes up for a digit; where they spread over many steps it is a
-    small part of their interval anyway.
+    Boots repeat the same rounding, so that no number of them makes up for a digit; where they spread over
+    many steps it is a small part of their interval anyway.
     """
     if step <= 0:
         return Comparison(**fields, explained=explained)
@@ -82,5 +84,8 @@ def _in_doubt(row: Comparison, step: float) -> str | None:
         if not ruled_out and not small:
             return f"{ONE_STEP} is {step:.2%}, which can hide a change of {threshold}: print more digits"
     if row.verdict == "inconclusive" and step >= row.threshold and not likely(row):
-        return f"{ONE_STEP} is {step:.2%}, so that no number of boots shows a change of {threshold}: print more digits"
+        return (
+            f"{ONE_STEP} is {step:.2%}, so that no number of boots shows a change of {threshold}: print more"
+            " digits"
+        )
     return None

@@ -1,4 +1,6 @@
-"""Verdicts on counted values: any difference beyond their repeatability is real, the threshold alone decides what is reported."""
+"""Verdicts on counted values: any difference beyond their repeatability is real, the threshold alone decides
+what is reported.
+"""
 
 import statistics
 from dataclasses import replace
@@ -14,10 +16,11 @@ from cliffwatch.samples import Better
 
 
 def judge_exact(draft: Comparison, row: Row, threshold: float) -> Comparison:
-    """Equal kernels give equal values, up to what is known and seen of their repeatability and the digits printed.
+    """Equal kernels give equal values, up to what is known and seen of their repeatability and the digits
+    printed.
 
-    What is seen is the spread between boots of a kernel, and within a boot how far its readings lie from their median: now and
-    then something else runs in the guest for one of them.
+    What is seen is the spread between boots of a kernel, and within a boot how far its readings lie from
+    their median: now and then something else runs in the guest for one of them.
     """
     assert draft.base is not None
     assert draft.head is not None
@@ -55,7 +58,9 @@ def judge_exact(draft: Comparison, row: Row, threshold: float) -> Comparison:
 
 
 def _noisier_than_known(row: Row) -> tuple[str, ...]:
-    """A note where boots of one kernel differ by more than is known of the case and one printed step; nothing of a file's own word."""
+    """A note where boots of one kernel differ by more than is known of the case and one printed step; nothing
+    of a file's own word.
+    """
     if not row.traits.repeatability:
         return ()
     known = row.traits.repeatability + max(row.base.largest_step(), row.head.largest_step())
@@ -78,7 +83,9 @@ def _verdict(
 
 
 def _mad(side: Side) -> float:
-    """The largest of the boots' median deviations of readings from the middle one, as a fraction; 0 of boots with one reading."""
+    """The largest of the boots' median deviations of readings from the middle one, as a fraction; 0 of boots
+    with one reading.
+    """
     return max(map(_deviation, side.readings, side.values.tolist()), default=0.0)
 
 

@@ -1,4 +1,6 @@
-"""Benchmarks that were renamed: the suite says under which names they ran before, and nothing is linked because names are alike."""
+"""Benchmarks that were renamed: the suite says under which names they ran before, and nothing is linked
+because names are alike.
+"""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -18,7 +20,8 @@ _Names = Mapping[_Benchmark, Sequence[str]]
 
 
 def under_present_names(arms: Sequence[tuple[str, Arm]], renamed: Callable[[CaseKey], CaseKey]) -> list[Arm]:
-    """The arms, each given with what the report calls it, with renamed benchmarks under their present names; the warnings of an arm say so.
+    """The arms, each given with what the report calls it, with renamed benchmarks under their present names;
+    the warnings of an arm say so.
 
     Names are kept where all arms use the same one, and of a benchmark that one arm has under two names.
     """
@@ -49,7 +52,9 @@ def _names_by_benchmark(arm: Arm, renamed: Callable[[CaseKey], CaseKey]) -> _Nam
 
 
 def _cases_of(arm: Arm) -> Iterable[CaseKey]:
-    """Those that the arm measured or should have measured. What its tree does not offer it may have under the other name."""
+    """Those that the arm measured or should have measured. What its tree does not offer it may have under the
+    other name.
+    """
     ended = (
         each.case for each in (*bad_outcomes_of(arm.boots), *arm.unchanged) if each.status not in _NOT_THERE
     )
@@ -73,8 +78,9 @@ def _warnings(arm: str, has: _Names, linked: set[_Benchmark], ambiguous: set[_Be
     for each in sorted(ambiguous & has.keys()):
         if len(has[each]) > 1:
             yield (
-                f"{arm} has {' and '.join(has[each])}, names of one benchmark before and after it was renamed, so that neither is "
-                "taken for the other. To compare it, give results that have one of them."
+                f"{arm} has {' and '.join(has[each])}, names of one benchmark before and after it was"
+                " renamed, so that neither is taken for the other. To compare it, give results that have one"
+                " of them."
             )
 
 

@@ -1,4 +1,6 @@
-"""Cases that differ in the number of processors alone: Go writes GOMAXPROCS behind a benchmark's name (`BenchmarkAdd-8`)."""
+"""Cases that differ in the number of processors alone: Go writes GOMAXPROCS behind a benchmark's name
+(`BenchmarkAdd-8`).
+"""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -18,17 +20,20 @@ def warnings_of_processors(base: Arm, head: Arm) -> Iterator[str]:
     if apart:
         first, second = (_suffixes([procs for case in apart for procs in side[case]]) for side in sides)
         yield (
-            f"base ran on other numbers of processors than head: {first} against {second} behind the names. They are other cases; "
-            "--ignore-procs compares them."
+            f"base ran on other numbers of processors than head: {first} against {second} behind the names."
+            " They are other cases; --ignore-procs compares them."
         )
 
 
 def without_processors(arm: Arm) -> Arm | Failure:
-    """The arm whose cases do not say on how many processors they ran; a Failure where that would make one case of several."""
+    """The arm whose cases do not say on how many processors they ran; a Failure where that would make one
+    case of several.
+    """
     several = sorted({", ".join(procs) for procs in _procs_by_case(arm).values() if len(procs) > 1})
     if several:
         return wrong_usage(
-            f"{arm.label} has benchmarks on several numbers of processors ({several[0]}), which --ignore-procs would make one",
+            f"{arm.label} has benchmarks on several numbers of processors ({several[0]}), which"
+            " --ignore-procs would make one",
             "leave --ignore-procs out, or give each side the results of one number",
         )
     return with_names(arm, _bare)

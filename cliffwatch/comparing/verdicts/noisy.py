@@ -56,8 +56,8 @@ def judge_family(
     stages: Stages | None,
     apart: Sequence[Apart | None],
 ) -> tuple[list[Comparison], list[int]]:
-    """Comparisons of one family of noisy rows, decided together, from the fields that `draft_of` gives; and the indexes of those that
-    wait for a further look. `apart` are the rows whose sides did not take turns.
+    """Comparisons of one family of noisy rows, decided together, from the fields that `draft_of` gives; and
+    the indexes of those that wait for a further look. `apart` are the rows whose sides did not take turns.
     """
     stages = None if stages is None else stages.with_share(error.share)
     family: Sequence[BootValues] = _boots_of_stage(rows, "screen", one_run=one_run)
@@ -117,7 +117,9 @@ class _Setting:
 
 
 def _boots_of_stage(rows: Sequence[Row], stage: Stage, *, one_run: bool) -> BootTable:
-    """The rows' boots of one stage. Boots of two runs have nothing to do with each other, so that they share no block."""
+    """The rows' boots of one stage. Boots of two runs have nothing to do with each other, so that they share
+    no block.
+    """
     ours, theirs = _of_stage([row.base for row in rows], stage), _of_stage([row.head for row in rows], stage)
     if one_run:
         return BootTable(ours, theirs)
@@ -147,8 +149,9 @@ def _judge_row(
     hidden: str | None,
     setting: _Setting,
 ) -> Comparison:
-    """`step` is that of the printed digits, as a fraction: it is in the interval and in the detectable change, as drift between the sides is.
-    `hidden` says why drift keeps the row from being decided; None where it does not.
+    """`step` is that of the printed digits, as a fraction: it is in the interval and in the detectable
+    change, as drift between the sides is. `hidden` says why drift keeps the row from being decided; None
+    where it does not.
     """
     used, own_q = decision.used, min(1.0, decision.q / setting.error.share)
     p, q, mde = decision.p, own_q, _detectable(summary.spread, decision, setting)
@@ -189,7 +192,9 @@ def _row_error(setting: _Setting) -> float:
 
 
 def _centre(side: Side, used: Values, log: float) -> float:
-    """The median of the boots that decided: of their values, where all of the side's did, as a logarithm does not give back every digit."""
+    """The median of the boots that decided: of their values, where all of the side's did, as a logarithm does
+    not give back every digit.
+    """
     if len(used) < side.boots:
         return float(f"{math.exp(log):.12g}")
     median = float(statistics.median(side.values.tolist()))
@@ -197,7 +202,9 @@ def _centre(side: Side, used: Values, log: float) -> float:
 
 
 def _size(decision: Decision, q: float, setting: _Setting) -> PublishedSize | None:
-    """Of a published row, given that it passed its test: the p-value that would just have passed follows from p and q."""
+    """Of a published row, given that it passed its test: the p-value that would just have passed follows from
+    p and q.
+    """
     ranked = decision.used.ranked(in_pairs=decision.in_pairs)
     sides = 2 if setting.stages is None else 1
     critical = decision.p * setting.error.of_report / q / sides
@@ -242,7 +249,10 @@ def _explain_inconclusive(
         return f"{boots} boot is too few to decide; {least} per kernel are the least", None
     if boots < least:
         needs = max(least, boots_needed(margin, summary.spread, error))
-        words = f"{count_noun(boots, 'boot')} per kernel are too few to decide among {count_noun(setting.family, 'row')}"
+        words = (
+            f"{count_noun(boots, 'boot')} per kernel are too few to decide among"
+            f" {count_noun(setting.family, 'row')}"
+        )
         return f"{words}: {least} are the least; {_settling(needs, decision, 'decide', least)}", needs
     if decision.p <= LIKELY and abs(summary.shift) >= margin:
         needs = boots_needed(abs(summary.shift), summary.spread, error)
@@ -265,7 +275,10 @@ def _settling(needs: int, decision: Decision, what: str, least: int = 0) -> str:
     low, high = needs_range(needs, n, m)
     if high <= CLOSE * low:
         return f"{count_noun(needs, 'boot')} per kernel would {what}"
-    return f"about {count_noun(needs, 'boot')} per kernel would {what} ({max(low, least, min(n, m) + 1)} to {high})"
+    return (
+        f"about {count_noun(needs, 'boot')} per kernel would {what} ({max(low, least, min(n, m) + 1)} to"
+        f" {high})"
+    )
 
 
 def _steps(
@@ -273,18 +286,23 @@ def _steps(
 ) -> tuple[str, ...]:
     draft, threshold, family, stages = Comparison(**fields), setting.threshold, setting.family, setting.stages
     steps = [
-        f"noisy values, one a boot: {count_noun(draft.n_base, 'boot')} of base, {draft.n_head} of head; spread {spread:.2%}"
+        (
+            f"noisy values, one a boot: {count_noun(draft.n_base, 'boot')} of base, {draft.n_head} of head;"
+            f" spread {spread:.2%}"
+        )
     ]
     parts = components(row.base.readings)
     if parts is not None:
         steps.append(
-            f"of which between boots {parts.boot:.2%}, within a boot {parts.within:.2%} a reading (intraclass correlation "
-            f"{parts.correlation:.2f}); more than {parts.worth} readings a boot add next to nothing"
+            f"of which between boots {parts.boot:.2%}, within a boot {parts.within:.2%} a reading (intraclass"
+            f" correlation {parts.correlation:.2f}); more than {parts.worth} readings a boot add next to"
+            " nothing"
         )
     if stages is not None:
         way = {1: "a candidate, upward", -1: "a candidate, downward", 0: "no candidate"}[decision.direction]
         steps.append(
-            f"screen of {stages.screen} boots at {stages.screen_alpha:.0%} a row: {way}; {count_noun(decision.looks, 'look')} made"
+            f"screen of {stages.screen} boots at {stages.screen_alpha:.0%} a row: {way};"
+            f" {count_noun(decision.looks, 'look')} made"
         )
     how = "in pairs of a block (signed ranks)" if decision.in_pairs else "as two samples (rank sums)"
     if drift is not None:
@@ -293,7 +311,8 @@ def _steps(
         f"compared {how}: change {draft.change:+.3%}, {draft.interval_level:.0%} interval {_interval(draft)}"
     )
     steps.append(
-        f"p = {draft.p:.3g}; of {count_noun(family, 'row')} together q = {draft.q:.3g} against {setting.error.of_report:.0%}"
+        f"p = {draft.p:.3g}; of {count_noun(family, 'row')} together q = {draft.q:.3g} against"
+        f" {setting.error.of_report:.0%}"
     )
     steps.append(f"threshold {100 * threshold:.4g}%: {draft.verdict}, {draft.reason}")
     return tuple(steps)

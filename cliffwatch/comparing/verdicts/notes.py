@@ -23,7 +23,10 @@ def _shrunk(size: PublishedSize) -> bool:
 
 
 def _selection_note(size: PublishedSize) -> str:
-    return f"measured {math.expm1(size.measured):+.2%}: what just passes a test is less in truth, as change and interval allow for"
+    return (
+        f"measured {math.expm1(size.measured):+.2%}: what just passes a test is less in truth, as change and"
+        " interval allow for"
+    )
 
 
 def _noisier(ratio: float) -> str:

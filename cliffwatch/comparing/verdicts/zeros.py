@@ -1,4 +1,6 @@
-"""Verdicts on values of which no ratio can be taken: zero on a side, or below zero. A change has a direction and no percentage."""
+"""Verdicts on values of which no ratio can be taken: zero on a side, or below zero. A change has a direction
+and no percentage.
+"""
 
 from dataclasses import replace
 
@@ -12,7 +14,9 @@ from cliffwatch.comparing.verdicts.digits import ONE_STEP
 from cliffwatch.counting import count_noun
 
 _OCTAVES = 60.0
-"""Most that values without a ratio are spread over: far more than any threshold, and small enough to be counted with."""
+"""Most that values without a ratio are spread over: far more than any threshold, and small enough to be
+counted with.
+"""
 
 
 def is_negative(row: Row) -> bool:
@@ -21,10 +25,12 @@ def is_negative(row: Row) -> bool:
 
 
 def as_positive(row: Row) -> Row:
-    """The row with positive values in the same order, which rank tests judge alike; of negative ones their sizes, in the opposite order.
+    """The row with positive values in the same order, which rank tests judge alike; of negative ones their
+    sizes, in the opposite order.
 
-    Values that have zero among them are replaced by powers of two, an octave for the smallest difference, so that none is below a threshold.
-    Their logarithms keep the values' distances: what drifts by little beside zero still drifts by little.
+    Values that have zero among them are replaced by powers of two, an octave for the smallest difference,
+    so that none is below a threshold. Their logarithms keep the values' distances: what drifts by little
+    beside zero still drifts by little.
     """
     if is_negative(row):
         ours, theirs = -row.base.values, -row.head.values
@@ -58,7 +64,9 @@ def _with_values(side: Side, values: Values) -> Side:
 
 
 def judge_without_ratio(judged: Comparison, row: Row, alpha: float) -> Comparison:
-    """The comparison of a noisy row by the test of its values as `as_positive` gives them; `alpha` is the error of its report."""
+    """The comparison of a noisy row by the test of its values as `as_positive` gives them; `alpha` is the
+    error of its report.
+    """
     base, head = row.base.centre(), row.head.centre()
     assert base is not None
     assert head is not None
@@ -105,14 +113,19 @@ def judge_exact_without_ratio(draft: Comparison, row: Row) -> Comparison:
 
 
 def _judge_difference(known: Comparison, row: Row, why: str) -> Comparison:
-    """A difference that is there: a change, where it is notable and more than a step of the printed digits."""
+    """A difference that is there: a change, where it is notable and more than a step of the
+    printed digits.
+    """
     base, head = known.base, known.head
     assert base is not None
     assert head is not None
     difference = head - base or float(row.head.values.mean() - row.base.values.mean())
     step = max(row.base.resolutions.max(initial=0.0), row.head.resolutions.max(initial=0.0))
     if abs(difference) <= step * (1 + 1e-9):
-        reason = f"{ONE_STEP} of {row.metric} is {step:g} {row.unit}, which can make as much of a difference: print more digits"
+        reason = (
+            f"{ONE_STEP} of {row.metric} is {step:g} {row.unit}, which can make as much of a difference:"
+            " print more digits"
+        )
         return replace(known, verdict="inconclusive", reason=reason, needs=None)
     if abs(difference) < known.threshold * max(abs(base), abs(head)):
         return replace(
@@ -136,7 +149,10 @@ def _words(row: Row) -> str:
     if _smallest(row) < 0:
         return f"{row.metric} has negative values"
     ours, theirs = (int((side.values == 0).sum()) for side in (row.base, row.head))
-    return f"{row.metric} is 0 in {ours} of {count_noun(row.base.boots, 'boot')} of base and in {theirs} of {row.head.boots} of head"
+    return (
+        f"{row.metric} is 0 in {ours} of {count_noun(row.base.boots, 'boot')} of base and in {theirs} of"
+        f" {row.head.boots} of head"
+    )
 
 
 def _largest(row: Row) -> float:

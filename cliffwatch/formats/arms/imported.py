@@ -26,7 +26,9 @@ class LostRecord(OfCase, frozen=True, kw_only=True):
 
 
 class ImportedRecord(Part, frozen=True, kw_only=True):
-    """`warnings` are sentences without which nothing of the file should be read; `recorded` is all that it says of how it was measured."""
+    """`warnings` are sentences without which nothing of the file should be read; `recorded` is all that it
+    says of how it was measured.
+    """
 
     assumed: Annotated[tuple[AssumedRecord, ...], Meta(max_length=LARGEST_PLAN)] = ()
     environment: Annotated[dict[Name, Text], Meta(max_length=200)] = msgspec.field(default_factory=dict)

@@ -1,4 +1,6 @@
-"""Everything that a run recorded of how an arm was measured, as texts by dotted names: what may differ only where somebody says so."""
+"""Everything that a run recorded of how an arm was measured, as texts by dotted names: what may differ only
+where somebody says so.
+"""
 
 from collections.abc import Iterator, Mapping
 from typing import Any

@@ -12,9 +12,10 @@ Names = Annotated[tuple[Name, ...], Meta(max_length=MOST_FUNCTIONS)]
 
 
 class AffectedCase(OfCase, frozen=True, kw_only=True):
-    """A case and the functions that differ of those that it executes, set-up included; none of a case that was never counted, which may be
-    touched all the same. `program`: the program of its suite differs. `code` has a digest of what each arm executes, by its name; null of a case that
-    was never counted. Where base and head have the same the case is unaffected.
+    """A case and the functions that differ of those that it executes, set-up included; none of a case that
+    was never counted, which may be touched all the same. `program`: the program of its suite differs.
+    `code` has a digest of what each arm executes, by its name; null of a case that was never counted.
+    Where base and head have the same the case is unaffected.
     """
 
     counted: bool

@@ -1,4 +1,6 @@
-"""bpf-programs.json of a boot: the code that the kernel's JIT made of the BPF programs of each case, as it lay in the guest's memory."""
+"""bpf-programs.json of a boot: the code that the kernel's JIT made of the BPF programs of each case, as it
+lay in the guest's memory.
+"""
 
 from typing import Annotated, Literal
 
@@ -20,11 +22,15 @@ class BpfPiece(Part, frozen=True, kw_only=True):
     name: Name
     """As in /proc/kallsyms, with the tag of a program."""
     function: Name | None
-    """Its name in functions.json, with an ordinal if names repeat; null if its memory was reused within the case."""
+    """Its name in functions.json, with an ordinal if names repeat; null if its memory was reused within the
+    case.
+    """
     executed: bool | None
     """Executed in the measured window; null if that was not counted."""
     code: Code | None
-    """Bytes in base64; null for trampolines, dispatchers, programs above 256 KiB, and what could not be read in time."""
+    """Bytes in base64; null for trampolines, dispatchers, programs above 256 KiB, and what could not be read
+    in time.
+    """
 
 
 class CaseBpfPrograms(OfCase, frozen=True, kw_only=True):

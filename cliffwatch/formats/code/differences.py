@@ -14,8 +14,9 @@ Line = Annotated[str, Meta(max_length=400)]
 
 
 class CodeDifference(Part, frozen=True, kw_only=True):
-    """A function of the kernel: its bytes in the first arm and in this one, null where an arm has none of this name, and what differs in its
-    instructions as a unified difference without context; addresses are names there. `more` counts the lines beyond 200 that are left out.
+    """A function of the kernel: its bytes in the first arm and in this one, null where an arm has none of
+    this name, and what differs in its instructions as a unified difference without context; addresses are
+    names there. `more` counts the lines beyond 200 that are left out.
     """
 
     name: Name
@@ -26,8 +27,8 @@ class CodeDifference(Part, frozen=True, kw_only=True):
 
 
 class SectionSize(Part, frozen=True, kw_only=True):
-    """A part of the kernel's image, by the bounds in its System.map, and its bytes in both arms; null where a map has no such bounds. Text is the sum of
-    its functions, without what fills it up.
+    """A part of the kernel's image, by the bounds in its System.map, and its bytes in both arms; null where a
+    map has no such bounds. Text is the sum of its functions, without what fills it up.
     """
 
     name: Literal["text", "init text", "constants", "data", "bss"]
@@ -57,7 +58,9 @@ class ProgramDifference(Part, frozen=True, kw_only=True):
 
 
 class CasePrograms(OfCase, frozen=True, kw_only=True):
-    """A digest of the code of those BPF programs that a case executed in both arms, with names in the place of addresses: equal where none differs. `names` counts them."""
+    """A digest of the code of those BPF programs that a case executed in both arms, with names in the place
+    of addresses: equal where none differs. `names` counts them.
+    """
 
     names: Count
     base: Digest
@@ -84,7 +87,9 @@ class ArmCode(Part, frozen=True, kw_only=True):
 
 
 class CodeRecord(Part, frozen=True, kw_only=True):
-    """code.json. `cases` have digests of the code that they execute, of all arms whose kernels can be listed; none where it is not known what they execute."""
+    """code.json. `cases` have digests of the code that they execute, of all arms whose kernels can be listed;
+    none where it is not known what they execute.
+    """
 
     format: Literal["cliffwatch-code"] = "cliffwatch-code"
     format_version: Literal[1] = 1

@@ -9,8 +9,8 @@ from cliffwatch.formats.values import MOST_SAMPLES, Name, OfCase, Part
 
 
 class ExecutedCase(OfCase, frozen=True, kw_only=True):
-    """A case, and the places in the table of the functions that it executes, set-up included; `measured` are those on its measured path: functions
-    with at least a thousandth of the instructions of its window.
+    """A case, and the places in the table of the functions that it executes, set-up included; `measured` are
+    those on its measured path: functions with at least a thousandth of the instructions of its window.
     """
 
     executed: Places
@@ -18,7 +18,9 @@ class ExecutedCase(OfCase, frozen=True, kw_only=True):
 
 
 class ExecutedRecord(Part, frozen=True, kw_only=True):
-    """`functions` is the table that places point into, of the kernel's functions alone; `start` are those of every guest before its first case."""
+    """`functions` is the table that places point into, of the kernel's functions alone; `start` are those of
+    every guest before its first case.
+    """
 
     format: Literal["cliffwatch-executed"] = "cliffwatch-executed"
     format_version: Literal[1] = 1

@@ -1,4 +1,6 @@
-"""functions.json of a boot: the instructions that each case executed, by function, as the emulator counted them."""
+"""functions.json of a boot: the instructions that each case executed, by function, as the emulator counted
+them.
+"""
 
 from typing import Annotated, Literal
 
@@ -16,7 +18,9 @@ Place = Annotated[int, Meta(ge=0, lt=MOST_FUNCTIONS)]
 Places = Annotated[tuple[Place, ...], Meta(max_length=MOST_FUNCTIONS)]
 CodeObject = Literal["kernel", "bpf", "user"]
 UNNAMED_PROGRAMS, UNNAMED_LIBRARIES = "programs", "shared libraries"
-"""Of user space, where nobody knows what lay at an address: below what Linux maps beside a program, and there."""
+"""Of user space, where nobody knows what lay at an address: below what Linux maps beside a program, and
+there.
+"""
 
 
 UNNAMED_AT_RUN_TIME = "run-time code without a name"
@@ -24,10 +28,11 @@ UNNAMED_AT_RUN_TIME = "run-time code without a name"
 
 
 class CountedFunction(Part, frozen=True, kw_only=True):
-    """Where instructions were executed. `object` is `kernel`, `bpf` (code that the JIT made; the name is the program's, without the digits
-    that differ between kernels) or `user` (the name is that of the program's or library's file, `[vdso]` or `anonymous memory`; `programs` and `shared libraries` are what
-    could not be assigned). Where a name appears more than once,
-    all but the first have `@` and their ordinal, in the order of addresses, after it.
+    """Where instructions were executed. `object` is `kernel`, `bpf` (code that the JIT made; the name is the
+    program's, without the digits that differ between kernels) or `user` (the name is that of the program's
+    or library's file, `[vdso]` or `anonymous memory`; `programs` and `shared libraries` are what could not
+    be assigned). Where a name appears more than once, all but the first have `@` and their ordinal, in the
+    order of addresses, after it.
     """
 
     name: Name

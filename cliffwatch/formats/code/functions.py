@@ -10,7 +10,9 @@ from cliffwatch.formats.verdicts import Verdict
 
 
 class FunctionRecord(Part, frozen=True, kw_only=True):
-    """A function's instructions for an operation, 0 where a side does not execute it, and how often an operation calls it; null where that is not known."""
+    """A function's instructions for an operation, 0 where a side does not execute it, and how often an
+    operation calls it; null where that is not known.
+    """
 
     name: Name
     object: CodeObject
@@ -29,10 +31,13 @@ class MoveRecord(Part, frozen=True, kw_only=True):
 
 
 class CaseFunctionsRecord(OfCase, frozen=True, kw_only=True):
-    """Why a row changed. `base` and `head` are the instructions for an operation that the metric's values say, `summed` the change of all
-    functions together, `band` what equal kernels may differ by. `explained`: the functions add up to the change within 2 % of it, or
-    0.05 % of `base`. `functions` are those that changed by more than `band`, the largest change first. Of a row that reports no change, whose verdict is `hidden_in`, they are
-    functions whose code differs and whose instructions for a call do; null of one that changed. `by_call`: their `base` and `head` are instructions of a call, as the operations of the case are not known.
+    """Why a row changed. `base` and `head` are the instructions for an operation that the metric's values
+    say, `summed` the change of all functions together, `band` what equal kernels may differ by.
+    `explained`: the functions add up to the change within 2 % of it, or 0.05 % of `base`. `functions` are
+    those that changed by more than `band`, the largest change first. Of a row that reports no change,
+    whose verdict is `hidden_in`, they are functions whose code differs and whose instructions for a call
+    do; null of one that changed. `by_call`: their `base` and `head` are instructions of a call, as the
+    operations of the case are not known.
     """
 
     metric: Name

@@ -1,4 +1,6 @@
-"""profile.json of a run: where the time of the cases that changed goes, by perf, in boots whose values are not kept."""
+"""profile.json of a run: where the time of the cases that changed goes, by perf, in boots whose values are
+not kept.
+"""
 
 from typing import Annotated, Literal
 
@@ -15,7 +17,9 @@ Samples = Annotated[int, Meta(ge=0, le=2**53)]
 
 
 class ProfiledFunction(Part, frozen=True, kw_only=True):
-    """A function's share of the samples. `object` is what it lies in: `kernel`, `bpf` (code that the JIT made), or a program or library by its file's name."""
+    """A function's share of the samples. `object` is what it lies in: `kernel`, `bpf` (code that the JIT
+    made), or a program or library by its file's name.
+    """
 
     name: Name
     object: Name
@@ -24,8 +28,8 @@ class ProfiledFunction(Part, frozen=True, kw_only=True):
 
 
 class CounterRecord(Part, frozen=True, kw_only=True):
-    """An event of perf stat, by perf's name. `value` is null where this machine does not count it; `running` is the share of the time in which it was counted: where that
-    is below 1 perf scaled the value up.
+    """An event of perf stat, by perf's name. `value` is null where this machine does not count it; `running`
+    is the share of the time in which it was counted: where that is below 1 perf scaled the value up.
     """
 
     event: Name
@@ -35,8 +39,9 @@ class CounterRecord(Part, frozen=True, kw_only=True):
 
 
 class CaseProfile(OfCase, frozen=True, kw_only=True):
-    """A case of an arm, from the end of its warm-up on. `event` is what was sampled: `cycles`, or `cpu-clock` in a guest without counters; functions stand with most samples
-    first. `guest` counted within the guest, `host` on the emulator's process. `problems` say what could not be recorded, and why.
+    """A case of an arm, from the end of its warm-up on. `event` is what was sampled: `cycles`, or `cpu-clock`
+    in a guest without counters; functions stand with most samples first. `guest` counted within the guest,
+    `host` on the emulator's process. `problems` say what could not be recorded, and why.
     """
 
     arm: Name

@@ -1,4 +1,6 @@
-"""What stands around an output and says of it what bench does not: the command line that began it, and labels of scripts."""
+"""What stands around an output and says of it what bench does not: the command line that began it, and labels
+of scripts.
+"""
 
 import re
 from typing import NamedTuple
@@ -55,7 +57,8 @@ _OF_THE_RUN = frozenset(
 """How long and where it is measured, and not what."""
 
 _LABEL = re.compile(
-    r"#?\s{0,4}(?P<name>[A-Za-z][\w ]{0,30}?)\s{0,4}[:=]\s{0,8}(?P<value>\d{1,3}(?:,\d{3})+|\d+)(?: ?[A-Za-z%]{1,10})?"
+    r"#?\s{0,4}(?P<name>[A-Za-z][\w ]{0,30}?)\s{0,4}[:=]\s{0,8}(?P<value>\d{1,3}(?:,\d{3})+|\d+)(?:"
+    r" ?[A-Za-z%]{1,10})?"
 )
 _COUNT = re.compile(r"(?P<value>\d{1,3}(?:,\d{3})+|\d+) (?P<name>[a-z]+)\s*-?")
 _OF_PARAMETERS = re.compile(
@@ -97,7 +100,9 @@ def command_of(text: str) -> Command | None:
 
 
 def _option(option: re.Match[str], rest: list[str]) -> tuple[str, str | None]:
-    """Name and value of an option; its value may be the next word. None of a value that nobody can know, such as $p."""
+    """Name and value of an option; its value may be the next word. None of a value that nobody can know, such
+    as $p.
+    """
     name, value = option["long"], option["inline"]
     if name is None:
         letter = option["short"]
@@ -115,8 +120,8 @@ def _option(option: re.Match[str], rest: list[str]) -> tuple[str, str | None]:
 
 
 def labels_of(text: str) -> dict[str, str]:
-    """Parameters that a script prints before an output (`Entries: 1000`, `# threads: 4, # hashes: 3`, `1,000 entries -`); empty where the
-    line is anything else.
+    """Parameters that a script prints before an output (`Entries: 1000`, `# threads: 4, # hashes: 3`, `1,000
+    entries -`); empty where the line is anything else.
     """
     text = text.strip()
     if len(text) > _LONGEST_LABEL:

@@ -1,4 +1,6 @@
-"""From the readings of one run of a benchmark to its values: means, and latencies sharpened by the Summary."""
+"""From the readings of one run of a benchmark to its values: means, and latencies sharpened by
+the Summary.
+"""
 
 import math
 from collections.abc import Callable, Sequence
@@ -48,10 +50,12 @@ def rate_and_latency(
     producers: int = 1,
     scale: float = 1.0,
 ) -> MetricValues:
-    """Rate and latency of a kind whose Summary prints both; `scale` makes million operations a second of the printed rate.
+    """Rate and latency of a kind whose Summary prints both; `scale` makes million operations a second of the
+    printed rate.
 
-    An Iter line shows a rate to three decimals: 0.063M/s is known to 0.8 %. The Summary's latency has more digits
-    (15789.474 ns) but counts nominal seconds, so it is put right by the intervals that the Iter lines print.
+    An Iter line shows a rate to three decimals: 0.063M/s is known to 0.8 %. The Summary's latency has more
+    digits (15789.474 ns) but counts nominal seconds, so it is put right by the intervals that the Iter
+    lines print.
     """
     if not all(map(math.isfinite, rates)):
         yield MetricValue(metric=metrics[0], value=math.inf, samples=tuple(rates))

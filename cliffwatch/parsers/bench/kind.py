@@ -1,4 +1,6 @@
-"""What a kind of line is: its forms, what is collected of a run that prints it, and the metrics that come of that."""
+"""What a kind of line is: its forms, what is collected of a run that prints it, and the metrics that come of
+that.
+"""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -9,15 +11,18 @@ from typing import Literal
 from cliffwatch.samples import Better
 
 Role = Literal["iter", "summary", "final", "failure", "doubt"]
-"""iter: a reading; summary: bench's own account of the readings; final: a value without readings before it; failure: the
-field `failure` says why there is no result (or `errors` and `create` count what went wrong beside one); doubt: the field
-`doubt` says why a result is not to be believed. A field `letter` or `time` is the unit that the line's numbers are in.
+"""iter: a reading; summary: bench's own account of the readings; final: a value without readings before it;
+failure: the field `failure` says why there is no result (or `errors` and `create` count what went wrong
+beside one); doubt: the field `doubt` says why a result is not to be believed. A field `letter` or `time`
+is the unit that the line's numbers are in.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class MetricShape:
-    """A metric of a kind. `primary` metrics decide the verdict of a case; the others follow from them or explain them."""
+    """A metric of a kind. `primary` metrics decide the verdict of a case; the others follow from them or
+    explain them.
+    """
 
     unit: str
     better: Better
@@ -26,7 +31,9 @@ class MetricShape:
 
 @dataclass(frozen=True)
 class LineForm:
-    """One form of line: what it is for, and its pattern as a text that is compiled when the first line is matched."""
+    """One form of line: what it is for, and its pattern as a text that is compiled when the first line is
+    matched.
+    """
 
     role: Role
     pattern: str
@@ -38,7 +45,9 @@ class LineForm:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One Iter line: its fields, and the true length of its interval in seconds (1 where the line does not say)."""
+    """One Iter line: its fields, and the true length of its interval in seconds (1 where the line does not
+    say).
+    """
 
     fields: Mapping[str, float]
     seconds: float
@@ -77,7 +86,9 @@ class BenchOutput:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetricValue:
-    """One metric as an output gives it, in the unit of its kind; `params` are those that the lines themselves name."""
+    """One metric as an output gives it, in the unit of its kind; `params` are those that the lines themselves
+    name.
+    """
 
     metric: str
     value: float
@@ -93,10 +104,11 @@ MetricValues = Iterator[MetricValue]
 class Kind:
     """A kind of line.
 
-    `values` makes the metrics of an output and of its readings after warm-up. `rate` is the field whose Summary is the mean
-    over the readings' true seconds: it tells the warm-up of a pasted output, and cut or changed outputs. `level` is one
-    whose Summary is the plain mean. `lines_per_reading` is above 1 where the lines of one iteration make one reading.
-    Where every metric that is better higher is zero nothing ran; `dropped` names one that counts as operations as well.
+    `values` makes the metrics of an output and of its readings after warm-up. `rate` is the field whose
+    Summary is the mean over the readings' true seconds: it tells the warm-up of a pasted output, and cut
+    or changed outputs. `level` is one whose Summary is the plain mean. `lines_per_reading` is above 1
+    where the lines of one iteration make one reading. Where every metric that is better higher is zero
+    nothing ran; `dropped` names one that counts as operations as well.
     """
 
     name: str

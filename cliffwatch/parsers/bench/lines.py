@@ -44,7 +44,9 @@ class KnownLine:
 
 @cache
 def _any_form() -> re.Pattern[str]:
-    """Matches every line that some form matches: one pattern instead of thirty for each line that has none."""
+    """Matches every line that some form matches: one pattern instead of thirty for each line
+    that has none.
+    """
     forms = (form.pattern for kind in KINDS.values() for form in kind.forms)
     return re.compile("|".join(f"(?:{_NAMED_GROUP.sub('(?:', pattern)})" for pattern in forms))
 

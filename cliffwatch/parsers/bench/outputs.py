@@ -25,8 +25,8 @@ def split(
 ) -> list[BenchOutput]:
     """The outputs in a text: a banner begins one, and so does a result of another kind or after a Summary.
 
-    `benchmark` names a run without a banner; lines that no run can have are added to `problems`. `bare`: nobody else knows the parameters,
-    so that command lines and labels are taken for what they say.
+    `benchmark` names a run without a banner; lines that no run can have are added to `problems`. `bare`:
+    nobody else knows the parameters, so that command lines and labels are taken for what they say.
     """
     splitting = _Splitting(benchmark, problems, bare=bare)
     place = 0
@@ -43,7 +43,9 @@ def split(
 
 @lru_cache(maxsize=1 << 14)
 def _says_nothing(text: str) -> bool:
-    """Whether a line says nothing, whatever stands around it. Foreign texts repeat their short lines, often by the million."""
+    """Whether a line says nothing, whatever stands around it. Foreign texts repeat their short lines, often
+    by the million.
+    """
     return not (
         is_chatter(text)
         or begins_output(text)
@@ -97,7 +99,9 @@ class _Splitting:
         return output
 
     def _start(self, name: str, line: Line) -> None:
-        """`Benchmark 'x' started.` follows the banner where there is one, and begins the output where it was cut away."""
+        """`Benchmark 'x' started.` follows the banner where there is one, and begins the output where it was
+        cut away.
+        """
         current = self.outputs[-1] if self.outputs else None
         if current is None or current.name != name or not current.is_fresh:
             self._begin(name, line)
@@ -128,7 +132,9 @@ class _Splitting:
         self._problems.skip(line.number, line.text, _SKIPPED)
 
     def _told_around(self, text: str, output: BenchOutput | None) -> bool:
-        """Whether the line is a command, a label, or the underline of a script's title, after which labels begin anew."""
+        """Whether the line is a command, a label, or the underline of a script's title, after which labels
+        begin anew.
+        """
         command = command_of(text)
         if command is not None:
             self._command = command
@@ -143,7 +149,9 @@ class _Splitting:
         return bool(labels)
 
     def _title(self) -> dict[str, str]:
-        """What an underline makes of the line above it: the section of the outputs below, which are other ones in each."""
+        """What an underline makes of the line above it: the section of the outputs below, which are other
+        ones in each.
+        """
         last = self._previous
         if last is None:
             return {}

@@ -26,9 +26,9 @@ def parse_bench(
 ) -> Parsed:
     """Samples of one or several runs of `bench` in one text.
 
-    `stderr` is what the same run wrote to standard error: libbpf's reasons come from there. `warmup` is the `-w` of the
-    run; None takes the one that fits the Summary. `benchmark` names the only run of the text where its banner is missing;
-    `params` are those that it was started with.
+    `stderr` is what the same run wrote to standard error: libbpf's reasons come from there. `warmup` is
+    the `-w` of the run; None takes the one that fits the Summary. `benchmark` names the only run of the
+    text where its banner is missing; `params` are those that it was started with.
     """
     problems = ProblemList()
     bare = benchmark is None and params is None

@@ -1,4 +1,6 @@
-"""The pieces that patterns of lines are made of. Blanks are matched loosely, because mail and web pages change them."""
+"""The pieces that patterns of lines are made of. Blanks are matched loosely, because mail and web pages
+change them.
+"""
 
 import re
 

@@ -1,4 +1,6 @@
-"""Several outputs of one name in a text: other cases where their lines show it, boots of one where nothing does."""
+"""Several outputs of one name in a text: other cases where their lines show it, boots of one where nothing
+does.
+"""
 
 import math
 from collections.abc import Sequence
@@ -13,7 +15,9 @@ _SHARP = 0.05
 
 
 def tell_apart(outputs: Sequence[BenchOutput], problems: list[Problem]) -> None:
-    """Gives outputs the number of their producers where they differ in it, and says which ones are taken for boots."""
+    """Gives outputs the number of their producers where they differ in it, and says which ones are taken for
+    boots.
+    """
     groups: dict[tuple[object, ...], list[BenchOutput]] = {}
     for output in outputs:
         if output.kind is not None:
@@ -47,5 +51,8 @@ def _tell_of_boots(group: Sequence[BenchOutput], problems: list[Problem]) -> Non
     for alike in bare.values():
         if len(alike) > 1:
             name = alike[0].name or "unknown"
-            what = f"{count_noun(len(alike), 'output')} of '{name}' that nothing tells apart: they were taken for boots of one case"
+            what = (
+                f"{count_noun(len(alike), 'output')} of '{name}' that nothing tells apart: they were taken"
+                " for boots of one case"
+            )
             problems.append(problem_at(alike[0].line, name, what))

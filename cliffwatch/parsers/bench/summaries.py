@@ -34,7 +34,9 @@ def _fitting_warmup(output: BenchOutput) -> int:
 
 
 def disagreement(output: BenchOutput, kept: Sequence[Reading]) -> str | None:
-    """Where Summary and Iter lines give different numbers, beyond what rounding and slipped intervals explain."""
+    """Where Summary and Iter lines give different numbers, beyond what rounding and slipped intervals
+    explain.
+    """
     if output.kind is None or not kept:
         return None
     for name in (output.kind.rate, output.kind.level):
@@ -43,5 +45,8 @@ def disagreement(output: BenchOutput, kept: Sequence[Reading]) -> str | None:
         numbers = [each.fields[name] * (each.seconds if name == output.kind.rate else 1.0) for each in kept]
         mean, summary = sum(numbers) / len(numbers), output.summary[name]
         if abs(mean - summary) > max(DOUBTFUL * abs(summary), 10 * STEP):
-            return f"the Summary says {summary:g} where the Iter lines make {mean:g}: readings are missing or were changed"
+            return (
+                f"the Summary says {summary:g} where the Iter lines make {mean:g}: readings are missing or"
+                " were changed"
+            )
     return None

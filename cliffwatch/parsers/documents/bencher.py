@@ -48,7 +48,9 @@ def parse_bencher(text: str) -> Parsed:
 
 
 def _sample(benchmark: str, measure: str, value: float, bounds: tuple[float, ...]) -> Sample:
-    """Of a document of ours the case and the unit, which stand in the names; their bounds are other boots, not readings."""
+    """Of a document of ours the case and the unit, which stand in the names; their bounds are other boots,
+    not readings.
+    """
     ours = _MEASURE.fullmatch(measure) if benchmark.startswith(OURS) else None
     suite, *parts = benchmark.removeprefix(OURS).split("/")
     if ours is None or not parts or not parts[0].startswith("bench="):

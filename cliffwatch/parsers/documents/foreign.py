@@ -14,8 +14,14 @@ class ForeignForm(NamedTuple):
     has: Callable[[Object], bool]
 
 
-_TEXT_OF_TOOL = "give the output of the tool that it was made from: `go test -bench`, Google Benchmark's JSON, hyperfine's JSON"
-_CSV = "write each measurement as a row of CSV: benchmark, metric, value, unit, boot (docs/formats.md, The table)"
+_TEXT_OF_TOOL = (
+    "give the output of the tool that it was made from: `go test -bench`, Google Benchmark's JSON,"
+    " hyperfine's JSON"
+)
+_CSV = (
+    "write each measurement as a row of CSV: benchmark, metric, value, unit, boot (docs/formats.md, The"
+    " table)"
+)
 
 FORMS = (
     ForeignForm(

@@ -1,6 +1,8 @@
-"""`go test -json`: events, whose outputs together are what `go test` prints. Packages that ran at once are told apart again.
+"""`go test -json`: events, whose outputs together are what `go test` prints. Packages that ran at once are
+told apart again.
 
-Source: cmd/internal/test2json. An event may hold a part of a line: a benchmark's name comes before its numbers.
+Source: cmd/internal/test2json. An event may hold a part of a line: a benchmark's name comes before its
+numbers.
 """
 
 import json

@@ -61,7 +61,10 @@ def parse_google(content: Mapping[str, object]) -> Parsed:
         elif entry.get("run_type") != "aggregate" or id(entry) in only:
             found += [Found(sample) for sample in _samples(entry, problems)]
     if only:
-        reason = "only aggregates of its repetitions: one value a benchmark (leave --benchmark_report_aggregates_only out)"
+        reason = (
+            "only aggregates of its repetitions: one value a benchmark (leave"
+            " --benchmark_report_aggregates_only out)"
+        )
         problems.append(problem_at(0, "", reason))
     described = _describe_machine(content, problems)
     return Parsed(

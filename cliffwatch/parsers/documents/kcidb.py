@@ -1,4 +1,5 @@
-"""Reads KCIDB reports: of ours each boot's values, of others the number of a test; `kcidb_writing` writes them.
+"""Reads KCIDB reports: of ours each boot's values, of others the number of a test; `kcidb_writing` writes
+them.
 
 Source: kcidb_io/schema of kcidb-io 141, versions 4 and 5.
 """
@@ -23,7 +24,9 @@ def looks_like_kcidb(text: str) -> bool:
 
 
 def parse_kcidb(text: str) -> Parsed:
-    """The n-th value of a metric of ours is its n-th boot's; a test that did not end well is a problem too. Total."""
+    """The n-th value of a metric of ours is its n-th boot's; a test that did not end well is a problem too.
+    Total.
+    """
     try:
         content = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -65,7 +68,9 @@ def _found(test: Mapping[str, object]) -> Iterator[Found]:
 
 
 def _lost(test: Mapping[str, object], reason: str) -> Lost:
-    """The result of a test that did not end well; of ours with the arm, and the boots that did are compared all the same."""
+    """The result of a test that did not end well; of ours with the arm, and the boots that did are compared
+    all the same.
+    """
     misc = _object(test.get("misc"))
     case, status = _case(misc), _STATUSES.get(str(test.get("status")), "failed")
     if case is None:

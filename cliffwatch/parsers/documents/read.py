@@ -1,4 +1,6 @@
-"""Tells forms of JSON apart by what is in them; one that is not read is refused by its name, with the way out."""
+"""Tells forms of JSON apart by what is in them; one that is not read is refused by its name, with the way
+out.
+"""
 
 import json
 

@@ -1,4 +1,6 @@
-"""Outputs for people of tools that have a form for programs: refused by name, with the option that writes the other form."""
+"""Outputs for people of tools that have a form for programs: refused by name, with the option that writes the
+other form.
+"""
 
 import re
 
@@ -39,7 +41,10 @@ _FORMS = (
     (
         re.compile(r"(?m)^window\.BENCHMARK_DATA = "),
         "github-action-benchmark's data",
-        "give the output of the tool that it was made from: `go test -bench`, Google Benchmark's JSON, hyperfine's JSON",
+        (
+            "give the output of the tool that it was made from: `go test -bench`, Google Benchmark's JSON,"
+            " hyperfine's JSON"
+        ),
     ),
     (
         re.compile(r"(?m)^\s{0,40}│ {0,200}[^│\n]{0,200}│ {1,200}(?:[^│\n]{0,200}│)?|^geomean\s"),

@@ -1,4 +1,6 @@
-"""What stands beside the results of a Go output: settings, comments of ours, failures, and the machine that each result is of."""
+"""What stands beside the results of a Go output: settings, comments of ours, failures, and the machine that
+each result is of.
+"""
 
 import math
 import re
@@ -13,7 +15,8 @@ from cliffwatch.parsers.sample_table import SampleTable
 from cliffwatch.samples import MACHINE, Sample, Stage
 
 BOOT = re.compile(
-    r"# boot (?P<boot>\d{1,6}) of block (?P<block>\d{1,6}), (?P<stage>screen|confirm)(?:, layout (?P<layout>\S+))?"
+    r"# boot (?P<boot>\d{1,6}) of block (?P<block>\d{1,6}), (?P<stage>screen|confirm)(?:, layout"
+    r" (?P<layout>\S+))?"
 )
 BESIDE = re.compile(r"#   (?P<unit>\S+) step (?P<step>\S+)(?: readings (?P<readings>.+))?")
 _FACT = re.compile(r"# (?P<arm>[\w.+-]+) (?P<key>[a-z][\w.-]*): (?P<value>.+)")
@@ -36,7 +39,9 @@ class GoContext:
         self._last = 0
 
     def of_results(self) -> tuple[str, str]:
-        """Arm and suite of the results that follow. Results of another machine are of another arm, see `names`."""
+        """Arm and suite of the results that follow. Results of another machine are of another arm, see
+        `names`.
+        """
         named = self.config.get("arm", "")
         machine = {key: self.config[key] for key in MACHINE if key in self.config}
         known = self._machines.setdefault(named, [])
@@ -52,7 +57,9 @@ class GoContext:
         return self.config.get("suite") or self.config.get("pkg", "")
 
     def names(self) -> Mapping[str, str]:
-        """By the arms of `of_results` what they are called where an arm has results of several machines: the machine, after the arm's own name."""
+        """By the arms of `of_results` what they are called where an arm has results of several machines: the
+        machine, after the arm's own name.
+        """
         names: dict[str, str] = {}
         for named, machines in self._machines.items():
             if len(machines) < 2:
@@ -126,9 +133,11 @@ def rename_arms(parsed: Parsed, names: Mapping[str, str]) -> Parsed:
     else:
         found = tuple(each._replace(arm=names.get(each.arm, each.arm)) for each in found)
     problems = (
-        each
-        if each.lost is None
-        else replace(each, lost=each.lost._replace(arm=names.get(each.lost.arm, each.lost.arm)))
+        (
+            each
+            if each.lost is None
+            else replace(each, lost=each.lost._replace(arm=names.get(each.lost.arm, each.lost.arm)))
+        )
         for each in parsed.problems
     )
     arms = {names.get(arm, arm): about for arm, about in parsed.arms.items()}

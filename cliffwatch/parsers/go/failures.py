@@ -1,7 +1,9 @@
-"""Benchmarks of a Go output that gave no result: failed, skipped, ended by a panic, cut off; and packages that failed as a whole.
+"""Benchmarks of a Go output that gave no result: failed, skipped, ended by a panic, cut off; and packages
+that failed as a whole.
 
-Source: testing/benchmark.go. A failure in the first iteration is told without the number of processors, a later one with it, after
-the name that was printed already: `BenchmarkX-8 --- FAIL: BenchmarkX-8`. With -v each name is printed alone before its result.
+Source: testing/benchmark.go. A failure in the first iteration is told without the number of processors, a
+later one with it, after the name that was printed already: `BenchmarkX-8 --- FAIL: BenchmarkX-8`. With -v
+each name is printed alone before its result.
 """
 
 import re
@@ -103,7 +105,9 @@ class GoFailures:
         return self._case_of(suite, name.removeprefix("Benchmark"))
 
     def _begin(self, line: Line, arm: str, suite: str, name: str, rest: str) -> bool:
-        """A name without a result after it. Go writes a tab between; words after a blank may be anybody's sentence."""
+        """A name without a result after it. Go writes a tab between; words after a blank may be anybody's
+        sentence.
+        """
         case, words = self._case(suite, name), rest.split()
         if words and words[0].isdecimal():
             self._ended.append(
@@ -189,7 +193,9 @@ def is_part_of(benchmark: str, whole: str) -> bool:
 
 
 def _name_case(case: CaseKey, known: dict[tuple[str, str], CaseKey]) -> CaseKey:
-    """The case with the number of processors that the output has elsewhere, where its own line does not say it."""
+    """The case with the number of processors that the output has elsewhere, where its own line does not say
+    it.
+    """
     if case.params:
         return case
     itself = known.get((case.suite, case.benchmark))

@@ -1,4 +1,6 @@
-"""Finds the result lines of the Go benchmark format in a whole text at once: a name, a number, and then values with a unit each."""
+"""Finds the result lines of the Go benchmark format in a whole text at once: a name, a number, and then
+values with a unit each.
+"""
 
 from collections.abc import Hashable, Sequence
 from typing import NamedTuple, TypeVar
@@ -84,7 +86,9 @@ def _begin_a_result(data: NDArray[np.uint8], begins: Numbers) -> NDArray[np.bool
 
 
 def _take_words(words: list[str], places: Numbers) -> list[str]:
-    """The words at these places, which rise; quickest where they are as far from each other all the way, as in most files."""
+    """The words at these places, which rise; quickest where they are as far from each other all the way, as
+    in most files.
+    """
     if len(places) > 1 and (np.diff(places) == places[1] - places[0]).all():
         return words[places[0] : places[-1] + 1 : places[1] - places[0]]
     return list(map(words.__getitem__, places.tolist()))

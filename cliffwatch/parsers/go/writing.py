@@ -28,7 +28,8 @@ def format_go_bench(
 ) -> str:
     """Arms as text: their settings, then one line a boot and case. `benchstat -col arm` compares them.
 
-    `settings` are of the run as a whole; `of_run` are all of its arms, so that exports of single ones say the same of it.
+    `settings` are of the run as a whole; `of_run` are all of its arms, so that exports of single ones say
+    the same of it.
     """
     return "\n".join(go_bench_lines(arms, units, settings=settings, of_run=of_run)) + "\n"
 
@@ -58,8 +59,8 @@ def _unit(each: ExportedUnit) -> str:
 
 
 def _settings(arm: Arm, known: Iterable[str]) -> Iterator[str]:
-    """Settings that are equal for sides that can be compared, and `arm`, which tells them apart: benchstat makes a table of
-    its own for each further difference. The arm's own facts stand in lines that it skips.
+    """Settings that are equal for sides that can be compared, and `arm`, which tells them apart: benchstat
+    makes a table of its own for each further difference. The arm's own facts stand in lines that it skips.
     """
     for key, value in {"label": arm.label, **arm.facts}.items():
         if key != "commit":

@@ -1,1 +1,3 @@
-"""From what a person names to the text that a program printed: opened once, unpacked, decoded, and out of mail and logs."""
+"""From what a person names to the text that a program printed: opened once, unpacked, decoded, and out of
+mail and logs.
+"""

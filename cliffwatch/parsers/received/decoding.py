@@ -1,4 +1,6 @@
-"""Makes text of bytes: UTF-8, UTF-16 and UTF-32 with or without a byte order mark, else the code page of Western Windows. Total."""
+"""Makes text of bytes: UTF-8, UTF-16 and UTF-32 with or without a byte order mark, else the code page of
+Western Windows. Total.
+"""
 
 import codecs
 from collections.abc import Sequence

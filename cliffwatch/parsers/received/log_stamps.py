@@ -1,4 +1,6 @@
-"""Takes off what logs write before each line: GitHub, GitLab, Jenkins, Azure, Buildkite, journald, kubectl, ts(1)."""
+"""Takes off what logs write before each line: GitHub, GitLab, Jenkins, Azure, Buildkite, journald, kubectl,
+ts(1).
+"""
 
 import re
 from itertools import islice

@@ -1,7 +1,8 @@
 """Undoes what a mail does to the text in it: headers, parts, quoted-printable, base64, format=flowed.
 
-Only what is text is taken; of the same text in several forms, the plain one. A line keeps its number as far as its part has one: a line
-that was broken for the mail's sake stands where it began, and blank lines stand for the rest of it.
+Only what is text is taken; of the same text in several forms, the plain one. A line keeps its number as
+far as its part has one: a line that was broken for the mail's sake stands where it began, and blank lines
+stand for the rest of it.
 """
 
 import binascii
@@ -61,7 +62,9 @@ class _Part:
 
 
 def body_of_mail(text: str) -> str:
-    """The text of a mail, of all mails of a mailbox, or of what was copied out of a mail's source; else the text as it is. Total."""
+    """The text of a mail, of all mails of a mailbox, or of what was copied out of a mail's source; else the
+    text as it is. Total.
+    """
     if looks_like_mail(text):
         lines = [Line(number, line.rstrip("\r")) for number, line in enumerate(text.split("\n"), start=1)]
         return _join_placed(line for mail in _mails(lines) for line in _texts(_part_of(mail), 0))
@@ -90,7 +93,10 @@ def _join_placed(lines: Iterator[Line]) -> str:
     for line in lines:
         size += len(line.text)
         if size > MOST_CHARACTERS:
-            reason = f"the mail has more than {MOST_CHARACTERS >> 20} MiB of text: save the part that is meant, and give that"
+            reason = (
+                f"the mail has more than {MOST_CHARACTERS >> 20} MiB of text: save the part that is meant,"
+                " and give that"
+            )
             raise MailTooLarge(reason)
         placed += [""] * (line.number - 1 - len(placed))
         placed.append(line.text)

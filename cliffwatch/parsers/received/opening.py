@@ -1,4 +1,6 @@
-"""Reads what a person names, once: a pipe gives its bytes a single time, so everything is decided from what was read."""
+"""Reads what a person names, once: a pipe gives its bytes a single time, so everything is decided from what
+was read.
+"""
 
 import errno
 import os
@@ -35,7 +37,9 @@ def read_text(name: str | Path) -> str | Failure:
 
 
 def read_regular(path: Path, most: int) -> bytes:
-    """At most so many bytes of a file. Raises OSError where there is none, and of a pipe or a device, which might never end."""
+    """At most so many bytes of a file. Raises OSError where there is none, and of a pipe or a device, which
+    might never end.
+    """
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     with os.fdopen(descriptor, "rb") as file:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -53,7 +57,9 @@ def _read(name: str) -> bytes:
 
 
 def refuse_shared_pipe(names: Iterable[str]) -> Failure | None:
-    """Why these inputs cannot all be read: two of them are one pipe, which gives its bytes once. None where they can."""
+    """Why these inputs cannot all be read: two of them are one pipe, which gives its bytes once. None where
+    they can.
+    """
     first: dict[tuple[int, int], str] = {}
     for name in names:
         pipe = _pipe(name)

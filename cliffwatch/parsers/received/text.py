@@ -1,4 +1,6 @@
-"""A text as the program printed it. Lines keep their numbers, so that a problem names the line of the file."""
+"""A text as the program printed it. Lines keep their numbers, so that a problem names the line
+of the file.
+"""
 
 from cliffwatch.parsers.readings import Problem, problem_at
 from cliffwatch.parsers.received.log_stamps import without_stamps
@@ -11,9 +13,14 @@ _BOM = "\ufeff"
 
 
 def as_printed(text: str) -> str | Problem:
-    """The text without mail headers, encodings of mail, and time stamps before its lines; a Problem where it is too large. Total."""
+    """The text without mail headers, encodings of mail, and time stamps before its lines; a Problem where it
+    is too large. Total.
+    """
     if _has_too_many_lines(text):
-        reason = f"it has more than {MOST_LINES // 1_000_000} million lines: split it by benchmark and compare the parts"
+        reason = (
+            f"it has more than {MOST_LINES // 1_000_000} million lines: split it by benchmark and compare the"
+            " parts"
+        )
         return problem_at(0, "", reason)
     try:
         return without_stamps(body_of_mail(text.removeprefix(_BOM)))

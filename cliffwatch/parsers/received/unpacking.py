@@ -138,7 +138,9 @@ def _streams(
     begin: Callable[[], "_Zlib | bz2.BZ2Decompressor | lzma.LZMADecompressor"],
     magic: bytes,
 ) -> Iterator[bytes]:
-    """The pieces of all streams that stand one after the other, as `cat a.gz b.gz` makes them; only zeros may follow."""
+    """The pieces of all streams that stand one after the other, as `cat a.gz b.gz` makes them; only zeros may
+    follow.
+    """
     place = 0
     while content.startswith(magic, place):
         stream, fed = begin(), place

@@ -1,1 +1,3 @@
-"""The table of samples, one definition for CSV, Parquet, JSON, the public dataset and the service's exports."""
+"""The table of samples, one definition for CSV, Parquet, JSON, the public dataset and the
+service's exports.
+"""

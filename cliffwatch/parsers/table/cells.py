@@ -8,7 +8,9 @@ from typing import Any
 _LARGEST_NUMBER = 999_999_999
 
 Cells = Mapping[str, object]
-"""A row by column: texts as CSV has them, or numbers and lists as Parquet has them; None and "" are what does not exist."""
+"""A row by column: texts as CSV has them, or numbers and lists as Parquet has them; None and "" are what does
+not exist.
+"""
 
 
 class Unreadable(ValueError):

@@ -1,6 +1,8 @@
-"""The columns of the table of samples: a row is the value of one metric of one case in one boot (docs/formats.md).
+"""The columns of the table of samples: a row is the value of one metric of one case in one boot
+(docs/formats.md).
 
-Columns are only ever added at the end; `FORMAT_VERSION` goes up where a reader of before would take a row for another one.
+Columns are only ever added at the end; `FORMAT_VERSION` goes up where a reader of before would take a row
+for another one.
 """
 
 from dataclasses import dataclass
@@ -13,7 +15,8 @@ Kind = Literal["string", "integer", "number", "array", "object"]
 
 
 class TableRow(NamedTuple):
-    """A sample; without `value` the outcome of a case that has none; without `suite` a boot or an arm that has nothing.
+    """A sample; without `value` the outcome of a case that has none; without `suite` a boot or an arm that
+    has nothing.
 
     `params` and `about` are JSON text. None is what does not exist.
     """
@@ -42,7 +45,9 @@ class TableRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """`kind` is the type of a Table Schema; of `array` and `object` CSV has JSON text, of `object` Parquet too."""
+    """`kind` is the type of a Table Schema; of `array` and `object` CSV has JSON text, of `object` Parquet
+    too.
+    """
 
     name: str
     kind: Kind
@@ -94,7 +99,9 @@ NEEDED = frozenset({"arm", "boot", "suite", "benchmark", "params", "metric", "un
 
 
 def table_schema() -> dict[str, object]:
-    """The table as a Table Schema (datapackage.org), as it stands in docs/schemas and in every public dataset."""
+    """The table as a Table Schema (datapackage.org), as it stands in docs/schemas and in every public
+    dataset.
+    """
     return {
         "$schema": "https://datapackage.org/profiles/2.0/tableschema.json",
         "title": f"{FORMAT} {FORMAT_VERSION}",

@@ -1,4 +1,6 @@
-"""The table as CSV. Text that a spreadsheet would run as a formula has a quote before it, which reading takes off again."""
+"""The table as CSV. Text that a spreadsheet would run as a formula has a quote before it, which reading takes
+off again.
+"""
 
 import csv
 import io
@@ -44,8 +46,8 @@ def _cells(row: TableRow) -> list[object]:
 
 
 def harmless(content: object) -> object:
-    """A text that a spreadsheet would take for a formula with a quote before it; so that nothing is lost, one that begins with
-    a quote gets one more.
+    """A text that a spreadsheet would take for a formula with a quote before it; so that nothing is lost, one
+    that begins with a quote gets one more.
     """
     return f"'{content}" if isinstance(content, str) and content.startswith(_GUARDED) else content
 

@@ -1,4 +1,6 @@
-"""Whether a file holds the table, from its beginning: asked of every file, so that no reader is loaded for it."""
+"""Whether a file holds the table, from its beginning: asked of every file, so that no reader is loaded for
+it.
+"""
 
 import csv
 

@@ -1,7 +1,8 @@
-"""The table as Parquet, through pyarrow: the extra `parquet`, loaded only where such a file is read or written.
+"""The table as Parquet, through pyarrow: the extra `parquet`, loaded only where such a file is read or
+written.
 
-A Parquet file of a stranger is small beside what it holds: what it says of itself is held against the limits before it is
-read, what it gives while it is read.
+A Parquet file of a stranger is small beside what it holds: what it says of itself is held against the
+limits before it is read, what it gives while it is read.
 """
 
 from collections.abc import Iterable, Iterator
@@ -41,7 +42,9 @@ def no_parquet() -> Failure:
 
 
 def write_parquet(file: IO[bytes] | Path, pieces: Iterable[list[TableRow]]) -> int:
-    """Writes the rows; how many. Never more than some 65,000 of them (260,000 readings), and a boot's, are in memory. Needs pyarrow."""
+    """Writes the rows; how many. Never more than some 65,000 of them (260,000 readings), and a boot's, are in
+    memory. Needs pyarrow.
+    """
     import pyarrow as pa  # noqa: PLC0415 - a second to load, and only for this
     from pyarrow import parquet  # noqa: PLC0415
 
@@ -57,7 +60,9 @@ def write_parquet(file: IO[bytes] | Path, pieces: Iterable[list[TableRow]]) -> i
 
 
 def _array(pa: Any, column: Iterable[Any], type_: Any) -> Any:
-    """Halves of surrogate pairs, which a text of a tree may hold and Parquet may not, become question marks."""
+    """Halves of surrogate pairs, which a text of a tree may hold and Parquet may not, become
+    question marks.
+    """
     try:
         return pa.array(column, type_)
     except UnicodeEncodeError:

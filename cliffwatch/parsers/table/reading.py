@@ -46,7 +46,8 @@ _SHORT_RUN = 12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """What a table holds. Arms by name, of several runs by `RUN/NAME`; `settings` are of the first arm's run, as text.
+    """What a table holds. Arms by name, of several runs by `RUN/NAME`; `settings` are of the first arm's run,
+    as text.
 
     An arm that names itself nowhere has an empty name, one whose label is not there an empty label.
     """
@@ -156,7 +157,9 @@ class TableReader:
         return case
 
     def table(self) -> Table:
-        """All that was read; no arm where a part of it is of a newer format, whose rows may mean something else."""
+        """All that was read; no arm where a part of it is of a newer format, whose rows may mean something
+        else.
+        """
         problems = tuple(self._problems)
         if self._more:
             problems = (
@@ -218,7 +221,9 @@ def _arm(name: str, rows: _ArmRows) -> Arm:
 
 
 def _read_assumptions(content: object) -> dict[tuple[str, str], Assumed]:
-    """What the arm's file said of metrics: of each a metric, a unit, which way is better, and what may be assumed."""
+    """What the arm's file said of metrics: of each a metric, a unit, which way is better, and what may be
+    assumed.
+    """
     found: dict[tuple[str, str], Assumed] = {}
     for each in content if isinstance(content, list) else ():
         match each:

@@ -13,7 +13,8 @@ _EMPTY = TableRow("", None, None, "", *[None] * (len(TableRow._fields) - 4))
 def rows_of_arm(
     run: str, arm: Arm, boots: Iterable[Boot], settings: Mapping[str, str]
 ) -> Iterator[list[TableRow]]:
-    """An arm's rows, boot by boot; `boots` are read in turn, those of `arm` are not. An arm without any has a row of its own.
+    """An arm's rows, boot by boot; `boots` are read in turn, those of `arm` are not. An arm without any has a
+    row of its own.
 
     `settings` are those of the run: `notable`, `stages` and `one-run`, each as text, where it has them.
     """
@@ -49,8 +50,8 @@ def about_arm(arm: Arm, settings: Mapping[str, str]) -> str:
 
 
 def _rows_of_boot(blank: TableRow, boot: Boot, params: dict[CaseKey, str]) -> list[TableRow]:
-    """Samples in their order, each with the outcome of its case, then the outcomes of cases that have none. `params` are those of
-    earlier boots as text: rows are made by the hundred thousand.
+    """Samples in their order, each with the outcome of its case, then the outcomes of cases that have none.
+    `params` are those of earlier boots as text: rows are made by the hundred thousand.
     """
     of_boot = blank._replace(boot=boot.index, stage=boot.stage, block=boot.block, layout=boot.layout)
     outcomes = {outcome.case: outcome for outcome in boot.outcomes}

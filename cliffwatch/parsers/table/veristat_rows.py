@@ -47,7 +47,9 @@ class Row:
 
 
 def looks_like_veristat(text: str) -> bool:
-    """Whether a header of veristat is somewhere in it: before it stands what could not be opened, and the verifier's logs."""
+    """Whether a header of veristat is somewhere in it: before it stands what could not be opened, and the
+    verifier's logs.
+    """
     sought = text if _may_be_header(text) else text[:_BEGIN]
     return any(_header(line.text) is not None for line in clean_lines(sought) if _may_be_header(line.text))
 
@@ -109,8 +111,8 @@ def _id(name: str) -> str:
 
 
 def arms_of(cells: Mapping[str, str]) -> Iterator[tuple[str, dict[str, str]]]:
-    """The cells of each side of a comparison, by its name; of other rows all of them, without a name. A side that has not the program has
-    no cells.
+    """The cells of each side of a comparison, by its name; of other rows all of them, without a name. A side
+    that has not the program has no cells.
     """
     if not any(name.endswith(tuple(_SIDES)) for name in cells):
         yield "", dict(cells)

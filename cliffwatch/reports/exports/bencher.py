@@ -1,7 +1,8 @@
-"""Writes Bencher Metric Format: one arm, its boots summarised, as the format has one value for a measure of a benchmark.
+"""Writes Bencher Metric Format: one arm, its boots summarised, as the format has one value for a measure of a
+benchmark.
 
-A benchmark of ours is named `BPF/suite=SUITE/bench=NAME/PARAM=VALUE` with percent-encoded parts, a measure `METRIC (UNIT)`:
-Bencher makes a measure of that name, and `bencher.parse_bencher` reads both back.
+A benchmark of ours is named `BPF/suite=SUITE/bench=NAME/PARAM=VALUE` with percent-encoded parts, a measure
+`METRIC (UNIT)`: Bencher makes a measure of that name, and `bencher.parse_bencher` reads both back.
 """
 
 import json
@@ -19,7 +20,9 @@ LONGEST_MEASURE = 64
 
 
 def format_bencher(arm: Arm) -> str:
-    """The median over boots of each metric of each case as value; the smallest and the largest boot as bounds, where there are two."""
+    """The median over boots of each metric of each case as value; the smallest and the largest boot as
+    bounds, where there are two.
+    """
     return "".join(bencher_pieces(arm))
 
 

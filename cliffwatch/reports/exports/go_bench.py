@@ -55,8 +55,9 @@ def _lines(
 def run_settings(
     notable: float | None, stages: Stages | None, *, one_run: bool = True, arms: Iterable[Arm] = ()
 ) -> dict[str, str]:
-    """What must be known of a run to decide its rows again; nothing of what is default. `one_run`: see `Method`. Of `arms` it is what suites
-    of the user's own declare, and what keeps their host from being a bench host.
+    """What must be known of a run to decide its rows again; nothing of what is default. `one_run`: see
+    `Method`. Of `arms` it is what suites of the user's own declare, and what keeps their host from being a
+    bench host.
     """
     arms = tuple(arms)
     settings = {} if one_run else {"one-run": "no"}

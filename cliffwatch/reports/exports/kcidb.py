@@ -1,8 +1,9 @@
 """Writes KCIDB's I/O format 5.3: what kernel CI systems report to the common database of kernelci.org.
 
-Source: kcidb_io/schema/v05_03.py of kcidb-io 141. A checkout is an arm's commit, a build its kernel, a test a case of an arm:
-its status is the worst of its boots, its number the median over boots of the case's primary metric. All metrics with the value
-of each boot stand in `misc`, which KCIDB keeps and does not read.
+Source: kcidb_io/schema/v05_03.py of kcidb-io 141. A checkout is an arm's commit, a build its kernel, a
+test a case of an arm: its status is the worst of its boots, its number the median over boots of the case's
+primary metric. All metrics with the value of each boot stand in `misc`, which KCIDB keeps and does not
+read.
 """
 
 import json
@@ -47,7 +48,9 @@ _STATUS: Mapping[CaseStatus, str] = {
     "failed": "ERROR",  # the benchmark ran and gave nothing that can be believed
     "not-run": "MISS",
     "ok": "DONE",  # measured: whether the code is right is for a comparison to say
-    "refused": "DONE",  # a selftest may be there to be refused: whether it was before is for a comparison to say
+    "refused": (
+        "DONE"
+    ),  # a selftest may be there to be refused: whether it was before is for a comparison to say
     "unsupported": "SKIP",
     "unchanged-build": "SKIP",
 }
@@ -94,7 +97,9 @@ def build_report(record: RunRecord, run: str, origin: str) -> Reported:
 
 
 def format_kcidb(arms: Iterable[Arm], reported: Reported, primary: Primary) -> str:
-    """One report of all arms. Equal arms of equal runs have equal ids, so that reporting twice changes nothing."""
+    """One report of all arms. Equal arms of equal runs have equal ids, so that reporting twice changes
+    nothing.
+    """
     return "".join(kcidb_pieces(arms, reported, primary))
 
 
@@ -231,9 +236,11 @@ def _test(
         comment=_text(str(case)),
         status=ended.status or "DONE",
         log_excerpt=_excerpt(ended.reason, ""),
-        number=None
-        if measured is None
-        else Value(value=statistics.median(values[measured]), unit=_text(measured[1])),
+        number=(
+            None
+            if measured is None
+            else Value(value=statistics.median(values[measured]), unit=_text(measured[1]))
+        ),
         misc=Measured(
             arm=arm.name,
             suite=case.suite,
@@ -246,7 +253,9 @@ def _test(
 
 
 def _worse(ended: _Ended, outcome: CaseOutcome) -> _Ended:
-    """The worst so far with one more boot; of equal ones the first. What was measured and has no outcome was measured."""
+    """The worst so far with one more boot; of equal ones the first. What was measured and has no outcome was
+    measured.
+    """
     status = _STATUS[outcome.status]
     if ended.status is not None and _WORST.index(ended.status) <= _WORST.index(status):
         return ended

@@ -4,7 +4,9 @@ from cliffwatch.formats.values import Part
 
 
 class Member(Part, omit_defaults=True, frozen=True, kw_only=True):
-    """A part of a report: nothing in KCIDB may be null, so that what is not known is left out, and so is an empty text."""
+    """A part of a report: nothing in KCIDB may be null, so that what is not known is left out, and so is an
+    empty text.
+    """
 
 
 class Version(Member, frozen=True, kw_only=True):

@@ -1,4 +1,6 @@
-"""One metric of one arm as tables of Markdown: the values of one parameter down, those of another across, such as threads by kinds of map."""
+"""One metric of one arm as tables of Markdown: the values of one parameter down, those of another across,
+such as threads by kinds of map.
+"""
 
 import statistics
 from collections.abc import Callable, Iterator, Mapping
@@ -17,7 +19,9 @@ _Cells = dict[tuple[str, str], list[float]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
-    """Which parameters the rows and the columns are of, and the metric in the cells: None for those that decide."""
+    """Which parameters the rows and the columns are of, and the metric in the cells: None for those that
+    decide.
+    """
 
     down: str
     across: str
@@ -34,7 +38,8 @@ class _Table:
 
 
 def format_matrix(arm: Arm, layout: Layout, is_primary: IsPrimary) -> str:
-    """A table for each benchmark, metric and combination of the other parameters, of medians over boots; empty where no case has both parameters.
+    """A table for each benchmark, metric and combination of the other parameters, of medians over boots;
+    empty where no case has both parameters.
 
     A cell without a value is `-`.
     """

@@ -1,6 +1,7 @@
 """The report as a reply to a mail: a whole message for `git send-email` or a mail program, in 72 columns.
 
-What it says first is what the `mail` report says; its table is that of a commit message, which a mailing list can read.
+What it says first is what the `mail` report says; its table is that of a commit message, which a mailing
+list can read.
 """
 
 import re
@@ -42,7 +43,9 @@ class Reply:
 
 
 def read_reply(in_reply_to: str, mail_from: str) -> Reply | Failure:
-    """A Message-ID, with its brackets or without, or a mail's address at lore.kernel.org; and `Name <address>`."""
+    """A Message-ID, with its brackets or without, or a mail's address at lore.kernel.org; and `Name
+    <address>`.
+    """
     text = in_reply_to.strip()
     at_lore = _AT_LORE.fullmatch(text)
     identity = _IDENTITY.fullmatch(unquote(at_lore["id"]) if at_lore else text)

@@ -1,7 +1,8 @@
 """The report as a mail, in the layout that kernel developers know from the 0-day robot.
 
-Widths are those of lkp-tests (lib/compare.rb): a value of 10 with a deviation of 6 shown above 2 %, a change of 10. What the
-robot does not say is added below the tables: interval, detectable change, and what was not decided.
+Widths are those of lkp-tests (lib/compare.rb): a value of 10 with a deviation of 6 shown above 2 %, a
+change of 10. What the robot does not say is added below the tables: interval, detectable change, and what
+was not decided.
 """
 
 import statistics
@@ -24,7 +25,9 @@ _SHOWN_DEVIATION = 0.02
 
 
 def mail_report(compared: ComparisonSet, context: ReportContext) -> str:
-    """A whole mail: subject, facts, one table a suite, and the rows in full sentences where they need them."""
+    """A whole mail: subject, facts, one table a suite, and the rows in full sentences where they
+    need them.
+    """
     lines = [f"Subject: {mail_subject(compared)}", "", *_opening(compared), ""]
     for failure in context.failures:
         lines += [
@@ -157,7 +160,10 @@ def _remarks(rows: Sequence[Comparison], compared: ComparisonSet, context: Repor
     yield from _functions(compared, context)
     quiet = [row.mde for row in rows if row.verdict == "unchanged" and row.mde is not None]
     if quiet:
-        yield f"Unchanged: {len(quiet)} {'row' if len(quiet) == 1 else 'rows'}; median detectable change {statistics.median(quiet):.2%}."
+        yield (
+            f"Unchanged: {len(quiet)} {'row' if len(quiet) == 1 else 'rows'}; median detectable change"
+            f" {statistics.median(quiet):.2%}."
+        )
     for cases, row in figures.shared_reasons(rows):
         yield f"  {figures.shorten_names(cases)}: {figures.explain_inconclusive(row)}"
     for row in rows:

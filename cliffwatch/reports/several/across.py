@@ -56,7 +56,9 @@ class Across:
 
     @property
     def group(self) -> str:
-        """What it is listed under: its verdict, or `likely` where that is inconclusive and a target shows more than chance does."""
+        """What it is listed under: its verdict, or `likely` where that is inconclusive and a target shows
+        more than chance does.
+        """
         decided = self.verdict != "inconclusive"
         return self.verdict if decided or not any(likely(cell) for cell in self.cells if cell) else "likely"
 
@@ -69,7 +71,9 @@ class Across:
 
     @property
     def sure(self) -> float:
-        """The change that is there at least: the bound of an interval that is nearest to zero, the largest over targets."""
+        """The change that is there at least: the bound of an interval that is nearest to zero, the largest
+        over targets.
+        """
         return max((_least(cell) for cell in self.cells if cell), default=0.0)
 
 
@@ -117,7 +121,9 @@ def _case(row: ComparisonRow) -> Case:
 
 
 def _times_beside_counts(rows: Sequence[Sequence[ComparisonRow]]) -> Mapping[Case, tuple[str, str]]:
-    """Metric and unit of the first primary time or rate of each case, of those that no target has beside its instructions."""
+    """Metric and unit of the first primary time or rate of each case, of those that no target has beside its
+    instructions.
+    """
     found: dict[Case, tuple[str, str]] = {}
     both: set[Case] = set()
     for of_target in rows if len(rows) > 1 else ():
@@ -151,8 +157,9 @@ def _difference(cell: ComparisonRow) -> float:
 
 
 def whereabouts(row: Across, targets: Sequence[Target]) -> str:
-    """On which targets a change is reported: `both`, `all 3`, `amd-rome only` where every other one is unchanged,
-    `amd-rome at least` where another is inconclusive or did not run. Empty on one target, or where no change is reported.
+    """On which targets a change is reported: `both`, `all 3`, `amd-rome only` where every other one is
+    unchanged, `amd-rome at least` where another is inconclusive or did not run. Empty on one target, or
+    where no change is reported.
     """
     if len(targets) < 2 or row.verdict not in CHANGES:
         return "disagree" if row.verdict == "disagree" else ""
@@ -183,8 +190,8 @@ def _counted(count: int, verdict: str) -> str:
 
 
 def sentence_across(rows: Sequence[Across], targets: Sequence[Target], *, in_turns: bool = True) -> str:
-    """`2 regressions, 5 improvements, 188 unchanged; on amd-rome only: 1 regression`. `in_turns`: whether base and head took turns
-    on every target.
+    """`2 regressions, 5 improvements, 188 unchanged; on amd-rome only: 1 regression`. `in_turns`: whether
+    base and head took turns on every target.
     """
     verdicts = Counter(row.verdict for row in rows)
     parts = {verdict: _counted(verdicts[verdict], verdict) for verdict in COUNTED if verdicts[verdict]}
@@ -214,7 +221,9 @@ def _on_one(rows: Sequence[Across], targets: Sequence[Target]) -> Iterable[tuple
 
 
 def facets(rows: Sequence[Across]) -> list[str]:
-    """What changed rows have in common: `all 11 regressions are of ringbufs`; only where others could have changed too."""
+    """What changed rows have in common: `all 11 regressions are of ringbufs`; only where others could have
+    changed too.
+    """
     common = []
     for verdict in CHANGES:
         changed = [row for row in rows if row.verdict == verdict]

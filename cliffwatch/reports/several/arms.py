@@ -1,4 +1,6 @@
-"""Reports of several arms, each against the first one: a matrix of all of them, then each arm's own report."""
+"""Reports of several arms, each against the first one: a matrix of all of them, then each arm's
+own report.
+"""
 
 import textwrap
 from collections.abc import Sequence
@@ -59,13 +61,17 @@ def markdown_of_arms(compared: Sequence[ComparisonSet], context: ReportContext) 
     for row in matrix(compared):
         cells = (cell(each).replace("~", "\\~") for each in row.cells)
         lines.append(
-            f"| {code(figures.case_name(row.case, row.metric))} | {figures.value(row.base)} | {word(row.unit)} | {' | '.join(cells)} |"
+            f"| {code(figures.case_name(row.case, row.metric))} | {figures.value(row.base)} |"
+            f" {word(row.unit)} | {' | '.join(cells)} |"
         )
     parts = ["\n".join(lines)]
     for index, each in enumerate(without_shared_warnings(compared)):
         about = _of_one(each, context, first=index == 0, last=index == len(compared) - 1)
         body = markdown_report(each, about)
-        summary = f"<summary><code>{escape(plain(each.head.name))}</code> against <code>{escape(plain(base))}</code></summary>"
+        summary = (
+            f"<summary><code>{escape(plain(each.head.name))}</code> against"
+            f" <code>{escape(plain(base))}</code></summary>"
+        )
         parts.append(f"\n<details>{summary}\n\n{body}\n</details>")
     return "\n".join(parts) + "\n"
 
@@ -105,7 +111,9 @@ def _title(each: ComparisonSet) -> str:
 
 
 def _of_one(each: ComparisonSet, context: ReportContext, *, first: bool, last: bool) -> ReportContext:
-    """Failures of this arm, and of base with the first one; notes and folder below the last one. What was chosen is above all of them."""
+    """Failures of this arm, and of base with the first one; notes and folder below the last one. What was
+    chosen is above all of them.
+    """
     names = {each.head.name, each.base.name} if first else {each.head.name}
     return replace(
         context,

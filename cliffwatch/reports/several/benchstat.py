@@ -1,5 +1,5 @@
-"""Reports in the shape of benchstat's, which Go developers read: a table for each unit, with the first arm's values and each other arm's values
-and changes.
+"""Reports in the shape of benchstat's, which Go developers read: a table for each unit, with the first arm's
+values and each other arm's values and changes.
 """
 
 from collections.abc import Iterator, Sequence
@@ -110,7 +110,9 @@ def _value(number: float | None, spread: float | None, unit: str) -> str:
 
 
 def _change(row: Comparison | None) -> str:
-    """`-90.58% (n=2)`, with the p-value where a test decided; a row that is not decided has the sign of its verdict."""
+    """`-90.58% (n=2)`, with the p-value where a test decided; a row that is not decided has the sign of its
+    verdict.
+    """
     if row is None:
         return "-"
     change = figures.change(row).replace(" %", "%") if row.verdict in DECIDED else figures.SIGNS[row.verdict]

@@ -12,7 +12,9 @@ from cliffwatch.samples import CaseKey
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MatrixRow:
-    """A metric of a case: base's value, the first arm's that has one, and each other arm's row; None where it has none."""
+    """A metric of a case: base's value, the first arm's that has one, and each other arm's row; None where it
+    has none.
+    """
 
     case: CaseKey
     metric: str
@@ -38,7 +40,9 @@ def _row(key: tuple[CaseKey, str, str], cells: Sequence[Comparison | None]) -> M
 
 
 def cell(row: Comparison | None) -> str:
-    """A change with the mark of its verdict: `▲ +4.79 %`; `~` within the noise, the verdict where nothing was compared."""
+    """A change with the mark of its verdict: `▲ +4.79 %`; `~` within the noise, the verdict where nothing was
+    compared.
+    """
     if row is None:
         return "-"
     if row.change is None and row.verdict not in CHANGES:
@@ -52,7 +56,9 @@ def arm_names(compared: Sequence[ComparisonSet]) -> tuple[str, ...]:
 
 
 def matrix_lines(compared: Sequence[ComparisonSet], *, all_metrics: bool) -> Iterator[str]:
-    """A table a suite: parameters down, under their benchmark, with base's value and each other arm's change."""
+    """A table a suite: parameters down, under their benchmark, with base's value and each other
+    arm's change.
+    """
     base, *heads = (plain(name) for name in arm_names(compared))
     for suite, rows in groupby(matrix(compared, all_metrics=all_metrics), key=lambda row: row.case.suite):
         lines: list[tuple[str, ...]] = [(plain(suite), base, "unit", *heads)]

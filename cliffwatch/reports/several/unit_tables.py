@@ -1,4 +1,6 @@
-"""A table a unit in Markdown, as Go developers read comparisons: the values of both sides and the change, in benchstat's units and digits."""
+"""A table a unit in Markdown, as Go developers read comparisons: the values of both sides and the change, in
+benchstat's units and digits.
+"""
 
 from collections.abc import Sequence
 from itertools import groupby
@@ -11,12 +13,15 @@ from cliffwatch.reports.several.benchstat import scaled, tidied
 from cliffwatch.reports.several.matrix import cell
 
 _WIDEST_LABEL = 30
-UNIT_LEGEND = "▲ worse, ▼ better, ~ within the noise. Values have the prefixes of benchstat, ± is their spread between boots."
+UNIT_LEGEND = (
+    "▲ worse, ▼ better, ~ within the noise. Values have the prefixes of benchstat, ± is their spread between"
+    " boots."
+)
 
 
 def unit_tables(compared: ComparisonSet, *, most: int) -> list[str]:
-    """Lines of Markdown that read as plain text too: for each suite and unit of the primary metrics a table of at most `most` cases, changed
-    ones first where there are more, and their geometric mean.
+    """Lines of Markdown that read as plain text too: for each suite and unit of the primary metrics a table
+    of at most `most` cases, changed ones first where there are more, and their geometric mean.
     """
     lines: list[str] = []
     for _, of_suite in groupby(compared.primary_rows(), key=lambda row: row.case.suite):

@@ -1,8 +1,8 @@
 """The breakpoints of a sweep: parameter values at which a cost bends or jumps.
 
-Courses of straight pieces in log-log space with up to two breaks, each a bend, a jump or both, against one straight line
-(`curves`): how many breaks by tests that hold for curves as uneven as real ones, the interval of each in measured parameters.
-Points carry the noise of their boots, never less than `GRAIN`.
+Courses of straight pieces in log-log space with up to two breaks, each a bend, a jump or both, against one
+straight line (`curves`): how many breaks by tests that hold for curves as uneven as real ones, the
+interval of each in measured parameters. Points carry the noise of their boots, never less than `GRAIN`.
 """
 
 from dataclasses import dataclass
@@ -51,9 +51,11 @@ class Breakpoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoBreakpoint:
-    """Why no breakpoint is named, and the course that the curve keeps: its `slope`, and the `change` from first to last, a fraction.
+    """Why no breakpoint is named, and the course that the curve keeps: its `slope`, and the `change` from
+    first to last, a fraction.
 
-    `stray` is the first or last parameter where that point alone lies off the course, with its distance as a fraction.
+    `stray` is the first or last parameter where that point alone lies off the course, with its distance as
+    a fraction.
     """
 
     reason: str
@@ -66,7 +68,9 @@ class NoBreakpoint:
 def find_breakpoint(
     parameters: Values, costs: Values, spreads: Values | None = None
 ) -> Breakpoint | NoBreakpoint:
-    """Of a sweep: positive parameters and costs, (points,); `spreads` are standard errors as fractions of the costs."""
+    """Of a sweep: positive parameters and costs, (points,); `spreads` are standard errors as fractions of the
+    costs.
+    """
     parameters, x, y, noise = _points(parameters, costs, spreads)
     if len(x) < FEWEST:
         return _no_breakpoint(
@@ -88,7 +92,9 @@ def find_breakpoint(
 def _points(
     parameters: Values, costs: Values, spreads: Values | None
 ) -> tuple[Values, Values, Values, Values]:
-    """In order of the parameter: parameters, both logs, and the noise, to which a point's own spread and that of all contribute alike."""
+    """In order of the parameter: parameters, both logs, and the noise, to which a point's own spread and that
+    of all contribute alike.
+    """
     order = np.unique(parameters, return_index=True)[1]
     if len(order) > MOST:
         order = order[np.linspace(0, len(order) - 1, MOST).round().astype(int)]
@@ -138,7 +144,9 @@ def _no_breakpoint(reason: str, parameters: Values, y: Values, noise: Values) ->
 
 
 def _slope(x: Values, y: Values, noise: Values) -> tuple[float, bool]:
-    """The slope of a straight line, and whether its direction is certain: by Student's test, or because every point lies beyond the last."""
+    """The slope of a straight line, and whether its direction is certain: by Student's test, or because every
+    point lies beyond the last.
+    """
     if len(x) < 3:
         return 0.0, False
     slope, start = np.polyfit(x, y, 1, w=1 / noise)
@@ -161,7 +169,9 @@ def _stray(x: Values, y: Values, noise: Values) -> tuple[int, float] | None:
 
 
 def _apart(x: Values, y: Values, noise: Values, end: int) -> tuple[float, float]:
-    """How far a point lies from the line of the others, and that over the distance which chance would reach once in a hundred times."""
+    """How far a point lies from the line of the others, and that over the distance which chance would reach
+    once in a hundred times.
+    """
     kept = np.arange(len(x)) != end
     slope, start = np.polyfit(x[kept], y[kept], 1, w=1 / noise[kept])
     squares = float(((y - start - slope * x)[kept] ** 2).sum())

@@ -1,9 +1,10 @@
 """How many breaks a curve has: a straight line against one and two breaks, then one against two.
 
-The statistic is the F-ratio of the best course over all courses, the simpler course being spared the end that it fits worst, so that
-one odd end is no break; with any point spared, less error suffices. Its distribution is drawn: curves without the break and with Gaussian noise, as uneven as
-real curves are at their worst (Andrews, Econometrica 61, 1993, has the theory of such maxima). Against two breaks the one break
-is drawn as it was fitted.
+The statistic is the F-ratio of the best course over all courses, the simpler course being spared the end
+that it fits worst, so that one odd end is no break; with any point spared, less error suffices. Its
+distribution is drawn: curves without the break and with Gaussian noise, as uneven as real curves are at
+their worst (Andrews, Econometrica 61, 1993, has the theory of such maxima). Against two breaks the one
+break is drawn as it was fitted.
 """
 
 from dataclasses import dataclass
@@ -18,11 +19,14 @@ UNEVEN = 0.05
 """Unevenness, as a fraction, of the worst curves that have no break: null curves are drawn with it."""
 
 USUAL = 0.04
-"""Unevenness of a usual curve, which counts like `PRIOR` points: few points cannot show that they lie exactly on a course."""
+"""Unevenness of a usual curve, which counts like `PRIOR` points: few points cannot show that they lie exactly
+on a course.
+"""
 
 PRIOR = 6
 INSIDE = 4
-"""How many times the error a curve may have with any point spared: odd points inside are rarer than odd ends."""
+"""How many times the error a curve may have with any point spared: odd points inside are rarer than odd ends.
+"""
 
 DRAWS = 999
 _SEED = 73087489250
@@ -48,7 +52,9 @@ class Chosen:
 
 
 def choose(x: Values, y: Values, noise: Values, sure: float) -> tuple[Chosen | None, float]:
-    """The course of a curve that is no straight line, and the p-value of the straight line. Logs, (points,) each."""
+    """The course of a curve that is no straight line, and the p-value of the straight line. Logs, (points,)
+    each.
+    """
     straight, middle = line(x, noise), float(np.median(noise))
     usual = max(1.0, USUAL / middle) ** 2
     draws = np.random.default_rng(_SEED).standard_normal((len(x), DRAWS)) * max(1.0, UNEVEN / middle)
@@ -81,7 +87,9 @@ def _rests(curves: Values, basis: Values) -> Values:
 
 
 def _without_one(rests: Values, leverage: Values) -> tuple[Values, Values]:
-    """The least sums of squares of each curve where one end, or any one point, is left out of the fit; leverages are (points, 1 or curves)."""
+    """The least sums of squares of each curve where one end, or any one point, is left out of the fit;
+    leverages are (points, 1 or curves).
+    """
     saved = np.where(leverage < 1 - 1e-6, rests**2 / np.maximum(1e-6, 1 - leverage), 0.0)
     squares = (rests**2).sum(axis=0)
     return np.asarray(squares - saved[[0, -1]].max(axis=0)), np.asarray(squares - saved.max(axis=0))
@@ -113,7 +121,9 @@ def _ratios(
 
 
 def _largest(courses: Courses, rests: Values, simpler: tuple[Values, Values], usual: float) -> list[Values]:
-    """The largest ratio of each curve, (2, curves): among courses of as many parameters it is that of the least sum of squares."""
+    """The largest ratio of each curve, (2, curves): among courses of as many parameters it is that of the
+    least sum of squares.
+    """
     total = (rests**2).sum(axis=0)
     groups = [
         (parameters, np.maximum(0.0, total - gain)) for parameters, gain in courses.largest_gains(rests)

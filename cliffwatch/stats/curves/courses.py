@@ -1,7 +1,8 @@
 """The courses that a curve could take: a line with up to two breaks, each a bend, a jump, or both at once.
 
-All are linear models over the same points, so that each is one small basis beside that of the straight line, and hundreds of
-curves are fitted to all of them in one product. Every piece has two points: one point is no course.
+All are linear models over the same points, so that each is one small basis beside that of the straight
+line, and hundreds of curves are fitted to all of them in one product. Every piece has two points: one
+point is no course.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,7 +17,9 @@ from cliffwatch.stats.rank_tables import Values
 Kind = Literal["bend", "jump", "bend and jump"]
 
 PIECE = 2
-"""Points of the shortest piece; three on either side of a bend and jump at once, whose new course is as free as the old one."""
+"""Points of the shortest piece; three on either side of a bend and jump at once, whose new course is as free
+as the old one.
+"""
 
 _BLOCK = 128
 """Courses whose gains for a thousand curves stay in a core's cache."""
@@ -36,10 +39,12 @@ class Break:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Courses:
-    """Courses of one number of breaks: `bases` are (courses, points, columns), orthonormal to the straight line, padded with zeros.
+    """Courses of one number of breaks: `bases` are (courses, points, columns), orthonormal to the straight
+    line, padded with zeros.
 
-    `members` are the breaks of each as places in `singles`, (courses, breaks): of two there are tens of thousands of courses.
-    `parameters` is what each course has more than a straight line: its columns, and a position a break.
+    `members` are the breaks of each as places in `singles`, (courses, breaks): of two there are tens of
+    thousands of courses. `parameters` is what each course has more than a straight line: its columns, and
+    a position a break.
     """
 
     singles: Sequence[Break]
@@ -51,7 +56,9 @@ class Courses:
         return tuple(self.singles[place] for place in self.members[course])
 
     def gains(self, rests: Values) -> Values:
-        """By how much each course lowers the sum of squares, (courses, curves), of `rests`, (points, curves): what the line leaves."""
+        """By how much each course lowers the sum of squares, (courses, curves), of `rests`, (points, curves):
+        what the line leaves.
+        """
         return _gains(self.bases, rests)
 
     def largest_gains(self, rests: Values) -> Iterator[tuple[int, Values]]:
@@ -151,7 +158,9 @@ def _courses(
 
 
 def _orthonormal(designs: NDArray[np.float64], straight: Values) -> NDArray[np.float64]:
-    """Gram and Schmidt, (courses, points, 2) beside the straight line; what is next to nothing becomes zeros."""
+    """Gram and Schmidt, (courses, points, 2) beside the straight line; what is next to nothing
+    becomes zeros.
+    """
     for column in range(designs.shape[2]):
         each = designs[:, :, column]
         size = np.linalg.norm(each, axis=1, keepdims=True)

@@ -1,8 +1,8 @@
 """Where a break lies: the last point on the course before it, and the first one surely off it.
 
-Plausible is every place whose best course leaves hardly more than the best of all (a likelihood interval). Points within it are then
-held against the course before: one that lies surely off it ends the interval; one that lies on it, where a break but a little before
-it would likely show, begins it.
+Plausible is every place whose best course leaves hardly more than the best of all (a likelihood interval).
+Points within it are then held against the course before: one that lies surely off it ends the interval;
+one that lies on it, where a break but a little before it would likely show, begins it.
 """
 
 from dataclasses import dataclass
@@ -82,11 +82,15 @@ class _Shift:
     height: float
 
     def level(self, x: Values, y: Values, points: int) -> Values:
-        """What the points have beside the course before; level where that has few points and no slope that is worth a word."""
+        """What the points have beside the course before; level where that has few points and no slope that is
+        worth a word.
+        """
         return np.asarray(y - (self.slope * x if abs(self.slope) >= LEAST_SLOPE or points > _FEWEST else 0.0))
 
     def at(self, distance: float, end: float) -> float:
-        """By how much a point lies off the course, `distance` behind the break; at the point `end` of the axis."""
+        """By how much a point lies off the course, `distance` behind the break; at the point `end` of the
+        axis.
+        """
         if self.where.kind == "bend and jump":
             return self.height + self.change * max(0.0, end - self.where.corner)
         return self.height + self.change * distance
@@ -143,7 +147,9 @@ class _Fit:
         return cls(tuple(shifts), tuple(weights))
 
     def placed(self, index: int, bounds: list[tuple[int, int]], curve: tuple[Values, Values]) -> Placed:
-        """A jump's step is its fitted height; else how far the first point behind the break lies off the course before."""
+        """A jump's step is its fitted height; else how far the first point behind the break lies off the
+        course before.
+        """
         x, y = curve
         shift, (low, high) = self.shifts[index], bounds[index]
         begin = bounds[index - 1][1] if index else 0

@@ -1,1 +1,3 @@
-"""The history of a series: steps, outliers, slow drift, and what moved the machine rather than one benchmark."""
+"""The history of a series: steps, outliers, slow drift, and what moved the machine rather than
+one benchmark.
+"""

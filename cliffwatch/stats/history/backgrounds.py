@@ -1,10 +1,11 @@
 """Whether a cut is a step, or a trend, a season or serial correlation that looks like one.
 
-Every cut of a window is judged beside smooth backgrounds: no change, straight and bent lines, and waves of half a turn to five
-turns. The best background with all cuts is held against the best without one of them, both by Schwarz's criterion (Annals of
-Statistics 6, 1978): twice the logarithm of their likelihood ratio, less what more parameters cost. Neighbouring points that take
-after each other carry less than their number says: evidence is scaled by (1 - r) / (1 + r), r the lag-one correlation of what the
-best model leaves (Bartlett, Journal of the Royal Statistical Society 98, 1935).
+Every cut of a window is judged beside smooth backgrounds: no change, straight and bent lines, and waves of
+half a turn to five turns. The best background with all cuts is held against the best without one of them,
+both by Schwarz's criterion (Annals of Statistics 6, 1978): twice the logarithm of their likelihood ratio,
+less what more parameters cost. Neighbouring points that take after each other carry less than their number
+says: evidence is scaled by (1 - r) / (1 + r), r the lag-one correlation of what the best model leaves
+(Bartlett, Journal of the Royal Statistical Society 98, 1935).
 """
 
 import math
@@ -20,7 +21,9 @@ _FEWEST_FOR_WAVES = 40
 _SHORTEST_WAVE = 30
 _MOST_QUARTERS = 20
 _BEYOND_DOUBT = 60.0
-"""Where the weakest cut brings so much, no set without it is looked at: no background that is looked at comes near a staircase of such steps."""
+"""Where the weakest cut brings so much, no set without it is looked at: no background that is looked at comes
+near a staircase of such steps.
+"""
 
 _LEAST = 1e-12
 _SAME = 1e-9
@@ -28,7 +31,9 @@ _SAME = 1e-9
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Backgrounds:
-    """Orthonormal bases, (backgrounds, points, parameters), those with fewer parameters filled up by zeros, and their costs."""
+    """Orthonormal bases, (backgrounds, points, parameters), those with fewer parameters filled up by zeros,
+    and their costs.
+    """
 
     bases: Values
     costs: Values
@@ -38,8 +43,8 @@ class Backgrounds:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Judged:
-    """`kept` are the cuts that no background explains, by increasing index; `basis` the background that fits best beside them, and
-    `share` the share of points that count (1 of independent ones).
+    """`kept` are the cuts that no background explains, by increasing index; `basis` the background that fits
+    best beside them, and `share` the share of points that count (1 of independent ones).
     """
 
     kept: list[int]
@@ -49,7 +54,9 @@ class Judged:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Fit:
-    """The best background beside a set of cuts: twice its negative log likelihood, its cost, and what each cut saves of both."""
+    """The best background beside a set of cuts: twice its negative log likelihood, its cost, and what each
+    cut saves of both.
+    """
 
     loss: float
     cost: float
@@ -59,9 +66,11 @@ class _Fit:
 
 
 def judge(values: Values, cuts: Sequence[int], costs: Sequence[float]) -> Judged:
-    """Of a window of values with cuts (indexes of the first point of a new level) inside it, each of which has to bring its cost.
+    """Of a window of values with cuts (indexes of the first point of a new level) inside it, each of which
+    has to bring its cost.
 
-    Cuts are taken away one by one, that first which brings least for what it costs; the best of the sets on this way is kept.
+    Cuts are taken away one by one, that first which brings least for what it costs; the best of the sets
+    on this way is kept.
     """
     window = _window(values, cuts)
     left, prices = list(range(len(cuts))), list(costs)
@@ -126,8 +135,8 @@ def _fit(window: _Window, cuts: Sequence[int]) -> _Fit:
 
 
 def likelihoods(values: Values, cut: int, others: Sequence[int], judged: Judged) -> Values:
-    """Twice the loss of log likelihood of a step elsewhere than at its best place, at each index from 1 on; infinite beyond the
-    neighbouring cuts. `others` are the other cuts of the window.
+    """Twice the loss of log likelihood of a step elsewhere than at its best place, at each index from 1 on;
+    infinite beyond the neighbouring cuts. `others` are the other cuts of the window.
     """
     count = len(values)
     low = max((other for other in others if other < cut), default=0) + 1
@@ -147,7 +156,9 @@ def likelihoods(values: Values, cut: int, others: Sequence[int], judged: Judged)
 
 @lru_cache(maxsize=256)
 def backgrounds_of(count: int) -> Backgrounds:
-    """No change; lines of degree one to three; waves of half a turn and more by quarters, none shorter than thirty points."""
+    """No change; lines of degree one to three; waves of half a turn and more by quarters, none shorter than
+    thirty points.
+    """
     along = np.linspace(-1, 1, count)
     designs = [np.vander(along, degree + 1) for degree in range(4)]
     if count >= _FEWEST_FOR_WAVES:
@@ -168,7 +179,9 @@ def _levels(count: int, cuts: Sequence[int]) -> Values:
 
 
 def _share(left: Values) -> float:
-    """Correlation less than none is taken for none; short series show less of it than there is, which is added (Kendall 1954)."""
+    """Correlation less than none is taken for none; short series show less of it than there is, which is
+    added (Kendall 1954).
+    """
     count = len(left)
     total = float(left @ left)
     if total <= _LEAST * count:

@@ -1,7 +1,7 @@
 """Steps that the machine made, not a commit.
 
-Many series of one host that step together, or the anchor (one revision, measured again and again) stepping, are an
-event of the host: no commit is blamed, and the series begin a new epoch there.
+Many series of one host that step together, or the anchor (one revision, measured again and again)
+stepping, are an event of the host: no commit is blamed, and the series begin a new epoch there.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,12 +15,16 @@ NEAR = 2
 """Steps at most so far apart are of one event."""
 
 UNCERTAINTY = 5
-"""How far from an event a step may be placed and still be its: under noise a small step is located a few points off."""
+"""How far from an event a step may be placed and still be its: under noise a small step is located a few
+points off.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MachineEvent:
-    """At `index` (first point after it); `series` are those that step there, `control` whether the anchor does."""
+    """At `index` (first point after it); `series` are those that step there, `control` whether the anchor
+    does.
+    """
 
     index: int
     series: tuple[str, ...]
@@ -36,8 +40,9 @@ def machine_events(
 ) -> list[MachineEvent]:
     """Events of one host, from the indexes at which each series steps, on an order that all series share.
 
-    `measured` is the number of series of the host, `control` the steps of the anchor, `known` the points at which
-    the recorded environment changed (host kernel, microcode, BIOS): there, any step is the machine's.
+    `measured` is the number of series of the host, `control` the steps of the anchor, `known` the points
+    at which the recorded environment changed (host kernel, microcode, BIOS): there, any step is the
+    machine's.
     """
     located = sorted((index, name) for name, indexes in steps.items() for index in indexes)
     events: list[MachineEvent] = []

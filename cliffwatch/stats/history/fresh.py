@@ -1,7 +1,8 @@
 """Whether a fresh comparison confirms a candidate of a noisy series, and how many boots the next one needs.
 
-A candidate has at most two comparisons, each of boots of its own, one-sided in the candidate's direction; they share the error
-(Bonferroni), so that what the first one leaves open may be asked again. Nothing of the history that raised the candidate is in them.
+A candidate has at most two comparisons, each of boots of its own, one-sided in the candidate's direction;
+they share the error (Bonferroni), so that what the first one leaves open may be asked again. Nothing of
+the history that raised the candidate is in them.
 """
 
 import math
@@ -18,7 +19,9 @@ COMPARISONS = 2
 FIRST_BOOTS = 21
 MOST_BOOTS = 105
 POWER = 0.9
-"""With which the second comparison detects three quarters of the candidate's size: history overstates the steps that it barely shows."""
+"""With which the second comparison detects three quarters of the candidate's size: history overstates the
+steps that it barely shows.
+"""
 
 _SHARE = 0.75
 _NORMAL = NormalDist()
@@ -28,7 +31,9 @@ FreshAnswer = Literal["confirmed", "refuted", "open"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fresh:
-    """What a fresh comparison read of a series, as fractions. Bounds are infinite if there are too few boots."""
+    """What a fresh comparison read of a series, as fractions. Bounds are infinite if there are
+    too few boots.
+    """
 
     change: float
     low: float
@@ -42,7 +47,9 @@ class Fresh:
 
     @property
     def spread(self) -> float:
-        """The standard deviation over boots as a fraction, by the width of the interval; 0 where there is no interval."""
+        """The standard deviation over boots as a fraction, by the width of the interval; 0 where there is no
+        interval.
+        """
         half = (self.high - self.low) / 2
         if not math.isfinite(half):
             return 0.0
@@ -50,8 +57,9 @@ class Fresh:
 
 
 def judged_fresh(size: float, fresh: Fresh, number: int) -> FreshAnswer:
-    """What the `number`-th comparison (from 1) says of a candidate of `size`, a signed fraction. It is confirmed by half of the step and more, and
-    refuted where so much is ruled out; the last comparison leaves nothing open.
+    """What the `number`-th comparison (from 1) says of a candidate of `size`, a signed fraction. It is
+    confirmed by half of the step and more, and refuted where so much is ruled out; the last comparison
+    leaves nothing open.
     """
     direction, least = math.copysign(1.0, size), abs(size) / 2
     if direction * fresh.change >= least and fresh.p / 2 <= ERROR / COMPARISONS:

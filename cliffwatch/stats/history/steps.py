@@ -1,9 +1,10 @@
 """Where a series steps.
 
-A hierarchical split, as in Hunter (Fleming et al., ICPE 2023), on a winsorized series of logs: the cut with the largest Student
-statistic, taken while it is far from chance, in windows that overlap so that a step up does not hide one down; then
-neighbouring segments are joined again, weakest step first, until every step left is sure and large enough. The error of a
-largest statistic is not that of one test: `SURE` is set by calibration (docs/calibration.md), not read as a p-value.
+A hierarchical split, as in Hunter (Fleming et al., ICPE 2023), on a winsorized series of logs: the cut
+with the largest Student statistic, taken while it is far from chance, in windows that overlap so that a
+step up does not hide one down; then neighbouring segments are joined again, weakest step first, until
+every step left is sure and large enough. The error of a largest statistic is not that of one test: `SURE`
+is set by calibration (docs/calibration.md), not read as a p-value.
 """
 
 import math
@@ -22,13 +23,18 @@ from cliffwatch.stats.rank_tables import Values
 WINDOW = 200
 SURE = 3e-5
 LEAST = 0.0075
-"""The smallest step that is a candidate, as a fraction; what is reported of it is for the fresh comparison to decide."""
+"""The smallest step that is a candidate, as a fraction; what is reported of it is for the fresh comparison to
+decide.
+"""
 
 EVIDENCE = 12.0
-"""What a step must bring beyond the best smooth background, in twice the logarithm of the likelihood ratio."""
+"""What a step must bring beyond the best smooth background, in twice the logarithm of the likelihood ratio.
+"""
 
 RANGE = 8.0
-"""A step may lie where twice the logarithm of its likelihood is at most so much less than at its best place; set by calibration."""
+"""A step may lie where twice the logarithm of its likelihood is at most so much less than at its best place;
+set by calibration.
+"""
 
 MARGIN = 2
 """Points by which a range is wider on either side than its likelihood says, which is that of normal noise."""
@@ -40,7 +46,9 @@ NEAR = 5
 """Steps at most so many points apart are one step, detected twice."""
 
 BEFORE, AFTER = 10, 7
-"""Points that must lie on each side before a step is a candidate: the ends of a series are where false steps are."""
+"""Points that must lie on each side before a step is a candidate: the ends of a series are where false steps
+are.
+"""
 
 WINSORIZING_REACH = 5
 """Points on either side of a step whose running median looks across it."""
@@ -72,7 +80,9 @@ def steps(logs: Values) -> list[Step]:
 
 
 def candidates(logs: Values, known: Sequence[int] = ()) -> list[Step]:
-    """Steps with enough points on both sides to be worth a fresh comparison, other than those near `known` indexes."""
+    """Steps with enough points on both sides to be worth a fresh comparison, other than those near `known`
+    indexes.
+    """
     logs = np.asarray(logs, dtype=float)
     rest = winsorized(logs)
     joined = _cuts(rest)
@@ -93,7 +103,9 @@ def _new(index: int, known: Sequence[int]) -> bool:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Sums:
-    """Running sums of a series less its mean, and of its squares: what the means and variances of all its parts are made of."""
+    """Running sums of a series less its mean, and of its squares: what the means and variances of all its
+    parts are made of.
+    """
 
     sums: Values
     squares: Values
@@ -128,7 +140,9 @@ def _cuts(rest: Values) -> list[tuple[int, int, int]]:
 def _judged(
     logs: Values, rest: Values, joined: list[tuple[int, int, int]], known: Sequence[int] = ()
 ) -> list[Step]:
-    """Of the cuts those that no smooth background explains, each judged where it is about the middle of a window."""
+    """Of the cuts those that no smooth background explains, each judged where it is about the middle of a
+    window.
+    """
     cuts = [cut for _, cut, _ in joined]
     judged: dict[tuple[int, int], Judged] = {}
     kept: dict[int, tuple[int, int, Judged]] = {}
@@ -163,7 +177,9 @@ def _split(sums: _Sums, start: int, stop: int, cuts: set[int]) -> None:
 
 
 def _moving(sums: _Sums, count: int, points: int) -> NDArray[np.bool_]:
-    """Of overlapping windows, whether any cut of it is sure enough to be split at: all at once, since most have none."""
+    """Of overlapping windows, whether any cut of it is sure enough to be split at: all at once, since most
+    have none.
+    """
     moving = np.ones(count, dtype=bool)
     whole = (points - WINDOW) // (WINDOW // 2) + 1 if points >= WINDOW else 0
     if whole:
@@ -213,7 +229,9 @@ def _student(strength: float, count: int) -> float:
 
 
 def _joined(sums: _Sums, cuts: list[int], count: int) -> list[tuple[int, int, int]]:
-    """Cuts that stay, each as (start of the left segment, cut, stop of the right one); the weakest are taken away first."""
+    """Cuts that stay, each as (start of the left segment, cut, stop of the right one); the weakest are taken
+    away first.
+    """
     edges = [0, *cuts, count]
     excess = [_excess(sums, *edges[at - 1 : at + 2]) for at in range(1, len(edges) - 1)]
     while excess and (weakest := min(excess)) <= 0:
@@ -258,7 +276,9 @@ def _step(
 
 
 def placed(values: Values, cut: int) -> int:
-    """The cut nearby with the least absolute deviations from the two levels: winsorizing rounds the edge of a step."""
+    """The cut nearby with the least absolute deviations from the two levels: winsorizing rounds the edge of a
+    step.
+    """
     low, high = float(np.median(values[:cut])), float(np.median(values[cut:]))
     gain = np.cumsum(np.abs(values - high) - np.abs(values - low))
     nearby = np.arange(max(1, cut - WINSORIZING_REACH), min(len(values) - 1, cut + WINSORIZING_REACH) + 1)

@@ -25,9 +25,11 @@ class Trend:
 
 
 def slow_trend(logs: Values) -> Trend | None:
-    """A trend of a series without steps, by Kendall's tau of means of ten points, which autocorrelation hardly reaches.
+    """A trend of a series without steps, by Kendall's tau of means of ten points, which autocorrelation
+    hardly reaches.
 
-    None where the series is shorter than eighty points, or the trend is not sure or smaller than two per cent.
+    None where the series is shorter than eighty points, or the trend is not sure or smaller than two per
+    cent.
     """
     count = len(logs) // _BLOCK
     if count < _FEWEST_BLOCKS:

@@ -1,7 +1,8 @@
 """A series watched point by point: what is worth a fresh comparison now.
 
-Incremental: a point costs the same however long the series is. A large step is reported after three points, a smaller one after
-seven; either is a candidate, published only when fresh boots of the two revisions confirm it.
+Incremental: a point costs the same however long the series is. A large step is reported after three
+points, a smaller one after seven; either is a candidate, published only when fresh boots of the two
+revisions confirm it.
 """
 
 from collections.abc import Sequence
@@ -20,13 +21,17 @@ _SETTLED = 20
 
 @dataclass(slots=True)
 class Watch:
-    """The state of one series of one epoch; `reported` are the steps already handed out, by their indexes in the series."""
+    """The state of one series of one epoch; `reported` are the steps already handed out, by their indexes in
+    the series.
+    """
 
     logs: list[float] = field(default_factory=list)
     reported: list[Step] = field(default_factory=list)
 
     def append(self, log: float) -> list[Step]:
-        """Adds a point, the log of a revision's centre; steps that it makes worth confirming, with indexes in the series."""
+        """Adds a point, the log of a revision's centre; steps that it makes worth confirming, with indexes in
+        the series.
+        """
         self.logs.append(log)
         start = max(0, len(self.logs) - HORIZON)
         recent = new_candidates(np.array(self.logs[start:]), [_moved(step, -start) for step in self.reported])
@@ -36,9 +41,11 @@ class Watch:
 
 
 def new_candidates(recent: Values, known: Sequence[Step]) -> list[Step]:
-    """Steps worth a fresh comparison in the newest `HORIZON` logs of a series, other than those that are `known`.
+    """Steps worth a fresh comparison in the newest `HORIZON` logs of a series, other than those that are
+    `known`.
 
-    A step is known where one in the same direction lies within `NEAR` points of it, or in its range, or has it in its range.
+    A step is known where one in the same direction lies within `NEAR` points of it, or in its range, or
+    has it in its range.
     """
     settled = max([0, *(step.index for step in known)])
     detected = candidates(recent, [step.index for step in known])

@@ -1,4 +1,6 @@
-"""Outliers of a series: pulled in before steps are looked for, and named so that they can be measured again."""
+"""Outliers of a series: pulled in before steps are looked for, and named so that they can be
+measured again.
+"""
 
 import statistics
 

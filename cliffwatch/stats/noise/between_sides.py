@@ -1,9 +1,11 @@
 """Drift between two sides that did not take turns: how far they may differ although nothing changed.
 
-The difference of two blocks of boots is compared with what drifts inside the blocks. Each row has the linear and the quadratic contrast of
-either side. Their variance, in units of the noise between neighbours, says how much the row drifts; what a random walk with such contrasts
-does between the blocks says how far the sides may lie apart. How much rows drift is estimated from all rows together: an empirical Bayes
-estimate over a grid of drift variances (Kiefer and Wolfowitz, Annals of Mathematical Statistics 27, 1956, by the EM algorithm).
+The difference of two blocks of boots is compared with what drifts inside the blocks. Each row has the
+linear and the quadratic contrast of either side. Their variance, in units of the noise between neighbours,
+says how much the row drifts; what a random walk with such contrasts does between the blocks says how far
+the sides may lie apart. How much rows drift is estimated from all rows together: an empirical Bayes
+estimate over a grid of drift variances (Kiefer and Wolfowitz, Annals of Mathematical Statistics 27, 1956,
+by the EM algorithm).
 """
 
 import math
@@ -18,13 +20,17 @@ from cliffwatch.stats.boot_values import Alike, BootValues, table_of
 from cliffwatch.stats.rank_tables import Values
 
 SEPARATION = 2.0
-"""Variance of the drift between sides, relative to sides that follow each other without a gap: the real gap is not known."""
+"""Variance of the drift between sides, relative to sides that follow each other without a gap: the real gap
+is not known.
+"""
 
 UNSEEN_ROWS = 0.3
 """Weight of drift that no row shows, in rows: what a report of few rows assumes of drift."""
 
 HIDDEN = 0.12
-"""Share of regime shifts that fall between the sides, or within a boot or two of it, so that neither side shows them."""
+"""Share of regime shifts that fall between the sides, or within a boot or two of it, so that neither side
+shows them.
+"""
 
 _GRID = np.concatenate([[0.0], 2.0 ** np.arange(15)])
 """Drift variances of the difference of sides, in units of its variance by noise alone."""
@@ -34,7 +40,9 @@ _FEWEST = 4
 
 _OUTLIER = 4.0
 _LARGEST_STEP = 3.0
-"""In units of robust noise: isolated values beyond the first are replaced; neighbours differ by more than the second by a shift, not by noise."""
+"""In units of robust noise: isolated values beyond the first are replaced; neighbours differ by more than the
+second by a shift, not by noise.
+"""
 
 _ROUNDS = 60
 _HALVINGS = 40
@@ -44,9 +52,11 @@ _FARTHEST = 1e6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Rows:
-    """Rows as their family needs them. `error` is the standard error of the difference by noise alone, as a log; (rows,).
+    """Rows as their family needs them. `error` is the standard error of the difference by noise alone, as a
+    log; (rows,).
 
-    `variances` are those of the four contrasts for each drift variance of the grid, in units of noise, (rows, grid, 4).
+    `variances` are those of the four contrasts for each drift variance of the grid, in units of noise,
+    (rows, grid, 4).
     """
 
     contrasts: Values
@@ -68,7 +78,9 @@ class SideDrift:
         return np.where(self._rows.drifts, self._tails(np.abs(differences) / least), 0.0)
 
     def allowances(self, errors: Values) -> Values:
-        """How much further than by noise alone the sides may lie apart, a log, at an error for each row; 0 of rows without drift."""
+        """How much further than by noise alone the sides may lie apart, a log, at an error for each row; 0 of
+        rows without drift.
+        """
         noise = _quantile(lambda far: _t_tail(far, self._rows.freedom), errors)
         both = _quantile(self._tails, errors)
         return np.where(self._rows.drifts, np.maximum(both - noise, 0.0) * self._rows.error, 0.0)
@@ -81,7 +93,9 @@ class SideDrift:
 
     @cached_property
     def _predicted(self) -> tuple[Values, Values]:
-        """Of each row a mixture over the grid: weights, and scales of the difference in standard errors by noise alone."""
+        """Of each row a mixture over the grid: weights, and scales of the difference in standard errors by
+        noise alone.
+        """
         rows = self._rows
         squares = (rows.contrasts[:, None, :] ** 2 / rows.variances).sum(axis=2)
         freedom, count = rows.freedom[:, None], rows.contrasts.shape[1]
@@ -96,7 +110,9 @@ class SideDrift:
 
 
 def _posterior(family: Values, likelihoods: Values) -> Values:
-    """Probabilities of the drift variances of each row, with the distribution that the family's likelihoods give."""
+    """Probabilities of the drift variances of each row, with the distribution that the family's likelihoods
+    give.
+    """
     unseen = np.full(len(_GRID), UNSEEN_ROWS / (len(_GRID) - 1))
     unseen[0] = 0.0
     prior = np.full(len(_GRID), 1 / len(_GRID))
@@ -163,7 +179,9 @@ def _steps(base: Values, head: Values) -> Values:
 
 
 def _robust_noise(base: Values, head: Values) -> Values:
-    """Standard deviation between neighbours, by the median of their distances; of values in few places no less than a quarter of the plain one."""
+    """Standard deviation between neighbours, by the median of their distances; of values in few places no
+    less than a quarter of the plain one.
+    """
     steps = np.abs(_steps(base, head))
     plain = np.sqrt((steps**2).mean(axis=1))
     return np.asarray(np.maximum(median_along(steps, 1) / 0.6745, plain / 4) / math.sqrt(2))
@@ -191,7 +209,9 @@ def _contrasts(boots: int) -> Values:
 
 @lru_cache(maxsize=64)
 def _walk(n: int, m: int) -> Values:
-    """Variances of the four contrasts of a random walk over both sides, where its difference of sides has 1 in units of noise; (4,)."""
+    """Variances of the four contrasts of a random walk over both sides, where its difference of sides has 1
+    in units of noise; (4,).
+    """
     steps = np.arange(1.0, n + m + 1)
     covariance = np.minimum.outer(steps, steps)
     difference = np.concatenate([np.full(n, -1 / n), np.full(m, 1 / m)])
@@ -201,7 +221,9 @@ def _walk(n: int, m: int) -> Values:
 
 
 def _t_tail(far: Values, freedom: Values) -> Values:
-    """Both tails of Student's distribution by the normal one (Wallace, Annals of Mathematical Statistics 30, 1959)."""
+    """Both tails of Student's distribution by the normal one (Wallace, Annals of Mathematical Statistics 30,
+    1959).
+    """
     normal = np.sqrt(freedom * np.log1p(far**2 / freedom)) * (8 * freedom + 1) / (8 * freedom + 3)
     return np.asarray(_erfc(normal / math.sqrt(2)))
 
@@ -221,7 +243,9 @@ _ERFC_LAST = 0.17087277
 
 
 def _erfc(values: Values) -> Values:
-    """Of values from 0 on, to a relative error of 1.2e-7 (Press and others, Numerical Recipes, 6.2): scipy takes half a second to load."""
+    """Of values from 0 on, to a relative error of 1.2e-7 (Press and others, Numerical Recipes, 6.2): scipy
+    takes half a second to load.
+    """
     t = 1 / (1 + values / 2)
     exponent = np.full_like(t, _ERFC_LAST)
     for coefficient in reversed(_ERFC):

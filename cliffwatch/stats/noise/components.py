@@ -1,7 +1,8 @@
-"""Where the noise of a metric comes from: boots or readings within a boot, and how many readings are worth it.
+"""Where the noise of a metric comes from: boots or readings within a boot, and how many readings are worth
+it.
 
-Source: Kalibera and Jones, Rigorous Benchmarking in Reasonable Time, ISMM 2013: one-way random-effects analysis of
-variance, and repetition where the variance is.
+Source: Kalibera and Jones, Rigorous Benchmarking in Reasonable Time, ISMM 2013: one-way random-effects
+analysis of variance, and repetition where the variance is.
 """
 
 import math
@@ -14,10 +15,12 @@ _MOST_READINGS = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Components:
-    """Standard deviations, as fractions of the mean: `boot` between boots, `within` between the readings of one boot.
+    """Standard deviations, as fractions of the mean: `boot` between boots, `within` between the readings of
+    one boot.
 
-    `correlation` is the intraclass correlation, the boots' share of a reading's variance. `worth` is the number of readings
-    a boot after which more add next to nothing: where they add a quarter to the variance of a boot's mean.
+    `correlation` is the intraclass correlation, the boots' share of a reading's variance. `worth` is the
+    number of readings a boot after which more add next to nothing: where they add a quarter to the
+    variance of a boot's mean.
     """
 
     boot: float

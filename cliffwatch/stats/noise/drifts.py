@@ -1,7 +1,8 @@
 """Drift within a run: a host that grows slower while it measures.
 
-Kendall's test of each arm's boots against their order, both arms' scores together (Mann, Econometrica 13, 1945; seasons as in
-Hirsch, Slack and Smith, Water Resources Research 18, 1982), with the slope of Theil and Sen. Interleaved arms share a drift, so that it widens intervals; arms one after the other do not.
+Kendall's test of each arm's boots against their order, both arms' scores together (Mann, Econometrica 13,
+1945; seasons as in Hirsch, Slack and Smith, Water Resources Research 18, 1982), with the slope of Theil
+and Sen. Interleaved arms share a drift, so that it widens intervals; arms one after the other do not.
 """
 
 import math
@@ -29,12 +30,16 @@ class Drift:
 
 
 def drift(values: Values, order: Values, arms: Values) -> Drift | None:
-    """Of boots with log `values` at positions `order`, of arms 0 and 1; None of fewer than eight boots or all alike."""
+    """Of boots with log `values` at positions `order`, of arms 0 and 1; None of fewer than eight boots or all
+    alike.
+    """
     return drifts_of(values[None, :], order, arms)[0]
 
 
 def drifts_of(rows: Values, order: Values, arms: Values, *, p_at_most: float = 1.0) -> list[Drift | None]:
-    """The drift of each row, (rows, boots), measured in the same boots; None also where its p is larger than is asked for."""
+    """The drift of each row, (rows, boots), measured in the same boots; None also where its p is larger than
+    is asked for.
+    """
     if rows.shape[-1] < _FEWEST or np.ptp(order) == 0:
         return [None] * len(rows)
     at_once = max(1, _PAIRS_AT_ONCE // rows.shape[-1] ** 2)
@@ -62,7 +67,9 @@ def _drifts(rows: Values, order: Values, arms: Values, p_at_most: float) -> list
 
 
 def interleaved(order: Values, arms: Values) -> bool:
-    """Whether the arms took turns: a rank test of their positions, which a plan in blocks passes and one arm after the other fails."""
+    """Whether the arms took turns: a rank test of their positions, which a plan in blocks passes and one arm
+    after the other fails.
+    """
     first, second = order[arms == 0], order[arms == 1]
     if len(first) < 3 or len(second) < 3:
         return True
@@ -75,7 +82,9 @@ def kendall_p(order: Values, values: Values) -> float:
 
 
 def slopes_of(order: Values, values: Values) -> Values:
-    """The slopes between all pairs of values, (…, n), at different positions; their median is the estimate of Theil and Sen."""
+    """The slopes between all pairs of values, (…, n), at different positions; their median is the estimate of
+    Theil and Sen.
+    """
     first, second = _pairs(len(order))
     apart = order[second] != order[first]
     first, second = first[apart], second[apart]
@@ -88,7 +97,9 @@ def _pairs(count: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
 
 
 def _scores(order: Values, values: Values) -> NDArray[np.int_]:
-    """Pairs that rise less pairs that fall, of values (…, n): neighbours first, then those further and further apart."""
+    """Pairs that rise less pairs that fall, of values (…, n): neighbours first, then those further and
+    further apart.
+    """
     sorting = np.argsort(order, kind="stable")
     order, columns = order[sorting], np.ascontiguousarray(np.moveaxis(values[..., sorting], -1, 0))
     scores = np.zeros(columns.shape[1:], dtype=int)

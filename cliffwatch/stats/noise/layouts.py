@@ -1,8 +1,9 @@
 """Changes that come from where the linker put things, separated from noise and from the patch.
 
-Boots of one kernel under several layouts (link orders, or KASLR offsets) split the variance into layout and rest by a
-one-way random-effects analysis; a change within the layouts' spread may be luck of placement. Sources: Mytkowicz et al.,
-Producing Wrong Data Without Doing Anything Obviously Wrong, ASPLOS 2009; Curtsinger and Berger, Stabilizer, ASPLOS 2013.
+Boots of one kernel under several layouts (link orders, or KASLR offsets) split the variance into layout
+and rest by a one-way random-effects analysis; a change within the layouts' spread may be luck of
+placement. Sources: Mytkowicz et al., Producing Wrong Data Without Doing Anything Obviously Wrong, ASPLOS
+2009; Curtsinger and Berger, Stabilizer, ASPLOS 2013.
 """
 
 import math
@@ -14,20 +15,26 @@ import numpy as np
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LayoutSpread:
-    """Standard deviations of logs: `layout` between layouts, `boot` between boots of one; `p` that layout does nothing."""
+    """Standard deviations of logs: `layout` between layouts, `boot` between boots of one; `p` that layout
+    does nothing.
+    """
 
     layout: float
     boot: float
     p: float
 
     def covers(self, shift: float, layouts_base: int, layouts_head: int) -> bool:
-        """Whether a shift of logs lies within what that many layouts of each kernel leave open, nineteen times in twenty."""
+        """Whether a shift of logs lies within what that many layouts of each kernel leave open, nineteen
+        times in twenty.
+        """
         reach = 1.96 * self.layout * math.sqrt(1 / layouts_base + 1 / layouts_head)
         return abs(shift) <= reach
 
 
 def layout_spread(groups: Sequence[Sequence[float]]) -> LayoutSpread | None:
-    """Of log values of one kernel, a group a layout; None unless there are two layouts and one has two boots."""
+    """Of log values of one kernel, a group a layout; None unless there are two layouts and one
+    has two boots.
+    """
     filled = [np.asarray(group, dtype=float) for group in groups if len(group)]
     freedom = sum(len(group) for group in filled) - len(filled)
     if len(filled) < 2 or freedom < 1:

@@ -1,8 +1,10 @@
-"""Boots that fall in two groups: reported as such, because a mean between two modes is a value that no boot has.
+"""Boots that fall in two groups: reported as such, because a mean between two modes is a value that no boot
+has.
 
-Two groups by the split of least squares (Fisher, 1958, in one dimension), accepted where they lie far apart for their
-width (Ashman, Bird and Zepf, Astronomical Journal 108, 1994: D > 2 separates; `SEPARATION` is stricter, by calibration) and
-neither is a few outliers; the share of slow boots is compared by Fisher's exact test.
+Two groups by the split of least squares (Fisher, 1958, in one dimension), accepted where they lie far
+apart for their width (Ashman, Bird and Zepf, Astronomical Journal 108, 1994: D > 2 separates; `SEPARATION`
+is stricter, by calibration) and neither is a few outliers; the share of slow boots is compared by Fisher's
+exact test.
 """
 
 import math
@@ -13,7 +15,9 @@ import numpy as np
 from cliffwatch.stats.rank_tables import Values
 
 SEPARATION = 6.0
-"""Distance of the groups' means in units of their root mean square width; 1 in 200 normal arms of 21 boots reaches it."""
+"""Distance of the groups' means in units of their root mean square width; 1 in 200 normal arms of 21 boots
+reaches it.
+"""
 
 LEAST_SHARE = 0.1
 LEAST_BOOTS = 3
@@ -25,7 +29,9 @@ _FEWEST = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TwoModes:
-    """`fast` and `slow` are the groups' centres on the log scale; shares are of slow boots; `p` is that these are equal."""
+    """`fast` and `slow` are the groups' centres on the log scale; shares are of slow boots; `p` is that these
+    are equal.
+    """
 
     fast: float
     slow: float
@@ -35,10 +41,11 @@ class TwoModes:
 
 
 def two_modes(base: Values, head: Values) -> list[TwoModes | None]:
-    """Two groups of boots among the logs of both arms, (rows, n) and (rows, m); None where neither arm shows them.
+    """Two groups of boots among the logs of both arms, (rows, n) and (rows, m); None where neither arm shows
+    them.
 
-    The arms are split each for itself, so that a shift between them is not taken for two modes; the one with the clearer
-    groups says where the other is divided.
+    The arms are split each for itself, so that a shift between them is not taken for two modes; the one
+    with the clearer groups says where the other is divided.
     """
     ours, theirs = _splits(base), _splits(head)
     apart = np.stack([slow - fast for fast, slow in (ours, theirs)])
@@ -71,7 +78,9 @@ def _fisher(slow_base: int, n: int, slow_head: int, m: int) -> float:
 
 
 def _splits(arms: Values) -> tuple[Values, Values]:
-    """The centres of the two groups of each row, NaN where there are none: the cut of least squares, over all cuts at once."""
+    """The centres of the two groups of each row, NaN where there are none: the cut of least squares, over all
+    cuts at once.
+    """
     count = arms.shape[-1]
     least = max(LEAST_BOOTS, math.ceil(LEAST_SHARE * count))
     nothing = np.full(arms.shape[:-1], np.nan)

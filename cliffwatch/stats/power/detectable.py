@@ -1,8 +1,11 @@
-"""What is detectable, and how many boots it takes to detect less: by the tests that a published change has to pass.
+"""What is detectable, and how many boots it takes to detect less: by the tests that a published change has to
+pass.
 
-Those are a rank test and, beside it, the trimmed means of `cliffwatch.stats.shape_guard`. Their statistics are taken as normal, with the
-efficiencies and correlations of their influence functions in normal noise (Huber, Robust Statistics, 1981, chapter 3); a plan of two stages
-detects what passes its screen and then any of its looks. Shifts and spreads are of logs; `tools/calibrate` holds the power against what is detected.
+Those are a rank test and, beside it, the trimmed means of `cliffwatch.stats.shape_guard`. Their statistics
+are taken as normal, with the efficiencies and correlations of their influence functions in normal noise
+(Huber, Robust Statistics, 1981, chapter 3); a plan of two stages detects what passes its screen and then
+any of its looks. Shifts and spreads are of logs; `tools/calibrate` holds the power against what is
+detected.
 """
 
 import math
@@ -31,8 +34,9 @@ from cliffwatch.stats.stages import Stages
 _MOST_BOOTS = 100_000
 _NINE_IN_TEN = 1.645
 _SPREAD_ERROR = 0.9
-"""The standard deviation of the log of a spread that a rank test has, times the root of its degrees of freedom: of normal noise,
-where that of a standard deviation is 0.7; of noise with a long tail it is more."""
+"""The standard deviation of the log of a spread that a rank test has, times the root of its degrees of
+freedom: of normal noise, where that of a standard deviation is 0.7; of noise with a long tail it is more.
+"""
 
 _TRIMMED_EFFICIENCY = 0.8736
 _ROOT_OF_EFFICIENCY, _ROOT_2 = math.sqrt(_TRIMMED_EFFICIENCY), math.sqrt(2.0)
@@ -40,12 +44,15 @@ _TRIMMED_CORRELATION = 0.9863
 """Of a mean of three fifths, with a mean and with ranks."""
 
 _OWN_ERROR = 0.6
-"""Of the error of the trimmed means' standard error, the part that ranks do not share; fitted to simulated normal noise, 21 to 60 boots."""
+"""Of the error of the trimmed means' standard error, the part that ranks do not share; fitted to simulated
+normal noise, 21 to 60 boots.
+"""
 _NORMAL = NormalDist()
 _MOST_SPREADS = 1e6
 _STEPS = 40
 _COUNTED = 200
-"""Boots up to which orders are counted to say whether ranks reach an error; more reach any that is asked for."""
+"""Boots up to which orders are counted to say whether ranks reach an error; more reach any that is asked for.
+"""
 
 _CLOSE_ENOUGH = 1e-5
 
@@ -64,11 +71,15 @@ NODES = (
     (0.9325316833444923, 0.0747256745752902),
     (0.9869532642585859, 0.03333567215434407),
 )
-"""Gauss and Legendre's ten points and weights, from 0 to 1: numpy's module of them takes longer to load than most comparisons."""
+"""Gauss and Legendre's ten points and weights, from 0 to 1: numpy's module of them takes longer to load than
+most comparisons.
+"""
 
 
 def detectable(spread: float, n: int, m: int, alpha: float, power: float = POWER) -> float | None:
-    """The smallest shift that n and m boots in one stage detect with `power` at a row's two-sided error; None for want of boots."""
+    """The smallest shift that n and m boots in one stage detect with `power` at a row's two-sided error; None
+    for want of boots.
+    """
     if n + m < 4:
         return None
     units = _smallest(n, m, alpha, 2, power)
@@ -113,15 +124,17 @@ def boots_needed(shift: float, spread: float, alpha: float, power: float = POWER
 
 @lru_cache(maxsize=1 << 14)
 def needs_range(needs: int, n: int, m: int) -> tuple[int, int]:
-    """Between which numbers the boots needed lie, by the spread's error from n and m boots: nine times in ten of normal noise, less often of
-    noise with a long tail (docs/method.md).
+    """Between which numbers the boots needed lie, by the spread's error from n and m boots: nine times in ten
+    of normal noise, less often of noise with a long tail (docs/method.md).
     """
     factor = math.exp(2 * _NINE_IN_TEN * _SPREAD_ERROR / math.sqrt(max(1, n + m - 2)))
     return max(2, round(needs / factor)), min(_MOST_BOOTS, round(needs * factor))
 
 
 def published_power(units: float, n: int, m: int, alpha: float, sides: int) -> float:
-    """The probability that a shift of so many spreads passes the rank test at `alpha` and the tests that have to agree with it."""
+    """The probability that a shift of so many spreads passes the rank test at `alpha` and the tests that have
+    to agree with it.
+    """
     return _published(n, m, alpha, sides)(units)
 
 
@@ -146,7 +159,9 @@ def _published(n: int, m: int, alpha: float, sides: int) -> Callable[[float], fl
 
 
 class _TrimmedTest(NamedTuple):
-    """What the statistic of trimmed means has to exceed, less its bias; its spread; and the terms of its correlation with ranks."""
+    """What the statistic of trimmed means has to exceed, less its bias; its spread; and the terms of its
+    correlation with ranks.
+    """
 
     bound: float
     spread: float
@@ -154,7 +169,9 @@ class _TrimmedTest(NamedTuple):
 
 
 def _with_trimmed(ranks: float, distance: float, test: _TrimmedTest | None) -> float:
-    """The probability that ranks pass, as they do with `ranks`, and trimmed means; `distance` in standard errors of a mean."""
+    """The probability that ranks pass, as they do with `ranks`, and trimmed means; `distance` in standard
+    errors of a mean.
+    """
     if test is None:
         return 0.0
     trimmed = 0.5 * (1.0 + math.erf((distance * _ROOT_OF_EFFICIENCY - test.bound) / test.spread / _ROOT_2))
@@ -225,7 +242,9 @@ def _reaches(n: int, m: int, error: float) -> bool:
 
 
 def _least(powered: Callable[[float], float], power: float) -> float | None:
-    """Where a rising probability reaches `power`, by regula falsi (Illinois); None where it does not below a million spreads."""
+    """Where a rising probability reaches `power`, by regula falsi (Illinois); None where it does not below a
+    million spreads.
+    """
     low, high = 0.0, 1.0
     below, above = -power, powered(high) - power
     while above < 0:
@@ -249,7 +268,9 @@ def _least(powered: Callable[[float], float], power: float) -> float | None:
 
 
 def _both(first: float, second: float, terms: tuple[_Term, ...]) -> float:
-    """That both of two normals lie below bounds that each does with this probability; `terms` are those of their correlation."""
+    """That both of two normals lie below bounds that each does with this probability; `terms` are those of
+    their correlation.
+    """
     if not (0 < first < 1 and 0 < second < 1):
         return min(first, second)
     ours, theirs = _NORMAL.inv_cdf(first), _NORMAL.inv_cdf(second)
@@ -261,8 +282,8 @@ def _both(first: float, second: float, terms: tuple[_Term, ...]) -> float:
 
 
 def _terms(correlation: float) -> tuple[_Term, ...]:
-    """Of the integral of Drezner and Wesolowsky (Journal of Statistical Computation and Simulation 35, 1990), at the angle whose sine is
-    the correlation, where it is smooth.
+    """Of the integral of Drezner and Wesolowsky (Journal of Statistical Computation and Simulation 35, 1990),
+    at the angle whose sine is the correlation, where it is smooth.
     """
     widest = math.asin(correlation)
     return tuple(

@@ -1,9 +1,10 @@
 """How likely a rank test detects a shift.
 
-Power of the t-test, with the rank test's asymptotic relative efficiency for normal noise of 3/pi (Lehmann, Nonparametrics, 1975,
-section 2.4). The t quantile is Hill's (Communications of the ACM 13, 1970, algorithm 396), the noncentral t Johnson and Welch's
-normal approximation (Biometrika 31, 1940): within half a per cent of power, and a report that needs nothing else starts without
-loading scipy. Shifts and spreads are of logs.
+Power of the t-test, with the rank test's asymptotic relative efficiency for normal noise of 3/pi (Lehmann,
+Nonparametrics, 1975, section 2.4). The t quantile is Hill's (Communications of the ACM 13, 1970, algorithm
+396), the noncentral t Johnson and Welch's normal approximation (Biometrika 31, 1940): within half a per
+cent of power, and a report that needs nothing else starts without loading scipy. Shifts and spreads are of
+logs.
 """
 
 import math
@@ -63,7 +64,9 @@ def t_quantile(alpha: float, freedom: int) -> float:
 
 
 def two_sided_tail(statistic: float, freedom: int) -> float:
-    """The probability that Student's t exceeds `statistic` in absolute value (Abramowitz and Stegun, 26.7.3 and 26.7.4)."""
+    """The probability that Student's t exceeds `statistic` in absolute value (Abramowitz and Stegun, 26.7.3
+    and 26.7.4).
+    """
     angle = math.atan2(abs(statistic), math.sqrt(freedom))
     sine, cosine = math.sin(angle), math.cos(angle)
     odd = freedom % 2

@@ -14,11 +14,12 @@ _NORMAL = NormalDist()
 
 
 def rank_spread(base: Values, head: Values, shift: float) -> Values:
-    """The standard deviation of the normal noise in which a rank test detects `shift` as well as in this, (…, n), (…, m).
+    """The standard deviation of the normal noise in which a rank test detects `shift` as well as in this, (…,
+    n), (…, m).
 
-    A rank test's power rests on how often two boots of one kernel differ by less than the shift (Noether, Journal of the
-    American Statistical Association 82, 1987), so that rare slow boots cost it little. Where all pairs or none do, it is the
-    standard deviation.
+    A rank test's power rests on how often two boots of one kernel differ by less than the shift (Noether,
+    Journal of the American Statistical Association 82, 1987), so that rare slow boots cost it little.
+    Where all pairs or none do, it is the standard deviation.
     """
     arms = (arm - sorted_median(np.sort(arm, axis=-1))[..., None] for arm in (base, head))
     rest = np.concatenate(list(arms), axis=-1)
@@ -26,7 +27,8 @@ def rank_spread(base: Values, head: Values, shift: float) -> Values:
 
 
 def paired_spread(base: Values, head: Values, shift: float) -> Values:
-    """The spread of two arms in which a rank test detects `shift` as well as the signed ranks of these pairs do, (…, n) each.
+    """The spread of two arms in which a rank test detects `shift` as well as the signed ranks of these pairs
+    do, (…, n) each.
 
     Differences of independent boots spread by the root of two as much as the boots.
     """
@@ -38,7 +40,9 @@ def paired_spread(base: Values, head: Values, shift: float) -> Values:
 
 
 def _by_near_boots(boots: Values, reach: float, shift: float, plain: Values) -> Values:
-    """From the share of pairs that lie nearer to each other than `reach`; `plain` where all pairs or none do."""
+    """From the share of pairs that lie nearer to each other than `reach`; `plain` where all
+    pairs or none do.
+    """
     ordered = np.sort(boots, axis=-1)
     spread = shift / (
         math.sqrt(2) * _normal_distances(math.comb(ordered.shape[-1], 2))[_near(ordered, reach)]
@@ -47,7 +51,9 @@ def _by_near_boots(boots: Values, reach: float, shift: float, plain: Values) -> 
 
 
 def _near(ordered: Values, reach: float) -> NDArray[np.int_]:
-    """How many pairs of sorted values lie nearer to each other than `reach`: neighbours first, then those further and further apart."""
+    """How many pairs of sorted values lie nearer to each other than `reach`: neighbours first, then those
+    further and further apart.
+    """
     columns = np.ascontiguousarray(np.moveaxis(ordered, -1, 0))
     near = np.zeros(columns.shape[1:], dtype=int)
     for apart in range(1, len(columns)):
@@ -60,13 +66,17 @@ def _near(ordered: Values, reach: float) -> NDArray[np.int_]:
 
 @cache
 def _normal_distances(pairs: int) -> Values:
-    """Below which of so many pairs of standard normal values 0, 1, … all lie, over the root of two; unknown for none and for all."""
+    """Below which of so many pairs of standard normal values 0, 1, … all lie, over the root of two; unknown
+    for none and for all.
+    """
     shares = np.arange(1, pairs) / max(1, pairs)
     return np.array([np.nan, *(_NORMAL.inv_cdf((1 + share) / 2) for share in shares), np.nan])[: pairs + 1]
 
 
 def pooled_spread(base: Values, head: Values) -> Values:
-    """Standard deviation of logs within arms, both arms pooled; shapes (…, n) and (…, m). Zero for one boot each."""
+    """Standard deviation of logs within arms, both arms pooled; shapes (…, n) and (…, m). Zero for one boot
+    each.
+    """
     n, m = base.shape[-1], head.shape[-1]
     if n + m <= 2:
         return np.zeros(base.shape[:-1])

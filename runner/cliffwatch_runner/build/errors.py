@@ -5,7 +5,8 @@ import re
 from cliffwatch.failure import Failure, host_failed, kernel_failed
 
 _ERROR = re.compile(
-    r"(?::\s*(?:fatal )?error:|: undefined reference to|^ld(?:\.lld)?: (?:error|cannot)|^FAILED: |^BTFIDS? .*FAILED|"
+    r"(?::\s*(?:fatal )?error:|: undefined reference to|^ld(?:\.lld)?: (?:error|cannot)|^FAILED: |^BTFIDS?"
+    r" .*FAILED|"
     r"Error: .{0,200}kconfig|Kconfig:\d+:|syntax error|^Error: )",
     re.IGNORECASE,
 )
@@ -22,7 +23,9 @@ EVIDENCE = 1000
 
 
 def first_error(log: str) -> str:
-    """The first error of a log with the lines that belong to it; the first `make: ***` if no tool printed more. Total."""
+    """The first error of a log with the lines that belong to it; the first `make: ***` if no tool printed
+    more. Total.
+    """
     lines = log.splitlines()
     for number, line in enumerate(lines):
         if _ERROR.search(line):

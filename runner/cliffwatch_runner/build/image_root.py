@@ -29,7 +29,9 @@ rm "$1/root.tar" || exit
 find "$1/root" ! -type f ! -type d ! -type l -delete || exit
 chmod 755 "$1/root" "$1"
 """
-"""The same modes whatever the user's umask is, and nothing that is a device or a pipe: as root those would be real ones."""
+"""The same modes whatever the user's umask is, and nothing that is a device or a pipe: as root those would be
+real ones.
+"""
 
 
 class _EngineFailed(Exception):
@@ -37,7 +39,8 @@ class _EngineFailed(Exception):
 
 
 def image_root(cache: Path, image: str, uses: Uses, should_stop: Callable[[], bool]) -> Path | Failure | None:
-    """The file system, held until the run ends; None of an image without udev, in which no guest can be started.
+    """The file system, held until the run ends; None of an image without udev, in which no guest can be
+    started.
 
     Raises Stopped where the run is to end, OSError where the cache may not be written.
     """

@@ -43,7 +43,9 @@ INITRAMFS = "initramfs"
 
 
 class KernelRecord(Part, frozen=True, kw_only=True):
-    """What an entry says of its kernel; `seconds` are for whoever looks into the cache. `prebuilt` and `shows_config`: see `Kernel`."""
+    """What an entry says of its kernel; `seconds` are for whoever looks into the cache. `prebuilt` and
+    `shows_config`: see `Kernel`.
+    """
 
     notes: tuple[str, ...]
     config_digest: str
@@ -58,10 +60,12 @@ _ENTRY = CacheRecipe(outputs=OUTPUTS, record=RECORD, kind=KernelRecord)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kernel:
-    """A kernel in the cache: `folder` holds bzImage, config, btf and kernel.json; build.log and System.map of one that was built here.
+    """A kernel in the cache: `folder` holds bzImage, config, btf and kernel.json; build.log and System.map of
+    one that was built here.
 
-    `prebuilt` is one that somebody else built (cliffwatch_runner.build.prebuilt), with an initramfs where its drivers are modules.
-    `release` is the source's, of a prebuilt one what `uname -r` says; `shows_config` whether the guest can read its configuration.
+    `prebuilt` is one that somebody else built (cliffwatch_runner.build.prebuilt), with an initramfs where
+    its drivers are modules. `release` is the source's, of a prebuilt one what `uname -r` says;
+    `shows_config` whether the guest can read its configuration.
     """
 
     digest: str
@@ -89,9 +93,11 @@ class Kernel:
 
 
 def kernel_digest(revision: Revision, fragments: Fragments, toolchain: Toolchain, trust: Trust) -> str:
-    """The name of the image: equal trees, configurations and tools have one image, whatever the commits are called.
+    """The name of the image: equal trees, configurations and tools have one image, whatever the commits are
+    called.
 
-    Not across trust: what was built among trees that anybody brings is nothing for the history of a followed branch.
+    Not across trust: what was built among trees that anybody brings is nothing for the history of a
+    followed branch.
     """
     tools = (toolchain.kernel_identity, toolchain.image or "")
     parts = (_RECIPE, revision.tree, fragments.digest, *tools, *trust_names(trust))
@@ -104,7 +110,9 @@ def trust_names(trust: Trust) -> tuple[str, ...]:
 
 
 def worktree_name(toolchain: Toolchain) -> str:
-    """One worktree for all configurations: kbuild knows which files depend on an option, and makes only those anew."""
+    """One worktree for all configurations: kbuild knows which files depend on an option, and makes only those
+    anew.
+    """
     return toolchain.kernel_identity
 
 

@@ -100,9 +100,11 @@ def parse_config(text: str) -> dict[str, str]:
 
 
 def check_config(wanted: Mapping[str, str], config: str) -> tuple[Failure | None, tuple[str, ...]]:
-    """Whether a made .config can be measured, and notes on wanted symbols that this tree does not have or set otherwise.
+    """Whether a made .config can be measured, and notes on wanted symbols that this tree does not have or set
+    otherwise.
 
-    kconfig drops a symbol whose dependencies are not met without a word, so every wanted one is looked for.
+    kconfig drops a symbol whose dependencies are not met without a word, so every wanted one is looked
+    for.
     """
     made = parse_config(config)
     notes = tuple(

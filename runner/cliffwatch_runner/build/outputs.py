@@ -1,4 +1,6 @@
-"""What a build leaves for us: named files of limited size, copied out of its reach into an entry of the cache."""
+"""What a build leaves for us: named files of limited size, copied out of its reach into an entry of the
+cache.
+"""
 
 import shutil
 import tempfile
@@ -21,7 +23,9 @@ R = TypeVar("R", bound=Part)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Output:
-    """A file below the build's output folder, the name that its copy gets, and the most bytes that it may have."""
+    """A file below the build's output folder, the name that its copy gets, and the most bytes that it may
+    have.
+    """
 
     path: str
     name: str
@@ -31,7 +35,9 @@ class Output:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CacheRecipe(Generic[R]):
-    """What an entry of the cache is made of: the build's outputs, its log, and the record of that name and kind, which is read back."""
+    """What an entry of the cache is made of: the build's outputs, its log, and the record of that name and
+    kind, which is read back.
+    """
 
     outputs: tuple[Output, ...]
     record: str
@@ -40,7 +46,8 @@ class CacheRecipe(Generic[R]):
     def store(
         self, folder: Path, source: UntrustedFolder, log: Path, describe: Callable[[Path], R | Failure]
     ) -> Failure | None:
-        """Makes the entry `folder` whole; a Failure names the output that is missing or unfit. `describe` makes the record from the copies.
+        """Makes the entry `folder` whole; a Failure names the output that is missing or unfit. `describe`
+        makes the record from the copies.
 
         Raises OSError on a full disk.
         """

@@ -1,7 +1,9 @@
-"""Kernels that somebody else built: a distribution's package, an image with its configuration, or a folder that has these.
+"""Kernels that somebody else built: a distribution's package, an image with its configuration, or a folder
+that has these.
 
-A package is hostile input: it is unpacked, and what is compressed in it is decompressed, in the sandbox. The host takes named
-files of limited size out of it and follows no link (cliffwatch_runner.sandbox.untrusted_files).
+A package is hostile input: it is unpacked, and what is compressed in it is decompressed, in the sandbox.
+The host takes named files of limited size out of it and follows no link
+(cliffwatch_runner.sandbox.untrusted_files).
 """
 
 import hashlib
@@ -44,7 +46,9 @@ at=$(LC_ALL=C grep -abo -m 1 IKCFG_ST "$1/vmlinux" | head -n 1 | cut -d : -f 1)
 objcopy --dump-section ".BTF=$1/btf" "$1/vmlinux" /dev/null
 exit 0
 """
-"""What CONFIG_IKCONFIG puts into a kernel, its configuration packed with gzip between two marks, and its types."""
+"""What CONFIG_IKCONFIG puts into a kernel, its configuration packed with gzip between two marks, and its
+types.
+"""
 
 _COMPILE = (
     *("env", "CCACHE_DISABLE=1", "gcc", "-O2", "-Wall", "-static", "-nostdlib", "-ffreestanding"),
@@ -64,10 +68,12 @@ class _Parts:
 
 
 def prebuilt_kernel(path: Path, settings: BuildSettings) -> Kernel | Failure:
-    """The kernel of a package (.deb), of an image with its configuration beside it, or of a folder that has both.
+    """The kernel of a package (.deb), of an image with its configuration beside it, or of a folder that has
+    both.
 
-    From the cache, by its content, or taken now. A Failure says why it cannot be measured: no types, a debug configuration, drivers
-    that it does not have. Raises Stopped where the user asked to stop; OSError where the cache cannot be written.
+    From the cache, by its content, or taken now. A Failure says why it cannot be measured: no types, a
+    debug configuration, drivers that it does not have. Raises Stopped where the user asked to stop;
+    OSError where the cache cannot be written.
     """
     try:
         found = None if _is_package(path) else find_named(path)
@@ -112,7 +118,9 @@ def _kernel(path: Path, found: FoundKernel | None, settings: BuildSettings) -> K
 
 
 def _digest(path: Path, found: FoundKernel | None, settings: BuildSettings) -> str:
-    """A package's name is of its bytes; an image's of its own and its configuration's, as it takes no modules but those built with it."""
+    """A package's name is of its bytes; an image's of its own and its configuration's, as it takes no modules
+    but those built with it.
+    """
     content = hashlib.sha256()
     if found is None:
         with path.open("rb") as file:
@@ -148,7 +156,8 @@ def _taken(shop: Workshop, found: FoundKernel) -> _Parts:
     if config is None:
         raise refused(
             f"there is no configuration of it: no config-{release} beside it, and none in the image",
-            "put it beside the image under that name (Ubuntu's comes in linux-modules: unpack both packages into one folder, and name that)",
+            "put it beside the image under that name (Ubuntu's comes in linux-modules: unpack both packages"
+            " into one folder, and name that)",
         )
     values = _check(config)
     btf = _types(shop)
@@ -182,7 +191,9 @@ def _check(config: bytes) -> Mapping[str, str]:
 
 
 def _look_into(shop: Workshop, header: BzImage) -> None:
-    """Leaves what the image holds in the workshop: vmlinux, and of it `config` and `btf` where it has them."""
+    """Leaves what the image holds in the workshop: vmlinux, and of it `config` and `btf` where
+    it has them.
+    """
     failure = shop.decompress({"vmlinux": Packed(header.compression, header.payload)})
     if failure is not None:
         raise said(

@@ -96,7 +96,9 @@ class Needs:
 
 
 def find_toolchain(choice: ToolChoice) -> Toolchain | tuple[Failure, ...]:
-    """The named tools, else the newest clang of the host and its plain gcc and pahole; all that is missing at once."""
+    """The named tools, else the newest clang of the host and its plain gcc and pahole; all that is missing at
+    once.
+    """
     suffix = _llvm_suffix(choice)
     cc = choice.cc or "gcc"
     wanted = {
@@ -138,14 +140,18 @@ def _llvm_suffix(choice: ToolChoice) -> str:
 
 
 def _newest_llvm(programs: Collection[str]) -> str:
-    """The suffix of the newest clang that has llc and llvm-strip beside it; none where only the plain one does, or no clang."""
+    """The suffix of the newest clang that has llc and llvm-strip beside it; none where only the plain one
+    does, or no clang.
+    """
     suffixes = {match[1] or "" for program in programs if (match := _CLANG.fullmatch(program))}
     whole = [suffix for suffix in suffixes if {f"llc{suffix}", f"llvm-strip{suffix}"} <= set(programs)]
     return max(whole, key=lambda suffix: int(suffix.removeprefix("-") or 0), default="")
 
 
 def _programs_of(image: str) -> tuple[str, ...]:
-    """Names of what is on PATH in an image; nothing where it cannot be started, which asking for its tools then says."""
+    """Names of what is on PATH in an image; nothing where it cannot be started, which asking for its tools
+    then says.
+    """
     listing = 'IFS=:; for folder in $PATH; do ls "$folder" 2>/dev/null; done; true'
     try:
         ended = process.run([*_in_image(image), "sh", "-c", listing], deadline=5 * _ASK_SECONDS)
@@ -202,9 +208,10 @@ def _broken_tool(program: str, ended: process.Finished) -> Failure:
 def needs_of(mirror: Path, revision: Revision) -> Needs:
     """The needs of the tree.
 
-    Sources: scripts/min-tool-version.sh (gcc, llvm); PAHOLE_VERSION in Kconfig files; and for bench, whose needs stand in no
-    file: kfunc prototypes reach vmlinux.h through pahole's decl_tag_kfuncs from 1.27 on, and the selftests of
-    linux 7.0 and later declare no kfunc themselves; their arena programs want a clang newer than 19.
+    Sources: scripts/min-tool-version.sh (gcc, llvm); PAHOLE_VERSION in Kconfig files; and for bench, whose
+    needs stand in no file: kfunc prototypes reach vmlinux.h through pahole's decl_tag_kfuncs from 1.27 on,
+    and the selftests of linux 7.0 and later declare no kfunc themselves; their arena programs want a clang
+    newer than 19.
     """
     script = blob(mirror, revision, "scripts/min-tool-version.sh") or ""
     versions = [("pahole", _BTF_PAHOLE, "CONFIG_DEBUG_INFO_BTF")]
@@ -238,11 +245,10 @@ def _too_old(tool: Tool, version: Version, why: str, revision: Revision) -> Fail
     option = {"pahole": "--pahole", "bpf-clang": "--clang"}.get(tool.name, "--cc")
     wanted, have = (".".join(map(str, each)) for each in (version, tool.version))
     return host_failed(
-        f"linux {revision.release} needs {tool.name.removeprefix('bpf-')} {wanted} or newer ({why}); {tool.program} is {have}",
-        (
-            f"install a newer {_PACKAGES.get(tool.name.removeprefix('bpf-'), tool.name)} and name it with {option}, "
-            "or build in a container image that has one: --build-image IMAGE"
-        ),
+        f"linux {revision.release} needs {tool.name.removeprefix('bpf-')} {wanted} or newer ({why});"
+        f" {tool.program} is {have}",
+        f"install a newer {_PACKAGES.get(tool.name.removeprefix('bpf-'), tool.name)} and name it with"
+        f" {option}, or build in a container image that has one: --build-image IMAGE",
         tool.version_line,
     )
 

@@ -41,8 +41,9 @@ _LOG_BYTES = 16 << 20
 class BuildSettings:
     """What all builds of a run have in common.
 
-    `report_progress` gets a share between 0 and 1 (or None) and what is being made; `uses` holds what the run takes from the cache.
-    `built` is the folder that has what was built: the cache, or one of the run's own.
+    `report_progress` gets a share between 0 and 1 (or None) and what is being made; `uses` holds what the
+    run takes from the cache. `built` is the folder that has what was built: the cache, or one of the run's
+    own.
     """
 
     cache: Path
@@ -117,11 +118,13 @@ class Worktree:
         on_output: Callable[[str], None] | None = None,
         tools: Sequence[Mount] = (),
     ) -> Failure | None:
-        """Runs a command in the worktree's sandbox; what went wrong is sorted by whose fault it is. Raises Stopped.
+        """Runs a command in the worktree's sandbox; what went wrong is sorted by whose fault it is. Raises
+        Stopped.
 
         `tools` are folders of the host's programs outside of /usr that the command needs.
 
-        A tree that writes into its own source is given a copy of it to write to, which goes with the worktree's use.
+        A tree that writes into its own source is given a copy of it to write to, which goes with the
+        worktree's use.
         """
         done = self._run(command, log, on_output, tools)
         if self._writes_its_source(done):
@@ -138,7 +141,9 @@ class Worktree:
         return self._finished(command, mounts, limits, jobs=1)
 
     def distrust_output(self) -> None:
-        """Lets the next use begin with an empty output: what a build left in a file's place would be in another tree's way."""
+        """Lets the next use begin with an empty output: what a build left in a file's place would be in
+        another tree's way.
+        """
         (self.folder / DISTRUSTED).touch()
 
     def discard(self) -> None:
@@ -210,7 +215,9 @@ class Worktree:
         ]
 
     def _environment(self, jobs: int) -> dict[str, str]:
-        """What a build knows of the world. Fixed names and times make the image depend on its sources alone."""
+        """What a build knows of the world. Fixed names and times make the image depend on its
+        sources alone.
+        """
         container = self.settings.sandbox.image is not None
         return {
             **({} if container else {"PATH": "/usr/lib/ccache:/usr/sbin:/usr/bin:/sbin:/bin"}),
@@ -256,6 +263,8 @@ def _tail(log: Path) -> str:
 
 
 def _read_log(log: Path, done: process.Finished) -> str:
-    """The output of a failed build: the log, which has an end, and the last of its output where that came later."""
+    """The output of a failed build: the log, which has an end, and the last of its output where that came
+    later.
+    """
     text = log.read_text(errors="replace") if log.exists() else ""
     return text if len(text) < _LOG_BYTES // 2 else text + done.output

@@ -1,4 +1,5 @@
-"""The worktrees of the cache: one for each toolchain and trust, and one for each build of a tree from outside.
+"""The worktrees of the cache: one for each toolchain and trust, and one for each build of a tree from
+outside.
 
 worktrees/NAME/
     lock, index*, steps, *.log  the host's own: no build gets to them
@@ -25,7 +26,8 @@ _FOR_ONE_BUILD = "outside-"
 
 @contextmanager
 def lock_worktree(name: str, settings: BuildSettings, given: Path) -> Iterator[Worktree]:
-    """Holds a worktree: of a tree from outside one of its own, which leaves nothing; else that of this name and trust.
+    """Holds a worktree: of a tree from outside one of its own, which leaves nothing; else that of this name
+    and trust.
 
     Waits, and reports it, while another process builds in it. Raises Stopped.
     """
@@ -72,8 +74,8 @@ def _shared_folders(name: str, settings: BuildSettings) -> Iterator[tuple[Path, 
 
 @contextmanager
 def place_of_builds(cache: Path, trust: Trust, should_stop: Callable[[], bool]) -> Iterator[Path]:
-    """The folder that has what a run builds: the cache; for trees from outside one that goes with the run, so that nobody else finds it.
-    Raises Stopped.
+    """The folder that has what a run builds: the cache; for trees from outside one that goes with the run, so
+    that nobody else finds it. Raises Stopped.
     """
     if trust != "outside":
         yield cache
@@ -92,7 +94,9 @@ def _single_use_folders(settings: BuildSettings) -> Iterator[tuple[Path, Path]]:
 
 @contextmanager
 def _single_use_folder(cache: Path, should_stop: Callable[[], bool]) -> Iterator[Path]:
-    """A folder that goes with the block. Those of processes that were killed go first: they hold their locks no longer."""
+    """A folder that goes with the block. Those of processes that were killed go first: they hold their locks
+    no longer.
+    """
     worktrees = cache / "worktrees"
     worktrees.mkdir(parents=True, exist_ok=True)
     for left in worktrees.glob(f"{_FOR_ONE_BUILD}*"):

@@ -1,7 +1,9 @@
-"""Unpacks the artifact of a workflow that ran a stranger's code: nothing of it is believed, and nothing of it leaves its folder.
+"""Unpacks the artifact of a workflow that ran a stranger's code: nothing of it is believed, and nothing of it
+leaves its folder.
 
-What is not exactly a result directory is refused as a whole: links, absolute and climbing names, names that are there twice, files
-that a result directory does not have, and more bytes than one has, whatever the archive says of their number.
+What is not exactly a result directory is refused as a whole: links, absolute and climbing names, names
+that are there twice, files that a result directory does not have, and more bytes than one has, whatever
+the archive says of their number.
 """
 
 import os
@@ -63,7 +65,9 @@ def read_artifact_name(name: str) -> ArtifactName | None:
 
 
 def unpack(archive: Path, folder: Path) -> Failure | None:
-    """Unpacks a result directory into `folder`, which is made here and may hold a part of it where this fails."""
+    """Unpacks a result directory into `folder`, which is made here and may hold a part of it where this
+    fails.
+    """
     try:
         if archive.stat().st_size > LARGEST_ARCHIVE:
             return refused("it is too large")
@@ -128,7 +132,9 @@ def _of_a_result_directory(name: str, *, folder: bool) -> bool:
 
 
 def _written(opened: zipfile.ZipFile, entries: Sequence[zipfile.ZipInfo], folder: Path) -> None:
-    """Writes the files. Of none comes more than the list of contents says: zipfile ends there, and finds its checksum wrong."""
+    """Writes the files. Of none comes more than the list of contents says: zipfile ends there, and finds its
+    checksum wrong.
+    """
     for entry in entries:
         path = folder.joinpath(*entry.filename.split("/"))
         path.parent.mkdir(parents=True, exist_ok=True)

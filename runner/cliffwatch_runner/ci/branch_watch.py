@@ -1,4 +1,6 @@
-"""A branch that is watched without a service: its newest commit against the one of last time, and the culprits of what changed."""
+"""A branch that is watched without a service: its newest commit against the one of last time, and the
+culprits of what changed.
+"""
 
 import threading
 from dataclasses import dataclass, replace
@@ -41,7 +43,9 @@ class WatchedBranch(Part, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watching:
-    """What is watched, and where results and state lie. `request` says how it is measured; its arms are filled in."""
+    """What is watched, and where results and state lie. `request` says how it is measured; its arms are
+    filled in.
+    """
 
     repository: Path
     branch: str
@@ -52,9 +56,9 @@ class Watching:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatchedRange:
-    """What one look measured: `base` and `head` are commits, equal where the branch has nothing new. `rows` are the primary rows that
-    changed, `bisections` the culprits of the regressions and of the improvements. `failure` is why head is no new level: the next look
-    begins at the same base.
+    """What one look measured: `base` and `head` are commits, equal where the branch has nothing new. `rows`
+    are the primary rows that changed, `bisections` the culprits of the regressions and of the
+    improvements. `failure` is why head is no new level: the next look begins at the same base.
     """
 
     base: str
@@ -66,9 +70,11 @@ class WatchedRange:
 
 
 def watch_branch(asked: Watching, progress: Progress, stop: threading.Event) -> WatchedRange | Halted:
-    """Measures what the branch has new and bisects what changed; the same call goes on where one was interrupted.
+    """Measures what the branch has new and bisects what changed; the same call goes on where one was
+    interrupted.
 
-    The state moves to head only when all of that is done. Raises OSError where results cannot be written, and what `run` raises.
+    The state moves to head only when all of that is done. Raises OSError where results cannot be written,
+    and what `run` raises.
     """
     ends = _ends(asked)
     if isinstance(ends, Failure):
@@ -134,7 +140,9 @@ def _move_state(asked: Watching, commit: str) -> None:
 
 
 def _ends(asked: Watching) -> WatchedRange | Failure:
-    """The commit of last time and the newest one. Of a branch that was rewritten, where both meet; the first time, the commit before."""
+    """The commit of last time and the newest one. Of a branch that was rewritten, where both meet; the first
+    time, the commit before.
+    """
     head = _commit(asked.repository, asked.branch)
     if head is None:
         return wrong_usage(

@@ -25,7 +25,7 @@ from cliffwatch_runner.source.ranges.ends import choose_base, read_ends
 from cliffwatch_runner.source.tree import Tree
 
 _LOOKED_AT, _BELOW = 300, 20
-"""Commits of a branch of which the files are looked at, and of those below it; what lies further down counts."""
+"""Most commits of a branch whose files are read; commits further down count."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,8 +39,8 @@ class ManualChoices:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Ends:
-    """`tip` is the commit whose policy counts; `merge_base` and `head` are the ends before CI's own commits are left out. `chosen` says which commit
-    was taken as base, where the names do not.
+    """`tip` is the commit whose policy counts; `merge_base` and `head` are the ends before CI's own commits
+    are left out. `chosen` says which commit was taken as base, where the names do not.
     """
 
     tip: str
@@ -174,7 +174,9 @@ def _of_pull_request(event: PullRequest, tree: Path) -> _Ends | Failure:
 
 
 def _of_push(event: Push, tree: Path) -> _Ends | Failure:
-    """Of the default branch, and of one that the policy follows by name, what was pushed; of any other, all that is not there."""
+    """Of the default branch, and of one that the policy follows by name, what was pushed; of any other, all
+    that is not there.
+    """
     series = read_series_branch(event.branch)
     main = series.base_branch if series is not None else event.default_branch
     tip = event.before if event.branch == main else commit_of(tree, f"refs/remotes/origin/{main}")
@@ -305,7 +307,9 @@ def _no_commit(what: str) -> Failure:
 
 
 def _commits(tree: Path, merge_base: str, head: str) -> dict[str, BranchCommit]:
-    """The newest commits along head's first parents, and a few from the merge base down, with the files that they touch."""
+    """The newest commits along head's first parents, and a few from the merge base down, with the files that
+    they touch.
+    """
     found = {}
     for limit, revisions in ((_LOOKED_AT, [head, f"^{merge_base}"]), (_BELOW, [merge_base])):
         listed = read_repository(

@@ -1,4 +1,6 @@
-"""The event that started a workflow, as GitHub leaves it in a file: read strictly, for others write half of what is in it."""
+"""The event that started a workflow, as GitHub leaves it in a file: read strictly, for others write half of
+what is in it.
+"""
 
 import re
 from dataclasses import dataclass
@@ -40,7 +42,9 @@ class Push:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PullRequest:
-    """A pull request. `fork` where its head is in another repository than its base; `body` is its author's."""
+    """A pull request. `fork` where its head is in another repository than its base; `body` is
+    its author's.
+    """
 
     repository: str
     number: int

@@ -76,7 +76,9 @@ class GitHubReader:
             return wrong_usage(f"{path} of {commit[:12]} is no file", "make it one")
 
     def download(self, artifact: int, to: Path) -> Failure | None:
-        """Downloads the archive of an artifact, as far as one may be large. The token does not go where GitHub sends us."""
+        """Downloads the archive of an artifact, as far as one may be large. The token does not go where
+        GitHub sends us.
+        """
         sent = self._asked(f"/actions/artifacts/{artifact}/zip", {})
         if isinstance(sent, Failure):
             return sent

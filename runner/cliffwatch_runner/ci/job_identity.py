@@ -1,4 +1,6 @@
-"""The identity (OIDC) that GitHub signs for this job, and the token that a service of ours gives for it: nothing is stored."""
+"""The identity (OIDC) that GitHub signs for this job, and the token that a service of ours gives for it:
+nothing is stored.
+"""
 
 import os
 from collections.abc import Callable
@@ -35,7 +37,9 @@ class IdentityRequest:
 
 
 def read_identity_request() -> IdentityRequest | None:
-    """What the runner gives a job that has `id-token: write`, and is forgotten at once; None for other jobs."""
+    """What the runner gives a job that has `id-token: write`, and is forgotten at once; None for
+    other jobs.
+    """
     address, secret = (os.environ.pop(name, "") for name in (_ADDRESS, _SECRET))
     return IdentityRequest(address, secret) if address and secret else None
 
@@ -45,7 +49,8 @@ def job_token(
 ) -> str | Failure:
     """A token of the service that uploads for this job's repository, for a quarter of an hour.
 
-    Each try is with an identity of its own, for the service takes none twice and an answer may have been lost.
+    Each try is with an identity of its own, for the service takes none twice and an answer may have been
+    lost.
     """
     given: str | Failure = NO_TOKEN
     for attempt in range(_TRIES):

@@ -1,7 +1,9 @@
-"""What a step writes: its log, in which nobody else's text is a command to GitHub's runner, and the files that the runner reads.
+"""What a step writes: its log, in which nobody else's text is a command to GitHub's runner, and the files
+that the runner reads.
 
-The runner takes a line for a command that begins with `::` after blanks, or has `##[` anywhere, and breaks lines at carriage
-returns too. Commit subjects, names of branches, compilers' errors and benchmarks' output come by here.
+The runner takes a line for a command that begins with `::` after blanks, or has `##[` anywhere, and breaks
+lines at carriage returns too. Commit subjects, names of branches, compilers' errors and benchmarks' output
+come by here.
 """
 
 import io
@@ -32,7 +34,9 @@ def _harmless_line(line: str) -> str:
 
 
 class HarmlessStream(io.TextIOBase):
-    """A stream for everything that is printed beside commands of ours: lines reach the one below whole and harmless."""
+    """A stream for everything that is printed beside commands of ours: lines reach the one below whole and
+    harmless.
+    """
 
     def __init__(self, below: TextIO) -> None:
         self._below = below

@@ -24,8 +24,8 @@ _Suite = Annotated[str, Meta(pattern=r"^[a-z0-9-]+(?![\s\S])")]
 
 
 class LibraryPlan(Part, forbid_unknown_fields=True, frozen=True, kw_only=True):
-    """A Go library's part of a plan: the path of its module, which base and head both declare, and the tree and revision of the kernel on
-    which they are measured.
+    """A Go library's part of a plan: the path of its module, which base and head both declare, and the tree
+    and revision of the kernel on which they are measured.
     """
 
     module: ModulePath
@@ -34,9 +34,11 @@ class LibraryPlan(Part, forbid_unknown_fields=True, frozen=True, kw_only=True):
 
 
 class JobPlan(Part, forbid_unknown_fields=True, frozen=True, kw_only=True):
-    """Base and head are whole commits; `commits` counts those between them that are measured, 0 where nothing is.
+    """Base and head are whole commits; `commits` counts those between them that are measured, 0 where nothing
+    is.
 
-    `pull_request` is None for a push, `library` where base and head are of a kernel tree. `notes` are sentences of ours. Nothing in it is text of somebody who has no write access.
+    `pull_request` is None for a push, `library` where base and head are of a kernel tree. `notes` are
+    sentences of ours. Nothing in it is text of somebody who has no write access.
     """
 
     format: Literal["cliffwatch-ci-plan"] = FORMAT

@@ -30,8 +30,9 @@ _STAGES: dict[str, Stages | None] = {"auto": None, "staged": ADAPTIVE, "careful"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where a job measures: the subject's repository and the right to fetch it, the folder of the results, the cache, and compilers at once.
-    A library's kernel comes from `kernel_tree`, None for the one that its plan names.
+    """Where a job measures: the subject's repository and the right to fetch it, the folder of the results,
+    the cache, and compilers at once. A library's kernel comes from `kernel_tree`, None for the one that
+    its plan names.
     """
 
     tree: str
@@ -94,7 +95,9 @@ def _library_request(
 
 
 def unfit_for_walltime(cache: Path) -> Failure | None:
-    """Why numbers of this machine would be noise: what `cliffwatch doctor --mode walltime` would have fixed."""
+    """Why numbers of this machine would be noise: what `cliffwatch doctor --mode walltime` would
+    have fixed.
+    """
     results = tuple(checks(gather(cache)))
     if not to_fix(results, "walltime"):
         return None

@@ -1,4 +1,6 @@
-"""The results of a workflow's run, held against what GitHub says of it: commits come from the event, never from the artifact."""
+"""The results of a workflow's run, held against what GitHub says of it: commits come from the event, never
+from the artifact.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -50,7 +52,9 @@ class Result:
 
 
 def open_pull(reader: GitHubReader, run: WorkflowRun) -> OpenPull | NotPublished | Failure:
-    """The pull request whose head the run was for. The event names none for a fork, so GitHub is asked by head."""
+    """The pull request whose head the run was for. The event names none for a fork, so GitHub is asked by
+    head.
+    """
     owner = run.head_repository.split("/")[0]
     listed = reader.pages("/pulls", head=f"{owner}:{run.head_branch}", state="open")
     if isinstance(listed, Failure):
@@ -75,7 +79,9 @@ def open_pull(reader: GitHubReader, run: WorkflowRun) -> OpenPull | NotPublished
 def results_of(
     reader: GitHubReader, run: WorkflowRun, pull: OpenPull | None, folder: Path
 ) -> list[Result] | Failure:
-    """Downloads, unpacks and checks every artifact of ours; each is by itself, so that a forged one hides no other."""
+    """Downloads, unpacks and checks every artifact of ours; each is by itself, so that a forged one hides no
+    other.
+    """
     listed = reader.pages(f"/actions/runs/{run.identity}/artifacts", "artifacts")
     if isinstance(listed, Failure):
         return listed
@@ -174,7 +180,8 @@ class _Commits:
     def _wrong(self, base: str, head: str) -> Failure | None:
         if not any(head == each for each in self._counting(self._run.head)):
             return refused("its head is another commit than the workflow ran for")
-        # For a push, base may be any commit below head; for a pull request it is the merge base with the base branch.
+        # For a push, base may be any commit below head; for a pull request it is the merge base with the base
+        # branch.
         against = base if self._pull is None else self._pull.base_branch
         compared = self._reader.get(f"/compare/{quote(against, safe='')}...{self._run.head}")
         if isinstance(compared, Failure):
@@ -201,7 +208,9 @@ class _Commits:
 
 
 def mark(measured: Run, run: WorkflowRun, server: str, policy: Policy) -> None:
-    """Writes into an unpacked run.json where it is from, in place of what it says itself: a library's kernel is that of the policy."""
+    """Writes into an unpacked run.json where it is from, in place of what it says itself: a library's kernel
+    is that of the policy.
+    """
     record = measured.record
     repository = f"{server}/{run.head_repository}"
     library = library_of(measured)
@@ -223,5 +232,7 @@ def origin_notes(run: WorkflowRun) -> Sequence[str]:
 
 
 def uploading_host(run: WorkflowRun) -> str:
-    """The name under which the service keeps what GitHub's runners measured: none that an enrolled host has."""
+    """The name under which the service keeps what GitHub's runners measured: none that an
+    enrolled host has.
+    """
     return f"{'github-fork' if run.fork else 'github'}:{run.repository}"

@@ -1,4 +1,6 @@
-"""What a pull request is told of a workflow's results, as the state from which comment and check run are written."""
+"""What a pull request is told of a workflow's results, as the state from which comment and check run are
+written.
+"""
 
 from collections.abc import Sequence
 
@@ -48,13 +50,15 @@ def reported_state(
             TargetState(platform=platform, mode=mode, progress=_progress(by_target.get((platform, mode))))
             for platform, mode in wanted
         ),
-        repeat=_repeat(run, policy, base, server)
-        if library is None
-        else _repeat_of_library(run, policy, library, server),
+        repeat=(
+            _repeat(run, policy, base, server)
+            if library is None
+            else _repeat_of_library(run, policy, library, server)
+        ),
         by_unit=library is not None,
-        series=None
-        if series is None
-        else Series(identity=str(series.series), version=version_in_subject(title)),
+        series=(
+            None if series is None else Series(identity=str(series.series), version=version_in_subject(title))
+        ),
         links=(
             Link(name="the workflow's run", url=f"{server}/{run.repository}/actions/runs/{run.identity}"),
         ),
@@ -76,7 +80,9 @@ def _progress(result: Result | None) -> Measured | Failed:
 
 
 def _repeat_of_library(run: WorkflowRun, policy: Policy, library: MeasuredLibrary, server: str) -> str:
-    """Two check-outs, and the run that compares them. Of what an artifact says only the module's path and commits get in, by their form."""
+    """Two check-outs, and the run that compares them. Of what an artifact says only the module's path and
+    commits get in, by their form.
+    """
     target, kernel = policy.targets[0], policy.kernel
     suites = LIBRARY_DEFAULT.suites if policy.suites == DEFAULT.suites else policy.suites
     lines = []
@@ -101,6 +107,6 @@ def _repeat_of_library(run: WorkflowRun, policy: Policy, library: MeasuredLibrar
 def _repeat(run: WorkflowRun, policy: Policy, base: str, server: str) -> str:
     target = policy.targets[0]
     return (
-        f"cliffwatch run --tree {server}/{run.repository} --base {base} --head {run.head}"
-        f" --suite {','.join(policy.suites)} --profile {policy.profile} --mode {target.mode} --boots {policy.boots}"
+        f"cliffwatch run --tree {server}/{run.repository} --base {base} --head {run.head} --suite"
+        f" {','.join(policy.suites)} --profile {policy.profile} --mode {target.mode} --boots {policy.boots}"
     )

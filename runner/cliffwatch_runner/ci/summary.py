@@ -47,7 +47,10 @@ def nothing_measured(failures: Iterable[Failure]) -> str:
 
 def plan_summary(plan: JobPlan) -> str:
     """What is going to be measured, in a few lines."""
-    measured = f"{plan.commits} commit{'s' if plan.commits != 1 else ''} from `{plan.base[:12]}` to `{plan.head[:12]}`"
+    measured = (
+        f"{plan.commits} commit{'s' if plan.commits != 1 else ''} from `{plan.base[:12]}` to"
+        f" `{plan.head[:12]}`"
+    )
     targets = ", ".join(f"{target.platform} ({target.mode})" for target in plan.targets)
     lines = [f"cliffwatch: {measured} on {targets}" if plan.targets else "cliffwatch: nothing is measured"]
     if plan.library is not None:

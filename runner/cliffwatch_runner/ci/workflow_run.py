@@ -1,4 +1,6 @@
-"""The workflow that ended, as GitHub's `workflow_run` event says it: whose code it ran, and for which commit."""
+"""The workflow that ended, as GitHub's `workflow_run` event says it: whose code it ran, and for
+which commit.
+"""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +18,9 @@ _Branch = Annotated[str, Meta(pattern=r"^[^\x00-\x20\x7f]{1,300}(?![\s\S])")]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkflowRun:
-    """`fork` where the head is of another repository. `sequence` grows with each run and each attempt of a repository."""
+    """`fork` where the head is of another repository. `sequence` grows with each run and each attempt of a
+    repository.
+    """
 
     repository: str
     identity: int

@@ -131,7 +131,9 @@ def _lines(answer: AffectedDocument) -> Iterator[str]:
     yield f"  head  {answer.head}"
     if answer.at_start:
         yield ""
-        yield f"Every guest executes changed functions at boot or during set-up: {_abbreviate(answer.at_start)}"
+        yield (
+            f"Every guest executes changed functions at boot or during set-up: {_abbreviate(answer.at_start)}"
+        )
     if answer.guests_differ:
         yield ""
         yield "The guests' set-up differs: boot arguments, sysctls or parameters."

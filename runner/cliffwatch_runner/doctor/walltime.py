@@ -33,7 +33,10 @@ def kvm(facts: HostFacts) -> Check:
         group="walltime",
         status="ok" if facts.kvm.usable else "fail",
         finding=facts.kvm.reason,
-        why="Walltime guests run on the processor itself. The check boots one: that /dev/kvm opens proves little.",
+        why=(
+            "Walltime guests run on the processor itself. The check boots one: that /dev/kvm opens proves"
+            " little."
+        ),
         fixes=() if facts.kvm.usable else _kvm_fixes(facts.kvm.reason),
     )
 
@@ -56,9 +59,11 @@ def bare_metal(facts: HostFacts) -> Check:
         status="fail" if virtual else "ok",
         finding="this host is a virtual machine" if virtual else "no hypervisor",
         why="Other virtual machines on the same hardware take time, which cannot be detected from here.",
-        fixes=("Use a dedicated machine for walltime runs; --mode icount is exact here as well.",)
-        if virtual
-        else (),
+        fixes=(
+            ("Use a dedicated machine for walltime runs; --mode icount is exact here as well.",)
+            if virtual
+            else ()
+        ),
     )
 
 
@@ -98,9 +103,11 @@ def clock_source(facts: HostFacts) -> Check:
         status="ok" if source == "tsc" else "fail",
         finding=source or "unknown",
         why="Guests read the host's TSC. Another source is slow, and shows that the TSC is unreliable.",
-        fixes=()
-        if source == "tsc"
-        else ("sudo dmesg | grep -i tsc  # shows why; update the BIOS, then boot with tsc=reliable",),
+        fixes=(
+            ()
+            if source == "tsc"
+            else ("sudo dmesg | grep -i tsc  # shows why; update the BIOS, then boot with tsc=reliable",)
+        ),
     )
 
 
@@ -109,9 +116,9 @@ def tuning(facts: HostFacts) -> Check:
         name="tuning",
         group="walltime",
         status="ok" if facts.may_tune else "warn",
-        finding=f"{facts.user} may tune this host"
-        if facts.may_tune
-        else f"{facts.user} may not tune this host",
+        finding=(
+            f"{facts.user} may tune this host" if facts.may_tune else f"{facts.user} may not tune this host"
+        ),
         why=(
             "A run changes the settings below and restores them, as root or through a helper"
             " that sudo starts and that can do nothing else."
@@ -129,9 +136,13 @@ def c_states(facts: HostFacts) -> Check:
         status="ok" if facts.may_hold_latency else "fail",
         finding=states + (kept_out if facts.may_hold_latency else ""),
         why="Leaving a deep idle state takes up to hundreds of microseconds and cools the caches.",
-        fixes=()
-        if facts.may_hold_latency
-        else ("sudo chown $USER /dev/cpu_dma_latency  # or processor.max_cstate=1 intel_idle.max_cstate=1",),
+        fixes=(
+            ()
+            if facts.may_hold_latency
+            else (
+                "sudo chown $USER /dev/cpu_dma_latency  # or processor.max_cstate=1 intel_idle.max_cstate=1",
+            )
+        ),
     )
 
 
@@ -143,14 +154,16 @@ def isolated_cpus(facts: HostFacts) -> Check:
         status="ok" if isolated else "warn",
         finding=f"{isolated} (without the tick: {tickless or 'none'})" if isolated else "none",
         why="On an isolated CPU the host schedules only the guest that is pinned there.",
-        fixes=()
-        if isolated
-        else (
-            (
-                'GRUB_CMDLINE_LINUX="isolcpus=4-7 nohz_full=4-7 rcu_nocbs=4-7"'
-                "  # in /etc/default/grub; whole cores of one node"
-            ),
-            "sudo update-grub && sudo reboot",
+        fixes=(
+            ()
+            if isolated
+            else (
+                (
+                    'GRUB_CMDLINE_LINUX="isolcpus=4-7 nohz_full=4-7 rcu_nocbs=4-7"'
+                    "  # in /etc/default/grub; whole cores of one node"
+                ),
+                "sudo update-grub && sudo reboot",
+            )
         ),
     )
 
@@ -177,9 +190,11 @@ def load(facts: HostFacts) -> Check:
         status="warn" if busy else "ok",
         finding="unknown" if latest is None else f"{latest:.2f} over the last minute",
         why="Other processes take caches, memory bandwidth and time.",
-        fixes=("ps -eo pcpu,args --sort=-pcpu | head  # stop what is there, then wait a minute",)
-        if busy
-        else (),
+        fixes=(
+            ("ps -eo pcpu,args --sort=-pcpu | head  # stop what is there, then wait a minute",)
+            if busy
+            else ()
+        ),
     )
 
 

@@ -1,7 +1,8 @@
 """The command line that starts a guest, put together by pure functions.
 
-Machine, processor, accelerator and root file system are all named: virtme-ng would otherwise choose by what it finds at
-the moment (microvm or pc, virtiofs or 9p, KVM or emulation), and two boots of one run could differ.
+Machine, processor, accelerator and root file system are all named: virtme-ng would otherwise choose by
+what it finds at the moment (microvm or pc, virtiofs or 9p, KVM or emulation), and two boots of one run
+could differ.
 """
 
 import shlex
@@ -31,10 +32,11 @@ LARGEST_FILE_BYTES = 64 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuestShape:
-    """A guest's machine. `possible_cpus` may come to be there, None for those that are; memory and CPUs are shared by `numa_nodes`.
+    """A guest's machine. `possible_cpus` may come to be there, None for those that are; memory and CPUs are
+    shared by `numa_nodes`.
 
-    `pin` names the host CPU of each vCPU (walltime only). `root` is a root file system to boot on instead of the
-    host's own.
+    `pin` names the host CPU of each vCPU (walltime only). `root` is a root file system to boot on instead
+    of the host's own.
     """
 
     mode: Mode
@@ -73,8 +75,9 @@ class GuestShape:
 def _kernel_arguments(shape: GuestShape) -> Sequence[str]:
     """Addresses without randomisation: a layout drawn anew per boot moves tight loops by per cents.
 
-    CPUs that are possible and not there are left unstarted by `maxcpus`: those that the machine could get later are not possible ones to
-    a Linux that does not know its hypervisor, which it does not under emulation.
+    CPUs that are possible and not there are left unstarted by `maxcpus`: those that the machine could get
+    later are not possible ones to a Linux that does not know its hypervisor, which it does not under
+    emulation.
     """
     fixed = ("nokaslr", "transparent_hugepage=never", "nosoftlockup", "nmi_watchdog=0", "random.trust_cpu=on")
     started = () if shape.possible_cpus is None else (f"maxcpus={shape.cpus}",)
@@ -82,21 +85,23 @@ def _kernel_arguments(shape: GuestShape) -> Sequence[str]:
 
 
 _ROOT_FLAGS = "rootflags=version=9p2000.L,trans=virtio,access=any,msize=512000,cache=loose"
-"""virtme-ng's own, with a page cache: nobody writes to the root, and without it every start of a program waits for the
-host while a virtual clock that does not sleep runs on."""
+"""virtme-ng's own, with a page cache: nobody writes to the root, and without it every start of a program
+waits for the host while a virtual clock that does not sleep runs on.
+"""
 
 
 def _icount(monitor: Path) -> str:
-    """`shift=0`: one instruction is one virtual nanosecond; `sleep=off`: idle virtual time passes at once. The clock device and QMP
-    let the host read the guest's clock (cliffwatch_runner.guest.qemu_clock).
+    """`shift=0`: one instruction is one virtual nanosecond; `sleep=off`: idle virtual time passes at once.
+    The clock device and QMP let the host read the guest's clock (cliffwatch_runner.guest.qemu_clock).
     """
     return f"-icount shift=0,sleep=off -rtc clock=vm -qmp unix:{monitor / SOCKET},server=on,wait=off"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuestFolders:
-    """Folders of one boot: `kernel` and `input` are shown read-only, `results` is the one that the guest writes; in
-    `monitor` the emulator makes its socket and, where there is a `counting`, the file of its counts.
+    """Folders of one boot: `kernel` and `input` are shown read-only, `results` is the one that the guest
+    writes; in `monitor` the emulator makes its socket and, where there is a `counting`, the file of its
+    counts.
     """
 
     kernel: Path
@@ -126,11 +131,11 @@ def vng_argv(
     *,
     initramfs: bool = False,
 ) -> list[str]:
-    """The `vng` call for one guest, with folders and root file system under their paths for vng; the kernel's own `arguments` come last,
-    where the kernel takes them over earlier ones.
+    """The `vng` call for one guest, with folders and root file system under their paths for vng; the kernel's
+    own `arguments` come last, where the kernel takes them over earlier ones.
 
-    With an `initramfs` the kernel's folder has one. vng itself is to look for no modules: it would take those that this host has of
-    the same release, and make an initramfs of them at every boot.
+    With an `initramfs` the kernel's folder has one. vng itself is to look for no modules: it would take
+    those that this host has of the same release, and make an initramfs of them at every boot.
     """
     argv = ["vng", "--run", str(folders.kernel / "bzImage"), "--skip-modules"]
     argv += ["--disable-microvm", "--force-9p", "--verbose"]
@@ -152,8 +157,8 @@ def vng_argv(
 
 
 def _processors(shape: GuestShape) -> str:
-    """All possible ones: Linux starts the first of them alone, see `_kernel_arguments`. A package is in one node, so that each CPU is a
-    package of its own where there are several nodes.
+    """All possible ones: Linux starts the first of them alone, see `_kernel_arguments`. A package is in one
+    node, so that each CPU is a package of its own where there are several nodes.
     """
     total = shape.possible_cpus or shape.cpus
     return str(total) if shape.numa_nodes == 1 else f"{total},sockets={total},cores=1,threads=1"
@@ -162,7 +167,8 @@ def _processors(shape: GuestShape) -> str:
 def _nodes(shape: GuestShape) -> list[str]:
     """Equal shares of memory and CPUs; CPUs that are left over belong to the last node.
 
-    Options of QEMU: vng's own `--numa` keeps the memory in a file, which the limit on what a guest may write forbids.
+    Options of QEMU: vng's own `--numa` keeps the memory in a file, which the limit on what a guest may
+    write forbids.
     """
     if shape.numa_nodes == 1:
         return []
@@ -190,8 +196,9 @@ def guest_argv(
 ) -> list[str]:
     """The call that starts a guest, sandbox and limits included.
 
-    vng and QEMU run in the sandbox too, so that what they show the guest as `/` holds no home and no secret. `programs` are
-    folders outside /usr that vng needs: the virtual environment and its interpreter.
+    vng and QEMU run in the sandbox too, so that what they show the guest as `/` holds no home and no
+    secret. `programs` are folders outside /usr that vng needs: the virtual environment and its
+    interpreter.
     """
     path = ":".join([*(f"{folder}/bin" for folder in programs), "/usr/sbin:/usr/bin:/sbin:/bin"])
     env = {"PATH": path, "HOME": str(HOME), "LANG": "C.UTF-8"}
@@ -226,7 +233,9 @@ def _groups(mode: Mode) -> tuple[int, ...]:
 
 
 def limited(argv: Sequence[str], *, cpus: Sequence[int] = ()) -> list[str]:
-    """Limits what the guest's writes can do to the host's disk, and keeps the emulator off the measured CPUs."""
+    """Limits what the guest's writes can do to the host's disk, and keeps the emulator off the
+    measured CPUs.
+    """
     pinned = ["taskset", "--cpu-list", ",".join(map(str, cpus))] if cpus else []
     return [*pinned, "prlimit", f"--fsize={LARGEST_FILE_BYTES}", "--core=0", *argv]
 

@@ -43,11 +43,13 @@ _OF_A_CASE = ("out", "err", "status")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuestCase:
-    """A case as the agent knows it: a name that is a file name, its program (`bench`, or `SUITE/NAME` of a suite's own) and arguments.
+    """A case as the agent knows it: a name that is a file name, its program (`bench`, or `SUITE/NAME` of a
+    suite's own) and arguments.
 
-    `deadline` is in seconds of the guest's clock, `busy` in CPU seconds of the program. Under icount the clock of a guest that
-    waits for its host runs ahead by hours, so that only the CPU time shows how long a case has worked. `window` are the numbers of its
-    readings after which what it measures begins and ends; (0, 0) of a program that takes none.
+    `deadline` is in seconds of the guest's clock, `busy` in CPU seconds of the program. Under icount the
+    clock of a guest that waits for its host runs ahead by hours, so that only the CPU time shows how long
+    a case has worked. `window` are the numbers of its readings after which what it measures begins and
+    ends; (0, 0) of a program that takes none.
     """
 
     name: str
@@ -60,9 +62,9 @@ class GuestCase:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArmKernel:
-    """What is started for an arm: the folder of its image, the configuration of a kernel that does not show its own, options with which
-    it is refused, further arguments of the kernel, what is written into which of the guest's files before the first case, and how what
-    its guests execute is counted, if it is.
+    """What is started for an arm: the folder of its image, the configuration of a kernel that does not show
+    its own, options with which it is refused, further arguments of the kernel, what is written into which
+    of the guest's files before the first case, and how what its guests execute is counted, if it is.
     """
 
     folder: Path
@@ -77,8 +79,9 @@ class ArmKernel:
 class BootOrder:
     """All that one start of a guest needs.
 
-    `argv` gives the call that starts the guest with further arguments of its kernel, isolation and limits on what it writes included;
-    `limits` say when it is ended. `recording` has perf record its cases, whose values are then no measurement.
+    `argv` gives the call that starts the guest with further arguments of its kernel, isolation and limits
+    on what it writes included; `limits` say when it is ended. `recording` has perf record its cases, whose
+    values are then no measurement.
     """
 
     kernel: ArmKernel
@@ -96,9 +99,9 @@ def boot_guest(
 ) -> BootEnd:
     """Starts one guest and returns when it has ended or was ended.
 
-    The guest writes into a folder of its own, which is gone afterwards: what it wrote of the agent's files is copied to `folder`
-    (guest/, cases/, dmesg) once it has ended, beside the console. Raises OSError where the host cannot write them,
-    FileNotFoundError where a program is missing.
+    The guest writes into a folder of its own, which is gone afterwards: what it wrote of the agent's files
+    is copied to `folder` (guest/, cases/, dmesg) once it has ended, beside the console. Raises OSError
+    where the host cannot write them, FileNotFoundError where a program is missing.
     """
     folder = folder.absolute()  # a guest without isolation is started in /
     folder.mkdir(parents=True, exist_ok=True)

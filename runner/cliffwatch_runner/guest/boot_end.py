@@ -17,8 +17,9 @@ BootStatus = Literal["complete", "refused", "panic", "hang", "lost", "too-much-o
 class BootEnd:
     """How a start of a guest ended; "starved" is the host's doing, which did not get it run in half a day.
 
-    `last_case` is the case that had begun and not ended. `evidence` is the end of the console or what the guest refused.
-    `unexpected_files` names what the guest left and the agent does not write, or only partly: it was left out.
+    `last_case` is the case that had begun and not ended. `evidence` is the end of the console or what the
+    guest refused. `unexpected_files` names what the guest left and the agent does not write, or only
+    partly: it was left out.
     """
 
     status: BootStatus
@@ -31,8 +32,8 @@ class BootEnd:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeftBehind:
-    """What a guest left: what was taken of it, what it made too much of, what could not be removed, and the limit of the host's at
-    which its emulator was ended.
+    """What a guest left: what was taken of it, what it made too much of, what could not be removed, and the
+    limit of the host's at which its emulator was ended.
     """
 
     taken: Taken

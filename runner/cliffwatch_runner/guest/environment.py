@@ -15,7 +15,9 @@ _CLOCK_TICKS_PER_SECOND = 100
 
 
 def parse_facts(text: str) -> Mapping[str, str]:
-    """The agent's `facts` file as path -> content: `head` puts each file under a line `==> path <==`. Total."""
+    """The agent's `facts` file as path -> content: `head` puts each file under a line `==> path
+    <==`. Total.
+    """
     facts: dict[str, list[str]] = {}
     current: list[str] | None = None
     for line in text.splitlines():
@@ -32,8 +34,9 @@ def guest_environment(
 ) -> EnvironmentRecord:
     """The environment record of one boot (docs/formats.md); what the guest did not show is null.
 
-    `parts` are the starts of the guest in it; `config` is the kernel's configuration and `config_from` who showed it: the kernel itself
-    (/proc/config.gz), or the package that it came in; `stat_after` its /proc/stat after the last case.
+    `parts` are the starts of the guest in it; `config` is the kernel's configuration and `config_from` who
+    showed it: the kernel itself (/proc/config.gz), or the package that it came in; `stat_after` its
+    /proc/stat after the last case.
     """
     facts = parse_facts(facts_text)
     cpu = _first_processor(facts.get("/proc/cpuinfo", ""))

@@ -1,8 +1,9 @@
 """Takes what a guest wrote, as what it is: files of someone else's making.
 
-Whatever lies in a folder that a guest can write is opened through here and nowhere else. A name is walked from the folder's own
-descriptor, a part at a time, and no link is followed; of what lies there only regular files are opened, so that a pipe is not
-waited for and a device not woken. No walk is a recursion, and each has an end, however deep and wide the guest built.
+Whatever lies in a folder that a guest can write is opened through here and nowhere else. A name is walked
+from the folder's own descriptor, a part at a time, and no link is followed; of what lies there only
+regular files are opened, so that a pipe is not waited for and a device not woken. No walk is a recursion,
+and each has an end, however deep and wide the guest built.
 """
 
 import os
@@ -31,10 +32,11 @@ _WAY = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def read_guest_file(folder: Path, name: str, *, limit: int = LARGEST_BYTES) -> str | None:
-    """The text of the regular file `folder`/`name`, at most `limit` bytes of it, invalid UTF-8 replaced; None if there is none.
+    """The text of the regular file `folder`/`name`, at most `limit` bytes of it, invalid UTF-8 replaced; None
+    if there is none.
 
-    Links, devices and pipes are no files here: a guest could make a link to a secret of the host, or a pipe that never
-    ends.
+    Links, devices and pipes are no files here: a guest could make a link to a secret of the host, or a
+    pipe that never ends.
     """
     with open_regular(folder, name) as descriptor:
         if descriptor is None:
@@ -48,7 +50,9 @@ def current_case(folder: Path) -> str | None:
 
 
 def read_bytes(descriptor: int, limit: int) -> bytes:
-    """What an open file holds, at most `limit` bytes of it; a sparse one of a terabyte takes no more memory."""
+    """What an open file holds, at most `limit` bytes of it; a sparse one of a terabyte takes no
+    more memory.
+    """
     with os.fdopen(os.dup(descriptor), "rb") as file:
         return file.read(limit)
 
@@ -69,7 +73,9 @@ def open_regular(folder: Path, name: str) -> Iterator[int | None]:
 
 @contextmanager
 def _opened_way(folder: Path, parts: Sequence[str]) -> Iterator[int | None]:
-    """A descriptor of what lies at the end of `parts`, which is not opened; None where a folder on the way is none."""
+    """A descriptor of what lies at the end of `parts`, which is not opened; None where a folder on the way is
+    none.
+    """
     try:
         way = open_below(folder, parts, way=_WAY | os.O_DIRECTORY, end=_WAY)
     except OSError:
@@ -82,7 +88,9 @@ def _opened_way(folder: Path, parts: Sequence[str]) -> Iterator[int | None]:
 
 
 def _reopened(way: int, flags: int) -> int | None:
-    """The file or folder of a descriptor that opened nothing yet, also where its owner took away his own right to read it."""
+    """The file or folder of a descriptor that opened nothing yet, also where its owner took away his own
+    right to read it.
+    """
     own = Path(f"/proc/self/fd/{way}")
     for mode in (None, 0o700 if flags & os.O_DIRECTORY else 0o600):
         try:
@@ -111,7 +119,8 @@ class FolderEntry:
 
 
 def entries_below(folder: Path) -> Iterator[FolderEntry | None]:
-    """All that lies below a folder, level by level; None for a folder that cannot be looked into, or lies too deep for it.
+    """All that lies below a folder, level by level; None for a folder that cannot be looked into, or lies too
+    deep for it.
 
     Endless, as far as anybody knows: the caller stops at a number.
     """
@@ -154,8 +163,8 @@ def beyond_limits(folder: Path) -> str | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Taken:
-    """What was taken of a guest's folder. `left_out` are names that it should not have, escaped, and files that were cut; `cut` means
-    that a file was larger than it may be, or all of them together.
+    """What was taken of a guest's folder. `left_out` are names that it should not have, escaped, and files
+    that were cut; `cut` means that a file was larger than it may be, or all of them together.
     """
 
     left_out: tuple[str, ...]
@@ -215,7 +224,9 @@ def _named(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def escaped(name: str) -> str:
-    """A name as it can be stored and shown: bytes that are no text, and letters that do not print, as escapes."""
+    """A name as it can be stored and shown: bytes that are no text, and letters that do not print, as
+    escapes.
+    """
     text = name.encode(errors="surrogateescape").decode(errors="backslashreplace")
     plain = "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)
     return plain if len(plain) <= _LONGEST_NAME else f"{plain[:_LONGEST_NAME]}…"

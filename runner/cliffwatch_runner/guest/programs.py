@@ -12,7 +12,9 @@ DATA_WORD = "{data}"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuestData:
-    """A file of the user's, as it was when the run began. `objects` are the names in an archive of BPF objects, empty of any other file."""
+    """A file of the user's, as it was when the run began. `objects` are the names in an archive of BPF
+    objects, empty of any other file.
+    """
 
     name: str
     content: bytes
@@ -26,8 +28,8 @@ class GuestData:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuestPrograms:
-    """`bench` is bench with what is preloaded into programs; `of_suites` has those of suites' own by suite, each with the files that
-    it needs beside it.
+    """`bench` is bench with what is preloaded into programs; `of_suites` has those of suites' own by suite,
+    each with the files that it needs beside it.
     """
 
     bench: tuple[Path, ...] = ()
@@ -35,7 +37,9 @@ class GuestPrograms:
     data: GuestData | None = None
 
     def headers(self, count: int) -> Mapping[bytes, str]:
-        """Names that the programs have in the guest by the first `count` bytes of their files. Raises OSError."""
+        """Names that the programs have in the guest by the first `count` bytes of their files. Raises
+        OSError.
+        """
         files = [(path.name, path) for path in self.bench]
         files += [(name, path) for of_suite in self.of_suites.values() for name, path in of_suite.items()]
         headers: dict[bytes, str] = {}

@@ -1,8 +1,9 @@
 """How far a running guest is: seconds by its own clock, and the work that its host has put into it.
 
-A host that has other work to do runs an emulator slower, or not at all for a while, so its wall clock shows nothing of a guest
-that counts instructions. What does is the emulator's CPU time; and the time in which it slept although nothing kept
-it from running, for then its guest waits for something that does not come.
+A host that has other work to do runs an emulator slower, or not at all for a while, so its wall clock
+shows nothing of a guest that counts instructions. What does is the emulator's CPU time; and the time in
+which it slept although nothing kept it from running, for then its guest waits for something that does not
+come.
 """
 
 import os
@@ -14,7 +15,9 @@ from cliffwatch_runner.guest.qemu_clock import GuestClock
 
 _TICKS = os.sysconf("SC_CLK_TCK")
 _WAITING_FOR_HOST = frozenset("RDTt")
-"""States of a thread that would run if the host let it: runnable, waiting for a disk, stopped, traced (proc(5))."""
+"""States of a thread that would run if the host let it: runnable, waiting for a disk, stopped, traced
+(proc(5)).
+"""
 
 _LOOK_EVERY_SECONDS = 2.0
 """A look reads the state of every process of the host."""
@@ -22,7 +25,9 @@ _LOOK_EVERY_SECONDS = 2.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuestProgress:
-    """Seconds since the guest began: `work` of the host's CPUs for it, `idle` in which it could have run and had nothing to run."""
+    """Seconds since the guest began: `work` of the host's CPUs for it, `idle` in which it could have run and
+    had nothing to run.
+    """
 
     work: float
     idle: float
@@ -31,8 +36,8 @@ class GuestProgress:
 class Meter(Protocol):
     """Measures the progress of one guest; `now` is the host's monotonic clock in seconds.
 
-    `guest_clock` gives seconds by the guest's own clock from any beginning, None while it is not known. Reading it may disturb what
-    is measured, so only a guest that has gone quiet is asked.
+    `guest_clock` gives seconds by the guest's own clock from any beginning, None while it is not known.
+    Reading it may disturb what is measured, so only a guest that has gone quiet is asked.
     """
 
     def look(self, now: float) -> GuestProgress: ...
@@ -114,7 +119,9 @@ def _kept_from_running(proc: Path, family: dict[int, int]) -> bool:
 
 
 def _fields(stat: Path) -> list[str] | None:
-    """The fields of a stat file from the state on: the name before it may hold blanks and brackets. None if it is gone."""
+    """The fields of a stat file from the state on: the name before it may hold blanks and brackets. None if
+    it is gone.
+    """
     try:
         return stat.read_text(errors="replace").rpartition(")")[2].split()
     except OSError:

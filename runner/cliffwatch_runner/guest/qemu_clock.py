@@ -1,7 +1,7 @@
 """Reads the clock of a running guest from its emulator, over QMP, without ever waiting for it.
 
-QEMU's real-time clock device follows the virtual clock (`-rtc clock=vm`), and the machine object shows its time: source,
-QEMU's documentation of QMP (`qom-get`) and the property `rtc-time` of the x86 machines.
+QEMU's real-time clock device follows the virtual clock (`-rtc clock=vm`), and the machine object shows its
+time: source, QEMU's documentation of QMP (`qom-get`) and the property `rtc-time` of the x86 machines.
 """
 
 import json
@@ -24,8 +24,8 @@ _LONGEST_LINE = 1 << 16
 
 
 class GuestClock:
-    """The clock of the guest whose emulator listens in `folder`; a guest may have taken its emulator over, so whatever
-    comes from there is read within limits and need not make sense.
+    """The clock of the guest whose emulator listens in `folder`; a guest may have taken its emulator over, so
+    whatever comes from there is read within limits and need not make sense.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -103,12 +103,15 @@ class GuestClock:
 
 
 def connect_to(folder: Path, name: str) -> socket.socket:
-    """A connection to one of the emulator's sockets. Raises OSError where nothing listens there, or nothing has room for another."""
+    """A connection to one of the emulator's sockets. Raises OSError where nothing listens there, or nothing
+    has room for another.
+    """
     connection = socket.socket(socket.AF_UNIX)
     try:
         connection.setblocking(False)
         with _socket_file(folder, name) as file:
-            # By the descriptor, because the address of a socket may have 107 bytes and a temporary folder more.
+            # By the descriptor, because the address of a socket may have 107 bytes and a temporary folder
+            # more.
             connection.connect(f"/proc/self/fd/{file}")
     except OSError:
         connection.close()
@@ -118,7 +121,9 @@ def connect_to(folder: Path, name: str) -> socket.socket:
 
 @contextmanager
 def _socket_file(folder: Path, name: str) -> Iterator[int]:
-    """The emulator's socket itself: a guest that took its emulator over could have put a link to another one in its place."""
+    """The emulator's socket itself: a guest that took its emulator over could have put a link to another one
+    in its place.
+    """
     above = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         file = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=above)

@@ -12,14 +12,19 @@ from cliffwatch_runner.guest.progress import GuestProgress, Meter
 
 _LOOK_EVERY_SECONDS = 1.0
 _LEAST_WORK = 0.5
-"""Seconds of work for each second that a guest may be quiet, before its clock is asked: that of a guest that waits for its host runs
-ahead of all work, and asking is left out while it still may be measuring."""
+"""Seconds of work for each second that a guest may be quiet, before its clock is asked: that of a guest that
+waits for its host runs ahead of all work, and asking is left out while it still may be measuring.
+"""
 
 _QUIET_WORK = 4.0
-"""Seconds of work that pass for a second of a quiet guest. An emulator takes two to four; for a loop of `pause` hundreds."""
+"""Seconds of work that pass for a second of a quiet guest. An emulator takes two to four; for a loop of
+`pause` hundreds.
+"""
 
 _MOST_WORK = 20.0
-"""Seconds of work, or of idling, for each second of a case's budget, after which it is ended although its guest still prints."""
+"""Seconds of work, or of idling, for each second of a case's budget, after which it is ended although its
+guest still prints.
+"""
 
 _GUESTS_SHARE = 0.5
 """Of the host's seconds: a guest that worked and idled for more had its host, and took its time itself."""
@@ -31,9 +36,9 @@ EndReason = Literal["stopped", "hang", "too-much-output", "starved"]
 class GuestLimits:
     """When a guest is ended for its own doing, and when for its host's.
 
-    `quiet` are seconds of the guest's clock without a sign of life; a case may in addition be quiet for as long as it may take,
-    which `cases` has by its name: no other name is one, and each counts once. `host` are seconds of the host's wall clock after which its
-    host is given up.
+    `quiet` are seconds of the guest's clock without a sign of life; a case may in addition be quiet for as
+    long as it may take, which `cases` has by its name: no other name is one, and each counts once. `host`
+    are seconds of the host's wall clock after which its host is given up.
     """
 
     quiet: float
@@ -42,7 +47,9 @@ class GuestLimits:
 
 
 class GuestWatch:
-    """Looks at a guest now and then. `reason` is why it is to be ended, once it is, and `too_much` what it made too much of."""
+    """Looks at a guest now and then. `reason` is why it is to be ended, once it is, and `too_much` what it
+    made too much of.
+    """
 
     def __init__(
         self,
@@ -125,5 +132,7 @@ class GuestWatch:
             self._last_sign, self._suspected_at, self._heard = progress, None, False
 
     def _begins(self, name: str) -> bool:
-        """Whether the name is that of a planned case which has not begun before: a guest may write any, for ever."""
+        """Whether the name is that of a planned case which has not begun before: a guest may write any, for
+        ever.
+        """
         return name in self._limits.cases and name not in self._begun

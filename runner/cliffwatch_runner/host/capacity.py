@@ -10,7 +10,9 @@ _MEASURE_SECONDS = 10.0
 
 
 def free_disk(folder: Path) -> int:
-    """Bytes that an ordinary user may still write where `folder` lies; no end of them where a file system has no size to say (ramfs)."""
+    """Bytes that an ordinary user may still write where `folder` lies; no end of them where a file system has
+    no size to say (ramfs).
+    """
     about = os.statvfs(folder)
     if about.f_blocks == 0:
         return sys.maxsize
@@ -34,7 +36,9 @@ def size_below(folder: Path) -> int:
 
 
 def threads_running(proc: Path = Path("/proc")) -> int:
-    """All processes and threads of the host (proc_loadavg(5)), those that a container does not see among them."""
+    """All processes and threads of the host (proc_loadavg(5)), those that a container does not see among
+    them.
+    """
     return int((proc / "loadavg").read_text().split()[3].split("/")[1])
 
 

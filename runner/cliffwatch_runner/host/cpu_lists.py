@@ -26,7 +26,9 @@ def cpu_list(cpus: Iterable[int]) -> str:
 
 
 def parse_cpu_mask(text: str) -> int | None:
-    """The mask as a number; null where the text is no mask. The kernel puts a comma between groups of 32 bits."""
+    """The mask as a number; null where the text is no mask. The kernel puts a comma between groups of 32
+    bits.
+    """
     try:
         return int(text.replace(",", ""), 16)
     except ValueError:

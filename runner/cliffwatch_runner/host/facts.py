@@ -14,7 +14,9 @@ _ONE_LINE = 4096
 
 
 def host_record(root: Path = Path("/")) -> dict[str, object]:
-    """The host's half of an environment record, JSON-able; what the host does not show is null (docs/host.md)."""
+    """The host's half of an environment record, JSON-able; what the host does not show is null
+    (docs/host.md).
+    """
     return {
         "cpu": _cpu(root),
         "hypervisor": "hypervisor" in _first_processor(root).get("flags", "").split(),
@@ -34,10 +36,12 @@ def host_record(root: Path = Path("/")) -> dict[str, object]:
 
 
 def throttle_counters(root: Path = Path("/")) -> dict[str, int | None]:
-    """How often heat has slowed this host since it started: of cores (summed) and of packages (the most of any).
+    """How often heat has slowed this host since it started: of cores (summed) and of packages (the most of
+    any).
 
-    Read before and after a boot; a difference means that the boot was slowed. Null where the processor does not count
-    it (AMD). Source: Documentation/ABI/testing/sysfs-devices-system-cpu, `thermal_throttle`.
+    Read before and after a boot; a difference means that the boot was slowed. Null where the processor
+    does not count it (AMD). Source: Documentation/ABI/testing/sysfs-devices-system-cpu,
+    `thermal_throttle`.
     """
 
     def counts(name: str) -> list[int]:
@@ -54,10 +58,12 @@ NAMED_PLATFORMS = frozenset({"emulated-x86-64", "amd-rome", "intel-skylake"})
 
 
 def platform_name(record: Mapping[str, object], mode: Mode) -> str:
-    """The kind of machine, as series are kept by it. Every emulated guest is one platform, whatever it runs on.
+    """The kind of machine, as series are kept by it. Every emulated guest is one platform, whatever it runs
+    on.
 
-    Two processors have names: AMD Rome (family 23, model 49) and Intel Skylake (family 6, models 78 and 94, and 85 up to
-    stepping 4: later steppings are Cascade Lake). Any other is named by vendor, family and model.
+    Two processors have names: AMD Rome (family 23, model 49) and Intel Skylake (family 6, models 78 and
+    94, and 85 up to stepping 4: later steppings are Cascade Lake). Any other is named by vendor, family
+    and model.
     """
     if mode == "icount":
         return "emulated-x86-64"
@@ -166,7 +172,9 @@ def _frequency(root: Path) -> dict[str, object]:
 
 
 def _boost(root: Path) -> str | None:
-    """`on` or `off`, whichever driver shows it (intel_pstate counts the other way round); null where none does."""
+    """`on` or `off`, whichever driver shows it (intel_pstate counts the other way round); null where none
+    does.
+    """
     no_turbo = read_line(root / _CPUS / "intel_pstate/no_turbo")
     if no_turbo is not None:
         return "off" if no_turbo == "1" else "on"

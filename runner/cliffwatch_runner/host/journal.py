@@ -1,8 +1,8 @@
 """The journal of a tuned host: old values, written down before anything is changed, so that what a killed run
 changed can be put back.
 
-Whoever restores writes to /sys as root, so the journal is believed only where root (or who restores) owns it, and only
-for the files that are ever tuned.
+Whoever restores writes to /sys as root, so the journal is believed only where root (or who restores) owns
+it, and only for the files that are ever tuned.
 """
 
 import json
@@ -29,7 +29,9 @@ _SYSTEMCTL_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JournalEntry:
-    """One old value. `target` is a path relative to the root, or the name of a service that was active (`old`)."""
+    """One old value. `target` is a path relative to the root, or the name of a service that was active
+    (`old`).
+    """
 
     name: str
     target: str
@@ -39,7 +41,9 @@ class JournalEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Journal:
-    """The values of a host before a run changed them. By `boot_id` it is known whether the host was started anew since."""
+    """The values of a host before a run changed them. By `boot_id` it is known whether the host was started
+    anew since.
+    """
 
     boot_id: str | None
     pid: int
@@ -81,7 +85,9 @@ class Systemctl:
 
 
 def write_journal(path: Path, root: Path, entries: Iterable[JournalEntry]) -> None:
-    """Writes the journal so that it is whole and on disk when this returns. Raises OSError where it cannot be kept."""
+    """Writes the journal so that it is whole and on disk when this returns. Raises OSError where it cannot be
+    kept.
+    """
     journal = Journal(
         boot_id=read_word(root / _BOOT_ID),
         pid=os.getpid(),
@@ -159,11 +165,12 @@ def _believable(entry: JournalEntry) -> bool:
 def restore_from_journal(
     journal: Path, root: Path = Path("/"), services: Services | None = None
 ) -> tuple[str, ...]:
-    """Puts back what the journal holds, last change first, and gives what could not be put back, as sentences.
+    """Puts back what the journal holds, last change first, and gives what could not be put back, as
+    sentences.
 
-    What could not stays in the journal; the journal goes when nothing is left. A host that was started anew has its own
-    values again, so that such a journal is only removed. Call it under the host's lock, taken alone: the journal of a
-    run that still measures is not a leftover.
+    What could not stays in the journal; the journal goes when nothing is left. A host that was started
+    anew has its own values again, so that such a journal is only removed. Call it under the host's lock,
+    taken alone: the journal of a run that still measures is not a leftover.
     """
     leftover = read_journal(journal)
     if leftover is None:
@@ -196,7 +203,9 @@ def _removed(journal: Path) -> tuple[str, ...]:
 
 
 def _restored(entry: JournalEntry, root: Path, start: Callable[[str], str | None]) -> str | None:
-    """Puts one value back; gives the reason where that did not work. What is gone (a CPU taken away) needs nothing."""
+    """Puts one value back; gives the reason where that did not work. What is gone (a CPU taken away) needs
+    nothing.
+    """
     if entry.form == "service":
         return start(entry.target)
     path = root / entry.target

@@ -32,8 +32,8 @@ _CPUS = "sys/devices/system/cpu"
 class Knob:
     """One file and the value it shall have while a run measures.
 
-    `path` is relative to the root. `settled` are values that need no change although they are not `wanted`: the kernel's
-    words for "there is nothing to switch here".
+    `path` is relative to the root. `settled` are values that need no change although they are not
+    `wanted`: the kernel's words for "there is nothing to switch here".
     """
 
     name: str
@@ -51,8 +51,8 @@ class Knob:
 class TuningPlan:
     """All that a run changes, in this order; it is restored in the opposite order.
 
-    `services` are stopped first: irqbalance would move the interrupts back. `idle_latency_us` is asked of the kernel for
-    as long as the run lasts (Documentation/power/pm_qos_interface.rst); null asks nothing.
+    `services` are stopped first: irqbalance would move the interrupts back. `idle_latency_us` is asked of
+    the kernel for as long as the run lasts (Documentation/power/pm_qos_interface.rst); null asks nothing.
     """
 
     knobs: tuple[Knob, ...]
@@ -61,11 +61,12 @@ class TuningPlan:
 
 
 def tuning_plan(root: Path, bench_cpus: frozenset[int]) -> TuningPlan:
-    """The plan for this host. `bench_cpus` are those that guests are pinned to: interrupts and kernel threads leave them.
+    """The plan for this host. `bench_cpus` are those that guests are pinned to: interrupts and kernel threads
+    leave them.
 
-    Address-space randomisation of the host (kernel.randomize_va_space) is left alone: it changes QEMU's addresses and
-    not the guest kernel's, and boots average over it. Frequency limits are left alone too: the performance governor
-    already asks for the highest.
+    Address-space randomisation of the host (kernel.randomize_va_space) is left alone: it changes QEMU's
+    addresses and not the guest kernel's, and boots average over it. Frequency limits are left alone too:
+    the performance governor already asks for the highest.
     """
     return TuningPlan(
         knobs=(*_processor_knobs(root), *_kernel_knobs(), *_interrupt_knobs(root, bench_cpus)),
@@ -93,7 +94,9 @@ def same(left: str, right: str, form: Form) -> bool:
 
 
 def write_value(path: Path, value: str) -> str | None:
-    """Writes one value in one write, as sysfs wants it; gives the kernel's reason where it refuses. Makes no file."""
+    """Writes one value in one write, as sysfs wants it; gives the kernel's reason where it refuses. Makes no
+    file.
+    """
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_TRUNC | os.O_CLOEXEC)
         try:
@@ -138,7 +141,10 @@ def _kernel_knobs() -> Iterator[Knob]:
         name="thp",
         path=f"{mm}/transparent_hugepage/enabled",
         wanted="never",
-        why="how much of a guest lies in huge pages would differ from boot to boot with the host's fragmentation",
+        why=(
+            "how much of a guest lies in huge pages would differ from boot to boot with the host's"
+            " fragmentation"
+        ),
     )
     yield Knob(
         name="numa-balancing",
@@ -161,7 +167,9 @@ def _kernel_knobs() -> Iterator[Knob]:
 
 
 def _interrupt_knobs(root: Path, bench_cpus: frozenset[int]) -> Iterator[Knob]:
-    """Moves interrupts and unbound kernel work to the other CPUs. Nothing where no CPU would be left for them."""
+    """Moves interrupts and unbound kernel work to the other CPUs. Nothing where no CPU would be left for
+    them.
+    """
     others = primary_threads(root) - bench_cpus
     if not bench_cpus or not others:
         return

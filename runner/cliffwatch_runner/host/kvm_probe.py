@@ -1,9 +1,10 @@
 """Whether KVM is usable, by running a guest under it.
 
-Looking at /dev/kvm is not enough: where virtual machines are nested the device may open and virtual machines may be
-created although their code is only emulated, so slowly that a kernel never boots. The probe is
-therefore a guest with work to do: it has no firmware and no kernel, only a ROM that switches the processor to 64 bits,
-counts down from a hundred million and signals the host. A processor does that in a tenth of a second.
+Looking at /dev/kvm is not enough: where virtual machines are nested the device may open and virtual
+machines may be created although their code is only emulated, so slowly that a kernel never boots. The
+probe is therefore a guest with work to do: it has no firmware and no kernel, only a ROM that switches the
+processor to 64 bits, counts down from a hundred million and signals the host. A processor does that in a
+tenth of a second.
 """
 
 import shutil
@@ -17,7 +18,9 @@ from cliffwatch_runner import process
 
 CPU_SECONDS = 2
 DEADLINE_SECONDS = 30.0
-"""The limit is on what the guest works, so that a busy host is not taken for one without KVM; a guest that sleeps ends later."""
+"""The limit is on what the guest works, so that a busy host is not taken for one without KVM; a guest that
+sleeps ends later.
+"""
 
 ROUNDS = 100_000_000
 
@@ -40,7 +43,9 @@ class KvmProbe:
 
 
 def kvm_usable(qemu: str = "qemu-system-x86_64") -> KvmProbe:
-    """Runs the probe guest under KVM. Takes a moment where KVM works, CPU_SECONDS of work where its guests do not run."""
+    """Runs the probe guest under KVM. Takes a moment where KVM works, CPU_SECONDS of work where its guests do
+    not run.
+    """
     return probe_guest(qemu, "kvm")
 
 
@@ -90,9 +95,9 @@ def _judged(ended: process.Finished) -> KvmProbe:
 def probe_rom() -> bytes:
     """A 64 KiB ROM for `qemu -bios`: code at its start, entered by the reset vector 16 bytes before its end.
 
-    Instruction encodings are those of the Intel 64 manual, volume 2; the mode switch follows volume 3, 9.8.5. QEMU shows
-    the ROM below 1 MiB as well, so that a far jump to F000:0000 lands at its start, and gives the guest zeroed memory, in
-    which three page-table entries identity-map the first 2 MiB.
+    Instruction encodings are those of the Intel 64 manual, volume 2; the mode switch follows volume 3,
+    9.8.5. QEMU shows the ROM below 1 MiB as well, so that a far jump to F000:0000 lands at its start, and
+    gives the guest zeroed memory, in which three page-table entries identity-map the first 2 MiB.
     """
     gdt_at = 0xC0
     rom = bytearray(_ROM_SIZE)

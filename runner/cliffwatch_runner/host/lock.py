@@ -1,9 +1,10 @@
 """One lock for all runs on a host: walltime runs hold it alone, icount runs share it.
 
-The lock is flock(2) on one file, so the kernel lets go of it however its holder ends, and a file that was left behind
-locks nothing. The file's text only names the holders, for those who wait. It must be the same file for every user of the
-host, so it lies in a folder that all can write to, and what lies there under its name may have been put there by anyone:
-links are not followed, and what is not a plain file is refused.
+The lock is flock(2) on one file, so the kernel lets go of it however its holder ends, and a file that was
+left behind locks nothing. The file's text only names the holders, for those who wait. It must be the same
+file for every user of the host, so it lies in a folder that all can write to, and what lies there under
+its name may have been put there by anyone: links are not followed, and what is not a plain file is
+refused.
 """
 
 import errno
@@ -51,7 +52,9 @@ class HostLock:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LockState:
-    """The lock as it is for somebody who does not take it. `holders` may be empty although it is taken, by one who named nobody."""
+    """The lock as it is for somebody who does not take it. `holders` may be empty although it is taken, by
+    one who named nobody.
+    """
 
     locked: bool
     holders: tuple[Holder, ...]
@@ -60,7 +63,8 @@ class LockState:
 def lock_path(root: Path = Path("/")) -> Path:
     """The host's lock file: in /run/lock where everybody may write there (Debian), else in /tmp.
 
-    ResolvedRequest by what the folder is and not by who asks, so that root and an ordinary user meet at one file.
+    ResolvedRequest by what the folder is and not by who asks, so that root and an ordinary user meet at
+    one file.
     """
     run_lock = root / "run/lock"
     open_to_all = run_lock.is_dir() and run_lock.stat().st_mode & stat.S_IWOTH
@@ -77,10 +81,11 @@ def host_lock(
     path: Path | None = None,
     pause: Callable[[float], None] = time.sleep,
 ) -> Iterator[HostLock | Failure]:
-    """Holds the host's lock while the block runs, and waits for it first; gives a Failure where it cannot be had.
+    """Holds the host's lock while the block runs, and waits for it first; gives a Failure where it cannot be
+    had.
 
-    `what` names this run to others (`icount run of 1a2b3c..4d5e6f`). `waiting` gets who holds the lock, again when
-    they change; `should_stop` is asked every second while waiting.
+    `what` names this run to others (`icount run of 1a2b3c..4d5e6f`). `waiting` gets who holds the lock,
+    again when they change; `should_stop` is asked every second while waiting.
     """
     file = path if path is not None else lock_path()
     descriptor = _opened(file)
@@ -172,7 +177,8 @@ def _opened(path: Path) -> int | Failure:
 
 def _existing_or_new(path: Path) -> int:
     flags = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-    # Opened without O_CREAT first: fs.protected_regular forbids that flag on another user's file in a sticky folder.
+    # Opened without O_CREAT first: fs.protected_regular forbids that flag on another user's file in a sticky
+    # folder.
     for access in (os.O_RDWR | os.O_APPEND, os.O_RDONLY):
         with suppress(FileNotFoundError, PermissionError):
             return os.open(path, access | flags)
@@ -200,10 +206,11 @@ def _sign_in(descriptor: int, holder: Holder, *, alone: bool) -> None:
 
 
 def _sign_out(descriptor: int, holder: Holder) -> None:
-    """Takes this holder out of the text: by emptying it where nobody else holds the lock, else by a line with `held` false.
+    """Takes this holder out of the text: by emptying it where nobody else holds the lock, else by a line with
+    `held` false.
 
-    Lines are only ever appended by holders, in one write each, so that those who share the lock do not undo each
-    other's.
+    Lines are only ever appended by holders, in one write each, so that those who share the lock do not
+    undo each other's.
     """
     with suppress(OSError):
         if _taken(descriptor, fcntl.LOCK_EX):
@@ -223,7 +230,9 @@ def _line(holder: Holder, *, signed_in: bool) -> bytes:
 
 
 def _holders(descriptor: int) -> tuple[Holder, ...]:
-    """Those who signed in, did not sign out and are alive. The text is anybody's: what is not understood is passed over."""
+    """Those who signed in, did not sign out and are alive. The text is anybody's: what is not understood is
+    passed over.
+    """
     holders: dict[tuple[int, datetime], Holder] = {}
     for line in os.pread(descriptor, _LARGEST_TEXT, 0).splitlines():
         entry = _entry(line)

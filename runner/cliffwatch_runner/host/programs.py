@@ -39,7 +39,9 @@ _UDEV_DAEMONS = ("usr/lib/systemd/systemd-udevd", "lib/systemd/systemd-udevd", "
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Llvm:
-    """clang, llc and llvm-strip as they are called together: all plain, or all with one suffix (`-19`). Null is missing."""
+    """clang, llc and llvm-strip as they are called together: all plain, or all with one suffix (`-19`). Null
+    is missing.
+    """
 
     suffix: str
     clang: str | None
@@ -88,7 +90,9 @@ def version_in(output: str) -> str:
 
 
 def find_virtme_run() -> Path | None:
-    """`virtme-run`, which vng calls by name: beside this interpreter, where the virtual environment has it, or on PATH."""
+    """`virtme-run`, which vng calls by name: beside this interpreter, where the virtual environment has it,
+    or on PATH.
+    """
     beside = Path(sys.executable).parent / "virtme-run"
     if beside.exists():
         return beside
@@ -123,7 +127,9 @@ def _is_there(root: Path, name: str) -> bool:
 
 
 def find_go_root() -> Path | None:
-    """The folder of the `go` on PATH (GOROOT), which holds its compiler and standard library; None without a `go`."""
+    """The folder of the `go` on PATH (GOROOT), which holds its compiler and standard library; None without a
+    `go`.
+    """
     path = os.pathsep.join((os.environ.get("PATH", os.defpath), _GO_FOLDERS))
     environment = {
         "PATH": path,
@@ -161,6 +167,8 @@ def _distribution_version(name: str) -> str | None:
 
 
 def guest_programs() -> tuple[Path, ...]:
-    """Folders outside /usr that hold vng and its interpreter: the virtual environment and what it was made from."""
+    """Folders outside /usr that hold vng and its interpreter: the virtual environment and what it was made
+    from.
+    """
     folders = (Path(sys.prefix), Path(sys.base_prefix))
     return tuple(dict.fromkeys(folder for folder in folders if not folder.is_relative_to("/usr")))

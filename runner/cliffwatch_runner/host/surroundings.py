@@ -8,7 +8,9 @@ _MARKS = ("/.dockerenv", "/run/.containerenv")
 
 
 def open_container(top: Path = Path("/")) -> str | None:
-    """Why what runs here is not kept in by a container; None where it is: in one of its own, without a network."""
+    """Why what runs here is not kept in by a container; None where it is: in one of its own, without a
+    network.
+    """
     if not any((top / mark[1:]).exists() for mark in _MARKS):
         return "this is no container"
     reached = sorted(name for _, name in socket.if_nameindex() if name != "lo")

@@ -27,8 +27,9 @@ from cliffwatch_runner.host.knobs import LATENCY_DEVICE, Knob, TuningPlan, same,
 class KnobOutcome:
     """What became of one knob.
 
-    `state`: changed; already (it had a value that will do); skipped (this host has no such knob); refused (it is not as
-    wanted, `reason` is why). `before` and `after` are what the file read; null where it could not be read.
+    `state`: changed; already (it had a value that will do); skipped (this host has no such knob); refused
+    (it is not as wanted, `reason` is why). `before` and `after` are what the file read; null where it
+    could not be read.
     """
 
     name: str
@@ -67,9 +68,9 @@ def tuned_host(
 ) -> Iterator[Tuned]:
     """Tunes the host for as long as the block runs. Hold the host's lock alone around it.
 
-    What a killed run left is put back first. Old values are in the journal, on disk, before the first change. A knob that
-    this host lacks, or that refuses, is reported and stands in the outcomes; it ends nothing. `report` gets sentences for
-    the operator, also on what could not be put back.
+    What a killed run left is put back first. Old values are in the journal, on disk, before the first
+    change. A knob that this host lacks, or that refuses, is reported and stands in the outcomes; it ends
+    nothing. `report` gets sentences for the operator, also on what could not be put back.
     """
     control = services if services is not None else Systemctl()
     _report_all(report, restore_from_journal(journal, root, control))
@@ -156,7 +157,9 @@ def _applied(entry: JournalEntry, knob: Knob | None, root: Path, services: Servi
 
 @contextmanager
 def _idle_latency(microseconds: int | None, root: Path) -> Iterator[list[KnobOutcome]]:
-    """Keeps CPUs out of idle states that take longer to leave, while the device is open: the kernel itself restores."""
+    """Keeps CPUs out of idle states that take longer to leave, while the device is open: the kernel itself
+    restores.
+    """
     if microseconds is None:
         yield []
         return

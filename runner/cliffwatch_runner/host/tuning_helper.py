@@ -1,8 +1,10 @@
-"""The only part of Cliffwatch that an ordinary user may have run as root: it tunes the host for as long as he listens.
+"""The only part of Cliffwatch that an ordinary user may have run as root: it tunes the host for as long as he
+listens.
 
-It is installed as one file of root's (`cliffwatch doctor --tuning-helper FILE`) and started by sudo without arguments. One
-line names what to tune, in words of a closed table; no word of it becomes a path, an option or a value. What was tuned is
-put back when standard input ends, however the caller ended; what a killed helper left is in the journal.
+It is installed as one file of root's (`cliffwatch doctor --tuning-helper FILE`) and started by sudo
+without arguments. One line names what to tune, in words of a closed table; no word of it becomes a path,
+an option or a value. What was tuned is put back when standard input ends, however the caller ended; what a
+killed helper left is in the journal.
 """
 
 import fcntl
@@ -98,7 +100,8 @@ def serve(
 ) -> int:
     """Reads one request, tunes, and puts everything back when `requests` ends.
 
-    Answers in lines of JSON: `{"refused": why}`, or `{"outcomes": […], "sentences": […]}` and at the end `{"sentences": […]}`.
+    Answers in lines of JSON: `{"refused": why}`, or `{"outcomes": […], "sentences": […]}` and at the end
+    `{"sentences": […]}`.
     """
     line = requests.readline(_LONGEST)
     plan = _plan(line, root)

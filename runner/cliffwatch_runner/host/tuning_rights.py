@@ -29,14 +29,19 @@ def lines_to_allow(user: str) -> tuple[str, ...]:
     """What an administrator types to let this user tune."""
     rule = f'{user} ALL=(root) NOPASSWD: {INSTALLED} ""'
     return (
-        f"cliffwatch doctor --tuning-helper ./cliffwatch-tune && sudo install -o root -g root -m 0755 ./cliffwatch-tune {INSTALLED}",
+        (
+            "cliffwatch doctor --tuning-helper ./cliffwatch-tune && sudo install -o root -g root -m 0755"
+            f" ./cliffwatch-tune {INSTALLED}"
+        ),
         f"echo '{rule}' | sudo install -o root -g root -m 0440 /dev/stdin /etc/sudoers.d/cliffwatch-tune",
     )
 
 
 @contextmanager
 def tuned_as_allowed(cpus: frozenset[int], *, report: Callable[[str], None]) -> Iterator[Tuned]:
-    """Tunes this host for guests on these CPUs for as long as the block runs. Hold the host's lock alone around it."""
+    """Tunes this host for guests on these CPUs for as long as the block runs. Hold the host's lock alone
+    around it.
+    """
     if os.geteuid() != 0 and helper_allowed():
         with tuned_by_helper(["sudo", "-n", str(INSTALLED)], cpus, report=report) as tuned:
             yield tuned
@@ -49,19 +54,22 @@ def tuned_as_allowed(cpus: frozenset[int], *, report: Callable[[str], None]) -> 
 def tuned_by_helper(
     argv: Sequence[str], cpus: frozenset[int], *, report: Callable[[str], None]
 ) -> Iterator[Tuned]:
-    """As `tuned_host`, by the helper that `argv` starts. It puts back what it changed when this process ends, too."""
+    """As `tuned_host`, by the helper that `argv` starts. It puts back what it changed when this process ends,
+    too.
+    """
     with process.conversation(argv, patience=_TUNE_SECONDS) as helper:
         answer = _request(helper, request_line(cpus))
         outcomes = answer.get("outcomes")
         if not isinstance(outcomes, list):
             report(
-                f"Not tuned: {answer.get('refused', 'the tuning helper gave no answer')}. See `cliffwatch doctor --mode walltime`."
+                f"Not tuned: {answer.get('refused', 'the tuning helper gave no answer')}. See `cliffwatch"
+                " doctor --mode walltime`."
             )
         _report(answer, report)
         yield Tuned(
-            outcomes=tuple(KnobOutcome(**outcome) for outcome in outcomes)
-            if isinstance(outcomes, list)
-            else ()
+            outcomes=(
+                tuple(KnobOutcome(**outcome) for outcome in outcomes) if isinstance(outcomes, list) else ()
+            )
         )
         helper.end_input()
         _report(_answer(helper), report)

@@ -21,8 +21,8 @@ def explain_too_few_boots(plan: Plan, mode: Mode) -> str | None:
     if boots >= least:
         return None
     return (
-        f"{count_noun(boots, 'boot')} per kernel cannot separate {count_noun(len(plan.cases), 'noisy row')} from "
-        f"chance, however large a change is: use at least {least} (--boots {least}), or --boots auto"
+        f"{count_noun(boots, 'boot')} per kernel cannot separate {count_noun(len(plan.cases), 'noisy row')}"
+        f" from chance, however large a change is: use at least {least} (--boots {least}), or --boots auto"
     )
 
 

@@ -1,6 +1,8 @@
-"""Control groups of sandboxes, in cgroup v2 or v1: made below our own wherever a trial shows that this process may.
+"""Control groups of sandboxes, in cgroup v2 or v1: made below our own wherever a trial shows that this
+process may.
 
-The kernel itself then holds everything that a sandbox starts to the limits, and a group can be ended whole.
+The kernel itself then holds everything that a sandbox starts to the limits, and a group can be ended
+whole.
 """
 
 import os
@@ -47,7 +49,9 @@ class ControlGroup:
         return "processes" if _count(self.pids / "pids.events", "max") else None
 
     def memory_used(self) -> int:
-        """Bytes of memory of the group, what it has in file systems in memory and in the page cache among them."""
+        """Bytes of memory of the group, what it has in file systems in memory and in the page cache among
+        them.
+        """
         return next(
             (int(_words(self.memory / name)[0]) for name in _USAGE if (self.memory / name).exists()), 0
         )
@@ -70,7 +74,9 @@ class ControlGroup:
                 clock.pause(_PAUSE)
 
     def _kill_member(self, number: int) -> None:
-        """Kills through a descriptor, so that a number that the kernel has given away meanwhile means nobody else."""
+        """Kills through a descriptor, so that a number that the kernel has given away meanwhile means nobody
+        else.
+        """
         try:
             descriptor = os.pidfd_open(number)
         except OSError:
@@ -121,7 +127,8 @@ def _parents(proc: Path) -> Iterator[tuple[Path, Path]]:
     """Where groups may be made, as pairs of folders for memory and processes."""
     own = _own_folders(proc)
     unified = own.get("")
-    # In v2 only a group without processes of its own hands controllers down: a sibling of ours is often what can be made.
+    # In v2 only a group without processes of its own hands controllers down: a sibling of ours is often what
+    # can be made.
     for parent in () if unified is None else (unified, unified.parent):
         if _hands_down(parent):
             yield parent, parent
@@ -158,7 +165,9 @@ def _own_folders(proc: Path) -> dict[str, Path]:
 
 
 def _remove_leftovers(parents: set[Path]) -> None:
-    """Removes the groups of runs that were killed: bubblewrap's processes end with them, so that these are empty."""
+    """Removes the groups of runs that were killed: bubblewrap's processes end with them, so that these are
+    empty.
+    """
     for parent in parents:
         for folder in parent.glob(f"{_PREFIX}*-*"):
             owner = folder.name.removeprefix(_PREFIX).split("-")[0]

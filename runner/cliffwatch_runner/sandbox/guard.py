@@ -1,8 +1,8 @@
 """Holds somebody else's code to its limits, with systemd or without.
 
-The kernel holds a sandbox to them by a control group where this process may make one. Everywhere a process of its own watches what the
-sandbox uses and ends it (cliffwatch_runner.sandbox.watching); limits on each process (RLIMIT_NPROC, RLIMIT_DATA, RLIMIT_FSIZE) keep
-the host usable until it has looked.
+The kernel holds a sandbox to them by a control group where this process may make one. Everywhere a process
+of its own watches what the sandbox uses and ends it (cliffwatch_runner.sandbox.watching); limits on each
+process (RLIMIT_NPROC, RLIMIT_DATA, RLIMIT_FSIZE) keep the host usable until it has looked.
 """
 
 import os
@@ -28,7 +28,9 @@ from cliffwatch_runner.sandbox.process_tree import (
 from cliffwatch_runner.sandbox.watching import ENDED, Watched
 
 _NICENESS = 10
-"""Of builds that only the watcher limits: some hundred processes that fork without end leave it no CPU for seconds else."""
+"""Of builds that only the watcher limits: some hundred processes that fork without end leave it no CPU for
+seconds else.
+"""
 
 _PATIENCE = 10.0
 _ENDING_SECONDS = 300.0
@@ -36,7 +38,9 @@ _ENDING_SECONDS = 300.0
 
 _WATCHER = (sys.executable, "-P", "-m", "cliffwatch_runner.sandbox.watching")
 _FIRST_TO_GO = 'echo 1000 > /proc/self/oom_score_adj; exec "$@"'
-"""Where the host runs out of memory all the same, the kernel takes the sandbox's processes before anybody else's."""
+"""Where the host runs out of memory all the same, the kernel takes the sandbox's processes before anybody
+else's.
+"""
 
 
 class Guard:
@@ -65,12 +69,15 @@ class Guard:
         self._settled = False
 
     def argv(self, command: Sequence[str]) -> list[str]:
-        """The command under its limits: what it starts is in the control group from its first instruction on."""
+        """The command under its limits: what it starts is in the control group from its first
+        instruction on.
+        """
         limits = self._limits
         each = ["prlimit", "--core=0", f"--fsize={limits.file_bytes}", f"--data={limits.memory_bytes}"]
         if self._group is None:
-            # The kernel counts all processes of a user, those outside the sandbox too: room for as many again as there
-            # may be, and a quarter, so that what the user starts meanwhile leaves a bomb the room in which it is seen.
+            # The kernel counts all processes of a user, those outside the sandbox too: room for as many again
+            # as there may be, and a quarter, so that what the user starts meanwhile leaves a bomb the room in
+            # which it is seen.
             room = threads_of(self._user) + limits.processes * 5 // 4
             hard = resource.getrlimit(resource.RLIMIT_NPROC)[1]
             each.append(f"--nproc={room if hard == resource.RLIM_INFINITY else min(room, hard)}")
@@ -95,7 +102,9 @@ class Guard:
             self._watcher.send(watched.line())
 
     def should_stop(self) -> bool:
-        """Whether a limit was reached; the sandbox has been ended then. One that nobody watches any more is to be ended too."""
+        """Whether a limit was reached; the sandbox has been ended then. One that nobody watches any more is
+        to be ended too.
+        """
         if self.reason is None:
             self._hear(0.0)
         return self.reason is not None
@@ -151,10 +160,12 @@ def guard_sandbox(
     niceness: int = _NICENESS,
     control_groups: bool = True,
 ) -> Iterator[Guard]:
-    """Guards one sandbox: start `guard.argv(…)`, give its number to `guard.begin`, ask `guard.should_stop` now and then.
+    """Guards one sandbox: start `guard.argv(…)`, give its number to `guard.begin`, ask `guard.should_stop`
+    now and then.
 
-    `writable` are the host's folders that the sandbox may write to, `user` is whom its processes run as; without a control
-    group they leave the CPU to others by `niceness`. At the end of the block nothing of the sandbox is left.
+    `writable` are the host's folders that the sandbox may write to, `user` is whom its processes run as;
+    without a control group they leave the CPU to others by `niceness`. At the end of the block nothing of
+    the sandbox is left.
     """
     group = make_group(limits.memory_bytes, limits.processes) if control_groups else None
     with process.conversation(_WATCHER, patience=_PATIENCE) as watcher:

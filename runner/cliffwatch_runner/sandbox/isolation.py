@@ -1,4 +1,6 @@
-"""The choice of isolation between a tree's code and this host: the strongest that works here; none only where the user asks for it."""
+"""The choice of isolation between a tree's code and this host: the strongest that works here; none only where
+the user asks for it.
+"""
 
 import re
 from collections.abc import Sequence
@@ -42,8 +44,8 @@ def _refusal() -> NamespaceRefusal | None:
 
 
 def choose_guest_sandbox(wanted: IsolationChoice) -> Sandbox | Failure:
-    """The sandbox in which emulators run: bubblewrap, or none where the user asks for it. Of containers only the one that all of this
-    runs in: another would have to hold them.
+    """The sandbox in which emulators run: bubblewrap, or none where the user asks for it. Of containers only
+    the one that all of this runs in: another would have to hold them.
     """
     if wanted == "container" and open_container() is not None:
         wanted = "auto"
@@ -73,23 +75,26 @@ def unreachable(sandbox: Sandbox, paths: Sequence[Path]) -> Failure | None:
         closed = out_of_reach(sandbox.user, path.absolute())
         if closed is not None:
             return host_failed(
-                f"a tree's code does not run as root, and as user {sandbox.user.uid} it does not get into {closed}",
-                (
-                    "run cliffwatch as an ordinary user, or put the cache, the results and Cliffwatch itself where all users get to "
-                    "(--cache /var/cache/cliffwatch --out /var/tmp/cliffwatch-results, a checkout in /srv)"
-                ),
+                f"a tree's code does not run as root, and as user {sandbox.user.uid} it does not get into"
+                f" {closed}",
+                "run cliffwatch as an ordinary user, or put the cache, the results and Cliffwatch itself"
+                " where all users get to (--cache /var/cache/cliffwatch --out /var/tmp/cliffwatch-results, a"
+                " checkout in /srv)",
             )
     return None
 
 
 def find_path_problem(level: Level, paths: Sequence[Path]) -> Failure | None:
-    """Make takes spaces and colons in a path for ends of words; bubblewrap and containers show builds plain paths instead."""
+    """Make takes spaces and colons in a path for ends of words; bubblewrap and containers show builds plain
+    paths instead.
+    """
     odd = next((path for path in paths if not _PLAIN.fullmatch(str(path))), None)
     if odd is None or level != "none":
         return None
     return host_failed(
         f"a kernel cannot be built under {str(odd)!r}, as make does not take such a path",
-        "name a folder without spaces with --cache (or TMPDIR), or use bubblewrap, with which any path will do",
+        "name a folder without spaces with --cache (or TMPDIR), or use bubblewrap, with which any path"
+        " will do",
     )
 
 
@@ -98,5 +103,7 @@ def isolation_sentence(level: Level) -> str:
     return {
         "bubblewrap": "built without network and without your home (bubblewrap)",
         "container": "built in a container without network",
-        "none": "built and booted WITHOUT isolation, with your files and the network in reach (--isolation none)",
+        "none": (
+            "built and booted WITHOUT isolation, with your files and the network in reach (--isolation none)"
+        ),
     }[level]

@@ -28,7 +28,8 @@ _GIB = 1 << 30
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SandboxLimits:
-    """`processes` counts threads too; `disk_bytes` is what the writable folders may gain, `file_bytes` one file.
+    """`processes` counts threads too; `disk_bytes` is what the writable folders may gain, `file_bytes` one
+    file.
 
     `spare_memory` and `spare_disk` are bytes that stay free on the host, whoever uses the rest.
     """
@@ -82,7 +83,9 @@ def change_limits(limits: SandboxLimits, words: Sequence[str]) -> SandboxLimits 
 
 
 def refusal(user: int, uid_map: Path = Path("/proc/self/uid_map")) -> Failure | None:
-    """Why nothing may be run as this user: the kernel counts no processes of the host's root, unless in a control group."""
+    """Why nothing may be run as this user: the kernel counts no processes of the host's root, unless in a
+    control group.
+    """
     if user != 0 or uid_map.read_text().split()[:2] != ["0", "0"]:
         return None
     group = make_group(_GIB, 64)
@@ -115,7 +118,10 @@ def limit_failure(reason: Reason, limits: SandboxLimits, what: str) -> Failure:
     passed = {
         "memory": f"used more than {size_text(limits.memory_bytes)} of memory",
         "processes": f"had more than {limits.processes} processes and threads",
-        "disk": f"filled the disk: {size_text(limits.disk_bytes)} are its share, {size_text(limits.spare_disk)} stay free",
+        "disk": (
+            f"filled the disk: {size_text(limits.disk_bytes)} are its share, {size_text(limits.spare_disk)}"
+            " stay free"
+        ),
         "time": f"did not end within {limits.seconds / 3600:g} hours",
     }[reason]
     raised = {"memory": "memory=SIZE", "processes": "processes=N", "disk": "disk=SIZE", "time": "hours=N"}[

@@ -1,4 +1,6 @@
-"""The memory of a sandbox's processes, read from /proc: for hosts whose kernel does not limit it (no control groups)."""
+"""The memory of a sandbox's processes, read from /proc: for hosts whose kernel does not limit it (no control
+groups).
+"""
 
 import os
 import re
@@ -13,7 +15,9 @@ _UNDER_WAY = re.compile(r"(?m)^scm_fds:\s*+[1-9]")
 
 
 def memory_used(tree: Iterable[SandboxProcess], limit: int, proc: Path = _PROC) -> int:
-    """Bytes of memory of these processes. Exact only above the limit: shared pages are then counted once, which takes long."""
+    """Bytes of memory of these processes. Exact only above the limit: shared pages are then counted once,
+    which takes long.
+    """
     each = {member.number: member.resident for member in tree}
     total = sum(each.values())
     for number in sorted(each, key=lambda number: -each[number]):
@@ -38,11 +42,13 @@ def in_memory_files(tree: Iterable[SandboxProcess], proc: Path = _PROC) -> int:
 
 
 def shared_memory(tree: Iterable[SandboxProcess], most: int, proc: Path = _PROC) -> int:
-    """Bytes of memory that these processes share without a file, beyond what is resident in each: at most `most`, and as much where one
-    of them hides its mappings, or has sent a descriptor that nobody has received.
+    """Bytes of memory that these processes share without a file, beyond what is resident in each: at most
+    `most`, and as much where one of them hides its mappings, or has sent a descriptor that nobody has
+    received.
 
-    Such memory (MAP_SHARED of /dev/zero, or of nothing; a memfd, which libbpf makes one of for each map) stays when a process gives its
-    pages back (MADV_DONTNEED) or never maps them, and is then resident in none.
+    Such memory (MAP_SHARED of /dev/zero, or of nothing; a memfd, which libbpf makes one of for each map)
+    stays when a process gives its pages back (MADV_DONTNEED) or never maps them, and is then resident in
+    none.
     """
     objects: dict[int, int] = {}
     resident = 0
@@ -73,7 +79,9 @@ def _mapped_memory(lines: Iterable[bytes]) -> Iterator[tuple[int, int]]:
 
 
 def _held_files(folder: Path) -> list[tuple[int, int]] | None:
-    """Inodes and bytes of the memfds that a process has descriptors of; None where a descriptor is under way in one of its sockets."""
+    """Inodes and bytes of the memfds that a process has descriptors of; None where a descriptor is under way
+    in one of its sockets.
+    """
     held = []
     for descriptor in (folder / "fd").iterdir():
         with suppress(FileNotFoundError):

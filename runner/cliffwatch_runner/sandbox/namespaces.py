@@ -1,4 +1,6 @@
-"""Whether bubblewrap makes namespaces on this host, by a trial; where it does not, what keeps it from that and what allows it."""
+"""Whether bubblewrap makes namespaces on this host, by a trial; where it does not, what keeps it from that
+and what allows it.
+"""
 
 import shutil
 from collections.abc import Mapping
@@ -49,7 +51,8 @@ NOT_INSTALLED = NamespaceRefusal(
     commands=("sudo apt install bubblewrap",),
 )
 _PROFILE = (
-    r"printf 'abi <abi/4.0>,\ninclude <tunables/global>\nprofile bwrap /usr/bin/bwrap flags=(unconfined) {\n  userns,\n}\n'"
+    r"printf 'abi <abi/4.0>,\ninclude <tunables/global>\nprofile bwrap /usr/bin/bwrap flags=(unconfined) {\n "
+    r" userns,\n}\n'"
     " | sudo tee /etc/apparmor.d/bwrap && sudo apparmor_parser -r /etc/apparmor.d/bwrap"
 )
 _SYSCTL = "echo {setting} | sudo tee /etc/sysctl.d/60-namespaces.conf && sudo sysctl --system"
@@ -93,17 +96,24 @@ _SWITCHES = (
 )
 
 _PROC_IS_COVERED = "mount proc"
-"""In bubblewrap's words where the kernel refuses a new /proc, as something lies over a part of the one around it."""
+"""In bubblewrap's words where the kernel refuses a new /proc, as something lies over a part of the one around
+it.
+"""
 
 _UNCOVER = (
-    "take ProtectKernelTunables=, ProtectKernelLogs= and ProcSubset= out of the unit that starts Cliffwatch; start a container "
-    "with --security-opt systempaths=unconfined"
+    "take ProtectKernelTunables=, ProtectKernelLogs= and ProcSubset= out of the unit that starts Cliffwatch;"
+    " start a container with --security-opt systempaths=unconfined"
 )
-_IN_A_CONTAINER = "in a container: start it with --cap-add SYS_ADMIN --security-opt seccomp=unconfined --security-opt apparmor=unconfined"
+_IN_A_CONTAINER = (
+    "in a container: start it with --cap-add SYS_ADMIN --security-opt seccomp=unconfined --security-opt"
+    " apparmor=unconfined"
+)
 
 
 def bubblewrap_refusal(root: Path = Path("/")) -> NamespaceRefusal | None:
-    """Why bubblewrap does not work here now; None where it works. It is started as a build is, under the same limits."""
+    """Why bubblewrap does not work here now; None where it works. It is started as a build is, under the same
+    limits.
+    """
     user = unprivileged_user()
     sandbox = Sandbox(level="bubblewrap", user=user, calls=filter_program())
     if shutil.which("bwrap", path=sandbox.process_input().env["PATH"]) is None:
@@ -135,7 +145,9 @@ def _settings(root: Path) -> dict[str, str | None]:
 
 
 def explain_refusal(words: str, settings: Mapping[str, str | None]) -> NamespaceRefusal:
-    """What keeps bubblewrap from its work, by its own words and by the values of settings below /proc/sys. Pure."""
+    """What keeps bubblewrap from its work, by its own words and by the values of settings below /proc/sys.
+    Pure.
+    """
     said = words.splitlines()[-1][-_LONGEST_WORDS:]
     switches = [switch for switch in _SWITCHES if settings.get(switch.path) == switch.value]
     if _PROC_IS_COVERED in said:

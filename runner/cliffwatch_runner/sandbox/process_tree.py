@@ -1,4 +1,6 @@
-"""What a sandbox's processes use, read from /proc: for hosts whose kernel does not limit them (no control groups)."""
+"""What a sandbox's processes use, read from /proc: for hosts whose kernel does not limit them (no control
+groups).
+"""
 
 import os
 import resource
@@ -64,8 +66,9 @@ def members(
 ) -> dict[int, SandboxProcess]:
     """The processes that `root` started, itself among them, by number.
 
-    All that a process namespace's processes start stays below its first one. Without such a namespace an orphan goes to
-    the host's init: whoever is in `root`'s session or was `known` belongs to it still, and so does what he started.
+    All that a process namespace's processes start stays below its first one. Without such a namespace an
+    orphan goes to the host's init: whoever is in `root`'s session or was `known` belongs to it still, and
+    so does what he started.
     """
     by_number = {member.number: member for member in _processes(proc)}
     children = defaultdict(list)
@@ -98,7 +101,8 @@ def threads_of(user: int, proc: Path = _PROC) -> int:
 def threads_of_others(user: int, proc: Path = _PROC) -> int:
     """How many processes and threads of the host do not belong to this user.
 
-    A container's /proc/loadavg counts all processes of its host, but its /proc lists only its own: the rest are others'.
+    A container's /proc/loadavg counts all processes of its host, but its /proc lists only its own: the
+    rest are others'.
     """
     # Read first: what a bomb starts meanwhile must not pass for somebody else's.
     running = threads_running(proc)
@@ -111,7 +115,8 @@ def threads_of_others(user: int, proc: Path = _PROC) -> int:
 
 
 def latest_are_ours(user: int, count: int, proc: Path = _PROC) -> bool:
-    """Whether at least half of the last `count` processes and threads still run and belong to this user, by a sample of them.
+    """Whether at least half of the last `count` processes and threads still run and belong to this user, by a
+    sample of them.
 
     Beside a bomb whoever looks at all of them waits for seconds; a sample takes a few milliseconds.
     """
@@ -128,7 +133,8 @@ def latest_are_ours(user: int, count: int, proc: Path = _PROC) -> bool:
 def _is_of(user: int, folder: Path) -> bool:
     """Whether a process belongs to this user. Raises OSError if the process is gone.
 
-    The folder of a process that is not dumpable belongs to root (proc_pid(5)), so for those only its status tells.
+    The folder of a process that is not dumpable belongs to root (proc_pid(5)), so for those only its
+    status tells.
     """
     owner = folder.stat().st_uid
     return owner == user or (owner == 0 and _real_user(_status(folder)) == user)
@@ -164,11 +170,12 @@ def send(member: SandboxProcess, number: signal.Signals, proc: Path = _PROC) -> 
 
 
 def end_tree(root: SandboxProcess, known: Collection[SandboxProcess] = ()) -> int:
-    """Ends `root` and all that it started; gives how many threads they had, as far as that was still to be seen.
+    """Ends `root` and all that it started; gives how many threads they had, as far as that was still to be
+    seen.
 
-    With a process namespace's first process the kernel ends all in it, at once and for one signal. `root` gets SIGTERM: a
-    container's client has its container ended. The others are stopped, all of them, before any is killed: a bomb starts
-    them faster.
+    With a process namespace's first process the kernel ends all in it, at once and for one signal. `root`
+    gets SIGTERM: a container's client has its container ended. The others are stopped, all of them, before
+    any is killed: a bomb starts them faster.
     """
     began = clock.monotonic()
     stopped: set[tuple[int, int]] = set()
@@ -192,7 +199,9 @@ def end_tree(root: SandboxProcess, known: Collection[SandboxProcess] = ()) -> in
 
 
 def _end_namespaces(root: int, seconds: float) -> None:
-    """Ends the process namespaces that this process or its first descendants made; their first process goes last of all."""
+    """Ends the process namespaces that this process or its first descendants made; their first process goes
+    last of all.
+    """
     waiting = [root]
     for _ in range(_DESCENDANTS):
         if not waiting:
@@ -212,7 +221,9 @@ def _end_namespaces(root: int, seconds: float) -> None:
 
 
 def _first_in_a_namespace(number: int, proc: Path = _PROC) -> int | None:
-    """A descriptor of this process, where it is the first one of a process namespace (NSpid in proc_pid_status(5))."""
+    """A descriptor of this process, where it is the first one of a process namespace (NSpid in
+    proc_pid_status(5)).
+    """
     try:
         descriptor = os.pidfd_open(number)
     except OSError:

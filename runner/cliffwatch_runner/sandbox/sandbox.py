@@ -57,9 +57,9 @@ class Mount:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sandbox:
-    """The isolation that a host has. `user` is whom the command becomes, None where we are no root; `image` is the container's, None for
-    the one that we are in;
-    `calls` is the filter of system calls that bubblewrap applies (cliffwatch_runner.sandbox.seccomp_filter).
+    """The isolation that a host has. `user` is whom the command becomes, None where we are no root; `image`
+    is the container's, None for the one that we are in; `calls` is the filter of system calls that
+    bubblewrap applies (cliffwatch_runner.sandbox.seccomp_filter).
     """
 
     level: Level
@@ -71,13 +71,15 @@ class Sandbox:
 
     @property
     def fixed_paths(self) -> bool:
-        """Whether a command sees its folders under the same names every time, wherever they lie on the host."""
+        """Whether a command sees its folders under the same names every time, wherever they lie
+        on the host.
+        """
         return self.level == "bubblewrap" or self.image is not None
 
     @property
     def shares_session(self) -> bool:
-        """Whether a build may stay in the session of who starts it: it gets neither to the terminal nor, for the filter of
-        system calls, into another session.
+        """Whether a build may stay in the session of who starts it: it gets neither to the terminal nor, for
+        the filter of system calls, into another session.
         """
         return self.level == "bubblewrap" and self.calls is not None
 
@@ -96,7 +98,8 @@ class Sandbox:
         groups: tuple[int, ...] = (),
         own_session: bool = True,
     ) -> list[str]:
-        """The command in its sandbox. Later mounts lie over earlier ones. `own_session` may be false where it `shares_session`.
+        """The command in its sandbox. Later mounts lie over earlier ones. `own_session` may be false where it
+        `shares_session`.
 
         Start it with `process_input()`: bubblewrap reads the filter there.
         """
@@ -114,7 +117,9 @@ class Sandbox:
         return clean if self.user is None else self.user.argv(clean, groups=groups)
 
     def process_input(self) -> ProcessInput:
-        """All that the program which makes the sandbox gets: nothing of the environment that the command may not read."""
+        """All that the program which makes the sandbox gets: nothing of the environment that the command may
+        not read.
+        """
         if self.image is not None:
             kept = {name: os.environ[name] for name in _ENGINE_SETTINGS if name in os.environ}
             return ProcessInput(env=kept, given=None)
@@ -196,11 +201,13 @@ class Sandbox:
 def view_of_host(
     user: User | None, *, own_session: bool = True, etc: Path = Path("/etc"), top: Path = Path("/")
 ) -> list[str]:
-    """A bubblewrap call whose view has the host's programs and nothing of its users: no home, no secret, no network.
+    """A bubblewrap call whose view has the host's programs and nothing of its users: no home, no secret, no
+    network.
 
-    With a user to become it makes no user namespace: root makes the view, and what setpriv needs to become him is all that is
-    left of root's rights. Nobody but him runs in it then, so that the host's root owns nothing that he could write. In the
-    session of who starts it, it has no device that leads to his terminal.
+    With a user to become it makes no user namespace: root makes the view, and what setpriv needs to become
+    him is all that is left of root's rights. Nobody but him runs in it then, so that the host's root owns
+    nothing that he could write. In the session of who starts it, it has no device that leads to his
+    terminal.
     """
     argv = [
         "bwrap",

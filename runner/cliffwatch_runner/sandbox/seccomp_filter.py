@@ -1,8 +1,9 @@
 """The system calls that no compiler, no make and no emulator needs, refused in every sandbox.
 
-A classic BPF program for bubblewrap's `--seccomp`. It lists what is refused: a list of what is allowed would break with
-the next compiler. Numbers that no kernel had when this was written are answered with ENOSYS, as an older kernel would,
-so that what a new kernel adds is refused until somebody has looked at it.
+A classic BPF program for bubblewrap's `--seccomp`. It lists what is refused: a list of what is allowed
+would break with the next compiler. Numbers that no kernel had when this was written are answered with
+ENOSYS, as an older kernel would, so that what a new kernel adds is refused until somebody has looked at
+it.
 """
 
 import errno
@@ -27,11 +28,14 @@ _REFUSED: Mapping[int, Mapping[str, int]] = {
         "mount_setattr": 442, "name_to_handle_at": 303, "open_by_handle_at": 304, "fanotify_init": 300,
         "kexec_load": 246, "kexec_file_load": 320, "reboot": 169, "swapon": 167, "swapoff": 168, "acct": 163,
         "init_module": 175, "finit_module": 313, "delete_module": 176, "iopl": 172, "ioperm": 173,
-        "bpf": 321, "perf_event_open": 298, "userfaultfd": 323, "syslog": 103, "quotactl": 179, "quotactl_fd": 443,
+        "bpf": 321, "perf_event_open": 298, "userfaultfd": 323, "syslog": 103, "quotactl": 179,
+        "quotactl_fd": 443,
         "ptrace": 101, "process_vm_readv": 310, "process_vm_writev": 311, "kcmp": 312, "pidfd_getfd": 438,
-        "add_key": 248, "request_key": 249, "keyctl": 250, "sethostname": 170, "setdomainname": 171, "vhangup": 153,
+        "add_key": 248, "request_key": 249, "keyctl": 250, "sethostname": 170, "setdomainname": 171,
+        "vhangup": 153,
         "settimeofday": 164, "clock_settime": 227, "adjtimex": 159, "clock_adjtime": 305, "modify_ldt": 154,
-        # Of many sessions the scheduler gives each as much as all others of the host together get (sched_autogroup).
+        # Of many sessions the scheduler gives each as much as all others of the host together get
+        # (sched_autogroup).
         "setsid": 112,
         # Memory that belongs to no process and no file system of the sandbox: nobody could count it.
         "shmget": 29,
@@ -55,7 +59,9 @@ _TERMINAL_REQUESTS = (0x5412, 0x541C)
 """TIOCSTI and TIOCLINUX type into the terminal of whoever started the sandbox."""
 
 _PERSONALITIES = (0, 0x8, 0x20000, 0x20008, 0xFFFFFFFF)
-"""Linux and a 32-bit `uname`, as containers allow; not READ_IMPLIES_EXEC, which undoes W^X. The last one asks."""
+"""Linux and a 32-bit `uname`, as containers allow; not READ_IMPLIES_EXEC, which undoes W^X. The last one
+asks.
+"""
 
 _FAMILIES = (1, 2, 10, 16)
 """Unix, IPv4, IPv6 and netlink. Not vsock, which no network namespace holds back from the hypervisor."""
@@ -63,20 +69,24 @@ _FAMILIES = (1, 2, 10, 16)
 _ALLOW, _KILL, _ERRNO = 0x7FFF0000, 0x80000000, 0x00050000
 _LOAD, _RETURN, _IF_EQUAL, _IF_GREATER, _IF_ANY_BIT = 0x20, 0x06, 0x15, 0x25, 0x45
 _NUMBER, _ARCHITECTURE, _ARGUMENTS = 0, 4, 16
-"""Offsets in struct seccomp_data. Of an argument the low 32 bits are loaded: the kernel looks at no others here."""
+"""Offsets in struct seccomp_data. Of an argument the low 32 bits are loaded: the kernel looks at no others
+here.
+"""
 
 
 def filter_program(machine: str | None = None) -> bytes | None:
-    """The program as bubblewrap reads it; null for a machine whose system calls are numbered otherwise than x86-64's."""
+    """The program as bubblewrap reads it; null for a machine whose system calls are numbered otherwise than
+    x86-64's.
+    """
     return b"".join(_program()) if (machine or platform.machine()) == "x86_64" else None
 
 
 def filter_call(bwrap: Sequence[str]) -> list[str]:
     """A bubblewrap call (its first word is `bwrap`) under the filter that it is given on standard input.
 
-    bubblewrap reads and closes the descriptor, and applies the filter in the sandbox, last before the command, whose own
-    standard input is empty. The filter has no path: /proc shows the files of a process that closed its memory, as the
-    worker does, to nobody but root.
+    bubblewrap reads and closes the descriptor, and applies the filter in the sandbox, last before the
+    command, whose own standard input is empty. The filter has no path: /proc shows the files of a process
+    that closed its memory, as the worker does, to nobody but root.
     """
     return ["sh", "-c", _MOVED, "sh", bwrap[0], "--seccomp", _DESCRIPTOR, *bwrap[1:]]
 
@@ -120,5 +130,7 @@ def _answer_if(test: int, value: int, answer: int, *, otherwise: bool = False) -
 
 
 def _step(code: int, value: int, *, then: int = 0, unless: int = 0) -> bytes:
-    """One struct sock_filter; `then` and `unless` are steps to leap over where a test is met, and where it is not."""
+    """One struct sock_filter; `then` and `unless` are steps to leap over where a test is met, and where it is
+    not.
+    """
     return struct.pack("=HBBI", code, then, unless, value)

@@ -7,7 +7,9 @@ from pathlib import Path
 
 NAME = "cliffwatch-build"
 _NUMBER = 64750
-"""Where the host has no user of that name: one of the numbers that are kept for users without an account (systemd.io/UIDS-GIDS)."""
+"""Where the host has no user of that name: one of the numbers that are kept for users without an account
+(systemd.io/UIDS-GIDS).
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +47,9 @@ def unprivileged_user(process: Path = Path("/proc/self")) -> User | None:
 
 
 def _exists(number: int, numbers: Path) -> bool:
-    """Whether a user namespace has that number; each line has the first number, the one outside that it is, and how many follow."""
+    """Whether a user namespace has that number; each line has the first number, the one outside that it is,
+    and how many follow.
+    """
     rows = (map(int, line.split()) for line in numbers.read_text().splitlines())
     return any(first <= number < first + count for first, _, count in rows)
 

@@ -1,7 +1,9 @@
-"""The only way by which the host opens what a build could have written: regular files, read through descriptors, as copies.
+"""The only way by which the host opens what a build could have written: regular files, read through
+descriptors, as copies.
 
-A build owns its output folder: any name in it may be a link to a secret of the host, a pipe that nobody feeds, a device, a
-folder, or larger than the memory. So an `UntrustedFolder` shows nobody its path but the sandbox, which mounts it.
+A build owns its output folder: any name in it may be a link to a secret of the host, a pipe that nobody
+feeds, a device, a folder, or larger than the memory. So an `UntrustedFolder` shows nobody its path but the
+sandbox, which mounts it.
 """
 
 import os
@@ -43,7 +45,9 @@ class UntrustedFolder:
             return UnfitFile(name=name, reason=_why(error))
 
     def copy(self, name: str, to: Path, *, limit: int, mode: int = 0o644) -> UnfitFile | None:
-        """Copies a regular file of at most `limit` bytes to a new file of the host. Raises OSError where that cannot be written."""
+        """Copies a regular file of at most `limit` bytes to a new file of the host. Raises OSError where that
+        cannot be written.
+        """
         try:
             with self._opened(name) as file:
                 wrong = _unfit(file, name, limit)
@@ -58,7 +62,9 @@ class UntrustedFolder:
         return UntrustedFolder(self.mount_source / name)
 
     def names(self, folder: str, *, limit: int) -> tuple[str, ...]:
-        """The names in a folder, sorted, of the first `limit` that there are; none where there is no such folder."""
+        """The names in a folder, sorted, of the first `limit` that there are; none where there is no such
+        folder.
+        """
         try:
             with self._opened(folder, end=_FOLDER) as descriptor, os.scandir(descriptor) as entries:
                 return tuple(sorted(entry.name for entry in islice(entries, limit)))
@@ -67,7 +73,9 @@ class UntrustedFolder:
 
     @contextmanager
     def _opened(self, name: str, end: int = _FILE) -> Iterator[int]:
-        """A descriptor of what lies under a relative name, reached folder by folder without following a link."""
+        """A descriptor of what lies under a relative name, reached folder by folder without
+        following a link.
+        """
         parts = PurePosixPath(name).parts
         assert not {"..", "/"} & set(parts), name
         try:
@@ -85,7 +93,8 @@ class UntrustedFolder:
 
 
 def open_below(folder: Path, parts: Sequence[str], *, way: int, end: int) -> int:
-    """Opens what lies at the end of `parts`, each from the descriptor of the one before: with `way` the folders, with `end` the last.
+    """Opens what lies at the end of `parts`, each from the descriptor of the one before: with `way` the
+    folders, with `end` the last.
 
     No link on the way is followed where the flags have O_NOFOLLOW. Raises OSError.
     """
@@ -155,7 +164,8 @@ def _why(error: OSError) -> str:
 
 
 def remove_tree(path: Path) -> None:
-    """Removes a folder that somebody else's code wrote, however deep and whatever its modes. Raises OSError where it stays.
+    """Removes a folder that somebody else's code wrote, however deep and whatever its modes. Raises OSError
+    where it stays.
 
     GNU's tools walk by descriptors and follow no link on the way; Python's own walks are recursive.
     """
@@ -187,7 +197,8 @@ def disk_bytes(path: Path) -> int:
 
 
 def _bytes_below(top: int) -> int:
-    """Sums up a folder whose descriptor it closes. Goes down by name and up by `..`, one descriptor at a time.
+    """Sums up a folder whose descriptor it closes. Goes down by name and up by `..`, one descriptor at a
+    time.
 
     Nothing writes meanwhile; a folder that is moved all the same makes the sum wrong, and nothing else.
     """

@@ -1,7 +1,9 @@
-"""Watches one sandbox and ends it at its limits, in a process of its own: whatever its caller works at does not hold it up.
+"""Watches one sandbox and ends it at its limits, in a process of its own: whatever its caller works at does
+not hold it up.
 
-`python -m cliffwatch_runner.sandbox.watching` reads a line of JSON (`Watched`) and writes the limit that was reached, if any. Once its
-input ends, as it does when its caller dies, it ends what is left of the sandbox, writes `ended` and ends.
+`python -m cliffwatch_runner.sandbox.watching` reads a line of JSON (`Watched`) and writes the limit that
+was reached, if any. Once its input ends, as it does when its caller dies, it ends what is left of the
+sandbox, writes `ended` and ends.
 """
 
 import itertools
@@ -37,7 +39,8 @@ _MUCH = 32 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watched:
-    """What a sandbox may use, and what the host had before it: free bytes by writable folder, threads, and bytes of shared memory.
+    """What a sandbox may use, and what the host had before it: free bytes by writable folder, threads, and
+    bytes of shared memory.
 
     `root` is its first process; `user` is whom its processes run as.
     """
@@ -81,7 +84,9 @@ class Watch:
         self._began = clock.monotonic()
 
     def reason(self) -> Reason | None:
-        """The limit that was reached, at which the sandbox is ended; None where the caller's end came first."""
+        """The limit that was reached, at which the sandbox is ended; None where the caller's end
+        came first.
+        """
         for glance in itertools.cycle(range(_GLANCES)):
             if _input_ended(_GLANCE_SECONDS):
                 return None
@@ -102,7 +107,9 @@ class Watch:
         return reason
 
     def glance(self) -> Reason | None:
-        """A bomb slows down whoever counts its processes one by one: the host's number must not rise by more, either."""
+        """A bomb slows down whoever counts its processes one by one: the host's number must not rise by more,
+        either.
+        """
         most = self._limits.processes
         if self._group is not None or self._more() <= most:
             return None
@@ -111,7 +118,9 @@ class Watch:
         return "processes" if self._more() > most else None
 
     def _more(self) -> int:
-        """How many processes and threads the host has more than at the beginning, without those of other users."""
+        """How many processes and threads the host has more than at the beginning, without those of other
+        users.
+        """
         return threads_running() - self._watched.threads - (self._others - self._watched.threads_of_others)
 
     def _look(self) -> Reason | None:
@@ -131,7 +140,9 @@ class Watch:
         return "memory" if used > limits.memory_bytes else self._host_memory(used) or self._disk()
 
     def _memory(self) -> int:
-        """Bytes of memory, where no control group counts them. What the processes share is looked for once the host has as much more of it."""
+        """Bytes of memory, where no control group counts them. What the processes share is looked for once
+        the host has as much more of it.
+        """
         known, most = self._known.values(), self._limits.memory_bytes
         files = in_memory_files(known)
         used = memory_used(known, most) + files
@@ -161,7 +172,9 @@ class Watch:
         return {folder: before - free_disk(folder) for folder, before in self._disks.items()}
 
     def _ours(self, lost: dict[Path, int]) -> bool:
-        """Whether the sandbox has filled the disk: what lies in its folders, and what went with its processes."""
+        """Whether the sandbox has filled the disk: what lies in its folders, and what went with its
+        processes.
+        """
         after = self._lost()
         gone = sum(max(0, lost[folder] - after[folder]) for folder in lost)
         return gone + sum(map(size_below, self._disks)) >= max(lost.values()) // 2 >= _MUCH

@@ -1,7 +1,8 @@
 """How git may fetch a tree, by the right of whoever named its address.
 
-A user who names a tree by hand fetches it with all that is his. A job's tree is named by somebody else: it is fetched without any
-key, credential or setting of this host's user, from the address that was checked and no other.
+A user who names a tree by hand fetches it with all that is his. A job's tree is named by somebody else: it
+is fetched without any key, credential or setting of this host's user, from the address that was checked
+and no other.
 """
 
 import os
@@ -20,10 +21,13 @@ from cliffwatch_runner import process
 
 _VERSION = re.compile(r"(\d{1,9})\.(\d{1,9})")
 TreeAccess = Literal["own", "allowed", "public"]
-"""Who vouches for the tree's address: this user; an administrator, so that it may be anywhere; nobody, so that it must be public."""
+"""Who vouches for the tree's address: this user; an administrator, so that it may be anywhere; nobody, so
+that it must be public.
+"""
 
 Trust = Literal["followed", "local", "outside"]
-"""Whose tree it is: of a branch that an administrator follows, of the user at this keyboard, or of anybody."""
+"""Whose tree it is: of a branch that an administrator follows, of the user at this keyboard, or of anybody.
+"""
 
 ACCESSES: tuple[TreeAccess, ...] = get_args(TreeAccess)
 
@@ -36,7 +40,9 @@ _PINNING = (2, 37)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fetching:
-    """One call of git that reaches out: the URL as git is to read it, and the settings and environment that hold it there."""
+    """One call of git that reaches out: the URL as git is to read it, and the settings and environment that
+    hold it there.
+    """
 
     url: str
     settings: tuple[str, ...]
@@ -48,7 +54,8 @@ def fetching(url: str, access: TreeAccess) -> Fetching | Failure:
     if has_credentials(url):
         return wrong_usage(
             "the address of the tree carries credentials",
-            "leave them out, for others can read what programs are called with: `git config credential.helper` keeps them",
+            "leave them out, for others can read what programs are called with: `git config"
+            " credential.helper` keeps them",
         )
     if access == "own":
         return Fetching(
@@ -120,7 +127,9 @@ def _look_up_host(address: TreeAddress) -> list[str] | Failure:
 
 
 def is_closed(address: str) -> bool:
-    """Whether other people's trees may not be at an address: none that is not everybody's, and none of this very host."""
+    """Whether other people's trees may not be at an address: none that is not everybody's, and none of this
+    very host.
+    """
     return closed(address) or _is_ours(address)
 
 

@@ -1,4 +1,6 @@
-"""Imports a source archive into a mirror without unpacking it: decompressor, reader and git work side by side."""
+"""Imports a source archive into a mirror without unpacking it: decompressor, reader and git work side by
+side.
+"""
 
 import secrets
 import sys
@@ -11,14 +13,19 @@ from cliffwatch_runner.source.git import git, git_environment
 from cliffwatch_runner.source.git_writing import write_git
 
 _DECOMPRESSORS = {".xz": "xz", ".gz": "gzip", ".zst": "zstd", ".bz2": "bzip2", ".tar": "cat"}
-_PIPELINE = 'set -o pipefail; decompressor=$1; archive=$2; python=$3; ref=$4; packed=$5; shift 5\n"$decompressor" {flags}-- "$archive" | "$python" -m cliffwatch_runner.source.archive_stream "$ref" "$packed" | "$@"'
+_PIPELINE = (
+    'set -o pipefail; decompressor=$1; archive=$2; python=$3; ref=$4; packed=$5; shift 5\n"$decompressor"'
+    ' {flags}-- "$archive" | "$python" -m cliffwatch_runner.source.archive_stream "$ref" "$packed" | "$@"'
+)
 _SECONDS = 4 * 3600.0
 _FAST = ("-c", "core.compression=0", "-c", "pack.compression=0")
 """What is read again minutes later is not worth compressing."""
 
 
 def import_archive(path: Path, mirror: Path) -> str | Failure:
-    """Imports an archive's files; returns the hash of their tree. The archive's one top folder is left out."""
+    """Imports an archive's files; returns the hash of their tree. The archive's one top folder
+    is left out.
+    """
     decompressor = _DECOMPRESSORS[path.suffix]
     ref = f"refs/importing/{secrets.token_hex(8)}"
     flags = "" if decompressor == "cat" else "-dc "

@@ -1,8 +1,10 @@
-"""Turns a source archive into a stream for `git fast-import`: one commit with the archive's files, its top folder left out.
+"""Turns a source archive into a stream for `git fast-import`: one commit with the archive's files, its top
+folder left out.
 
-Run as a program between a decompressor and git: `xz -dc A.tar.xz | python -m cliffwatch_runner.source.archive_stream REF BYTES | git fast-import`.
-The format of the stream is that of git-fast-import(1). An archive is someone else's: names that leave its top folder, and what is
-neither file, link nor folder, end the import.
+Run as a program between a decompressor and git: `xz -dc A.tar.xz | python -m
+cliffwatch_runner.source.archive_stream REF BYTES | git fast-import`. The format of the stream is that of
+git-fast-import(1). An archive is someone else's: names that leave its top folder, and what is neither
+file, link nor folder, end the import.
 """
 
 import os
@@ -32,7 +34,9 @@ class BadArchive(ValueError):
 
 
 class _Pieces:
-    """The archive as it comes out of the decompressor. Raises BadArchive where that is more than `most` bytes."""
+    """The archive as it comes out of the decompressor. Raises BadArchive where that is more than `most`
+    bytes.
+    """
 
     def __init__(self, archive: IO[bytes], most: int) -> None:
         self._archive, self._left = archive, most
@@ -51,7 +55,8 @@ def most_bytes(packed: int) -> int:
 
 
 def write_stream(archive: IO[bytes], ref: str, stream: IO[bytes], *, packed: int) -> None:
-    """Reads an uncompressed tar archive and writes it as a commit to `ref`. `packed` are the bytes of its file.
+    """Reads an uncompressed tar archive and writes it as a commit to `ref`. `packed` are the bytes of its
+    file.
 
     Raises BadArchive, tarfile.TarError, OSError.
     """

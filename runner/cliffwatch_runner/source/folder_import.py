@@ -1,6 +1,7 @@
 """Imports a source folder into a mirror by git's plumbing: nothing in the folder tells git what to do.
 
-A repository nested in the folder is a folder as any other, but for its `.git`, which is left out wherever it lies.
+A repository nested in the folder is a folder as any other, but for its `.git`, which is left out wherever
+it lies.
 """
 
 import hashlib
@@ -16,7 +17,9 @@ from cliffwatch_runner.source.git_writing import write_git
 
 
 def import_folder(path: Path, mirror: Path) -> str | Failure:
-    """Imports all files and links of a folder; returns the hash of their tree. An index is kept per folder, so only changed files are read again."""
+    """Imports all files and links of a folder; returns the hash of their tree. An index is kept per folder,
+    so only changed files are read again.
+    """
     index = mirror / "imports" / hashlib.sha256(str(path).encode()).hexdigest()[:24]
     try:
         found = set(_files(path))

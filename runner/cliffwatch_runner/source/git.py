@@ -1,4 +1,6 @@
-"""Calls git on repositories of our own, or on none. Those of others are read through `source.named_repository`."""
+"""Calls git on repositories of our own, or on none. Those of others are read through
+`source.named_repository`.
+"""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -28,7 +30,9 @@ GitReader = Callable[[Sequence[str]], process.Finished]
 _HOURS = 3600.0
 _READABLE = ("sh", "-c", 'umask 022 && exec "$@"', "sh")
 _HOLDING = ("sh", "-c", 'trap : TERM; input=$1; shift; "$@" <"$input"; exit $?', "sh")
-"""Has a lock as its standard input until git has ended. git itself does not get it: what it leaves running would hold it on."""
+"""Has a lock as its standard input until git has ended. git itself does not get it: what it leaves running
+would hold it on.
+"""
 
 
 def git(
@@ -44,10 +48,12 @@ def git(
     should_stop: Callable[[], bool] | None = None,
     reading: Path = Path("/dev/null"),
 ) -> process.Finished:
-    """Runs git and returns how it ended. Only a call with a `fetching` reaches out. `on_output` and `should_stop` are those of `process.run`.
+    """Runs git and returns how it ended. Only a call with a `fetching` reaches out. `on_output` and
+    `should_stop` are those of `process.run`.
 
-    `readable`: all users may read what it writes, whatever our own umask is. `holding`: descriptor of a lock that stays taken until git has
-    ended, even where this process ends before. `reading`: file that is its standard input.
+    `readable`: all users may read what it writes, whatever our own umask is. `holding`: descriptor of a
+    lock that stays taken until git has ended, even where this process ends before. `reading`: file that is
+    its standard input.
     """
     called = git_argv(arguments, git_dir, (*fetching.settings, *_FETCHED) if fetching is not None else ())
     with ExitStack() as open_files:

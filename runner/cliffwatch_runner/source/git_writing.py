@@ -1,8 +1,9 @@
 """Calls of git that write where other runs write too: one at a time, and locks that nobody holds any more go.
 
-git locks a file by making another one beside it, which a killed git leaves for ever. So each of our writers holds a lock of the
-kernel's meanwhile (flock(2)), which ends with its holder, and one of git's that is met under it is no writer's of ours. It may
-still be that of a git which somebody else runs there: as long as one lives that may be, it is waited for.
+git locks a file by making another one beside it, which a killed git leaves for ever. So each of our
+writers holds a lock of the kernel's meanwhile (flock(2)), which ends with its holder, and one of git's
+that is met under it is no writer's of ours. It may still be that of a git which somebody else runs there:
+as long as one lives that may be, it is waited for.
 """
 
 import errno
@@ -41,8 +42,8 @@ def write_git(
     readable: bool = False,
     reading: Path = Path("/dev/null"),
 ) -> process.Finished:
-    """Runs git as `git` does, while no other run has the lock: that of the repository's refs, or of an index. Raises OSError where it
-    cannot be had.
+    """Runs git as `git` does, while no other run has the lock: that of the repository's refs, or of an index.
+    Raises OSError where it cannot be had.
 
     git itself keeps the lock until it ends, though this process be killed before.
     """
@@ -94,7 +95,9 @@ def _try_lock(descriptor: int) -> bool:
 
 
 def _lock_in_the_way(output: str, git_dir: Path) -> Path | None:
-    """The lock of this repository that git met. What a server says stands in the output too: no other file is touched."""
+    """The lock of this repository that git met. What a server says stands in the output too: no other file is
+    touched.
+    """
     named = [match["lock"] for match in _LOCK.finditer(output)]
     named += [f"{match['file']}.lock" for match in _CONFIG.finditer(output)]
     for each in named:
@@ -110,7 +113,9 @@ def _is_index(path: Path, git_dir: Path) -> bool:
 
 
 def _holder(lock: Path, git_dir: Path) -> str | None:
-    """A process that may hold the lock, as people know it: one that has it open; of a lock that git closes before it lets go, a git there."""
+    """A process that may hold the lock, as people know it: one that has it open; of a lock that git closes
+    before it lets go, a git there.
+    """
     try:
         about = lock.lstat()
     except FileNotFoundError:
@@ -139,7 +144,9 @@ def _has_open(folder: Path, about: os.stat_result) -> bool:
 
 
 def _is_git_of(folder: Path, git_dir: Path, owner: int) -> bool:
-    """Whether a process is a git that names the repository or is in it. One of the lock's owner that may not be looked into is."""
+    """Whether a process is a git that names the repository or is in it. One of the lock's owner that may not
+    be looked into is.
+    """
     if not _name(folder).startswith("git"):
         return False
     try:

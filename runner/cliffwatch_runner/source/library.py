@@ -1,4 +1,6 @@
-"""Revisions of a Go library's repository as folders. Whose commits they are is not asked: nothing of them is run or followed here."""
+"""Revisions of a Go library's repository as folders. Whose commits they are is not asked: nothing of them is
+run or followed here.
+"""
 
 from pathlib import Path
 
@@ -11,7 +13,9 @@ from cliffwatch_runner.source.tree_size import refuse_large
 
 
 def open_library(spec: str, home: Path, access: TreeAccess) -> Tree | Failure:
-    """The repository that a path or URL names, with a mirror of its own below `home`: kernels' objects lie elsewhere."""
+    """The repository that a path or URL names, with a mirror of its own below `home`: kernels' objects lie
+    elsewhere.
+    """
     if not is_url(spec):
         found = find_repository(Path(spec)) if Path(spec).is_dir() else None
         if access != "own" or found is None:
@@ -26,7 +30,9 @@ def open_library(spec: str, home: Path, access: TreeAccess) -> Tree | Failure:
 
 
 def check_out_library(library: Tree, commit: str, folder: Path) -> Failure | None:
-    """Makes `folder` hold a commit, given by its whole hash. A symbolic link becomes a file with the link's text, so that none leads to this host's."""
+    """Makes `folder` hold a commit, given by its whole hash. A symbolic link becomes a file with the link's
+    text, so that none leads to this host's.
+    """
     fetched = library.fetch(commit)
     if isinstance(fetched, Failure):
         return fetched

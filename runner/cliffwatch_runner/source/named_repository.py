@@ -1,8 +1,10 @@
-"""Repositories that somebody names on this host, read through a view: their objects and refs in a git directory of our own.
+"""Repositories that somebody names on this host, read through a view: their objects and refs in a git
+directory of our own.
 
-A repository's settings name programs: an ssh, a hook, a filter, a file system monitor, what signs and what shows differences. So git never
-reads them: it is told of a folder that has links to objects and refs and no settings, hooks or attributes but ours. Nothing that the
-repository lacks is fetched into it, since its settings say from where and how.
+A repository's settings name programs: an ssh, a hook, a filter, a file system monitor, what signs and what
+shows differences. So git never reads them: it is told of a folder that has links to objects and refs and
+no settings, hooks or attributes but ours. Nothing that the repository lacks is fetched into it, since its
+settings say from where and how.
 """
 
 import os
@@ -34,7 +36,9 @@ _GIT_DIR = "gitdir:"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamedRepository:
-    """Where git keeps what is a worktree's `own`, such as HEAD, and what is `shared`. `top` is the worktree, None of a bare repository."""
+    """Where git keeps what is a worktree's `own`, such as HEAD, and what is `shared`. `top` is the worktree,
+    None of a bare repository.
+    """
 
     own: Path
     shared: Path
@@ -47,8 +51,8 @@ class NamedRepository:
 
 
 def find_repository(path: Path) -> NamedRepository | None:
-    """The repository that a folder is, or lies in. One above the folder counts if the folder's owner or this user owns it: others could
-    have put it there.
+    """The repository that a folder is, or lies in. One above the folder counts if the folder's owner or this
+    user owns it: others could have put it there.
     """
     path = path.expanduser().resolve()
     for folder in (path, *path.parents):

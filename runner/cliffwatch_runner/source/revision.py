@@ -17,7 +17,9 @@ _RELEASE_PART = re.compile(r"(?m)^(VERSION|PATCHLEVEL|SUBLEVEL)[^\S\n]*+=[^\S\n]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Revision:
-    """One commit, with its objects in the mirror. `release` is that of the tree's Makefile, such as "6.12.117"."""
+    """One commit, with its objects in the mirror. `release` is that of the tree's Makefile, such as
+    "6.12.117".
+    """
 
     commit: str
     tree: str
@@ -71,7 +73,8 @@ def _parents(mirror: Path, commit: str) -> tuple[str, ...]:
 def check_out(
     mirror: Path, revision: Revision, source: Path, index: Path, *, keep_free: str
 ) -> Failure | None:
-    """Makes `source` hold a revision. Only files that differ are written, so make builds only what depends on them.
+    """Makes `source` hold a revision. Only files that differ are written, so make builds only what depends on
+    them.
 
     `keep_free` is a name at its top that is ours; a tree that has it is refused.
     """

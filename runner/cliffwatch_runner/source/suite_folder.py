@@ -1,4 +1,6 @@
-"""A suite's folder as one archive, from which its program is built: equal folders give equal bytes, wherever they lie."""
+"""A suite's folder as one archive, from which its program is built: equal folders give equal bytes, wherever
+they lie.
+"""
 
 import hashlib
 import io
@@ -29,7 +31,8 @@ class PackedFolder:
 
 
 def pack_folder(folder: Path, *, made: Collection[str]) -> PackedFolder | Failure:
-    """All files of a folder but suite.toml, .git and, of the files `made`, programs: the build makes them anew.
+    """All files of a folder but suite.toml, .git and, of the files `made`, programs: the build makes them
+    anew.
 
     Names, contents, links and what may be executed: no times and no owners. A link stays a link.
     """

@@ -33,8 +33,8 @@ _SUBJECT = re.compile(r"(?m)^Subject:[^\S\n]*+(?:\[[^\]\n]*+\][^\S\n]*+)*+(.+)$"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tree:
-    """A kernel tree. `kind` is repository, url or imported; `location` is the path, the URL or the imported commit; `access` is the
-    right by which it is fetched.
+    """A kernel tree. `kind` is repository, url or imported; `location` is the path, the URL or the imported
+    commit; `access` is the right by which it is fetched.
     """
 
     spec: str
@@ -168,7 +168,10 @@ def _not_fetched(commit: str, tree: Tree, evidence: str) -> Failure:
         next_step = "end it, or wait, and repeat the command"
     elif repository is not None and repository.is_partial:
         message = f"{tree.spec} is a partial clone that lacks files of revision {commit[:12]}"
-        next_step = f"fetch them there: git -C {tree.location} fetch --refetch --no-filter; or name the URL of its remote"
+        next_step = (
+            f"fetch them there: git -C {tree.location} fetch --refetch --no-filter; or name the URL of its"
+            " remote"
+        )
     return host_failed(message, next_step, evidence)
 
 
@@ -220,7 +223,9 @@ def _no_tree(spec: str, path: Path) -> Failure:
 
 
 def _is_in(path: Path, repository: NamedRepository) -> bool:
-    """Whether the path belongs to that repository, rather than being an unpacked source below somebody's checkout."""
+    """Whether the path belongs to that repository, rather than being an unpacked source below somebody's
+    checkout.
+    """
     if repository.top is None:
         return repository.own == path
     makefile = path.relative_to(repository.top) / "Makefile"

@@ -1,4 +1,6 @@
-"""How large a commit's files would be on the disk, before anything is checked out: a few kilobytes of git name a million files."""
+"""How large a commit's files would be on the disk, before anything is checked out: a few kilobytes of git
+name a million files.
+"""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,7 +15,9 @@ _SECONDS = 600.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TreeLimits:
-    """What a commit may have: entries are files and folders, `path_bytes` are of a path. Linux has 95,000, 1.6 GB, 13 levels and 120 bytes."""
+    """What a commit may have: entries are files and folders, `path_bytes` are of a path. Linux has 95,000,
+    1.6 GB, 13 levels and 120 bytes.
+    """
 
     entries: int = 300_000
     total_bytes: int = 4 << 30
@@ -51,7 +55,9 @@ def refuse_large(mirror: Path, commit: str, limits: TreeLimits = LIMITS) -> Fail
 
 @dataclass(slots=True)
 class _Walk:
-    """Counts what `git ls-tree -l -z` prints, in pieces of any length; `passed` is the limit that was passed, in words."""
+    """Counts what `git ls-tree -l -z` prints, in pieces of any length; `passed` is the limit that was passed,
+    in words.
+    """
 
     limits: TreeLimits
     passed: str | None = None

@@ -80,8 +80,9 @@ def _stored_arm(
 
 
 def analyse_run(connection: Connection[Any], digest: str, now: datetime) -> int | None:
-    """Points and, where the run has two arms with boots, their comparison, whose id it answers. What an anchor read is no point of its
-    revision: that history would get one in every run. Done twice, it changes nothing.
+    """Points and, where the run has two arms with boots, their comparison, whose id it answers. What an
+    anchor read is no point of its revision: that history would get one in every run. Done twice, it
+    changes nothing.
     """
     run = runs.run_row(connection, digest)
     if run is None:
@@ -103,7 +104,9 @@ def analyse_run(connection: Connection[Any], digest: str, now: datetime) -> int 
 
 
 def _medians(connection: Connection[Any], arm_id: int) -> list[Point]:
-    """Median and interval of each series over the screening boots of an arm, from the samples as they are stored."""
+    """Median and interval of each series over the screening boots of an arm, from the samples as they are
+    stored.
+    """
     screened = [row for row in boots.samples_of_arm(connection, arm_id) if row.stage == "screen"]
     columns = series.columns_rows(connection, [row.columns_id for row in screened])
     values: dict[int, list[float]] = {}
@@ -126,7 +129,9 @@ def _interval(values: Sequence[float]) -> tuple[float | None, float | None]:
 
 
 def stored_comparison(connection: Connection[Any], base_id: int, head_id: int) -> StoredComparison | None:
-    """What is stored of two arms, if it is of the very boots and code.json that are here now, by this method."""
+    """What is stored of two arms, if it is of the very boots and code.json that are here now, by
+    this method.
+    """
     stored = comparisons.comparison_of_arms(connection, base_id, head_id)
     if stored is None or stored.method_version != METHOD_VERSION:
         return None
@@ -155,10 +160,12 @@ def keep_compared(
     *,
     turn: AbstractContextManager[Any] | None = None,
 ) -> int:
-    """Compares two stored arms unless that was done of the very same boots by this method; answers the comparison's id.
+    """Compares two stored arms unless that was done of the very same boots by this method; answers the
+    comparison's id.
 
-    `turn` is waited for, and held while it computes alone: storing may wait for another's transaction, which needs a turn
-    itself where it compares on several targets. Raises Refusal where the arms cannot be compared at all.
+    `turn` is waited for, and held while it computes alone: storing may wait for another's transaction,
+    which needs a turn itself where it compares on several targets. Raises Refusal where the arms cannot be
+    compared at all.
     """
     stored = stored_comparison(connection, base_id, head_id)
     if stored is not None:

@@ -1,7 +1,9 @@
-"""The public dataset: every sample of the runs that the service vouches for, as files in a folder that anybody may be given.
+"""The public dataset: every sample of the runs that the service vouches for, as files in a folder that
+anybody may be given.
 
-What is public is what is history: runs that enrolled hosts made for followed branches (docs/threat-model.md). Names of hosts,
-of people and of tokens are not in it. Memory is bounded: a boot, a row group and lists of runs.
+What is public is what is history: runs that enrolled hosts made for followed branches
+(docs/threat-model.md). Names of hosts, of people and of tokens are not in it. Memory is bounded: a boot, a
+row group and lists of runs.
 """
 
 import gzip
@@ -65,12 +67,15 @@ class Written:
 
 
 def write_dataset(transaction: Transaction, folder: Path, wanted: Wanted, now: datetime) -> Written:
-    """Brings the folder's dataset to what is public now. Interrupted, it leaves the dataset of before. Raises Refusal, OSError."""
+    """Brings the folder's dataset to what is public now. Interrupted, it leaves the dataset of before. Raises
+    Refusal, OSError.
+    """
     if wanted.form == "parquet" and not has_parquet():
         raise Refusal(
             422,
             "no Parquet here",
-            "this service was installed without Parquet: --format csv, or install cliffwatch-service[parquet]",
+            "this service was installed without Parquet: --format csv, or install"
+            " cliffwatch-service[parquet]",
         )
     before = parts_of(folder, wanted.form)
     folder.mkdir(parents=True, exist_ok=True)
@@ -112,8 +117,8 @@ def write_dataset(transaction: Transaction, folder: Path, wanted: Wanted, now: d
 
 
 def _public_runs(transaction: Transaction, known: set[str]) -> dict[str, HistoryRunRow]:
-    """The rows of runs that are history and whole, by identity, in the order in which they came. Known ones are whole: a run
-    that is stays so.
+    """The rows of runs that are history and whole, by identity, in the order in which they came. Known ones
+    are whole: a run that is stays so.
     """
     with transaction() as connection:
         listed = runs.history_runs(connection)

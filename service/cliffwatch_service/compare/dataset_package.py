@@ -63,7 +63,9 @@ VERDICT_FIELDS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """A file of samples. A finished one is full and stays as it is; the last one is written again with what came since."""
+    """A file of samples. A finished one is full and stays as it is; the last one is written again with what
+    came since.
+    """
 
     path: str
     bytes: int
@@ -196,7 +198,10 @@ def package(folder: Path, contents: Contents) -> bytes:
         schema=_PROFILE,
         name="cliffwatch-samples",
         title="What Cliffwatch measured" + (", a demonstration" if contents.demonstration else ""),
-        description="Performance of the Linux kernel's BPF subsystem: every sample of every boot of followed branches.",
+        description=(
+            "Performance of the Linux kernel's BPF subsystem: every sample of every boot of followed"
+            " branches."
+        ),
         created=contents.created,
         licenses=(_Licence(name=contents.licence),),
         cliffwatch=_About(
@@ -246,7 +251,9 @@ def _tables(folder: Path, contents: Contents) -> Iterator[_Table]:
 
 
 def parts_of(folder: Path, form: str) -> list[Part]:
-    """The parts that a folder has; none where it is empty or is not there. Raises Refusal where it holds anything else."""
+    """The parts that a folder has; none where it is empty or is not there. Raises Refusal where it holds
+    anything else.
+    """
     file = folder / FILE
     if not file.exists():
         if folder.exists() and any(not each.name.startswith(".") for each in folder.iterdir()):

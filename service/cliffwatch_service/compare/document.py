@@ -28,8 +28,8 @@ def document_tag(answers: Sequence[Answer]) -> str:
 def comparison_document(
     connection: Connection[Any], head: str, answers: Sequence[Answer], *, demonstration: bool
 ) -> bytes:
-    """Comparison JSON of two revisions. The rows are stored as they are answered, so a comparison of thousands is put together
-    without being read.
+    """Comparison JSON of two revisions. The rows are stored as they are answered, so a comparison of
+    thousands is put together without being read.
     """
     document = RevisionComparison(
         format=FORMAT,

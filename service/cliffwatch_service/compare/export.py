@@ -1,4 +1,6 @@
-"""A run's samples in the formats that other tools read, boot by boot, so that no run is ever whole in memory."""
+"""A run's samples in the formats that other tools read, boot by boot, so that no run is ever
+whole in memory.
+"""
 
 import errno
 import tempfile
@@ -51,7 +53,9 @@ _BYTES_A_SAMPLE = 200
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """One of MEDIA_TYPES' formats; of bmf which arm, None for the head or the only one; of kcidb who reports."""
+    """One of MEDIA_TYPES' formats; of bmf which arm, None for the head or the only one; of kcidb
+    who reports.
+    """
 
     form: str
     arm: str | None = None
@@ -69,7 +73,10 @@ class Exportable:
 def exportable(transaction: Transaction, digest: str, wanted: Wanted) -> Exportable:
     """Raises Refusal."""
     if wanted.form == "parquet" and not has_parquet():
-        detail = "this service was installed without Parquet: ask for csv or json (its operator: cliffwatch-service[parquet])"
+        detail = (
+            "this service was installed without Parquet: ask for csv or json (its operator:"
+            " cliffwatch-service[parquet])"
+        )
         raise Refusal(501, "no Parquet here", detail)
     with transaction() as connection:
         run = _run(connection, digest)
@@ -143,7 +150,9 @@ def _write_summed(
     numbers: Sequence[tuple[int, str]],
     wanted: Wanted,
 ) -> Iterator[str]:
-    """Formats in which what is said first rests on all samples: boots are read once more for each pass over them."""
+    """Formats in which what is said first rests on all samples: boots are read once more for each pass over
+    them.
+    """
     record = stored_record(run)
     read = _Boots(transaction, run, record)
     arms = [
@@ -197,8 +206,8 @@ def _settings(record: RunRecord) -> dict[str, str]:
 def run_table(
     transaction: Transaction, run: RunRow, arms: Sequence[str], *, leave_out: frozenset[str] = frozenset()
 ) -> Iterator[list[TableRow]]:
-    """The rows of a run, arm by arm and boot by boot. Each boot is read in a transaction of its own: a slow client holds none
-    open. Facts named in `leave_out` are not among what is known of an arm.
+    """The rows of a run, arm by arm and boot by boot. Each boot is read in a transaction of its own: a slow
+    client holds none open. Facts named in `leave_out` are not among what is known of an arm.
     """
     record = stored_record(run)
     settings, read = _settings(record), _Boots(transaction, run, record)

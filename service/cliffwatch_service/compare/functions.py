@@ -60,8 +60,8 @@ class _Counts:
 def functions_of_rows(
     connection: Connection[Any], compared: ComparisonSet, base: SideOfRun, head: SideOfRun
 ) -> Functions:
-    """Of the rows that changed, and of others that hide a function which did, by the name of the head's arm, case and metric; empty where a side was not
-    counted.
+    """Of the rows that changed, and of others that hide a function which did, by the name of the head's arm,
+    case and metric; empty where a side was not counted.
     """
     if compared.mode != "icount":
         return {}

@@ -1,4 +1,6 @@
-"""What people name: revisions by a part of their commit, a tag or a branch, runs by a part of their identity."""
+"""What people name: revisions by a part of their commit, a tag or a branch, runs by a part of
+their identity.
+"""
 
 import re
 from collections.abc import Sequence
@@ -17,8 +19,8 @@ _SHOWN = 12
 
 
 def revision_named(connection: Connection[Any], name: str) -> RevisionRow:
-    """The revision whose commit begins so, in either case; else that of a tag, or the newest measured one of a branch. Raises
-    Refusal where none or several are meant.
+    """The revision whose commit begins so, in either case; else that of a tag, or the newest measured one of
+    a branch. Raises Refusal where none or several are meant.
     """
     digits = name.lower()
     matches = trees.revisions_named(connection, digits) if _COMMIT.fullmatch(digits) else []

@@ -24,18 +24,24 @@ from cliffwatch_service.store.runs import RunRow
 from cliffwatch_service.store.trees import RevisionRow
 
 NEAREST = "nearest"
-"""In place of a base: the nearest measured first-parent ancestor of head, on each platform and mode by itself."""
+"""In place of a base: the nearest measured first-parent ancestor of head, on each platform and mode by
+itself.
+"""
 
 AT_ONCE = 20_000
 """Samples that are compared while a reader waits; more are compared in the background."""
 
 _one_at_a_time = threading.Lock()
-"""A comparison that nobody asked for before takes seconds of one CPU; several at once would hold up everything else."""
+"""A comparison that nobody asked for before takes seconds of one CPU; several at once would hold up
+everything else.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class TargetBase:
-    """One platform and mode, and the base that answers there: `distance` commits before head where it was looked for."""
+    """One platform and mode, and the base that answers there: `distance` commits before head where it was
+    looked for.
+    """
 
     platform: str
     mode: Mode
@@ -55,7 +61,9 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A comparison that answers on a target, without its rows, and which arms of which run or runs it is of."""
+    """A comparison that answers on a target, without its rows, and which arms of which run or
+    runs it is of.
+    """
 
     target: TargetBase
     comparison: StoredComparison
@@ -75,7 +83,9 @@ class Paired:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answers:
-    """Of head's revision: a comparison on each platform and mode, but for `pending` ones, which are being made in the background."""
+    """Of head's revision: a comparison on each platform and mode, but for `pending` ones, which are being
+    made in the background.
+    """
 
     head: RevisionRow
     answers: Sequence[Answer]
@@ -93,7 +103,9 @@ def answers(
 
 
 def sides_named(name: str) -> tuple[str, str] | None:
-    """Base and head of `BASE...HEAD`, or of `BASE..HEAD`, which people write by habit; None of anything else."""
+    """Base and head of `BASE...HEAD`, or of `BASE..HEAD`, which people write by habit; None of
+    anything else.
+    """
     for dots in ("...", ".."):
         base, separator, head = name.partition(dots)
         if separator:
@@ -102,7 +114,9 @@ def sides_named(name: str) -> tuple[str, str] | None:
 
 
 def pair_named(connection: Connection[Any], name: str) -> Paired:
-    """Of BASE...HEAD (revisions, `nearest` for a base, or two runs) or of one run with two arms. Raises Refusal."""
+    """Of BASE...HEAD (revisions, `nearest` for a base, or two runs) or of one run with two arms. Raises
+    Refusal.
+    """
     sides = sides_named(name)
     if sides is None:
         run = run_meant(connection, name)
@@ -122,7 +136,9 @@ def pair_named(connection: Connection[Any], name: str) -> Paired:
 
 
 def run_meant(connection: Connection[Any], name: str) -> RunRow | None:
-    """The run whose identity begins so, where no commit does; None where a revision is meant. Raises Refusal where several do."""
+    """The run whose identity begins so, where no commit does; None where a revision is meant. Raises Refusal
+    where several do.
+    """
     if not runs_beginning(connection, name) or trees.revisions_named(connection, name.lower()):
         return None
     return run_named(connection, name)
@@ -132,7 +148,9 @@ _PLAIN = re.compile(rf"({NEAREST}|[0-9a-f]{{7,64}})\.\.\.[0-9a-f]{{7,64}}|[0-9a-
 
 
 def canonical(connection: Connection[Any], name: str) -> str:
-    """A pair as addresses have it: commits and runs by their digits, for tags and branches move. Raises Refusal."""
+    """A pair as addresses have it: commits and runs by their digits, for tags and branches move. Raises
+    Refusal.
+    """
     if _PLAIN(name):
         return name
     sides = sides_named(name)
@@ -181,15 +199,19 @@ def _lacking(
     there = _name_targets(targets)
     if base is None:
         return (
-            f"{head.commit[:12]} was measured on {there}, and none of its first-parent ancestors was: request both"
-            " together"
+            f"{head.commit[:12]} was measured on {there}, and none of its first-parent ancestors was: request"
+            " both together"
         )
     elsewhere = run_arms.targets_of(connection, base.id)
     if not elsewhere:
-        return f"revision {base.commit[:12]} was not measured: request both together, or compare with `{NEAREST}`"
+        return (
+            f"revision {base.commit[:12]} was not measured: request both together, or compare with"
+            f" `{NEAREST}`"
+        )
     return (
-        f"{base.commit[:12]} was measured on {_name_targets(elsewhere)} and {head.commit[:12]} on {there}. Platforms and"
-        f" modes are never compared with each other: request both together on one, or compare with `{NEAREST}`"
+        f"{base.commit[:12]} was measured on {_name_targets(elsewhere)} and {head.commit[:12]} on {there}."
+        " Platforms and modes are never compared with each other: request both together on one, or compare"
+        f" with `{NEAREST}`"
     )
 
 
@@ -277,7 +299,8 @@ def find_answer(connection: Connection[Any], pair: Pair) -> Answer | None:
 
 
 def answer_soon(connection: Connection[Any], pair: Pair, now: datetime) -> Answer | None:
-    """The answer, if it is stored or small; None where it was asked for in the background. Raises Refusal where there can be none.
+    """The answer, if it is stored or small; None where it was asked for in the background. Raises Refusal
+    where there can be none.
 
     What is compared here is in the memory of the process that serves.
     """
@@ -290,7 +313,9 @@ def answer_soon(connection: Connection[Any], pair: Pair, now: datetime) -> Answe
 
 
 def make_answer(connection: Connection[Any], pair: Pair, now: datetime) -> Answer:
-    """The answer, made now where it is not stored. Raises Refusal where the arms cannot be compared at all."""
+    """The answer, made now where it is not stored. Raises Refusal where the arms cannot be
+    compared at all.
+    """
     identity = keep_compared(connection, pair.base_arm, pair.head_arm, now, turn=_one_at_a_time)
     row = comparisons.comparison_by_id(connection, identity)
     assert row is not None

@@ -1,4 +1,6 @@
-"""Compares a run's own arms where they are others than base and head: each against the first one, in one family."""
+"""Compares a run's own arms where they are others than base and head: each against the first one, in one
+family.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -29,13 +31,16 @@ from cliffwatch_service.store.runs import RunRow
 
 
 def has_other_arms(arms: Sequence[ArmRow]) -> bool:
-    """Whether a run has arms to compare, and not base and head alone, which are compared as two revisions are, with an anchor or without."""
+    """Whether a run has arms to compare, and not base and head alone, which are compared as two revisions
+    are, with an anchor or without.
+    """
     names = compared_arms(arm.name for arm in arms)
     return len(names) > 1 and set(names) != {"base", "head"}
 
 
 def compare_own_arms(connection: Connection[Any], digest: str, now: datetime) -> None:
-    """Compares the arms of a run that are others than base and head, unless that was done of the very same boots by this method.
+    """Compares the arms of a run that are others than base and head, unless that was done of the very same
+    boots by this method.
 
     Raises Refusal where they cannot be compared.
     """

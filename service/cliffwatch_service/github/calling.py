@@ -1,8 +1,8 @@
-"""Asks GitHub: the one module of the service that makes HTTP requests, but for the keys that GitHub signs with
-(`actions/signing_keys.py`).
+"""Asks GitHub: the one module of the service that makes HTTP requests, but for the keys that GitHub signs
+with (`actions/signing_keys.py`).
 
-They go to the address of the settings and to no other: no redirect leads away from it, no proxy of the environment is used, and
-nothing that a webhook, a comment or an answer names is an address here.
+They go to the address of the settings and to no other: no redirect leads away from it, no proxy of the
+environment is used, and nothing that a webhook, a comment or an answer names is an address here.
 """
 
 import asyncio
@@ -51,7 +51,9 @@ class Answer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GitHubProblem:
-    """Why GitHub did not do it: `later` may be tried again after `wait` seconds, everything else will stay so."""
+    """Why GitHub did not do it: `later` may be tried again after `wait` seconds, everything else will stay
+    so.
+    """
 
     kind: Kind
     status: int
@@ -63,7 +65,9 @@ Reply = Answer | GitHubProblem
 
 
 class GitHub:
-    """GitHub as the App sees it: as itself, and in one installation after another. Tokens are kept in memory alone."""
+    """GitHub as the App sees it: as itself, and in one installation after another. Tokens are kept in memory
+    alone.
+    """
 
     def __init__(self, api: str, files: AppFiles, now: Callable[[], datetime]) -> None:
         self._api, self._files, self._now = api, files, now
@@ -121,7 +125,9 @@ class GitHub:
     def answer_of(
         self, method: str, url: str, headers: Mapping[str, str], body: bytes
     ) -> tuple[int, Mapping[str, str], bytes]:
-        """The bytes that GitHub answers. Raises ConnectionError where none come, ValueError for an address elsewhere."""
+        """The bytes that GitHub answers. Raises ConnectionError where none come, ValueError for an address
+        elsewhere.
+        """
         import httpx2  # noqa: PLC0415 - 15 MB, which a service without a GitHub App does without
 
         if not self.is_here(url):

@@ -59,7 +59,9 @@ def _drop(parts: GitHubParts, number: int) -> None:
 
 
 def known_repository(parts: GitHubParts, installation: int, repository: int) -> RepositoryRow | None:
-    """A repository that an active installation reaches; where it is not known, GitHub is asked. Raises NotNow."""
+    """A repository that an active installation reaches; where it is not known, GitHub is asked. Raises
+    NotNow.
+    """
     row = _find_reached(parts, repository)
     if row is None or row.installation_id != installation:
         look_at_installation(parts, installation)

@@ -1,4 +1,6 @@
-"""The backlog of a followed branch: what is too much to be measured at once, the newest and coarsest first, then the halves between."""
+"""The backlog of a followed branch: what is too much to be measured at once, the newest and coarsest first,
+then the halves between.
+"""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -61,7 +63,9 @@ def _give_up(connection: Connection[Any], row: FollowRow, entry: BacklogRow, now
 
 
 def _halves(connection: Connection[Any], branch_id: int, entry: BacklogRow) -> Iterator[NewRange]:
-    """Both halves of a range. Of the newer one that is longer than a commit only the parts are compared: its ends were measured already."""
+    """Both halves of a range. Of the newer one that is longer than a commit only the parts are compared: its
+    ends were measured already.
+    """
     if entry.commits < 2 or entry.base_ordinal is None or entry.head_ordinal is None:
         return
     place = (entry.base_ordinal + entry.head_ordinal) // 2
@@ -97,6 +101,7 @@ def _place(connection: Connection[Any], row: FollowRow, name: str) -> tuple[str,
         raise Refusal(
             422,
             "not on the branch",
-            f"{name} is not among the first-parent commits of {row.branch} that the service knows: name one of these",
+            f"{name} is not among the first-parent commits of {row.branch} that the service knows: name one"
+            " of these",
         )
     return commit, place

@@ -6,7 +6,9 @@ from cliffwatch.reports import figures
 
 
 class Sized(Protocol):
-    """A change: `size` is a fraction of base, and None where that has no sense (from or to zero), which the values of both sides say."""
+    """A change: `size` is a fraction of base, and None where that has no sense (from or to zero), which the
+    values of both sides say.
+    """
 
     @property
     def size(self) -> float | None: ...

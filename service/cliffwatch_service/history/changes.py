@@ -19,11 +19,12 @@ from cliffwatch_service.store.history.changes import ChangeFacts, ChangeKind
 
 
 def take_changes(connection: Connection[Any], comparison_id: int, now: datetime) -> int:
-    """The changes that a comparison publishes, gathered under the report of their culprit; how many there are.
+    """The changes that a comparison publishes, gathered under the report of their culprit; how many there
+    are.
 
-    Only of runs of history: what anybody uploads says nothing in public. Only where base is an ancestor of head: a difference
-    between cousins has no culprit. A change that a fuller comparison of the same two revisions no longer shows is refuted,
-    not removed.
+    Only of runs of history: what anybody uploads says nothing in public. Only where base is an ancestor of
+    head: a difference between cousins has no culprit. A change that a fuller comparison of the same two
+    revisions no longer shows is refuted, not removed.
     """
     if not comparisons.is_of_history(connection, comparison_id):
         return 0
@@ -62,8 +63,8 @@ def keep_confirmed(
     comparison: int,
     now: datetime,
 ) -> None:
-    """A change of a series between two revisions that was asked about by itself, with what a comparison's row read of it, under the report of
-    its range.
+    """A change of a series between two revisions that was asked about by itself, with what a comparison's row
+    read of it, under the report of its range.
     """
     assert row.change is not None
     kind = _kind_of(row, row.change)
@@ -107,7 +108,9 @@ def _kind_of(row: ComparisonRow, change: float) -> ChangeKind:
 
 
 def answers_watching(connection: Connection[Any], run: str) -> bool:
-    """Whether a run was asked for to confirm candidates or to bisect: whoever asked takes what it shows, once."""
+    """Whether a run was asked for to confirm candidates or to bisect: whoever asked takes what it shows,
+    once.
+    """
     row = runs.run_row(connection, run)
     return row is not None and confirmations.asked_by_watching(connection, row.id)
 

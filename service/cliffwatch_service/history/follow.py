@@ -43,8 +43,9 @@ class Wish:
 def wishes(
     policy: Policy, fresh: Sequence[str], before: str | None, requested: datetime | None, now: datetime
 ) -> list[Wish]:
-    """What a policy asks of a branch: `fresh` are its commits since the last request, the oldest first; `before` the one
-    that was requested last. Nothing on the first look, which only learns where the branch is.
+    """What a policy asks of a branch: `fresh` are its commits since the last request, the oldest first;
+    `before` the one that was requested last. Nothing on the first look, which only learns where the branch
+    is.
     """
     if not fresh or before is None:
         return []
@@ -56,7 +57,9 @@ def wishes(
 
 
 def follow_branch(connection: Connection[Any], entry: FollowFacts, *, who: str, now: datetime) -> int:
-    """Follows a branch from now on, or changes how; answers the entry's number. Raises Refusal where it cannot have the anchor that is named."""
+    """Follows a branch from now on, or changes how; answers the entry's number. Raises Refusal where it
+    cannot have the anchor that is named.
+    """
     wrong = wrong_branch(entry.branch)
     if wrong is not None:
         raise Refusal(
@@ -68,7 +71,8 @@ def follow_branch(connection: Connection[Any], entry: FollowFacts, *, who: str, 
         raise Refusal(
             422,
             "no suites",
-            "a history needs the same cases of every commit, and `auto` chooses by each change: name suites, or `all`",
+            "a history needs the same cases of every commit, and `auto` chooses by each change: name suites,"
+            " or `all`",
         )
     refuse_anchor(entry)
     tree = trees.keep_tree(connection, entry.tree, now)
@@ -87,8 +91,8 @@ def unfollow(connection: Connection[Any], number: int, *, who: str, now: datetim
 
 
 def poll(connection: Connection[Any], number: int, git_dir: Path, now: datetime) -> int:
-    """Looks at a followed branch, keeps its new revisions in order and its tree's tags, and requests what its policy says; how
-    many requests.
+    """Looks at a followed branch, keeps its new revisions in order and its tree's tags, and requests what its
+    policy says; how many requests.
     """
     row = follows.follow_row(connection, number, lock=True)
     if row is None:
@@ -126,8 +130,8 @@ def _is_anchor_unknown(row: FollowRow) -> bool:
 
 
 def extend_branch(connection: Connection[Any], branch_id: int, line: Sequence[trees.RevisionFacts]) -> int:
-    """Keeps a branch's newest commits (oldest first) behind those that it has; a forced push replaces what it replaced. Answers from where in
-    the line on they are new.
+    """Keeps a branch's newest commits (oldest first) behind those that it has; a forced push replaces what it
+    replaced. Answers from where in the line on they are new.
     """
     known = -1
     start = 0
@@ -157,7 +161,9 @@ def _request(
     anchor: str | None,
     now: datetime,
 ) -> int:
-    """Requests what the policy says of a branch's commits, beside their anchor; those from `start` on are new on it."""
+    """Requests what the policy says of a branch's commits, beside their anchor; those from `start` on are new
+    on it.
+    """
     before = row.requested_commit
     if before is None:
         follows.set_requested(connection, row.id, head=line[-1], requested=line[-1], at=None, now=now)

@@ -1,4 +1,6 @@
-"""The only module of the service that runs git, and only to look at commits: no work tree, no hook, no submodule."""
+"""The only module of the service that runs git, and only to look at commits: no work tree, no hook, no
+submodule.
+"""
 
 import os
 import subprocess
@@ -68,7 +70,9 @@ def fetch_commits(mirror: Path, url: str, branch: str, *, known: str | None) -> 
 
 
 def missing_commit(folder: Path, url: str, commit: str) -> GitProblem | None:
-    """Why a remote tree does not give a commit, None where it does; asked in a repository of its own, which a fetch by depth may cut short."""
+    """Why a remote tree does not give a commit, None where it does; asked in a repository of its own, which a
+    fetch by depth may cut short.
+    """
     if not (folder / "HEAD").exists():
         folder.parent.mkdir(parents=True, exist_ok=True)
         made = _git(["init", "--quiet", "--bare", str(folder)])
@@ -104,8 +108,9 @@ _DEEPER = (DEPTH, 10 * DEPTH, 100 * DEPTH)
 def commit_graph(
     mirror: Path, url: str, branch: str, base: str, head: str
 ) -> list[RevisionFacts] | GitProblem:
-    """The commits between two revisions of a branch with what merges brought in, back to where all of it meets, the newest first; base and that
-    commit among them. Fetches more of the branch, still without trees, where the mirror does not reach as far.
+    """The commits between two revisions of a branch with what merges brought in, back to where all of it
+    meets, the newest first; base and that commit among them. Fetches more of the branch, still without
+    trees, where the mirror does not reach as far.
     """
     for more in (0, *_DEEPER):
         if more:
@@ -121,7 +126,9 @@ def commit_graph(
 
 
 def _meeting(mirror: Path, base: str, head: str) -> str | None:
-    """The commit at which base and everything that merges up to head brought in meet; None where the mirror ends before it."""
+    """The commit at which base and everything that merges up to head brought in meet; None where the mirror
+    ends before it.
+    """
     listed = _git(["rev-list", "--boundary", f"{base}..{head}", "--"], mirror=mirror)
     if isinstance(listed, GitProblem):
         return None
@@ -164,7 +171,9 @@ def _date(written: str) -> datetime | None:
 
 
 def _call_remote(url: str, how: Sequence[str], *what: str, mirror: Path | None = None) -> str | GitProblem:
-    """A call of git to a tree that an administrator named: anywhere, but by no key, no credential and no other address."""
+    """A call of git to a tree that an administrator named: anywhere, but by no key, no credential and no
+    other address.
+    """
     address = read_address(url)
     if isinstance(address, str):
         return GitProblem(f"the tree cannot be followed: {address}; follow it by another address")

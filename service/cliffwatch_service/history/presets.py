@@ -1,4 +1,6 @@
-"""Branches that have a name of their own here, and what is asked of a branch unless somebody says otherwise."""
+"""Branches that have a name of their own here, and what is asked of a branch unless somebody
+says otherwise.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -34,8 +36,9 @@ def entries_of(
     policy: Policy | None,
     anchor: str | None = None,
 ) -> list[FollowFacts]:
-    """How to follow a branch on some targets: by one policy where it is named, else every commit where instructions are counted and nightly
-    where time is measured. The anchor goes to the entries that can have one, and to all where none can, which is refused then.
+    """How to follow a branch on some targets: by one policy where it is named, else every commit where
+    instructions are counted and nightly where time is measured. The anchor goes to the entries that can
+    have one, and to all where none can, which is refused then.
     """
     named = list(targets) or [DEFAULT_TARGET]
     by_policy: dict[Policy, list[tuple[str, str]]] = {}

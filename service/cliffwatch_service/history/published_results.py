@@ -14,7 +14,9 @@ PARAMETERS = {"nr_keys": "hashmap_nr_keys_used", "num_maps": "nr_maps"}
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A published value in the series' unit, and where it is from: `platform` is None where nobody wrote down on which machine."""
+    """A published value in the series' unit, and where it is from: `platform` is None where nobody wrote down
+    on which machine.
+    """
 
     label: str
     value: float
@@ -48,8 +50,8 @@ def _index_results() -> Mapping[tuple[str, str, str, str], tuple[Reference, ...]
 
 
 def references(series: SeriesRow) -> tuple[Reference, ...]:
-    """The published values that fit a series: the same benchmark, parameter and unit, measured by the clock on the wall, on a
-    machine of the same platform or on one that nobody named.
+    """The published values that fit a series: the same benchmark, parameter and unit, measured by the clock
+    on the wall, on a machine of the same platform or on one that nobody named.
     """
     params = dict(series.params)
     if series.mode != "walltime" or len(params) != 1:

@@ -1,4 +1,6 @@
-"""How good the reports are: how many of those that somebody judged are real, how many planted steps they name, and how soon."""
+"""How good the reports are: how many of those that somebody judged are real, how many planted steps they
+name, and how soon.
+"""
 
 import statistics
 from collections.abc import Mapping, Sequence
@@ -16,9 +18,10 @@ from cliffwatch_service.store.history.reports import ReportState
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportQuality:
-    """How many reports there are in each state; of the `judged` ones the share that is noise and the share that is real; of the
-    `planted` steps how many a report names as its culprit, their share, and the seconds from planting to the report, as a median.
-    Shares and times are None while there is nothing that they are of.
+    """How many reports there are in each state; of the `judged` ones the share that is noise and the share
+    that is real; of the `planted` steps how many a report names as its culprit, their share, and the
+    seconds from planting to the report, as a median. Shares and times are None while there is nothing that
+    they are of.
     """
 
     reports: dict[ReportState, int]

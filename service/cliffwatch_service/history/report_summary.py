@@ -1,4 +1,6 @@
-"""Regression reports at a glance: which of their changes stand, what got worse and better, each case counted once."""
+"""Regression reports at a glance: which of their changes stand, what got worse and better, each case counted
+once.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,9 +13,10 @@ from cliffwatch_service.store.history.changes import ChangeRow
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tally:
-    """How many series got worse and better, and by how much at most, as fractions, None where no such change has a percentage; the first
-    that has none is in words (`0 to 2 B/op`), None where all have one. Metrics that follow from others are counted in `derived` alone, and
-    those of which nobody said which way is better in `changed`.
+    """How many series got worse and better, and by how much at most, as fractions, None where no such change
+    has a percentage; the first that has none is in words (`0 to 2 B/op`), None where all have one. Metrics
+    that follow from others are counted in `derived` alone, and those of which nobody said which way is
+    better in `changed`.
     """
 
     worse: int
@@ -63,7 +66,9 @@ def _first_step(changes: Sequence[ChangeRow]) -> str | None:
 
 
 def largest_changes(changes: Sequence[ChangeRow], most: int) -> list[ChangeRow]:
-    """The first few standing changes of metrics that decide, regressions first; `changes` come with the largest first."""
+    """The first few standing changes of metrics that decide, regressions first; `changes` come with the
+    largest first.
+    """
     primary = primary_changes(standing_changes(changes))
     return sorted(primary, key=lambda change: change.kind != "regression")[:most]
 
@@ -74,7 +79,9 @@ def primary_changes(changes: Sequence[ChangeRow]) -> list[ChangeRow]:
 
 
 def is_counted(change: ChangeRow) -> bool:
-    """Whether the values of a change's series are counted, so that its bounds are the band in which they repeat."""
+    """Whether the values of a change's series are counted, so that its bounds are the band in which they
+    repeat.
+    """
     return _traits(change).assume == "exact"
 
 

@@ -38,7 +38,9 @@ def triage(
     now: datetime,
     fix: str | None = None,
 ) -> None:
-    """Sets state and owner of a report and keeps who did; `fix` is the commit that fixed it. Raises Refusal."""
+    """Sets state and owner of a report and keeps who did; `fix` is the commit that fixed it.
+    Raises Refusal.
+    """
     if fix is not None and (state != "fixed" or not _COMMIT.fullmatch(fix)):
         raise Refusal(
             422,

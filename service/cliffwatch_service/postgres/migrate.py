@@ -46,7 +46,8 @@ def _migrate(connection: psycopg.Connection) -> str:
     version = _version(connection)
     refuse_newer(version)
     if version != _schema_versions()[-1]:
-        # Alembic and SQLAlchemy take 20 MiB, which a service that finds its schema as it should be does without.
+        # Alembic and SQLAlchemy take 20 MiB, which a service that finds its schema as it should be does
+        # without.
         from cliffwatch_service.postgres.schema_steps import upgrade  # noqa: PLC0415
 
         upgrade(connection, migrations_folder())

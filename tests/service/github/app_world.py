@@ -131,7 +131,9 @@ def wait_by_clock(world: World, monkeypatch: Any) -> list[float]:
 
 
 def do_all(world: World, rounds: int = 100) -> int:
-    """Does every task, also those that wait for another time, until none is left; how many rounds that took."""
+    """Does every task, also those that wait for another time, until none is left; how many
+    rounds that took.
+    """
     for done in range(rounds):
         world.do()
         left = world.running.rows("SELECT id FROM procrastinate_jobs WHERE status = 'todo'")

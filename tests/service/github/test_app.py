@@ -1,4 +1,6 @@
-"""The App: made by its manifest, kept where the service alone reads, its secrets changed without losing a webhook."""
+"""The App: made by its manifest, kept where the service alone reads, its secrets changed without losing a
+webhook.
+"""
 
 import json
 import queue

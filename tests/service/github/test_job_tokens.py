@@ -1,4 +1,6 @@
-"""Tokens for jobs of GitHub Actions: only what GitHub signed for a publishing job of a listed repository gets one, once."""
+"""Tokens for jobs of GitHub Actions: only what GitHub signed for a publishing job of a listed repository gets
+one, once.
+"""
 
 import base64
 import hashlib

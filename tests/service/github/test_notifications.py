@@ -24,7 +24,9 @@ def walltime(world: World, pull: Any) -> Any:
 
 
 def staged(work: dict[str, Any], *, confirmed: bool) -> MadeRun:
-    """Head's first case is slower by a tenth in the boots of the screen; in those that confirm only if it is so."""
+    """Head's first case is slower by a tenth in the boots of the screen; in those that confirm only if it is
+    so.
+    """
     run = run_of(boots=SCREEN + CONFIRM, cases=3, shift=0.1, seed=7, spread=0.004)
     if not confirmed:
         run.logs[1, SCREEN:, 0] -= 0.0953

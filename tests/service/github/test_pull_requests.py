@@ -1,4 +1,6 @@
-"""Pull requests: what is so on GitHub decides what is measured, whatever webhooks said and in whatever order."""
+"""Pull requests: what is so on GitHub decides what is measured, whatever webhooks said and in
+whatever order.
+"""
 
 import base64
 import itertools
@@ -88,7 +90,9 @@ def test_a_closed_pull_request_is_cancelled_and_a_reopened_one_begins_anew(world
 
 
 def test_what_webhooks_claim_is_asked_of_github(world: World, pull: Any) -> None:
-    """A payload that names another head, an owner as its author and an open state changes nothing of what is so."""
+    """A payload that names another head, an owner as its author and an open state changes nothing of what is
+    so.
+    """
     pull.state = "closed"
     content = world.of_pull(pull)
     content["pull_request"] |= {"state": "open", "author_association": "OWNER", "head": {"sha": "9" * 40}}
@@ -208,7 +212,9 @@ UPSTREAM, CI, FIRST, SECOND = (digit * 40 for digit in "abcd")
 
 @pytest.fixture
 def series(world: World) -> Any:
-    """A series as kernel-patches shows it: upstream, a commit of CI files, two patches, and a commit of CI files."""
+    """A series as kernel-patches shows it: upstream, a commit of CI files, two patches, and a commit of CI
+    files.
+    """
     repository = world.repository
     repository.commit(UPSTREAM, "bpf: upstream")
     repository.commit(
@@ -223,7 +229,10 @@ def series(world: World) -> Any:
         base=CI,
         head="e" * 40,
         title="[bpf-next,v2,0/2] bpf: faster maps",
-        body="Pull request for series with\nsubject: bpf: faster maps\nversion: 2\nurl: https://patchwork.kernel.org/x/?series=358111",
+        body=(
+            "Pull request for series with\nsubject: bpf: faster maps\nversion: 2\nurl:"
+            " https://patchwork.kernel.org/x/?series=358111"
+        ),
         **SERIES,
     )
 

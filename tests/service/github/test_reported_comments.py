@@ -129,7 +129,7 @@ def test_one_comment_follows_the_job_to_its_result(world: World, pull: Any) -> N
         end = {"outcome": "done", "run": run.digest}
         http.post(f"/api/v1/leases/{work_['lease']}/complete", json=end).raise_for_status()
     minute(world)
-    (comment, *more) = world.ours(pull)
+    comment, *more = world.ours(pull)
     assert "regression" in first_line(comment.body)
     status, conclusion, title = checks(world)["2222"]
     assert (status, conclusion) == ("completed", "neutral")
@@ -346,7 +346,10 @@ def test_a_pull_request_from_outside_waits_and_says_so_once(world: World) -> Non
 
 
 def test_a_hostile_pull_request_changes_nothing_but_its_own_text(world: World) -> None:
-    hostile = "](https://evil.example) <img src=x onerror=alert(1)> @everybody ::set-output name=a::b `$(reboot)` |x|"
+    hostile = (
+        "](https://evil.example) <img src=x onerror=alert(1)> @everybody ::set-output name=a::b"
+        " `$(reboot)` |x|"
+    )
     world.repository.commit(BASE, "base", files={".cliffwatch.toml": 'suites = ["local-storage"]\n'})
     world.repository.commit(
         HEAD, f"{hostile}\n\n<!-- cliffwatch sticky 99999999 -->", BASE, files={"kernel/x.c": "x"}

@@ -1,4 +1,6 @@
-"""GitHub that fails, wants patience, or knows the repository by another name: nothing is lost, and nothing is said twice."""
+"""GitHub that fails, wants patience, or knows the repository by another name: nothing is lost, and nothing is
+said twice.
+"""
 
 from typing import Any
 
@@ -9,14 +11,17 @@ from github_stand_in.faults import RETRYABLE, Fault, Kind
 HEAD, NEXT = "2" * 40, "3" * 40
 ALL: tuple[Kind, ...] = (*RETRYABLE, "dropped", "lost")
 MOST_REQUESTS = 400
-"""Of all that is done below, one in eight of them in vain: a task that does not wait would be beyond it soon."""
+"""Of all that is done below, one in eight of them in vain: a task that does not wait would be beyond it soon.
+"""
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_a_github_that_fails_at_random_is_told_everything_in_the_end(
     world: World, pull: Any, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Answers that are lost after the deed are among it: a comment that was made, and of which we never heard."""
+    """Answers that are lost after the deed are among it: a comment that was made, and of which we never
+    heard.
+    """
     waits = wait_by_clock(world, monkeypatch)
     world.hub.faults.at_random(seed, 0.12, ALL)
     world.open(pull)
@@ -55,7 +60,8 @@ def test_a_wait_that_github_asks_for_is_waited(world: World, pull: Any) -> None:
         world.sent("pull_request", world.of_pull(pull))
         world.do()
         (task,) = world.running.rows(
-            "SELECT extract(epoch FROM scheduled_at - now()) AS wait FROM procrastinate_jobs WHERE status = 'todo'"
+            "SELECT extract(epoch FROM scheduled_at - now()) AS wait FROM procrastinate_jobs WHERE status ="
+            " 'todo'"
         )
         assert 1000 < task["wait"] <= 1200
         asked = len(world.hub.requests)

@@ -106,7 +106,9 @@ class NewsWorld:
         return int(self.running.follow(TREE, "master", [commit_of(f"r{index}") for index in range(commits)]))
 
     def measure(self, base: str, head: str, shift: float, *, cases: int = 1, seed: int = 1) -> None:
-        """As an enrolled host does, and as the service's background tasks go on with it: all cases are shifted."""
+        """As an enrolled host does, and as the service's background tasks go on with it: all cases are
+        shifted.
+        """
         run = run_of(boots=8, cases=cases, base=base, head=head, shift=shift, seed=seed)
         run.logs[1, :, 1:] += np.log1p(shift)
         self.running.measure(run)

@@ -1,4 +1,6 @@
-"""News of reports by mail, webhook and issue: once each, in one thread, again where that fails, and given up for all to see."""
+"""News of reports by mail, webhook and issue: once each, in one thread, again where that fails, and given up
+for all to see.
+"""
 
 import hashlib
 import hmac
@@ -289,7 +291,8 @@ def app(world: Any) -> Any:
     installation = hub.kept.install("bpf/linux")
     with world.running.service.transaction() as connection:
         connection.execute(
-            "INSERT INTO github_installation (id, account, state, looked) VALUES (%s, 'bpf', 'active', now())",
+            "INSERT INTO github_installation (id, account, state, looked) VALUES (%s, 'bpf', 'active',"
+            " now())",
             [installation.identity],
         )
         connection.execute(

@@ -149,7 +149,9 @@ def later(
 
 
 def from_zero(worse: float, *ends: float | None) -> list[LaterChangeRow]:
-    """A regression from 0 to `worse`, and changes after it: what they end at, None of one that has a percentage."""
+    """A regression from 0 to `worse`, and changes after it: what they end at, None of one that has a
+    percentage.
+    """
     own = replace(
         later(1.0, -0.5), worse=None, worse_low=None, worse_high=None, worse_base=0.0, worse_head=worse
     )

@@ -42,9 +42,11 @@ def test_a_planted_step_is_found_when_a_report_names_it(world: Any) -> None:
     world.measure("r0", "r1", WORSE)
     world.measure("r1", "r3", WORSE, seed=2)
     known = world.running.get("/reports/quality")
-    assert (known["planted"], known["found"], known["recall"]) == (2, 1, 0.5), (
-        "of r1..r3 nobody knows which one"
-    )
+    assert (known["planted"], known["found"], known["recall"]) == (
+        2,
+        1,
+        0.5,
+    ), "of r1..r3 nobody knows which one"
     assert known["seconds_to_detection"] == pytest.approx(7200)
     with world.running.http(None) as http:
         assert "1 of 2 named by a report" in http.get("/regressions").text
@@ -93,9 +95,10 @@ def test_a_case_is_stale_after_three_times_its_cadence(known: LastMeasuredRow, *
 def test_stale_cases_of_a_platform_are_one_sentence() -> None:
     rows = [row(4 + index, gap=1, case=f"case-{index}") for index in range(5)]
     one, other = stale_of([*rows, row(5, gap=1, platform="intel-skylake")], NOW)
-    assert one.sentence(NOW) == (
-        "master on amd-rome (walltime): no fresh point for 8 days of 5 cases: local-storage/case-0, local-storage/case-1,"
-        " local-storage/case-2 and 2 others"
+    assert (
+        one.sentence(NOW)
+        == "master on amd-rome (walltime): no fresh point for 8 days of 5 cases: local-storage/case-0,"
+        " local-storage/case-1, local-storage/case-2 and 2 others"
     )
     assert "of 1 case: local-storage/one" in other.sentence(NOW)
 

@@ -1,4 +1,6 @@
-"""A name that the settings allow and whose DNS leads into the service's own network a moment later: nothing is said there."""
+"""A name that the settings allow and whose DNS leads into the service's own network a moment later: nothing
+is said there.
+"""
 
 import socket
 import ssl
@@ -28,7 +30,9 @@ LETTER = Letter(
 
 @dataclass
 class Internal:
-    """A service of the same machine that has a certificate of its own; `heard` is what came after the handshake."""
+    """A service of the same machine that has a certificate of its own; `heard` is what came after the
+    handshake.
+    """
 
     port: int
     heard: list[bytes] = field(default_factory=list)

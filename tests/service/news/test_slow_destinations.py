@@ -1,4 +1,6 @@
-"""Servers that news go to and that answer a byte at a time, or for ever: sending ends in time, and the next one is tried."""
+"""Servers that news go to and that answer a byte at a time, or for ever: sending ends in time, and the next
+one is tried.
+"""
 
 import socket
 import threading

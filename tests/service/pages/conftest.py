@@ -14,7 +14,9 @@ WIDTHS = {"desk": 1280, "hand": 390}
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """One for each module: while it is open, Playwright's event loop runs in this thread, and nothing else can run one."""
+    """One for each module: while it is open, Playwright's event loop runs in this thread, and nothing else
+    can run one.
+    """
     with sync_playwright() as playwright:
         chromium = launch(playwright)
         yield chromium
@@ -67,7 +69,9 @@ class Watched:
 
 @pytest.fixture
 def watched(browser: Browser) -> Iterator[Watched]:
-    """Windows whose every complaint fails the test; those that a test expects it takes out of `complaints`."""
+    """Windows whose every complaint fails the test; those that a test expects it takes out of
+    `complaints`.
+    """
     visitor = Watched(browser)
     yield visitor
     for context in visitor.contexts:

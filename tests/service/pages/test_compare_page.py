@@ -1,4 +1,6 @@
-"""The compare page: what it says, how it is filtered and walked through, and what else its address answers."""
+"""The compare page: what it says, how it is filtered and walked through, and what else its
+address answers.
+"""
 
 from typing import Any
 
@@ -70,12 +72,13 @@ def test_the_first_row_is_seen_without_scrolling(opened: Any, width: int, height
 
 def test_the_answer_names_the_largest_change_and_the_functions_behind_it(opened: Any) -> None:
     largest, behind = opened(ADDRESS).locator("p.facet").all_inner_texts()
-    assert largest == (
-        "Largest: +5.49 %, local-storage-cache-int-get nr_maps=1 on emulated-x86-64 icount."
+    assert (
+        largest == "Largest: +5.49 %, local-storage-cache-int-get nr_maps=1 on emulated-x86-64 icount."
         " All 15 regressions are of local-storage."
     )
-    assert behind == (
-        "Behind it: bpf_local_storage_lookup +12.00, __bpf_task_storage_get -3.00 instructions per operation."
+    assert (
+        behind == "Behind it: bpf_local_storage_lookup +12.00, __bpf_task_storage_get -3.00 instructions per"
+        " operation."
         " Functions"
     )
 

@@ -38,7 +38,9 @@ UNALIGNED = """() => [...document.querySelectorAll("table.list")].flatMap((table
 
 
 THEMES = {1280: "light", 390: "dark"}
-"""Of a desk and of a hand. Themes differ in colours, which axe looks at in both, and widths in where things stand."""
+"""Of a desk and of a hand. Themes differ in colours, which axe looks at in both, and widths in where things
+stand.
+"""
 
 
 @pytest.mark.parametrize("width", THEMES)

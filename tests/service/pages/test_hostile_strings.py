@@ -1,4 +1,6 @@
-"""Every string that a kernel developer, a host or a benchmark can put in, hostile, on every page that shows any."""
+"""Every string that a kernel developer, a host or a benchmark can put in, hostile, on every page that shows
+any.
+"""
 
 import io
 import re
@@ -11,7 +13,10 @@ from github_html import shown
 from service_running import Running
 from service_runs import arm_of, boots_of, commit_of, record_digest, record_of, run_of
 
-EVIL = "\"'><img src=x onerror=\"document.title='pwned'\"><script>document.title='pwned'</script>{{7*191}}</pre></svg>"
+EVIL = (
+    "\"'><img src=x"
+    " onerror=\"document.title='pwned'\"><script>document.title='pwned'</script>{{7*191}}</pre></svg>"
+)
 """Ends every attribute, element and script that it may stand in."""
 
 TREE = "https://git.example.org/" + EVIL.replace(" ", "+")
@@ -117,7 +122,9 @@ def tell(http: Any, lease: str, number: int, text: str) -> None:
 
 @pytest.fixture
 def hostile(running: Running) -> Any:
-    """A service of which everything that could be said was said with evil in it, and work that a host was given."""
+    """A service of which everything that could be said was said with evil in it, and work that a host was
+    given.
+    """
     with running.http("admin") as http:
         upload_hostile(http)
         upload_broken(http)

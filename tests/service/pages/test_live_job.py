@@ -1,4 +1,6 @@
-"""A job's page while it works: phases, boots and events as they come, and a plain refresh without JavaScript."""
+"""A job's page while it works: phases, boots and events as they come, and a plain refresh
+without JavaScript.
+"""
 
 from typing import Any
 

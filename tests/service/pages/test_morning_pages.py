@@ -1,4 +1,6 @@
-"""What a maintainer does in the morning: look, search, triage several reports, ask for a measurement, subscribe; without JavaScript."""
+"""What a maintainer does in the morning: look, search, triage several reports, ask for a measurement,
+subscribe; without JavaScript.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path

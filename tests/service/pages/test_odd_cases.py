@@ -1,4 +1,6 @@
-"""What goes wrong around pages: a database that is away, boots that hold less, arms that cannot be compared."""
+"""What goes wrong around pages: a database that is away, boots that hold less, arms that cannot
+be compared.
+"""
 
 from datetime import timedelta
 

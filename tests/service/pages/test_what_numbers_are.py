@@ -1,4 +1,6 @@
-"""What pages say of the numbers on them: intervals of which level, thresholds, how much got worse and how much better."""
+"""What pages say of the numbers on them: intervals of which level, thresholds, how much got worse and how
+much better.
+"""
 
 import re
 from html import unescape
@@ -25,7 +27,8 @@ def test_the_compare_page_says_what_bounds_are_on_every_target(demonstration: An
     text = text_of(demonstration, f"/compare/{COMPARISON}")
     footer = text[text.rindex("amd-rome walltime:") :]
     assert footer.startswith(
-        "amd-rome walltime: 95 % or 90 % interval; emulated-x86-64 icount: repeatability band; intel-skylake walltime: 95 % or 90 % interval"
+        "amd-rome walltime: 95 % or 90 % interval; emulated-x86-64 icount: repeatability band; intel-skylake"
+        " walltime: 95 % or 90 % interval"
     )
     assert "noise floor" not in text
 

@@ -1,4 +1,6 @@
-"""Steps of series by MongoDB's signal-processing-algorithms with its defaults: JSON lists of values in, of indexes out."""
+"""Steps of series by MongoDB's signal-processing-algorithms with its defaults: JSON lists of values in, of
+indexes out.
+"""
 
 import json
 import sys

@@ -1,4 +1,6 @@
-"""How long a program takes to be attached to many functions, and to be detached: tracing-multi-attach, kprobe_multi's test."""
+"""How long a program takes to be attached to many functions, and to be detached: tracing-multi-attach,
+kprobe_multi's test.
+"""
 
 from collections.abc import Sequence
 

@@ -39,7 +39,8 @@ KIND = Kind(
         LineForm(
             "summary",
             name_groups(
-                rf"Summary:\s*per-prod-op\s+{NUMBER}{PLUS_MINUS}k/s,\s*memory usage\s+{NUMBER}{PLUS_MINUS}MiB,"
+                rf"Summary:\s*per-prod-op\s+{NUMBER}{PLUS_MINUS}k/s,\s*memory"
+                rf" usage\s+{NUMBER}{PLUS_MINUS}MiB,"
                 rf"\s*peak memory usage\s+{NUMBER}\s*MiB",
                 *("ops", "_", "memory", "_", "peak"),
             ),

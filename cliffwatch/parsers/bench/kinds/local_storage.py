@@ -30,7 +30,8 @@ KIND = Kind(
         LineForm(
             "summary",
             name_groups(
-                rf"Summary:\s*hits throughput\s+{NUMBER}{PLUS_MINUS}M ops/s,\s*hits latency\s+{NUMBER}\s*ns/op,"
+                rf"Summary:\s*hits throughput\s+{NUMBER}{PLUS_MINUS}M ops/s,\s*hits"
+                rf" latency\s+{NUMBER}\s*ns/op,"
                 rf"\s*important_hits throughput\s+{NUMBER}{PLUS_MINUS}M ops/s",
                 *("hits", "_", "latency", "important", "_"),
             ),

@@ -52,7 +52,8 @@ KIND = Kind(
         LineForm(
             "summary",
             name_groups(
-                rf"Summary:\s*throughput\s+{NUMBER}{PLUS_MINUS}(?P<letter>[MKk]) ops/s\s*\(\s*{NUMBER}\s*[MKk] ops/prod\),"
+                rf"Summary:\s*throughput\s+{NUMBER}{PLUS_MINUS}(?P<letter>[MKk])"
+                rf" ops/s\s*\(\s*{NUMBER}\s*[MKk] ops/prod\),"
                 rf"\s*latency\s+{NUMBER}\s*(?P<time>ns|us|ms)/op",
                 *("hits", "_", "per_prod", "latency"),
             ),

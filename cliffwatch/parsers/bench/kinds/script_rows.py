@@ -1,4 +1,5 @@
-"""Rows of the tables that run_bench_*.sh print, a Summary each: `uprobe-nop  ( 2 cpus):  6.028 ± 0.008M/s  (  3.014M/s/cpu)`.
+"""Rows of the tables that run_bench_*.sh print, a Summary each: `uprobe-nop  ( 2 cpus):  6.028 ± 0.008M/s  (
+3.014M/s/cpu)`.
 
 Source: tools/testing/selftests/bpf/benchs/run_common.sh and run_bench_*.sh, linux 5.9 to 7.2.
 """
@@ -24,7 +25,9 @@ _BEGIN = rf"{_WHO}{_CPUS}\s{{0,40}}:?\s{{1,40}}"
 _TRIGGERS = re.compile(
     r"(?:usermode|kernel|syscall)-count|(?:uprobe|uretprobe|usdt)-.*|k(?:ret)?probe-multi.*|fmodret|tp"
 )
-"""Benchmarks of run_bench_trigger.sh and run_bench_uprobes.sh, which leave `trig-` out, as far as no other script has the name."""
+"""Benchmarks of run_bench_trigger.sh and run_bench_uprobes.sh, which leave `trig-` out, as far as no other
+script has the name.
+"""
 
 _METRICS = {
     "hits": ("hits", STEP),
@@ -92,7 +95,8 @@ KIND = Kind(
         LineForm(
             "final",
             name_groups(
-                rf"{_BEGIN}hits throughput:\s*{NUMBER}{PLUS_MINUS}M ops/s,\s*hits latency:\s*{NUMBER}\s*ns/op,"
+                rf"{_BEGIN}hits throughput:\s*{NUMBER}{PLUS_MINUS}M ops/s,\s*hits"
+                rf" latency:\s*{NUMBER}\s*ns/op,"
                 rf"\s*important_hits throughput:\s*{NUMBER}{PLUS_MINUS}M ops/s",
                 *("hits_throughput", "_", "hits_latency", "important", "_"),
             ),
@@ -100,7 +104,8 @@ KIND = Kind(
         LineForm(
             "final",
             name_groups(
-                rf"{_BEGIN}per-prod-op:\s*{NUMBER}{PLUS_MINUS}k/s,\s*(?:avg mem|memory usage):\s*{NUMBER}{PLUS_MINUS}MiB,"
+                rf"{_BEGIN}per-prod-op:\s*{NUMBER}{PLUS_MINUS}k/s,\s*(?:avg mem|memory"
+                rf" usage):\s*{NUMBER}{PLUS_MINUS}MiB,"
                 rf"\s*peak (?:mem|memory usage):\s*{NUMBER}\s*MiB",
                 *("ops", "_", "memory", "_", "peak"),
             ),

@@ -35,14 +35,16 @@ KIND = Kind(
         LineForm(
             "final",
             name_groups(
-                rf"(?P<name>[\w.-]+):\s*median {NUMBER} ns/op,\s*stddev {NUMBER},\s*p99 {NUMBER}\s*\((\d+) samples\)",
+                rf"(?P<name>[\w.-]+):\s*median {NUMBER} ns/op,\s*stddev {NUMBER},\s*p99 {NUMBER}\s*\((\d+)"
+                r" samples\)",
                 *("latency", "_", "p99", "count"),
             ),
         ),
         LineForm(
             "final",
             name_groups(
-                rf"RESULT scenario=(?P<scenario>[\w.-]+) samples=(\d+) median={NUMBER} stddev={NUMBER} cv={NUMBER}"
+                rf"RESULT scenario=(?P<scenario>[\w.-]+) samples=(\d+) median={NUMBER} stddev={NUMBER}"
+                rf" cv={NUMBER}"
                 rf" min={NUMBER} p99={NUMBER} max={NUMBER}",
                 *("count", "latency", "_", "_", "_", "p99", "_"),
             ),

@@ -16,11 +16,12 @@ def steps_of(commits: int) -> int:
 
 
 def boots_per_step(change: float, spread: float, error: float, steps: int) -> int:
-    """Boots per arm with which one of `steps` comparisons is wrong with a probability of at most `error` in all (Bonferroni's bound).
+    """Boots per arm with which one of `steps` comparisons is wrong with a probability of at most `error` in
+    all (Bonferroni's bound).
 
-    A commit counts as changed from half of `change` on, the least that the change may be; it and `spread`, the standard deviation over boots,
-    are fractions of the base. For normal
-    noise; boots are raised by the efficiency of ranks to that of means, 3/pi, since the change is a shift by ranks.
+    A commit counts as changed from half of `change` on, the least that the change may be; it and `spread`,
+    the standard deviation over boots, are fractions of the base. For normal noise; boots are raised by the
+    efficiency of ranks to that of means, 3/pi, since the change is a shift by ranks.
     """
     if not change:
         return MOST_BOOTS

@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """The parents of each commit, the first one first. A parent that is not in `parents` itself has none here: the history
-    begins there. The order of `parents`, newest first as git lists commits, decides where several answers are as good.
+    """The parents of each commit, the first one first. A parent that is not in `parents` itself has none
+    here: the history begins there. The order of `parents`, newest first as git lists commits, decides
+    where several answers are as good.
     """
 
     parents: Mapping[str, tuple[str, ...]]
@@ -32,8 +33,9 @@ class Graph:
         return reached
 
     def line(self, start: str, end: str) -> tuple[str, ...]:
-        """The commits from `start` to `end`, both among them, each with all of `start` in its history: along first parents, and past a
-        merge along the first parent that has `start`. Empty where `start` is not in the history of `end`.
+        """The commits from `start` to `end`, both among them, each with all of `start` in its history: along
+        first parents, and past a merge along the first parent that has `start`. Empty where `start` is not
+        in the history of `end`.
         """
         if start not in self.ancestors(end):
             return ()
@@ -57,7 +59,9 @@ class Graph:
         return having
 
     def merge_bases(self, one: str, other: str) -> tuple[str, ...]:
-        """The best common ancestors, as `git merge-base --all`: those that are in the history of no other common one."""
+        """The best common ancestors, as `git merge-base --all`: those that are in the history of no other
+        common one.
+        """
         common = self.ancestors(one) & self.ancestors(other)
         below = {parent for commit in common for parent in self.parents_of(commit)}
         best = common - below

@@ -20,7 +20,9 @@ class Pair(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RowStep:
-    """One row of a pair: which way it goes, its values on both sides, and the smallest difference that counts, in the values' unit."""
+    """One row of a pair: which way it goes, its values on both sides, and the smallest difference that
+    counts, in the values' unit.
+    """
 
     way: Way
     base: float | None = None
@@ -47,8 +49,8 @@ class Judged:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """What is searched. `exact`: values repeat, so that any two commits that were measured are compared for nothing, and whatever else
-    changed beside the culprit is searched too.
+    """What is searched. `exact`: values repeat, so that any two commits that were measured are compared for
+    nothing, and whatever else changed beside the culprit is searched too.
     """
 
     graph: Graph
@@ -60,8 +62,9 @@ class Question:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """A change of one row. `commits` is the culprit, or several of which it is one, oldest first; `pair` shows it: the commit before and the
-    last of them. `own` is the difference that a merge makes besides what it brought in, in the row's unit; None where `pair` shows all.
+    """A change of one row. `commits` is the culprit, or several of which it is one, oldest first; `pair`
+    shows it: the commit before and the last of them. `own` is the difference that a merge makes besides
+    what it brought in, in the row's unit; None where `pair` shows all.
     """
 
     row: str
@@ -80,7 +83,9 @@ class Mark(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """All steps of all rows that show the change between good and bad, those sought first; `rows` are these rows. `marks` lead git to the first step. `cut` names rows whose search ended at MOST_SEARCHES."""
+    """All steps of all rows that show the change between good and bad, those sought first; `rows` are these
+    rows. `marks` lead git to the first step. `cut` names rows whose search ended at MOST_SEARCHES.
+    """
 
     rows: tuple[str, ...]
     steps: tuple[Step, ...]

@@ -1,7 +1,9 @@
-"""The search for the commits that changed rows between a good and a bad commit: which pair to compare next, and what came of it.
+"""The search for the commits that changed rows between a good and a bad commit: which pair to compare next,
+and what came of it.
 
-Along the line of first parents as `git bisect` does, by halves; a merge is looked into from the side: what it brought in is compared with
-where that side began. A side that shows the change is searched as a line of its own, and a merge is named itself only where no side shows it.
+Along the line of first parents as `git bisect` does, by halves; a merge is looked into from the side: what
+it brought in is compared with where that side began. A side that shows the change is searched as a line of
+its own, and a merge is named itself only where no side shows it.
 """
 
 from collections.abc import Generator, Mapping
@@ -38,7 +40,9 @@ def next_pair(question: Question, judged: Mapping[Pair, Judged]) -> Pair | Found
 
 
 def search(question: Question) -> Asked:
-    """The same as a conversation: it yields pairs, gets what came of each, and returns the end. The first pair is good and bad."""
+    """The same as a conversation: it yields pairs, gets what came of each, and returns the end. The first
+    pair is good and bad.
+    """
     return Search(question).pairs()
 
 
@@ -46,7 +50,9 @@ Steps = Generator[Pair, Judged, list[Step]]
 
 
 class _Line(NamedTuple):
-    """Commits that are searched for one row and one way: the first is the reference. `marked` where git is to be led along it."""
+    """Commits that are searched for one row and one way: the first is the reference. `marked` where git is to
+    be led along it.
+    """
 
     commits: tuple[str, ...]
     row: str
@@ -133,7 +139,9 @@ class Search:
             self._mark(line, commits[place], way)
 
     def _known(self, line: _Line) -> Generator[Pair, Judged, tuple[int, int]]:
-        """What needs no measuring: pairs that were judged for other rows and, of exact values, commits that were measured for other pairs."""
+        """What needs no measuring: pairs that were judged for other rows and, of exact values, commits that
+        were measured for other pairs.
+        """
         low, high = 0, len(line.commits) - 1
         measured = {commit for pair in self._judged for commit in pair} if self._question.exact else set()
         for place, commit in enumerate(line.commits):
@@ -155,7 +163,9 @@ class Search:
             )
 
     def _inside(self, line: _Line, low: int, high: int) -> Steps:
-        """The steps between two places of a line: in what merges brought in, else of the commits themselves."""
+        """The steps between two places of a line: in what merges brought in, else of the commits
+        themselves.
+        """
         steps: list[Step] = []
         possible: list[str] = []
         explained = 0.0
@@ -203,7 +213,9 @@ class Search:
         return [each for each in reversed(list(self._graph.parents)) if each in brought]
 
     def _shared(self, line: _Line, low: int, high: int) -> bool:
-        """Whether sides cannot be told apart: two histories that meet in several places, or branches of one merge with commits in common."""
+        """Whether sides cannot be told apart: two histories that meet in several places, or branches of one
+        merge with commits in common.
+        """
         for before, commit in zip(line.commits[low:high], line.commits[low + 1 : high + 1], strict=True):
             others = [
                 each for each in self._graph.parents_of(commit) if each not in self._graph.ancestors(before)
@@ -240,7 +252,9 @@ def _opposite(way: Sought) -> Sought:
 
 
 def _fraction(skipped: int) -> float:
-    """Where to try next: in the middle, and with each commit that was skipped elsewhere: 1/2, 1/4, 3/4, 1/8 … (van der Corput)."""
+    """Where to try next: in the middle, and with each commit that was skipped elsewhere: 1/2, 1/4, 3/4, 1/8 …
+    (van der Corput).
+    """
     number, share, place = skipped + 1, 0.5, 0.0
     while number:
         place += share * (number % 2)

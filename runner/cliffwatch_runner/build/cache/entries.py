@@ -1,4 +1,6 @@
-"""Entries of the cache: named by their content, complete or not there, safe when two processes want the same."""
+"""Entries of the cache: named by their content, complete or not there, safe when two processes
+want the same.
+"""
 
 import fcntl
 import os
@@ -17,7 +19,8 @@ class Stopped(Exception):
 
 @contextmanager
 def locked(path: Path, *, waiting: Callable[[], None], should_stop: Callable[[], bool]) -> Iterator[None]:
-    """Holds an exclusive lock on a file. `waiting` is called once if another process holds it; raises Stopped.
+    """Holds an exclusive lock on a file. `waiting` is called once if another process holds it; raises
+    Stopped.
 
     The lock ends with the process that holds it, however that ends; the file stays and means nothing.
     """
@@ -36,7 +39,9 @@ def locked(path: Path, *, waiting: Callable[[], None], should_stop: Callable[[],
 
 
 def _locked_now(path: Path) -> int | None:
-    """A descriptor of the locked file; None while another process has it, or has just removed it with its folder."""
+    """A descriptor of the locked file; None while another process has it, or has just removed it with its
+    folder.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
     if lock_alone(descriptor) and is_at(descriptor, path):
@@ -55,7 +60,9 @@ def lock_alone(descriptor: int) -> bool:
 
 
 def is_at(descriptor: int, path: Path) -> bool:
-    """Whether a file is still under its name: its folder may have been removed while its lock was waited for."""
+    """Whether a file is still under its name: its folder may have been removed while its lock
+    was waited for.
+    """
     try:
         return os.path.samestat(os.fstat(descriptor), path.lstat())
     except FileNotFoundError:
@@ -63,7 +70,9 @@ def is_at(descriptor: int, path: Path) -> bool:
 
 
 def open_to_read(folder: Path) -> None:
-    """Modes as under the usual umask, whatever the user's is: a guest's view of a folder must not depend on it."""
+    """Modes as under the usual umask, whatever the user's is: a guest's view of a folder must not depend on
+    it.
+    """
     for path in (folder, *folder.rglob("*")):
         runs = path.is_dir() or path.lstat().st_mode & 0o100
         path.chmod(0o755 if runs else 0o644)
@@ -71,7 +80,9 @@ def open_to_read(folder: Path) -> None:
 
 @contextmanager
 def new_entry(folder: Path) -> Iterator[Path]:
-    """A temporary folder that becomes `folder` in one step when the block ends well, and is removed when it does not."""
+    """A temporary folder that becomes `folder` in one step when the block ends well, and is removed when it
+    does not.
+    """
     folder.parent.mkdir(parents=True, exist_ok=True)
     temporary = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
     try:

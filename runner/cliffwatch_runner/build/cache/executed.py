@@ -20,8 +20,9 @@ _MOST_LOOKED_AT = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Executed:
-    """The kernel's functions that cases execute: by case, and `start` of every guest. `measured` are those on the measured path of a case. `source` says
-    in words where that is known from, and `kernels` are the digests of those that were counted.
+    """The kernel's functions that cases execute: by case, and `start` of every guest. `measured` are those on
+    the measured path of a case. `source` says in words where that is known from, and `kernels` are the
+    digests of those that were counted.
     """
 
     source: str
@@ -50,7 +51,9 @@ def read_kept(cache: Path, trust: str, key: str, kernel: str) -> Executed | None
 
 
 def measured_by_case(cache: Path, trust: str) -> Mapping[CaseKey, frozenset[str]]:
-    """What is on the measured path of cases, by the newest runs of this trust on this host, whatever kernels they were of."""
+    """What is on the measured path of cases, by the newest runs of this trust on this host, whatever kernels
+    they were of.
+    """
     home = _home(cache, trust)
     found: dict[CaseKey, frozenset[str]] = {}
     for folder in sorted(home.iterdir(), key=_age, reverse=True)[:_MOST_LOOKED_AT] if home.is_dir() else ():

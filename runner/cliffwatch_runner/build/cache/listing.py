@@ -38,7 +38,8 @@ _PARTS: Mapping[str, str] = {"source": "source", "output": "output"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CacheEntry:
-    """One thing that can be removed. `parts` are sizes within `bytes`; `about` is for people and may be empty.
+    """One thing that can be removed. `parts` are sizes within `bytes`; `about` is for people and may be
+    empty.
 
     `leftover` is what a build that was killed had begun to store.
     """
@@ -140,7 +141,9 @@ def _entry(kind: EntryKind, path: Path) -> CacheEntry:
 
 
 def _about(record: Path) -> str:
-    """The kernel release that an entry was built from, or the suite whose program it is; empty for one of an older Cliffwatch."""
+    """The kernel release that an entry was built from, or the suite whose program it is; empty for one of an
+    older Cliffwatch.
+    """
     try:
         known = json.loads(record.read_text())
         named = {name: known.get(key) for name, key in (("linux", "release"), ("suite", "suite"))}

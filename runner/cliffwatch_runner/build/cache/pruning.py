@@ -1,4 +1,6 @@
-"""Which entries of the cache go, and their going: least recently used first, never what a running process uses."""
+"""Which entries of the cache go, and their going: least recently used first, never what a running process
+uses.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +15,9 @@ KEEP_BYTES = 20 << 30
 """What `cliffwatch cache prune` leaves of a cache."""
 
 KEEP_BUILT_BYTES = 5 << 30
-"""What the end of a run leaves of kernels, benches, programs and guest roots: some four hundred kernels, or five roots."""
+"""What the end of a run leaves of kernels, benches, programs and guest roots: some four hundred kernels, or
+five roots.
+"""
 
 KEEP_MIRROR_BYTES = 10 << 30
 """To what the mirror of fetched trees may grow: six kernels, each packed on its own."""
@@ -37,7 +41,8 @@ class Pruned:
 def to_remove(
     entries: Sequence[CacheEntry], *, keep: int, unused_since: datetime | None, now: datetime
 ) -> tuple[CacheEntry, ...]:
-    """Entries in the order in which they go: those last used before `unused_since`, and others until `keep` bytes are left.
+    """Entries in the order in which they go: those last used before `unused_since`, and others until `keep`
+    bytes are left.
 
     Entries in use count towards `keep` and stay.
     """
@@ -80,7 +85,9 @@ def _removed(entry: CacheEntry) -> bool:
 
 
 def prune_built(cache: Path, keep: int, now: datetime) -> Pruned:
-    """What the end of a run does: kernels, benches, programs and guest roots beyond `keep` bytes go. Those of runs under way, its own too, stay."""
+    """What the end of a run does: kernels, benches, programs and guest roots beyond `keep` bytes go. Those of
+    runs under way, its own too, stay.
+    """
     listed = list_cache(cache, ("kernel", "bench", "program", "root"))
     return remove(to_remove(listed.entries, keep=keep, unused_since=None, now=now))
 
@@ -88,7 +95,8 @@ def prune_built(cache: Path, keep: int, now: datetime) -> Pruned:
 def prune_mirror(cache: Path, keep: int = KEEP_MIRROR_BYTES) -> bool:
     """What the begin of a run does: a mirror of more than `keep` bytes goes, unless another run uses it.
 
-    Strangers' objects lie in it among the others, and nothing but their use tells them apart; all of it can be fetched again.
+    Strangers' objects lie in it among the others, and nothing but their use tells them apart; all of it
+    can be fetched again.
     """
     (mirror, *_) = list_cache(cache, ("mirror",)).entries or (None,)
     return mirror is not None and mirror.bytes > keep and _removed(mirror)

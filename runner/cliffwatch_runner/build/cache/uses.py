@@ -1,7 +1,9 @@
-"""Who uses what of the cache: a run holds what it took, so that pruning leaves it alone, and each taking marks the last use.
+"""Who uses what of the cache: a run holds what it took, so that pruning leaves it alone, and each taking
+marks the last use.
 
-An entry is a folder with a file that is locked with flock(2): shared by those who use it, alone by who removes it. The
-file's time is when the entry was last used, whatever the file system does with times of reading.
+An entry is a folder with a file that is locked with flock(2): shared by those who use it, alone by who
+removes it. The file's time is when the entry was last used, whatever the file system does with times of
+reading.
 """
 
 import fcntl
@@ -27,8 +29,8 @@ class Uses:
         self._descriptors: list[int] = []
 
     def take(self, folder: Path, *, make: bool = False) -> bool:
-        """Holds an entry until the run ends, one that is not there yet as well if it is to `make` it; False where it is not
-        there. Raises OSError where it may not be written.
+        """Holds an entry until the run ends, one that is not there yet as well if it is to `make` it; False
+        where it is not there. Raises OSError where it may not be written.
         """
         while True:
             if make:
@@ -70,7 +72,9 @@ def last_used(folder: Path) -> datetime:
 
 
 def is_used(folder: Path, lock: str = MARK) -> bool:
-    """Whether a living process holds the entry, whose lock is that file. What cannot be looked into counts as used."""
+    """Whether a living process holds the entry, whose lock is that file. What cannot be looked into counts as
+    used.
+    """
     try:
         descriptor = os.open(folder / lock, os.O_RDONLY | _FLAGS)
     except FileNotFoundError:

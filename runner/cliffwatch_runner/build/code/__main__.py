@@ -1,8 +1,10 @@
 """Lists a kernel in a process of its own: `python -m cliffwatch_runner.build.code REQUEST ANSWER`.
 
-The kernel is somebody else's, and the disassembler a library in C: both stay inside the sandbox in which guests are emulated. REQUEST is JSON with
-`kernel`, a folder with bzImage and System.map, and `functions`, names or null for all; ANSWER gets `digests` by name, or for names `functions` with their bytes and lines.
-Or with `programs`, BPF programs that the JIT of this kernel made, each with its start, its code in hex and its neighbours; ANSWER gets the lines of each. Else it gets what is `odd` about the kernel.
+The kernel is somebody else's, and the disassembler a library in C: both stay inside the sandbox in which
+guests are emulated. REQUEST is JSON with `kernel`, a folder with bzImage and System.map, and `functions`,
+names or null for all; ANSWER gets `digests` by name, or for names `functions` with their bytes and lines.
+Or with `programs`, BPF programs that the JIT of this kernel made, each with its start, its code in hex and
+its neighbours; ANSWER gets the lines of each. Else it gets what is `odd` about the kernel.
 """
 
 import json

@@ -1,4 +1,6 @@
-"""Digests and listings of a kernel's functions, and of what its JIT made, made in the sandbox of its guests: the kernel is somebody else's."""
+"""Digests and listings of a kernel's functions, and of what its JIT made, made in the sandbox of its guests:
+the kernel is somebody else's.
+"""
 
 import json
 import os
@@ -42,7 +44,9 @@ Listings = Mapping[str, tuple[int, tuple[str, ...]]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JitProgram:
-    """A BPF program as it lay in a guest: from where on, its code, and the other code that the JIT had made there (begin, end, name)."""
+    """A BPF program as it lay in a guest: from where on, its code, and the other code that the JIT had made
+    there (begin, end, name).
+    """
 
     start: int
     code: bytes
@@ -61,8 +65,8 @@ class _Answer(msgspec.Struct, frozen=True):
 def function_digests(
     kernel: Path, cache: Path, sandbox: Sandbox, should_stop: Callable[[], bool] = lambda: False
 ) -> Digests | str:
-    """Digests of all functions of the kernel in a folder of the cache, from the cache or made now in some seconds; a sentence where there
-    are none. Raises Stopped, OSError where the cache cannot be written.
+    """Digests of all functions of the kernel in a folder of the cache, from the cache or made now in some
+    seconds; a sentence where there are none. Raises Stopped, OSError where the cache cannot be written.
     """
     folder = cache / "code" / f"{kernel.name}-{RECIPE}"
     known = _read(folder)
@@ -83,7 +87,9 @@ def function_digests(
 def function_listings(
     kernel: Path, names: Collection[str], sandbox: Sandbox, should_stop: Callable[[], bool] = lambda: False
 ) -> Listings | str:
-    """The listings of those of the named functions that a kernel has; a sentence where there are none. Raises Stopped."""
+    """The listings of those of the named functions that a kernel has; a sentence where there are none. Raises
+    Stopped.
+    """
     answer = _asked(kernel, {"functions": sorted(names)}, sandbox, should_stop)
     return answer.odd or _NO_ANSWER if answer.functions is None else answer.functions
 
@@ -94,7 +100,9 @@ def program_listings(
     sandbox: Sandbox,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> tuple[tuple[str, ...], ...] | str:
-    """The instructions of BPF programs that a kernel made, in their order; a sentence where there are none. Raises Stopped."""
+    """The instructions of BPF programs that a kernel made, in their order; a sentence where there are none.
+    Raises Stopped.
+    """
     asked = [(each.start, each.code.hex(), each.neighbours[:_MOST_NEIGHBOURS]) for each in programs]
     answer = _asked(kernel, {"programs": asked}, sandbox, should_stop)
     if answer.programs is None or len(answer.programs) != len(programs):
@@ -105,7 +113,9 @@ def program_listings(
 def _asked(
     kernel: Path, request: Mapping[str, object], sandbox: Sandbox, should_stop: Callable[[], bool]
 ) -> _Answer:
-    """Has the process list the kernel. What it answers is as hostile as the kernel, and read within limits."""
+    """Has the process list the kernel. What it answers is as hostile as the kernel, and read
+    within limits.
+    """
     package = Path(cliffwatch_runner.__file__).parent
     with tempfile.TemporaryDirectory(prefix="cliffwatch-code-") as temporary:
         given, written = Path(temporary) / "given", Path(temporary) / "written"

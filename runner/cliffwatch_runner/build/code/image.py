@@ -1,7 +1,8 @@
 """The kernel inside a bzImage, as it lies in memory.
 
-Sources: Documentation/arch/x86/boot.rst for the header (setup_sects, payload_offset, payload_length), and the ELF-64 specification. An
-image can be of anybody's making: sizes are limited, and what is odd comes back as a sentence.
+Sources: Documentation/arch/x86/boot.rst for the header (setup_sects, payload_offset, payload_length), and
+the ELF-64 specification. An image can be of anybody's making: sizes are limited, and what is odd comes
+back as a sentence.
 """
 
 import bz2

@@ -1,4 +1,6 @@
-"""A function's instructions with names in the place of addresses, so that two builds that put them elsewhere read the same."""
+"""A function's instructions with names in the place of addresses, so that two builds that put them elsewhere
+read the same.
+"""
 
 import hashlib
 import re
@@ -32,10 +34,13 @@ _ABOUT_ITSELF = re.compile(
 """Tables that a build makes of itself: they change with any change, and say nothing of what is executed."""
 
 _INITCALL_BYTES = 4
-"""Of an entry: how far its function lies from it (include/linux/init.h, CONFIG_HAVE_ARCH_PREL32_RELOCATIONS)."""
+"""Of an entry: how far its function lies from it (include/linux/init.h, CONFIG_HAVE_ARCH_PREL32_RELOCATIONS).
+"""
 
 _SIDE_INSTRUCTIONS = 4
-"""Of code without a name that a function jumps to: what stands aside until the kernel knows its processor (.altinstr_aux)."""
+"""Of code without a name that a function jumps to: what stands aside until the kernel knows its processor
+(.altinstr_aux).
+"""
 
 _SIDE_BYTES = 64
 
@@ -52,8 +57,8 @@ class Listing:
         self._initcalls: str | None = None
 
     def lines(self, start: int, end: int) -> list[str]:
-        """The instructions of the function between two addresses, one a line; empty where the image does not have it. What pads it is left
-        out.
+        """The instructions of the function between two addresses, one a line; empty where the image does not
+        have it. What pads it is left out.
         """
         code = self._image.read(start, end - start)
         lines = [
@@ -69,7 +74,9 @@ class Listing:
         return hashlib.sha256("\n".join(self.lines(start, end)).encode()).hexdigest()[:24]
 
     def _named(self, operands: str, following: int, start: int, end: int) -> str:
-        """An instruction's operands; `following` is the address of the next one, to which some are relative."""
+        """An instruction's operands; `following` is the address of the next one, to which some
+        are relative.
+        """
         if "0x" not in operands and "rip" not in operands:
             return operands
 
@@ -93,7 +100,9 @@ class Listing:
         return _ABSOLUTE.sub(absolute, _RELATIVE.sub(relative, operands))
 
     def _name(self, target: int, start: int, end: int, size: int) -> str:
-        """What an address stands for: a place in the function itself, another symbol, a text, or data with what it holds at the start."""
+        """What an address stands for: a place in the function itself, another symbol, a text, or data with
+        what it holds at the start.
+        """
         if start <= target < end:
             return f".+{target - start:x}"
         found = self._names.at(target)
@@ -106,9 +115,12 @@ class Listing:
         return place if self._names.is_code(target) else self._data(target, place, found, size)
 
     def _data(self, target: int, place: str, found: tuple[str, int, int], read: int) -> str:
-        """A place in data, of a symbol that is `found` for it: with what it holds at the start, but for what a build says of itself."""
+        """A place in data, of a symbol that is `found` for it: with what it holds at the start, but for what
+        a build says of itself.
+        """
         name, offset, size = found
-        # Data of one name is known by what it holds: any other of that name in the kernel changes its ordinal.
+        # Data of one name is known by what it holds: any other of that name in the kernel changes its
+        # ordinal.
         place = place.replace(name, name.partition("@")[0], 1)
         if self._is_initcall(target):
             return self._initcall(target)
@@ -139,7 +151,9 @@ class Listing:
         return self._named(operands, following, start, end)
 
     def _constant(self, address: int, read: int) -> str:
-        """What has no name of its own is known by what it holds: a text, else as many bytes as are read, or may be read."""
+        """What has no name of its own is known by what it holds: a text, else as many bytes as are read, or
+        may be read.
+        """
         content = self._image.read(address, _LONGEST_TEXT)
         pointer = int.from_bytes(content[:8], "little") >= _TOP
         text = None if pointer else _PRINTED.match(content)
@@ -163,7 +177,9 @@ class Listing:
         return first < last and first <= address <= last
 
     def _initcall(self, address: int) -> str:
-        """A place in the table of what the kernel calls as it starts: how many calls lie before it, and which functions the whole table names."""
+        """A place in the table of what the kernel calls as it starts: how many calls lie before it, and which
+        functions the whole table names.
+        """
         if self._initcalls is None:
             first, last = self._names.initcalls
             table = self._image.read(first, min(last - first, _LARGEST_OBJECT))
@@ -179,7 +195,9 @@ class Listing:
         return f"<initcall {(address - self._names.initcalls[0]) // _INITCALL_BYTES} of {self._initcalls}>"
 
     def _words(self, start: int, content: bytes) -> Iterator[bytes]:
-        """Content in words; those that are addresses as names, without the distance in data, which other data moves."""
+        """Content in words; those that are addresses as names, without the distance in data, which other data
+        moves.
+        """
         first = min(-start % 8, len(content))
         last = first + (len(content) - first) // 8 * 8
         yield content[:first]

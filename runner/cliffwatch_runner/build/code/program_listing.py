@@ -1,4 +1,6 @@
-"""A BPF program's instructions as the JIT made them, with names in the place of what differs from boot to boot and from build to build."""
+"""A BPF program's instructions as the JIT made them, with names in the place of what differs from boot to
+boot and from build to build.
+"""
 
 import re
 from collections.abc import Sequence
@@ -53,8 +55,9 @@ class ProgramListing:
         self._engine.skipdata = True
 
     def lines(self, start: int, code: bytes, neighbours: Sequence[Neighbour]) -> list[str]:
-        """The instructions of a program that lay at an address, one a line. Places in the program itself are `#` and the number of an instruction, from
-        0; what has no name is numbered in the order in which it appears.
+        """The instructions of a program that lay at an address, one a line. Places in the program itself are
+        `#` and the number of an instruction, from 0; what has no name is numbered in the order in which it
+        appears.
         """
         instructions = [Instruction(*each) for each in self._engine.disasm_lite(code, start)]
         naming = _Naming(self._names, start, len(code), instructions, neighbours)

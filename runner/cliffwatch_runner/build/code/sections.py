@@ -1,4 +1,6 @@
-"""The parts of a kernel's image and their sizes, by the bounds that its linker script puts into System.map; of code the functions themselves."""
+"""The parts of a kernel's image and their sizes, by the bounds that its linker script puts into System.map;
+of code the functions themselves.
+"""
 
 import re
 from collections.abc import Mapping
@@ -26,8 +28,8 @@ _GAP = 64 << 10
 
 
 def section_sizes(system_map: bytes) -> Mapping[SectionName, int]:
-    """Bytes by name; without those whose bounds the map does not have once, in their order. The linker fills code up to the next two megabytes: that gap is no function's,
-    and text without it shows what changed.
+    """Bytes by name; without those whose bounds the map does not have once, in their order. The linker fills
+    code up to the next two megabytes: that gap is no function's, and text without it shows what changed.
     """
     places: dict[bytes, list[int]] = {}
     for address, name in _LINE.findall(system_map):

@@ -25,9 +25,10 @@ def _preference(name: str) -> tuple[bool, bool, str]:
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """Symbols in the order of their addresses, one for each. `rodata` are the bounds of constants, `texts` those of code: what stays, and what
-    runs at boot alone; `initcalls` those of the table of what the kernel calls as it starts. At `btf_ids` lie numbers of types, which any other type changes; at `ends` something ends, and
-    what begins there does so by chance.
+    """Symbols in the order of their addresses, one for each. `rodata` are the bounds of constants, `texts`
+    those of code: what stays, and what runs at boot alone; `initcalls` those of the table of what the
+    kernel calls as it starts. At `btf_ids` lie numbers of types, which any other type changes; at `ends`
+    something ends, and what begins there does so by chance.
     """
 
     addresses: tuple[int, ...]
@@ -50,7 +51,9 @@ class Names:
                 yield self.names[place], self.addresses[place], following
 
     def at(self, address: int) -> tuple[str, int, int] | None:
-        """The symbol that an address belongs to, how far it lies behind it, and the bytes until the next one; None before the first."""
+        """The symbol that an address belongs to, how far it lies behind it, and the bytes until the next one;
+        None before the first.
+        """
         place = bisect_right(self.addresses, address) - 1
         if place < 0:
             return None
@@ -65,8 +68,8 @@ def is_bound(name: str) -> bool:
 
 
 def read_names(system_map: bytes) -> Names:
-    """Of symbols at one address the first in the alphabet that is no bound and has no underscore in front; symbols of one name have `@` and their ordinal, but for the
-    first.
+    """Of symbols at one address the first in the alphabet that is no bound and has no underscore in front;
+    symbols of one name have `@` and their ordinal, but for the first.
     """
     at: dict[int, str] = {}
     bounds: dict[str, int] = {}

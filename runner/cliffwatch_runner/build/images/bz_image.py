@@ -1,4 +1,6 @@
-"""The header of an x86 kernel image, as the boot protocol has it (Documentation/arch/x86/boot.rst): its release and its payload."""
+"""The header of an x86 kernel image, as the boot protocol has it (Documentation/arch/x86/boot.rst): its
+release and its payload.
+"""
 
 import re
 from collections.abc import Mapping

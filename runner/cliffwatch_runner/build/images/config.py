@@ -1,4 +1,6 @@
-"""What is asked of the configuration of a kernel that somebody else built, and what of it differs from our own kernels'."""
+"""What is asked of the configuration of a kernel that somebody else built, and what of it differs from our
+own kernels'.
+"""
 
 from collections.abc import Mapping
 
@@ -24,7 +26,9 @@ DRIVERS = {
     "CONFIG_OVERLAY_FS": "overlay",
     "CONFIG_UNIX": "unix",
 }
-"""What must be in the image or be a module of that name: a guest does not get to its root, its console or its udev without it."""
+"""What must be in the image or be a module of that name: a guest does not get to its root, its console or its
+udev without it.
+"""
 
 _FOR_MODULES = ("CONFIG_MODULES", "CONFIG_BLK_DEV_INITRD")
 
@@ -108,9 +112,11 @@ def modules_wanted(values: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def stated_differences(values: Mapping[str, str]) -> tuple[str, ...]:
-    """Notes on what our own fragment asks for and this kernel has otherwise, and on what hardening it has besides.
+    """Notes on what our own fragment asks for and this kernel has otherwise, and on what hardening it has
+    besides.
 
-    What cannot differ in what it costs once a guest runs is left out: drivers that are modules, and how the configuration is shown.
+    What cannot differ in what it costs once a guest runs is left out: drivers that are modules, and how
+    the configuration is shown.
     """
     fragments = read_fragments((), ())
     assert not isinstance(fragments, Failure)

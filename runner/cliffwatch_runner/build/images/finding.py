@@ -1,4 +1,5 @@
-"""Where an image, its configuration and its modules lie: in an unpacked package, in a folder like one, or beside each other.
+"""Where an image, its configuration and its modules lie: in an unpacked package, in a folder like one, or
+beside each other.
 
 No link is followed below what the user named: a folder of his may be a package that he unpacked.
 """
@@ -38,7 +39,9 @@ def find_named(path: Path) -> FoundKernel:
 
 
 def find_in(top: UntrustedFolder) -> FoundKernel:
-    """The only image of a folder in which things lie as a package has them, or side by side. Raises Refused."""
+    """The only image of a folder in which things lie as a package has them, or side by side.
+    Raises Refused.
+    """
     images = [name for name in top.names(".", limit=_MOST_NAMES) if name.startswith(("vmlinuz", "bzImage"))]
     images += [f"boot/{name}" for name in top.names("boot", limit=_MOST_NAMES) if name.startswith("vmlinuz")]
     for modules in MODULE_FOLDERS:

@@ -1,6 +1,8 @@
-"""The initial file system of a kernel whose drivers are modules: our own init (guest/initramfs_init.c) and the modules in order.
+"""The initial file system of a kernel whose drivers are modules: our own init (guest/initramfs_init.c) and
+the modules in order.
 
-Written here and not by virtme-ng, which would choose among the host's modules and its busybox at every boot.
+Written here and not by virtme-ng, which would choose among the host's modules and its busybox at every
+boot.
 """
 
 import io
@@ -24,7 +26,9 @@ def module_name(path: str) -> str:
 
 
 def modules_of(listing: str) -> dict[str, str]:
-    """Names and paths of the modules in a `modules.order` or `modules.builtin`; lines of another form are none. Total."""
+    """Names and paths of the modules in a `modules.order` or `modules.builtin`; lines of another form are
+    none. Total.
+    """
     paths = (line.strip() for line in listing.splitlines())
     modules = ((module_name(path), path) for path in paths if _PATH.fullmatch(path) and _below(path))
     return {name: path for name, path in modules if len(name) <= _LONGEST_NAME}

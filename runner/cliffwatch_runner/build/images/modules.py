@@ -1,4 +1,6 @@
-"""The modules that a guest needs before it has its root: taken one by one, each after those that it needs itself."""
+"""The modules that a guest needs before it has its root: taken one by one, each after those that it needs
+itself.
+"""
 
 from collections.abc import Mapping, Sequence
 
@@ -32,7 +34,9 @@ def take_modules(workshop: Workshop, found: FoundKernel, names: Sequence[str]) -
 
 
 def _in_order(contents: Mapping[str, bytes], names: Sequence[str]) -> dict[str, bytes]:
-    """Each after those that it needs. Modules that need each other, which no kernel has, come in any order."""
+    """Each after those that it needs. Modules that need each other, which no kernel has, come in
+    any order.
+    """
     ordered: dict[str, bytes] = {}
 
     def add(name: str, wanted_by: tuple[str, ...]) -> None:
@@ -55,7 +59,8 @@ def _folder_of(found: FoundKernel, names: Sequence[str]) -> tuple[UntrustedFolde
             if not isinstance(folder.read(f"{below}/modules.order", limit=_LARGEST_LIST), UnfitFile):
                 return folder, below
     raise refused(
-        f"its drivers are modules ({', '.join(names)}), and there is no lib/modules/{release}/modules.order beside it",
+        f"its drivers are modules ({', '.join(names)}), and there is no lib/modules/{release}/modules.order"
+        " beside it",
         "name the package, or a folder that has boot/ and lib/modules/ as the package has them",
     )
 
@@ -90,7 +95,8 @@ class _Modules:
                 reason = content.reason
         raise refused(
             f"its module {name}, without which no guest of ours boots, {reason}",
-            "name a package or folder with all its modules (some distributions have a second package of them)",
+            "name a package or folder with all its modules (some distributions have a second package of"
+            " them)",
         )
 
     def _decompressed(self, name: str) -> bytes:

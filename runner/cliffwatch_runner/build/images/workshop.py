@@ -36,7 +36,9 @@ ar p "$1" "$member" | $how | tar --extract --file - --directory "$2" --no-same-o
 _DECOMPRESS = """
 while [ $# -gt 0 ]; do
   case $1 in none) program=cat ;; lzma) program=xz ;; *) program=$1 ;; esac
-  command -v $program > /dev/null || { echo "it is packed with $1, and this host has no program '$program': install it"; exit 1; }
+  command -v $program > /dev/null || {
+    echo "it is packed with $1, and this host has no program '$program': install it"; exit 1
+  }
   case $1 in
     none) cat < "$2" > "$3" ;;
     gzip) gzip -dc < "$2" > "$3" ;;
@@ -87,7 +89,9 @@ class Workshop:
         return self.run(["sh", "-c", _UNPACK, "sh", given, self.path(name)])
 
     def decompress(self, packed: Mapping[str, Packed]) -> Failure | None:
-        """Makes files of these names, all in one go: to begin and end a sandbox takes longer than what is done in it."""
+        """Makes files of these names, all in one go: to begin and end a sandbox takes longer than what is
+        done in it.
+        """
         words = [
             word
             for name, each in packed.items()

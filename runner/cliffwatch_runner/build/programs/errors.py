@@ -7,7 +7,8 @@ from cliffwatch.catalogue.suite import Program
 from cliffwatch.failure import Failure
 
 _MODULES = re.compile(
-    r"module lookup disabled by GOPROXY=off|no required module provides package|cannot find module providing package"
+    r"module lookup disabled by GOPROXY=off|no required module provides package|cannot find module providing"
+    r" package"
     r"|missing go\.sum entry|updates to go\.mod needed|inconsistent vendoring"
 )
 _NEWER_GO = re.compile(r"go\.mod requires go >= (?P<wanted>[\d.]++)[^\n]{0,200}?running go (?P<have>[\d.]++)")
@@ -15,12 +16,15 @@ _NO_TOOL = re.compile(
     r"^sh: \d+: (?P<tool>[\w.+-]+): not found$|^make: (?P<other>[\w.+-]+): No such file", re.MULTILINE
 )
 _NETWORK = re.compile(
-    r"Could not resolve host|Temporary failure in name resolution|Name or service not known|Network is unreachable"
+    r"Could not resolve host|Temporary failure in name resolution|Name or service not known|Network is"
+    r" unreachable"
 )
 
 
 def of_suite(failure: Failure, suite: str, program: Program, *, own: bool) -> Failure:
-    """The failure as that of the suite's author, where he is who runs it; of the catalogue's, and what is the host's anyway, the host's."""
+    """The failure as that of the suite's author, where he is who runs it; of the catalogue's, and what is the
+    host's anyway, the host's.
+    """
     about = f"suite {suite}: "
     if failure.whose == "host":
         return replace(failure, message=about + failure.message)
@@ -32,7 +36,10 @@ def _of_log(log: str) -> tuple[str, str] | None:
     """What is missing in the isolation of a build, and what to do about it; None where nothing known is."""
     if _MODULES.search(log):
         return (
-            "its program does not build: Go modules that it needs are not in the folder, and a build has no network",
+            (
+                "its program does not build: Go modules that it needs are not in the folder, and a build has"
+                " no network"
+            ),
             "run `go mod vendor` in the suite's folder (GOFLAGS=-mod=mod fetches nothing here)",
         )
     if newer := _NEWER_GO.search(log):

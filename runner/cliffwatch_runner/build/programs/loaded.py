@@ -1,4 +1,6 @@
-"""What of a program is loaded when it runs, as a digest: debug information and build IDs differ between programs that run alike."""
+"""What of a program is loaded when it runs, as a digest: debug information and build IDs differ between
+programs that run alike.
+"""
 
 import hashlib
 import struct

@@ -1,5 +1,5 @@
-"""The one way out of the sandbox in which strangers' modules are fetched: a socket through which it asks the module proxies of this host,
-by the paths of their protocol and nothing else.
+"""The one way out of the sandbox in which strangers' modules are fetched: a socket through which it asks the
+module proxies of this host, by the paths of their protocol and nothing else.
 
 In the sandbox `relayed.py` takes go's connections to it.
 """
@@ -31,8 +31,8 @@ _PIECE = 1 << 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModuleProxies:
-    """Where modules come from: `urls` are reached through the relay. `goproxy` and `gosumdb` are go's settings, with {relay} for its address
-    and {folderN} for where the N-th of the `folders` is seen.
+    """Where modules come from: `urls` are reached through the relay. `goproxy` and `gosumdb` are go's
+    settings, with {relay} for its address and {folderN} for where the N-th of the `folders` is seen.
     """
 
     urls: tuple[str, ...]

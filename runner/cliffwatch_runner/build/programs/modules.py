@@ -1,5 +1,6 @@
-"""Go modules of a suite's program, fetched outside of the isolation of builds: nothing of them is run, go checks each against go.sum or the
-checksum database, and the build gets them as a vendor folder beside the suite's own files.
+"""Go modules of a suite's program, fetched outside of the isolation of builds: nothing of them is run, go
+checks each against go.sum or the checksum database, and the build gets them as a vendor folder beside the
+suite's own files.
 """
 
 import os
@@ -29,10 +30,12 @@ _LARGEST_LIST = 1 << 20
 _VENDORED = re.compile(r"^# (?P<path>\S+)(?: (?P<version>v\S+))?(?P<replaced> => \S.*)?$", re.MULTILINE)
 
 _ABSENT = re.compile(
-    r"404 Not Found|410 Gone|no such file or directory|not available|unknown revision|no matching versions|invalid version|malformed|unrecognized import path"
+    r"404 Not Found|410 Gone|no such file or directory|not available|unknown revision|no matching"
+    r" versions|invalid version|malformed|unrecognized import path"
 )
 _UNREACHABLE = re.compile(
-    r"dial tcp|no such host|i/o timeout|connection (?:refused|reset)|proxyconnect|TLS handshake|deadline exceeded|x509:|GOPROXY=off|module proxy cannot be reached"
+    r"dial tcp|no such host|i/o timeout|connection (?:refused|reset)|proxyconnect|TLS handshake|deadline"
+    r" exceeded|x509:|GOPROXY=off|module proxy cannot be reached"
 )
 _NEWER_GO = re.compile(
     r"requires go >= (?P<wanted>\d[\d.]{0,30})[^\n]{0,200}?running go (?P<have>\d[\d.]{0,30}\d)"
@@ -45,14 +48,18 @@ _FALSE = re.compile(r"checksum mismatch|SECURITY ERROR|missing go\.sum entry")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchedModules:
-    """A suite's folder with the modules of its program, and of all that it is built with the versions: of one from a folder, that it is."""
+    """A suite's folder with the modules of its program, and of all that it is built with the versions: of one
+    from a folder, that it is.
+    """
 
     packed: PackedFolder
     versions: Mapping[str, str]
 
 
 def needs_modules(folder: Path, chosen: Mapping[str, Path | str]) -> bool:
-    """Whether modules have to be fetched for the program of a suite's folder: what it requires does not lie there, or others are chosen."""
+    """Whether modules have to be fetched for the program of a suite's folder: what it requires does not lie
+    there, or others are chosen.
+    """
     text = go_mod(folder)
     if text is None:
         return False
@@ -61,7 +68,9 @@ def needs_modules(folder: Path, chosen: Mapping[str, Path | str]) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchWalls:
-    """What holds go in where anybody chose the modules: a sandbox whose only way out leads to the module proxies, and limits."""
+    """What holds go in where anybody chose the modules: a sandbox whose only way out leads to the module
+    proxies, and limits.
+    """
 
     sandbox: Sandbox
     limits: SandboxLimits
@@ -74,9 +83,11 @@ def fetch_modules(
     should_stop: Callable[[], bool],
     walls: FetchWalls | None,
 ) -> FetchedModules | Failure:
-    """The folder of a suite with the modules of its go.mod in vendor/, of those in `chosen` this version (or branch, or commit) or folder.
+    """The folder of a suite with the modules of its go.mod in vendor/, of those in `chosen` this version (or
+    branch, or commit) or folder.
 
-    Without `walls` go has the user's own settings and credentials. Raises Stopped, and OSError where the host cannot write them.
+    Without `walls` go has the user's own settings and credentials. Raises Stopped, and OSError where the
+    host cannot write them.
     """
     with _unpacked(packed) as home:
         try:
@@ -114,15 +125,16 @@ def _unpacked(packed: PackedFolder) -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="cliffwatch-modules-") as temporary:
         home = Path(temporary)
         with tarfile.open(fileobj=BytesIO(packed.archive)) as archive:
-            # Python 3.11.2, as Debian 12 has it, knows no filters; names and links are those that `pack_folder` took from below one folder.
+            # Python 3.11.2, as Debian 12 has it, knows no filters; names and links are those that
+            # `pack_folder` took from below one folder.
             archive.extraction_filter = getattr(tarfile, "tar_filter", None)
             archive.extractall(home / "suite")  # noqa: S202 - our own archive
         yield home
 
 
 def _commands(home: Path, chosen: Mapping[str, Path | str], *, in_view: bool) -> Iterator[Sequence[str]]:
-    """Folders stand beside the suite's under names that are the same everywhere, so that equal modules give equal bytes: as links, or
-    `in_view` as mounts.
+    """Folders stand beside the suite's under names that are the same everywhere, so that equal modules give
+    equal bytes: as links, or `in_view` as mounts.
     """
     folders = ((name, how) for name, how in sorted(chosen.items()) if isinstance(how, Path))
     for number, (name, how) in enumerate(folders):
@@ -137,7 +149,8 @@ def _commands(home: Path, chosen: Mapping[str, Path | str], *, in_view: bool) ->
 
 
 def _environment() -> dict[str, str]:
-    """That of the user, whose proxy and credentials go takes; go.sum is as the suite has it unless modules were chosen.
+    """That of the user, whose proxy and credentials go takes; go.sum is as the suite has it unless modules
+    were chosen.
 
     No other version of go is fetched, as that would be run.
     """
@@ -159,12 +172,15 @@ def _versions(folder: UntrustedFolder) -> dict[str, str]:
 def _no_go(suite: str) -> Failure:
     return host_failed(
         f"suite {suite}: go is missing, which fetches the modules of its program",
-        "install Go on this host (a build image that has it is not enough), or run `go mod vendor` in the suite's folder",
+        "install Go on this host (a build image that has it is not enough), or run `go mod vendor` in the"
+        " suite's folder",
     )
 
 
 def _failure(suite: str, chosen: Mapping[str, Path | str], ended: process.Finished) -> Failure:
-    """Why go did not get the modules: which do not exist, which go or package they want, what this host cannot reach."""
+    """Why go did not get the modules: which do not exist, which go or package they want, what this host
+    cannot reach.
+    """
     said = ended.output
     named = ", ".join(
         f"{name}={how}" if isinstance(how, Path) else f"{name}@{how}" for name, how in chosen.items()

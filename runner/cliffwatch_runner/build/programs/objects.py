@@ -1,4 +1,6 @@
-"""Builds veristat and the BPF objects of a tree's selftests, for suites that let the kernel verify them. What does not build is named."""
+"""Builds veristat and the BPF objects of a tree's selftests, for suites that let the kernel verify them. What
+does not build is named.
+"""
 
 import hashlib
 import re
@@ -76,8 +78,8 @@ _ENTRY = CacheRecipe(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TreeObjects:
-    """veristat and objects in the cache: `archive` has those that are `built`; `unbuilt` says of the others why they are not, as
-    does the file `reasons`.
+    """veristat and objects in the cache: `archive` has those that are `built`; `unbuilt` says of the others
+    why they are not, as does the file `reasons`.
     """
 
     digest: str
@@ -98,7 +100,9 @@ def build_objects(
     toolchain: Toolchain,
     settings: BuildSettings,
 ) -> TreeObjects | Failure:
-    """The veristat of a revision and those of its objects that are named, with vmlinux.h made from a kernel's types. Raises Stopped, OSError."""
+    """The veristat of a revision and those of its objects that are named, with vmlinux.h made from a kernel's
+    types. Raises Stopped, OSError.
+    """
     sources = sources_of(tree, revision, toolchain)
     wanted = sorted(names)
     btf = hashlib.sha256(kernel.btf.read_bytes()).hexdigest()
@@ -173,7 +177,9 @@ def _build(
 def _built_and_unbuilt(
     listed: Path, wanted: Sequence[str], said: str
 ) -> tuple[tuple[str, ...], dict[str, str]]:
-    """The objects that were built, and of the others why they were not. The list of the first becomes one of the others, which guests read."""
+    """The objects that were built, and of the others why they were not. The list of the first becomes one of
+    the others, which guests read.
+    """
     there = set(listed.read_text(errors="replace").split("\n"))
     unbuilt = {name: why_unbuilt(name, said) for name in wanted if name not in there}
     listed.write_text("".join(f"{name}\t{reason}\n" for name, reason in unbuilt.items()))
@@ -181,7 +187,9 @@ def _built_and_unbuilt(
 
 
 def _make(worktree: Worktree, sources: SelftestSources, wanted: Sequence[str], log: Path) -> Failure | None:
-    """veristat, then every object that builds, and an archive of these. Objects of another kernel's types go first."""
+    """veristat, then every object that builds, and an archive of these. Objects of another kernel's types go
+    first.
+    """
     toolchain, output = sources.toolchain, f"{worktree.build}/{OUTPUT}"
     failure = prepare_sources(worktree, sources, log, "veristat")
     if failure is None:

@@ -1,4 +1,6 @@
-"""Builds the program of a suite that brings its own, in the isolation of a tree's builds: without network, and without the user's home."""
+"""Builds the program of a suite that brings its own, in the isolation of a tree's builds: without network,
+and without the user's home.
+"""
 
 import hashlib
 import re
@@ -60,9 +62,10 @@ class _ProgramRecord(Part, frozen=True, kw_only=True):
 class SuiteProgram:
     """A built program in the cache. `files` are it and what it needs beside it, by their names.
 
-    `source_digest` is of what it was built from and with, part of a series' identity, without Go modules that were fetched: of all that it
-    is built with `modules` has the versions. `go` is what go says of itself, empty of a program that is not built with it. `dynamic` says
-    whether the loader preloads into it, None of a script.
+    `source_digest` is of what it was built from and with, part of a series' identity, without Go modules
+    that were fetched: of all that it is built with `modules` has the versions. `go` is what go says of
+    itself, empty of a program that is not built with it. `dynamic` says whether the loader preloads into
+    it, None of a script.
     """
 
     suite: str
@@ -90,8 +93,8 @@ class _Entry:
 def build_program(
     source: ProgramSource, *, own: bool, toolchain: Toolchain, settings: BuildSettings
 ) -> SuiteProgram | Failure:
-    """The program of a suite that has one, from the cache or built now. `own` says that it is the user's, who can change it. Raises
-    Stopped, OSError.
+    """The program of a suite that has one, from the cache or built now. `own` says that it is the user's, who
+    can change it. Raises Stopped, OSError.
     """
     suite, program = source.suite, source.program
     go = _go_version(settings) if source.of_go or _GO.search(program.build) else ""
@@ -109,7 +112,8 @@ def build_program(
         ]
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
 
-    # Not across trust: Go compiles what it needs of other packages once for all trees of a trust, and a tree's build could write there.
+    # Not across trust: Go compiles what it needs of other packages once for all trees of a trust, and a
+    # tree's build could write there.
     names = (digest_of(source.with_modules), *trust_names(settings.trust))
     digest = hashlib.sha256("\0".join(names).encode()).hexdigest()[:32]
     entry = _Entry(source, digest_of(source.folder), settings.built / "programs" / digest, go)

@@ -1,6 +1,8 @@
-"""Runs a command beside a port of loopback that leads to a socket: `python relayed.py SOCKET NAME=VALUE… -- COMMAND…`.
+"""Runs a command beside a port of loopback that leads to a socket: `python relayed.py SOCKET NAME=VALUE… --
+COMMAND…`.
 
-Run in a sandbox that sees neither this package nor a network. In the values {relay} becomes the port's address.
+Run in a sandbox that sees neither this package nor a network. In the values {relay} becomes the port's
+address.
 """
 
 import os

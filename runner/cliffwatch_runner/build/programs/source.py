@@ -12,8 +12,8 @@ from cliffwatch_runner.source.suite_folder import PackedFolder, pack_folder
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProgramSource:
-    """A suite's folder as its author left it, and as its program is built, with modules. Of those `modules` has the versions, and is empty
-    where none were fetched.
+    """A suite's folder as its author left it, and as its program is built, with modules. Of those `modules`
+    has the versions, and is empty where none were fetched.
     """
 
     suite: Suite
@@ -30,8 +30,8 @@ def program_source(
     should_stop: Callable[[], bool],
     walls: FetchWalls | None = None,
 ) -> ProgramSource | Failure:
-    """The source of a suite's program with these modules in place of those of its go.mod: for each a version or a folder. With `walls`
-    anybody may have chosen them.
+    """The source of a suite's program with these modules in place of those of its go.mod: for each a version
+    or a folder. With `walls` anybody may have chosen them.
 
     Raises Stopped, and OSError where the host cannot keep them.
     """

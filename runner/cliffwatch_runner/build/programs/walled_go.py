@@ -1,6 +1,8 @@
-"""Runs go on modules that anybody chose: in a sandbox without network, whose only way out leads to the module proxies of this host.
+"""Runs go on modules that anybody chose: in a sandbox without network, whose only way out leads to the module
+proxies of this host.
 
-Go has none of this user's settings and credentials there, runs no program that fetches, and asks no address that a go.mod names.
+Go has none of this user's settings and credentials there, runs no program that fetches, and asks no
+address that a go.mod names.
 """
 
 import os
@@ -40,7 +42,8 @@ def run_go_within(
     limits: SandboxLimits,
     should_stop: Callable[[], bool],
 ) -> process.Finished | Failure:
-    """Runs a command of go in the folder `suite` of `home`, which it may write to; `folders` are seen beside it as module-0, module-1, ….
+    """Runs a command of go in the folder `suite` of `home`, which it may write to; `folders` are seen beside
+    it as module-0, module-1, ….
 
     Raises Stopped, FileNotFoundError where there is no go, OSError.
     """

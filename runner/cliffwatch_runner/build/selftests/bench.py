@@ -56,13 +56,14 @@ _ENTRY = CacheRecipe(outputs=OUTPUTS, record="bench.json", kind=_BenchRecord)
 _RECIPE = "2"
 _MOST_OFFERED = 10_000
 _LIST_SECONDS, _LIST_HOST_SECONDS = 30, 1800.0
-"""`bench -l` takes milliseconds: what it may work, and how long a host may be busy with other work meanwhile."""
+"""`bench -l` takes milliseconds: what it may work, and how long a host may be busy with other work meanwhile.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BenchProgram:
-    """A built bench in the cache. `source_digest` is of its sources and compilers alone: part of a series' identity. `empty_loop` is the
-    bench without lookups, whose benchmarks `offered` names too.
+    """A built bench in the cache. `source_digest` is of its sources and compilers alone: part of a series'
+    identity. `empty_loop` is the bench without lookups, whose benchmarks `offered` names too.
     """
 
     digest: str
@@ -190,7 +191,9 @@ def _list_benchmarks(worktree: Worktree) -> Failure | tuple[str, ...]:
 
 
 def make_fixed_seed(worktree: Worktree, log: Path) -> Failure | None:
-    """Builds our own library last, and over whatever was left under its name, from `fixed_seed.c` among what the host handed over."""
+    """Builds our own library last, and over whatever was left under its name, from `fixed_seed.c` among what
+    the host handed over.
+    """
     target = f"{worktree.build}/fixed_seed.so"
     clear = ["rm", "-rf", "--", target]
     compiler = ["env", "CCACHE_DISABLE=1", "gcc", "-O2", "-Wall", "-shared", "-fPIC"]

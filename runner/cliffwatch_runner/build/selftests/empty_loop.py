@@ -1,4 +1,6 @@
-"""Builds bench a second time, with the lookups taken out of the loop of task local storage: what is left is what surrounds them."""
+"""Builds bench a second time, with the lookups taken out of the loop of task local storage: what is left is
+what surrounds them.
+"""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -33,11 +35,17 @@ rm -f "$program"
 if ! [ -f "$object.bpf.o" ]; then : > "$program"; exit; fi
 mv bench bench.whole; mv "$object.bpf.o" whole.bpf.o
 rm -f "$object".* bench_local_storage.o
-if "$@" && ! cmp -s whole.bpf.o "$object.bpf.o"; then mv bench "$program"; else rm -f bench; : > "$program"; fi
+if "$@" && ! cmp -s whole.bpf.o "$object.bpf.o"; then
+  mv bench "$program"
+else
+  rm -f bench; : > "$program"
+fi
 rm -f "$object".* bench_local_storage.o whole.bpf.o
 mv bench.whole bench
 """
-"""Of the same output folder, in which nothing but that program and what includes it is stale; what was emptied does not stay in it."""
+"""Of the same output folder, in which nothing but that program and what includes it is stale; what was
+emptied does not stay in it.
+"""
 
 
 def empty_loop_source() -> str:
@@ -46,7 +54,9 @@ def empty_loop_source() -> str:
 
 
 def make_empty_loop(worktree: Worktree, toolchain: Toolchain, log: Path) -> Failure | None:
-    """After bench itself, by the same `make` with the header included. A tree whose program has other lookups leaves an empty file."""
+    """After bench itself, by the same `make` with the header included. A tree whose program has other lookups
+    leaves an empty file.
+    """
     emptying = f"{toolchain.clang.program} -include {worktree.given(HEADER)}"
     make = make_command(worktree, toolchain, emptying, ["bench"])
     return worktree.make(

@@ -1,4 +1,6 @@
-"""The build of what lies in the kernel's selftests of BPF: sources, and the steps that lead to any of its targets."""
+"""The build of what lies in the kernel's selftests of BPF: sources, and the steps that lead to any of its
+targets.
+"""
 
 import hashlib
 from collections.abc import Sequence
@@ -28,8 +30,9 @@ _STEERING = (
 
 @dataclass(frozen=True, slots=True)
 class SelftestSources:
-    """The sources of selftests with their compilers. `digest` is of the sources that make up a benchmark: its identity, which most commits leave
-    as it is. `made_from` is of all that a Makefile can run or read: the name of what was built.
+    """The sources of selftests with their compilers. `digest` is of the sources that make up a benchmark: its
+    identity, which most commits leave as it is. `made_from` is of all that a Makefile can run or read: the
+    name of what was built.
     """
 
     tree: Tree
@@ -56,8 +59,8 @@ def _digest(*parts: str) -> str:
 
 
 def prepare_sources(worktree: Worktree, sources: SelftestSources, log: Path, progress: str) -> Failure | None:
-    """Checks the sources out and makes the kernel's headers, which all selftests need. The Makefile does not follow everything: another
-    source is built from nothing.
+    """Checks the sources out and makes the kernel's headers, which all selftests need. The Makefile does not
+    follow everything: another source is built from nothing.
     """
     worktree.settings.report_progress(None, f"{progress}: checking out")
     failure = worktree.check_out(sources.tree, sources.revision)

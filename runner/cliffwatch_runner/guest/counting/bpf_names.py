@@ -1,7 +1,9 @@
-"""Reads the names of BPF code, and the code of BPF programs, out of a running guest: the kernel's own list of what its JIT made, in the guest's memory.
+"""Reads the names of BPF code, and the code of BPF programs, out of a running guest: the kernel's own list of
+what its JIT made, in the guest's memory.
 
-The list is `bpf_kallsyms` (kernel/bpf/core.c); its entries are `struct bpf_ksym` (include/linux/bpf.h): start, end, a name of KSYM_NAME_LEN bytes, and
-the list's node. What a guest's memory holds is of the guest's making: it is read within limits and need not make sense.
+The list is `bpf_kallsyms` (kernel/bpf/core.c); its entries are `struct bpf_ksym` (include/linux/bpf.h):
+start, end, a name of KSYM_NAME_LEN bytes, and the list's node. What a guest's memory holds is of the
+guest's making: it is read within limits and need not make sense.
 """
 
 import re
@@ -16,7 +18,9 @@ LIST, TABLES = "bpf_kallsyms", "init_top_pgt"
 """The kernel's symbols for its list of BPF code and for its page tables."""
 
 _DIRECT_MAPS = {0xFFFF888000000000: 4, 0xFF11000000000000: 5}
-"""Where all physical memory is mapped, by how many levels page tables have there (Documentation/arch/x86/x86_64/mm.rst)."""
+"""Where all physical memory is mapped, by how many levels page tables have there
+(Documentation/arch/x86/x86_64/mm.rst).
+"""
 
 _DIRECT_BYTES = 1 << 46
 _NAME_BYTES = (512, 128)
@@ -27,7 +31,9 @@ _SHOWN_WORDS = 18
 _MOST_ENTRIES = 4000
 _TEXT = re.compile(r"[A-Za-z_][A-Za-z0-9_.:\[\]]{0,127}")
 _PROGRAM = "bpf_prog_"
-"""What names of programs begin with. Trampolines and dispatchers have other names, and code that is made anew at each boot for whoever is attached."""
+"""What names of programs begin with. Trampolines and dispatchers have other names, and code that is made anew
+at each boot for whoever is attached.
+"""
 
 LARGEST_PROGRAM_BYTES = 256 << 10
 _MOST_BYTES_A_LOOK = 1 << 20
@@ -43,8 +49,8 @@ class BpfCode:
 
 
 class BpfNames:
-    """Asks for the BPF code of a guest whose list lies at `symbol`, an address of the kernel's, and its page tables at `tables`; None where the kernel does
-    not say where, and no code is read.
+    """Asks for the BPF code of a guest whose list lies at `symbol`, an address of the kernel's, and its page
+    tables at `tables`; None where the kernel does not say where, and no code is read.
     """
 
     def __init__(self, monitor: Monitor, symbol: int, tables: int | None = None) -> None:
@@ -54,7 +60,9 @@ class BpfNames:
         self._levels = 4
 
     def now(self) -> tuple[BpfCode, ...]:
-        """What the guest has at this moment, as far as the emulator shows it; nothing where it does not answer."""
+        """What the guest has at this moment, as far as the emulator shows it; nothing where it does not
+        answer.
+        """
         try:
             return tuple(self._walk())
         except (OSError, ValueError):
@@ -62,7 +70,9 @@ class BpfNames:
             return ()
 
     def programs(self, pieces: Collection[BpfCode]) -> Mapping[BpfCode, bytes]:
-        """The bytes of those pieces that are programs, as far as the emulator shows them: of 256 KiB at most each, and a MiB in all."""
+        """The bytes of those pieces that are programs, as far as the emulator shows them: of 256 KiB at most
+        each, and a MiB in all.
+        """
         read: dict[BpfCode, bytes] = {}
         left = _MOST_BYTES_A_LOOK
         try:

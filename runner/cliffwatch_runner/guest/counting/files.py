@@ -14,13 +14,16 @@ _PIECE = 1 << 20
 
 
 def put_into(folder: Path, counting: Counting, windows: Sequence[tuple[int, int]]) -> None:
-    """The plugin itself and, for each case in their order, the numbers of the readings between which it is measured."""
+    """The plugin itself and, for each case in their order, the numbers of the readings between which it is
+    measured.
+    """
     shutil.copyfile(counting.plugin.path, folder / PLUGIN)
     (folder / WINDOWS).write_text("".join(f"{first} {last}\n" for first, last in windows))
 
 
 def take_counts(monitor: Path, folder: Path) -> None:
-    """Copies what the plugin wrote out of a folder that a guest which took its emulator over can write; none where there is none.
+    """Copies what the plugin wrote out of a folder that a guest which took its emulator over can write; none
+    where there is none.
 
     Raises OSError where the host cannot write the copy.
     """

@@ -8,7 +8,9 @@ import struct
 from cliffwatch_runner.guest.counting.monitor import Monitor
 
 KERNEL_MAP = 0xFFFFFFFF80000000
-"""Where the kernel's image is mapped; without randomisation what lies there is at the same place of physical memory."""
+"""Where the kernel's image is mapped; without randomisation what lies there is at the same place of physical
+memory.
+"""
 
 _PAGE = 4096
 _PRESENT, _LARGE = 1 << 0, 1 << 7
@@ -18,8 +20,8 @@ _LARGE_LEVELS = (2, 3)
 
 
 class KernelPages:
-    """Memory at the kernel's own addresses, through its page tables of four or five levels, whose first one lies at `tables`. What the tables say is
-    kept, so that each is made for one look.
+    """Memory at the kernel's own addresses, through its page tables of four or five levels, whose first one
+    lies at `tables`. What the tables say is kept, so that each is made for one look.
     """
 
     def __init__(self, monitor: Monitor, tables: int, levels: int) -> None:

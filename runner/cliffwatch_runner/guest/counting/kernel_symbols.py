@@ -8,7 +8,9 @@ from cliffwatch_runner.build.code.symbols import read_names
 
 _SYMBOL = re.compile(rb"(?m)^([0-9a-f]{16}) [TtWwDdBbRr] (\S+)$")
 MARK = "timerslack_ns_write"
-"""The kernel's function behind /proc/PID/timerslack_ns, into which the agent alone writes. Benchmarks of renaming write into comm beside it, and udev into oom_score_adj."""
+"""The kernel's function behind /proc/PID/timerslack_ns, into which the agent alone writes. Benchmarks of
+renaming write into comm beside it, and udev into oom_score_adj.
+"""
 
 TICK = "it_real_fn"
 """The kernel's function behind setitimer(2), by which bench takes a reading each second."""
@@ -19,8 +21,8 @@ LARGEST_MAP_BYTES = 128 << 20
 
 @dataclass(frozen=True, slots=True)
 class KernelFunction:
-    """A function of the kernel's text: where it begins and ends. Symbols that appear more than once are told apart by `@` and their
-    ordinal in the order of addresses, after the name of all but the first.
+    """A function of the kernel's text: where it begins and ends. Symbols that appear more than once are told
+    apart by `@` and their ordinal in the order of addresses, after the name of all but the first.
     """
 
     start: int
@@ -29,8 +31,8 @@ class KernelFunction:
 
 
 def kernel_functions(system_map: bytes) -> tuple[KernelFunction, ...]:
-    """The functions in the order of their addresses, with the names by which builds are compared (cliffwatch_runner.build.code). A function ends
-    where the next begins: what pads it is never executed.
+    """The functions in the order of their addresses, with the names by which builds are compared
+    (cliffwatch_runner.build.code). A function ends where the next begins: what pads it is never executed.
 
     A map of someone else's making gives wrong names at worst; one without its bounds gives nothing.
     """

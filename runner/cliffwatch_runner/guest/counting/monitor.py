@@ -1,7 +1,9 @@
 """Looks into a running guest through its emulator's monitor, which the guest does not notice.
 
-QMP's `human-monitor-command` (QEMU's documentation of its monitor): `xp` shows physical memory, `x` memory by the addresses of the process that the processor is in, and
-`info mem` which of these addresses there are. A guest may have taken its emulator over: whatever comes from there is read within limits and need not make sense.
+QMP's `human-monitor-command` (QEMU's documentation of its monitor): `xp` shows physical memory, `x` memory
+by the addresses of the process that the processor is in, and `info mem` which of these addresses there
+are. A guest may have taken its emulator over: whatever comes from there is read within limits and need not
+make sense.
 """
 
 import json
@@ -28,7 +30,9 @@ _USER_END = 1 << 47
 
 
 class Monitor:
-    """The monitor of the emulator that listens in `folder`. What asks raises ValueError for an answer that is none, OSError for an emulator that is gone."""
+    """The monitor of the emulator that listens in `folder`. What asks raises ValueError for an answer that is
+    none, OSError for an emulator that is gone.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -50,7 +54,9 @@ class Monitor:
         return self._words("x", address, count)
 
     def user_ranges(self) -> Sequence[tuple[int, int]]:
-        """From where to where the process that the guest is in has memory at this moment, lowest first, the first 4096; nothing where it is in none."""
+        """From where to where the process that the guest is in has memory at this moment, lowest first, the
+        first 4096; nothing where it is in none.
+        """
         return list(self._ranges(self._shown("info mem")))[:_MOST_RANGES]
 
     def _ranges(self, shown: str) -> Iterator[tuple[int, int]]:

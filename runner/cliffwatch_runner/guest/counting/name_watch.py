@@ -1,4 +1,6 @@
-"""Asks now and then, while a guest runs, for what lies in its memory: the BPF code of the case that it is in, by name and with that of its programs, and the objects of its process."""
+"""Asks now and then, while a guest runs, for what lies in its memory: the BPF code of the case that it is in,
+by name and with that of its programs, and the objects of its process.
+"""
 
 import json
 import threading
@@ -43,7 +45,9 @@ class NamesOfGuest:
 
 
 class NameWatch:
-    """Collects names and code until it is closed, from nobody where `names` is None. `results` is the folder that the guest writes, where it says which case it is in."""
+    """Collects names and code until it is closed, from nobody where `names` is None. `results` is the folder
+    that the guest writes, where it says which case it is in.
+    """
 
     def __init__(self, names: NamesOfGuest | None, results: Path) -> None:
         self._names = names
@@ -104,8 +108,8 @@ def _take(case: str, pieces: Sequence[P], seen: dict[str, Counter[P]]) -> None:
 
 
 class _Programs:
-    """The code of programs by case. What a kernel attaches to a program it writes into it, so that code is read until two looks in turn read the
-    same.
+    """The code of programs by case. What a kernel attaches to a program it writes into it, so that code is
+    read until two looks in turn read the same.
     """
 
     def __init__(self) -> None:
@@ -137,12 +141,16 @@ def _pieces(seen: "Counter[BpfCode] | Counter[MappedObject]") -> list[tuple[int,
 
 
 def read_bpf_code(folder: Path) -> Mapping[str, Sequence[BpfCode]]:
-    """What was collected, by the name of the case, what was seen most often first; nothing where nothing was."""
+    """What was collected, by the name of the case, what was seen most often first; nothing where
+    nothing was.
+    """
     return _read(folder / BPF_CODE, BpfCode)
 
 
 def read_user_objects(folder: Path) -> Mapping[str, Sequence[MappedObject]]:
-    """The objects of the processes of each case, what was seen most often first; nothing where nothing was."""
+    """The objects of the processes of each case, what was seen most often first; nothing where
+    nothing was.
+    """
     return _read(folder / USER_OBJECTS, MappedObject)
 
 

@@ -1,4 +1,6 @@
-"""The plugin that counts: built once for this host's emulator, and tried on it before a guest is started with it."""
+"""The plugin that counts: built once for this host's emulator, and tried on it before a guest is started with
+it.
+"""
 
 import hashlib
 import shutil
@@ -36,8 +38,8 @@ class Plugin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counting:
-    """What counts in the guests of one kernel: the plugin, the addresses of the two functions by which it knows when, of the
-    list of BPF code and of the page tables; None of a kernel that has none.
+    """What counts in the guests of one kernel: the plugin, the addresses of the two functions by which it
+    knows when, of the list of BPF code and of the page tables; None of a kernel that has none.
     """
 
     plugin: Plugin
@@ -71,7 +73,9 @@ def counting_of(kernel: Path, plugin: Plugin) -> Counting | str:
 
 
 def counting_plugin(cache: Path, should_stop: Callable[[], bool] = lambda: False) -> Plugin | str:
-    """The plugin from the cache or built now, or why this host has none. Raises Stopped, OSError where the cache cannot be written."""
+    """The plugin from the cache or built now, or why this host has none. Raises Stopped, OSError where the
+    cache cannot be written.
+    """
     compiler = shutil.which("gcc") or shutil.which("cc")
     emulator = program_versions()["qemu"]
     if emulator is None:
@@ -93,7 +97,9 @@ def counting_plugin(cache: Path, should_stop: Callable[[], bool] = lambda: False
 
 
 def _made(compiler: str, interface: int, folder: Path) -> str | None:
-    """Builds the plugin into its entry, or says why there is none; one that the emulator does not load is no entry."""
+    """Builds the plugin into its entry, or says why there is none; one that the emulator does not load is no
+    entry.
+    """
     source = Path(__file__).parent / "counts.c"
     with tempfile.TemporaryDirectory(prefix="cliffwatch-plugin-") as temporary:
         made = Path(temporary) / PLUGIN
@@ -110,7 +116,9 @@ def _made(compiler: str, interface: int, folder: Path) -> str | None:
 
 
 def _tried(plugin: Path) -> str | None:
-    """Starts the emulator with the plugin and without a machine, and ends it: why it does not load it, if so."""
+    """Starts the emulator with the plugin and without a machine, and ends it: why it does not
+    load it, if so.
+    """
     (plugin.parent / WINDOWS).touch()
     given = Counting(plugin=Plugin(path=plugin, counter=""), mark=1, tick=1).option(
         plugin.parent, plugin.parent

@@ -1,6 +1,8 @@
-"""Reads what the counting plugin wrote (counts.c says how): instructions by block, for each stretch of a guest's life.
+"""Reads what the counting plugin wrote (counts.c says how): instructions by block, for each stretch of a
+guest's life.
 
-A guest that took its emulator over could have written anything: reading is total, and its memory bounded by the file's.
+A guest that took its emulator over could have written anything: reading is total, and its memory bounded
+by the file's.
 """
 
 from collections.abc import Mapping
@@ -27,8 +29,8 @@ _MOST_INSTRUCTIONS = 1 << 62
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """What was executed in a stretch of a guest's life, arrays of shape (n,): where blocks begin, the instructions executed in each, and how
-    often it was executed.
+    """What was executed in a stretch of a guest's life, arrays of shape (n,): where blocks begin, the
+    instructions executed in each, and how often it was executed.
     """
 
     addresses: Addresses
@@ -38,8 +40,9 @@ class Stretch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuestCounts:
-    """Stretches by the number of their case and the part of it: before, within and after its window. `marks` is how often the agent's mark
-    was made, None where the emulator ended before it could say. `notes` say what was not counted.
+    """Stretches by the number of their case and the part of it: before, within and after its window. `marks`
+    is how often the agent's mark was made, None where the emulator ended before it could say. `notes` say
+    what was not counted.
     """
 
     stretches: Mapping[tuple[int, int], Stretch]
@@ -91,7 +94,9 @@ _Record = tuple[int, tuple[int, ...], NDArray[np.uint32], int]
 
 
 def _record(words: NDArray[np.uint32], at: int) -> _Record | None:
-    """The record at a word: its kind, the words of its head but the last, its rows, and where the next one begins."""
+    """The record at a word: its kind, the words of its head but the last, its rows, and where the next one
+    begins.
+    """
     if at >= len(words):
         return None
     kind = int(words[at])

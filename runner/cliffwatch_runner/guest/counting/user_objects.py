@@ -1,9 +1,12 @@
-"""Reads out of a running guest what lies where in the process that it is in: its program, shared libraries and the vDSO.
+"""Reads out of a running guest what lies where in the process that it is in: its program, shared libraries
+and the vDSO.
 
-Addresses of user space are drawn anew for every process, and whoever asked for them inside the guest would be measured. The dynamic linker keeps
-a list for debuggers: DT_DEBUG of the program leads to `struct r_debug` and from there to one `struct link_map` an object, with its address and its file's name
-(elf.h and link.h of glibc and musl). A static program has no list and, of all this, the vDSO alone. How far an object reaches say the program headers at its address. Everything is read through the emulator's
-monitor, is as hostile as the guest, and is read within limits.
+Addresses of user space are drawn anew for every process, and whoever asked for them inside the guest would
+be measured. The dynamic linker keeps a list for debuggers: DT_DEBUG of the program leads to `struct
+r_debug` and from there to one `struct link_map` an object, with its address and its file's name (elf.h and
+link.h of glibc and musl). A static program has no list and, of all this, the vDSO alone. How far an object
+reaches say the program headers at its address. Everything is read through the emulator's monitor, is as
+hostile as the guest, and is read within limits.
 """
 
 import re
@@ -40,7 +43,9 @@ _UNPRINTED = re.compile(r"[^A-Za-z0-9_.+\-]")
 
 @dataclass(frozen=True, slots=True)
 class MappedObject:
-    """Addresses of a process, from `start` to before `end`, and the name of the file that lies there, of `[vdso]`, or `anonymous memory`."""
+    """Addresses of a process, from `start` to before `end`, and the name of the file that lies there, of
+    `[vdso]`, or `anonymous memory`.
+    """
 
     start: int
     end: int
@@ -49,7 +54,9 @@ class MappedObject:
 
 @dataclass(frozen=True, slots=True)
 class _Extent:
-    """Where an ELF file lies in memory: by how much its addresses were moved, its ends, and its dynamic section, None of one that has none."""
+    """Where an ELF file lies in memory: by how much its addresses were moved, its ends, and its dynamic
+    section, None of one that has none.
+    """
 
     moved: int
     start: int
@@ -58,15 +65,18 @@ class _Extent:
 
 
 class UserObjects:
-    """Asks an emulator for the process that its guest is in. `programs` are names of programs by the first 64 bytes of their files."""
+    """Asks an emulator for the process that its guest is in. `programs` are names of programs by the first 64
+    bytes of their files.
+    """
 
     def __init__(self, monitor: Monitor, programs: Mapping[bytes, str]) -> None:
         self._monitor = monitor
         self._programs = programs
 
     def now(self) -> tuple[MappedObject, ...]:
-        """What the process has at this moment, objects before anonymous memory; nothing where the emulator does not answer, where the guest is in no process
-        or in another one before all is read, or where something of it is not in memory just now: what is left over would be called anonymous. A program
+        """What the process has at this moment, objects before anonymous memory; nothing where the emulator
+        does not answer, where the guest is in no process or in another one before all is read, or where
+        something of it is not in memory just now: what is left over would be called anonymous. A program
         that is none of `programs` is left out.
         """
         try:
@@ -93,7 +103,9 @@ class UserObjects:
         return [*known, *islice(_anonymous(ranges, taken), _MOST_ANONYMOUS)]
 
     def _libraries(self, main: _Extent) -> Iterator[MappedObject]:
-        """The objects of the linker's list but the first, which is the program; none of a program that is linked statically."""
+        """The objects of the linker's list but the first, which is the program; none of a program that is
+        linked statically.
+        """
         node = self._list_of(main)
         for place in range(_MOST_OBJECTS):
             if not 0 < node < _USER_END:
@@ -108,7 +120,9 @@ class UserObjects:
                 yield MappedObject(extent.start, extent.end, self._name(name))
 
     def _vdso(self, ranges: Sequence[tuple[int, int]]) -> Iterator[MappedObject]:
-        """The vDSO of a program that has no list: the kernel maps it high, and nothing else there begins as a library does."""
+        """The vDSO of a program that has no list: the kernel maps it high, and nothing else there begins as a
+        library does.
+        """
         high = [
             page
             for start, end in ranges[::-1]
@@ -144,7 +158,9 @@ class UserObjects:
         return self._bytes(address, max(1, words) * 8).split(b"\0")[0]
 
     def _extent(self, address: int, header: bytes) -> _Extent | None:
-        """Where the file whose beginning lies at an address has its segments; None of what is no program or library of 64 bits."""
+        """Where the file whose beginning lies at an address has its segments; None of what is no program or
+        library of 64 bits.
+        """
         kind, offset, size, count = struct.unpack_from("<H14xQ14xHH", header, 16)
         if (
             not header.startswith(_MAGIC)

@@ -20,8 +20,8 @@ _SIGNALS = 100
 
 
 class HostCounters:
-    """One perf at a time, ended as a terminal does, upon which it writes its figures to `folder`/CASE.counters; for each of `cases` once, whatever else a guest says
-    that it begins.
+    """One perf at a time, ended as a terminal does, upon which it writes its figures to
+    `folder`/CASE.counters; for each of `cases` once, whatever else a guest says that it begins.
     """
 
     def __init__(self, folder: Path, cases: Collection[str]) -> None:

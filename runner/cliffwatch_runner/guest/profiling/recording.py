@@ -11,12 +11,16 @@ PROFILE = "profile"
 """In the agent's input: a line a case, name <tab> milliseconds after which recording begins."""
 
 PROFILE_KINDS = ("perf", "perf.err", "counters", "event")
-"""Files of a case that the agent writes beside its output: the report, what perf complained of, counters, and what was sampled."""
+"""Files of a case that the agent writes beside its output: the report, what perf complained of, counters, and
+what was sampled.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recording:
-    """`warmups` are seconds by the name of the case; `host` counts what the emulator's process does meanwhile."""
+    """`warmups` are seconds by the name of the case; `host` counts what the emulator's process does
+    meanwhile.
+    """
 
     warmups: Mapping[str, int]
     host: HostCounters

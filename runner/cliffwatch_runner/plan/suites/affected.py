@@ -82,7 +82,10 @@ def none_affected(changes: Sequence[ChangedFile], suites: Iterable[Suite]) -> Fa
     if not changes:
         what = "base and head have the same files, so no suite is affected"
     elif not any(each.is_code for each in changes):
-        what = f"head changes only comments, so no suite is affected: {_abbreviate([each.path for each in changes])}"
+        what = (
+            "head changes only comments, so no suite is affected:"
+            f" {_abbreviate([each.path for each in changes])}"
+        )
     else:
         what = f"no suite executes what head changes: {_abbreviate([each.path for each in changes])}"
     return wrong_usage(what, f"name the suites to measure anyway with --suite: {suites_offered(suites)}")

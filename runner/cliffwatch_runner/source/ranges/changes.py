@@ -24,8 +24,8 @@ _OUTSIDE = ""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangedFile:
-    """A file that differs. `functions` are those whose text does, all of head's where something outside of them does too (`whole`); empty of a
-    file that is not C.
+    """A file that differs. `functions` are those whose text does, all of head's where something outside of
+    them does too (`whole`); empty of a file that is not C.
     """
 
     path: str
@@ -39,7 +39,9 @@ class ChangedFile:
 
 
 def changed_files(read: GitReader, base: str, head: str) -> tuple[ChangedFile, ...]:
-    """The files in which two commits of the repository differ that `read` reads, in the order of their paths."""
+    """The files in which two commits of the repository differ that `read` reads, in the order of
+    their paths.
+    """
     listed = read(["diff-tree", "-r", "-z", "--no-renames", "--name-only", base, head])
     paths = [path for path in listed.output.split("\0") if path] if listed.ok else []
     if len(paths) > _MOST_READ:
@@ -64,7 +66,9 @@ def _text(read: GitReader, commit: str, path: str) -> str | None:
 
 
 def functions_of(text: str) -> Mapping[str, str]:
-    """The functions of a C file in the kernel's style by name, each with its text, and under no name all else; without comments and blanks."""
+    """The functions of a C file in the kernel's style by name, each with its text, and under no name all
+    else; without comments and blanks.
+    """
     parts: dict[str, list[str]] = {_OUTSIDE: []}
     header: list[str] = []
     body: list[str] | None = None

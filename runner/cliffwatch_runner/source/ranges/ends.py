@@ -1,4 +1,6 @@
-"""The two ends of a comparison as people name them: ranges, and branches, which stand for the commit at which head left them."""
+"""The two ends of a comparison as people name them: ranges, and branches, which stand for the commit at which
+head left them.
+"""
 
 import re
 from dataclasses import dataclass
@@ -20,7 +22,9 @@ _BRANCHES = ("refs/heads/", "refs/remotes/")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamedEnds:
-    """Base and head by their names; `parts_at_merge_base` if the dots of `A...B` asked for it, whatever A is."""
+    """Base and head by their names; `parts_at_merge_base` if the dots of `A...B` asked for it,
+    whatever A is.
+    """
 
     base: str | None
     head: str | None
@@ -28,7 +32,9 @@ class NamedEnds:
 
 
 def read_ends(base: str | None, head: str | None) -> NamedEnds | Failure:
-    """Base and head, of which one may be a range that names both: `A..B` or `A...B`. A side that a range leaves out is HEAD."""
+    """Base and head, of which one may be a range that names both: `A..B` or `A...B`. A side that a range
+    leaves out is HEAD.
+    """
     ranges = [
         (option, name) for option, name in (("--base", base), ("--head", head)) if name and ".." in name
     ]
@@ -48,7 +54,9 @@ def read_ends(base: str | None, head: str | None) -> NamedEnds | Failure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChosenBase:
-    """The commit that head is compared with, and a sentence that says which one it is; empty if the names say all."""
+    """The commit that head is compared with, and a sentence that says which one it is; empty if the names say
+    all.
+    """
 
     commit: str
     sentence: str
@@ -57,8 +65,8 @@ class ChosenBase:
 def choose_base(
     tree: Tree, ends: NamedEnds, base: str, head: str, *, patched: bool = False
 ) -> ChosenBase | Failure:
-    """The base of head, by the commits of both: the merge base if base is a branch, the named commit otherwise. `patched`: a patch comes on
-    top of head.
+    """The base of head, by the commits of both: the merge base if base is a branch, the named commit
+    otherwise. `patched`: a patch comes on top of head.
     """
     as_named = ChosenBase(commit=base, sentence="")
     by_merge_base = ends.parts_at_merge_base or is_branch(tree, ends.base or "")
@@ -141,6 +149,7 @@ def _as_named(ends: NamedEnds, base: str, parting: Parting) -> str:
     if not parting.base_alone:
         return ""
     return (
-        f"Base is {base}, as named; head left its history at {parting.merge_base[:12]}, so {count_noun(parting.base_alone, 'commit')} of base "
-        f"count as well as {commits} of head (--base {parting.merge_base[:12]} measures those of head alone)"
+        f"Base is {base}, as named; head left its history at {parting.merge_base[:12]}, so"
+        f" {count_noun(parting.base_alone, 'commit')} of base count as well as {commits} of head (--base"
+        f" {parting.merge_base[:12]} measures those of head alone)"
     )

@@ -14,14 +14,18 @@ from cliffwatch_runner.source.named_repository import repository_reader
 from cliffwatch_runner.source.tree import Tree
 
 _DEPTHS = (100, 2_000, 50_000)
-"""Commits of each side that are fetched from a URL, one depth after the other, until the merge base is certain. Without their files."""
+"""Commits of each side that are fetched from a URL, one depth after the other, until the merge base is
+certain. Without their files.
+"""
 
 _UNCERTAIN = host_failed("the merge base lies deeper than was fetched", "clone the tree and name the clone")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parting:
-    """`merge_base` is the newest commit that both have, None if they share none; `base_alone` and `head_alone` count what only one has."""
+    """`merge_base` is the newest commit that both have, None if they share none; `base_alone` and
+    `head_alone` count what only one has.
+    """
 
     merge_base: str | None
     base_alone: int = 0
@@ -29,7 +33,9 @@ class Parting:
 
 
 def parting_of(tree: Tree, base: str, head: str, *, thorough: bool) -> Parting | Failure:
-    """Where two commits of a tree with a history parted. Of a URL as much history is fetched as that takes, or a little if not `thorough`."""
+    """Where two commits of a tree with a history parted. Of a URL as much history is fetched as that takes,
+    or a little if not `thorough`.
+    """
     if tree.kind == "repository":
         with repository_reader(Path(tree.location)) as read:
             return _parting(read, base, head)
@@ -49,7 +55,9 @@ def _parting(read: GitReader, base: str, head: str) -> Parting:
 
 @contextmanager
 def _fetched_history(tree: Tree, base: str, head: str, depths: Sequence[int]) -> Iterator[Path | Failure]:
-    """A repository with as much of the history of two commits of a URL as their merge base takes; a Failure where the depths do not reach it."""
+    """A repository with as much of the history of two commits of a URL as their merge base takes; a Failure
+    where the depths do not reach it.
+    """
     with tempfile.TemporaryDirectory(prefix="cliffwatch-history-") as temporary:
         folder = Path(temporary)
         git(["init", "--quiet", "--bare"], git_dir=folder)
@@ -81,7 +89,9 @@ def _deepen(tree: Tree, folder: Path, depth: int, *commits: str) -> Failure | No
 
 
 def _is_certain(folder: Path, base: str, head: str) -> bool:
-    """Whether deeper history can show no newer merge base: no path from either end to the one found was cut off."""
+    """Whether deeper history can show no newer merge base: no path from either end to the one found was cut
+    off.
+    """
     shallow = folder / "shallow"
     cut = set(shallow.read_text().split()) if shallow.exists() else set()
     found = git(["merge-base", base, head], git_dir=folder)

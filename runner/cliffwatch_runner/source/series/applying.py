@@ -1,4 +1,6 @@
-"""Puts the patches of a series on a base, one commit after another; the same patches on the same base are the same commits."""
+"""Puts the patches of a series on a base, one commit after another; the same patches on the same base are the
+same commits.
+"""
 
 import tempfile
 from pathlib import Path
@@ -10,7 +12,9 @@ from cliffwatch_runner.source.series.mailbox import Series
 
 
 def apply_series(mirror: Path, base: Revision, series: Series) -> Revision | Failure:
-    """The last of the series' commits. A patch that does not apply is named with its place and git's own words."""
+    """The last of the series' commits. A patch that does not apply is named with its place and git's own
+    words.
+    """
     commit = base.commit
     with tempfile.TemporaryDirectory(prefix="cliffwatch-series-") as folder:
         env = {"GIT_INDEX_FILE": f"{folder}/index"}

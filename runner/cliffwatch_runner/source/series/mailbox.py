@@ -1,7 +1,9 @@
-"""A patch series from a mailbox, as b4 and lore give it: which mails are its patches, of which version, on which base.
+"""A patch series from a mailbox, as b4 and lore give it: which mails are its patches, of which version, on
+which base.
 
-Everything in it is somebody's mail: replies, other versions, notices of bots, the same mail by two lists. What is chosen is said, and
-what is left out; where a series cannot be told from what is there, that is said instead.
+Everything in it is somebody's mail: replies, other versions, notices of bots, the same mail by two lists.
+What is chosen is said, and what is left out; where a series cannot be told from what is there, that is
+said instead.
 """
 
 import re
@@ -23,7 +25,9 @@ _WHOLE_THREAD = "get the whole thread: b4 mbox MESSAGE-ID"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeriesPatch:
-    """One patch: its title without brackets, and its text with the diff. Bytes that are no UTF-8 are escaped (PEP 383)."""
+    """One patch: its title without brackets, and its text with the diff. Bytes that are no UTF-8 are escaped
+    (PEP 383).
+    """
 
     title: str
     text: str
@@ -31,7 +35,9 @@ class SeriesPatch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Series:
-    """Patches in their order. `base` is the whole commit of its `base-commit:` line; `notes` say what was chosen."""
+    """Patches in their order. `base` is the whole commit of its `base-commit:` line; `notes` say what was
+    chosen.
+    """
 
     patches: tuple[SeriesPatch, ...]
     base: str | None
@@ -76,7 +82,9 @@ def _no_patches(file: Path, mails: Sequence[PatchMail]) -> Failure:
 
 
 def _without_answers(patches: Sequence[PatchMail]) -> list[PatchMail]:
-    """Of a series with places those that have one; else without what others than its sender answer to its patches."""
+    """Of a series with places those that have one; else without what others than its sender answer to its
+    patches.
+    """
     if any(mail.index is not None for mail in patches):
         return [mail for mail in patches if mail.index is not None]
     senders = {mail.identity: mail.sender for mail in patches if mail.identity}
@@ -124,7 +132,10 @@ def _series(
         patches=patches,
         base=bases[0] if bases else None,
         notes=(
-            f"head is v{version} of the series in {file.name}, {count_noun(len(patches), 'patch', 'patches')}",
+            (
+                f"head is v{version} of the series in {file.name},"
+                f" {count_noun(len(patches), 'patch', 'patches')}"
+            ),
             *((f"the mailbox holds {versions} too; the newest version is measured",) if older else ()),
             *left_out,
         ),
@@ -152,8 +163,9 @@ def _patches(file: Path, ordered: Iterable[PatchMail]) -> tuple[SeriesPatch, ...
         inline = [mail.inline] if mail.index != 0 and has_diff(mail.inline) else []
         if mail.attached and (inline or (mail.index and len(mail.attached) > 1)):
             return wrong_usage(
-                f"{file}: the mail '{_printable(mail.subject)}' has {count_noun(len(inline) + len(mail.attached), 'diff', 'diffs')}"
-                " and does not say which is its patch",
+                f"{file}: the mail '{_printable(mail.subject)}' has"
+                f" {count_noun(len(inline) + len(mail.attached), 'diff', 'diffs')} and does not say which is"
+                " its patch",
                 "save the patches that you mean as files, and name a mailbox of them",
             )
         patches += [SeriesPatch(title=_printable(mail.title), text=text) for text in inline]
@@ -186,7 +198,8 @@ def _in_order(file: Path, patches: Sequence[PatchMail], version: int) -> list[Pa
     missing = [str(index) for index in range(1, total + 1) if index not in places]
     if missing or len(places) != total:
         return wrong_usage(
-            f"{file} lacks patches of v{version}: {', '.join(missing[:20]) or 'its places are not those of a series'}",
+            f"{file} lacks patches of v{version}:"
+            f" {', '.join(missing[:20]) or 'its places are not those of a series'}",
             _WHOLE_THREAD,
         )
     return [places[index][0] for index in sorted(places)]

@@ -1,6 +1,8 @@
-"""Mails of a mailbox, read as patches: what their subjects say of place and version, and the diffs that they carry.
+"""Mails of a mailbox, read as patches: what their subjects say of place and version, and the diffs that they
+carry.
 
-Everything in a mailbox is somebody's mail. What cannot be read as a mail is passed over; nothing in it is believed.
+Everything in a mailbox is somebody's mail. What cannot be read as a mail is passed over; nothing in it is
+believed.
 """
 
 import re
@@ -40,9 +42,9 @@ class AttachedPatch:
 class PatchMail:
     """One mail that is no reply.
 
-    `named`: its subject's brackets say PATCH or RFC, or patchwork wrote it. `notice`: a bot tells what became of a patch.
-    `index` and `total` are None where its subject has no place (`[PATCH]`); `answered` are the mails that it answers.
-    `inline` is its text; `attached` are the diffs beside it.
+    `named`: its subject's brackets say PATCH or RFC, or patchwork wrote it. `notice`: a bot tells what
+    became of a patch. `index` and `total` are None where its subject has no place (`[PATCH]`); `answered`
+    are the mails that it answers. `inline` is its text; `attached` are the diffs beside it.
     """
 
     identity: str
@@ -75,7 +77,9 @@ def diff_of(text: str) -> str:
 
 
 def read_mails(content: bytes) -> Iterator[PatchMail]:
-    """Every mail that is no reply, each once, though it may have come by several lists; also those that a mail has attached."""
+    """Every mail that is no reply, each once, though it may have come by several lists; also those that a
+    mail has attached.
+    """
     seen = set()
     for raw in _split(content):
         for message in _messages(_QUOTED_FROM.sub(rb"\1", raw).lstrip(b"\xef\xbb\xbf\n")):
@@ -99,7 +103,9 @@ def _split(content: bytes) -> Iterator[bytes]:
 
 
 def _messages(raw: bytes) -> Sequence[EmailMessage]:
-    """A mail and the mails that it has attached whole; nothing of one that is nested too deeply to be anybody's."""
+    """A mail and the mails that it has attached whole; nothing of one that is nested too deeply to be
+    anybody's.
+    """
     if (
         sum(map(raw.lower().count, _CONTAINERS)) > _MOST_CONTAINERS
     ):  # the parser's time grows with their square
@@ -172,7 +178,9 @@ def _last(pattern: re.Pattern[str], words: Sequence[str]) -> re.Match[str] | Non
 
 
 def _texts(message: EmailMessage) -> tuple[str, tuple[AttachedPatch, ...]]:
-    """The mail's text, the first with a diff before others, and the diffs beside it in the order of their names' numbers."""
+    """The mail's text, the first with a diff before others, and the diffs beside it in the order of their
+    names' numbers.
+    """
     inline: list[str] = []
     attached: list[tuple[str, AttachedPatch]] = []
     for part in _parts(message):
@@ -216,7 +224,9 @@ def _content(part: MIMEPart) -> str:
 
 
 def undo_flowed(text: str, *, delete_space: bool) -> str:
-    """Undoes format=flowed (RFC 3676) as git does: a space that was put before a line goes, and lines that end in one go on."""
+    """Undoes format=flowed (RFC 3676) as git does: a space that was put before a line goes, and lines that
+    end in one go on.
+    """
     lines: list[str] = []
     begun = ""
     for line in text.split("\n"):

@@ -1,4 +1,6 @@
-"""Which job of which repository somebody is, by the identity token (OIDC) that GitHub Actions signed for it."""
+"""Which job of which repository somebody is, by the identity token (OIDC) that GitHub Actions
+signed for it.
+"""
 
 import re
 from collections.abc import Callable
@@ -14,7 +16,9 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 
 EVENTS = frozenset({"workflow_run", "push", "workflow_dispatch"})
-"""Of the workflows that publish. Those of pull requests are their authors', and `pull_request_target` is used nowhere."""
+"""Of the workflows that publish. Those of pull requests are their authors', and `pull_request_target` is used
+nowhere.
+"""
 
 LARGEST_TOKEN = 8192
 LEEWAY_SECONDS = 30
@@ -40,7 +44,9 @@ _COMMIT = re.compile(r"[0-9a-f]{40}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expected:
-    """What an identity must say. `workflows` are those that publish: OWNER/NAME/.github/workflows/FILE@REF."""
+    """What an identity must say. `workflows` are those that publish:
+    OWNER/NAME/.github/workflows/FILE@REF.
+    """
 
     issuer: str
     audience: str
@@ -49,7 +55,9 @@ class Expected:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobIdentity:
-    """A job of a repository (OWNER/NAME, and GitHub's number of it). `jti` is the number of the token that said so."""
+    """A job of a repository (OWNER/NAME, and GitHub's number of it). `jti` is the number of the token that
+    said so.
+    """
 
     repository: int
     name: str
@@ -60,7 +68,9 @@ class JobIdentity:
 def read_identity(
     token: str, key_named: "Callable[[str], RSAPublicKey | None]", expected: Expected, now: datetime
 ) -> JobIdentity:
-    """The job that an identity token is of. Raises Refusal: 401 for a token that is none, 403 for a job that publishes nothing."""
+    """The job that an identity token is of. Raises Refusal: 401 for a token that is none, 403 for a job that
+    publishes nothing.
+    """
     import jwt  # noqa: PLC0415 - 15 MB, which a service without a GitHub App does without
 
     key = key_named(_name_of_key(token))
@@ -84,8 +94,8 @@ def read_identity(
         )
     except jwt.InvalidAudienceError:
         raise _refuse_identity(
-            f"it is for another audience than {expected.audience!r}: name the service by that address, which is its"
-            " CLIFFWATCH_GITHUB_ACTIONS_AUDIENCE or CLIFFWATCH_PAGES_URL"
+            f"it is for another audience than {expected.audience!r}: name the service by that address, which"
+            " is its CLIFFWATCH_GITHUB_ACTIONS_AUDIENCE or CLIFFWATCH_PAGES_URL"
         ) from None
     except jwt.InvalidIssuerError:
         raise _refuse_identity(f"its issuer is not {expected.issuer}") from None
@@ -131,7 +141,8 @@ def _refuse_time(claims: FreeJson, now: datetime) -> None:
 def _refuse_job(claims: FreeJson, workflows: frozenset[str]) -> None:
     if str(claims["event_name"]) not in EVENTS:
         raise _no_publisher(f"jobs of the event {_show_claim(claims['event_name'])} publish nothing")
-    # A self-hosted runner may have built a stranger's tree before, and `runs-on` is a label that any of them can carry.
+    # A self-hosted runner may have built a stranger's tree before, and `runs-on` is a label that any of them
+    # can carry.
     if claims.get("runner_environment") != "github-hosted":
         raise _no_publisher("it does not run on a runner of GitHub's own")
     reference = str(claims["job_workflow_ref"])
@@ -139,7 +150,8 @@ def _refuse_job(claims: FreeJson, workflows: frozenset[str]) -> None:
     by_commit = _COMMIT.fullmatch(str(claims.get("job_workflow_sha"))) and pinned in workflows
     if reference not in workflows and not by_commit:
         raise _no_publisher(
-            f"its workflow {_show_claim(reference)} is none that publishes here: call one of CLIFFWATCH_GITHUB_PUBLISH_WORKFLOWS"
+            f"its workflow {_show_claim(reference)} is none that publishes here: call one of"
+            " CLIFFWATCH_GITHUB_PUBLISH_WORKFLOWS"
         )
 
 

@@ -1,7 +1,8 @@
-"""Tokens for jobs of GitHub Actions: they upload for one repository and one trust, and end after a quarter of an hour.
+"""Tokens for jobs of GitHub Actions: they upload for one repository and one trust, and end after a quarter of
+an hour.
 
-Beside each is a lasting token that nobody holds, one for a repository and trust: quotas count under it, runs are its own, and
-revoking it ends every job's token of that repository.
+Beside each is a lasting token that nobody holds, one for a repository and trust: quotas count under it,
+runs are its own, and revoking it ends every job's token of that repository.
 """
 
 import hashlib
@@ -73,8 +74,8 @@ def _refuse_other_repository(connection: Connection[Any], settings: Settings, jo
         raise Refusal(
             403,
             "repository not listed",
-            f"{job.name} may not publish here: install the App on it, or have the operator add {job.repository} to"
-            " CLIFFWATCH_GITHUB_REPOSITORIES",
+            f"{job.name} may not publish here: install the App on it, or have the operator add"
+            f" {job.repository} to CLIFFWATCH_GITHUB_REPOSITORIES",
         )
 
 

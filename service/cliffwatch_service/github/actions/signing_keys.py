@@ -1,4 +1,6 @@
-"""The public keys that GitHub signs the identities of jobs with, fetched from one address of the settings and kept for an hour."""
+"""The public keys that GitHub signs the identities of jobs with, fetched from one address of the settings and
+kept for an hour.
+"""
 
 import json
 import threading
@@ -31,7 +33,9 @@ _log = structlog.get_logger("cliffwatch.github")
 
 
 class SigningKeys:
-    """The keys of one issuer, by their names. They are fetched when somebody first asks, one fetch at a time."""
+    """The keys of one issuer, by their names. They are fetched when somebody first asks, one
+    fetch at a time.
+    """
 
     def __init__(self) -> None:
         self._known: Mapping[str, RSAPublicKey] = {}
@@ -41,7 +45,9 @@ class SigningKeys:
         self._lock = threading.Lock()
 
     def key(self, name: str, issuer: str, now: datetime) -> "RSAPublicKey | None":
-        """The key of this name; None where the issuer has none. Raises Refusal (503) where the issuer cannot be asked."""
+        """The key of this name; None where the issuer has none. Raises Refusal (503) where the issuer cannot
+        be asked.
+        """
         if not self._lock.acquire(timeout=_PATIENCE_SECONDS):
             raise _away()
         try:
@@ -124,7 +130,7 @@ def _away() -> Refusal:
     return Refusal(
         503,
         "signing keys away",
-        "the keys that GitHub signs jobs' identities with cannot be read now: try again in a minute. The service's log says why,"
-        " and CLIFFWATCH_GITHUB_ACTIONS_ISSUER where they are looked for",
+        "the keys that GitHub signs jobs' identities with cannot be read now: try again in a minute. The"
+        " service's log says why, and CLIFFWATCH_GITHUB_ACTIONS_ISSUER where they are looked for",
         retry_after=30,
     )

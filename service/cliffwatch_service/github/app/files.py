@@ -1,4 +1,6 @@
-"""The App's identity, its private key and its webhook secrets: files that the service's user alone reads (decision 0016)."""
+"""The App's identity, its private key and its webhook secrets: files that the service's user alone reads
+(decision 0016).
+"""
 
 import json
 import os

@@ -38,7 +38,9 @@ EVENTS: Mapping[str, str] = {
 
 
 def manifest(*, name: str, pages_url: str, webhook_url: str, redirect_url: str) -> FreeJson:
-    """A private App: only its owner's account can install it, so nobody else's repository uses this service's hosts."""
+    """A private App: only its owner's account can install it, so nobody else's repository uses this service's
+    hosts.
+    """
     return {
         "name": name,
         "url": pages_url,
@@ -63,9 +65,9 @@ def form_page(action: str, state: str, content: FreeJson) -> str:
         for permission, (how, why) in PERMISSIONS.items()
     )
     return (
-        '<!doctype html><html lang="en"><meta charset="utf-8"><title>Cliffwatch: a GitHub App</title>'
-        f"<h1>A GitHub App for Cliffwatch</h1><table><tr><th>permission<th>how far<th>what for</tr>{rows}</table>"
-        f'<form method="post" action="{html.escape(action)}?state={html.escape(state)}">'
-        f'<input type="hidden" name="manifest" value="{html.escape(json.dumps(content))}">'
-        "<button>Make it on GitHub</button></form></html>"
+        '<!doctype html><html lang="en"><meta charset="utf-8"><title>Cliffwatch: a GitHub App</title><h1>A'
+        " GitHub App for Cliffwatch</h1><table><tr><th>permission<th>how far<th>what"
+        f' for</tr>{rows}</table><form method="post"'
+        f' action="{html.escape(action)}?state={html.escape(state)}"><input type="hidden" name="manifest"'
+        f' value="{html.escape(json.dumps(content))}"><button>Make it on GitHub</button></form></html>'
     )

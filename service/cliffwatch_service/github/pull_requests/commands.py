@@ -1,4 +1,6 @@
-"""Commands in comments: carried out for those who may write to the repository, as GitHub says at that moment."""
+"""Commands in comments: carried out for those who may write to the repository, as GitHub says at
+that moment.
+"""
 
 import re
 from collections.abc import Mapping
@@ -28,17 +30,20 @@ from cliffwatch_service.store.github import deliveries, pull_requests
 from cliffwatch_service.store.github.deliveries import CommandOutcome
 
 DECLINED = (
-    "Thank you, but commands are for those who may write to this repository: a maintainer can ask for the benchmarks"
-    " with `/bench`."
+    "Thank you, but commands are for those who may write to this repository: a maintainer can ask for the"
+    " benchmarks with `/bench`."
 )
 MOVED = "The pull request moved after this comment was written: look at its head, then say `/bench` again."
 UNSEEN = (
-    "This pull request was not known here when the comment was written, which may not mean its head of now: look at it, then"
-    " say `/bench` again."
+    "This pull request was not known here when the comment was written, which may not mean its head of now:"
+    " look at it, then say `/bench` again."
 )
 NO_BISECTION = "This service does not bisect yet: `/bench base=REV` measures against any commit."
 NO_SUCH_BASE = "There is no such commit in this repository: `base=` takes a commit, a tag or a branch of it."
-NOT_NEWER = "The pull request's head is older than that base, which has all of its commits: `base=` takes a commit that head adds to."
+NOT_NEWER = (
+    "The pull request's head is older than that base, which has all of its commits: `base=` takes a commit"
+    " that head adds to."
+)
 NOTHING_TO_CANCEL = "There was nothing left to cancel."
 
 _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
@@ -87,7 +92,9 @@ def _done(parts: GitHubParts, pull: PullRequestNow, comment: int, head_known: st
 
 
 def _read_comment(body: Any, pull: PullRequestNow) -> tuple[str | None, str]:
-    """Which person a comment of this pull request is by, and what it says now. What bots write may be what others told them."""
+    """Which person a comment of this pull request is by, and what it says now. What bots write may be what
+    others told them.
+    """
     of_this = isinstance(body, Mapping) and str(body.get("issue_url", "")).endswith(
         f"/issues/{pull.opened.number}"
     )
@@ -153,7 +160,9 @@ def _carry_out(
 
 
 def _own(pull: PullRequestNow) -> bool:
-    """Whether only those push to head who may write to the repository: their next commit is theirs to measure."""
+    """Whether only those push to head who may write to the repository: their next commit is theirs to
+    measure.
+    """
     return pull.opened.is_trusted(pull.policy) if isinstance(pull.policy, Policy) else pull.opened.own
 
 
@@ -177,8 +186,8 @@ def _request_measurement(
 
 
 def _resolve_base(pull: PullRequestNow, revision: str) -> str | None:
-    """The commit that is base: the merge base if a branch was named. NOT_NEWER if the pull request adds nothing to it; None if there is no such
-    commit.
+    """The commit that is base: the merge base if a branch was named. NOT_NEWER if the pull request adds
+    nothing to it; None if there is no such commit.
     """
     if wrong_branch(revision) is not None:
         return None
@@ -210,7 +219,9 @@ def _ask_github(pull: PullRequestNow, path: str) -> FreeJson:
 def _cancel_jobs(
     parts: GitHubParts, pull: PullRequestNow, conversation: Conversation, comment: int
 ) -> CommandOutcome:
-    """Reacts first: done again after a reaction that GitHub did not take, it would find nothing left to cancel."""
+    """Reacts first: done again after a reaction that GitHub did not take, it would find nothing left to
+    cancel.
+    """
     with parts.transaction() as connection:
         row = pull_requests.pull_request_numbered(connection, pull.repository.id, pull.opened.number)
         running = row is not None and has_running(connection, row.id)

@@ -1,4 +1,6 @@
-"""Which two commits of a pull request are measured: the merge base, or what a series' daemon recorded, without commits for CI."""
+"""Which two commits of a pull request are measured: the merge base, or what a series' daemon recorded,
+without commits for CI.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -19,8 +19,8 @@ from cliffwatch_service.ingest.free_form import plain_text
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Opened:
-    """`own` is whether head lies in the repository itself, where only those push who may write to it; `owner` is whose the
-    repository of head is. `series` and `version` are of a mailing list's series.
+    """`own` is whether head lies in the repository itself, where only those push who may write to it; `owner`
+    is whose the repository of head is. `series` and `version` are of a mailing list's series.
     """
 
     number: int
@@ -37,8 +37,8 @@ class Opened:
     version: int | None
 
     def is_trusted(self, policy: Policy) -> bool:
-        """Whether it is measured without a maintainer's word: whoever could push to its head is somebody whom the policy
-        trusts, or may write to the repository anyway.
+        """Whether it is measured without a maintainer's word: whoever could push to its head is somebody whom
+        the policy trusts, or may write to the repository anyway.
         """
         return self.own or (self.owner == self.author and policy.trusts(self.author, self.association))
 

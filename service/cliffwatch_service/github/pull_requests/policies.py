@@ -1,4 +1,6 @@
-"""What is measured of a repository's pull requests: an administrator's policy, else the file of the base branch. Never of head."""
+"""What is measured of a repository's pull requests: an administrator's policy, else the file of the base
+branch. Never of head.
+"""
 
 from base64 import b64decode
 from binascii import Error

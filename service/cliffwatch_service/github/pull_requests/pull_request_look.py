@@ -1,4 +1,6 @@
-"""A look at a pull request: what it is now decides what is measured, whatever webhooks said and in whatever order."""
+"""A look at a pull request: what it is now decides what is measured, whatever webhooks said and in whatever
+order.
+"""
 
 from dataclasses import dataclass
 from typing import Any
@@ -100,8 +102,9 @@ def measure_now(
     base: str | None = None,
     approve: bool = False,
 ) -> str | None:
-    """Measures what the policy says, or a `selection` in its place, against `base` where one is given; `approve` lets this head of
-    an outsider go on. Answers why nothing can be measured, in words, or None. Raises NotNow.
+    """Measures what the policy says, or a `selection` in its place, against `base` where one is given;
+    `approve` lets this head of an outsider go on. Answers why nothing can be measured, in words, or None.
+    Raises NotNow.
     """
     problem: str | None = None
     counting: CountingRange | None = None

@@ -43,8 +43,8 @@ class MeasurementRequest:
 def measure(
     connection: Connection[Any], request: MeasurementRequest, settings: Settings, now: datetime
 ) -> bool:
-    """Asks for it, unless that was done; whether anything new was asked. Everything else that was asked for this pull request is
-    superseded. Raises Refusal where no host or no suite is there for it.
+    """Asks for it, unless that was done; whether anything new was asked. Everything else that was asked for
+    this pull request is superseded. Raises Refusal where no host or no suite is there for it.
     """
     selection = request.selection
     key = digest_of(
@@ -86,8 +86,8 @@ def _stands(
     same: Sequence[MeasurementRow],
     now: datetime,
 ) -> bool:
-    """Whether nothing has to be asked: it was, and is under way or done, or somebody cancelled it or asked for something else of
-    this head.
+    """Whether nothing has to be asked: it was, and is under way or done, or somebody cancelled it or asked
+    for something else of this head.
     """
     if request.selection.again:
         return bool(same)  # a comment asks once, whatever became of it
@@ -139,7 +139,9 @@ def _ask(
 
 
 def tree_of(connection: Connection[Any], name: str, settings: Settings) -> str:
-    """The address of a repository, written as it is followed where it is: heads of pull requests lie there, too."""
+    """The address of a repository, written as it is followed where it is: heads of pull requests lie there,
+    too.
+    """
     address = f"{settings.github_web}/{name}"
     same = {read_address(address), read_address(f"{address}.git")}
     followed = (row.tree for row in follows.list_follows(connection))
@@ -173,7 +175,9 @@ def _running(connection: Connection[Any], pull_request: int) -> list[int]:
 
 
 def drop_all(connection: Connection[Any], pull_request: int, now: datetime) -> None:
-    """Cancels what has not ended of a pull request that is closed, or out of reach: it begins anew if it comes back."""
+    """Cancels what has not ended of a pull request that is closed, or out of reach: it begins anew if it
+    comes back.
+    """
     asked = [
         each for each in pull_requests.measurements_of(connection, pull_request) if each.state == "asked"
     ]

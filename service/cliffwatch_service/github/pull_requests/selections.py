@@ -18,7 +18,9 @@ Targets = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """As a request takes it. `again` is empty for what the policy asks, and tells apart what people ask for anew."""
+    """As a request takes it. `again` is empty for what the policy asks, and tells apart what people ask for
+    anew.
+    """
 
     suites: tuple[str, ...]
     profile: str
@@ -37,22 +39,24 @@ def selection_of(policy: Policy) -> Selection:
 
 
 def none_affected(selection: Selection, paths: Sequence[str]) -> str | None:
-    """Why nothing is measured: the suites are those that a change concerns, and these files concern none. None if any is measured."""
+    """Why nothing is measured: the suites are those that a change concerns, and these files concern none.
+    None if any is measured.
+    """
     if set(selection.suites) != {AUTO} or not paths or suites_touched(load_catalogue().suites, paths):
         return None
     more = f" and {count_noun(len(paths) - 1, 'other')}" if paths[1:] else ""
     names = ", ".join(suite.name for suite in load_catalogue().suites)
     return (
-        f"no suite executes what head changes ({paths[0][:100]}{more}), so nothing is measured; `/bench suite=NAME` measures one all the same:"
-        f" {names}"
+        f"no suite executes what head changes ({paths[0][:100]}{more}), so nothing is measured; `/bench"
+        f" suite=NAME` measures one all the same: {names}"
     )
 
 
 def select_measurement(
     policy: Policy, command: BenchCommand, offered: Collection[tuple[str, str]], comment: int
 ) -> Selection | str:
-    """What a command asks for, or one line on what cannot be done. A platform that the policy lacks may be any that a host
-    offers.
+    """What a command asks for, or one line on what cannot be done. A platform that the policy lacks may be
+    any that a host offers.
     """
     selection = selection_of(policy)
     targets = _targets(selection.targets, command, sorted(offered))
@@ -85,7 +89,9 @@ def _targets(own: Targets, command: BenchCommand, offered: Sequence[tuple[str, s
 
 
 def _suites_with(cases: Sequence[str]) -> tuple[str, ...]:
-    """The suites with a benchmark or a case of one of these names or patterns: a case is measured with the rest of its suite."""
+    """The suites with a benchmark or a case of one of these names or patterns: a case is measured with the
+    rest of its suite.
+    """
     return tuple(
         suite.name
         for suite in load_catalogue().suites

@@ -26,8 +26,8 @@ _log = structlog.get_logger("cliffwatch.github")
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """Says things in one pull request of a repository (OWNER/NAME). What GitHub cannot take now raises NotNow; what it will never
-    take, as in a locked conversation, is logged and left.
+    """Says things in one pull request of a repository (OWNER/NAME). What GitHub cannot take now raises
+    NotNow; what it will never take, as in a locked conversation, is logged and left.
     """
 
     parts: GitHubParts

@@ -17,8 +17,8 @@ _ENDS = ("fixed", "closed")
 def send_issue(
     parts: GitHubParts, name: str, whole: NewsWhole, *, first: NewsRow, thread: str | None
 ) -> Sent | NotSent:
-    """Opens the issue of a report in a repository (OWNER/NAME), or comments there; what was posted already is not posted again,
-    whether we heard of it or not. Where it goes is checked here, whoever asks.
+    """Opens the issue of a report in a repository (OWNER/NAME), or comments there; what was posted already is
+    not posted again, whether we heard of it or not. Where it goes is checked here, whoever asks.
     """
     if not allows_repository(parts.settings.news_repositories, name):
         return NotSent(

@@ -82,7 +82,9 @@ def state_of(
 
 
 def _without_jobs(row: PullRequestRow) -> tuple[TargetState, ...]:
-    """A pull request for which nothing was asked: it waits for a maintainer, is closed, or there is a reason."""
+    """A pull request for which nothing was asked: it waits for a maintainer, is closed, or there
+    is a reason.
+    """
     progress: Progress
     if row.problem:
         progress = Failed(failure=wrong_usage(row.problem, "fix that, then say `/bench`"))
@@ -151,7 +153,9 @@ def _progress_of_done_job(connection: Connection[Any], job: JobRow) -> Progress:
 def _load_comparison(
     connection: Connection[Any], arms: Mapping[str, ArmRow]
 ) -> tuple[ComparisonSet, Functions] | None:
-    """The stored comparison of base and head, and the functions behind its rows; None where there is none yet."""
+    """The stored comparison of base and head, and the functions behind its rows; None where there is none
+    yet.
+    """
     if "base" not in arms or "head" not in arms:
         return None
     stored = stored_comparison(connection, arms["base"].id, arms["head"].id)
@@ -189,7 +193,9 @@ def _series(row: PullRequestRow) -> Series | None:
 def _earlier(
     connection: Connection[Any], row: PullRequestRow, measurements: list[MeasurementRow]
 ) -> EarlierVersion | None:
-    """What the version before this one measured, as far as it was done: the newest that has any comparison."""
+    """What the version before this one measured, as far as it was done: the newest that has any
+    comparison.
+    """
     if row.version is None:
         return None
     before = [

@@ -1,4 +1,6 @@
-"""Brings what a pull request is told up to date: its comment, its check run, and the second comment for what is confirmed."""
+"""Brings what a pull request is told up to date: its comment, its check run, and the second comment for what
+is confirmed.
+"""
 
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -21,8 +23,9 @@ _log = structlog.get_logger("cliffwatch.github")
 
 
 def report_pull_request(parts: GitHubParts, identity: int) -> None:
-    """Posts what is new. Tasks of one pull request do not overlap; each writes what is so when it runs, under a sequence that
-    grows, so that one that is late has the newest content or is turned away. Raises NotNow.
+    """Posts what is new. Tasks of one pull request do not overlap; each writes what is so when it runs, under
+    a sequence that grows, so that one that is late has the newest content or is turned away. Raises
+    NotNow.
     """
     with parts.transaction() as connection:
         row = pull_requests.pull_request_row(connection, identity)

@@ -20,7 +20,9 @@ from cliffwatch_service.store import background, follows
 from cliffwatch_service.store.github import deliveries
 
 KEPT_DAYS = 30
-"""For which deliveries are known. GitHub sends one again for three days; later copies cost a look (see `webhooks`)."""
+"""For which deliveries are known. GitHub sends one again for three days; later copies cost a look (see
+`webhooks`).
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +62,9 @@ def _ask(connection: Connection[Any], look: Look, github_web: str, now: datetime
 
 
 def _followed_branches(connection: Connection[Any], address: str, branch: str) -> list[int]:
-    """The followed branches of this name whose tree is at the repository's address, with or without `.git`."""
+    """The followed branches of this name whose tree is at the repository's address, with or
+    without `.git`.
+    """
     wanted = {read_address(address), read_address(f"{address}.git")}
     return [
         row.id

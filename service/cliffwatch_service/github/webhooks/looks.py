@@ -1,6 +1,8 @@
-"""What a webhook is about. Nothing that one says is believed but where to look: what is so is asked from GitHub.
+"""What a webhook is about. Nothing that one says is believed but where to look: what is so is asked from
+GitHub.
 
-So a webhook that comes twice, late, out of order or from somebody who kept a copy costs a look, and changes nothing.
+So a webhook that comes twice, late, out of order or from somebody who kept a copy costs a look, and
+changes nothing.
 """
 
 import re
@@ -65,7 +67,9 @@ def is_repository_name(name: str) -> bool:
 
 
 def looks_of(event: str, payload: Any) -> tuple[Look, ...]:
-    """What to look at; nothing for events that are of no interest, and for payloads that are not what they should be."""
+    """What to look at; nothing for events that are of no interest, and for payloads that are not what they
+    should be.
+    """
     read = _READERS.get(event)
     return () if read is None or not isinstance(payload, dict) else read(payload)
 

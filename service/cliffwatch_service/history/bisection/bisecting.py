@@ -1,7 +1,9 @@
-"""Narrows confirmed changes to the commits that made them: asks for one comparison after another, and takes what the search says.
+"""Narrows confirmed changes to the commits that made them: asks for one comparison after another, and takes
+what the search says.
 
-The search itself is the library's (cliffwatch.stats.history.culprits). What it has measured lies in the database; the next question, or the
-answer, follows from that alone, so a result that comes late, twice or never changes nothing.
+The search itself is the library's (cliffwatch.stats.history.culprits). What it has measured lies in the
+database; the next question, or the answer, follows from that alone, so a result that comes late, twice or
+never changes nothing.
 """
 
 from collections.abc import Mapping, Sequence
@@ -45,7 +47,9 @@ SOONEST = timedelta(hours=1)
 
 @dataclass(frozen=True, kw_only=True)
 class Known:
-    """What a bisection is of, what its steps answer, and the commits of its range with what git says of them."""
+    """What a bisection is of, what its steps answer, and the commits of its range with what git
+    says of them.
+    """
 
     row: BisectionRow
     changes: Sequence[WideChangeRow]
@@ -60,7 +64,9 @@ class Known:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NextStep:
-    """A pair to compare on a platform in a mode; `exact` where one comparison decides, of the cases that can differ. `what` is what it says of it besides the range."""
+    """A pair to compare on a platform in a mode; `exact` where one comparison decides, of the cases that can
+    differ. `what` is what it says of it besides the range.
+    """
 
     pair: Pair
     platform: str
@@ -71,7 +77,9 @@ class NextStep:
 
 
 def bisect_changes(connection: Connection[Any], git_dir: Path, now: datetime) -> int:
-    """Takes the results that came, starts what is to be bisected, and asks for the next ones; how many requests it made."""
+    """Takes the results that came, starts what is to be bisected, and asks for the next ones; how many
+    requests it made.
+    """
     if database.is_demonstration(connection):
         return 0
     for row in bisections.open_bisections(connection):
@@ -93,7 +101,9 @@ def _open(steps: Sequence[StepRow]) -> bool:
 
 
 def _settle(connection: Connection[Any], row: BisectionRow, now: datetime) -> None:
-    """Takes the answer to the open step if it is there. What icount shows of the ends of a bisection in walltime are changes of their own."""
+    """Takes the answer to the open step if it is there. What icount shows of the ends of a bisection in
+    walltime are changes of their own.
+    """
     for step in bisections.steps_of(connection, row.id):
         if step.state != "asked" or step.request_id is None:
             continue

@@ -27,8 +27,8 @@ def take_culprits(
     graph: Graph,
     now: datetime,
 ) -> str | None:
-    """Replaces the changes of a range by those of the commits in it that made them; those of the series in `located` were located in icount.
-    Answers what stays open, if anything.
+    """Replaces the changes of a range by those of the commits in it that made them; those of the series in
+    `located` were located in icount. Answers what stays open, if anything.
     """
     whole = Pair(row.base, row.head)
     wide = {each.series: each for each in changes}
@@ -104,7 +104,9 @@ def _kind(was: WideChangeRow, step: Step) -> ChangeKind:
 
 
 class _Read(NamedTuple):
-    """What was read of a change: its size with bounds, or the values of both sides where it has no percentage."""
+    """What was read of a change: its size with bounds, or the values of both sides where it has no
+    percentage.
+    """
 
     size: float | None
     low: float | None = None
@@ -114,7 +116,9 @@ class _Read(NamedTuple):
 
 
 def _read(judge: Judge, step: Step, was: WideChangeRow) -> _Read:
-    """The change at the culprit with its bounds as far as they were measured; that of the whole range where they were not."""
+    """The change at the culprit with its bounds as far as they were measured; that of the whole range where
+    they were not.
+    """
     row = judge.measured.get(step.pair, {}).get(step.row)
     if step.own is None and row is not None and row.change is not None:
         return _Read(row.change, row.ci_low, row.ci_high)
@@ -135,7 +139,9 @@ def _keep_reports(
     gone: Sequence[WideChangeRow],
     now: datetime,
 ) -> None:
-    """A report for each culprit that made something worse. The report of the range becomes that of the first culprit, unless there is one."""
+    """A report for each culprit that made something worse. The report of the range becomes that of the first
+    culprit, unless there is one.
+    """
     left = sorted({each.report_id for each in gone if each.report_id is not None})
     empty = [report for report in left if not reports.has_changes(connection, report)]
     worse = dict.fromkeys(
@@ -164,7 +170,10 @@ def _unclear(ends: Sequence[tuple[Judge, Found]]) -> str | None:
     several = max((len(step.commits) for _, found in ends for step in found.steps), default=1)
     cut = sum(len(found.cut) for _, found in ends)
     if several > 1:
-        return f"one of {count_noun(several, 'commit')}: those between could not be measured, or have the same neighbours"
+        return (
+            f"one of {count_noun(several, 'commit')}: those between could not be measured, or have the same"
+            " neighbours"
+        )
     return (
         f"{count_noun(cut, 'series', 'series')} stepped too often to be searched to the end" if cut else None
     )

@@ -1,4 +1,6 @@
-"""What comparisons say to a bisection: how each row of a pair of revisions goes, and how many boots the next pair needs."""
+"""What comparisons say to a bisection: how each row of a pair of revisions goes, and how many boots the next
+pair needs.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,10 +18,11 @@ ERROR = 0.01
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judge:
-    """Answers pairs from the rows of `measured` pairs; `skipped` ones say nothing. `sizes` are the changes of the series that are searched over the whole range, as
-    fractions, all of them exact or none: a noisy row counts as changed from half of that on. `differences` are those of the changes that have
-    no percentage, whose size is None, in their unit. `unchanged` are series of measured pairs whose case executes
-    nothing that differs, so that it was not measured.
+    """Answers pairs from the rows of `measured` pairs; `skipped` ones say nothing. `sizes` are the changes of
+    the series that are searched over the whole range, as fractions, all of them exact or none: a noisy row
+    counts as changed from half of that on. `differences` are those of the changes that have no percentage,
+    whose size is None, in their unit. `unchanged` are series of measured pairs whose case executes nothing
+    that differs, so that it was not measured.
     """
 
     exact: bool
@@ -30,7 +33,9 @@ class Judge:
     unchanged: Mapping[Pair, frozenset[str]] = field(default_factory=dict)
 
     def judged(self, pair: Pair) -> Judged | None:
-        """What came of a pair; None where it has to be measured. Of counted values any two revisions that were measured are a pair."""
+        """What came of a pair; None where it has to be measured. Of counted values any two revisions that
+        were measured are a pair.
+        """
         if pair in self.skipped:
             return Judged()
         rows = self.measured.get(pair)
@@ -56,7 +61,9 @@ class Judge:
         return direction(row, change) if row.verdict in CHANGES else "none"
 
     def _share(self, series: str, row: ComparisonRow, difference: float) -> float | None:
-        """How much of the whole range's change a row shows; None where both cannot be set against each other."""
+        """How much of the whole range's change a row shows; None where both cannot be set
+        against each other.
+        """
         size = self.sizes[series]
         if size is None:
             return difference / self.differences[series]
@@ -101,13 +108,17 @@ def _between(row: ComparisonRow, before: float, after: float) -> RowStep:
 
 
 def direction(row: ComparisonRow, change: float) -> Way:
-    """Where nobody said which way is better, more is called a regression: the search only tells ways apart."""
+    """Where nobody said which way is better, more is called a regression: the search only tells
+    ways apart.
+    """
     worse = change < 0 if row.better == "higher" else change > 0
     return "regression" if worse else "improvement"
 
 
 def boots_of(ends: Sequence[ComparisonRow], exact: bool, comparisons: int) -> str:
-    """What the next comparison is asked for: boots for which noise misleads any of all `comparisons` at most with probability `ERROR`."""
+    """What the next comparison is asked for: boots for which noise misleads any of all `comparisons` at most
+    with probability `ERROR`.
+    """
     if exact:
         return "auto"
     needed = [
@@ -117,7 +128,9 @@ def boots_of(ends: Sequence[ComparisonRow], exact: bool, comparisons: int) -> st
 
 
 def _spread(row: ComparisonRow) -> float:
-    """The standard deviation over boots as a fraction of base, from the interval of the change: half of it is z sqrt(1/n + 1/m) deviations."""
+    """The standard deviation over boots as a fraction of base, from the interval of the change: half of it is
+    z sqrt(1/n + 1/m) deviations.
+    """
     if row.ci_low is None or row.ci_high is None or not row.n_base or not row.n_head:
         return abs(row.change or 0.0)
     z = NormalDist().inv_cdf(0.5 + (row.interval_level or 0.95) / 2)

@@ -1,7 +1,9 @@
-"""Locates changes of wall-clock series in icount where that shows them: a boot or two for each comparison, and exact.
+"""Locates changes of wall-clock series in icount where that shows them: a boot or two for each comparison,
+and exact.
 
-First both ends are compared in icount. What that shows are changes of their own, which a bisection of their own narrows; walltime then compares the
-commit that it named with the one before, once. What to do next follows from what is stored of all that.
+First both ends are compared in icount. What that shows are changes of their own, which a bisection of
+their own narrows; walltime then compares the commit that it named with the one before, once. What to do
+next follows from what is stored of all that.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -30,21 +32,26 @@ from cliffwatch_service.store.history.locating import CountedChangeRow
 from cliffwatch_service.store.series import SeriesRow
 
 SHOWS_FROM = 0.5
-"""The part of a change in walltime from which on a change in icount shows it: what walltime itself counts as changed from. Where instructions explain
-less, the larger part may be another commit's, of which they say nothing (caches, layout)."""
+"""The part of a change in walltime from which on a change in icount shows it: what walltime itself counts as
+changed from. Where instructions explain less, the larger part may be another commit's, of which they say
+nothing (caches, layout).
+"""
 
 LEAST = f"{100 * SHOWS_FROM:g} %"
 
 PATIENCE = timedelta(days=2)
-"""A platform counts where one of its hosts was seen within this; a bisection in walltime waits no longer for an answer in icount."""
+"""A platform counts where one of its hosts was seen within this; a bisection in walltime waits no longer for
+an answer in icount.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Course:
     """How a bisection in walltime goes on, and `why`, for people; None where that was said before.
 
-    `platform` is where the ends are to be compared in icount, `pair` what walltime is to verify: a commit that icount named, and the one
-    before. `waits` for icount. `located` are, by series, the pairs that walltime bore out; what is left is searched in walltime.
+    `platform` is where the ends are to be compared in icount, `pair` what walltime is to verify: a commit
+    that icount named, and the one before. `waits` for icount. `located` are, by series, the pairs that
+    walltime bore out; what is left is searched in walltime.
     """
 
     why: str | None
@@ -92,8 +99,9 @@ def course_of(
 def named_pairs(
     counted: Iterable[CountedChangeRow], sizes: Mapping[str, float | None], graph: Graph, row: BisectionRow
 ) -> dict[str, Pair]:
-    """Of each series the commit within the range whose change in icount shows that in walltime, with the one before: that of the largest such
-    change. A range of several commits only where a bisection could not narrow it. Pure.
+    """Of each series the commit within the range whose change in icount shows that in walltime, with the one
+    before: that of the largest such change. A range of several commits only where a bisection could not
+    narrow it. Pure.
     """
     named: dict[str, Pair] = {}
     inside = graph.brought_in(row.head, row.base)
@@ -123,14 +131,16 @@ def located_end(course: Course, judge: Judge, graph: Graph) -> Found:
 
 
 def shows(counted: float | None, timed: float | None) -> bool:
-    """Whether a change in icount shows one in walltime of the same case and metric. Both are fractions; a change that has no percentage
-    is not set against another one.
+    """Whether a change in icount shows one in walltime of the same case and metric. Both are fractions; a
+    change that has no percentage is not set against another one.
     """
     return counted is not None and timed is not None and timed != 0 and counted / timed >= SHOWS_FROM
 
 
 def _borne_out(judge: Judge, named: Mapping[str, Pair], pairs: Sequence[Pair]) -> dict[str, Pair]:
-    """The series that step in walltime at a commit that icount named, for them or for another series of the range."""
+    """The series that step in walltime at a commit that icount named, for them or for another series of the
+    range.
+    """
     located: dict[str, Pair] = {}
     for series in judge.sizes:
         own = [named[series]] if series in named else []
@@ -162,7 +172,10 @@ def _icount_ends(
         return _answers_in_icount(connection, row, asked, judge, exact, now)
     platform = _platform(connection, row, now)
     if platform is None:
-        why = f"in walltime: no host has offered icount for {PATIENCE.days} days; start `cliffwatch worker` on one"
+        why = (
+            f"in walltime: no host has offered icount for {PATIENCE.days} days; start `cliffwatch worker`"
+            " on one"
+        )
         return Course(why=why)
     return Course(why=f"first in icount, on {platform}: both ends", platform=platform)
 
@@ -175,7 +188,9 @@ def _answers_in_icount(
     about: Sequence[SeriesRow],
     now: datetime,
 ) -> Course:
-    """What came of the ends in icount; of counted series that `about` describes, and icount named no commit for."""
+    """What came of the ends in icount; of counted series that `about` describes, and icount named no commit
+    for.
+    """
     where = asked.platform
     if asked.comparison_id is None:
         return Course(why=f"in walltime: both ends were not compared in icount, on {where}: {asked.reason}")
@@ -204,7 +219,9 @@ def is_counted(about: SeriesRow) -> bool:
 
 
 def _platform(connection: Connection[Any], row: BisectionRow, now: datetime) -> str | None:
-    """Where to compare in icount: where the branch is followed so, else the platform that any host can emulate, else the first."""
+    """Where to compare in icount: where the branch is followed so, else the platform that any host can
+    emulate, else the first.
+    """
     seen = platforms_seen(connection, "icount", Needs(setup=ONLY_AFFECTED), now - PATIENCE)
     entries = [each for each in follows.list_follows(connection) if each.branch_id == row.branch_id]
     followed = {platform for each in entries for platform, mode in each.targets if mode == "icount"}
@@ -214,7 +231,9 @@ def _platform(connection: Connection[Any], row: BisectionRow, now: datetime) -> 
 def _largest_change_in_icount(
     rows: Rows, sizes: Mapping[str, float | None], about: Sequence[SeriesRow], platform: str
 ) -> str | None:
-    """The largest change in walltime that icount shows, with what it reads there; None where it shows none."""
+    """The largest change in walltime that icount shows, with what it reads there; None where it
+    shows none.
+    """
     read = []
     for each in about:
         case = CaseKey(each.suite, each.benchmark, tuple((name, value) for name, value in each.params))

@@ -21,7 +21,9 @@ from cliffwatch_service.store.series import SeriesRow
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """The rows of a bisection that one search is for, and what is known of them. The first search without an answer has the next question."""
+    """The rows of a bisection that one search is for, and what is known of them. The first search without an
+    answer has the next question.
+    """
 
     question: Question
     judge: Judge
@@ -81,7 +83,9 @@ def judges_of(
 
 
 def searches_of(row: BisectionRow, graph: Graph, judges: Iterable[Judge]) -> list[Search]:
-    """Of each judge those that got worse, then those that got better; counted series go first, whose comparisons others share."""
+    """Of each judge those that got worse, then those that got better; counted series go first, whose
+    comparisons others share.
+    """
     ways: tuple[Sought, ...] = ("regression", "improvement")
     return [
         Search(Question(graph=graph, good=row.base, bad=row.head, sought=way, exact=judge.exact), judge)

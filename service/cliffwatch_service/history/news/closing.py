@@ -24,9 +24,9 @@ _MOST_REMAINDER = 0.5
 
 
 def settle_reports(connection: Connection[Any], now: datetime) -> None:
-    """Closes a report where confirmed changes after its culprit took every series of it back, and opens it again where one of
-    these changes was refuted, or another one took it away. What a
-    person opened again stays open until another commit fixes it.
+    """Closes a report where confirmed changes after its culprit took every series of it back, and opens it
+    again where one of these changes was refuted, or another one took it away. What a person opened again
+    stays open until another commit fixes it.
     """
 
     def follows(culprit: int, base: int) -> bool:
@@ -62,8 +62,8 @@ def _say(
 
 
 def fix_of(rows: Sequence[LaterChangeRow], follows: Callable[[int, int], bool]) -> str | None:
-    """The commit with which every series of a report came back to its level; None where one did not. `follows` says whether a
-    revision is another one or comes after it.
+    """The commit with which every series of a report came back to its level; None where one did not.
+    `follows` says whether a revision is another one or comes after it.
     """
     last: dict[int, str] = {}
     for series, group in groupby(rows, key=lambda row: row.series_id):
@@ -97,7 +97,9 @@ def _is_back(own: LaterChangeRow, later: Sequence[LaterChangeRow]) -> bool:
 
 
 def _is_back_at(level: float, worse: float, newest: LaterChangeRow) -> bool:
-    """Where a regression has no percentage, values alone tell; what the newest change read has none either where the level is zero."""
+    """Where a regression has no percentage, values alone tell; what the newest change read has none either
+    where the level is zero.
+    """
     if newest.later_head_value is None:
         return False
     left = (newest.later_head_value - level) * math.copysign(1, worse - level)

@@ -16,8 +16,8 @@ _AUTHOR = re.compile(r"(?P<name>[^<]*+)<(?P<address>[^>]*+)>\s*+")
 def kind_of_news(
     last: NewsFacts | None, *, state: ReportState, cases: int, named: bool, verified: bool
 ) -> NewsKind | None:
-    """What of a report is news since its `last` news, None where nothing is. `cases` of it got worse, `named` whether its culprit is
-    one commit, `verified` whether measurements show that it is fixed.
+    """What of a report is news since its `last` news, None where nothing is. `cases` of it got worse, `named`
+    whether its culprit is one commit, `verified` whether measurements show that it is fixed.
     """
     if last is None:
         return "new" if state in _OPEN and cases else None
@@ -38,8 +38,8 @@ def subsystems_of(subject: str | None) -> list[str]:
 
 
 def is_for(subscription: SubscriptionRow, news: NewsFacts, now: datetime) -> bool:
-    """Whether somebody subscribed to these news. Of a culprit that is not yet one commit nobody knows author and subsystem: who
-    asks for one of them hears of it when it is.
+    """Whether somebody subscribed to these news. Of a culprit that is not yet one commit nobody knows author
+    and subsystem: who asks for one of them hears of it when it is.
     """
     if subscription.muted_until is not None and now < subscription.muted_until:
         return False

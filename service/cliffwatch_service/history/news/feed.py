@@ -19,7 +19,9 @@ _SINCE = "2026"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FeedAbout:
-    """Which feed: `name` is part of its identity and stays, `address` is where it is, `pages_url` where the pages are."""
+    """Which feed: `name` is part of its identity and stays, `address` is where it is, `pages_url` where the
+    pages are.
+    """
 
     name: str
     title: str
@@ -62,7 +64,8 @@ def _entry(feed: ET.Element, news: NewsRow, pages_url: str) -> None:
     _text(
         entry,
         "summary",
-        f"{sentence(news)} On {', '.join(news.platforms) or 'no platform'}; {news.base[:12]}..{news.head[:12]}.",
+        f"{sentence(news)} On {', '.join(news.platforms) or 'no platform'};"
+        f" {news.base[:12]}..{news.head[:12]}.",
     )
 
 

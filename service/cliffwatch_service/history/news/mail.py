@@ -1,4 +1,6 @@
-"""Sends mails: the one module that does. To the server of the settings, for addresses that the settings allow."""
+"""Sends mails: the one module that does. To the server of the settings, for addresses that the settings
+allow.
+"""
 
 import smtplib
 import socket
@@ -27,7 +29,9 @@ _LONGEST_HEADER = 990
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Letter:
-    """A mail: `identity` is the same each time it is tried, `before` the Message-IDs of its thread, the oldest first."""
+    """A mail: `identity` is the same each time it is tried, `before` the Message-IDs of its thread, the
+    oldest first.
+    """
 
     to: str
     subject: str
@@ -59,7 +63,9 @@ def send_mail(settings: Settings, letter: Letter, now: datetime) -> Sent | NotSe
 
 
 def message_of(letter: Letter, sender: str, now: datetime) -> EmailMessage:
-    """RFC 5322, plain text, in the thread of its report (RFC 5322, 3.6.4), marked as sent by a machine (RFC 3834)."""
+    """RFC 5322, plain text, in the thread of its report (RFC 5322, 3.6.4), marked as sent by a machine (RFC
+    3834).
+    """
     message = EmailMessage(policy=policy.SMTP.clone(max_line_length=_LONGEST_HEADER))
     message["From"] = f"Cliffwatch <{sender}>"
     message["To"] = letter.to
@@ -95,7 +101,9 @@ def _hand_over(settings: Settings, server: str, message: EmailMessage, to: str) 
 
 @contextmanager
 def _cut_after(seconds: float, connection: smtplib.SMTP) -> Iterator[None]:
-    """Ends the connection after so long: each byte of an answer has its time, but nothing limits their number."""
+    """Ends the connection after so long: each byte of an answer has its time, but nothing limits their
+    number.
+    """
 
     def cut() -> None:
         taken = connection.sock

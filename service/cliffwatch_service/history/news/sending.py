@@ -26,7 +26,9 @@ class NotSent:
 
 
 def next_try(attempts: int, now: datetime, problem: NotSent) -> datetime | None:
-    """When it is tried again after so many attempts: in one minute, two, four, … up to six hours; None where it is given up."""
+    """When it is tried again after so many attempts: in one minute, two, four, … up to six hours; None where
+    it is given up.
+    """
     if problem.for_good or attempts >= MOST_TRIES:
         return None
     wait = min(timedelta(minutes=2 ** (attempts - 1)), _LONGEST_WAIT)

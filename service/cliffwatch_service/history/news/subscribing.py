@@ -70,7 +70,8 @@ def subscribe(
         raise Refusal(
             409,
             "subscribed already",
-            f"{wanted.address!r} has a subscription: whoever made it, or an administrator, ends it before another is made",
+            f"{wanted.address!r} has a subscription: whoever made it, or an administrator, ends it before"
+            " another is made",
         )
     _audit(connection, caller, "subscribe", number, now)
     return Subscribed(id=number, secret=secret)
@@ -99,8 +100,8 @@ def subscription_of(connection: Connection[Any], number: int, caller: Caller) ->
         raise Refusal(
             403,
             "another's subscription",
-            f"token {caller.name!r} did not make subscription {number}: change it with the token that did, or as an"
-            " administrator",
+            f"token {caller.name!r} did not make subscription {number}: change it with the token that did, or"
+            " as an administrator",
         )
     return row
 
@@ -124,7 +125,9 @@ def mute(
     report: str | None,
     now: datetime,
 ) -> None:
-    """No news for so many days, for ever where that is None, news again where it is 0; or no more news of one `report`."""
+    """No news for so many days, for ever where that is None, news again where it is 0; or no more news of one
+    `report`.
+    """
     row = subscription_of(connection, number, caller)
     if report is not None:
         subscriptions.mute_report(connection, row.id, report_named(connection, report).id)

@@ -32,8 +32,9 @@ _WHAT: Mapping[NewsKind, str] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewsWhole:
-    """News with what they are about: the confirmed regressions of the report, the largest first, the tree of its commits where
-    it is known, the address of its page, and the functions behind the changes, where they were counted.
+    """News with what they are about: the confirmed regressions of the report, the largest first, the tree of
+    its commits where it is known, the address of its page, and the functions behind the changes, where
+    they were counted.
     """
 
     news: NewsRow
@@ -44,8 +45,8 @@ class NewsWhole:
 
 
 def headline(news: NewsRow) -> str:
-    """`bpf: Take the lookup out of line: up to 4.9 % worse in 15 cases`, or `worse in 1 case, from 0 to 2 B/op`; of a culprit that is a range,
-    its ends.
+    """`bpf: Take the lookup out of line: up to 4.9 % worse in 15 cases`, or `worse in 1 case, from 0 to 2
+    B/op`; of a culprit that is a range, its ends.
     """
     what = plain(news.subject)[:200] if news.subject else _range(news)
     if not news.cases:
@@ -77,7 +78,9 @@ def mail_subject(first: NewsRow, *, reply: bool) -> str:
 
 
 def mail_text(whole: NewsWhole) -> str:
-    """Plain text of at most 72 columns, which can be quoted in a reply; addresses and commands of more stand whole on a line."""
+    """Plain text of at most 72 columns, which can be quoted in a reply; addresses and commands of more stand
+    whole on a line.
+    """
     return "\n".join(_mail(whole)).rstrip() + "\n"
 
 
@@ -132,7 +135,8 @@ def _cases(whole: NewsWhole) -> Iterator[str]:
             else f" ({figures.percent(change.ci_low)} .. {figures.percent(change.ci_high)})"
         )
         yield from textwrap.wrap(
-            f"{plain(change.metric)} in {plain(change.unit)}, {change.platform} {change.mode}{bounds}{BETWEEN if change.apart else ''}",
+            f"{plain(change.metric)} in {plain(change.unit)}, {change.platform}"
+            f" {change.mode}{bounds}{BETWEEN if change.apart else ''}",
             WIDTH,
             initial_indent=" " * 12,
             subsequent_indent=" " * 12,
@@ -175,7 +179,9 @@ def issue_title(first: NewsRow) -> str:
 
 
 def issue_text(whole: NewsWhole) -> str:
-    """Markdown in which nothing of a commit or a case can be anything but text: it stands in a block of code."""
+    """Markdown in which nothing of a commit or a case can be anything but text: it stands in a
+    block of code.
+    """
     fence = "~" * 4
     text = mail_text(whole).removeprefix("Hello,\n\n").replace("~~~", "~ ~ ~")
     return f"{fence}\n{text}{fence}\n\n[The report]({whole.page})\n"

@@ -20,8 +20,8 @@ _OPEN = ("new", "acknowledged")
 
 
 def write_news(connection: Connection[Any], now: datetime) -> int:
-    """Writes what is news of any report, and asks for its delivery; how much there is. Whoever changes a report or its changes
-    calls this in the same transaction; asked again it finds nothing new.
+    """Writes what is news of any report, and asks for its delivery; how much there is. Whoever changes a
+    report or its changes calls this in the same transaction; asked again it finds nothing new.
     """
     settle_reports(connection, now)
     written = [_write(connection, digest, now) for digest in outbox.reports_to_look_at(connection, _OPEN)]

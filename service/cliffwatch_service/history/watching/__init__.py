@@ -1,1 +1,3 @@
-"""Watching a branch: steps, events of hosts and trends in its history, and the fresh comparisons that judge them."""
+"""Watching a branch: steps, events of hosts and trends in its history, and the fresh comparisons that judge
+them.
+"""

@@ -1,6 +1,8 @@
-"""The anchor of a followed branch: one revision that its walltime runs measure beside base and head, so that a host's drift shows in it alone.
+"""The anchor of a followed branch: one revision that its walltime runs measure beside base and head, so that
+a host's drift shows in it alone.
 
-Counted values do not drift: targets in icount have none, and neither have policies that ask at every commit.
+Counted values do not drift: targets in icount have none, and neither have policies that ask at every
+commit.
 """
 
 import re
@@ -29,7 +31,9 @@ _TAG = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./+-]{0,199}")
 
 
 class Part(NamedTuple):
-    """Targets of a followed branch that one request is for, and what it sets up; `anchor` is part of its key."""
+    """Targets of a followed branch that one request is for, and what it sets up; `anchor` is
+    part of its key.
+    """
 
     targets: list[tuple[str, str]]
     setup: Setup
@@ -54,8 +58,8 @@ def refuse_anchor(entry: FollowFacts) -> None:
         raise Refusal(
             422,
             "no anchor",
-            f"an anchor is measured in walltime, by the policies {' and '.join(ANCHORED)}: name such a target and policy,"
-            " or no anchor",
+            f"an anchor is measured in walltime, by the policies {' and '.join(ANCHORED)}: name such a target"
+            " and policy, or no anchor",
         )
 
 
@@ -67,10 +71,11 @@ def settle_anchor(
     git_dir: Path,
     now: datetime,
 ) -> str | None:
-    """The commit that is measured beside base and head from now on; None where there is none, or the tree does not give it, which the
-    entry says then. `line` are the branch's newest commits, the oldest first.
+    """The commit that is measured beside base and head from now on; None where there is none, or the tree
+    does not give it, which the entry says then. `line` are the branch's newest commits, the oldest first.
 
-    One that nobody named is where the branch was when following began; where a forced push took that away, where the branch is now.
+    One that nobody named is where the branch was when following began; where a forced push took that away,
+    where the branch is now.
     """
     if row.anchor == NONE or not may_have_anchor(row.policy, row.targets):
         commit, problem = None, None
@@ -118,7 +123,9 @@ def _not_given(connection: Connection[Any], row: FollowRow, commit: str, git_dir
 
 
 def parts_of(row: FollowRow, base: str, head: str, anchor: str | None) -> list[Part]:
-    """The requests that a pair of revisions is asked for by: one, or of what is timed another one with the anchor."""
+    """The requests that a pair of revisions is asked for by: one, or of what is timed another one with the
+    anchor.
+    """
     targets = [(target[0], target[1]) for target in row.targets]
     if anchor is None:
         return [Part(targets, NO_SETUP, "")]

@@ -1,4 +1,6 @@
-"""Looks for steps that only the history of a branch shows, and has the revisions around each compared afresh."""
+"""Looks for steps that only the history of a branch shows, and has the revisions around each
+compared afresh.
+"""
 
 import math
 from bisect import bisect_left
@@ -33,8 +35,8 @@ from cliffwatch_service.store.series import SeriesRow
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """A step of a series at `head`, the first point on its new level; it lies after `base` for all that the noise lets one tell, and at
-    `last` at the latest. `size` is a fraction of the old level.
+    """A step of a series at `head`, the first point on its new level; it lies after `base` for all that the
+    noise lets one tell, and at `last` at the latest. `size` is a fraction of the old level.
     """
 
     series_id: int
@@ -46,7 +48,8 @@ class Candidate:
 
 
 def watch_branch(connection: Connection[Any], branch_id: int, now: datetime) -> int:
-    """Steps in the newest points of every series of a branch that was measured since; how many candidates are new.
+    """Steps in the newest points of every series of a branch that was measured since; how many candidates are
+    new.
 
     A candidate is no regression yet: a fresh comparison of the revisions around it confirms or refutes it.
     """
@@ -101,7 +104,9 @@ def _one_a_revision(rows: Sequence[RecentPointRow]) -> list[RecentPointRow]:
 
 
 def _steps(own: Sequence[RecentPointRow], band: float | None, known: Sequence[SpanRow]) -> list[Step]:
-    """New ones, beside the changes that are known; of counted values with the `band` beyond which they differ."""
+    """New ones, beside the changes that are known; of counted values with the `band` beyond which they
+    differ.
+    """
     if any(row.centre <= 0 or not math.isfinite(row.centre) for row in own):
         return []
     logs = np.log([row.centre for row in own])
@@ -127,7 +132,9 @@ def _step_of(own: Sequence[RecentPointRow], span: SpanRow) -> Step:
 
 
 def _band(about: SeriesRow) -> float | None:
-    """The change beyond which two values of a counted series differ, a fraction; None where its values are noisy."""
+    """The change beyond which two values of a counted series differ, a fraction; None where its values are
+    noisy.
+    """
     case = CaseKey(about.suite, about.benchmark, tuple((name, value) for name, value in about.params))
     traits = load_catalogue().traits(case, about.metric, about.unit, about.mode)
     return max(COUNTED, traits.repeatability) if traits.assume == "exact" else None
@@ -145,7 +152,9 @@ def _candidate(own: Sequence[RecentPointRow], step: Step) -> Candidate:
 
 
 def _nearby(own: Sequence[RecentPointRow], step: Step) -> tuple[int, int]:
-    """The ordinals of the measured revisions next to a step or its range: a change between them is the same step, located anew."""
+    """The ordinals of the measured revisions next to a step or its range: a change between them is the same
+    step, located anew.
+    """
     first, last = min(step.first, step.index - NEAR), max(step.last, step.index + NEAR)
     return own[max(0, first)].ordinal - 1, own[min(last, len(own) - 1)].ordinal
 
@@ -162,7 +171,9 @@ def _attach(
     about: Mapping[int, SeriesRow],
     now: datetime,
 ) -> None:
-    """Makes every candidate wait for a fresh comparison; those that step together on one platform wait for the same one."""
+    """Makes every candidate wait for a fresh comparison; those that step together on one platform wait for
+    the same one.
+    """
     known = confirmations.open_confirmations(connection, branch_id) if fresh else []
     for candidate in sorted(fresh, key=lambda each: (each.base.ordinal, each.last.ordinal, each.series_id)):
         own = about[candidate.series_id]
@@ -200,7 +211,9 @@ def _widen(connection: Connection[Any], row: ConfirmationRow, candidate: Candida
 def _new(
     branch_id: int, candidate: Candidate, own: SeriesRow, known: Sequence[ConfirmationRow]
 ) -> NewConfirmation:
-    """Of the range that another platform waits for where that holds this one: their kernels are built once."""
+    """Of the range that another platform waits for where that holds this one: their kernels are
+    built once.
+    """
     base, head = candidate.base.revision_id, candidate.last.revision_id
     for row in known:
         if row.base_ordinal <= candidate.base.ordinal and candidate.last.ordinal <= row.head_ordinal:

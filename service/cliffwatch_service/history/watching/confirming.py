@@ -1,4 +1,6 @@
-"""Has the revisions around candidates compared afresh, and takes what the comparisons show: confirmed, refuted, or asked again."""
+"""Has the revisions around candidates compared afresh, and takes what the comparisons show: confirmed,
+refuted, or asked again.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -54,7 +56,9 @@ class Answered:
 
 
 def confirm_candidates(connection: Connection[Any], now: datetime) -> int:
-    """Takes every answer that is there, and asks for as many more as may be open; how many requests it made."""
+    """Takes every answer that is there, and asks for as many more as may be open; how many
+    requests it made.
+    """
     for row in confirmations.open_confirmations(connection):
         if row.state == "asked" and row.request_id is not None:
             answer = answer_of(connection, row.request_id, row.platform, row.mode, now)
@@ -90,7 +94,9 @@ def rows_by_series(connection: Connection[Any], comparison: int, platform: str, 
 
 
 def unchanged_cases(connection: Connection[Any], comparison: int) -> frozenset[CaseKey]:
-    """The cases that a stored comparison's run left out, since nothing that they execute differs; parameters in the order of their names."""
+    """The cases that a stored comparison's run left out, since nothing that they execute differs; parameters
+    in the order of their names.
+    """
     stored = comparisons.comparison_by_id(connection, comparison)
     assert stored is not None
     left_out = read_summary(stored.summary).left_out
@@ -144,7 +150,9 @@ def _end(
     comparison: int,
     now: datetime,
 ) -> None:
-    """What becomes of a candidate whose row the comparison does not report: its family is all rows, the candidate's is itself."""
+    """What becomes of a candidate whose row the comparison does not report: its family is all rows, the
+    candidate's is itself.
+    """
     if said == "refuted":
         figures = FreshFigures(change=fresh.change, low=fresh.ci_low, high=fresh.ci_high, mde=fresh.mde)
         candidates.refute_candidate(connection, candidate.id, figures)
@@ -159,7 +167,10 @@ def _number(row: ConfirmationRow) -> int:
 
 
 def _explain_second_round(candidates_left: Sequence[CandidateRow], boots: int) -> str:
-    return f"{count_noun(len(candidates_left), 'candidate')} left open by the first comparison: again with {count_noun(boots, 'boot')}"
+    return (
+        f"{count_noun(len(candidates_left), 'candidate')} left open by the first comparison: again with"
+        f" {count_noun(boots, 'boot')}"
+    )
 
 
 def _says(row: ComparisonRow | None) -> bool:
@@ -169,7 +180,9 @@ def _says(row: ComparisonRow | None) -> bool:
 
 
 def _move(connection: Connection[Any], candidate: CandidateRow, row: ConfirmationRow) -> bool:
-    """A confirmed step lies between the revisions that were compared. False where that very change is known already."""
+    """A confirmed step lies between the revisions that were compared. False where that very change is known
+    already.
+    """
     base, head = row.base_revision_id, row.head_revision_id
     digest = change_digest(candidate.series_id, base, head)
     moved = candidates.move_change(connection, candidate.id, digest, base, head)
@@ -190,8 +203,8 @@ def _again(
 
 
 def _ask(connection: Connection[Any], now: datetime) -> int:
-    """One request for each range and number of boots, of all platforms that wait for it, while none of that range is open. A demonstration has
-    no hosts.
+    """One request for each range and number of boots, of all platforms that wait for it, while none of that
+    range is open. A demonstration has no hosts.
     """
     if database.is_demonstration(connection):
         return 0
@@ -216,7 +229,10 @@ def _ask(connection: Connection[Any], now: datetime) -> int:
             profile=first.profile,
             boots=_boots(first),
             priority="watch",
-            note=f"{first.branch}: fresh comparison of {count_noun(sum(row.candidates for row in group), 'candidate')}",
+            note=(
+                f"{first.branch}: fresh comparison of"
+                f" {count_noun(sum(row.candidates for row in group), 'candidate')}"
+            ),
         )
         key = f"confirm {' '.join(f'{row.id}.{row.attempts}' for row in group)}"
         made = store_request(connection, request, key=key, token_id=asker, who=ASKER, now=now)

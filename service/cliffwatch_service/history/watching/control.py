@@ -1,4 +1,6 @@
-"""Hosts whose anchor steps from one night to the next: the kernel is the same, so that it was the host, and no commit is to blame."""
+"""Hosts whose anchor steps from one night to the next: the kernel is the same, so that it was the host, and
+no commit is to blame.
+"""
 
 from bisect import bisect_left
 from collections import defaultdict
@@ -28,7 +30,8 @@ Host = tuple[str, int | None]
 def keep_control_events(
     connection: Connection[Any], branch_id: int, anchored: Rows, about: Mapping[int, SeriesRow], now: datetime
 ) -> list[EventPlaceRow]:
-    """Keeps an event where many series of a host's anchor step together; answers all that are known of the branch.
+    """Keeps an event where many series of a host's anchor step together; answers all that are known of the
+    branch.
 
     `anchored` has the measurements of noisy series that have an anchor, in the branch's order.
     """
@@ -63,7 +66,9 @@ def _nights(anchored: Rows, about: Mapping[int, SeriesRow]) -> dict[Host, Rows]:
 
 
 def _events(nights: Rows, known: Sequence[int]) -> list[tuple[int, list[int], int]]:
-    """New events of a host: the ordinal of the first revision after each, the series whose anchor steps there, and of how many."""
+    """New events of a host: the ordinal of the first revision after each, the series whose anchor steps
+    there, and of how many.
+    """
     order = sorted({row.ordinal for own in nights.values() for row in own})
     ranks = {ordinal: rank for rank, ordinal in enumerate(order)}
     long = {series_id: own[-HORIZON:] for series_id, own in nights.items() if len(own) >= BEFORE + AFTER}
@@ -116,8 +121,8 @@ def less_control_events(
     events: Sequence[EventPlaceRow],
     counted: Collection[int],
 ) -> dict[int, list[Step]]:
-    """The steps that no event of the host's own anchor explains. Counted series are no host's doing; of those relative to their anchor the
-    event has nothing, for it is in both.
+    """The steps that no event of the host's own anchor explains. Counted series are no host's doing; of those
+    relative to their anchor the event has nothing, for it is in both.
     """
 
     def explained(series_id: int, step: Step) -> bool:

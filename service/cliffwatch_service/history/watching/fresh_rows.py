@@ -7,8 +7,8 @@ from cliffwatch.stats.history.fresh import Fresh, FreshAnswer, judged_fresh, nex
 
 
 def judge_candidate(size: float, row: ComparisonRow, number: int) -> FreshAnswer:
-    """What the `number`-th fresh comparison says of a candidate of a size whose row it does not report. Of counted values a row is decided
-    by its verdict.
+    """What the `number`-th fresh comparison says of a candidate of a size whose row it does not report. Of
+    counted values a row is decided by its verdict.
     """
     fresh = _fresh(row)
     return "refuted" if fresh is None else judged_fresh(size, fresh, number)

@@ -21,8 +21,8 @@ Steps = Mapping[int, Sequence[Step]]
 def since_events(
     connection: Connection[Any], branch_id: int, points: Points, relative: Collection[int]
 ) -> dict[int, list[RecentPointRow]]:
-    """The points of each series from the last event of its host on: it is watched anew from there. Not those that are `relative` to their
-    anchor where the event is the anchor's own step, which they do not have.
+    """The points of each series from the last event of its host on: it is watched anew from there. Not those
+    that are `relative` to their anchor where the event is the anchor's own step, which they do not have.
     """
     begins: dict[int, int] = {}
     for place in watching.event_places(connection, branch_id):
@@ -37,7 +37,8 @@ def since_events(
 def keep_host_events(
     connection: Connection[Any], branch_id: int, points: Points, steps: Steps, now: datetime
 ) -> None:
-    """Keeps an event where many wall-clock series of a host step together: a fresh comparison tells the host from a commit.
+    """Keeps an event where many wall-clock series of a host step together: a fresh comparison tells the host
+    from a commit.
 
     Counted series are no host's doing, and steps that a comparison confirmed are no longer among `steps`.
     """

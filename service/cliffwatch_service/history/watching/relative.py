@@ -1,4 +1,6 @@
-"""Histories as they are watched: relative to the anchor of the same run where they have one, so that a host's drift cancels."""
+"""Histories as they are watched: relative to the anchor of the same run where they have one, so that a host's
+drift cancels.
+"""
 
 from collections.abc import Sequence
 from typing import TypeVar
@@ -8,13 +10,17 @@ from cliffwatch_service.store.history.points import RecentPointRow
 from cliffwatch_service.store.history.watching import TrendPointRow
 
 FEWEST = BEFORE + AFTER
-"""Revisions that need the same anchor before a history is watched relative to it: with fewer no step of it would be seen."""
+"""Revisions that need the same anchor before a history is watched relative to it: with fewer no step of it
+would be seen.
+"""
 
 Row = TypeVar("Row", RecentPointRow, TrendPointRow)
 
 
 def newest_anchor(rows: Sequence[Row]) -> int | None:
-    """The revision that is the anchor of the newest points (rows in a branch's order); None where the newest `AFTER` revisions had none."""
+    """The revision that is the anchor of the newest points (rows in a branch's order); None where the newest
+    `AFTER` revisions had none.
+    """
     seen: set[int] = set()
     for row in reversed(rows):
         seen.add(row.ordinal)
@@ -26,10 +32,11 @@ def newest_anchor(rows: Sequence[Row]) -> int | None:
 
 
 def relative(rows: Sequence[Row], fewest: int = FEWEST) -> list[Row] | None:
-    """The points that have the newest anchor, one for each revision, as fractions of what the anchor read in the same run, on the same host.
+    """The points that have the newest anchor, one for each revision, as fractions of what the anchor read in
+    the same run, on the same host.
 
-    None where so few revisions have it that the points are better watched as they are. Points without it belong to no such history, which
-    begins where its anchor does.
+    None where so few revisions have it that the points are better watched as they are. Points without it
+    belong to no such history, which begins where its anchor does.
     """
     anchor = newest_anchor(rows)
     if anchor is None:

@@ -20,7 +20,9 @@ _SINCE: tuple[TrendSince, ...] = ("release", "90 days")
 
 
 def look_for_trends(connection: Connection[Any], now: datetime) -> int:
-    """Slow trends of every measured branch, against the first revision of its release and ninety days; how many there are."""
+    """Slow trends of every measured branch, against the first revision of its release and ninety days; how
+    many there are.
+    """
     count = 0
     for branch_id in watching.branches_measured(connection):
         rows = watching.trend_points(connection, branch_id, MOST_TREND_POINTS)

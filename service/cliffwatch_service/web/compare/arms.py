@@ -40,7 +40,9 @@ def run_of_other_arms(connection: Connection[Any], name: str) -> RunRow | None:
 def show_arms(
     connection: Connection[Any], run: RunRow, form: str, request: Request, visitor: Visitor, service: Service
 ) -> Response | None:
-    """The page or the text; None where the comparison is still being computed. Raises Refusal where boots are outstanding."""
+    """The page or the text; None where the comparison is still being computed. Raises Refusal where boots are
+    outstanding.
+    """
     document = arms_comparison(connection, run)
     if document is None:
         if is_fully_uploaded(connection, run):

@@ -33,7 +33,9 @@ def choose(
 
 
 def _read_pair(connection: Connection[Any], base: str, head: str) -> str:
-    """What the two fields of the form name together: either may hold a whole pair, and a run alone has arms of its own."""
+    """What the two fields of the form name together: either may hold a whole pair, and a run alone has arms
+    of its own.
+    """
     whole = next((each for each in (head, base) if sides_named(each) is not None), None)
     if whole is not None:
         return whole

@@ -18,8 +18,9 @@ Rows = Sequence[ComparisonRow]
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A target with the thresholds of its rows and the levels of their intervals. On the bars' scale: what lies below each
-    threshold, and the largest difference of the A/A control. `detectable` is of its unchanged rows.
+    """A target with the thresholds of its rows and the levels of their intervals. On the bars' scale: what
+    lies below each threshold, and the largest difference of the A/A control. `detectable` is of its
+    unchanged rows.
     """
 
     target: Target

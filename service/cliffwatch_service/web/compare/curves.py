@@ -1,4 +1,6 @@
-"""A benchmark over one parameter: what base and head cost, and below it by how much they differ, which no log axis shows."""
+"""A benchmark over one parameter: what base and head cost, and below it by how much they differ, which no log
+axis shows.
+"""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -21,7 +23,9 @@ Coordinate = Callable[[float], float]
 
 @dataclass(frozen=True, slots=True)
 class SweepPoint:
-    """A value of the parameter, what base and head cost there, the row that says it, and where that row stands."""
+    """A value of the parameter, what base and head cost there, the row that says it, and where that row
+    stands.
+    """
 
     value: float
     base: float
@@ -41,7 +45,9 @@ class Tick:
 
 @dataclass(frozen=True, slots=True)
 class Ratio:
-    """Head over base, as a change: its line, the band of its bounds, what lies below the threshold (top and height), dots."""
+    """Head over base, as a change: its line, the band of its bounds, what lies below the threshold (top and
+    height), dots.
+    """
 
     line: str
     band: str
@@ -53,7 +59,9 @@ class Ratio:
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """A sweep on one target: the lines of base and head, head's dots, breakpoints and ticks; `left` is where the axes begin."""
+    """A sweep on one target: the lines of base and head, head's dots, breakpoints and ticks; `left` is where
+    the axes begin.
+    """
 
     left: float
     base: str

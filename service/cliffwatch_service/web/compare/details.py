@@ -46,10 +46,11 @@ class RawLink:
 
 @dataclass(frozen=True, slots=True)
 class Detail:
-    """A cell, unfolded. `threshold` is from which size on its change is reported, `bounds` what the bounds of the change are, `counted` whether its
-    values are;
-    `series` is its digest, None where it has no history; `command` repeats the run. `image` is how the code of the kernels differs, `programs` are the
-    BPF programs of the case that do, `instructions` what was counted of it, `code` is whether what the case executes does.
+    """A cell, unfolded. `threshold` is from which size on its change is reported, `bounds` what the bounds of
+    the change are, `counted` whether its values are; `series` is its digest, None where it has no history;
+    `command` repeats the run. `image` is how the code of the kernels differs, `programs` are the BPF
+    programs of the case that do, `instructions` what was counted of it, `code` is whether what the case
+    executes does.
     """
 
     target: Target
@@ -134,7 +135,9 @@ def _samples(
 
 
 def _raw(connection: Connection[Any], answer: Answer, case: CaseKey) -> list[RawLink]:
-    """The outputs of this case, boot by boot of both arms: files are named by the case's index in their run's plan."""
+    """The outputs of this case, boot by boot of both arms: files are named by the case's index in their run's
+    plan.
+    """
     links = []
     for name, arm, run in (
         ("base", answer.base_arm, answer.runs[0]),

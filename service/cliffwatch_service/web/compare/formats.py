@@ -36,7 +36,9 @@ DEMONSTRATION = "DEMONSTRATION DATA, not measured for you"
 
 
 def wanted_form(pair: str, accept: str) -> tuple[str, str]:
-    """The pair without its suffix, and the format: the suffix's, else the first that Accept prefers, else HTML."""
+    """The pair without its suffix, and the format: the suffix's, else the first that Accept prefers, else
+    HTML.
+    """
     for form, suffix in FORMS.items():
         if pair.endswith(suffix):
             return pair.removesuffix(suffix), form

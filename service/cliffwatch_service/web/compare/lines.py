@@ -19,8 +19,8 @@ from cliffwatch_service.web.layout.wording import MARKS, measure, tone
 
 
 class Cell(NamedTuple):
-    """A row on one target as it is shown: `ground` names the drawing of its threshold, `kind` is for the style, `text` and
-    `small` to read, `path` to draw.
+    """A row on one target as it is shown: `ground` names the drawing of its threshold, `kind` is for the
+    style, `text` and `small` to read, `path` to draw.
     """
 
     target: str
@@ -60,7 +60,9 @@ def row_path(row: Across) -> str:
 
 
 def row_at(rows: Sequence[Rows], raw: str, path: str, metric: str) -> Across:
-    """By its address as it was written, or as a server on the way has unpacked it; where no metric is named, that which decides."""
+    """By its address as it was written, or as a server on the way has unpacked it; where no metric is named,
+    that which decides.
+    """
     found = [
         row
         for row in across(rows, all_metrics=True)
@@ -95,7 +97,9 @@ def table_row(row: Across, columns: Sequence[Column], scale: Scale) -> TableRow:
 
 
 def _measure(row: Across) -> str:
-    """`hits-latency in ns/op, lower is better`; with another measure on some targets that too: `; insns/op`."""
+    """`hits-latency in ns/op, lower is better`; with another measure on some targets that too:
+    `; insns/op`.
+    """
     better = next((cell.better for cell in row.cells if cell and cell.metric == row.metric), None)
     others = "".join(f"; {measure(metric, unit)}" for metric, unit in row.measures[1:])
     return f"{measure(row.metric, row.unit)}{f', {better} is better' if better else ''}{others}"

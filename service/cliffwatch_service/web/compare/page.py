@@ -1,4 +1,6 @@
-"""The compare page, and the same comparison as JSON, text, commit message and Markdown at the same address."""
+"""The compare page, and the same comparison as JSON, text, commit message and Markdown at the
+same address.
+"""
 
 import threading
 from collections import OrderedDict
@@ -45,7 +47,9 @@ PairName = Annotated[str, Path(max_length=200)]
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """What can be shown of a comparison: answers, how many targets are still being compared, and which cannot be, with why."""
+    """What can be shown of a comparison: answers, how many targets are still being compared, and which cannot
+    be, with why.
+    """
 
     head: RevisionRow
     answers: Sequence[Answer]
@@ -132,7 +136,9 @@ _pages_lock = threading.Lock()
 _MOST_CAUSES = 4
 _MOST_FUNCTIONS = 4
 _MOST_PAGES = 16
-"""Of what pages show, by the identity of their comparisons: laying out thousands of rows takes ten times as long as writing them."""
+"""Of what pages show, by the identity of their comparisons: laying out thousands of rows takes ten times as
+long as writing them.
+"""
 
 
 def _lay_out(connection: Connection[Any], ready: Ready, filters: Filters, pair: str) -> Compared:
@@ -164,7 +170,9 @@ def _on(paired: Paired, platform: str, mode: str) -> Paired:
 
 
 def _ready(connection: Connection[Any], paired: Paired, service: Service) -> Ready:
-    """What is stored, and what is small enough to be compared now; the rest is asked for. Raises Refusal where nothing can be."""
+    """What is stored, and what is small enough to be compared now; the rest is asked for. Raises Refusal
+    where nothing can be.
+    """
     answers: list[Answer] = []
     refused: list[tuple[str, str]] = []
     pending = 0
@@ -232,7 +240,9 @@ class _Around(TypedDict):
 
 
 def _around(connection: Connection[Any], ready: Ready, filters: Filters) -> _Around:
-    """What the page says besides the rows: both revisions, how far apart they are, and what was different around them."""
+    """What the page says besides the rows: both revisions, how far apart they are, and what was different
+    around them.
+    """
     bases = {each.target.base.id: each.target.base for each in ready.answers}
     rows = trees.revision_rows(connection, [*bases, ready.head.id])
     of_targets = []

@@ -1,4 +1,6 @@
-"""Platforms of one revision side by side: a benchmark's metric over two of its parameters, a block for each platform and mode."""
+"""Platforms of one revision side by side: a benchmark's metric over two of its parameters, a block for each
+platform and mode.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -35,8 +37,9 @@ ALL = ""
 class Block:
     """What one platform and mode read; `cells` by row and column.
 
-    metric, unit: the page's, or the instructions of an operation where this block has these and not the time that the others have
-    beside: the first platform of its mode, beside whose values its own stand; None for that one
+    metric, unit: the page's, or the instructions of an operation where this block has these and not the
+    time that the others have beside: the first platform of its mode, beside whose values its own stand;
+    None for that one
     """
 
     platform: str
@@ -50,8 +53,9 @@ class Block:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SideBySide:
-    """A metric of a benchmark over the parameters `down` and `across`, empty for none, whose values are `rows` and `columns`; of each other
-    parameter that varies `fixed` has the value that is shown, and `choices` all of them.
+    """A metric of a benchmark over the parameters `down` and `across`, empty for none, whose values are
+    `rows` and `columns`; of each other parameter that varies `fixed` has the value that is shown, and
+    `choices` all of them.
     """
 
     metric: str
@@ -67,8 +71,8 @@ class SideBySide:
     blocks: Sequence[Block]
 
     def difference(self, block: Block, place: tuple[str, str]) -> float | None:
-        """How much more a block reads than the first one of its mode, as a fraction: machines side by side, no verdict. None where either has
-        no value.
+        """How much more a block reads than the first one of its mode, as a fraction: machines side by side,
+        no verdict. None where either has no value.
         """
         others = (each for each in self.blocks if (each.platform, each.mode) == (block.beside, block.mode))
         other = next(others, None)
@@ -156,7 +160,9 @@ def _choose_case(known: Sequence[tuple[str, str]], suite: str, benchmark: str) -
 
 
 def side_by_side(named: tuple[str, str], measured: Measured, wishes: Wishes) -> SideBySide:
-    """The table for what was measured, by the wishes that can be met. Rows are, where nobody says, over the parameter with the most values."""
+    """The table for what was measured, by the wishes that can be met. Rows are, where nobody says, over the
+    parameter with the most values.
+    """
     metrics = _metrics(named, measured)
     metric = wishes.metric if wishes.metric in metrics else metrics[0]
     unit = next((row.unit for _, _, _, rows in measured for row in rows if row.metric == metric), "")
@@ -198,7 +204,9 @@ def side_by_side(named: tuple[str, str], measured: Measured, wishes: Wishes) -> 
 
 
 def _of_metric(rows: Sequence[ArmPointRow], metric: str, unit: str) -> list[ArmPointRow]:
-    """The rows of a metric, or of the instructions that stand for a time or rate where hardware has that and a count has not."""
+    """The rows of a metric, or of the instructions that stand for a time or rate where hardware has that and
+    a count has not.
+    """
     found = [row for row in rows if row.metric == metric]
     if found or nanoseconds(1.0, unit) is None:
         return found
@@ -210,7 +218,9 @@ def _params(row: ArmPointRow) -> dict[str, str]:
 
 
 def _metrics(named: tuple[str, str], measured: Measured) -> list[str]:
-    """Those that decide first, as the catalogue has them; instructions after the time beside which they stand."""
+    """Those that decide first, as the catalogue has them; instructions after the time beside which they
+    stand.
+    """
     rows = [(mode, row) for _, mode, _, rows in measured for row in rows]
     catalogue, case = load_catalogue(), CaseKey(*named)
     decides = {row.metric: catalogue.traits(case, row.metric, row.unit, mode).primary for mode, row in rows}
@@ -222,7 +232,9 @@ def _metrics(named: tuple[str, str], measured: Measured) -> list[str]:
 def _fix_parameters(
     every: Sequence[Mapping[str, str]], names: Sequence[str], wished: Mapping[str, str]
 ) -> dict[str, str]:
-    """A value for each of these parameters: the one that is asked for, else that of the most cases among those left."""
+    """A value for each of these parameters: the one that is asked for, else that of the most cases among
+    those left.
+    """
     fixed: dict[str, str] = {}
     left = list(every)
     for name in sorted(names, key=lambda name: name not in wished):

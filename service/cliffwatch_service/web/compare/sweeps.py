@@ -1,4 +1,6 @@
-"""Benchmarks over a parameter on the compare page: a curve a target, and the rows that are folded under it."""
+"""Benchmarks over a parameter on the compare page: a curve a target, and the rows that are
+folded under it.
+"""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,7 +23,9 @@ Fixed = tuple[str | None, ...]
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A curve as it is drawn; `fixed` says of which other parameters, empty where the benchmark has one alone."""
+    """A curve as it is drawn; `fixed` says of which other parameters, empty where the benchmark has one
+    alone.
+    """
 
     target: Target
     fixed: str
@@ -31,7 +35,9 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Undrawn:
-    """The curves of a target that are not drawn: how many there are of which kind, and what each of the judged ones shows."""
+    """The curves of a target that are not drawn: how many there are of which kind, and what each of the
+    judged ones shows.
+    """
 
     target: Target
     sentence: str
@@ -40,7 +46,9 @@ class Undrawn:
 
 @dataclass(frozen=True, slots=True)
 class SweepShown:
-    """A benchmark over one parameter, with its curves on each target; `lines` are its rows that are shown nowhere else."""
+    """A benchmark over one parameter, with its curves on each target; `lines` are its rows that are shown
+    nowhere else.
+    """
 
     benchmark: str
     parameter: str
@@ -56,7 +64,9 @@ class SweepShown:
 def sweeps_of(
     every: Sequence[Across], shown: Sequence[Across], tables: Tables, scale: Scale
 ) -> tuple[tuple[SweepShown, ...], set[int]]:
-    """The sweeps of all targets, whole whatever is filtered, and which of the shown rows (by id) are folded into them."""
+    """The sweeps of all targets, whole whatever is filtered, and which of the shown rows (by id) are folded
+    into them.
+    """
     columns = tables.columns
     groups: dict[tuple[str, str, str], list[Across]] = {}
     for row in every:
@@ -90,7 +100,9 @@ def sweeps_of(
 def _by_benchmark(
     columns: Sequence[Column], every: Sequence[Across]
 ) -> dict[tuple[str, str, str, str], dict[int, ChosenCurves]]:
-    """By suite, benchmark, metric of its rows and parameter: the curves on each target that has them, by the target's index."""
+    """By suite, benchmark, metric of its rows and parameter: the curves on each target that has them, by the
+    target's index.
+    """
     named = {(row.suite, row.benchmark, metric): row.metric for row in every for metric, _ in row.measures}
     found: dict[tuple[str, str, str, str], dict[int, ChosenCurves]] = {}
     for index, column in enumerate(columns):

@@ -1,4 +1,6 @@
-"""The table of the compare page, from the stored comparisons of two revisions: rows in groups, columns, sweeps, sentences."""
+"""The table of the compare page, from the stored comparisons of two revisions: rows in groups, columns,
+sweeps, sentences.
+"""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -139,7 +141,10 @@ def _passes_filters(row: Across, filters: Filters, targets: Sequence[Target]) ->
         return False
     if not filters.text:
         return True
-    name = f"{row.suite}/{row.benchmark}/{'/'.join(f'{key}={value}' for key, value in row.params.items())} {' '.join(dict(row.measures))}"
+    name = (
+        f"{row.suite}/{row.benchmark}/{'/'.join(f'{key}={value}' for key, value in row.params.items())}"
+        f" {' '.join(dict(row.measures))}"
+    )
     return all(word in name.lower() for word in filters.text.lower().split())
 
 

@@ -1,6 +1,8 @@
-"""Tables of the compare page as HTML, packed: of a page that is kept the rows are text, which is sent in a tenth of the time that drawing takes.
+"""Tables of the compare page as HTML, packed: of a page that is kept the rows are text, which is sent in a
+tenth of the time that drawing takes.
 
-Written here and not by a template: a page has 6,000 cells of six texts each, and a template asks of every one of them what it is.
+Written here and not by a template: a page has 6,000 cells of six texts each, and a template asks of every
+one of them what it is.
 """
 
 import re
@@ -24,7 +26,9 @@ _HARMLESS = re.compile(r"[^&<>\"'@]*").fullmatch
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """What the tables of a page have in common: the pair and the query of its rows' addresses, and the columns."""
+    """What the tables of a page have in common: the pair and the query of its rows' addresses, and the
+    columns.
+    """
 
     pair: str
     query: str
@@ -45,7 +49,10 @@ class Tables:
         for row in rows:
             params = f" <i>{_text(row.params)}</i>" if row.params else ""
             where = f" <em>{_text(row.where)}</em>" if row.where else ""
-            yield f'<tr><th scope="row"><a href="{pair}/cases/{_text(row.href)}{chosen}">{_text(row.name)}{params}</a>{where}'
+            yield (
+                '<tr><th scope="row"><a'
+                f' href="{pair}/cases/{_text(row.href)}{chosen}">{_text(row.name)}{params}</a>{where}'
+            )
             yield f"<small>{_text(row.measure)}</small></th>\n"
             yield from (self._cell(row, cell) for cell in row.cells)
             yield "</tr>\n"
@@ -57,7 +64,8 @@ class Tables:
         if cell.path:
             use = f'<use href="#f{cell.ground}"/><path d="{cell.path}"/>'
             picture = f'<svg viewBox="0 0 120 14" aria-hidden="true">{use}</svg>'
-        return f'<td class="{cell.kind}"><s>{_text(cell.target)}</s>{text}{picture}<small>{_text(cell.small)}</small></td>'
+        small = f"<small>{_text(cell.small)}</small>"
+        return f'<td class="{cell.kind}"><s>{_text(cell.target)}</s>{text}{picture}{small}</td>'
 
     def _link_to_measure(self, row: TableRow, cell: Cell) -> str:
         ends = self.pair.rsplit("/", maxsplit=1)[-1].split("...")
@@ -71,7 +79,9 @@ class Tables:
 
 
 def _text(value: str) -> str:
-    """Escaped for an element or an attribute in quotes, without credentials of an address that was stored before they were refused."""
+    """Escaped for an element or an attribute in quotes, without credentials of an address that was stored
+    before they were refused.
+    """
     return value if _HARMLESS(value) else str(escape(without_credentials(value)))
 
 

@@ -112,7 +112,9 @@ def show_report(report: ReportId, request: Request, service: ServiceHere, visito
 def say_triage_of_many(
     service: ServiceHere, form: FormHere, visitor: Annotated[Visitor, require_form_token()]
 ) -> Response:
-    """Stores the same triage of every selected report; owners stay unless they are assigned. Raises Refusal: of all or of none."""
+    """Stores the same triage of every selected report; owners stay unless they are assigned. Raises Refusal:
+    of all or of none.
+    """
     selected = [name.removeprefix("report:") for name in form if name.startswith("report:")]
     state, note = _state(form), _text(form, "note", 4000)
     if not selected:

@@ -37,7 +37,9 @@ router = APIRouter()
 RANGES = (50, 200, 1000, 5000)
 _PAGE = 100
 _FITS = 3.0
-"""A reference line further off than this many times the series is written in words: drawn, it would flatten everything else."""
+"""A reference line further off than this many times the series is written in words: drawn, it would flatten
+everything else.
+"""
 
 Text = Annotated[str, Query(max_length=2000)]
 
@@ -69,7 +71,9 @@ def list_series(
 
 
 def words_of(text: str) -> list[str]:
-    """The words of a search, in any order: a title that somebody copied has commas between its parameters and dots between parts."""
+    """The words of a search, in any order: a title that somebody copied has commas between its parameters and
+    dots between parts.
+    """
     return [
         word
         for word in text.lower().replace(",", " ").split()
@@ -142,7 +146,9 @@ def show_series(
 
 
 def _under_other_names(connection: Connection[Any], row: SeriesRow) -> list[tuple[str, str]]:
-    """Names that the benchmark had before or has now, each with the digest of its series where there is one."""
+    """Names that the benchmark had before or has now, each with the digest of its series where
+    there is one.
+    """
     params = tuple((name, value) for name, value in row.params)
     names = load_catalogue().other_names(row.suite, row.benchmark)
     digests = [
@@ -155,8 +161,9 @@ def _under_other_names(connection: Connection[Any], row: SeriesRow) -> list[tupl
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnPoint:
-    """The point of a revision that somebody asks after: `position` is above the revision of the branch from which its line leaves it
-    (its `fork`), else at the end; without `comparable` it is of another epoch than the point there.
+    """The point of a revision that somebody asks after: `position` is above the revision of the branch from
+    which its line leaves it (its `fork`), else at the end; without `comparable` it is of another epoch
+    than the point there.
     """
 
     commit: str
@@ -199,7 +206,9 @@ def _position(points: Sequence[PointRow], ordinal: int) -> int:
 
 
 def _values(points: Sequence[PointRow], scale: str) -> list[Bounds]:
-    """Centre and bounds as they are drawn: in the unit, or as a fraction of the first point of their epoch or of their anchor."""
+    """Centre and bounds as they are drawn: in the unit, or as a fraction of the first point of their epoch or
+    of their anchor.
+    """
     scaled: list[Bounds] = []
     first, epoch = 1.0, None
     for point in points:
@@ -275,9 +284,9 @@ def _data(
             if each.head in positions
         ],
         "own": _own_drawn(own) if own is not None and scale == "raw" else None,
-        "references": []
-        if scale != "raw"
-        else [{"label": each.label, "value": each.value} for each in fitting],
+        "references": (
+            [] if scale != "raw" else [{"label": each.label, "value": each.value} for each in fitting]
+        ),
     }
     return orjson.dumps(content).decode().replace("<", "\\u003c")
 

@@ -1,4 +1,6 @@
-"""Subscriptions to news of regressions: the feeds for everybody, one's own subscriptions for who signed in."""
+"""Subscriptions to news of regressions: the feeds for everybody, one's own subscriptions for who
+signed in.
+"""
 
 from typing import Annotated, get_args
 

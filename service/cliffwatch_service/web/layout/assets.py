@@ -1,4 +1,6 @@
-"""Style, script and pictures: served under names that change with their content, so browsers may keep them for ever."""
+"""Style, script and pictures: served under names that change with their content, so browsers may keep them
+for ever.
+"""
 
 from functools import cache
 from importlib import resources

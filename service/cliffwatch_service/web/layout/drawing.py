@@ -1,4 +1,6 @@
-"""Shapes for SVG: what a page draws before any script runs. Coordinates only; colours are the style sheet's."""
+"""Shapes for SVG: what a page draws before any script runs. Coordinates only; colours are the
+style sheet's.
+"""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -45,7 +47,9 @@ def _round_up(number: float) -> float:
 
 
 def bar(row: ComparisonRow, scale: Scale) -> str:
-    """The path of an interval: a line between its bounds, a stroke at the change; arrows where it leaves the scale."""
+    """The path of an interval: a line between its bounds, a stroke at the change; arrows where it leaves the
+    scale.
+    """
     low, high, change = row.ci_low, row.ci_high, row.change
     if change is None:
         return ""
@@ -156,8 +160,8 @@ def history(
     references: Sequence[Reference],
     unit: str,
 ) -> History:
-    """Of points, oldest first, whose values are in `unit`; each epoch is a line of its own. `own` is a pull request's, which lies
-    in the same picture, and so do references.
+    """Of points, oldest first, whose values are in `unit`; each epoch is a line of its own. `own` is a pull
+    request's, which lies in the same picture, and so do references.
     """
     named = [(each.value,) for each in references]
     bounds = [
@@ -181,12 +185,14 @@ def history(
     return History(
         lines=tuple(line([(xs[index], y_of(values[index][0])) for index in span]) for span in spans),
         bands=tuple(_history_band(span, xs, values, y_of) for span in spans),
-        dots=tuple(
-            Dot(x, y_of(value[0]), point_words(point, unit), f"/revisions/{point.commit}")
-            for x, value, point in zip(xs, values, points, strict=True)
-        )
-        if len(points) <= 400
-        else (),
+        dots=(
+            tuple(
+                Dot(x, y_of(value[0]), point_words(point, unit), f"/revisions/{point.commit}")
+                for x, value, point in zip(xs, values, points, strict=True)
+            )
+            if len(points) <= 400
+            else ()
+        ),
         epochs=tuple(xs[start] for start in starts[1:]),
         y_ticks=tuple(
             (y_of(value), f"{value:,.5g}") for value in (low + room, (low + high) / 2, high - room)

@@ -1,7 +1,8 @@
-"""Instructions of a case as an icicle: the whole case, its parts, their functions; base over head on one scale.
+"""Instructions of a case as an icicle: the whole case, its parts, their functions; base over head on one
+scale.
 
-Callers are not counted (docs/decisions/0021), so a function's parent is where its code lies: the kernel, BPF programs
-or user space.
+Callers are not counted (docs/decisions/0021), so a function's parent is where its code lies: the kernel,
+BPF programs or user space.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

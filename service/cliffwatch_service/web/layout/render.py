@@ -121,7 +121,9 @@ def page(
     headers: Mapping[str, str] = {},
     **content: Any,
 ) -> Response:
-    """A page of a template. `content` has the template's variables; times are relative to the service's clock."""
+    """A page of a template. `content` has the template's variables; times are relative to the service's
+    clock.
+    """
     service: Service = request.app.state.service
     path = request.url.path
     html = visible(

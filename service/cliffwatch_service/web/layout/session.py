@@ -1,7 +1,8 @@
 """Who looks at a page: the public, or somebody who signed in with a token.
 
-The cookie holds the token's number, a nonce and when it was made, signed; that the token is still good, and that nobody
-signed out with this cookie, is asked at every request. Forms carry the nonce, signed for forms, so that no other site can write in somebody's name.
+The cookie holds the token's number, a nonce and when it was made, signed; that the token is still good,
+and that nobody signed out with this cookie, is asked at every request. Forms carry the nonce, signed for
+forms, so that no other site can write in somebody's name.
 """
 
 import secrets
@@ -37,7 +38,9 @@ _MOST_FIELDS = 50
 
 @dataclass(frozen=True, slots=True)
 class Visitor:
-    """Who looks, and what his forms must carry; `form_token` and the session's `nonce` are empty where nobody signed in."""
+    """Who looks, and what his forms must carry; `form_token` and the session's `nonce` are empty where nobody
+    signed in.
+    """
 
     caller: Caller
     form_token: str = ""
@@ -99,7 +102,9 @@ def end(response: Response, service: Service, visitor: Visitor) -> None:
 
 
 def visitor_of(request: Request, service: ServiceHere) -> Visitor:
-    """Who asks; a cookie that is expired, forged or of a revoked token is nobody's. Raises Refusal for too many requests."""
+    """Who asks; a cookie that is expired, forged or of a revoked token is nobody's. Raises Refusal for too
+    many requests.
+    """
     visitor = _find_visitor(request, service)
     if visitor is None:
         visitor = Visitor(PUBLIC if service.settings.public_reading else NOBODY)
@@ -166,7 +171,9 @@ FormHere = Annotated[dict[str, str], Depends(form_of)]
 
 
 def require_form_token() -> Any:
-    """A dependency: the visitor who sent this form, if he may do such things and it is a form that he was given."""
+    """A dependency: the visitor who sent this form, if he may do such things and it is a form that he was
+    given.
+    """
 
     async def checked(request: Request, service: ServiceHere, form: FormHere) -> Visitor:
         visitor = await run_in_threadpool(visitor_of, request, service)

@@ -7,7 +7,9 @@ _UNITS = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 
 
 def lasting(seconds: float | None) -> str:
-    """`3 min`, `2 h`: one unit, the largest that fits twice or the next smaller; a dash for what is not known."""
+    """`3 min`, `2 h`: one unit, the largest that fits twice or the next smaller; a dash for what is not
+    known.
+    """
     if seconds is None:
         return "–"
     for size, unit in _UNITS:

@@ -30,7 +30,9 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class HostSummary:
-    """What a host says of itself, as far as it can be read: it may say anything. `verdict` None where it sent none."""
+    """What a host says of itself, as far as it can be read: it may say anything. `verdict` None where it sent
+    none.
+    """
 
     modes: str
     verdict: str | None

@@ -93,7 +93,9 @@ def show_form(
 def _targets(
     targets: Sequence[tuple[str, str]], waits: Mapping[tuple[str, str], Wait], wanted: str
 ) -> list[Offered]:
-    """`wanted` is a platform, or a platform and a mode as tables name them; where nobody wants one, the only one is."""
+    """`wanted` is a platform, or a platform and a mode as tables name them; where nobody wants one, the only
+    one is.
+    """
     return [
         Offered(
             f"target:{platform}:{mode}",

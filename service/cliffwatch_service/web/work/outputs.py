@@ -22,7 +22,9 @@ class Shown:
 
 
 def cut_output(pieces: Iterator[bytes], size: int) -> Shown:
-    """The beginning and the end of an output, where kernels say their last words, and how much lies between."""
+    """The beginning and the end of an output, where kernels say their last words, and how much
+    lies between.
+    """
     first = bytearray()
     for piece in pieces:
         first += piece
@@ -48,7 +50,9 @@ def _last(pieces: Iterator[bytes], end: bytes) -> bytes:
 
 
 def mark_lines(text: str) -> list[tuple[str, str]]:
-    """Lines with what they are: `splat` for those that a kernel says when something went wrong, the first of each `first`."""
+    """Lines with what they are: `splat` for those that a kernel says when something went wrong, the first of
+    each `first`.
+    """
     firsts, within = set(), set()
     for splat in find_splats(text):
         block = splat.text.split("\n")

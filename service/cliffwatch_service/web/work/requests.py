@@ -52,7 +52,9 @@ class Again:
 
 
 def again_of(record: RunRecord, base: str, head: str, suite: str) -> Again | None:
-    """The request that measures a run's suite again, with more boots; None where the tree is one host's own folder."""
+    """The request that measures a run's suite again, with more boots; None where the tree is one host's own
+    folder.
+    """
     if not _TREE.fullmatch(record.tree):
         return None
     return Again(

@@ -173,7 +173,9 @@ _OF_CASE = re.compile(r"(?:^|/)(\d{3,})-[^/]*$")
 
 
 def case_in_plan(record: RunRecord, name: str | None) -> PlannedCaseRecord | None:
-    """The case that an output is of: files are numbered by their case's index in the run's plan. None for what is of no case."""
+    """The case that an output is of: files are numbered by their case's index in the run's plan. None for
+    what is of no case.
+    """
     cases = record.plan.cases
     numbered = _OF_CASE.search(name or "")
     index = int(numbered[1]) if numbered else len(cases)
@@ -183,7 +185,9 @@ def case_in_plan(record: RunRecord, name: str | None) -> PlannedCaseRecord | Non
 def outputs_of(
     files: Sequence[RawFileListed], record: RunRecord
 ) -> list[tuple[RawFileListed, PlannedCaseRecord | None]]:
-    """A boot's outputs with the case that each is of: the kernel's log first, then what is of no case, then by case."""
+    """A boot's outputs with the case that each is of: the kernel's log first, then what is of no case, then
+    by case.
+    """
     outputs = [(file, case_in_plan(record, file["name"])) for file in files]
     return sorted(outputs, key=lambda each: (not _is_log(each[0]), each[1] is not None, each[0]["name"]))
 
