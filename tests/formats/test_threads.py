@@ -7,7 +7,7 @@ READ_BY_TWO_THREADS = """
 import sys, threading
 from typing import Any
 import msgspec
-from cliffwatch.formats.reading import converted, read_as
+from cliffwatch.formats.reading import convert_to, read_as
 
 def kind(number: int) -> type[Any]:
     part = msgspec.defstruct(f"Part{number}", [(f"a{member}", int) for member in range(20)])
@@ -21,7 +21,7 @@ for number in range(300):
     document, begin = kind(number), threading.Barrier(2)
     answers = []
 
-    def first(): begin.wait(); answers.append(converted(raw, document))
+    def first(): begin.wait(); answers.append(convert_to(raw, document))
     def second(): begin.wait(); answers.append(read_as(text, document))
 
     threads = [threading.Thread(target=each) for each in (first, second)]
