@@ -25,7 +25,7 @@ from cliffwatch_runner.guest import files as guest_files
 from cliffwatch_runner.guest.argv import GuestFolders, GuestShape
 from cliffwatch_runner.guest.boot import ArmKernel, BootOrder, boot_guest
 from cliffwatch_runner.guest.boot_end import BootEnd
-from cliffwatch_runner.guest.files import beyond_limits, escaped
+from cliffwatch_runner.guest.files import escape_name, find_exceeded_limit
 from cliffwatch_runner.guest.programs import GuestPrograms
 from cliffwatch_runner.guest.watch import GuestLimits
 from cliffwatch_runner.results.files import write_boot
@@ -267,12 +267,12 @@ def test_a_running_guest_is_counted_whole(tmp_path: Path) -> None:
         (tmp_path / "few" / str(number)).touch()
     with (tmp_path / "few" / "1499").open("r+b") as last:
         last.truncate(guest_files.LARGEST_RESULTS_BYTES + 1)
-    assert "wrote more than" in (beyond_limits(tmp_path) or "")
+    assert "wrote more than" in (find_exceeded_limit(tmp_path) or "")
 
     (tmp_path / "few" / "1499").unlink()
-    assert beyond_limits(tmp_path) is None
+    assert find_exceeded_limit(tmp_path) is None
     (tmp_path / "/".join(map(str, range(20)))).mkdir(parents=True)
-    assert "nested deeper" in (beyond_limits(tmp_path) or "")
+    assert "nested deeper" in (find_exceeded_limit(tmp_path) or "")
 
 
 def test_a_folder_of_which_everything_is_forbidden_is_removed(tmp_path: Path) -> None:
@@ -322,4 +322,4 @@ def test_an_old_boot_with_odd_files_in_it_is_packed_without_them(tmp_path: Path)
     [("plain-ä", "plain-ä"), ("a\x00b", "a\\x00b"), ("\udcff", "\\xff"), ("x" * 300, "x" * 200 + "…")],
 )
 def test_a_name_is_escaped(name: str, shown: str) -> None:
-    assert escaped(name) == shown
+    assert escape_name(name) == shown

@@ -14,7 +14,7 @@ from fake_host import fake_host
 
 from cliffwatch_runner.host.knobs import KNOB_FILES, SERVICES, tuning_plan
 from cliffwatch_runner.host.tuning_helper import WANTED, request_line, serve, write_helper
-from cliffwatch_runner.host.tuning_rights import lines_to_allow, tuned_by_helper
+from cliffwatch_runner.host.tuning_rights import lines_to_allow, tune_by_helper
 
 SMT = "sys/devices/system/cpu/smt/control"
 GOVERNOR = "sys/devices/system/cpu/cpufreq/policy0/scaling_governor"
@@ -82,7 +82,7 @@ def test_an_ordinary_user_tunes_by_the_helper_and_all_is_put_back(
 ) -> None:
     before, reported = contents(root), []
 
-    with tuned_by_helper(helper, frozenset({1}), report=reported.append) as tuned:
+    with tune_by_helper(helper, frozenset({1}), report=reported.append) as tuned:
         during = contents(root)
         assert journal.exists()
 
@@ -122,7 +122,7 @@ def test_a_killed_helper_is_put_right_by_the_next(root: Path, journal: Path, hel
         killed.kill()
     assert contents(root) != before
 
-    with tuned_by_helper(helper, frozenset(), report=print):
+    with tune_by_helper(helper, frozenset(), report=print):
         pass
 
     assert contents(root) == before
@@ -207,7 +207,7 @@ def test_a_link_at_the_locks_place_is_not_followed(root: Path, journal: Path, tm
 
 
 def test_two_do_not_tune_at_a_time(root: Path, journal: Path, helper: list[str]) -> None:
-    with tuned_by_helper(helper, frozenset(), report=print):
+    with tune_by_helper(helper, frozenset(), report=print):
         assert "tunes this host already" in refused(b"smt=off\n", root, journal)
 
 

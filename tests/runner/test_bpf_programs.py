@@ -14,7 +14,7 @@ from monitor_stand_in import Emulator
 from cliffwatch_runner.guest.counting.bpf_names import LARGEST_PROGRAM_BYTES, BpfCode, BpfNames
 from cliffwatch_runner.guest.counting.kernel_pages import KERNEL_MAP
 from cliffwatch_runner.guest.counting.monitor import Monitor
-from cliffwatch_runner.guest.counting.name_watch import NamesOfGuest, NameWatch, read_bpf_bytes, read_bpf_code
+from cliffwatch_runner.guest.counting.name_watch import NameSources, NameWatch, read_bpf_bytes, read_bpf_code
 
 DIRECT_MAP = 0xFFFF888000000000
 JIT = 0xFFFFFFFFA0000000
@@ -238,7 +238,7 @@ class NoObjects:
 
 def watch_of(names: BpfNames, folder: Path) -> NameWatch:
     objects: Any = NoObjects()
-    return NameWatch(NamesOfGuest(Monitor(folder), names, objects), folder)
+    return NameWatch(NameSources(Monitor(folder), names, objects), folder)
 
 
 def test_code_is_read_until_it_stays_the_same(tmp_path: Path) -> None:

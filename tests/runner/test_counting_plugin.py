@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from cliffwatch_runner.guest.counting.bpf_names import BpfNames
-from cliffwatch_runner.guest.counting.kernel_symbols import address_of, kernel_functions
+from cliffwatch_runner.guest.counting.kernel_symbols import find_address, kernel_functions
 from cliffwatch_runner.guest.counting.monitor import Monitor
-from cliffwatch_runner.guest.counting.plugin import EMULATOR, Counting, Plugin, counting_of, counting_plugin
+from cliffwatch_runner.guest.counting.plugin import EMULATOR, Counting, Plugin, counting_plugin, make_counting
 from cliffwatch_runner.guest.counting.records import AFTER, BEFORE, BOOTED, STARTED, WITHIN, read_counts
 
 MARK, TICK, START = 0x7C60, 0x7C70, 0x7C00
@@ -187,22 +187,23 @@ def test_a_map_that_is_none_has_no_functions(odd: bytes) -> None:
 
 
 def test_a_symbol_that_a_kernel_has_twice_has_no_address() -> None:
-    assert address_of(MAP, "twice") is None
-    assert address_of(MAP, "named") == 0xFFFFFFFF81000010
+    assert find_address(MAP, "twice") is None
+    assert find_address(MAP, "named") == 0xFFFFFFFF81000010
 
 
 def test_a_kernel_without_the_functions_that_say_when_is_not_counted(tmp_path: Path) -> None:
     plugin = Plugin(path=tmp_path / "counts.so", counter="")
 
     assert (
-        counting_of(tmp_path, plugin) == "it came without a System.map, by which addresses become functions"
+        make_counting(tmp_path, plugin) == "it came without a System.map, by which addresses become functions"
     )
     (tmp_path / "System.map").write_bytes(MAP.replace(b"it_real_fn", b"other"))
     assert (
-        counting_of(tmp_path, plugin) == "its System.map has no it_real_fn, by which cases are distinguished"
+        make_counting(tmp_path, plugin)
+        == "its System.map has no it_real_fn, by which cases are distinguished"
     )
     (tmp_path / "System.map").write_bytes(MAP)
-    assert counting_of(tmp_path, plugin) == Counting(
+    assert make_counting(tmp_path, plugin) == Counting(
         plugin=plugin, mark=0xFFFFFFFF81000050, tick=0xFFFFFFFF81000060
     )
 

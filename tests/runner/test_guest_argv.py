@@ -11,7 +11,7 @@ from cliffwatch_runner.guest.argv import (
     GuestShape,
     agent_command,
     guest_argv,
-    limited,
+    limit_emulator,
     vng_argv,
 )
 from cliffwatch_runner.sandbox.sandbox import Sandbox
@@ -102,8 +102,8 @@ def test_only_the_results_and_the_emulators_socket_can_be_written() -> None:
 
 
 def test_what_a_guest_writes_is_limited_in_size() -> None:
-    assert limited(["vng"], cpus=[0, 1])[:3] == ["taskset", "--cpu-list", "0,1"]
-    assert any(word.startswith("--fsize=") for word in limited(["vng"]))
+    assert limit_emulator(["vng"], cpus=[0, 1])[:3] == ["taskset", "--cpu-list", "0,1"]
+    assert any(word.startswith("--fsize=") for word in limit_emulator(["vng"]))
 
 
 def test_drivers_that_are_modules_come_in_the_kernels_own_initial_file_system(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from cliffwatch_runner.host.journal import (
     write_journal,
 )
 from cliffwatch_runner.host.knobs import LATENCY_DEVICE, Knob, TuningPlan, primary_threads, tuning_plan
-from cliffwatch_runner.host.tuning import Tuned, tuned_host
+from cliffwatch_runner.host.tuning import TuningOutcome, tune_host
 
 SMT = "sys/devices/system/cpu/smt/control"
 BOOST = "sys/devices/system/cpu/cpufreq/boost"
@@ -67,7 +67,7 @@ def contents(root: Path) -> dict[str, str]:
     }
 
 
-def states(tuned: Tuned) -> dict[str, str]:
+def states(tuned: TuningOutcome) -> dict[str, str]:
     return {outcome.target: outcome.state for outcome in tuned.outcomes}
 
 
@@ -80,7 +80,7 @@ def test_every_knob_is_turned_and_put_back(root: Path, journal: Path) -> None:
     services = FakeServices("irqbalance")
     plan = tuning_plan(root, frozenset({1}))
 
-    with tuned_host(plan, report=no_report, root=root, journal=journal, services=services) as tuned:
+    with tune_host(plan, report=no_report, root=root, journal=journal, services=services) as tuned:
         during = contents(root)
         assert journal.exists()
         assert not services.running
@@ -106,7 +106,7 @@ def test_every_knob_is_turned_and_put_back(root: Path, journal: Path) -> None:
 
 
 def test_facts_name_each_kind_of_knob_once(root: Path, journal: Path) -> None:
-    with tuned_host(
+    with tune_host(
         tuning_plan(root, frozenset()), report=no_report, root=root, journal=journal, services=FakeServices()
     ) as tuned:
         facts = [fact for fact in tuned.facts() if fact["name"] == "governor"]
@@ -137,7 +137,7 @@ def test_old_values_are_on_disk_before_the_first_change(
         return real(path, value)
 
     monkeypatch.setattr(tuning, "write_value", write)
-    with tuned_host(
+    with tune_host(
         tuning_plan(root, frozenset({1})),
         report=no_report,
         root=root,
@@ -161,7 +161,7 @@ def test_values_are_put_back_last_change_first(
 
     monkeypatch.setattr(tuning, "write_value", write)
     monkeypatch.setattr(tuning_journal, "write_value", write)
-    with tuned_host(
+    with tune_host(
         tuning_plan(root, frozenset({1})),
         report=no_report,
         root=root,
@@ -178,7 +178,7 @@ def test_a_run_that_fails_leaves_the_host_as_it_was(root: Path, journal: Path) -
     before = contents(root)
     with (
         pytest.raises(RuntimeError),
-        tuned_host(
+        tune_host(
             tuning_plan(root, frozenset()), report=print, root=root, journal=journal, services=FakeServices()
         ),
     ):
@@ -202,7 +202,7 @@ def test_a_failure_in_the_middle_of_tuning_undoes_what_was_done(
     monkeypatch.setattr(tuning, "write_value", write)
     with (
         pytest.raises(KeyboardInterrupt),
-        tuned_host(
+        tune_host(
             tuning_plan(root, frozenset()), report=print, root=root, journal=journal, services=FakeServices()
         ),
     ):
@@ -241,7 +241,7 @@ def test_the_next_run_mends_first_and_does_not_take_tuned_values_for_old_ones(
     before = contents(root)
     _killed_run(root, journal)
 
-    with tuned_host(
+    with tune_host(
         tuning_plan(root, frozenset()), report=no_report, root=root, journal=journal, services=FakeServices()
     ) as tuned:
         assert next(o.before for o in tuned.outcomes if o.target == SMT) == "on"
@@ -274,7 +274,7 @@ def test_a_knob_that_refuses_is_told_and_ends_nothing(
     reported: list[str] = []
     _refusing(monkeypatch, root / BOOST)
 
-    with tuned_host(
+    with tune_host(
         tuning_plan(root, frozenset()),
         report=reported.append,
         root=root,
@@ -294,7 +294,7 @@ def test_a_value_that_does_not_stay_is_a_refusal(
     monkeypatch.setattr(tuning, "write_value", lambda path, value: None)
     reported: list[str] = []
 
-    with tuned_host(
+    with tune_host(
         tuning_plan(root, frozenset()),
         report=reported.append,
         root=root,
@@ -310,7 +310,7 @@ def test_what_cannot_be_put_back_is_told_and_stays_in_the_journal(
     root: Path, journal: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reported: list[str] = []
-    with tuned_host(
+    with tune_host(
         tuning_plan(root, frozenset()),
         report=reported.append,
         root=root,
@@ -325,7 +325,7 @@ def test_what_cannot_be_put_back_is_told_and_stays_in_the_journal(
     assert reported == [f"smt ({SMT}) could not be set back to on: Permission denied."]
 
     monkeypatch.undo()
-    with tuned_host(
+    with tune_host(
         tuning_plan(root, frozenset()), report=no_report, root=root, journal=journal, services=FakeServices()
     ):
         pass
@@ -338,7 +338,7 @@ def test_without_a_journal_nothing_is_changed(root: Path, tmp_path: Path) -> Non
     reported: list[str] = []
     journal = tmp_path / "file/journal.json"
 
-    with tuned_host(
+    with tune_host(
         tuning_plan(root, frozenset()),
         report=reported.append,
         root=root,
@@ -383,7 +383,7 @@ def test_a_journal_that_others_can_write_is_not_believed(root: Path, journal: Pa
     journal.chmod(0o666)
     reported: list[str] = []
 
-    with tuned_host(
+    with tune_host(
         tuning_plan(root, frozenset()),
         report=reported.append,
         root=root,
@@ -407,7 +407,7 @@ def test_cpus_that_smt_took_away_are_passed_over(
         return real(path, value)
 
     monkeypatch.setattr(tuning, "write_value", write)
-    with tuned_host(
+    with tune_host(
         tuning_plan(root, frozenset()), report=no_report, root=root, journal=journal, services=FakeServices()
     ) as tuned:
         assert states(tuned)[GOVERNOR.replace("policy0", "policy3")] == "skipped"
@@ -422,7 +422,7 @@ def test_the_kernel_is_asked_for_no_idle_latency_while_the_run_lasts(root: Path,
         return sum(link.is_symlink() and link.readlink() == device for link in links)
 
     plan = TuningPlan(knobs=(), services=(), idle_latency_us=0)
-    with tuned_host(plan, report=no_report, root=root, journal=journal, services=FakeServices()) as tuned:
+    with tune_host(plan, report=no_report, root=root, journal=journal, services=FakeServices()) as tuned:
         assert device.read_bytes() == b"\0\0\0\0"
         assert holders() == 1
 
@@ -436,7 +436,7 @@ def test_where_there_is_no_smt_nothing_is_written(root: Path, journal: Path, wor
     knob = next(knob for knob in tuning_plan(root, frozenset()).knobs if knob.name == "smt")
     plan = TuningPlan(knobs=(knob,), services=(), idle_latency_us=None)
 
-    with tuned_host(plan, report=no_report, root=root, journal=journal, services=FakeServices()) as tuned:
+    with tune_host(plan, report=no_report, root=root, journal=journal, services=FakeServices()) as tuned:
         assert states(tuned) == {SMT: "already"}
         assert not journal.exists()
 

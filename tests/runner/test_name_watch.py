@@ -11,7 +11,7 @@ from cliffwatch_runner.guest.counting.bpf_names import BpfCode
 from cliffwatch_runner.guest.counting.monitor import Monitor
 from cliffwatch_runner.guest.counting.name_watch import (
     BEFORE,
-    NamesOfGuest,
+    NameSources,
     NameWatch,
     read_bpf_code,
     read_user_objects,
@@ -49,7 +49,7 @@ def collected(folder: Path, monkeypatch: pytest.MonkeyPatch, *looks: Callable[[]
     monkeypatch.setattr(name_watch, "_EVERY_SECONDS", 0.001)
     guest: Any = Guest(folder, looks)
     nothing: Any = Nothing()
-    guest.watch = NameWatch(NamesOfGuest(Monitor(folder), nothing, guest), folder)
+    guest.watch = NameWatch(NameSources(Monitor(folder), nothing, guest), folder)
     guest.watch.begin()
     guest.watch._thread.join()  # the last look ends it
     guest.watch.close()

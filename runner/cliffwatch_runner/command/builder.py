@@ -11,7 +11,7 @@ from cliffwatch.command.terminal import echo_failure, say
 from cliffwatch.failure import Exit, wrong_usage
 from cliffwatch_runner.command.options.cache import cache_option
 from cliffwatch_runner.command.worker import clean_environment
-from cliffwatch_runner.host.surroundings import open_container
+from cliffwatch_runner.host.surroundings import find_isolation_gap
 from cliffwatch_runner.worker.builder.serving import BuilderPlace, serve_one_job
 from cliffwatch_runner.worker.secret import shut_memory
 
@@ -46,7 +46,7 @@ def builder(exchange: Path, cache: Path, trust: str, hours: float) -> NoReturn:
 
     docker-compose.yml shows the intended use: a disposable container with nothing else in it.
     """
-    wrong = open_container()
+    wrong = find_isolation_gap()
     if wrong is not None:
         failure = wrong_usage(
             f"a builder needs its own container without a network: {wrong}",

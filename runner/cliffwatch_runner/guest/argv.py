@@ -221,7 +221,7 @@ def guest_argv(
     initramfs = (folders.kernel / INITRAMFS).exists()
     command = vng_argv(shape, inside, rooted, agent_command(), arguments, initramfs=initramfs)
     sandboxed = sandbox.argv(command, env=env, mounts=mounts, workdir=Path("/"), groups=_groups(shape.mode))
-    return limited(sandboxed, cpus=cpus)
+    return limit_emulator(sandboxed, cpus=cpus)
 
 
 def _groups(mode: Mode) -> tuple[int, ...]:
@@ -232,7 +232,7 @@ def _groups(mode: Mode) -> tuple[int, ...]:
     return () if about.st_mode & 0o006 == 0o006 else (about.st_gid,)
 
 
-def limited(argv: Sequence[str], *, cpus: Sequence[int] = ()) -> list[str]:
+def limit_emulator(argv: Sequence[str], *, cpus: Sequence[int] = ()) -> list[str]:
     """Limits what the guest's writes can do to the host's disk, and keeps the emulator off the
     measured CPUs.
     """

@@ -13,15 +13,15 @@ from pathlib import Path
 from cliffwatch_runner import clock, process
 from cliffwatch_runner.build.cache.entries import open_to_read
 from cliffwatch_runner.guest.argv import GuestFolders, GuestShape
-from cliffwatch_runner.guest.boot_end import BootEnd, LeftBehind, boot_end
+from cliffwatch_runner.guest.boot_end import BootEnd, Remains, make_boot_end
 from cliffwatch_runner.guest.counting.bpf_names import BpfNames
-from cliffwatch_runner.guest.counting.files import put_into, take_counts
+from cliffwatch_runner.guest.counting.files import take_counts, write_plugin_input
 from cliffwatch_runner.guest.counting.monitor import Monitor
-from cliffwatch_runner.guest.counting.name_watch import NamesOfGuest, NameWatch
+from cliffwatch_runner.guest.counting.name_watch import NameSources, NameWatch
 from cliffwatch_runner.guest.counting.plugin import Counting
 from cliffwatch_runner.guest.counting.user_objects import HEADER_BYTES, UserObjects
-from cliffwatch_runner.guest.files import beyond_limits, take_guest_files
-from cliffwatch_runner.guest.profiling.recording import PROFILE_KINDS, Recording, ended_with
+from cliffwatch_runner.guest.files import find_exceeded_limit, take_guest_files
+from cliffwatch_runner.guest.profiling.recording import PROFILE_KINDS, Recording, end_counters
 from cliffwatch_runner.guest.programs import GuestPrograms
 from cliffwatch_runner.guest.progress import EmulatorMeter, Meter, WallMeter
 from cliffwatch_runner.guest.qemu_clock import GuestClock
@@ -122,7 +122,7 @@ def boot_guest(
         console = folder / "console"
         with (
             closing(_names(order, monitor, written)) as names,
-            ended_with(order.recording),
+            end_counters(order.recording),
             closing(_Metering(order.shape, monitor, watch)) as metering,
             guard_sandbox(_host_limits(order), [written], user=order.sandbox.uid, niceness=0) as guard,
         ):
@@ -147,12 +147,14 @@ def boot_guest(
         if counting is not None:
             take_counts(monitor, folder)
             names.write(folder)
-    too_much = watch.too_much or beyond_limits(written)
+    too_much = watch.too_much or find_exceeded_limit(written)
     taken = take_guest_files(
         written, folder, guest_file_names(order.cases, recorded=order.recording is not None)
     )
-    kept = _not_removed(written)
-    return boot_end(folder, ended, watch, LeftBehind(taken=taken, too_much=too_much, kept=kept, limit=limit))
+    kept = _remove_written(written)
+    return make_boot_end(
+        folder, ended, watch, Remains(taken=taken, too_much=too_much, kept=kept, limit=limit)
+    )
 
 
 def _names(order: BootOrder, monitor: Path, written: Path) -> NameWatch:
@@ -161,12 +163,10 @@ def _names(order: BootOrder, monitor: Path, written: Path) -> NameWatch:
         return NameWatch(None, written)
     shared = Monitor(monitor)
     objects = UserObjects(shared, order.programs.headers(HEADER_BYTES))
-    return NameWatch(
-        NamesOfGuest(shared, BpfNames(shared, counting.names, counting.tables), objects), written
-    )
+    return NameWatch(NameSources(shared, BpfNames(shared, counting.names, counting.tables), objects), written)
 
 
-def _not_removed(written: Path) -> tuple[str, ...]:
+def _remove_written(written: Path) -> tuple[str, ...]:
     """Removes what a guest wrote; its name where that cannot be done, for the record."""
     try:
         remove_tree(written)
@@ -238,7 +238,7 @@ def _write_input(folder: Path, order: BootOrder) -> Path:
     if order.recording is not None:
         order.recording.put_into(folder)
     if order.kernel.counting is not None:
-        put_into(folder, order.kernel.counting, [case.window for case in order.cases])
+        write_plugin_input(folder, order.kernel.counting, [case.window for case in order.cases])
     open_to_read(folder)
     return folder
 

@@ -7,7 +7,7 @@ from typing import Literal
 from cliffwatch.failure import Failure
 from cliffwatch.parsers.splats import Splat, find_splats
 from cliffwatch_runner import process
-from cliffwatch_runner.guest.files import Taken, current_case, read_guest_file
+from cliffwatch_runner.guest.files import TakenFiles, current_case, read_guest_file
 from cliffwatch_runner.guest.watch import GuestWatch
 
 BootStatus = Literal["complete", "refused", "panic", "hang", "lost", "too-much-output", "stopped", "starved"]
@@ -31,18 +31,18 @@ class BootEnd:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LeftBehind:
+class Remains:
     """What a guest left: what was taken of it, what it made too much of, what could not be removed, and the
     limit of the host's at which its emulator was ended.
     """
 
-    taken: Taken
+    taken: TakenFiles
     too_much: str | None
     kept: tuple[str, ...]
     limit: Failure | None
 
 
-def boot_end(folder: Path, ended: process.Finished, watch: GuestWatch, left: LeftBehind) -> BootEnd:
+def make_boot_end(folder: Path, ended: process.Finished, watch: GuestWatch, left: Remains) -> BootEnd:
     console = read_guest_file(folder, "console") or ""
     dmesg = read_guest_file(folder, "dmesg")
     splats = find_splats(dmesg or console)
@@ -73,7 +73,7 @@ def _status(folder: Path, watch: GuestWatch, *, refused: str | None, splats: tup
 
 
 def _evidence(
-    status: BootStatus, refused: str | None, splats: tuple[Splat, ...], console: str, left: LeftBehind
+    status: BootStatus, refused: str | None, splats: tuple[Splat, ...], console: str, left: Remains
 ) -> str:
     if status == "complete":
         return ""

@@ -60,10 +60,10 @@ def read_bytes(descriptor: int, limit: int) -> bytes:
 @contextmanager
 def open_regular(folder: Path, name: str) -> Iterator[int | None]:
     """A descriptor of the regular file `folder`/`name` to read; None where there is none."""
-    with _opened_way(folder, name.split("/")) as way:
+    with _open_path(folder, name.split("/")) as way:
         descriptor = None
         if way is not None and stat.S_ISREG(os.fstat(way).st_mode):
-            descriptor = _reopened(way, os.O_RDONLY | os.O_NONBLOCK)
+            descriptor = _open_descriptor(way, os.O_RDONLY | os.O_NONBLOCK)
         try:
             yield descriptor
         finally:
@@ -72,7 +72,7 @@ def open_regular(folder: Path, name: str) -> Iterator[int | None]:
 
 
 @contextmanager
-def _opened_way(folder: Path, parts: Sequence[str]) -> Iterator[int | None]:
+def _open_path(folder: Path, parts: Sequence[str]) -> Iterator[int | None]:
     """A descriptor of what lies at the end of `parts`, which is not opened; None where a folder on the way is
     none.
     """
@@ -87,7 +87,7 @@ def _opened_way(folder: Path, parts: Sequence[str]) -> Iterator[int | None]:
             os.close(way)
 
 
-def _reopened(way: int, flags: int) -> int | None:
+def _open_descriptor(way: int, flags: int) -> int | None:
     """The file or folder of a descriptor that opened nothing yet, also where its owner took away his own
     right to read it.
     """
@@ -127,12 +127,12 @@ def entries_below(folder: Path) -> Iterator[FolderEntry | None]:
     pending: deque[tuple[str, ...]] = deque([()])
     while pending:
         parts = pending.popleft()
-        with _opened_way(folder, parts) as way:
-            listing = _reopened(way, os.O_RDONLY | os.O_DIRECTORY) if way is not None else None
+        with _open_path(folder, parts) as way:
+            listing = _open_descriptor(way, os.O_RDONLY | os.O_DIRECTORY) if way is not None else None
             if listing is None or len(parts) > DEEPEST:
                 yield None
             else:
-                for name, about in _listed(listing):
+                for name, about in _list_folder(listing):
                     yield FolderEntry(name="/".join((*parts, name)), about=about)
                     if stat.S_ISDIR(about.st_mode):
                         pending.append((*parts, name))
@@ -140,14 +140,14 @@ def entries_below(folder: Path) -> Iterator[FolderEntry | None]:
                 os.close(listing)
 
 
-def _listed(folder: int) -> Iterator[tuple[str, os.stat_result]]:
+def _list_folder(folder: int) -> Iterator[tuple[str, os.stat_result]]:
     with os.scandir(folder) as listing:
         for entry in listing:
             with suppress(OSError):  # gone meanwhile
                 yield entry.name, entry.stat(follow_symlinks=False)
 
 
-def beyond_limits(folder: Path) -> str | None:
+def find_exceeded_limit(folder: Path) -> str | None:
     """What a guest made too much of, in words; None where it stays within what a guest may write."""
     total = 0
     for count, entry in enumerate(entries_below(folder), 1):
@@ -162,7 +162,7 @@ def beyond_limits(folder: Path) -> str | None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Taken:
+class TakenFiles:
     """What was taken of a guest's folder. `left_out` are names that it should not have, escaped, and files
     that were cut; `cut` means that a file was larger than it may be, or all of them together.
     """
@@ -171,7 +171,7 @@ class Taken:
     cut: bool
 
 
-def take_guest_files(source: Path, target: Path, names: Sequence[str]) -> Taken:
+def take_guest_files(source: Path, target: Path, names: Sequence[str]) -> TakenFiles:
     """Copies the regular files `names` from a folder that a guest could write into one that it could not.
 
     The guest has ended. Raises OSError where the host cannot write the copies.
@@ -190,7 +190,10 @@ def take_guest_files(source: Path, target: Path, names: Sequence[str]) -> Taken:
             taken.add(name)
             if os.fstat(descriptor).st_size > allowed:
                 cut.append(f"{name} (cut after {allowed} bytes)")
-    return Taken(left_out=_named(sorted({*_odd(source, frozenset(names), taken), *cut})), cut=bool(cut))
+    return TakenFiles(
+        left_out=_abbreviate(sorted({*_find_unexpected(source, frozenset(names), taken), *cut})),
+        cut=bool(cut),
+    )
 
 
 def _copy(descriptor: int, path: Path, limit: int) -> int:
@@ -203,27 +206,27 @@ def _copy(descriptor: int, path: Path, limit: int) -> int:
     return limit - left
 
 
-def _odd(source: Path, names: frozenset[str], taken: set[str]) -> Iterator[str]:
+def _find_unexpected(source: Path, names: frozenset[str], taken: set[str]) -> Iterator[str]:
     """Names in the agent's folders that are none of its own, or no regular files."""
     folders = sorted({name.rpartition("/")[0] for name in names if "/" in name})
     for folder in ("", *folders):
-        with _opened_way(source, folder.split("/") if folder else ()) as way:
-            listing = _reopened(way, os.O_RDONLY | os.O_DIRECTORY) if way is not None else None
+        with _open_path(source, folder.split("/") if folder else ()) as way:
+            listing = _open_descriptor(way, os.O_RDONLY | os.O_DIRECTORY) if way is not None else None
             if listing is None:
                 continue
-            for name, about in islice(_listed(listing), MOST_ENTRIES):
+            for name, about in islice(_list_folder(listing), MOST_ENTRIES):
                 whole = f"{folder}/{name}" if folder else name
                 if whole not in taken and not (whole in folders and stat.S_ISDIR(about.st_mode)):
-                    yield escaped(whole)
+                    yield escape_name(whole)
             os.close(listing)
 
 
-def _named(names: Sequence[str]) -> tuple[str, ...]:
+def _abbreviate(names: Sequence[str]) -> tuple[str, ...]:
     more = len(names) - _MOST_NAMED
     return (*names[:_MOST_NAMED], *([f"(and {more} more)"] if more > 0 else []))
 
 
-def escaped(name: str) -> str:
+def escape_name(name: str) -> str:
     """A name as it can be stored and shown: bytes that are no text, and letters that do not print, as
     escapes.
     """

@@ -82,7 +82,7 @@ class EmulatorMeter:
         family = family_of(self._process, self._proc)
         self._ticks |= {pid: max(ticks, self._ticks.get(pid, 0)) for pid, ticks in family.items()}
         ticks = sum(self._ticks.values())
-        if family and ticks == before and not _kept_from_running(self._proc, family):
+        if family and ticks == before and not _is_kept_from_running(self._proc, family):
             self._idle += passed
         self._progress = GuestProgress(work=ticks / _TICKS, idle=self._idle)
         return self._progress
@@ -109,7 +109,7 @@ def family_of(ancestor: int, proc: Path = Path("/proc")) -> dict[int, int]:
     return {pid: ticks[pid] for pid in family}
 
 
-def _kept_from_running(proc: Path, family: dict[int, int]) -> bool:
+def _is_kept_from_running(proc: Path, family: dict[int, int]) -> bool:
     """Whether any thread of these processes would run if the host let it."""
     return any(
         fields is None or fields[0] in _WAITING_FOR_HOST

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from cliffwatch_runner import clock
-from cliffwatch_runner.guest.files import beyond_limits, current_case
+from cliffwatch_runner.guest.files import current_case, find_exceeded_limit
 from cliffwatch_runner.guest.progress import GuestProgress, Meter
 
 _LOOK_EVERY_SECONDS = 1.0
@@ -94,7 +94,7 @@ class GuestWatch:
         self._take_signs(progress)
         if self._hangs(progress, partial(meter.guest_clock, now)):
             return "hang"
-        self.too_much = beyond_limits(self._results)
+        self.too_much = find_exceeded_limit(self._results)
         if self.too_much is not None:
             return "too-much-output"
         if now - self._began > self._limits.host:

@@ -19,7 +19,7 @@ def free_disk(folder: Path) -> int:
     return about.f_bavail * about.f_frsize
 
 
-def few_inodes(folder: Path) -> bool:
+def is_short_of_inodes(folder: Path) -> bool:
     """Whether files, however small, use up a file system that has a fixed number of them."""
     about = os.statvfs(folder)
     return about.f_favail * 50 < about.f_files

@@ -15,7 +15,7 @@ from typing import Literal, Protocol, get_args
 
 from cliffwatch_runner import clock, process
 from cliffwatch_runner.host.facts import read_word
-from cliffwatch_runner.host.knobs import KNOB_FILES, SERVICES, Form, same, write_value
+from cliffwatch_runner.host.knobs import KNOB_FILES, SERVICES, Form, is_same_value, write_value
 
 JOURNAL = Path("/var/lib/cliffwatch/host-tuning.json")
 """One for the host: whoever tunes it is root."""
@@ -134,12 +134,12 @@ def read_journal(path: Path) -> Journal | str | None:
     finally:
         os.close(descriptor)
     try:
-        return _parsed(json.loads(text))
+        return _parse_journal(json.loads(text))
     except (ValueError, KeyError, TypeError, RecursionError):
         return "it is not a tuning journal of this version"
 
 
-def _parsed(raw: dict[str, object]) -> Journal:
+def _parse_journal(raw: dict[str, object]) -> Journal:
     match raw:
         case {
             "format_version": 1,
@@ -149,12 +149,12 @@ def _parsed(raw: dict[str, object]) -> Journal:
             "entries": list(entries),
         }:
             parsed = tuple(JournalEntry(**entry) for entry in entries)
-            if all(map(_believable, parsed)):
+            if all(map(_is_believable, parsed)):
                 return Journal(boot_id=boot_id, pid=pid, written=written, entries=parsed)
     raise ValueError("not a journal of this version")
 
 
-def _believable(entry: JournalEntry) -> bool:
+def _is_believable(entry: JournalEntry) -> bool:
     if not all(isinstance(text, str) for text in (entry.name, entry.target, entry.old)):
         return False
     if entry.form == "service":
@@ -178,23 +178,23 @@ def restore_from_journal(
     if isinstance(leftover, str):
         return (f"The tuning journal {journal} was not used: {leftover}. Look at it, then remove it.",)
     if leftover.boot_id != read_word(root / _BOOT_ID):
-        return _removed(journal)
+        return _remove_journal(journal)
     started = services if services is not None else Systemctl()
     problems: list[str] = []
     left: list[JournalEntry] = []
     for entry in reversed(leftover.entries):
-        reason = _restored(entry, root, started.start)
+        reason = _restore_value(entry, root, started.start)
         if reason is not None:
             problems.append(f"{entry.name} ({entry.target}) could not be set back to {entry.old}: {reason}.")
             left.insert(0, entry)
     if not left:
-        return _removed(journal)
+        return _remove_journal(journal)
     if len(left) < len(leftover.entries):
         write_journal(journal, root, left)
     return tuple(problems)
 
 
-def _removed(journal: Path) -> tuple[str, ...]:
+def _remove_journal(journal: Path) -> tuple[str, ...]:
     try:
         journal.unlink(missing_ok=True)
     except OSError as error:
@@ -202,7 +202,7 @@ def _removed(journal: Path) -> tuple[str, ...]:
     return ()
 
 
-def _restored(entry: JournalEntry, root: Path, start: Callable[[str], str | None]) -> str | None:
+def _restore_value(entry: JournalEntry, root: Path, start: Callable[[str], str | None]) -> str | None:
     """Puts one value back; gives the reason where that did not work. What is gone (a CPU taken away) needs
     nothing.
     """
@@ -210,10 +210,10 @@ def _restored(entry: JournalEntry, root: Path, start: Callable[[str], str | None
         return start(entry.target)
     path = root / entry.target
     current = read_word(path)
-    if current is None or same(current, entry.old, entry.form):
+    if current is None or is_same_value(current, entry.old, entry.form):
         return None
     reason = write_value(path, entry.old)
     if reason is not None:
         return reason
     after = read_word(path)
-    return None if after is not None and same(after, entry.old, entry.form) else f"it reads {after}"
+    return None if after is not None and is_same_value(after, entry.old, entry.form) else f"it reads {after}"

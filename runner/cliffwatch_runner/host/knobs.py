@@ -44,7 +44,7 @@ class Knob:
     settled: tuple[str, ...] = ()
 
     def is_set(self, value: str) -> bool:
-        return value in self.settled or same(value, self.wanted, self.form)
+        return value in self.settled or is_same_value(value, self.wanted, self.form)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +84,7 @@ def primary_threads(root: Path = Path("/")) -> frozenset[int]:
     return frozenset(cpus)
 
 
-def same(left: str, right: str, form: Form) -> bool:
+def is_same_value(left: str, right: str, form: Form) -> bool:
     """Whether two texts mean the same: the kernel writes `0,1` back as `0-1` and pads masks with zeros."""
     if form == "cpu-list":
         return parse_cpu_list(left) == parse_cpu_list(right)

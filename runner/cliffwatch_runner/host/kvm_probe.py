@@ -60,7 +60,7 @@ def probe_guest(qemu: str, accelerator: str) -> KvmProbe:
             ended = process.run(_argv(qemu, accelerator, rom), deadline=DEADLINE_SECONDS)
         except OSError:
             return KvmProbe(usable=False, reason="prlimit is not installed: install util-linux")
-    return _judged(ended)
+    return _judge_probe(ended)
 
 
 def _argv(qemu: str, accelerator: str, rom: Path) -> list[str]:
@@ -71,7 +71,7 @@ def _argv(qemu: str, accelerator: str, rom: Path) -> list[str]:
     return [*limited, qemu, *machine, *quiet, *console, "-device", "isa-debug-exit,iobase=0xf4,iosize=4"]
 
 
-def _judged(ended: process.Finished) -> KvmProbe:
+def _judge_probe(ended: process.Finished) -> KvmProbe:
     if ended.status == _PROOF_STATUS and not ended.timed_out:
         return KvmProbe(usable=True, reason=f"a probe guest ran in {ended.seconds:.1f} s")
     lines = [line.strip() for line in ended.output.splitlines() if line.strip()]

@@ -88,12 +88,12 @@ def host_lock(
     again when they change; `should_stop` is asked every second while waiting.
     """
     file = path if path is not None else lock_path()
-    descriptor = _opened(file)
+    descriptor = _open_lock_file(file)
     if isinstance(descriptor, Failure):
         yield descriptor
         return
     try:
-        if not _waited(descriptor, mode, waiting, should_stop, pause):
+        if not _wait_for_lock(descriptor, mode, waiting, should_stop, pause):
             yield host_failed(
                 "Stopped while waiting for this host's lock.",
                 "Start the run again; `cliffwatch doctor` shows who holds the lock.",
@@ -117,13 +117,13 @@ def lock_state(path: Path | None = None) -> LockState:
     except OSError:
         return LockState(locked=False, holders=())
     try:
-        locked = not _taken(descriptor, fcntl.LOCK_EX)
+        locked = not _try_lock(descriptor, fcntl.LOCK_EX)
         return LockState(locked=locked, holders=_holders(descriptor) if locked else ())
     finally:
         os.close(descriptor)
 
 
-def _waited(
+def _wait_for_lock(
     descriptor: int,
     mode: Mode,
     waiting: Callable[[str], None],
@@ -132,7 +132,7 @@ def _waited(
 ) -> bool:
     operation = fcntl.LOCK_EX if mode == "walltime" else fcntl.LOCK_SH
     reported: str | None = None
-    while not _taken(descriptor, operation):
+    while not _try_lock(descriptor, operation):
         if should_stop():
             return False
         names = "; ".join(map(str, _holders(descriptor))) or "a process that left no name"
@@ -143,7 +143,7 @@ def _waited(
     return True
 
 
-def _taken(descriptor: int, operation: int) -> bool:
+def _try_lock(descriptor: int, operation: int) -> bool:
     try:
         fcntl.flock(descriptor, operation | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -151,7 +151,7 @@ def _taken(descriptor: int, operation: int) -> bool:
     return True
 
 
-def _opened(path: Path) -> int | Failure:
+def _open_lock_file(path: Path) -> int | Failure:
     """A descriptor of the lock file, which is made where it is missing.
 
     Opened for reading where writing is not allowed: that locks as well, only without a name in the file.
@@ -164,14 +164,14 @@ def _opened(path: Path) -> int | Failure:
                 f"This host's lock file {path} cannot be made: its folder is read-only.",
                 f"Make {path.parent} writable; in a container: --tmpfs {path.parent}:mode=1777.",
             )
-        return _not_to_be_had(
+        return _unusable_lock_file(
             path,
             "is a symbolic link" if error.errno == errno.ELOOP else f"cannot be opened: {error.strerror}",
         )
     about = os.fstat(descriptor)
     if not stat.S_ISREG(about.st_mode) or about.st_nlink != 1:
         os.close(descriptor)
-        return _not_to_be_had(path, "is not a plain file with one name")
+        return _unusable_lock_file(path, "is not a plain file with one name")
     return descriptor
 
 
@@ -191,7 +191,7 @@ def _existing_or_new(path: Path) -> int:
     return descriptor
 
 
-def _not_to_be_had(path: Path, why: str) -> Failure:
+def _unusable_lock_file(path: Path, why: str) -> Failure:
     return host_failed(
         f"This host's lock file {path} {why}.", f"Look at what it is, then remove it: sudo rm {path}"
     )
@@ -213,7 +213,7 @@ def _sign_out(descriptor: int, holder: Holder) -> None:
     undo each other's.
     """
     with suppress(OSError):
-        if _taken(descriptor, fcntl.LOCK_EX):
+        if _try_lock(descriptor, fcntl.LOCK_EX):
             os.ftruncate(descriptor, 0)
             return
         os.write(descriptor, _line(holder, signed_in=False))

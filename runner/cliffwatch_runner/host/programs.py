@@ -102,10 +102,10 @@ def find_virtme_run() -> Path | None:
 
 def find_udev(root: Path = Path("/")) -> Path | None:
     """Of a root file system, whose links lead where they do in it."""
-    return next((root / name for name in _UDEV_DAEMONS if _is_there(root, name)), None)
+    return next((root / name for name in _UDEV_DAEMONS if _path_exists(root, name)), None)
 
 
-def _is_there(root: Path, name: str) -> bool:
+def _path_exists(root: Path, name: str) -> bool:
     """Whether a path leads to something in a root file system; of more links than Linux follows, not."""
     left, place = name.split("/")[::-1], root
     for _ in range(_MOST_STEPS):

@@ -7,7 +7,7 @@ _MARKS = ("/.dockerenv", "/run/.containerenv")
 """Files by which Docker and Podman mark their containers."""
 
 
-def open_container(top: Path = Path("/")) -> str | None:
+def find_isolation_gap(top: Path = Path("/")) -> str | None:
     """Why what runs here is not kept in by a container; None where it is: in one of its own, without a
     network.
     """

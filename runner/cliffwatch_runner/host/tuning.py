@@ -20,7 +20,7 @@ from cliffwatch_runner.host.journal import (
     restore_from_journal,
     write_journal,
 )
-from cliffwatch_runner.host.knobs import LATENCY_DEVICE, Knob, TuningPlan, same, write_value
+from cliffwatch_runner.host.knobs import LATENCY_DEVICE, Knob, TuningPlan, is_same_value, write_value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +41,7 @@ class KnobOutcome:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tuned:
+class TuningOutcome:
     """What was tuned. `refused` is for an operator: what is not as it should be."""
 
     outcomes: tuple[KnobOutcome, ...]
@@ -58,14 +58,14 @@ class Tuned:
 
 
 @contextmanager
-def tuned_host(
+def tune_host(
     plan: TuningPlan,
     *,
     report: Callable[[str], None],
     root: Path = Path("/"),
     journal: Path = JOURNAL,
     services: Services | None = None,
-) -> Iterator[Tuned]:
+) -> Iterator[TuningOutcome]:
     """Tunes the host for as long as the block runs. Hold the host's lock alone around it.
 
     What a killed run left is put back first. Old values are in the journal, on disk, before the first
@@ -74,17 +74,19 @@ def tuned_host(
     """
     control = services if services is not None else Systemctl()
     _report_all(report, restore_from_journal(journal, root, control))
-    entries, settled = _to_change(plan, root, control)
+    entries, settled = _find_changes(plan, root, control)
     hindrance = _journal_hindrance(journal, root, entries)
     if hindrance is not None:
-        tuned = Tuned(outcomes=(*settled, *(_refused(entry, hindrance) for entry, _ in entries)))
+        tuned = TuningOutcome(
+            outcomes=(*settled, *(_refused_outcome(entry, hindrance) for entry, _ in entries))
+        )
         _report_refused(report, tuned)
         yield tuned
         return
     try:
-        applied = [_applied(entry, knob, root, control) for entry, knob in entries]
+        applied = [_apply_knob(entry, knob, root, control) for entry, knob in entries]
         with _idle_latency(plan.idle_latency_us, root) as idle:
-            tuned = Tuned(outcomes=(*settled, *applied, *idle))
+            tuned = TuningOutcome(outcomes=(*settled, *applied, *idle))
             _report_refused(report, tuned)
             yield tuned
     finally:
@@ -112,7 +114,7 @@ def _journal_hindrance(
     return None
 
 
-def _to_change(
+def _find_changes(
     plan: TuningPlan, root: Path, services: Services
 ) -> tuple[list[tuple[JournalEntry, Knob | None]], list[KnobOutcome]]:
     """What has to be changed, with its old value, and what has not."""
@@ -136,11 +138,11 @@ def _to_change(
     return entries, settled
 
 
-def _applied(entry: JournalEntry, knob: Knob | None, root: Path, services: Services) -> KnobOutcome:
+def _apply_knob(entry: JournalEntry, knob: Knob | None, root: Path, services: Services) -> KnobOutcome:
     if knob is None:
         reason = services.stop(entry.target)
         if reason is not None:
-            return _refused(entry, reason)
+            return _refused_outcome(entry, reason)
         return KnobOutcome(
             name=entry.name, target=entry.target, state="changed", before="active", after="inactive"
         )
@@ -150,7 +152,7 @@ def _applied(entry: JournalEntry, knob: Knob | None, root: Path, services: Servi
         return _outcome(knob, "skipped", entry.old, None, "its CPU is off-line")
     reason = write_value(path, knob.wanted)
     after = read_word(path)
-    if reason is None and after is not None and same(after, knob.wanted, knob.form):
+    if reason is None and after is not None and is_same_value(after, knob.wanted, knob.form):
         return _outcome(knob, "changed", entry.old, after)
     return _outcome(knob, "refused", entry.old, after, reason or f"it took {knob.wanted} and reads {after}")
 
@@ -209,7 +211,7 @@ def _outcome(
     )
 
 
-def _refused(entry: JournalEntry, reason: str) -> KnobOutcome:
+def _refused_outcome(entry: JournalEntry, reason: str) -> KnobOutcome:
     return KnobOutcome(
         name=entry.name,
         target=entry.target,
@@ -220,7 +222,7 @@ def _refused(entry: JournalEntry, reason: str) -> KnobOutcome:
     )
 
 
-def _report_refused(report: Callable[[str], None], tuned: Tuned) -> None:
+def _report_refused(report: Callable[[str], None], tuned: TuningOutcome) -> None:
     counted = Counter((outcome.name, outcome.reason) for outcome in tuned.refused)
     for (name, reason), count in counted.items():
         files = f" in {count} files" if count > 1 else ""

@@ -24,7 +24,7 @@ from cliffwatch import samples
 from cliffwatch_runner.host.cpu_lists import parse_cpu_list
 from cliffwatch_runner.host.journal import JOURNAL, Journal, Services, read_journal
 from cliffwatch_runner.host.knobs import TuningPlan, primary_threads, tuning_plan
-from cliffwatch_runner.host.tuning import tuned_host
+from cliffwatch_runner.host.tuning import tune_host
 
 INSTALLED = Path("/usr/local/sbin/cliffwatch-tune")
 
@@ -66,7 +66,7 @@ def request_line(cpus: frozenset[int]) -> str:
     return " ".join([*words, *([f"cpus={','.join(map(str, sorted(cpus)))}"] if cpus else [])])
 
 
-def requested_plan(line: str, root: Path) -> TuningPlan | str:
+def parse_request(line: str, root: Path) -> TuningPlan | str:
     """What a line asks for; a clause with the reason where it is refused."""
     words = [word.partition("=") for word in line.split(" ")]
     names = [name for name, _, _ in words]
@@ -108,14 +108,12 @@ def serve(
     if isinstance(plan, str):
         _answer(answers, refused=plan)
         return 2
-    with _alone(journal) as hindrance:
+    with _lock_tuning(journal) as hindrance:
         if hindrance is not None:
             _answer(answers, refused=hindrance)
             return 4
         sentences: list[str] = []
-        with tuned_host(
-            plan, report=sentences.append, root=root, journal=journal, services=services
-        ) as tuned:
+        with tune_host(plan, report=sentences.append, root=root, journal=journal, services=services) as tuned:
             _answer(answers, outcomes=[asdict(outcome) for outcome in tuned.outcomes], sentences=sentences)
             sentences.clear()
             while requests.read(_LONGEST):
@@ -129,7 +127,7 @@ def _plan(line: bytes, root: Path) -> TuningPlan | str:
         return "the request is no line, or too long a one"
     if not line.isascii():
         return "the request is not plain text"
-    return requested_plan(line[:-1].decode(), root)
+    return parse_request(line[:-1].decode(), root)
 
 
 def _answer(answers: IO[bytes], **document: object) -> None:
@@ -138,7 +136,7 @@ def _answer(answers: IO[bytes], **document: object) -> None:
 
 
 @contextmanager
-def _alone(journal: Path) -> Iterator[str | None]:
+def _lock_tuning(journal: Path) -> Iterator[str | None]:
     """Why this host is not to be tuned now: another run tunes it."""
     left = read_journal(journal)
     if isinstance(left, Journal) and left.pid != os.getpid() and Path("/proc", str(left.pid)).exists():
@@ -187,9 +185,9 @@ def main() -> NoReturn:
     os.chdir("/")
     os.umask(0o022)
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
-        signal.signal(number, _leave)
+        signal.signal(number, _exit_on_signal)
     sys.exit(serve(sys.stdin.buffer, sys.stdout.buffer))
 
 
-def _leave(number: int, _frame: object) -> NoReturn:
+def _exit_on_signal(number: int, _frame: object) -> NoReturn:
     sys.exit(128 + number)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from cliffwatch_runner import process
 from cliffwatch_runner.host.knobs import tuning_plan
-from cliffwatch_runner.host.tuning import KnobOutcome, Tuned, tuned_host
+from cliffwatch_runner.host.tuning import KnobOutcome, TuningOutcome, tune_host
 from cliffwatch_runner.host.tuning_helper import INSTALLED, request_line
 
 _SUDO_SECONDS = 20.0
@@ -38,22 +38,22 @@ def lines_to_allow(user: str) -> tuple[str, ...]:
 
 
 @contextmanager
-def tuned_as_allowed(cpus: frozenset[int], *, report: Callable[[str], None]) -> Iterator[Tuned]:
+def tune_as_allowed(cpus: frozenset[int], *, report: Callable[[str], None]) -> Iterator[TuningOutcome]:
     """Tunes this host for guests on these CPUs for as long as the block runs. Hold the host's lock alone
     around it.
     """
     if os.geteuid() != 0 and helper_allowed():
-        with tuned_by_helper(["sudo", "-n", str(INSTALLED)], cpus, report=report) as tuned:
+        with tune_by_helper(["sudo", "-n", str(INSTALLED)], cpus, report=report) as tuned:
             yield tuned
         return
-    with tuned_host(tuning_plan(Path("/"), cpus), report=report) as tuned:
+    with tune_host(tuning_plan(Path("/"), cpus), report=report) as tuned:
         yield tuned
 
 
 @contextmanager
-def tuned_by_helper(
+def tune_by_helper(
     argv: Sequence[str], cpus: frozenset[int], *, report: Callable[[str], None]
-) -> Iterator[Tuned]:
+) -> Iterator[TuningOutcome]:
     """As `tuned_host`, by the helper that `argv` starts. It puts back what it changed when this process ends,
     too.
     """
@@ -66,7 +66,7 @@ def tuned_by_helper(
                 " doctor --mode walltime`."
             )
         _report(answer, report)
-        yield Tuned(
+        yield TuningOutcome(
             outcomes=(
                 tuple(KnobOutcome(**outcome) for outcome in outcomes) if isinstance(outcomes, list) else ()
             )

@@ -14,7 +14,7 @@ from cliffwatch_runner import clock
 from cliffwatch_runner.build.cache.entries import locked
 from cliffwatch_runner.build.cache.executed import Executed, joined
 from cliffwatch_runner.host.lock import host_lock
-from cliffwatch_runner.host.tuning_rights import tuned_as_allowed
+from cliffwatch_runner.host.tuning_rights import tune_as_allowed
 from cliffwatch_runner.plan.plan import Plan
 from cliffwatch_runner.results.code_differences import write_code
 from cliffwatch_runner.results.files import finished_boot, write_document
@@ -155,7 +155,7 @@ def _measured_on_locked_host(run: PreparedRun, written: _Record) -> RunFacts | F
             return facts if run.stop.is_set() else lock
         if facts.mode == "icount":
             return _measured_by_stages(run, written)
-        with tuned_as_allowed(frozenset(facts.shape.pin), report=run.progress.note) as tuned:
+        with tune_as_allowed(frozenset(facts.shape.pin), report=run.progress.note) as tuned:
             facts = replace(facts, host={**facts.host, "tuned": tuned.facts()})
             return _measured_by_stages(replace(run, facts=facts), written)
 

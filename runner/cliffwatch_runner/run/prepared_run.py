@@ -20,7 +20,7 @@ from cliffwatch_runner.build.programs.program import SuiteProgram
 from cliffwatch_runner.build.worktree import BuildSettings
 from cliffwatch_runner.guest.argv import guest_argv
 from cliffwatch_runner.guest.boot import ArmKernel
-from cliffwatch_runner.guest.counting.plugin import Counting, counting_of, counting_plugin
+from cliffwatch_runner.guest.counting.plugin import Counting, counting_plugin, make_counting
 from cliffwatch_runner.guest.programs import GuestPrograms
 from cliffwatch_runner.host.programs import find_udev, guest_programs
 from cliffwatch_runner.plan.arms import ArmSettings
@@ -192,7 +192,7 @@ def _counting(
     if isinstance(plugin, str):
         return {}, (f"instructions are not counted by function: {plugin}",)
     built = {name: arm.kernel for name, arm in facts.arms.items() if isinstance(arm.kernel, Kernel)}
-    countings = {name: counting_of(kernel.folder, plugin) for name, kernel in built.items()}
+    countings = {name: make_counting(kernel.folder, plugin) for name, kernel in built.items()}
     uncounted = tuple(
         f"instructions of {name} are not counted by function: {counting}"
         for name, counting in countings.items()

@@ -17,7 +17,7 @@ from cliffwatch_runner.guest.boot import ArmKernel, boot_guest
 from cliffwatch_runner.guest.profiling.host_counters import HostCounters
 from cliffwatch_runner.guest.profiling.recording import Recording
 from cliffwatch_runner.host.lock import host_lock
-from cliffwatch_runner.host.tuning_rights import tuned_as_allowed
+from cliffwatch_runner.host.tuning_rights import tune_as_allowed
 from cliffwatch_runner.results.files import set_aside, write_document
 from cliffwatch_runner.results.outcomes import case_name
 from cliffwatch_runner.results.perf_output import case_profile
@@ -45,7 +45,7 @@ def profile_changes(run: PreparedRun, folder: Path) -> Failure | None:
     ) as lock:
         if isinstance(lock, Failure):
             return None if run.stop.is_set() else lock
-        tuned = tuned_as_allowed(frozenset(facts.shape.pin), report=run.progress.note)
+        tuned = tune_as_allowed(frozenset(facts.shape.pin), report=run.progress.note)
         with nullcontext() if facts.mode == "icount" else tuned:
             _record(run, folder, changed)
     return None

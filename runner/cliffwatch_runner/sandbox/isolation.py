@@ -10,7 +10,7 @@ from typing import Literal
 
 from cliffwatch.failure import Failure, host_failed, wrong_usage
 from cliffwatch_runner.host.programs import container_engine
-from cliffwatch_runner.host.surroundings import open_container
+from cliffwatch_runner.host.surroundings import find_isolation_gap
 from cliffwatch_runner.sandbox.namespaces import TRUST, NamespaceRefusal, bubblewrap_refusal
 from cliffwatch_runner.sandbox.sandbox import Level, Sandbox
 from cliffwatch_runner.sandbox.seccomp_filter import filter_program
@@ -25,7 +25,7 @@ _PLAIN = re.compile(r"[\w/.,+@%=~-]+")
 
 def choose_sandbox(wanted: IsolationChoice, image: str | None) -> Sandbox | Failure:
     """The sandbox for builds, or why there is none and what to do about it."""
-    if image is None and wanted == "container" and open_container() is None:
+    if image is None and wanted == "container" and find_isolation_gap() is None:
         return Sandbox(level="container", user=unprivileged_user())
     if image is not None or wanted == "container":
         return _container(wanted, image)
@@ -47,7 +47,7 @@ def choose_guest_sandbox(wanted: IsolationChoice) -> Sandbox | Failure:
     """The sandbox in which emulators run: bubblewrap, or none where the user asks for it. Of containers only
     the one that all of this runs in: another would have to hold them.
     """
-    if wanted == "container" and open_container() is not None:
+    if wanted == "container" and find_isolation_gap() is not None:
         wanted = "auto"
     return choose_sandbox(wanted, None)
 
@@ -56,7 +56,7 @@ def _container(wanted: IsolationChoice, image: str | None) -> Sandbox | Failure:
     if wanted not in ("auto", "container") or image is None:
         return wrong_usage(
             "--build-image names a container's image, and --isolation container needs one: "
-            + (open_container() or ""),
+            + (find_isolation_gap() or ""),
             "give both, or neither",
         )
     engine = container_engine()

@@ -15,7 +15,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from cliffwatch_runner import clock
-from cliffwatch_runner.host.capacity import few_inodes, free_disk, meminfo_bytes, size_below, threads_running
+from cliffwatch_runner.host.capacity import (
+    free_disk,
+    is_short_of_inodes,
+    meminfo_bytes,
+    size_below,
+    threads_running,
+)
 from cliffwatch_runner.sandbox.control_groups import ControlGroup
 from cliffwatch_runner.sandbox.limits import Reason, SandboxLimits
 from cliffwatch_runner.sandbox.memory import in_memory_files, memory_used, shared_memory
@@ -158,7 +164,7 @@ class Watch:
 
     def _disk(self) -> Reason | None:
         for folder, lost in self._lost().items():
-            if free_disk(folder) < self._limits.spare_disk or few_inodes(folder):
+            if free_disk(folder) < self._limits.spare_disk or is_short_of_inodes(folder):
                 return "spare disk"
             if lost > self._measured_at[folder]:
                 # Somebody has filled the disk; the folders are measured, as that can have been anybody.

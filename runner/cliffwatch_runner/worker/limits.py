@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from cliffwatch_runner.host.capacity import few_inodes
+from cliffwatch_runner.host.capacity import is_short_of_inodes
 from cliffwatch_runner.sandbox.limits import host_limits
 
 _GIB = 1 << 30
@@ -67,7 +67,7 @@ class JobLimits:
             free = shutil.disk_usage(folder).free
             if free < self.free_disk:
                 return f"only {free / _GIB:.1f} GiB left on the disk of {folder}"
-            if self.free_disk and few_inodes(folder):
+            if self.free_disk and is_short_of_inodes(folder):
                 return f"hardly any inodes left on the disk of {folder}: remove small files"
         memory = _free_memory()
         if memory is not None and memory < self.free_memory:

@@ -13,7 +13,7 @@ LARGEST_COUNTS_BYTES = 128 << 20
 _PIECE = 1 << 20
 
 
-def put_into(folder: Path, counting: Counting, windows: Sequence[tuple[int, int]]) -> None:
+def write_plugin_input(folder: Path, counting: Counting, windows: Sequence[tuple[int, int]]) -> None:
     """The plugin itself and, for each case in their order, the numbers of the readings between which it is
     measured.
     """

@@ -39,7 +39,7 @@ def kernel_functions(system_map: bytes) -> tuple[KernelFunction, ...]:
     return tuple(KernelFunction(start, end, name) for name, start, end in read_names(system_map).functions())
 
 
-def address_of(system_map: bytes, name: str) -> int | None:
+def find_address(system_map: bytes, name: str) -> int | None:
     """The address of a symbol that a kernel has once; None of others."""
     found = [address for address, symbol in _SYMBOL.findall(system_map) if symbol == name.encode()]
     return int(found[0], 16) if len(found) == 1 else None

@@ -36,7 +36,7 @@ P = TypeVar("P", BpfCode, MappedObject)
 
 
 @dataclass(frozen=True, slots=True)
-class NamesOfGuest:
+class NameSources:
     """Whom to ask for names: both through one monitor."""
 
     monitor: Monitor
@@ -49,7 +49,7 @@ class NameWatch:
     that the guest writes, where it says which case it is in.
     """
 
-    def __init__(self, names: NamesOfGuest | None, results: Path) -> None:
+    def __init__(self, names: NameSources | None, results: Path) -> None:
         self._names = names
         self._results = results
         self._closing = threading.Event()

@@ -12,7 +12,7 @@ from pathlib import Path
 from cliffwatch_runner import process
 from cliffwatch_runner.build.cache.entries import locked, new_entry
 from cliffwatch_runner.guest.counting.bpf_names import LIST, TABLES
-from cliffwatch_runner.guest.counting.kernel_symbols import MARK, TICK, address_of, read_system_map
+from cliffwatch_runner.guest.counting.kernel_symbols import MARK, TICK, find_address, read_system_map
 from cliffwatch_runner.guest.counting.monitor import SOCKET
 from cliffwatch_runner.host.programs import parse_version, program_versions
 
@@ -55,20 +55,20 @@ class Counting:
         return plugin if self.names is None else f"{plugin} -qmp unix:{to / SOCKET},server=on,wait=off"
 
 
-def counting_of(kernel: Path, plugin: Plugin) -> Counting | str:
+def make_counting(kernel: Path, plugin: Plugin) -> Counting | str:
     """How the guests of the kernel in a folder are counted, or why they cannot be."""
     symbols = read_system_map(kernel)
     if symbols is None:
         return "it came without a System.map, by which addresses become functions"
-    mark, tick = address_of(symbols, MARK), address_of(symbols, TICK)
+    mark, tick = find_address(symbols, MARK), find_address(symbols, TICK)
     if mark is None or tick is None:
         return f"its System.map has no {MARK if mark is None else TICK}, by which cases are distinguished"
     return Counting(
         plugin=plugin,
         mark=mark,
         tick=tick,
-        names=address_of(symbols, LIST),
-        tables=address_of(symbols, TABLES),
+        names=find_address(symbols, LIST),
+        tables=find_address(symbols, TABLES),
     )
 
 
@@ -92,11 +92,11 @@ def counting_plugin(cache: Path, should_stop: Callable[[], bool] = lambda: False
     if plugin.path.exists():
         return plugin
     with locked(cache / "locks" / folder.name, waiting=lambda: None, should_stop=should_stop):
-        failed = None if plugin.path.exists() else _made(compiler, interface, folder)
+        failed = None if plugin.path.exists() else _build_plugin(compiler, interface, folder)
     return plugin if failed is None else failed
 
 
-def _made(compiler: str, interface: int, folder: Path) -> str | None:
+def _build_plugin(compiler: str, interface: int, folder: Path) -> str | None:
     """Builds the plugin into its entry, or says why there is none; one that the emulator does not load is no
     entry.
     """
@@ -107,7 +107,7 @@ def _made(compiler: str, interface: int, folder: Path) -> str | None:
         compiled = process.run(argv, deadline=_SECONDS)
         if not compiled.ok:
             return f"the counting plugin does not compile: {_first_line(compiled.output)}"
-        tried = _tried(made)
+        tried = _try_plugin(made)
         if tried is not None:
             return tried
         with new_entry(folder) as entry:
@@ -115,7 +115,7 @@ def _made(compiler: str, interface: int, folder: Path) -> str | None:
     return None
 
 
-def _tried(plugin: Path) -> str | None:
+def _try_plugin(plugin: Path) -> str | None:
     """Starts the emulator with the plugin and without a machine, and ends it: why it does not
     load it, if so.
     """

@@ -53,7 +53,7 @@ class GuestCounts:
 def read_counts(path: Path) -> GuestCounts:
     """The counts in a file. Raises OSError where it cannot be read; what is no whole record ends it."""
     words = np.fromfile(path, dtype="<u4")
-    addresses, lengths = _Growing(np.uint64), _Growing(np.int64)
+    addresses, lengths = _ArrayBuilder(np.uint64), _ArrayBuilder(np.int64)
     entries: dict[tuple[int, int], list[NDArray[np.uint32]]] = {}
     marks, flags, at = None, 0, 0
     while (record := _record(words, at)) is not None:
@@ -75,7 +75,7 @@ def read_counts(path: Path) -> GuestCounts:
     )
 
 
-class _Growing:
+class _ArrayBuilder:
     """An array that comes in pieces."""
 
     def __init__(self, kind: type[np.generic]) -> None:

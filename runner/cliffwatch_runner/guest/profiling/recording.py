@@ -31,7 +31,7 @@ class Recording:
 
 
 @contextmanager
-def ended_with(recording: Recording | None) -> Iterator[None]:
+def end_counters(recording: Recording | None) -> Iterator[None]:
     """What counts on the host ends with the guest, however that ends."""
     try:
         yield
