@@ -195,12 +195,13 @@ def test_a_kernel_without_the_functions_that_say_when_is_not_counted(tmp_path: P
     plugin = Plugin(path=tmp_path / "counts.so", counter="")
 
     assert (
-        make_counting(tmp_path, plugin) == "it came without a System.map, by which addresses become functions"
+        make_counting(tmp_path, plugin)
+        == "it has no System.map, which is needed to map addresses to functions"
     )
     (tmp_path / "System.map").write_bytes(MAP.replace(b"it_real_fn", b"other"))
     assert (
         make_counting(tmp_path, plugin)
-        == "its System.map has no it_real_fn, by which cases are distinguished"
+        == "its System.map has no it_real_fn, which is needed to tell cases apart"
     )
     (tmp_path / "System.map").write_bytes(MAP)
     assert make_counting(tmp_path, plugin) == Counting(

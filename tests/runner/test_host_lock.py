@@ -76,7 +76,9 @@ def test_who_waits_is_told_once_who_holds_the_lock_and_gets_it_afterwards(path: 
             assert lock == HostLock(path=path, mode="walltime")
     assert pauses == [1.0, 1.0, 1.0]
     assert len(reported) == 1
-    assert reported[0].startswith("Waiting for this host's lock, taken by icount run of 1a2b3c..4d5e6f (pid ")
+    assert reported[0].startswith(
+        "Waiting for this host's lock, in use by icount run of 1a2b3c..4d5e6f (pid "
+    )
 
 
 def test_a_request_to_stop_ends_the_wait(path: Path) -> None:

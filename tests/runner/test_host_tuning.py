@@ -301,7 +301,7 @@ def test_a_value_that_does_not_stay_is_a_refusal(
         journal=journal,
         services=FakeServices(),
     ) as tuned:
-        assert ("boost", "it took 0 and reads 1") in {
+        assert ("boost", "it accepted 0 but reads 1") in {
             (outcome.name, outcome.reason) for outcome in tuned.refused
         }
 

@@ -1,1 +1,1 @@
-"""One guest: how it is started, what runs in it, how it is watched, and what it leaves."""
+"""Starts a guest, runs programs in it, watches it, and collects its files."""

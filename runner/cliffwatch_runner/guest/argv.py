@@ -1,8 +1,8 @@
-"""The command line that starts a guest, put together by pure functions.
+"""Builds the command line that starts a guest. All functions are pure.
 
-Machine, processor, accelerator and root file system are all named: virtme-ng would otherwise choose by
-what it finds at the moment (microvm or pc, virtiofs or 9p, KVM or emulation), and two boots of one run
-could differ.
+Machine, processor, accelerator and root file system are all explicit. virtme-ng would otherwise choose by
+what it finds at the time (microvm or pc, virtiofs or 9p, KVM or emulation), and two boots of one run could
+differ.
 """
 
 import shlex
@@ -20,35 +20,37 @@ KVM = Path("/dev/kvm")
 
 GUEST_INPUT = Path("/run/cliffwatch/input")
 GUEST_RESULTS = Path("/run/cliffwatch/results")
-"""Where the guest mounts them: /run is in its memory, so this works on a root that has no such folder."""
+"""Mount points in the guest. /run is in its memory, so this works on a root without these folders."""
 
 ROOT_FILE_SYSTEM = "9p"
 HOST_BRIDGE = "0x29c0"
-"""PCI device of the Q35 machine's host bridge, by which the guest knows that machine."""
+"""PCI device id of the Q35 machine's host bridge. The guest uses it to check its machine."""
 
 LARGEST_FILE_BYTES = 64 << 20
-"""What a guest may write into one result file."""
+"""Limit of one result file that a guest writes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuestShape:
-    """A guest's machine. `possible_cpus` may come to be there, None for those that are; memory and CPUs are
-    shared by `numa_nodes`.
-
-    `pin` names the host CPU of each vCPU (walltime only). `root` is a root file system to boot on instead
-    of the host's own.
-    """
+    """A guest's machine."""
 
     mode: Mode
     cpus: int
     memory_mib: int
     pin: tuple[int, ...] = ()
+    """Host CPU of each vCPU; walltime only."""
+
     root: Path | None = None
+    """Root file system to boot on; None for the host's own."""
+
     possible_cpus: int | None = None
+    """CPUs that may be added later, plus those present; None for `cpus`."""
+
     numa_nodes: int = 1
+    """Memory and CPUs are shared equally among the nodes."""
 
     def wanted(self) -> dict[str, str]:
-        """What the guest itself must show before anything is measured in it."""
+        """Returns the facts that the guest must confirm before anything is measured in it."""
         possible = {} if self.possible_cpus is None else {"possible-cpus": str(self.possible_cpus)}
         nodes = {} if self.numa_nodes == 1 else {"numa-nodes": str(self.numa_nodes)}
         return {
@@ -73,11 +75,13 @@ class GuestShape:
 
 
 def _kernel_arguments(shape: GuestShape) -> Sequence[str]:
-    """Addresses without randomisation: a layout drawn anew per boot moves tight loops by per cents.
+    """Returns the kernel arguments of every guest of this shape.
 
-    CPUs that are possible and not there are left unstarted by `maxcpus`: those that the machine could get
-    later are not possible ones to a Linux that does not know its hypervisor, which it does not under
-    emulation.
+    Address randomisation is off, because a new layout per boot changes the time of tight loops by per cents.
+
+    `maxcpus` keeps Linux from starting CPUs that are possible but not present. The machine has them all from
+    the start: under emulation, Linux does not know its hypervisor, and would not count hotpluggable CPUs as
+    possible.
     """
     fixed = ("nokaslr", "transparent_hugepage=never", "nosoftlockup", "nmi_watchdog=0", "random.trust_cpu=on")
     started = () if shape.possible_cpus is None else (f"maxcpus={shape.cpus}",)
@@ -85,30 +89,41 @@ def _kernel_arguments(shape: GuestShape) -> Sequence[str]:
 
 
 _ROOT_FLAGS = "rootflags=version=9p2000.L,trans=virtio,access=any,msize=512000,cache=loose"
-"""virtme-ng's own, with a page cache: nobody writes to the root, and without it every start of a program
-waits for the host while a virtual clock that does not sleep runs on.
+"""virtme-ng's flags, with a page cache.
+
+Nobody writes to the root, so caching is safe. Without it, each program start waits for the host while the
+guest's virtual clock runs on.
 """
 
 
 def _icount(monitor: Path) -> str:
-    """`shift=0`: one instruction is one virtual nanosecond; `sleep=off`: idle virtual time passes at once.
-    The clock device and QMP let the host read the guest's clock (cliffwatch_runner.guest.qemu_clock).
+    """Returns QEMU's options for icount.
+
+    With `shift=0`, one instruction takes one virtual nanosecond. With `sleep=off`, idle virtual time passes
+    at once. The clock device and QMP let the host read the guest's clock
+    (cliffwatch_runner.guest.qemu_clock).
     """
     return f"-icount shift=0,sleep=off -rtc clock=vm -qmp unix:{monitor / SOCKET},server=on,wait=off"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuestFolders:
-    """Folders of one boot: `kernel` and `input` are shown read-only, `results` is the one that the guest
-    writes; in `monitor` the emulator makes its socket and, where there is a `counting`, the file of its
-    counts.
-    """
+    """Folders of one boot."""
 
     kernel: Path
+    """Read-only in the guest."""
+
     input: Path
+    """Read-only in the guest."""
+
     results: Path
+    """The only folder that the guest writes."""
+
     monitor: Path
+    """Folder for the emulator's sockets, and for the file of its counts if there is a `counting`."""
+
     counting: Counting | None = None
+    """Instruction counter; None if nothing is counted."""
 
 
 SANDBOX_FOLDERS = GuestFolders(
@@ -117,7 +132,7 @@ SANDBOX_FOLDERS = GuestFolders(
     results=Path("/cliffwatch/results"),
     monitor=Path("/cliffwatch/monitor"),
 )
-"""The boot's folders in the sandbox that QEMU runs in."""
+"""Paths of the boot's folders inside QEMU's sandbox."""
 
 _SANDBOX_ROOT = Path("/cliffwatch/root")
 
@@ -131,11 +146,12 @@ def vng_argv(
     *,
     initramfs: bool = False,
 ) -> list[str]:
-    """The `vng` call for one guest, with folders and root file system under their paths for vng; the kernel's
-    own `arguments` come last, where the kernel takes them over earlier ones.
+    """Builds the `vng` call for one guest.
 
-    With an `initramfs` the kernel's folder has one. vng itself is to look for no modules: it would take
-    those that this host has of the same release, and make an initramfs of them at every boot.
+    `folders` and `root` are paths as vng sees them. The kernel's own `arguments` come last, so that they
+    override earlier ones. If `initramfs`, the kernel's folder contains one. vng must not look for modules
+    itself: it would take the host's modules of the same release, and build an initramfs of them at every
+    boot.
     """
     argv = ["vng", "--run", str(folders.kernel / "bzImage"), "--skip-modules"]
     argv += ["--disable-microvm", "--force-9p", "--verbose"]
@@ -151,24 +167,27 @@ def vng_argv(
     )
     options += _nodes(shape)
     options += [f"-initrd {folders.kernel / INITRAMFS}"] if initramfs else []
-    # One word with `=`: the value begins with a dash, which vng would take for an option of its own.
+    # In one word with `=`, because vng would take a separate value that begins with a dash for an option.
     argv += [f"--qemu-opts={' '.join(options)}"] if options else []
     return [*argv, "--exec", shlex.join(command)]
 
 
 def _processors(shape: GuestShape) -> str:
-    """All possible ones: Linux starts the first of them alone, see `_kernel_arguments`. A package is in one
-    node, so that each CPU is a package of its own where there are several nodes.
+    """Returns vng's CPU option for all possible CPUs. Linux starts only the first ones (`_kernel_arguments`).
+
+    With several NUMA nodes each CPU is its own package, because a package cannot span nodes.
     """
     total = shape.possible_cpus or shape.cpus
     return str(total) if shape.numa_nodes == 1 else f"{total},sockets={total},cores=1,threads=1"
 
 
 def _nodes(shape: GuestShape) -> list[str]:
-    """Equal shares of memory and CPUs; CPUs that are left over belong to the last node.
+    """Returns QEMU's options for NUMA nodes.
 
-    Options of QEMU: vng's own `--numa` keeps the memory in a file, which the limit on what a guest may
-    write forbids.
+    Nodes get equal shares of memory and CPUs; the last node also gets the remaining CPUs.
+
+    vng's own `--numa` is no alternative: it keeps the memory in a file, which would exceed the file size
+    limit.
     """
     if shape.numa_nodes == 1:
         return []
@@ -194,10 +213,10 @@ def guest_argv(
     shape: GuestShape,
     cpus: Sequence[int],
 ) -> list[str]:
-    """The call that starts a guest, sandbox and limits included.
+    """Builds the call that starts a guest, with its sandbox and limits.
 
-    vng and QEMU run in the sandbox too, so that what they show the guest as `/` holds no home and no
-    secret. `programs` are folders outside /usr that vng needs: the virtual environment and its
+    vng and QEMU run in the sandbox as well, so that the root that they give the guest has no home folder and
+    no secret. `programs` are folders outside /usr that vng needs: the virtual environment and its
     interpreter.
     """
     path = ":".join([*(f"{folder}/bin" for folder in programs), "/usr/sbin:/usr/bin:/sbin:/bin"])
@@ -225,7 +244,7 @@ def guest_argv(
 
 
 def _groups(mode: Mode) -> tuple[int, ...]:
-    """The group that may open KVM, for a user who is made for the guest and belongs to none."""
+    """Returns the group that may open KVM, for the sandbox's user, who belongs to no group."""
     if mode != "walltime":
         return ()
     about = KVM.stat()
@@ -233,9 +252,7 @@ def _groups(mode: Mode) -> tuple[int, ...]:
 
 
 def limit_emulator(argv: Sequence[str], *, cpus: Sequence[int] = ()) -> list[str]:
-    """Limits what the guest's writes can do to the host's disk, and keeps the emulator off the
-    measured CPUs.
-    """
+    """Limits the size of the files that the guest writes, and pins the emulator to `cpus`."""
     pinned = ["taskset", "--cpu-list", ",".join(map(str, cpus))] if cpus else []
     return [*pinned, "prlimit", f"--fsize={LARGEST_FILE_BYTES}", "--core=0", *argv]
 

@@ -1,4 +1,4 @@
-"""One boot of a guest: started, watched, and what it left."""
+"""Boots a guest once: starts it, watches it, and collects its files."""
 
 import math
 import shlex
@@ -43,67 +43,81 @@ _OF_A_CASE = ("out", "err", "status")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuestCase:
-    """A case as the agent knows it: a name that is a file name, its program (`bench`, or `SUITE/NAME` of a
-    suite's own) and arguments.
-
-    `deadline` is in seconds of the guest's clock, `busy` in CPU seconds of the program. Under icount the
-    clock of a guest that waits for its host runs ahead by hours, so that only the CPU time shows how long
-    a case has worked. `window` are the numbers of its readings after which what it measures begins and
-    ends; (0, 0) of a program that takes none.
-    """
+    """A case for the guest's agent."""
 
     name: str
+    """Also a file name."""
+
     deadline: int
+    """Seconds of the guest's clock."""
+
     busy: int
+    """Limit in CPU seconds of the program.
+
+    Under icount, the clock of a guest that waits for its host runs ahead by hours. Only CPU time then shows
+    how long a case has worked.
+    """
+
     arguments: tuple[str, ...]
     program: str = "bench"
+    """`bench`, or `SUITE/NAME` for a suite's own program."""
+
     window: tuple[int, int] = (0, 0)
+    """Numbers of the readings after which the measurement begins and ends; (0, 0) without readings."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArmKernel:
-    """What is started for an arm: the folder of its image, the configuration of a kernel that does not show
-    its own, options with which it is refused, further arguments of the kernel, what is written into which
-    of the guest's files before the first case, and how what its guests execute is counted, if it is.
-    """
+    """The kernel of an arm, and the settings of its guests."""
 
     folder: Path
+    """Folder of the image."""
+
     config: Path | None = None
+    """Configuration, for a kernel without /proc/config.gz."""
+
     forbidden: tuple[str, ...] = ()
+    """Configuration options with which the guest refuses the kernel."""
+
     arguments: tuple[str, ...] = ()
+    """Additional kernel arguments."""
+
     writes: Mapping[str, str] = field(default_factory=dict)
+    """Content by file of the guest, written before the first case."""
+
     counting: Counting | None = None
+    """Instruction counter; None if nothing is counted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BootOrder:
-    """All that one start of a guest needs.
-
-    `argv` gives the call that starts the guest with further arguments of its kernel, isolation and limits
-    on what it writes included; `limits` say when it is ended. `recording` has perf record its cases, whose
-    values are then no measurement.
-    """
+    """Everything that one start of a guest needs."""
 
     kernel: ArmKernel
     programs: GuestPrograms
     cases: tuple[GuestCase, ...]
     shape: GuestShape
     limits: GuestLimits
+    """When to end the guest."""
+
     sandbox: Sandbox
     argv: Callable[[GuestFolders, Sequence[str]], Sequence[str]]
+    """Returns the sandboxed call that starts the guest, given the folders and additional kernel arguments."""
+
     recording: Recording | None = None
+    """Records the cases with perf; their values are then not measurements. None to measure."""
 
 
 def boot_guest(
     order: BootOrder, folder: Path, *, on_case: Callable[[str], None], should_stop: Callable[[], bool]
 ) -> BootEnd:
-    """Starts one guest and returns when it has ended or was ended.
+    """Starts one guest, and returns when it has ended or was ended.
 
-    The guest writes into a folder of its own, which is gone afterwards: what it wrote of the agent's files
-    is copied to `folder` (guest/, cases/, dmesg) once it has ended, beside the console. Raises OSError
-    where the host cannot write them, FileNotFoundError where a program is missing.
+    The guest writes into a separate folder, which is removed afterwards. Once the guest has ended, the
+    agent's files are copied to `folder` (guest/, cases/, dmesg), next to the console. Raises OSError if the
+    host cannot write them, FileNotFoundError if a program is missing.
     """
-    folder = folder.absolute()  # a guest without isolation is started in /
+    folder = folder.absolute()  # a guest without isolation starts in /
     folder.mkdir(parents=True, exist_ok=True)
     written = folder.with_name(f"{folder.name}.guest")
     written.mkdir()
@@ -167,7 +181,7 @@ def _names(order: BootOrder, monitor: Path, written: Path) -> NameWatch:
 
 
 def _remove_written(written: Path) -> tuple[str, ...]:
-    """Removes what a guest wrote; its name where that cannot be done, for the record."""
+    """Removes the folder that the guest wrote. If that fails, returns its name for the record."""
     try:
         remove_tree(written)
     except OSError:
@@ -176,13 +190,16 @@ def _remove_written(written: Path) -> tuple[str, ...]:
 
 
 def _host_limits(order: BootOrder) -> SandboxLimits:
-    """An emulator's: its guest's memory and half of it again, and no time, which the watch has an eye on."""
+    """Returns the emulator's limits.
+
+    Memory: 1.5 times the guest's, plus 2 GiB. Time: none; the watch checks it.
+    """
     memory = (order.shape.memory_mib << 20) * 3 // 2 + _EMULATOR_BYTES
     return replace(host_limits(math.inf), memory_bytes=memory, disk_bytes=_GUEST_DISK_BYTES)
 
 
 def guest_file_names(cases: Sequence[GuestCase], *, recorded: bool = False) -> tuple[str, ...]:
-    """All that the agent writes into its folder; where perf recorded, its files too."""
+    """Returns the names of all files that the agent writes; if `recorded`, with those of perf."""
     kinds = (*_OF_A_CASE, *(PROFILE_KINDS if recorded else ()))
     return (*_FILES, *(f"cases/{case.name}.{kind}" for case in cases for kind in kinds))
 
@@ -200,7 +217,7 @@ def _case_listener(order: BootOrder, on_case: Callable[[str], None]) -> Callable
 
 
 class _Metering:
-    """Gives a watch the meter of the guest's mode once the guest's process is known."""
+    """Starts a watch with the meter of the guest's mode, once the guest's process is known."""
 
     def __init__(self, shape: GuestShape, monitor: Path, watch: GuestWatch) -> None:
         self._shape = shape
@@ -244,5 +261,5 @@ def _write_input(folder: Path, order: BootOrder) -> Path:
 
 
 def _row(case: GuestCase) -> str:
-    """A line of the agent's list; arguments are quoted for its shell."""
+    """Returns a line of the agent's list of cases. Arguments are quoted for its shell."""
     return f"{case.name}\t{case.deadline}\t{case.busy}\t{case.program}\t{shlex.join(case.arguments)}\n"

@@ -1,4 +1,4 @@
-"""How a start of a guest ended, by what it left, what its watch saw and which limit it met."""
+"""Determines how a boot ended: from the guest's files, its watch, and the limits that it hit."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,31 +15,36 @@ BootStatus = Literal["complete", "refused", "panic", "hang", "lost", "too-much-o
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BootEnd:
-    """How a start of a guest ended; "starved" is the host's doing, which did not get it run in half a day.
-
-    `last_case` is the case that had begun and not ended. `evidence` is the end of the console or what the
-    guest refused. `unexpected_files` names what the guest left and the agent does not write, or only
-    partly: it was left out.
-    """
+    """How a start of a guest ended."""
 
     status: BootStatus
+    """"starved" is the host's fault: it gave the guest too little CPU time."""
+
     seconds: float
     last_case: str | None
+    """The case that had begun but not ended; None if there is none."""
+
     splats: tuple[Splat, ...]
     evidence: str
+    """The guest's reason to refuse, a splat or the end of the console; empty if the boot is complete."""
+
     unexpected_files: tuple[str, ...]
+    """Files that the agent does not write, and truncated files. The former were left out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Remains:
-    """What a guest left: what was taken of it, what it made too much of, what could not be removed, and the
-    limit of the host's at which its emulator was ended.
-    """
+    """What remained after a guest."""
 
     taken: TakenFiles
     too_much: str | None
+    """Why the guest wrote too much; None if it did not."""
+
     kept: tuple[str, ...]
+    """Names that could not be removed."""
+
     limit: Failure | None
+    """The host's limit at which the emulator was ended; None if it hit none."""
 
 
 def make_boot_end(folder: Path, ended: process.Finished, watch: GuestWatch, left: Remains) -> BootEnd:
@@ -85,5 +90,5 @@ def _evidence(
         return splats[0].text
     tail = console.splitlines()[-30:]
     if status == "too-much-output":
-        return "\n".join([left.too_much or "a file that the guest wrote is larger than it may be", *tail])
+        return "\n".join([left.too_much or "a file that the guest wrote is too large", *tail])
     return "\n".join(tail)

@@ -1,4 +1,4 @@
-"""The guest's half of an environment, read from the facts that the agent wrote down."""
+"""Reads the guest's half of an environment record from the agent's facts."""
 
 import hashlib
 import re
@@ -15,8 +15,9 @@ _CLOCK_TICKS_PER_SECOND = 100
 
 
 def parse_facts(text: str) -> Mapping[str, str]:
-    """The agent's `facts` file as path -> content: `head` puts each file under a line `==> path
-    <==`. Total.
+    """Parses the agent's `facts` file into content by path. Accepts any text.
+
+    `head` wrote it: each file follows a line `==> path <==`.
     """
     facts: dict[str, list[str]] = {}
     current: list[str] | None = None
@@ -32,11 +33,12 @@ def parse_facts(text: str) -> Mapping[str, str]:
 def guest_environment(
     facts_text: str, config: str, config_from: str, stat_after: str, *, parts: int
 ) -> EnvironmentRecord:
-    """The environment record of one boot (docs/formats.md); what the guest did not show is null.
+    """Builds the environment record of one boot (docs/formats.md). Facts that the guest lacks are None.
 
-    `parts` are the starts of the guest in it; `config` is the kernel's configuration and `config_from` who
-    showed it: the kernel itself (/proc/config.gz), or the package that it came in; `stat_after` its
-    /proc/stat after the last case.
+    `parts`: starts of the guest in this boot.
+    `config`: the kernel's configuration.
+    `config_from`: its source, the kernel itself (/proc/config.gz) or its package.
+    `stat_after`: the guest's /proc/stat after the last case.
     """
     facts = parse_facts(facts_text)
     cpu = _first_processor(facts.get("/proc/cpuinfo", ""))
@@ -99,7 +101,7 @@ def _number(text: str, pattern: re.Pattern[str]) -> int | None:
 
 
 def _steal(before: str, after: str) -> float | None:
-    """Seconds that the host took from the guest between two /proc/stat (eighth number of the `cpu` line)."""
+    """Returns the guest's steal time in seconds between two /proc/stat (eighth number of the `cpu` line)."""
     ticks = [_number(text, _STOLEN) for text in (before, after)]
     if ticks[0] is None or ticks[1] is None:
         return None

@@ -1,9 +1,9 @@
-"""Takes what a guest wrote, as what it is: files of someone else's making.
+"""Reads the files of a guest, which are untrusted.
 
-Whatever lies in a folder that a guest can write is opened through here and nowhere else. A name is walked
-from the folder's own descriptor, a part at a time, and no link is followed; of what lies there only
-regular files are opened, so that a pipe is not waited for and a device not woken. No walk is a recursion,
-and each has an end, however deep and wide the guest built.
+All access to a folder that a guest can write goes through this module. A name is resolved from the folder's
+descriptor, one part at a time, and links are not followed. Only regular files are opened, so pipes never
+block and devices are never touched. Walks are iterative and bounded, however deep and wide the guest's
+folders are.
 """
 
 import os
@@ -18,12 +18,15 @@ from pathlib import Path
 from cliffwatch_runner.sandbox.untrusted_files import open_below
 
 LARGEST_BYTES = 8 << 20
-"""Of one file, as far as the host reads or keeps it."""
+"""Limit of one file that the host reads or keeps."""
 
 LARGEST_RESULTS_BYTES = 256 << 20
 MOST_ENTRIES = 20_000
 DEEPEST = 8
-"""Of all that a guest leaves. The agent makes two folders and three files a case."""
+"""Limits of all that a guest writes: total size, entries and depth.
+
+The agent makes two folders and three files per case.
+"""
 
 _MOST_NAMED = 100
 _LONGEST_NAME = 200
@@ -32,11 +35,10 @@ _WAY = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def read_guest_file(folder: Path, name: str, *, limit: int = LARGEST_BYTES) -> str | None:
-    """The text of the regular file `folder`/`name`, at most `limit` bytes of it, invalid UTF-8 replaced; None
-    if there is none.
+    """Reads at most `limit` bytes of the regular file `folder`/`name`, with invalid UTF-8 replaced.
 
-    Links, devices and pipes are no files here: a guest could make a link to a secret of the host, or a
-    pipe that never ends.
+    None if there is no regular file. Links, devices and pipes do not count: a guest could make a link to a
+    secret of the host, or a pipe that never ends.
     """
     with open_regular(folder, name) as descriptor:
         if descriptor is None:
@@ -45,21 +47,22 @@ def read_guest_file(folder: Path, name: str, *, limit: int = LARGEST_BYTES) -> s
 
 
 def current_case(folder: Path) -> str | None:
-    """The case that the guest says it is in. A case's name is one of files, so no longer than those."""
+    """Returns the case that the guest says it runs; None if it names none.
+
+    A name is at most as long as a file name.
+    """
     return (read_guest_file(folder, "current", limit=256) or "").strip() or None
 
 
 def read_bytes(descriptor: int, limit: int) -> bytes:
-    """What an open file holds, at most `limit` bytes of it; a sparse one of a terabyte takes no
-    more memory.
-    """
+    """Reads at most `limit` bytes of an open file, so that a huge sparse file takes no more memory."""
     with os.fdopen(os.dup(descriptor), "rb") as file:
         return file.read(limit)
 
 
 @contextmanager
 def open_regular(folder: Path, name: str) -> Iterator[int | None]:
-    """A descriptor of the regular file `folder`/`name` to read; None where there is none."""
+    """Opens the regular file `folder`/`name` for reading; None if there is none."""
     with _open_path(folder, name.split("/")) as way:
         descriptor = None
         if way is not None and stat.S_ISREG(os.fstat(way).st_mode):
@@ -73,9 +76,7 @@ def open_regular(folder: Path, name: str) -> Iterator[int | None]:
 
 @contextmanager
 def _open_path(folder: Path, parts: Sequence[str]) -> Iterator[int | None]:
-    """A descriptor of what lies at the end of `parts`, which is not opened; None where a folder on the way is
-    none.
-    """
+    """Yields an O_PATH descriptor of the entry at `parts`; None if the path cannot be walked."""
     try:
         way = open_below(folder, parts, way=_WAY | os.O_DIRECTORY, end=_WAY)
     except OSError:
@@ -88,9 +89,7 @@ def _open_path(folder: Path, parts: Sequence[str]) -> Iterator[int | None]:
 
 
 def _open_descriptor(way: int, flags: int) -> int | None:
-    """The file or folder of a descriptor that opened nothing yet, also where its owner took away his own
-    right to read it.
-    """
+    """Opens the file or folder of an O_PATH descriptor, and restores missing permissions of its owner."""
     own = Path(f"/proc/self/fd/{way}")
     for mode in (None, 0o700 if flags & os.O_DIRECTORY else 0o600):
         try:
@@ -106,23 +105,22 @@ def _open_descriptor(way: int, flags: int) -> int | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FolderEntry:
-    """A name below a folder, its parts with slashes between them, and what it is."""
+    """An entry below a folder. `name` is its path relative to the folder."""
 
     name: str
     about: os.stat_result
 
     @property
     def bytes(self) -> int:
-        """What it may cost to keep: a sparse file counts as if it were full."""
+        """The size that a copy may take: a sparse file counts as full."""
         full = self.about.st_size if stat.S_ISREG(self.about.st_mode) else 0
         return max(full, self.about.st_blocks * 512)
 
 
 def entries_below(folder: Path) -> Iterator[FolderEntry | None]:
-    """All that lies below a folder, level by level; None for a folder that cannot be looked into, or lies too
-    deep for it.
+    """Yields all entries below a folder, level by level; None for a folder that is unreadable or too deep.
 
-    Endless, as far as anybody knows: the caller stops at a number.
+    There may be endless entries: the caller must stop after some number.
     """
     pending: deque[tuple[str, ...]] = deque([()])
     while pending:
@@ -143,16 +141,16 @@ def entries_below(folder: Path) -> Iterator[FolderEntry | None]:
 def _list_folder(folder: int) -> Iterator[tuple[str, os.stat_result]]:
     with os.scandir(folder) as listing:
         for entry in listing:
-            with suppress(OSError):  # gone meanwhile
+            with suppress(OSError):  # removed meanwhile
                 yield entry.name, entry.stat(follow_symlinks=False)
 
 
 def find_exceeded_limit(folder: Path) -> str | None:
-    """What a guest made too much of, in words; None where it stays within what a guest may write."""
+    """Returns which limit on its files a guest exceeds, in words; None if it exceeds none."""
     total = 0
     for count, entry in enumerate(entries_below(folder), 1):
         if entry is None:
-            return f"the guest made folders that cannot be looked into, or are nested deeper than {DEEPEST}"
+            return f"the guest made folders that are unreadable or nested deeper than {DEEPEST}"
         total += entry.bytes
         if total > LARGEST_RESULTS_BYTES:
             return f"the guest wrote more than {LARGEST_RESULTS_BYTES >> 20} MiB"
@@ -163,27 +161,27 @@ def find_exceeded_limit(folder: Path) -> str | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TakenFiles:
-    """What was taken of a guest's folder. `left_out` are names that it should not have, escaped, and files
-    that were cut; `cut` means that a file was larger than it may be, or all of them together.
-    """
+    """The result of copying a guest's files."""
 
     left_out: tuple[str, ...]
+    """Unexpected names, escaped, and files that were truncated."""
+
     cut: bool
+    """True if a file, or all of them together, exceeded the size limit."""
 
 
 def take_guest_files(source: Path, target: Path, names: Sequence[str]) -> TakenFiles:
-    """Copies the regular files `names` from a folder that a guest could write into one that it could not.
+    """Copies the regular files `names` out of a folder that a guest could write.
 
-    The guest has ended. Raises OSError where the host cannot write the copies.
+    The guest must have ended. Raises OSError if the host cannot write the copies.
     """
     room = LARGEST_RESULTS_BYTES
     taken: set[str] = set()
     cut: list[str] = []
     for name in names:
         with open_regular(source, name) as descriptor:
-            if (
-                descriptor is None or os.fstat(descriptor).st_nlink > 1
-            ):  # by its other name it may be somebody's
+            # A file with a second name may belong to somebody else.
+            if descriptor is None or os.fstat(descriptor).st_nlink > 1:
                 continue
             allowed = min(LARGEST_BYTES, room)
             room -= _copy(descriptor, target / name, allowed)
@@ -207,7 +205,7 @@ def _copy(descriptor: int, path: Path, limit: int) -> int:
 
 
 def _find_unexpected(source: Path, names: frozenset[str], taken: set[str]) -> Iterator[str]:
-    """Names in the agent's folders that are none of its own, or no regular files."""
+    """Yields names in the agent's folders that are not the agent's, or not regular files."""
     folders = sorted({name.rpartition("/")[0] for name in names if "/" in name})
     for folder in ("", *folders):
         with _open_path(source, folder.split("/") if folder else ()) as way:
@@ -227,9 +225,7 @@ def _abbreviate(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def escape_name(name: str) -> str:
-    """A name as it can be stored and shown: bytes that are no text, and letters that do not print, as
-    escapes.
-    """
+    """Escapes invalid bytes and unprintable characters, so that a name can be stored and shown."""
     text = name.encode(errors="surrogateescape").decode(errors="backslashreplace")
     plain = "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)
     return plain if len(plain) <= _LONGEST_NAME else f"{plain[:_LONGEST_NAME]}…"

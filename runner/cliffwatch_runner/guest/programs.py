@@ -1,4 +1,4 @@
-"""The programs that a guest runs, and the data that they read, as they lie in its input."""
+"""The programs that a guest runs, and the data that they read."""
 
 import shutil
 from collections.abc import Mapping
@@ -7,19 +7,20 @@ from pathlib import Path
 
 GUEST_DATA = Path("/tmp/cliffwatch/data")  # noqa: S108 - in the guest's memory, where agent.sh mounts it read-only
 DATA_WORD = "{data}"
-"""What stands in a case's arguments for the path of the data."""
+"""Placeholder for the path of the data in a case's arguments."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuestData:
-    """A file of the user's, as it was when the run began. `objects` are the names in an archive of BPF
-    objects, empty of any other file.
-    """
+    """A file of the user's, as it was when the run began."""
 
     name: str
     content: bytes
     digest: str
+    """SHA-256 of the content, in hex."""
+
     objects: tuple[str, ...] = ()
+    """Names in an archive of BPF objects; empty for any other file."""
 
     @property
     def guest_path(self) -> Path:
@@ -28,17 +29,20 @@ class GuestData:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuestPrograms:
-    """`bench` is bench with what is preloaded into programs; `of_suites` has those of suites' own by suite,
-    each with the files that it needs beside it.
-    """
+    """Programs and data for a guest."""
 
     bench: tuple[Path, ...] = ()
+    """bench, and the library that is preloaded into programs."""
+
     of_suites: Mapping[str, Mapping[str, Path]] = field(default_factory=dict)
+    """By suite: its programs and the files that they need, by name in the guest."""
+
     data: GuestData | None = None
 
     def headers(self, count: int) -> Mapping[bytes, str]:
-        """Names that the programs have in the guest by the first `count` bytes of their files. Raises
-        OSError.
+        """Returns the programs' names in the guest, by the first `count` bytes of their files.
+
+        Raises OSError.
         """
         files = [(path.name, path) for path in self.bench]
         files += [(name, path) for of_suite in self.of_suites.values() for name, path in of_suite.items()]

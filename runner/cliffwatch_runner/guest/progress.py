@@ -1,9 +1,8 @@
-"""How far a running guest is: seconds by its own clock, and the work that its host has put into it.
+"""Measures the progress of a running guest: its own clock, and the CPU time that the host spent on it.
 
-A host that has other work to do runs an emulator slower, or not at all for a while, so its wall clock
-shows nothing of a guest that counts instructions. What does is the emulator's CPU time; and the time in
-which it slept although nothing kept it from running, for then its guest waits for something that does not
-come.
+A busy host runs an emulator slower, or not at all for a while, so the wall clock says nothing about a guest
+that counts instructions. Two other times do: the emulator's CPU time; and the time in which it slept although
+nothing kept it from running, which means that the guest waits for something that does not come.
 """
 
 import os
@@ -15,29 +14,28 @@ from cliffwatch_runner.guest.qemu_clock import GuestClock
 
 _TICKS = os.sysconf("SC_CLK_TCK")
 _WAITING_FOR_HOST = frozenset("RDTt")
-"""States of a thread that would run if the host let it: runnable, waiting for a disk, stopped, traced
-(proc(5)).
-"""
+"""States of a thread that the host keeps from running: runnable, in disk sleep, stopped, traced (proc(5))."""
 
 _LOOK_EVERY_SECONDS = 2.0
-"""A look reads the state of every process of the host."""
+"""A look reads the state of every process on the host, so it is expensive."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuestProgress:
-    """Seconds since the guest began: `work` of the host's CPUs for it, `idle` in which it could have run and
-    had nothing to run.
-    """
+    """Progress since the guest began."""
 
     work: float
+    """CPU seconds of the host for the guest."""
+
     idle: float
+    """Seconds in which the guest could have run but had nothing to run."""
 
 
 class Meter(Protocol):
     """Measures the progress of one guest; `now` is the host's monotonic clock in seconds.
 
-    `guest_clock` gives seconds by the guest's own clock from any beginning, None while it is not known.
-    Reading it may disturb what is measured, so only a guest that has gone quiet is asked.
+    `guest_clock` returns seconds of the guest's clock, from an arbitrary origin; None while it is unknown.
+    Reading it may disturb the measurement, so only quiet guests are asked.
     """
 
     def look(self, now: float) -> GuestProgress: ...
@@ -46,7 +44,7 @@ class Meter(Protocol):
 
 
 class WallMeter:
-    """Under KVM a guest has its CPUs to itself: its clock and the work for it are the host's time."""
+    """Meter for KVM. The guest has its CPUs to itself, so its clock and its work are the host's time."""
 
     def __init__(self, now: float) -> None:
         self._began = now
@@ -61,7 +59,7 @@ class WallMeter:
 
 
 class EmulatorMeter:
-    """Under an emulator: `process` and all that descends from it do the work, `clock` is the guest's."""
+    """Meter for an emulator. `process` and its descendants do the work; `clock` is the guest's."""
 
     def __init__(self, process: int, clock: GuestClock, now: float, proc: Path = Path("/proc")) -> None:
         self._process = process
@@ -73,7 +71,7 @@ class EmulatorMeter:
         self._progress = GuestProgress(work=0.0, idle=0.0)
 
     def look(self, now: float) -> GuestProgress:
-        """The progress as of now; processes are looked at every two seconds at most."""
+        """Returns the current progress. Reads the processes at most every two seconds."""
         passed = now - self._last_look
         if passed < _LOOK_EVERY_SECONDS:
             return self._progress
@@ -95,7 +93,7 @@ class EmulatorMeter:
 
 
 def family_of(ancestor: int, proc: Path = Path("/proc")) -> dict[int, int]:
-    """The CPU time, in clock ticks, of a process and of all that descend from it."""
+    """Returns the CPU time of a process and of its descendants, in clock ticks, by process id."""
     parents: dict[int, int] = {}
     ticks: dict[int, int] = {}
     for entry in os.scandir(proc):
@@ -110,7 +108,7 @@ def family_of(ancestor: int, proc: Path = Path("/proc")) -> dict[int, int]:
 
 
 def _is_kept_from_running(proc: Path, family: dict[int, int]) -> bool:
-    """Whether any thread of these processes would run if the host let it."""
+    """True if the host keeps any thread of these processes from running."""
     return any(
         fields is None or fields[0] in _WAITING_FOR_HOST
         for pid in family
@@ -119,8 +117,9 @@ def _is_kept_from_running(proc: Path, family: dict[int, int]) -> bool:
 
 
 def _fields(stat: Path) -> list[str] | None:
-    """The fields of a stat file from the state on: the name before it may hold blanks and brackets. None if
-    it is gone.
+    """Returns the fields of a stat file from the state on; None if the file is gone.
+
+    The process name before the state may contain blanks and brackets.
     """
     try:
         return stat.read_text(errors="replace").rpartition(")")[2].split()

@@ -1,7 +1,7 @@
-"""Reads the clock of a running guest from its emulator, over QMP, without ever waiting for it.
+"""Reads the clock of a running guest from its emulator, over QMP, without blocking.
 
 QEMU's real-time clock device follows the virtual clock (`-rtc clock=vm`), and the machine object shows its
-time: source, QEMU's documentation of QMP (`qom-get`) and the property `rtc-time` of the x86 machines.
+time. Sources: QEMU's documentation of QMP (`qom-get`), and the property `rtc-time` of the x86 machines.
 """
 
 import json
@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 SOCKET = "qmp"
-"""The socket's name in the folder that host and emulator share."""
+"""Name of the socket in the folder that host and emulator share."""
 
 _ASK = (
     b'{"execute": "qmp_capabilities"}\n',
@@ -24,8 +24,10 @@ _LONGEST_LINE = 1 << 16
 
 
 class GuestClock:
-    """The clock of the guest whose emulator listens in `folder`; a guest may have taken its emulator over, so
-    whatever comes from there is read within limits and need not make sense.
+    """The clock of the guest whose emulator listens in `folder`.
+
+    The guest may have taken over its emulator, so the answers are untrusted: reading is bounded, and accepts
+    any content.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -36,9 +38,10 @@ class GuestClock:
         self._seconds: float | None = None
 
     def seconds(self) -> float | None:
-        """Seconds since 1970 by the guest's clock, as the last answer has them; None before the first.
+        """Returns the guest's clock in seconds since 1970, from the last answer; None before the first.
 
-        Each call takes what has come since the one before, and asks again once the last question is answered.
+        Each call reads the answers since the last call, and sends a new query once the previous one is
+        answered.
         """
         try:
             self._connect()
@@ -103,14 +106,15 @@ class GuestClock:
 
 
 def connect_to(folder: Path, name: str) -> socket.socket:
-    """A connection to one of the emulator's sockets. Raises OSError where nothing listens there, or nothing
-    has room for another.
+    """Connects to a socket of the emulator.
+
+    Raises OSError if nothing listens there or its backlog is full.
     """
     connection = socket.socket(socket.AF_UNIX)
     try:
         connection.setblocking(False)
         with _socket_file(folder, name) as file:
-            # By the descriptor, because the address of a socket may have 107 bytes and a temporary folder
+            # By descriptor, because a socket address has at most 107 bytes, and a temporary folder may have
             # more.
             connection.connect(f"/proc/self/fd/{file}")
     except OSError:
@@ -121,9 +125,7 @@ def connect_to(folder: Path, name: str) -> socket.socket:
 
 @contextmanager
 def _socket_file(folder: Path, name: str) -> Iterator[int]:
-    """The emulator's socket itself: a guest that took its emulator over could have put a link to another one
-    in its place.
-    """
+    """Opens the socket file without following links: a guest could place one through its emulator."""
     above = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         file = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=above)

@@ -1,4 +1,4 @@
-"""Watches a running guest: which case it is in, whether it still gets on, and whether it writes too much."""
+"""Watches a running guest: its current case, its progress, and the size of its output."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -12,43 +12,45 @@ from cliffwatch_runner.guest.progress import GuestProgress, Meter
 
 _LOOK_EVERY_SECONDS = 1.0
 _LEAST_WORK = 0.5
-"""Seconds of work for each second that a guest may be quiet, before its clock is asked: that of a guest that
-waits for its host runs ahead of all work, and asking is left out while it still may be measuring.
+"""Seconds of work, per second that a guest may be quiet, before its clock is read.
+
+The clock of a guest that waits for its host runs ahead of its work, and reading it may disturb a measurement.
 """
 
 _QUIET_WORK = 4.0
-"""Seconds of work that pass for a second of a quiet guest. An emulator takes two to four; for a loop of
-`pause` hundreds.
+"""Seconds of work, per second that a guest may be quiet, after which it hangs, whatever its clock says.
+
+An emulator takes two to four for a second of the guest, and hundreds for a loop of `pause`.
 """
 
 _MOST_WORK = 20.0
-"""Seconds of work, or of idling, for each second of a case's budget, after which it is ended although its
-guest still prints.
-"""
+"""Seconds of work or idling, per second of a case's budget, after which it hangs even if it still prints."""
 
 _GUESTS_SHARE = 0.5
-"""Of the host's seconds: a guest that worked and idled for more had its host, and took its time itself."""
+"""Share of the host's seconds. A guest that worked and idled for more was not starved: it hangs by itself."""
 
 EndReason = Literal["stopped", "hang", "too-much-output", "starved"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuestLimits:
-    """When a guest is ended for its own doing, and when for its host's.
-
-    `quiet` are seconds of the guest's clock without a sign of life; a case may in addition be quiet for as
-    long as it may take, which `cases` has by its name: no other name is one, and each counts once. `host`
-    are seconds of the host's wall clock after which its host is given up.
-    """
+    """When to end a guest, for its own fault or for its host's."""
 
     quiet: float
+    """Seconds of the guest's clock without a sign of life. The time of the current case is added."""
+
     cases: Mapping[str, float]
+    """Seconds that each case may take, by name. Other names are ignored, and each name counts once."""
+
     host: float
+    """Seconds of the host's clock after which the guest is ended in any case."""
 
 
 class GuestWatch:
-    """Looks at a guest now and then. `reason` is why it is to be ended, once it is, and `too_much` what it
-    made too much of.
+    """Looks at a guest once a second.
+
+    `reason` says why the guest must be ended; None while it may run. `too_much` says which limit on its files
+    it exceeds, or None.
     """
 
     def __init__(
@@ -73,11 +75,11 @@ class GuestWatch:
         self.too_much: str | None = None
 
     def begin(self, meter: Meter) -> None:
-        """The guest has been started; `meter` measures its progress."""
+        """Starts watching. Call it once the guest has started; `meter` measures its progress."""
         self._meter = meter
 
     def heard(self, _: str) -> None:
-        """The guest has printed something."""
+        """Notes that the guest has printed something."""
         self._heard = True
 
     def should_stop(self) -> bool:
@@ -121,7 +123,7 @@ class GuestWatch:
         return now is not None and self._suspected_at is not None and now - self._suspected_at > quiet
 
     def _take_signs(self, progress: GuestProgress) -> None:
-        """A case that begins and a line on the console are signs of life."""
+        """Notes signs of life: the start of a case, and output on the console."""
         case = current_case(self._results)
         if case != self._case and (case is None or self._begins(case)):
             self._case, self._case_began, self._heard = case, progress, True
@@ -132,7 +134,8 @@ class GuestWatch:
             self._last_sign, self._suspected_at, self._heard = progress, None, False
 
     def _begins(self, name: str) -> bool:
-        """Whether the name is that of a planned case which has not begun before: a guest may write any, for
-        ever.
+        """True for a planned case that has not begun before.
+
+        A guest may write any name, any number of times.
         """
         return name in self._limits.cases and name not in self._begun

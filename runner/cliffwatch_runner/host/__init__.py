@@ -1,1 +1,1 @@
-"""The machine itself: what it is, what programs it has, and how it is tuned and locked for a measurement."""
+"""The host: its facts and programs, and how it is tuned and locked for a measurement."""

@@ -1,4 +1,4 @@
-"""How much room this host has, in memory, on its disks and for processes."""
+"""Measures the host's free memory, disk space and room for processes."""
 
 import os
 import sys
@@ -10,8 +10,9 @@ _MEASURE_SECONDS = 10.0
 
 
 def free_disk(folder: Path) -> int:
-    """Bytes that an ordinary user may still write where `folder` lies; no end of them where a file system has
-    no size to say (ramfs).
+    """Returns the bytes that an ordinary user may still write on the file system of `folder`.
+
+    If the file system has no size (ramfs), returns sys.maxsize.
     """
     about = os.statvfs(folder)
     if about.f_blocks == 0:
@@ -20,13 +21,13 @@ def free_disk(folder: Path) -> int:
 
 
 def is_short_of_inodes(folder: Path) -> bool:
-    """Whether files, however small, use up a file system that has a fixed number of them."""
+    """True if a file system with a fixed number of inodes has fewer than 2 % of them left."""
     about = os.statvfs(folder)
     return about.f_favail * 50 < about.f_files
 
 
 def size_below(folder: Path) -> int:
-    """Bytes on the disk below `folder`, at most the whole disk's where that could not be measured in time."""
+    """Returns the disk usage below `folder` in bytes; if du takes too long, that of the whole file system."""
     done = process.run(["du", "-sxB1", "--", str(folder)], deadline=_MEASURE_SECONDS, keep=4096)
     size = done.output.splitlines()[-1].split("\t")[0] if done.output.strip() else ""
     if size.isdecimal() and not done.timed_out:
@@ -36,14 +37,12 @@ def size_below(folder: Path) -> int:
 
 
 def threads_running(proc: Path = Path("/proc")) -> int:
-    """All processes and threads of the host (proc_loadavg(5)), those that a container does not see among
-    them.
-    """
+    """Returns the number of processes and threads on the host, in all containers (proc_loadavg(5))."""
     return int((proc / "loadavg").read_text().split()[3].split("/")[1])
 
 
 def meminfo_bytes(name: str, path: Path = Path("/proc/meminfo")) -> int | None:
-    """One value of /proc/meminfo."""
+    """Returns a value of /proc/meminfo in bytes; None if it is missing."""
     for line in path.read_text().splitlines():
         if line.startswith(f"{name}:"):
             return int(line.split()[1]) << 10

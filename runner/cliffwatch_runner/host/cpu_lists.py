@@ -1,10 +1,10 @@
-"""Sets of CPUs in the two forms that the kernel reads and writes: lists (`0-3,8`) and masks (`0000010f`)."""
+"""Sets of CPUs in the kernel's two formats: lists (`0-3,8`) and masks (`0000010f`)."""
 
 from collections.abc import Iterable
 
 
 def parse_cpu_list(text: str) -> frozenset[int] | None:
-    """The CPUs of a list, none for an empty one; null where the text is no list."""
+    """Parses a list of CPUs, which may be empty; None if the text is not a list."""
     cpus: set[int] = set()
     for part in filter(None, text.strip().split(",")):
         first, dash, last = part.partition("-")
@@ -15,7 +15,7 @@ def parse_cpu_list(text: str) -> frozenset[int] | None:
 
 
 def cpu_list(cpus: Iterable[int]) -> str:
-    """The shortest list: runs of neighbours become ranges."""
+    """Formats CPUs as the shortest list, with ranges for consecutive CPUs."""
     runs: list[list[int]] = []
     for cpu in sorted(set(cpus)):
         if runs and runs[-1][1] == cpu - 1:
@@ -26,9 +26,7 @@ def cpu_list(cpus: Iterable[int]) -> str:
 
 
 def parse_cpu_mask(text: str) -> int | None:
-    """The mask as a number; null where the text is no mask. The kernel puts a comma between groups of 32
-    bits.
-    """
+    """Parses a mask, with commas between groups of 32 bits, as a number; None if the text is not a mask."""
     try:
         return int(text.replace(",", ""), 16)
     except ValueError:
@@ -36,7 +34,7 @@ def parse_cpu_mask(text: str) -> int | None:
 
 
 def cpu_mask(cpus: Iterable[int]) -> str:
-    """The mask in groups of 32 bits, as /proc/irq and workqueues want it."""
+    """Formats CPUs as a mask in groups of 32 bits, as /proc/irq and workqueues expect it."""
     number = sum(1 << cpu for cpu in set(cpus))
     groups = [f"{number & 0xFFFFFFFF:08x}"]
     while number := number >> 32:

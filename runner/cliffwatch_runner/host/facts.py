@@ -1,4 +1,4 @@
-"""What is recorded of a host, read from its /proc and /sys."""
+"""Reads the host's facts for the environment record from /proc and /sys."""
 
 import re
 from collections.abc import Mapping
@@ -14,8 +14,9 @@ _ONE_LINE = 4096
 
 
 def host_record(root: Path = Path("/")) -> dict[str, object]:
-    """The host's half of an environment record, JSON-able; what the host does not show is null
-    (docs/host.md).
+    """Returns the host's half of an environment record, ready for JSON (docs/host.md).
+
+    Facts that the host does not show are None.
     """
     return {
         "cpu": _cpu(root),
@@ -36,12 +37,11 @@ def host_record(root: Path = Path("/")) -> dict[str, object]:
 
 
 def throttle_counters(root: Path = Path("/")) -> dict[str, int | None]:
-    """How often heat has slowed this host since it started: of cores (summed) and of packages (the most of
-    any).
+    """Returns how often heat has throttled this host since it started.
 
-    Read before and after a boot; a difference means that the boot was slowed. Null where the processor
-    does not count it (AMD). Source: Documentation/ABI/testing/sysfs-devices-system-cpu,
-    `thermal_throttle`.
+    `core` is the sum over cores, `package` the maximum over packages; None if the processor does not count it
+    (AMD). A difference between before and after a boot means that the boot was throttled. Source:
+    Documentation/ABI/testing/sysfs-devices-system-cpu, `thermal_throttle`.
     """
 
     def counts(name: str) -> list[int]:
@@ -49,20 +49,19 @@ def throttle_counters(root: Path = Path("/")) -> dict[str, int | None]:
         return [int(text) for text in texts if text is not None and text.isdigit()]
 
     core, package = counts("core_throttle_count"), counts("package_throttle_count")
-    # Every CPU of a package shows its package's count, so that a sum would count one event many times.
+    # Every CPU of a package shows the count of the package, so a sum would count one event many times.
     return {"core": sum(core) if core else None, "package": max(package) if package else None}
 
 
 NAMED_PLATFORMS = frozenset({"emulated-x86-64", "amd-rome", "intel-skylake"})
-"""Names that `platform_name` gives to kinds of machines that it knows."""
+"""Platforms with a short name in `platform_name`."""
 
 
 def platform_name(record: Mapping[str, object], mode: Mode) -> str:
-    """The kind of machine, as series are kept by it. Every emulated guest is one platform, whatever it runs
-    on.
+    """Returns the host's platform, which is part of a series' key. All emulated guests are one platform.
 
-    Two processors have names: AMD Rome (family 23, model 49) and Intel Skylake (family 6, models 78 and
-    94, and 85 up to stepping 4: later steppings are Cascade Lake). Any other is named by vendor, family
+    Two processors have short names: AMD Rome (family 23, model 49) and Intel Skylake (family 6, models 78
+    and 94, and 85 up to stepping 4: later steppings are Cascade Lake). Others are named by vendor, family
     and model.
     """
     if mode == "icount":
@@ -81,18 +80,18 @@ def platform_name(record: Mapping[str, object], mode: Mode) -> str:
 
 
 def read_line(path: Path) -> str | None:
-    """The content of a small file of /proc or /sys, stripped; null where it is empty or cannot be read."""
+    """Reads a small file of /proc or /sys, stripped; None if it is empty or unreadable."""
     try:
         with path.open("rb") as file:
             text = file.read(_ONE_LINE).decode(errors="replace").strip()
     except OSError:
         return None
-    # This is how the kernel prints an empty CPU list.
+    # The kernel prints an empty CPU list as (null).
     return None if text in {"", "(null)"} else text
 
 
 def read_word(path: Path) -> str | None:
-    """As `read_line`, but of a choice such as `always [madvise] never` the chosen word."""
+    """Like `read_line`, but returns only the chosen word of a choice such as `always [madvise] never`."""
     line = read_line(path)
     chosen = _CHOSEN.fullmatch(line or "")
     return chosen[1] if chosen else line
@@ -130,7 +129,7 @@ def _cpu(root: Path) -> dict[str, object]:
         "family": _number(first.get("cpu family")),
         "model": _number(first.get("model")),
         "stepping": _number(first.get("stepping")),
-        # More than one when CPUs were not updated alike; such a host must not be compared with itself.
+        # Several versions if not all CPUs were updated. Measurements on such a host are not comparable.
         "microcode": sorted({cpu["microcode"] for cpu in processors if "microcode" in cpu}),
         "sockets": len({cpu.get("physical id") for cpu in processors}) or None,
         "cores": len(cores) or None,
@@ -172,9 +171,7 @@ def _frequency(root: Path) -> dict[str, object]:
 
 
 def _boost(root: Path) -> str | None:
-    """`on` or `off`, whichever driver shows it (intel_pstate counts the other way round); null where none
-    does.
-    """
+    """Returns `on` or `off` from any driver (intel_pstate shows the opposite); None if no driver shows it."""
     no_turbo = read_line(root / _CPUS / "intel_pstate/no_turbo")
     if no_turbo is not None:
         return "off" if no_turbo == "1" else "on"

@@ -1,8 +1,7 @@
-"""The journal of a tuned host: old values, written down before anything is changed, so that what a killed run
-changed can be put back.
+"""The journal of a tuned host. It holds the old values, so that the changes of a killed run can be undone.
 
-Whoever restores writes to /sys as root, so the journal is believed only where root (or who restores) owns
-it, and only for the files that are ever tuned.
+It is written before anything is changed. Restoring writes to /sys as root, so the journal is trusted only if
+root or the current user owns it, and only for the files that Cliffwatch tunes.
 """
 
 import json
@@ -18,7 +17,7 @@ from cliffwatch_runner.host.facts import read_word
 from cliffwatch_runner.host.knobs import KNOB_FILES, SERVICES, Form, is_same_value, write_value
 
 JOURNAL = Path("/var/lib/cliffwatch/host-tuning.json")
-"""One for the host: whoever tunes it is root."""
+"""There is one per host, because only root tunes it."""
 
 FORMAT_VERSION = 1
 
@@ -29,30 +28,39 @@ _SYSTEMCTL_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JournalEntry:
-    """One old value. `target` is a path relative to the root, or the name of a service that was active
-    (`old`).
-    """
+    """One old value."""
 
     name: str
+    """Name of the knob."""
+
     target: str
+    """Path relative to the root, or the name of a service."""
+
     old: str
+    """Old value; `active` for a service."""
+
     form: Form | Literal["service"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Journal:
-    """The values of a host before a run changed them. By `boot_id` it is known whether the host was started
-    anew since.
-    """
+    """The values of a host before a run changed them."""
 
     boot_id: str | None
+    """The host's boot id, which shows whether it was rebooted since; None if the host does not show it."""
+
     pid: int
+    """Process that wrote the journal."""
+
     written: str
+    """Time in ISO format."""
+
     entries: tuple[JournalEntry, ...]
+    """In the order of the changes."""
 
 
 class Services(Protocol):
-    """Starts and stops services. `start` and `stop` give the reason where it did not work."""
+    """Starts and stops services. `start` and `stop` return the reason if they fail, else None."""
 
     def active(self, name: str) -> bool: ...
     def start(self, name: str) -> str | None: ...
@@ -60,7 +68,7 @@ class Services(Protocol):
 
 
 class Systemctl:
-    """Services of systemd. A host without systemd has no active ones."""
+    """Services of systemd. On a host without systemd, none is active."""
 
     def active(self, name: str) -> bool:
         try:
@@ -85,9 +93,7 @@ class Systemctl:
 
 
 def write_journal(path: Path, root: Path, entries: Iterable[JournalEntry]) -> None:
-    """Writes the journal so that it is whole and on disk when this returns. Raises OSError where it cannot be
-    kept.
-    """
+    """Writes the journal atomically and syncs it to disk. Raises OSError if it cannot be written."""
     journal = Journal(
         boot_id=read_word(root / _BOOT_ID),
         pid=os.getpid(),
@@ -101,7 +107,7 @@ def write_journal(path: Path, root: Path, entries: Iterable[JournalEntry]) -> No
     fresh.unlink(missing_ok=True)
     descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
     with os.fdopen(descriptor, "w") as file:
-        os.fchmod(descriptor, 0o644)  # the doctor of every user reads it, whatever the umask
+        os.fchmod(descriptor, 0o644)  # every user's doctor must be able to read it, whatever the umask
         json.dump({"format_version": FORMAT_VERSION, **asdict(journal)}, file, indent=1)
         file.flush()
         os.fsync(file.fileno())
@@ -114,7 +120,7 @@ def write_journal(path: Path, root: Path, entries: Iterable[JournalEntry]) -> No
 
 
 def read_journal(path: Path) -> Journal | str | None:
-    """The journal; null where there is none; a clause with the reason where it cannot be believed."""
+    """Reads the journal; None if there is none. A string says why it cannot be trusted."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -165,18 +171,17 @@ def _is_believable(entry: JournalEntry) -> bool:
 def restore_from_journal(
     journal: Path, root: Path = Path("/"), services: Services | None = None
 ) -> tuple[str, ...]:
-    """Puts back what the journal holds, last change first, and gives what could not be put back, as
-    sentences.
+    """Restores the values in the journal, last change first. Returns a sentence for each value that failed.
 
-    What could not stays in the journal; the journal goes when nothing is left. A host that was started
-    anew has its own values again, so that such a journal is only removed. Call it under the host's lock,
-    taken alone: the journal of a run that still measures is not a leftover.
+    Those values stay in the journal; once none is left, the journal is removed. If the host was rebooted, it
+    already has its own values, and the journal is only removed. Call it under the exclusive host lock,
+    because the journal of a run that is still measuring must not be restored.
     """
     leftover = read_journal(journal)
     if leftover is None:
         return ()
     if isinstance(leftover, str):
-        return (f"The tuning journal {journal} was not used: {leftover}. Look at it, then remove it.",)
+        return (f"The tuning journal {journal} was not used: {leftover}. Check it, then remove it.",)
     if leftover.boot_id != read_word(root / _BOOT_ID):
         return _remove_journal(journal)
     started = services if services is not None else Systemctl()
@@ -203,8 +208,9 @@ def _remove_journal(journal: Path) -> tuple[str, ...]:
 
 
 def _restore_value(entry: JournalEntry, root: Path, start: Callable[[str], str | None]) -> str | None:
-    """Puts one value back; gives the reason where that did not work. What is gone (a CPU taken away) needs
-    nothing.
+    """Restores one value.
+
+    Returns why it failed, or None. A file that is gone (of an offline CPU) needs nothing.
     """
     if entry.form == "service":
         return start(entry.target)

@@ -1,4 +1,7 @@
-"""What a walltime run sets on its host, and why: each knob is one value in one file of /sys or /proc."""
+"""The knobs that a walltime run sets on its host, with reasons.
+
+A knob is one value in one file of /sys or /proc.
+"""
 
 import os
 import re
@@ -15,13 +18,14 @@ Form = Literal["word", "cpu-list", "cpu-mask"]
 LATENCY_DEVICE = "dev/cpu_dma_latency"
 
 KNOB_FILES = re.compile(
-    r"sys/devices/system/cpu/(smt/control|intel_pstate/no_turbo|cpufreq/boost|cpufreq/policy[0-9]+/scaling_governor)"
+    r"sys/devices/system/cpu/(smt/control|intel_pstate/no_turbo|cpufreq/boost"
+    r"|cpufreq/policy[0-9]+/scaling_governor)"
     r"|sys/kernel/mm/(ksm/run|transparent_hugepage/enabled)"
     r"|proc/sys/kernel/(numa_balancing|nmi_watchdog|perf_event_max_sample_rate)"
     r"|proc/irq/(default_smp_affinity|[0-9]+/smp_affinity_list)"
     r"|sys/devices/virtual/workqueue/cpumask"
 )
-"""All files that are ever tuned: what restores as root writes to no other, whatever a journal holds."""
+"""All files that may be tuned. Restoring as root writes to no other file, whatever the journal says."""
 
 SERVICES = ("irqbalance",)
 
@@ -30,18 +34,17 @@ _CPUS = "sys/devices/system/cpu"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Knob:
-    """One file and the value it shall have while a run measures.
-
-    `path` is relative to the root. `settled` are values that need no change although they are not
-    `wanted`: the kernel's words for "there is nothing to switch here".
-    """
+    """One file, and its value while a run measures."""
 
     name: str
     path: str
+    """Relative to the root."""
+
     wanted: str
     why: str
     form: Form = "word"
     settled: tuple[str, ...] = ()
+    """Other values that need no change: the kernel's words for a setting that cannot be switched."""
 
     def is_set(self, value: str) -> bool:
         return value in self.settled or is_same_value(value, self.wanted, self.form)
@@ -49,24 +52,26 @@ class Knob:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TuningPlan:
-    """All that a run changes, in this order; it is restored in the opposite order.
-
-    `services` are stopped first: irqbalance would move the interrupts back. `idle_latency_us` is asked of
-    the kernel for as long as the run lasts (Documentation/power/pm_qos_interface.rst); null asks nothing.
-    """
+    """Everything that a run changes. It is restored in the opposite order."""
 
     knobs: tuple[Knob, ...]
+    """In the order of the changes."""
+
     services: tuple[str, ...]
+    """Stopped before the knobs are set, because irqbalance would move the interrupts back."""
+
     idle_latency_us: int | None
+    """Wake-up latency to request during the run (Documentation/power/pm_qos_interface.rst); None for none."""
 
 
 def tuning_plan(root: Path, bench_cpus: frozenset[int]) -> TuningPlan:
-    """The plan for this host. `bench_cpus` are those that guests are pinned to: interrupts and kernel threads
-    leave them.
+    """Makes the plan for this host. `bench_cpus` run the guests; interrupts and kernel threads leave them.
 
-    Address-space randomisation of the host (kernel.randomize_va_space) is left alone: it changes QEMU's
-    addresses and not the guest kernel's, and boots average over it. Frequency limits are left alone too:
-    the performance governor already asks for the highest.
+    The plan does not change
+
+    - the host's address-space randomisation (kernel.randomize_va_space): it affects QEMU's addresses, not
+      those of the guest kernel, and boots average over it;
+    - frequency limits: the performance governor already requests the highest frequency.
     """
     return TuningPlan(
         knobs=(*_processor_knobs(root), *_kernel_knobs(), *_interrupt_knobs(root, bench_cpus)),
@@ -76,7 +81,10 @@ def tuning_plan(root: Path, bench_cpus: frozenset[int]) -> TuningPlan:
 
 
 def primary_threads(root: Path = Path("/")) -> frozenset[int]:
-    """The CPUs that stay when SMT goes off: the first of every core. Guests are pinned to some of these."""
+    """Returns the CPUs that remain when SMT is off: the first of every core.
+
+    Guests are pinned to some of them.
+    """
     cpus = set()
     for path in (root / _CPUS).glob("cpu[0-9]*/topology/thread_siblings_list"):
         siblings = parse_cpu_list(read_word(path) or "")
@@ -85,7 +93,7 @@ def primary_threads(root: Path = Path("/")) -> frozenset[int]:
 
 
 def is_same_value(left: str, right: str, form: Form) -> bool:
-    """Whether two texts mean the same: the kernel writes `0,1` back as `0-1` and pads masks with zeros."""
+    """True if two texts mean the same value: the kernel prints `0,1` as `0-1`, and pads masks with zeros."""
     if form == "cpu-list":
         return parse_cpu_list(left) == parse_cpu_list(right)
     if form == "cpu-mask":
@@ -94,8 +102,9 @@ def is_same_value(left: str, right: str, form: Form) -> bool:
 
 
 def write_value(path: Path, value: str) -> str | None:
-    """Writes one value in one write, as sysfs wants it; gives the kernel's reason where it refuses. Makes no
-    file.
+    """Writes a value with one write, as sysfs requires. Returns the kernel's reason if it refuses, else None.
+
+    Never creates a file.
     """
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_TRUNC | os.O_CLOEXEC)
@@ -113,10 +122,10 @@ def _processor_knobs(root: Path) -> Iterator[Knob]:
         name="smt",
         path=f"{_CPUS}/smt/control",
         wanted="off",
-        why="a sibling thread takes execution units and caches from the measured one",
+        why="a sibling thread competes with the measured one for execution units and caches",
         settled=("forceoff", "notsupported", "notimplemented"),
     )
-    turbo = "the clock rises and falls with temperature and with what other cores do"
+    turbo = "the clock changes with temperature and with the load of other cores"
     yield Knob(name="boost", path=f"{_CPUS}/intel_pstate/no_turbo", wanted="1", why=turbo)
     yield Knob(name="boost", path=f"{_CPUS}/cpufreq/boost", wanted="0", why=turbo)
     for policy in sorted((root / _CPUS / "cpufreq").glob("policy[0-9]*")):
@@ -141,10 +150,7 @@ def _kernel_knobs() -> Iterator[Knob]:
         name="thp",
         path=f"{mm}/transparent_hugepage/enabled",
         wanted="never",
-        why=(
-            "how much of a guest lies in huge pages would differ from boot to boot with the host's"
-            " fragmentation"
-        ),
+        why="the share of a guest in huge pages would differ between boots with the host's fragmentation",
     )
     yield Knob(
         name="numa-balancing",
@@ -167,9 +173,7 @@ def _kernel_knobs() -> Iterator[Knob]:
 
 
 def _interrupt_knobs(root: Path, bench_cpus: frozenset[int]) -> Iterator[Knob]:
-    """Moves interrupts and unbound kernel work to the other CPUs. Nothing where no CPU would be left for
-    them.
-    """
+    """Moves interrupts and unbound kernel work to the other CPUs. Yields nothing if there is no other CPU."""
     others = primary_threads(root) - bench_cpus
     if not bench_cpus or not others:
         return

@@ -1,10 +1,9 @@
-"""Whether KVM is usable, by running a guest under it.
+"""Checks that KVM works by running a guest under it.
 
-Looking at /dev/kvm is not enough: where virtual machines are nested the device may open and virtual
-machines may be created although their code is only emulated, so slowly that a kernel never boots. The
-probe is therefore a guest with work to do: it has no firmware and no kernel, only a ROM that switches the
-processor to 64 bits, counts down from a hundred million and signals the host. A processor does that in a
-tenth of a second.
+/dev/kvm alone proves nothing. With nested virtualisation, the device may open and virtual machines may start
+although their code is emulated so slowly that a kernel never boots. So the probe is a guest with work to do.
+It has no firmware and no kernel, only a ROM that switches the processor to 64 bits, counts down from a
+hundred million and signals the host. A processor does that in a tenth of a second.
 """
 
 import shutil
@@ -18,15 +17,16 @@ from cliffwatch_runner import process
 
 CPU_SECONDS = 2
 DEADLINE_SECONDS = 30.0
-"""The limit is on what the guest works, so that a busy host is not taken for one without KVM; a guest that
-sleeps ends later.
+"""The CPU limit applies to the guest's work, so that a busy host does not look like a host without KVM.
+
+The deadline ends a guest that sleeps.
 """
 
 ROUNDS = 100_000_000
 
 _PROOF = 0x2A
 _PROOF_STATUS = _PROOF << 1 | 1
-"""QEMU's isa-debug-exit ends with twice the byte that the guest wrote, plus one."""
+"""QEMU's isa-debug-exit exits with twice the byte that the guest wrote, plus one."""
 
 _STARTED, _LONG_MODE = b"1", b"2"
 _ROM_SIZE = 0x10000
@@ -36,16 +36,15 @@ _RESET_VECTOR = 0xFFF0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KvmProbe:
-    """`reason` is a clause on what happened, good or bad."""
+    """The result of the probe."""
 
     usable: bool
     reason: str
+    """A clause that describes the result, good or bad."""
 
 
 def kvm_usable(qemu: str = "qemu-system-x86_64") -> KvmProbe:
-    """Runs the probe guest under KVM. Takes a moment where KVM works, CPU_SECONDS of work where its guests do
-    not run.
-    """
+    """Runs the probe guest under KVM. Takes a moment if KVM works, else up to CPU_SECONDS of CPU time."""
     return probe_guest(qemu, "kvm")
 
 
@@ -93,11 +92,11 @@ def _judge_probe(ended: process.Finished) -> KvmProbe:
 
 
 def probe_rom() -> bytes:
-    """A 64 KiB ROM for `qemu -bios`: code at its start, entered by the reset vector 16 bytes before its end.
+    """Builds a 64 KiB ROM for `qemu -bios`: code at its start, the reset vector 16 bytes before its end.
 
-    Instruction encodings are those of the Intel 64 manual, volume 2; the mode switch follows volume 3,
-    9.8.5. QEMU shows the ROM below 1 MiB as well, so that a far jump to F000:0000 lands at its start, and
-    gives the guest zeroed memory, in which three page-table entries identity-map the first 2 MiB.
+    Instruction encodings are from the Intel 64 manual, volume 2; the mode switch follows volume 3, 9.8.5.
+    QEMU maps the ROM below 1 MiB as well, so a far jump to F000:0000 reaches its start. QEMU gives the guest
+    zeroed memory, in which three page-table entries identity-map the first 2 MiB.
     """
     gdt_at = 0xC0
     rom = bytearray(_ROM_SIZE)

@@ -1,10 +1,9 @@
-"""One lock for all runs on a host: walltime runs hold it alone, icount runs share it.
+"""One lock for all runs on a host: exclusive for walltime runs, shared by icount runs.
 
-The lock is flock(2) on one file, so the kernel lets go of it however its holder ends, and a file that was
-left behind locks nothing. The file's text only names the holders, for those who wait. It must be the same
-file for every user of the host, so it lies in a folder that all can write to, and what lies there under
-its name may have been put there by anyone: links are not followed, and what is not a plain file is
-refused.
+The lock is flock(2) on one file. The kernel releases it however its holder ends, so a leftover file locks
+nothing. The file's text only names the holders, for those who wait. All users of the host must use the same
+file, so it is in a world-writable folder. Anyone may have put a file of that name there: links are not
+followed, and anything but a plain file is refused.
 """
 
 import errno
@@ -32,11 +31,14 @@ _LONGEST_NAME = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Holder:
-    """Who holds the lock, in its own words: `what` is for people, `since` is in UTC."""
+    """A holder of the lock, as it describes itself."""
 
     pid: int
     since: datetime
+    """In UTC."""
+
     what: str
+    """Name of the run, for people."""
 
     def __str__(self) -> str:
         return f"{self.what} (pid {self.pid}, since {self.since:%Y-%m-%d %H:%M:%S} UTC)"
@@ -44,7 +46,7 @@ class Holder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostLock:
-    """The lock, taken."""
+    """The lock while it is held."""
 
     path: Path
     mode: Mode
@@ -52,19 +54,17 @@ class HostLock:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LockState:
-    """The lock as it is for somebody who does not take it. `holders` may be empty although it is taken, by
-    one who named nobody.
-    """
+    """State of the lock as seen by others."""
 
     locked: bool
     holders: tuple[Holder, ...]
+    """May be empty even if the lock is held, by a process that left no name."""
 
 
 def lock_path(root: Path = Path("/")) -> Path:
-    """The host's lock file: in /run/lock where everybody may write there (Debian), else in /tmp.
+    """Returns the host's lock file: in /run/lock if that is world-writable (Debian), else in /tmp.
 
-    ResolvedRequest by what the folder is and not by who asks, so that root and an ordinary user meet at
-    one file.
+    Chosen by the folder's permissions, so all users share one lock.
     """
     run_lock = root / "run/lock"
     open_to_all = run_lock.is_dir() and run_lock.stat().st_mode & stat.S_IWOTH
@@ -81,11 +81,10 @@ def host_lock(
     path: Path | None = None,
     pause: Callable[[float], None] = time.sleep,
 ) -> Iterator[HostLock | Failure]:
-    """Holds the host's lock while the block runs, and waits for it first; gives a Failure where it cannot be
-    had.
+    """Waits for the host's lock, and holds it while the block runs. Yields a Failure if it cannot get it.
 
-    `what` names this run to others (`icount run of 1a2b3c..4d5e6f`). `waiting` gets who holds the lock,
-    again when they change; `should_stop` is asked every second while waiting.
+    `what` names this run to others (`icount run of 1a2b3c..4d5e6f`). `waiting` is called with a sentence on
+    the holders, and again when they change. `should_stop` is polled every second while waiting.
     """
     file = path if path is not None else lock_path()
     descriptor = _open_lock_file(file)
@@ -110,7 +109,7 @@ def host_lock(
 
 
 def lock_state(path: Path | None = None) -> LockState:
-    """Whether anybody holds the lock, and who."""
+    """Returns whether the lock is held, and by whom."""
     file = path if path is not None else lock_path()
     try:
         descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -135,9 +134,9 @@ def _wait_for_lock(
     while not _try_lock(descriptor, operation):
         if should_stop():
             return False
-        names = "; ".join(map(str, _holders(descriptor))) or "a process that left no name"
+        names = "; ".join(map(str, _holders(descriptor))) or "an unknown process"
         if names != reported:
-            waiting(f"Waiting for this host's lock, taken by {names}")
+            waiting(f"Waiting for this host's lock, in use by {names}")
             reported = names
         pause(POLL_SECONDS)
     return True
@@ -152,16 +151,16 @@ def _try_lock(descriptor: int, operation: int) -> bool:
 
 
 def _open_lock_file(path: Path) -> int | Failure:
-    """A descriptor of the lock file, which is made where it is missing.
+    """Opens the lock file, and creates it if it is missing.
 
-    Opened for reading where writing is not allowed: that locks as well, only without a name in the file.
+    If writing is not allowed, opens it for reading. That is enough to lock it, but not to name the holder.
     """
     try:
         descriptor = _existing_or_new(path)
     except OSError as error:
         if error.errno == errno.EROFS:
             return host_failed(
-                f"This host's lock file {path} cannot be made: its folder is read-only.",
+                f"This host's lock file {path} cannot be created: its folder is read-only.",
                 f"Make {path.parent} writable; in a container: --tmpfs {path.parent}:mode=1777.",
             )
         return _unusable_lock_file(
@@ -185,7 +184,7 @@ def _existing_or_new(path: Path) -> int:
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_EXCL | flags, 0o666)
     except FileExistsError:
-        # Another run made it in between, or it is closed to this user: the second try shows which.
+        # Another run has just created it, or this user may not open it: the second try shows which.
         return os.open(path, os.O_RDONLY | flags)
     os.fchmod(descriptor, 0o666)
     return descriptor
@@ -193,12 +192,15 @@ def _existing_or_new(path: Path) -> int:
 
 def _unusable_lock_file(path: Path, why: str) -> Failure:
     return host_failed(
-        f"This host's lock file {path} {why}.", f"Look at what it is, then remove it: sudo rm {path}"
+        f"This host's lock file {path} {why}.", f"Check what it is, then remove it: sudo rm {path}"
     )
 
 
 def _sign_in(descriptor: int, holder: Holder, *, alone: bool) -> None:
-    """Writes a line for this holder. A file that cannot be written keeps the lock nameless, not undone."""
+    """Writes a line for this holder.
+
+    If the file cannot be written, the lock still holds, but without a name.
+    """
     with suppress(OSError):
         if alone:
             os.ftruncate(descriptor, 0)
@@ -206,11 +208,12 @@ def _sign_in(descriptor: int, holder: Holder, *, alone: bool) -> None:
 
 
 def _sign_out(descriptor: int, holder: Holder) -> None:
-    """Takes this holder out of the text: by emptying it where nobody else holds the lock, else by a line with
-    `held` false.
+    """Removes this holder from the text.
 
-    Lines are only ever appended by holders, in one write each, so that those who share the lock do not
-    undo each other's.
+    If nobody else holds the lock, empties the file. Otherwise, appends a line with `held` false.
+
+    Holders only append lines, each in one write, so that holders who share the lock do not overwrite each
+    other.
     """
     with suppress(OSError):
         if _try_lock(descriptor, fcntl.LOCK_EX):
@@ -230,8 +233,9 @@ def _line(holder: Holder, *, signed_in: bool) -> bytes:
 
 
 def _holders(descriptor: int) -> tuple[Holder, ...]:
-    """Those who signed in, did not sign out and are alive. The text is anybody's: what is not understood is
-    passed over.
+    """Returns the holders that signed in, did not sign out and are alive.
+
+    The text is untrusted: invalid lines are skipped.
     """
     holders: dict[tuple[int, datetime], Holder] = {}
     for line in os.pread(descriptor, _LARGEST_TEXT, 0).splitlines():

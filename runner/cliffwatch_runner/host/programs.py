@@ -1,4 +1,4 @@
-"""Which programs this host has, and in which versions: the tools that a run calls."""
+"""Finds the programs that a run calls on this host, and their versions."""
 
 import os
 import re
@@ -13,7 +13,7 @@ from cliffwatch_runner import process
 Version = tuple[int, ...]
 
 _DEADLINE_SECONDS = 120.0
-"""For an answer that takes milliseconds: a program of a busy host is not missing."""
+"""Generous for an answer that takes milliseconds, so that no program counts as missing on a busy host."""
 
 _DIGITS = re.compile(r"\d{1,18}")
 _NUMBERS = re.compile(r"(?<![\w.-])v?(\d+(?:\.\d+)+|\d+(?=\s|$))")
@@ -31,7 +31,7 @@ _ASKED = {
     "bwrap": "bwrap",
 }
 _GO_FOLDERS = "/usr/local/go/bin:/usr/lib/go/bin"
-"""Where go's own installer and distributions put it, which not every PATH names."""
+"""Folders of Go's own installer and of distributions, which are not on every PATH."""
 
 _MOST_STEPS = 200
 _UDEV_DAEMONS = ("usr/lib/systemd/systemd-udevd", "lib/systemd/systemd-udevd", "usr/sbin/udevd", "sbin/udevd")
@@ -39,9 +39,7 @@ _UDEV_DAEMONS = ("usr/lib/systemd/systemd-udevd", "lib/systemd/systemd-udevd", "
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Llvm:
-    """clang, llc and llvm-strip as they are called together: all plain, or all with one suffix (`-19`). Null
-    is missing.
-    """
+    """Versions of clang, llc and llvm-strip with a common suffix (`-19`, or empty); None if missing."""
 
     suffix: str
     clang: str | None
@@ -55,16 +53,16 @@ class Llvm:
 
 
 def program_versions() -> dict[str, str | None]:
-    """For the environment record: the version that each program itself prints, null where it is missing.
+    """Returns the version that each program prints, for the environment record; None if it is missing.
 
-    An empty version is a program that is there and prints none.
+    The version is empty if a program runs but prints none.
     """
     versions = {name: _version_of(program) for name, program in _ASKED.items()}
     return {**versions, "virtme-ng": _distribution_version("virtme-ng")}
 
 
 def installed_llvms() -> tuple[Llvm, ...]:
-    """Every clang on PATH with the tools of its suffix, newest first, the plain one last."""
+    """Returns every clang on PATH with the tools of its suffix, newest first; the plain `clang` is last."""
     suffixes = [f"-{number}" for number in range(_NEWEST_LLVM, _OLDEST_LLVM - 1, -1)] + [""]
     return tuple(
         Llvm(
@@ -79,20 +77,18 @@ def installed_llvms() -> tuple[Llvm, ...]:
 
 
 def parse_version(text: str | None) -> Version:
-    """Numbers of a version, for comparing; empty where there is none, which is older than any."""
+    """Returns the numbers of a version for comparison. Without a version it is empty, and older than any."""
     return tuple(int(part) for part in _DIGITS.findall(text or "")[:3])
 
 
 def version_in(output: str) -> str:
-    """The first version number in what a program prints of itself; empty where there is none."""
+    """Returns the first version number in a program's output; empty if there is none."""
     match = _NUMBERS.search(output)
     return match[1] if match else ""
 
 
 def find_virtme_run() -> Path | None:
-    """`virtme-run`, which vng calls by name: beside this interpreter, where the virtual environment has it,
-    or on PATH.
-    """
+    """Finds `virtme-run`, which vng calls by name: in the virtual environment, or else on PATH."""
     beside = Path(sys.executable).parent / "virtme-run"
     if beside.exists():
         return beside
@@ -101,12 +97,12 @@ def find_virtme_run() -> Path | None:
 
 
 def find_udev(root: Path = Path("/")) -> Path | None:
-    """Of a root file system, whose links lead where they do in it."""
+    """Finds udev in a root file system. Links are resolved within it."""
     return next((root / name for name in _UDEV_DAEMONS if _path_exists(root, name)), None)
 
 
 def _path_exists(root: Path, name: str) -> bool:
-    """Whether a path leads to something in a root file system; of more links than Linux follows, not."""
+    """True if a path exists in a root file system. False if it has more links than Linux follows."""
     left, place = name.split("/")[::-1], root
     for _ in range(_MOST_STEPS):
         if not left:
@@ -127,9 +123,7 @@ def _path_exists(root: Path, name: str) -> bool:
 
 
 def find_go_root() -> Path | None:
-    """The folder of the `go` on PATH (GOROOT), which holds its compiler and standard library; None without a
-    `go`.
-    """
+    """Returns GOROOT of the `go` on PATH, with its compiler and standard library; None without a `go`."""
     path = os.pathsep.join((os.environ.get("PATH", os.defpath), _GO_FOLDERS))
     environment = {
         "PATH": path,
@@ -147,7 +141,7 @@ def find_go_root() -> Path | None:
 
 
 def container_engine() -> str | None:
-    """The container engine of this host, as it is called."""
+    """Returns the name of this host's container engine; None without one."""
     return next((name for name in ("docker", "podman") if shutil.which(name)), None)
 
 
@@ -167,8 +161,6 @@ def _distribution_version(name: str) -> str | None:
 
 
 def guest_programs() -> tuple[Path, ...]:
-    """Folders outside /usr that hold vng and its interpreter: the virtual environment and what it was made
-    from.
-    """
+    """Returns the folders of vng and its interpreter outside /usr: the virtual environment, and its base."""
     folders = (Path(sys.prefix), Path(sys.base_prefix))
     return tuple(dict.fromkeys(folder for folder in folders if not folder.is_relative_to("/usr")))

@@ -1,4 +1,4 @@
-"""Tunes a host while a walltime run measures, and puts back what it changed."""
+"""Tunes a host while a walltime run measures, and restores it afterwards."""
 
 import os
 import struct
@@ -25,24 +25,29 @@ from cliffwatch_runner.host.knobs import LATENCY_DEVICE, Knob, TuningPlan, is_sa
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnobOutcome:
-    """What became of one knob.
-
-    `state`: changed; already (it had a value that will do); skipped (this host has no such knob); refused
-    (it is not as wanted, `reason` is why). `before` and `after` are what the file read; null where it
-    could not be read.
-    """
+    """The outcome for one knob."""
 
     name: str
     target: str
     state: Literal["changed", "already", "skipped", "refused"]
+    """`already`: it had an acceptable value.
+
+    `skipped`: this host has no such knob. `refused`: it could not be set.
+    """
+
     before: str | None
+    """Content of the file before; None if it was unreadable."""
+
     after: str | None
+    """Content of the file afterwards; None if it was unreadable."""
+
     reason: str = ""
+    """Why the knob was refused or skipped."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TuningOutcome:
-    """What was tuned. `refused` is for an operator: what is not as it should be."""
+    """The outcomes of tuning a host."""
 
     outcomes: tuple[KnobOutcome, ...]
 
@@ -51,7 +56,10 @@ class TuningOutcome:
         return tuple(outcome for outcome in self.outcomes if outcome.state == "refused")
 
     def facts(self) -> list[dict[str, object]]:
-        """For the environment record: equal outcomes of one name as one entry, `places` counts its files."""
+        """Returns the outcomes for the environment record.
+
+        Equal outcomes are merged, and `places` counts them.
+        """
         counted = Counter((o.name, o.state, o.before, o.after, o.reason) for o in self.outcomes)
         keys = ("name", "state", "before", "after", "reason")
         return [{**dict(zip(keys, facts, strict=True)), "places": count} for facts, count in counted.items()]
@@ -66,11 +74,11 @@ def tune_host(
     journal: Path = JOURNAL,
     services: Services | None = None,
 ) -> Iterator[TuningOutcome]:
-    """Tunes the host for as long as the block runs. Hold the host's lock alone around it.
+    """Tunes the host while the block runs. The caller must hold the exclusive host lock.
 
-    What a killed run left is put back first. Old values are in the journal, on disk, before the first
-    change. A knob that this host lacks, or that refuses, is reported and stands in the outcomes; it ends
-    nothing. `report` gets sentences for the operator, also on what could not be put back.
+    First restores the changes of a killed run. Old values are in the journal, on disk, before the first
+    change. A knob that is missing or cannot be set does not end the run: the outcomes say so. `report` gets
+    sentences for the operator, also about values that could not be restored.
     """
     control = services if services is not None else Systemctl()
     _report_all(report, restore_from_journal(journal, root, control))
@@ -96,9 +104,9 @@ def tune_host(
 def _journal_hindrance(
     journal: Path, root: Path, entries: list[tuple[JournalEntry, Knob | None]]
 ) -> str | None:
-    """Writes the old values down; gives the reason where they could not be, and then nothing may be changed.
+    """Writes the old values to the journal. Returns why it failed, or None. After a failure, change nothing.
 
-    What a killed run changed and nobody could put back keeps its first old value.
+    If a killed run changed a value that could not be restored, its old value from that run is kept.
     """
     left = read_journal(journal)
     if isinstance(left, str):
@@ -117,7 +125,7 @@ def _journal_hindrance(
 def _find_changes(
     plan: TuningPlan, root: Path, services: Services
 ) -> tuple[list[tuple[JournalEntry, Knob | None]], list[KnobOutcome]]:
-    """What has to be changed, with its old value, and what has not."""
+    """Returns the changes to make with their old values, and the outcomes of knobs that need no change."""
     entries: list[tuple[JournalEntry, Knob | None]] = []
     settled: list[KnobOutcome] = []
     for service in plan.services:
@@ -148,19 +156,22 @@ def _apply_knob(entry: JournalEntry, knob: Knob | None, root: Path, services: Se
         )
     path = root / knob.path
     if read_word(path) is None:
-        # Turning SMT off takes CPUs away, and their files with them.
-        return _outcome(knob, "skipped", entry.old, None, "its CPU is off-line")
+        # Switching SMT off removes CPUs, and their files with them.
+        return _outcome(knob, "skipped", entry.old, None, "its CPU is offline")
     reason = write_value(path, knob.wanted)
     after = read_word(path)
     if reason is None and after is not None and is_same_value(after, knob.wanted, knob.form):
         return _outcome(knob, "changed", entry.old, after)
-    return _outcome(knob, "refused", entry.old, after, reason or f"it took {knob.wanted} and reads {after}")
+    return _outcome(
+        knob, "refused", entry.old, after, reason or f"it accepted {knob.wanted} but reads {after}"
+    )
 
 
 @contextmanager
 def _idle_latency(microseconds: int | None, root: Path) -> Iterator[list[KnobOutcome]]:
-    """Keeps CPUs out of idle states that take longer to leave, while the device is open: the kernel itself
-    restores.
+    """Keeps CPUs out of idle states with a longer wake-up, while the device is open.
+
+    The kernel restores by itself.
     """
     if microseconds is None:
         yield []

@@ -1,10 +1,10 @@
-"""The only part of Cliffwatch that an ordinary user may have run as root: it tunes the host for as long as he
-listens.
+"""Tunes the host for an ordinary user, until that user closes standard input.
 
-It is installed as one file of root's (`cliffwatch doctor --tuning-helper FILE`) and started by sudo
-without arguments. One line names what to tune, in words of a closed table; no word of it becomes a path,
-an option or a value. What was tuned is put back when standard input ends, however the caller ended; what a
-killed helper left is in the journal.
+This is the only part of Cliffwatch that an ordinary user may run as root. It is installed as one file that
+root owns (`cliffwatch doctor --tuning-helper FILE`), and sudo starts it without arguments. One line on
+standard input names the knobs, in words of a fixed table; no word becomes a path, an option or a value. The
+host is restored when standard input ends, however the caller ended. The changes of a killed helper are in
+the journal.
 """
 
 import fcntl
@@ -40,12 +40,12 @@ WANTED = {
     "perf-sampling": "1",
     "c-states": "0",
 }
-"""All that can be asked for, beside `cpus=LIST`, which interrupts and kernel threads are to leave."""
+"""All requests that are allowed, besides `cpus=LIST`: CPUs that interrupts and kernel threads must leave."""
 
 _CPUS = re.compile(r"[0-9]{1,5}(-[0-9]{1,5})?(,[0-9]{1,5}(-[0-9]{1,5})?)*")
 _LONGEST = 4096
 _SHEBANG = "/usr/bin/python3 -IS"
-"""Without the caller's environment, folder and installed packages."""
+"""Ignores the caller's environment, folder and installed packages."""
 
 _PARTS = (
     *("cliffwatch/__init__.py", "cliffwatch/samples.py"),
@@ -61,13 +61,13 @@ _START = "from cliffwatch_runner.host.tuning_helper import main\n\nmain()\n"
 
 
 def request_line(cpus: frozenset[int]) -> str:
-    """Everything, for guests that are pinned to these CPUs."""
+    """Returns the request to tune everything, for guests that are pinned to these CPUs."""
     words = [f"{name}={value}" for name, value in WANTED.items()]
     return " ".join([*words, *([f"cpus={','.join(map(str, sorted(cpus)))}"] if cpus else [])])
 
 
 def parse_request(line: str, root: Path) -> TuningPlan | str:
-    """What a line asks for; a clause with the reason where it is refused."""
+    """Parses a request. A string says why it is refused."""
     words = [word.partition("=") for word in line.split(" ")]
     names = [name for name, _, _ in words]
     if len(set(names)) != len(names):
@@ -77,9 +77,9 @@ def parse_request(line: str, root: Path) -> TuningPlan | str:
         if name == "cpus" and _CPUS.fullmatch(value):
             cpus = frozenset(parse_cpu_list(value) or ())
         elif WANTED.get(name) != value:
-            return f"{f'{name}={value}'[:80]!a} is no knob with a value that can be asked for"
+            return f"{f'{name}={value}'[:80]!a} is not a knob with an allowed value"
     if not cpus <= primary_threads(root):
-        return "cpus names CPUs that this host has not, or that are second threads of a core"
+        return "cpus names CPUs that this host does not have, or that are second threads of a core"
     plan = tuning_plan(root, cpus)
     named = {*names, *(("irq-affinity", "workqueues") if cpus else ())}
     return replace(
@@ -98,7 +98,7 @@ def serve(
     journal: Path = JOURNAL,
     services: Services | None = None,
 ) -> int:
-    """Reads one request, tunes, and puts everything back when `requests` ends.
+    """Reads one request, tunes the host, and restores it when `requests` ends. Returns the exit status.
 
     Answers in lines of JSON: `{"refused": why}`, or `{"outcomes": […], "sentences": […]}` and at the end
     `{"sentences": […]}`.
@@ -124,7 +124,7 @@ def serve(
 
 def _plan(line: bytes, root: Path) -> TuningPlan | str:
     if not line.endswith(b"\n"):
-        return "the request is no line, or too long a one"
+        return "the request is not a line, or is too long"
     if not line.isascii():
         return "the request is not plain text"
     return parse_request(line[:-1].decode(), root)
@@ -137,10 +137,10 @@ def _answer(answers: IO[bytes], **document: object) -> None:
 
 @contextmanager
 def _lock_tuning(journal: Path) -> Iterator[str | None]:
-    """Why this host is not to be tuned now: another run tunes it."""
+    """Locks the tuning of this host while the block runs. Yields why it cannot, or None."""
     left = read_journal(journal)
     if isinstance(left, Journal) and left.pid != os.getpid() and Path("/proc", str(left.pid)).exists():
-        yield f"process {left.pid} tunes this host already"
+        yield f"process {left.pid} is already tuning this host"
         return
     try:
         journal.parent.mkdir(parents=True, exist_ok=True)
@@ -153,7 +153,7 @@ def _lock_tuning(journal: Path) -> Iterator[str | None]:
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
-        yield "another tuning helper tunes this host already"
+        yield "another tuning helper is already tuning this host"
     else:
         yield None
     finally:
@@ -161,7 +161,7 @@ def _lock_tuning(journal: Path) -> Iterator[str | None]:
 
 
 def write_helper(path: Path) -> None:
-    """Writes the helper as one file that needs nothing but Python 3.11 and its library. Raises OSError."""
+    """Writes the helper as one file that needs only Python 3.11 and its standard library. Raises OSError."""
     folders = {"cliffwatch": Path(samples.__file__).parent, "cliffwatch_runner": Path(__file__).parents[1]}
     with path.open("wb") as file:
         file.write(f"#!{_SHEBANG}\n".encode())
@@ -174,11 +174,11 @@ def write_helper(path: Path) -> None:
 
 
 def main() -> NoReturn:
-    """Starts as root with nothing of the caller's but his three descriptors."""
+    """Runs as root. Of the caller's environment, keeps only the three standard descriptors."""
     if os.geteuid() != 0:
-        sys.exit(f"{INSTALLED} is for sudo: docs/host.md has the line for sudoers.")
+        sys.exit(f"{INSTALLED} must be started by sudo: docs/host.md has the line for sudoers.")
     if sys.argv[1:]:
-        sys.exit("The tuning helper takes no arguments: what to tune is asked on standard input.")
+        sys.exit("The tuning helper takes no arguments: it reads its request from standard input.")
     os.closerange(3, os.sysconf("SC_OPEN_MAX"))
     os.environ.clear()
     os.environ["PATH"] = "/usr/sbin:/usr/bin:/sbin:/bin"

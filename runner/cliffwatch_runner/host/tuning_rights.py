@@ -1,4 +1,4 @@
-"""Tunes a host with the rights that this user has: root's own, or the tuning helper's by sudo."""
+"""Tunes a host with this user's rights: as root, or through the tuning helper and sudo."""
 
 import json
 import os
@@ -16,7 +16,7 @@ _TUNE_SECONDS = 120.0
 
 
 def helper_allowed() -> bool:
-    """Whether sudo lets this user start the helper, without a password."""
+    """True if sudo lets this user start the helper without a password."""
     if not INSTALLED.exists():
         return False
     try:
@@ -26,12 +26,12 @@ def helper_allowed() -> bool:
 
 
 def lines_to_allow(user: str) -> tuple[str, ...]:
-    """What an administrator types to let this user tune."""
+    """Returns the commands with which an administrator lets this user tune the host."""
     rule = f'{user} ALL=(root) NOPASSWD: {INSTALLED} ""'
     return (
         (
-            "cliffwatch doctor --tuning-helper ./cliffwatch-tune && sudo install -o root -g root -m 0755"
-            f" ./cliffwatch-tune {INSTALLED}"
+            "cliffwatch doctor --tuning-helper ./cliffwatch-tune "
+            f"&& sudo install -o root -g root -m 0755 ./cliffwatch-tune {INSTALLED}"
         ),
         f"echo '{rule}' | sudo install -o root -g root -m 0440 /dev/stdin /etc/sudoers.d/cliffwatch-tune",
     )
@@ -39,8 +39,9 @@ def lines_to_allow(user: str) -> tuple[str, ...]:
 
 @contextmanager
 def tune_as_allowed(cpus: frozenset[int], *, report: Callable[[str], None]) -> Iterator[TuningOutcome]:
-    """Tunes this host for guests on these CPUs for as long as the block runs. Hold the host's lock alone
-    around it.
+    """Tunes this host for guests on these CPUs while the block runs.
+
+    The caller must hold the exclusive host lock.
     """
     if os.geteuid() != 0 and helper_allowed():
         with tune_by_helper(["sudo", "-n", str(INSTALLED)], cpus, report=report) as tuned:
@@ -54,22 +55,23 @@ def tune_as_allowed(cpus: frozenset[int], *, report: Callable[[str], None]) -> I
 def tune_by_helper(
     argv: Sequence[str], cpus: frozenset[int], *, report: Callable[[str], None]
 ) -> Iterator[TuningOutcome]:
-    """As `tuned_host`, by the helper that `argv` starts. It puts back what it changed when this process ends,
-    too.
+    """Like `tuned_host`, through the helper that `argv` starts.
+
+    The helper also restores when this process dies.
     """
     with process.conversation(argv, patience=_TUNE_SECONDS) as helper:
         answer = _request(helper, request_line(cpus))
         outcomes = answer.get("outcomes")
         if not isinstance(outcomes, list):
             report(
-                f"Not tuned: {answer.get('refused', 'the tuning helper gave no answer')}. See `cliffwatch"
-                " doctor --mode walltime`."
+                f"Not tuned: {answer.get('refused', 'the tuning helper gave no answer')}. "
+                "See `cliffwatch doctor --mode walltime`."
             )
         _report(answer, report)
         yield TuningOutcome(
-            outcomes=(
-                tuple(KnobOutcome(**outcome) for outcome in outcomes) if isinstance(outcomes, list) else ()
-            )
+            outcomes=tuple(KnobOutcome(**outcome) for outcome in outcomes)
+            if isinstance(outcomes, list)
+            else ()
         )
         helper.end_input()
         _report(_answer(helper), report)

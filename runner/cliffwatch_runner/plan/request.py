@@ -88,9 +88,7 @@ class RunRequest:
 
     trust: Trust
     hang_after: float
-    """Seconds of the guest's clock without a sign of life before it counts as hung; a case's own time is
-    added.
-    """
+    """Seconds of the guest's clock without a sign of life after which it hangs, plus the time of its case."""
 
     notable: float | None
     """Smallest change to report, as a fraction; None for the defaults, or the resumed run's value."""

@@ -1,1 +1,1 @@
-"""Counts the instructions that a guest executes, function by function, in a plugin of its emulator."""
+"""Counts the instructions that a guest executes, by function, with a plugin of its emulator."""

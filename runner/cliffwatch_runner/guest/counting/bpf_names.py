@@ -1,9 +1,8 @@
-"""Reads the names of BPF code, and the code of BPF programs, out of a running guest: the kernel's own list of
-what its JIT made, in the guest's memory.
+"""Reads the names of BPF code, and the code of BPF programs, from the memory of a running guest.
 
-The list is `bpf_kallsyms` (kernel/bpf/core.c); its entries are `struct bpf_ksym` (include/linux/bpf.h):
-start, end, a name of KSYM_NAME_LEN bytes, and the list's node. What a guest's memory holds is of the
-guest's making: it is read within limits and need not make sense.
+The source is the kernel's list of the JIT's output, `bpf_kallsyms` (kernel/bpf/core.c). Its entries are
+`struct bpf_ksym` (include/linux/bpf.h): start, end, a name of KSYM_NAME_LEN bytes, and the list's node. The
+guest's memory is untrusted: reading is bounded, and accepts any content.
 """
 
 import re
@@ -15,24 +14,23 @@ from cliffwatch_runner.guest.counting.kernel_pages import KERNEL_MAP, KernelPage
 from cliffwatch_runner.guest.counting.monitor import Monitor
 
 LIST, TABLES = "bpf_kallsyms", "init_top_pgt"
-"""The kernel's symbols for its list of BPF code and for its page tables."""
+"""Kernel symbols of the list of BPF code and of the page tables."""
 
 _DIRECT_MAPS = {0xFFFF888000000000: 4, 0xFF11000000000000: 5}
-"""Where all physical memory is mapped, by how many levels page tables have there
-(Documentation/arch/x86/x86_64/mm.rst).
-"""
+"""Levels of the page tables, by the start of the direct map (Documentation/arch/x86/x86_64/mm.rst)."""
 
 _DIRECT_BYTES = 1 << 46
 _NAME_BYTES = (512, 128)
-"""KSYM_NAME_LEN from linux 6.1 on, and before."""
+"""KSYM_NAME_LEN since Linux 6.1, and before."""
 
 _JIT = range(0xFFFFFFFFA0000000, 0xFFFFFFFFFF000000)
 _SHOWN_WORDS = 18
 _MOST_ENTRIES = 4000
 _TEXT = re.compile(r"[A-Za-z_][A-Za-z0-9_.:\[\]]{0,127}")
 _PROGRAM = "bpf_prog_"
-"""What names of programs begin with. Trampolines and dispatchers have other names, and code that is made anew
-at each boot for whoever is attached.
+"""Prefix of program names.
+
+Trampolines and dispatchers have other names, and their code differs from boot to boot.
 """
 
 LARGEST_PROGRAM_BYTES = 256 << 10
@@ -41,7 +39,7 @@ _MOST_BYTES_A_LOOK = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class BpfCode:
-    """A piece of code that the JIT made: where it begins and ends, and its name in /proc/kallsyms."""
+    """A piece of JIT-compiled code: its addresses (`end` excluded), and its name in /proc/kallsyms."""
 
     start: int
     end: int
@@ -49,8 +47,10 @@ class BpfCode:
 
 
 class BpfNames:
-    """Asks for the BPF code of a guest whose list lies at `symbol`, an address of the kernel's, and its page
-    tables at `tables`; None where the kernel does not say where, and no code is read.
+    """Reads the BPF code of a guest.
+
+    `symbol` and `tables` are the kernel addresses of the list and of the page tables. If `tables` is None,
+    only names are read.
     """
 
     def __init__(self, monitor: Monitor, symbol: int, tables: int | None = None) -> None:
@@ -60,9 +60,7 @@ class BpfNames:
         self._levels = 4
 
     def now(self) -> tuple[BpfCode, ...]:
-        """What the guest has at this moment, as far as the emulator shows it; nothing where it does not
-        answer.
-        """
+        """Returns the guest's BPF code at this moment; empty if the emulator does not answer."""
         try:
             return tuple(self._walk())
         except (OSError, ValueError):
@@ -70,8 +68,9 @@ class BpfNames:
             return ()
 
     def programs(self, pieces: Collection[BpfCode]) -> Mapping[BpfCode, bytes]:
-        """The bytes of those pieces that are programs, as far as the emulator shows them: of 256 KiB at most
-        each, and a MiB in all.
+        """Reads the bytes of the pieces that are programs: at most 256 KiB each, and about 1 MiB in total.
+
+        If the emulator stops answering, returns what was read so far.
         """
         read: dict[BpfCode, bytes] = {}
         left = _MOST_BYTES_A_LOOK
@@ -107,7 +106,7 @@ class BpfNames:
             yield code
 
     def _entry(self, node: int) -> tuple[BpfCode, int] | None:
-        """The entry whose list node is at an address, and the address of the next one's."""
+        """Returns the entry whose list node is at `node`, and the address of the next node."""
         base = next((base for base in _DIRECT_MAPS if base <= node < base + _DIRECT_BYTES), None)
         if base is None:
             return None

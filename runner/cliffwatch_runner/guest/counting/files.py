@@ -1,4 +1,4 @@
-"""What the counting plugin is given in a guest's input, and what it leaves."""
+"""Input and output files of the counting plugin."""
 
 import os
 import shutil
@@ -9,23 +9,22 @@ from cliffwatch_runner.guest.counting.plugin import COUNTS, PLUGIN, WINDOWS, Cou
 from cliffwatch_runner.guest.files import open_regular
 
 LARGEST_COUNTS_BYTES = 128 << 20
-"""A boot of all suites writes some 60 MB."""
+"""A boot of all suites writes about 60 MB."""
+
 _PIECE = 1 << 20
 
 
 def write_plugin_input(folder: Path, counting: Counting, windows: Sequence[tuple[int, int]]) -> None:
-    """The plugin itself and, for each case in their order, the numbers of the readings between which it is
-    measured.
-    """
+    """Writes the plugin, and a file with the window of each case in order (numbers of its readings)."""
     shutil.copyfile(counting.plugin.path, folder / PLUGIN)
     (folder / WINDOWS).write_text("".join(f"{first} {last}\n" for first, last in windows))
 
 
 def take_counts(monitor: Path, folder: Path) -> None:
-    """Copies what the plugin wrote out of a folder that a guest which took its emulator over can write; none
-    where there is none.
+    """Copies the plugin's counts, if there are any, out of the monitor folder.
 
-    Raises OSError where the host cannot write the copy.
+    A guest that took over its emulator could write there, so the file is untrusted. Raises OSError if the
+    host cannot write the copy.
     """
     with open_regular(monitor, COUNTS) as descriptor:
         if descriptor is None:

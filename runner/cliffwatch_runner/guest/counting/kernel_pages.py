@@ -1,6 +1,6 @@
-"""A running guest's memory at the kernel's own addresses, through its page tables.
+"""Reads a running guest's memory at kernel addresses, through the guest's page tables.
 
-What a guest's memory holds is of the guest's making: it is read within limits and need not make sense.
+The guest's memory is untrusted: reading is bounded, and accepts any content.
 """
 
 import struct
@@ -8,9 +8,7 @@ import struct
 from cliffwatch_runner.guest.counting.monitor import Monitor
 
 KERNEL_MAP = 0xFFFFFFFF80000000
-"""Where the kernel's image is mapped; without randomisation what lies there is at the same place of physical
-memory.
-"""
+"""Address of the kernel image's mapping. Without randomisation, offsets in it are physical addresses."""
 
 _PAGE = 4096
 _PRESENT, _LARGE = 1 << 0, 1 << 7
@@ -20,8 +18,9 @@ _LARGE_LEVELS = (2, 3)
 
 
 class KernelPages:
-    """Memory at the kernel's own addresses, through its page tables of four or five levels, whose first one
-    lies at `tables`. What the tables say is kept, so that each is made for one look.
+    """Memory at kernel addresses, through page tables of four or five levels. The first table is at `tables`.
+
+    Table entries are cached, so make a new object for each look at the guest.
     """
 
     def __init__(self, monitor: Monitor, tables: int, levels: int) -> None:
@@ -31,7 +30,7 @@ class KernelPages:
         self._entries: dict[int, int] = {}
 
     def read(self, address: int, size: int) -> bytes | None:
-        """None where no memory is mapped. Raises as Monitor does."""
+        """Reads `size` bytes; None if no memory is mapped there. Raises what Monitor raises."""
         first, end = address & ~7, (address + size + 7) & ~7
         content = bytearray()
         while first + len(content) < end:

@@ -1,9 +1,13 @@
-"""Looks into a running guest through its emulator's monitor, which the guest does not notice.
+"""Reads a running guest's memory through its emulator's monitor. The guest does not notice.
 
-QMP's `human-monitor-command` (QEMU's documentation of its monitor): `xp` shows physical memory, `x` memory
-by the addresses of the process that the processor is in, and `info mem` which of these addresses there
-are. A guest may have taken its emulator over: whatever comes from there is read within limits and need not
-make sense.
+QMP's `human-monitor-command` (see QEMU's documentation of its monitor) offers:
+
+- `xp`: physical memory
+- `x`: memory of the process that the processor runs
+- `info mem`: the mapped addresses of that process
+
+The guest may have taken over its emulator, so the answers are untrusted: reading is bounded, and accepts any
+content.
 """
 
 import json
@@ -17,7 +21,7 @@ from cliffwatch_runner import clock
 from cliffwatch_runner.guest.qemu_clock import connect_to
 
 SOCKET = "names"
-"""The socket's name in the folder that host and emulator share."""
+"""Name of the socket in the folder that host and emulator share."""
 
 _LONGEST_LINE = 1 << 20
 _PIECE = 1 << 16
@@ -30,8 +34,9 @@ _USER_END = 1 << 47
 
 
 class Monitor:
-    """The monitor of the emulator that listens in `folder`. What asks raises ValueError for an answer that is
-    none, OSError for an emulator that is gone.
+    """The monitor of the emulator that listens in `folder`.
+
+    Queries raise ValueError for an invalid answer, and OSError if the emulator is gone.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -40,22 +45,23 @@ class Monitor:
         self._received = b""
 
     def close(self) -> None:
-        """Ends the connection; the next question makes another."""
+        """Closes the connection. The next query opens a new one."""
         if self._socket is not None:
             self._socket.close()
         self._socket, self._received = None, b""
 
     def physical(self, address: int, count: int) -> list[int]:
-        """Words of eight bytes at a physical address."""
+        """Reads `count` words of 8 bytes at a physical address."""
         return self._words("xp", address, count)
 
     def virtual(self, address: int, count: int) -> list[int]:
-        """Words of eight bytes at an address of the process that the guest is in."""
+        """Reads `count` words of 8 bytes at an address of the guest's current process."""
         return self._words("x", address, count)
 
     def user_ranges(self) -> Sequence[tuple[int, int]]:
-        """From where to where the process that the guest is in has memory at this moment, lowest first, the
-        first 4096; nothing where it is in none.
+        """Returns the mapped ranges (start, end) of the guest's current process, lowest first, at most 4096.
+
+        Empty if the guest runs no process.
         """
         return list(self._ranges(self._shown("info mem")))[:_MOST_RANGES]
 

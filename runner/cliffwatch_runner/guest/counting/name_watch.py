@@ -1,5 +1,7 @@
-"""Asks now and then, while a guest runs, for what lies in its memory: the BPF code of the case that it is in,
-by name and with that of its programs, and the objects of its process.
+"""Samples the memory of a running guest once a second.
+
+Collects, for the current case, the names of BPF code, the code of BPF programs, and the objects of the
+process.
 """
 
 import json
@@ -19,25 +21,28 @@ from cliffwatch_runner.guest.files import current_case
 BPF_CODE, BPF_BYTES = "bpf-code", "bpf-bytes"
 USER_OBJECTS = "user-objects"
 BEFORE = ""
-"""In the place of a case, where the guest is in none yet: objects of the processes that prepare it."""
+"""Stands for the case while the guest is in none yet: objects of the processes that prepare it."""
 
 _EVERY_SECONDS = 1.0
 _MOST_CASES = 10_000
-"""By name, of which a guest may make up any."""
+"""Limit, because a guest may make up any name of a case."""
 
 _MOST_PIECES = 100_000
 _MOST_OF_CASE = 2000
-"""Memory that grows is another piece at every look: a long case must not take the room of those after it."""
+"""Growing memory is a new piece at every look.
+
+The limit keeps a long case from using up the room of later cases.
+"""
 
 _MOST_BYTES = 8 << 20
-"""Of programs, of one start of a guest: two hundred of the longest that benchmarks have."""
+"""Limit of program code per start of a guest: two hundred programs of the largest size in benchmarks."""
 
 P = TypeVar("P", BpfCode, MappedObject)
 
 
 @dataclass(frozen=True, slots=True)
 class NameSources:
-    """Whom to ask for names: both through one monitor."""
+    """Sources of names in one guest, which share a monitor."""
 
     monitor: Monitor
     bpf: BpfNames
@@ -45,8 +50,9 @@ class NameSources:
 
 
 class NameWatch:
-    """Collects names and code until it is closed, from nobody where `names` is None. `results` is the folder
-    that the guest writes, where it says which case it is in.
+    """Collects names and code in a thread until it is closed; does nothing if `names` is None.
+
+    `results` is the folder that the guest writes. It names the current case there.
     """
 
     def __init__(self, names: NameSources | None, results: Path) -> None:
@@ -59,12 +65,12 @@ class NameWatch:
         self._thread = threading.Thread(target=self._watch, name="bpf-names", daemon=True)
 
     def begin(self) -> None:
-        """The guest has been started; without anybody to ask nothing is begun."""
+        """Starts collecting. Call it once the guest has started."""
         if self._names is not None:
             self._thread.start()
 
     def close(self) -> None:
-        """Ends the asking and waits for it."""
+        """Stops collecting, and waits for the thread."""
         self._closing.set()
         if self._thread.ident is not None:
             self._thread.join()
@@ -72,7 +78,7 @@ class NameWatch:
             self._names.monitor.close()
 
     def write(self, folder: Path) -> None:
-        """Raises OSError where the host cannot keep them."""
+        """Writes the collected names and code. Raises OSError if the host cannot write them."""
         for name, seen in ((BPF_CODE, self._code), (USER_OBJECTS, self._objects)):
             (folder / name).write_text(json.dumps({case: _pieces(of_case) for case, of_case in seen.items()}))
         (folder / BPF_BYTES).write_text(json.dumps(self._programs.as_json()))
@@ -86,11 +92,11 @@ class NameWatch:
                 _take(BEFORE, self._names.objects.now(), self._objects)
 
     def look(self, case: str) -> None:
-        """Reads what the guest has now, as a part of this case: of no other, should it have ended."""
+        """Reads the guest's memory for this case, and drops the result if the case has ended meanwhile."""
         assert self._names is not None
         code = self._names.bpf.now()
         programs = self._names.bpf.programs(self._programs.to_read(case, code))
-        if self._case() == case:  # of a case that has ended meanwhile the code may be another one's
+        if self._case() == case:  # if the case has ended meanwhile, the code may be another case's
             _take(case, code, self._code)
             self._programs.take(case, programs)
         objects = self._names.objects.now()
@@ -108,8 +114,9 @@ def _take(case: str, pieces: Sequence[P], seen: dict[str, Counter[P]]) -> None:
 
 
 class _Programs:
-    """The code of programs by case. What a kernel attaches to a program it writes into it, so that code is
-    read until two looks in turn read the same.
+    """The code of programs by case.
+
+    A kernel patches a program when it attaches to it, so code is read again until two looks in a row agree.
     """
 
     def __init__(self) -> None:
@@ -141,21 +148,17 @@ def _pieces(seen: "Counter[BpfCode] | Counter[MappedObject]") -> list[tuple[int,
 
 
 def read_bpf_code(folder: Path) -> Mapping[str, Sequence[BpfCode]]:
-    """What was collected, by the name of the case, what was seen most often first; nothing where
-    nothing was.
-    """
+    """Reads the collected BPF code by case, most often seen first; empty if there is none."""
     return _read(folder / BPF_CODE, BpfCode)
 
 
 def read_user_objects(folder: Path) -> Mapping[str, Sequence[MappedObject]]:
-    """The objects of the processes of each case, what was seen most often first; nothing where
-    nothing was.
-    """
+    """Reads the objects of the processes by case, most often seen first; empty if there are none."""
     return _read(folder / USER_OBJECTS, MappedObject)
 
 
 def read_bpf_bytes(folder: Path) -> Mapping[str, Mapping[BpfCode, bytes]]:
-    """The code of programs that was collected, by the name of the case; nothing where nothing was."""
+    """Reads the collected code of programs by case; empty if there is none."""
     with suppress(OSError, ValueError):
         content = json.loads((folder / BPF_BYTES).read_text())
         return {

@@ -1,6 +1,4 @@
-"""The plugin that counts: built once for this host's emulator, and tried on it before a guest is started with
-it.
-"""
+"""Builds the counting plugin once for this host's emulator, and tests that the emulator loads it."""
 
 import hashlib
 import shutil
@@ -21,7 +19,7 @@ PLUGIN = "counts.so"
 COUNTS = "counts"
 WINDOWS = "windows"
 _SECOND_INTERFACE = (9, 0)
-"""The QEMU that took the first interface away and brought the second."""
+"""The QEMU version that replaced the first plugin interface with the second."""
 
 _FLAGS = ("-O2", "-fPIC", "-shared", "-fvisibility=hidden")
 _SECONDS = 60.0
@@ -30,39 +28,48 @@ _QUIT = r"""printf '{"execute":"qmp_capabilities"}\n{"execute":"quit"}\n' | exec
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plugin:
-    """A plugin that this host's emulator loads; `counter` says what counts, for the record."""
+    """A plugin that this host's emulator loads."""
 
     path: Path
     counter: str
+    """Emulator and plugin interface, for the record."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counting:
-    """What counts in the guests of one kernel: the plugin, the addresses of the two functions by which it
-    knows when, of the list of BPF code and of the page tables; None of a kernel that has none.
-    """
+    """The instruction counter for the guests of one kernel. Addresses are those of the kernel."""
 
     plugin: Plugin
     mark: int
+    """Address of the function that marks the start of a case (`MARK`)."""
+
     tick: int
+    """Address of the function that runs at each reading (`TICK`)."""
+
     names: int | None = None
+    """Address of the list of BPF code; None if the kernel has none."""
+
     tables: int | None = None
+    """Address of the page tables; None if the kernel has no symbol for them."""
 
     def option(self, given: Path, to: Path) -> str:
-        """The emulator's options, with the folders of what it is given and of what it writes."""
+        """Returns the emulator's options.
+
+        `given` is the folder of the plugin's input, `to` that of its output.
+        """
         where = f"windows={given / WINDOWS},to={to / COUNTS}"
         plugin = f"-plugin {given / PLUGIN},mark={self.mark:x},tick={self.tick:x},{where}"
         return plugin if self.names is None else f"{plugin} -qmp unix:{to / SOCKET},server=on,wait=off"
 
 
 def make_counting(kernel: Path, plugin: Plugin) -> Counting | str:
-    """How the guests of the kernel in a folder are counted, or why they cannot be."""
+    """Returns the counter for the guests of the kernel in a folder. A string says why there is none."""
     symbols = read_system_map(kernel)
     if symbols is None:
-        return "it came without a System.map, by which addresses become functions"
+        return "it has no System.map, which is needed to map addresses to functions"
     mark, tick = find_address(symbols, MARK), find_address(symbols, TICK)
     if mark is None or tick is None:
-        return f"its System.map has no {MARK if mark is None else TICK}, by which cases are distinguished"
+        return f"its System.map has no {MARK if mark is None else TICK}, which is needed to tell cases apart"
     return Counting(
         plugin=plugin,
         mark=mark,
@@ -73,8 +80,9 @@ def make_counting(kernel: Path, plugin: Plugin) -> Counting | str:
 
 
 def counting_plugin(cache: Path, should_stop: Callable[[], bool] = lambda: False) -> Plugin | str:
-    """The plugin from the cache or built now, or why this host has none. Raises Stopped, OSError where the
-    cache cannot be written.
+    """Returns the plugin, and builds it if it is not in the cache. A string says why this host has none.
+
+    Raises Stopped, and OSError if the cache cannot be written.
     """
     compiler = shutil.which("gcc") or shutil.which("cc")
     emulator = program_versions()["qemu"]
@@ -97,9 +105,7 @@ def counting_plugin(cache: Path, should_stop: Callable[[], bool] = lambda: False
 
 
 def _build_plugin(compiler: str, interface: int, folder: Path) -> str | None:
-    """Builds the plugin into its entry, or says why there is none; one that the emulator does not load is no
-    entry.
-    """
+    """Builds the plugin into its cache entry, if the emulator loads it. Returns why it failed, or None."""
     source = Path(__file__).parent / "counts.c"
     with tempfile.TemporaryDirectory(prefix="cliffwatch-plugin-") as temporary:
         made = Path(temporary) / PLUGIN
@@ -116,9 +122,7 @@ def _build_plugin(compiler: str, interface: int, folder: Path) -> str | None:
 
 
 def _try_plugin(plugin: Path) -> str | None:
-    """Starts the emulator with the plugin and without a machine, and ends it: why it does not
-    load it, if so.
-    """
+    """Starts the emulator with the plugin but without a machine. Returns why it does not load it, or None."""
     (plugin.parent / WINDOWS).touch()
     given = Counting(plugin=Plugin(path=plugin, counter=""), mark=1, tick=1).option(
         plugin.parent, plugin.parent
@@ -130,4 +134,4 @@ def _try_plugin(plugin: Path) -> str | None:
 
 def _first_line(text: str) -> str:
     lines = [line for line in text.splitlines() if not line.startswith('{"QMP"')]
-    return " ".join(lines[0].split())[:300] if lines else "it said nothing"
+    return " ".join(lines[0].split())[:300] if lines else "no output"

@@ -1,8 +1,7 @@
-"""Reads what the counting plugin wrote (counts.c says how): instructions by block, for each stretch of a
-guest's life.
+"""Reads the output of the counting plugin: instructions by block, for each stretch of a guest's life.
 
-A guest that took its emulator over could have written anything: reading is total, and its memory bounded
-by the file's.
+counts.c describes the format. A guest that took over its emulator could write anything there. So reading
+accepts any content, and its memory is bounded by the size of the file.
 """
 
 from collections.abc import Mapping
@@ -17,41 +16,49 @@ Counts = NDArray[np.int64]
 
 _BLOCKS, _COUNTS, _END = (ord(letter) for letter in "BCE")
 STARTED, BOOTED = (0, 0), (0, 1)
-"""The stretches from the agent's start to the first case, and before; cases are numbered from 1."""
+"""Keys of two stretches: from the agent's start to the first case, and before. Cases are numbered from 1."""
 
 BEFORE, WITHIN, AFTER = 0, 1, 2
 _TOO_MUCH = {
-    1: "some code was not counted: the guest has more of it than there are counters",
-    2: "the file of counts grew to its limit",
+    1: "some code was not counted: the guest has more blocks of code than there are counters",
+    2: "the file of counts reached its size limit",
 }
 _MOST_INSTRUCTIONS = 1 << 62
 
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """What was executed in a stretch of a guest's life, arrays of shape (n,): where blocks begin, the
-    instructions executed in each, and how often it was executed.
-    """
+    """The code executed in a stretch of a guest's life. All arrays have shape (n,): one element per block."""
 
     addresses: Addresses
+    """Start of the block."""
+
     instructions: Counts
+    """Instructions executed in it."""
+
     times: Counts
+    """Executions of it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuestCounts:
-    """Stretches by the number of their case and the part of it: before, within and after its window. `marks`
-    is how often the agent's mark was made, None where the emulator ended before it could say. `notes` say
-    what was not counted.
-    """
+    """The counts of one start of a guest."""
 
     stretches: Mapping[tuple[int, int], Stretch]
+    """By number of the case, and its part: `BEFORE`, `WITHIN` or `AFTER` its window."""
+
     marks: int | None
+    """How often the agent made its mark; None if the emulator ended before it wrote the number."""
+
     notes: tuple[str, ...]
+    """Sentences on what was not counted."""
 
 
 def read_counts(path: Path) -> GuestCounts:
-    """The counts in a file. Raises OSError where it cannot be read; what is no whole record ends it."""
+    """Reads the counts in a file, up to the first invalid record.
+
+    Raises OSError if the file cannot be read.
+    """
     words = np.fromfile(path, dtype="<u4")
     addresses, lengths = _ArrayBuilder(np.uint64), _ArrayBuilder(np.int64)
     entries: dict[tuple[int, int], list[NDArray[np.uint32]]] = {}
@@ -76,7 +83,7 @@ def read_counts(path: Path) -> GuestCounts:
 
 
 class _ArrayBuilder:
-    """An array that comes in pieces."""
+    """An array that is built from pieces."""
 
     def __init__(self, kind: type[np.generic]) -> None:
         self._pieces = [np.empty(0, dtype=kind)]
@@ -94,9 +101,7 @@ _Record = tuple[int, tuple[int, ...], NDArray[np.uint32], int]
 
 
 def _record(words: NDArray[np.uint32], at: int) -> _Record | None:
-    """The record at a word: its kind, the words of its head but the last, its rows, and where the next one
-    begins.
-    """
+    """Reads the record at a word: its kind, its head, its rows, and the position of the next record."""
     if at >= len(words):
         return None
     kind = int(words[at])

@@ -1,12 +1,11 @@
-"""Reads out of a running guest what lies where in the process that it is in: its program, shared libraries
-and the vDSO.
+"""Finds the objects in a guest's current process and their addresses: program, shared libraries and the vDSO.
 
-Addresses of user space are drawn anew for every process, and whoever asked for them inside the guest would
-be measured. The dynamic linker keeps a list for debuggers: DT_DEBUG of the program leads to `struct
-r_debug` and from there to one `struct link_map` an object, with its address and its file's name (elf.h and
-link.h of glibc and musl). A static program has no list and, of all this, the vDSO alone. How far an object
-reaches say the program headers at its address. Everything is read through the emulator's monitor, is as
-hostile as the guest, and is read within limits.
+Addresses of user space are randomised for every process, and asking for them inside the guest would be
+measured. So they are read through the emulator's monitor. The dynamic linker keeps a list for debuggers:
+DT_DEBUG of the program leads to `struct r_debug`, and from there to one `struct link_map` per object, with
+its address and file name (elf.h and link.h of glibc and musl). A static program has no list, and only the
+vDSO besides itself. The program headers at an object's address give its size. The guest is untrusted: reading
+is bounded, and accepts any content.
 """
 
 import re
@@ -20,7 +19,7 @@ from cliffwatch_runner.guest.counting.monitor import Monitor
 ANONYMOUS = "anonymous memory"
 VDSO = "[vdso]"
 HEADER_BYTES = 64
-"""Of an ELF file of 64 bits (elf.h), by which a program in memory is known for the file that it came from."""
+"""Size of a 64-bit ELF header (elf.h). It identifies the file of a program in memory."""
 
 _MAGIC = b"\x7fELF\x02\x01"
 _EXECUTABLE, _SHARED = 2, 3
@@ -33,7 +32,7 @@ _MOST_OBJECTS = 100
 _MOST_ANONYMOUS = 200
 _HIGH = 0x7F0000000000
 _MOST_HIGH_PAGES = 64
-"""The stack is up there too, and a page or two of it are in memory."""
+"""The stack is at high addresses too, but only a page or two of it are in memory."""
 
 _NAME_WORDS = 32
 _LONGEST_NAME = 80
@@ -43,8 +42,9 @@ _UNPRINTED = re.compile(r"[^A-Za-z0-9_.+\-]")
 
 @dataclass(frozen=True, slots=True)
 class MappedObject:
-    """Addresses of a process, from `start` to before `end`, and the name of the file that lies there, of
-    `[vdso]`, or `anonymous memory`.
+    """Addresses of a process, from `start` to before `end`, and the name of the file mapped there.
+
+    The name may also be `[vdso]` or `anonymous memory`.
     """
 
     start: int
@@ -54,19 +54,21 @@ class MappedObject:
 
 @dataclass(frozen=True, slots=True)
 class _Extent:
-    """Where an ELF file lies in memory: by how much its addresses were moved, its ends, and its dynamic
-    section, None of one that has none.
-    """
+    """An ELF file in memory."""
 
     moved: int
+    """Load address minus the address in the file."""
+
     start: int
     end: int
     dynamic: int | None
+    """Address of the dynamic section; None if there is none."""
 
 
 class UserObjects:
-    """Asks an emulator for the process that its guest is in. `programs` are names of programs by the first 64
-    bytes of their files.
+    """Reads the objects of a guest's current process.
+
+    `programs` are names of programs by the first 64 bytes of their files.
     """
 
     def __init__(self, monitor: Monitor, programs: Mapping[bytes, str]) -> None:
@@ -74,10 +76,13 @@ class UserObjects:
         self._programs = programs
 
     def now(self) -> tuple[MappedObject, ...]:
-        """What the process has at this moment, objects before anonymous memory; nothing where the emulator
-        does not answer, where the guest is in no process or in another one before all is read, or where
-        something of it is not in memory just now: what is left over would be called anonymous. A program
-        that is none of `programs` is left out.
+        """Returns the objects of the current process, then its anonymous memory. Omits an unknown program.
+
+        Empty if
+
+        - the emulator does not answer,
+        - the guest runs no process, or switches to another one during the reading,
+        - a part of an object is not in memory: the rest of it would be taken for anonymous memory.
         """
         try:
             return tuple(self._read())
@@ -103,9 +108,7 @@ class UserObjects:
         return [*known, *islice(_anonymous(ranges, taken), _MOST_ANONYMOUS)]
 
     def _libraries(self, main: _Extent) -> Iterator[MappedObject]:
-        """The objects of the linker's list but the first, which is the program; none of a program that is
-        linked statically.
-        """
+        """Yields the objects of the linker's list after the program. A static program has none."""
         node = self._list_of(main)
         for place in range(_MOST_OBJECTS):
             if not 0 < node < _USER_END:
@@ -120,8 +123,9 @@ class UserObjects:
                 yield MappedObject(extent.start, extent.end, self._name(name))
 
     def _vdso(self, ranges: Sequence[tuple[int, int]]) -> Iterator[MappedObject]:
-        """The vDSO of a program that has no list: the kernel maps it high, and nothing else there begins as a
-        library does.
+        """Yields the vDSO of a program without a list.
+
+        The kernel maps it at a high address, where nothing else begins with an ELF header.
         """
         high = [
             page
@@ -147,20 +151,18 @@ class UserObjects:
         return 0
 
     def _name(self, address: int) -> str:
-        """A file's name without its folders and with letters that every reader shows."""
+        """Returns a file's name without its folders, in printable ASCII."""
         text = self._text(address) if 0 < address < _USER_END else b""
         plain = _UNPRINTED.sub("?", text.rpartition(b"/")[2].decode(errors="replace"))[:_LONGEST_NAME]
         return VDSO if plain.startswith("linux-vdso") else plain or "shared library without a name"
 
     def _text(self, address: int) -> bytes:
-        """A text that ends with a zero. Beyond the page that it begins in there may be nothing."""
+        """Reads a zero-terminated string, at most to the end of its page: the next page may not be mapped."""
         words = min(_NAME_WORDS, (_PAGE - address % _PAGE) // 8)
         return self._bytes(address, max(1, words) * 8).split(b"\0")[0]
 
     def _extent(self, address: int, header: bytes) -> _Extent | None:
-        """Where the file whose beginning lies at an address has its segments; None of what is no program or
-        library of 64 bits.
-        """
+        """Returns the extent of the ELF file at an address; None if it is not a 64-bit program or library."""
         kind, offset, size, count = struct.unpack_from("<H14xQ14xHH", header, 16)
         if (
             not header.startswith(_MAGIC)
@@ -187,7 +189,7 @@ class UserObjects:
 
 
 def _anonymous(ranges: Sequence[tuple[int, int]], objects: Sequence[MappedObject]) -> Iterator[MappedObject]:
-    """What of the ranges no object takes."""
+    """Yields the parts of the ranges that no object covers."""
     taken = sorted((each.start, each.end) for each in objects)
     for start, end in ranges:
         at = start

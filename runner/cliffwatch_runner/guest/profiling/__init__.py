@@ -1,1 +1,1 @@
-"""Recording where the time of cases goes, by perf in the guest and on the host."""
+"""Records where cases spend their time, with perf in the guest and on the host."""

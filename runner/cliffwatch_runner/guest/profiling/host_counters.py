@@ -1,4 +1,4 @@
-"""perf on the host, attached to a guest's emulator for as long as a case runs."""
+"""Runs perf on the host, attached to a guest's emulator while a case runs."""
 
 import shutil
 import signal
@@ -13,15 +13,16 @@ EVENTS = (
     *("cycles:G", "cycles:H", "instructions:G", "LLC-loads", "LLC-load-misses", "branch-misses"),
     *("context-switches", "cpu-migrations", "page-faults"),
 )
-"""Of the guest's own time (:G), of the host's for it (:H), and of both."""
+"""Events of the guest (:G), of the host on its behalf (:H), and of both."""
 
 _ENDS_WITHIN_SECONDS = 10
 _SIGNALS = 100
 
 
 class HostCounters:
-    """One perf at a time, ended as a terminal does, upon which it writes its figures to
-    `folder`/CASE.counters; for each of `cases` once, whatever else a guest says that it begins.
+    """Runs one perf at a time, which writes its counters to `folder`/CASE.counters when it gets SIGINT.
+
+    Each of `cases` is counted once. Other names that a guest reports are ignored.
     """
 
     def __init__(self, folder: Path, cases: Collection[str]) -> None:
@@ -31,18 +32,20 @@ class HostCounters:
         self._perf: subprocess.Popen[bytes] | None = None
 
     def begin(self, process: int) -> None:
-        """The guest's process, or the sandbox that it is in."""
+        """Sets the process to count: the guest's, or that of its sandbox."""
         self._process = process
 
     def case_begins(self, name: str) -> None:
-        """Ends what counts, and counts for this case."""
+        """Ends the running perf, and starts one for this case."""
         if self._process is None or name not in self._left:
             return
         self._left.remove(name)
         self.end()
         perf = shutil.which("perf")
         if perf is None:
-            (self.folder / f"{name}.err").write_text("perf is not on this host: install linux-perf\n")
+            (self.folder / f"{name}.err").write_text(
+                "perf is not installed on this host: install linux-perf\n"
+            )
             return
         family = ",".join(map(str, sorted(family_of(self._process))))
         with (self.folder / f"{name}.err").open("wb") as errors:
@@ -60,11 +63,11 @@ class HostCounters:
             )
 
     def end(self) -> None:
-        """Ends what counts. Safe where nothing does."""
+        """Ends the running perf, if there is one."""
         perf, self._perf = self._perf, None
         if perf is None:
             return
-        # Where the host was started in the background, perf ignores it until it has set itself up.
+        # If cliffwatch was started in the background, perf ignores SIGINT until it has set itself up.
         for _ in range(_SIGNALS):
             with suppress(subprocess.TimeoutExpired):
                 perf.send_signal(signal.SIGINT)

@@ -1,4 +1,4 @@
-"""A boot in which perf records: what the guest's agent is given for it, and what comes back."""
+"""A boot that perf records: input for the guest's agent, and names of the output files."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -8,22 +8,21 @@ from pathlib import Path
 from cliffwatch_runner.guest.profiling.host_counters import HostCounters
 
 PROFILE = "profile"
-"""In the agent's input: a line a case, name <tab> milliseconds after which recording begins."""
+"""File in the agent's input: a line per case, name <tab> milliseconds after which recording begins."""
 
 PROFILE_KINDS = ("perf", "perf.err", "counters", "event")
-"""Files of a case that the agent writes beside its output: the report, what perf complained of, counters, and
-what was sampled.
-"""
+"""Suffixes of the agent's files for a case: perf's report, its errors, the counters, the sampled event."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recording:
-    """`warmups` are seconds by the name of the case; `host` counts what the emulator's process does
-    meanwhile.
-    """
+    """How perf records the cases of a boot."""
 
     warmups: Mapping[str, int]
+    """Seconds before recording begins, by name of the case."""
+
     host: HostCounters
+    """Counts the emulator's process meanwhile."""
 
     def put_into(self, folder: Path) -> None:
         lines = (f"{name}\t{seconds * 1000}\n" for name, seconds in self.warmups.items())
@@ -32,7 +31,7 @@ class Recording:
 
 @contextmanager
 def end_counters(recording: Recording | None) -> Iterator[None]:
-    """What counts on the host ends with the guest, however that ends."""
+    """Ends the host's counters with the guest, however that ends."""
     try:
         yield
     finally:
