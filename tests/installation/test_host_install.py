@@ -192,7 +192,7 @@ def test_what_a_killed_run_left_tuned_is_said(install: Command, remove: Command,
     install()
     (root / "var/lib/cliffwatch/host-tuning.json").write_text("{}")
 
-    assert "`cliffwatch doctor --restore` puts it back" in remove().output
+    assert "`cliffwatch doctor --restore` undoes that" in remove().output
     assert set(files_of(root)) == {"/var/lib/cliffwatch/host-tuning.json"}
 
 

@@ -215,7 +215,7 @@ def test_a_case_that_failed_has_none(tmp_path: Path, kernel: Path) -> None:
     ("end", "note"),
     [
         (words(ord("E"), 0, 9), "its cases cannot be distinguished, with 9 marks for 2 cases"),
-        (b"", "the emulator ended before it wrote them"),
+        (b"", "the emulator ended before writing them"),
         (words(ord("E"), 1, 5), "some code was not counted"),
     ],
 )

@@ -300,7 +300,7 @@ def test_a_record_that_could_not_be_read_again_is_refused_before_anything_is_mea
     ended = run(repository)
 
     assert ended.exit_code == 2
-    assert "could not be read again: host.cpu.model_name" in ended.stderr
+    assert "could not be read back: host.cpu.model_name" in ended.stderr
     assert not list((repository.parent / "results").glob("boots/*"))
 
 

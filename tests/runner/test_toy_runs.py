@@ -142,7 +142,7 @@ def test_a_host_too_busy_to_run_a_guest_is_at_fault_itself_and_the_boot_is_done_
 
     assert starved.whose == "host"
     assert starved.message == "boot 2 (head) was ended after 0.0 hours: this host is too busy"
-    assert "the same command again" in starved.next_step
+    assert "repeat the command" in starved.next_step
     assert [path.parent.name for path in (tmp_path / "results" / "boots").glob("*/boot.json")] == ["001-base"]
 
     run = good(run_toy(request(repository, tmp_path, hang_after=1.5)))

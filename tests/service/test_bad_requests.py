@@ -86,7 +86,7 @@ def test_a_body_over_the_limit_is_refused_however_small_it_was_packed(
         answer = http.put(
             f"/api/v1/runs/{run.digest}", content=bomb, headers={**JSON, "Content-Encoding": encoding}
         )
-    assert "packed" in problem_of(answer, 413)["detail"]
+    assert "decompression" in problem_of(answer, 413)["detail"]
 
 
 @pytest.mark.parametrize(

@@ -111,7 +111,7 @@ def test_a_port_that_is_taken_is_this_hosts_matter_and_said_before_anything_is_b
     assert refused.returncode == 4
     assert refused.stderr.splitlines() == [
         f"cliffwatch: port {port} of {host} is taken by another program",
-        f"  choose another with --port, or end that one (`ss -ltnp 'sport = :{port}'` names it)",
+        f"  choose another port with --port, or end that program (`ss -ltnp 'sport = :{port}'` names it)",
     ]
     assert not (tmp_path / "data").exists()
 

@@ -101,4 +101,4 @@ def test_a_run_whose_last_boots_are_not_here_is_not_compared_yet(running: Runnin
         compared = http.get(f"/compare/{listed['run']}")
 
     assert compared.status_code == 404
-    assert "not all of its boots are uploaded yet" in compared.text
+    assert "its last boots are not here" in compared.text

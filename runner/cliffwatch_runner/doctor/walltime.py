@@ -33,10 +33,7 @@ def kvm(facts: HostFacts) -> Check:
         group="walltime",
         status="ok" if facts.kvm.usable else "fail",
         finding=facts.kvm.reason,
-        why=(
-            "Walltime guests run on the processor itself. The check boots one: that /dev/kvm opens proves"
-            " little."
-        ),
+        why="Walltime guests need KVM. This check boots one: opening /dev/kvm proves little.",
         fixes=() if facts.kvm.usable else _kvm_fixes(facts.kvm.reason),
     )
 

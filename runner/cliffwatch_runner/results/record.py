@@ -214,7 +214,7 @@ def unfit(document: RunRecord) -> Failure | None:
     if not isinstance(read, Wrong):
         return None
     return wrong_usage(
-        f"the record of this run could not be read: {read}", "change its name, platform or tree"
+        f"the record of this run could not be read back: {read}", "change its name, platform or tree"
     )
 
 

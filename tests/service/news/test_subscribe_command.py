@@ -149,7 +149,7 @@ def test_subscriptions_of_tokens_are_an_operators_to_change_too(world: Any, subs
         (("remove", "7"), "`cliffwatch subscribe list` shows all subscriptions with their numbers"),
         (("mute", "7"), "`cliffwatch subscribe list` shows all subscriptions with their numbers"),
         (("mute", "7", "--report", "0" * 32), "`cliffwatch subscribe list` shows all subscriptions"),
-        (("mute", "7", "--report", "abc"), "copy it from the address of the report's page"),
+        (("mute", "7", "--report", "abc"), "copy it from the URL of the report's page"),
         (("mute", "7", "--report", "0" * 32, "--days", "7"), "give --report or --days, not both"),
         (("mute", "7", "--days", "-1"), "--days"),
         (("remove", "0"), "NUMBER"),
@@ -173,4 +173,4 @@ def test_an_address_that_has_a_subscription_and_a_report_that_is_none_are_usage(
     assert "`cliffwatch subscribe list` shows" in twice.stderr
     unknown = subscribe("mute", "1", "--report", "0" * 32)
     assert unknown.returncode == 2
-    assert "copy it from the address of the report's page" in unknown.stderr
+    assert "copy it from the URL of the report's page" in unknown.stderr
