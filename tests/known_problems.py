@@ -3,7 +3,6 @@ every report must have of it.
 """
 
 import html
-import json
 import re
 
 
@@ -25,22 +24,6 @@ BENCH = (
 )
 CSV = "arm,boot,suite,benchmark,params,metric,unit,value\nhead,1,s,b,{},m,ns,3\n"
 VERISTAT = "file_name,prog_name,verdict,total_insns\n"
-KCIDB = {
-    "version": {"major": 5, "minor": 3},
-    "tests": [{"id": "a:1", "path": "x", "number": {"value": 3, "unit": "ns"}}],
-}
-
-
-def kcidb(status: str) -> str:
-    """A second test beside one that is well."""
-    test = {
-        "id": "a:2",
-        "path": "y",
-        "status": status,
-        "log_excerpt": "it hung",
-        "number": {"value": 5, "unit": "ns"},
-    }
-    return json.dumps({**KCIDB, "tests": [*KCIDB["tests"], test]})  # type: ignore[misc]  # a list
 
 
 # Base, head, and what every report must say of it.
@@ -122,8 +105,6 @@ PROBLEMS: dict[str, tuple[str, str, str]] = {
         '{"a": {"latency": {"value": null}}}',
         "no finite value",
     ),
-    "kcidb: failed": (kcidb("DONE"), kcidb("FAIL"), "it hung"),
-    "kcidb: missed": (kcidb("DONE"), kcidb("MISS"), "it hung"),
     "csv: no row": (
         CSV,
         CSV + "head,2,s,b,{},m,ns,few\n",

@@ -29,7 +29,7 @@ _PLAIN = 0.01
 )
 def parse(files: tuple[str, ...], as_json: bool) -> NoReturn:
     """Print what raw outputs hold: bench output, Go benchmark format, veristat CSV, Bencher Metric Format,
-    KCIDB, and our own CSV and Parquet.
+    and our own CSV and Parquet.
 
     Ends with 2 where they hold no result. `-` is standard input. Beside FILE.out, FILE.err is read as what
     the same run wrote to standard error.

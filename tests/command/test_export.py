@@ -506,30 +506,6 @@ def test_kcidb_takes_any_arm(arms: list[Arm]) -> None:
     jsonschema.validate(json.loads(text), KCIDB)
 
 
-def test_of_a_report_for_kcidb_each_boots_values_come_back(tmp_path: Path) -> None:
-    run, path = DATA / "runs/uninlined", tmp_path / "report.json"
-    assert cliffwatch("export", run, "--format", "kcidb", "--out", path).exit_code == 0
-    names = (
-        "benchmark",
-        "params",
-        "metric",
-        "unit",
-        "base",
-        "head",
-        "n_base",
-        "n_head",
-        "verdict",
-        "mode",
-        "platform",
-    )
-
-    def some(*arguments: object) -> list[list[Any]]:
-        return [[row[name] for name in names] for row in rows(*arguments)["comparisons"]]
-
-    assert some(path) == some(run)
-    assert "f95f0ea68aba" in cliffwatch("compare", path).stdout
-
-
 @given(
     st.recursive(
         st.none() | st.booleans() | st.floats() | text,

@@ -115,7 +115,6 @@ def test_an_export_keeps_it(
         ("veristat: refused", "failed"),
         ("bench: cut off", "failed"),
         ("bench: summary says another", "failed"),
-        ("kcidb: failed", "failed"),
     ],
 )
 def test_what_is_lost_can_end_a_pipeline(

@@ -29,6 +29,11 @@ FORMS = (
         "give the result directories or the exports that it compares",
         lambda each: _is(each, "format", "cliffwatch-"),
     ),
+    ForeignForm(
+        "a KCIDB report",
+        "give the files that it was made from",
+        lambda each: _has_key(each, "version", "major"),
+    ),
     ForeignForm("JMH's JSON", _CSV, lambda each: "primaryMetric" in each or "jmhVersion" in each),
     ForeignForm(
         "github-action-benchmark's list", _TEXT_OF_TOOL, lambda each: {"name", "unit", "value"} <= each.keys()
@@ -91,3 +96,9 @@ def _has_items(document: Object, key: str, member: str) -> bool:
     items = document.get(key)
     first = items[0] if isinstance(items, list) and items else None
     return isinstance(first, dict) and member in first
+
+
+def _has_key(document: Object, key: str, member: str) -> bool:
+    """Whether an object in the document has a member."""
+    inner = document.get(key)
+    return isinstance(inner, dict) and member in inner

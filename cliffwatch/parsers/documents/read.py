@@ -32,10 +32,7 @@ def _parse_document(content: object, text: str) -> Parsed:
     from cliffwatch.parsers.documents.bencher import parse_bencher  # noqa: PLC0415 - each format loads its own reader
     from cliffwatch.parsers.documents.google_benchmark import looks_like_google, parse_google  # noqa: PLC0415 - as above
     from cliffwatch.parsers.documents.hyperfine import looks_like_hyperfine, parse_hyperfine  # noqa: PLC0415 - as above
-    from cliffwatch.parsers.documents.kcidb import looks_like_kcidb, parse_kcidb  # noqa: PLC0415 - as above
 
-    if looks_like_kcidb(text):
-        return parse_kcidb(text)
     if isinstance(content, dict) and looks_like_google(content):
         return parse_google(content)
     if isinstance(content, dict) and looks_like_hyperfine(content):
