@@ -11,7 +11,7 @@ from folder_hosts import Command, files_of
 from cliffwatch.failure import Failure
 from cliffwatch_runner.command import host as command
 from cliffwatch_runner.worker.installation.files import TOKEN, WORKER_UNIT
-from cliffwatch_runner.worker.installation.steps import Step, done
+from cliffwatch_runner.worker.installation.steps import Step, run_steps
 
 
 @pytest.fixture
@@ -104,7 +104,7 @@ def test_a_start_that_fails_says_what_a_running_worker_needs(
 def test_a_command_that_fails_says_what_it_said(tmp_path: Path) -> None:
     after = tmp_path / "after"
 
-    failed = done([("true",), ("sh", "-c", "echo no such group: kvm; exit 3"), ("touch", str(after))])
+    failed = run_steps([("true",), ("sh", "-c", "echo no such group: kvm; exit 3"), ("touch", str(after))])
 
     assert failed is not None
     assert failed.whose == "host"
@@ -113,7 +113,7 @@ def test_a_command_that_fails_says_what_it_said(tmp_path: Path) -> None:
 
 
 def test_a_command_that_is_not_installed_says_so() -> None:
-    failed = done([("no-such-systemctl",)])
+    failed = run_steps([("no-such-systemctl",)])
 
     assert failed is not None
     assert "no-such-systemctl: No such file or directory" in failed.message

@@ -16,8 +16,8 @@ from cliffwatch.samples import Arm, Boot, CaseKey, CaseOutcome, Sample
 from cliffwatch_runner.plan.run_plan import plan_boots
 from cliffwatch_runner.plan.selection import Selection
 from cliffwatch_runner.run import prepared_run
-from cliffwatch_runner.run.bisection.unchanged import measured_commit
-from cliffwatch_runner.run.unchanged_builds.leaving_out import Limited
+from cliffwatch_runner.run.bisection.unchanged import complete_commit
+from cliffwatch_runner.run.unchanged_builds.leaving_out import ReducedRun
 
 LOOKUP = CaseKey("local-storage", "local-storage-cache-seq-get", (("nr_maps", "16"),))
 CONTROL = CaseKey("local-storage", "local-storage-cache-hashmap-control", (("hashmap_nr_keys_used", "10"),))
@@ -29,18 +29,18 @@ def by_behaviour(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     counts it.
     """
 
-    def leaving_out(asked: Any, facts: Any, *_: object) -> Limited:
+    def leaving_out(asked: Any, facts: Any, *_: object) -> ReducedRun:
         behaviour = {
             git(repository, "show", f"{arm.subject.revision.commit}:behaviour") for arm in facts.arms.values()
         }
         if asked.only_affected is None or len(behaviour) > 1:
-            return Limited(facts=facts, known=None)
+            return ReducedRun(facts=facts, known=None)
         left_out = tuple(
             CaseOutcome(case=case.key, status="unchanged-build", reason="x") for case in facts.plan.cases
         )
         selection = Selection(cases=(), left_out=left_out)
         plan = plan_boots(asked, selection, tuple(facts.arms))
-        return Limited(facts=replace(facts, plan=plan, left_out=left_out), known=None)
+        return ReducedRun(facts=replace(facts, plan=plan, left_out=left_out), known=None)
 
     monkeypatch.setattr(prepared_run, "leave_out_unchanged", leaving_out)
 
@@ -111,7 +111,7 @@ GOOD = arm(boot(1, lookup=200, control=50), boot(2, lookup=201, control=51))
 
 def measured(head: Arm) -> Arm:
     run: Any = SimpleNamespace(arms={"head": head})
-    return measured_commit(run, GOOD).arm
+    return complete_commit(run, GOOD).arm
 
 
 def test_what_was_not_measured_counts_as_the_good_commit_measured_it() -> None:

@@ -16,7 +16,7 @@ from cliffwatch.stats.history.culprits.question import Pair
 from cliffwatch_runner.run.bisection import bisecting
 from cliffwatch_runner.run.bisection.commits import History
 from cliffwatch_runner.run.bisection.pairs import PairRuns, Rows
-from cliffwatch_runner.run.bisection.step import compared_rows
+from cliffwatch_runner.run.bisection.step import compare_primary_rows
 
 CASE = CaseKey("local-storage", "local-storage-cache-seq-get", (("nr_maps", "16"),))
 SPREAD = 0.02
@@ -54,7 +54,7 @@ class NoisyHost:
     def compare(self, pair: Pair) -> Rows:
         boots = self.per_step or 40
         self.boots.append(boots)
-        rows = compared_rows(
+        rows = compare_primary_rows(
             Sides(
                 base=self.arm("base", pair.base, boots), head=self.arm("head", pair.head, boots), one_run=True
             )

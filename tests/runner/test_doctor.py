@@ -18,7 +18,7 @@ from cliffwatch_runner.command import doctor as command
 from cliffwatch_runner.command.worker import doctor_findings
 from cliffwatch_runner.doctor import facts as facts_module
 from cliffwatch_runner.doctor.examination import checks, for_mode, to_fix, verdict
-from cliffwatch_runner.doctor.facts import HostFacts, gather, missing_headers
+from cliffwatch_runner.doctor.facts import HostFacts, gather_facts, missing_headers
 from cliffwatch_runner.host.facts import host_record
 from cliffwatch_runner.host.journal import Journal, JournalEntry
 from cliffwatch_runner.host.kvm_probe import KvmProbe
@@ -322,7 +322,7 @@ def test_gathering_looks_at_the_root_it_is_given(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(facts_module, "program_versions", dict)
     monkeypatch.setattr(facts_module, "installed_llvms", lambda: ())
 
-    facts = gather(
+    facts = gather_facts(
         tmp_path / "not/yet/there", root=fake_host(tmp_path / "root"), journal=tmp_path / "journal.json"
     )
 

@@ -13,7 +13,7 @@ from cliffwatch.samples import Mode
 from cliffwatch_runner.doctor.check import Check, Group, Status
 from cliffwatch_runner.upload.client import Answered
 from cliffwatch_runner.worker import loop
-from cliffwatch_runner.worker.fitness import no_longer_fit
+from cliffwatch_runner.worker.fitness import find_new_failures
 from cliffwatch_runner.worker.host import WorkerHost
 from cliffwatch_runner.worker.spool import Spool
 
@@ -40,7 +40,7 @@ def check(name: str, status: Status, group: Group = "walltime") -> Check:
 def test_what_fails_since_the_start_ends_fitness(
     at_start: list[Check], now: list[Check], mode: Mode, *, unfit: bool
 ) -> None:
-    reason = no_longer_fit(at_start, now, mode)
+    reason = find_new_failures(at_start, now, mode)
     assert (reason is not None) is unfit
     if reason is not None:
         assert "put it right" in reason

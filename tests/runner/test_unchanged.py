@@ -15,7 +15,7 @@ from cliffwatch_runner.build.cache import executed as module
 from cliffwatch_runner.build.cache.executed import Executed, joined, keep_executed, read_kept
 from cliffwatch_runner.build.kernel import Kernel
 from cliffwatch_runner.run.unchanged_builds.executed import kept_key, read_executed
-from cliffwatch_runner.run.unchanged_builds.leaving_out import CountsToKeep, Limited, leave_out_unchanged
+from cliffwatch_runner.run.unchanged_builds.leaving_out import CountsToKeep, ReducedRun, leave_out_unchanged
 
 LOOKUP = CaseKey("local-storage", "local-storage-cache-seq-get", (("nr_maps", "16"),))
 CONTROL = CaseKey("local-storage", "local-storage-cache-hashmap-control", (("hashmap_nr_keys_used", "10"),))
@@ -181,6 +181,6 @@ def test_beside_a_kernel_that_does_not_build_all_cases_are_measured(asked: Any, 
     request: Any = SimpleNamespace(only_affected=asked, cache=tmp_path, trust="local")
     sandbox: Any = None
 
-    assert leave_out_unchanged(request, made, tmp_path, sandbox, lambda: False) == Limited(
+    assert leave_out_unchanged(request, made, tmp_path, sandbox, lambda: False) == ReducedRun(
         facts=made, known=None
     )

@@ -23,7 +23,7 @@ from cliffwatch.command.main import main
 from cliffwatch.failure import Failure
 from cliffwatch.formats.setup import Setup, SetupFile
 from cliffwatch_runner.upload.client import Answered
-from cliffwatch_runner.worker.asked import measured_words, take_files
+from cliffwatch_runner.worker.asked import run_arguments, take_files
 from cliffwatch_runner.worker.host import WorkerHost
 from cliffwatch_service.store import run_arms
 
@@ -358,7 +358,7 @@ def test_what_cannot_be_sent_is_said_before_anything_is_asked(
 
 def test_a_host_builds_in_no_image_that_its_operator_did_not_name(tmp_path: Path) -> None:
     """A service of another version could give it such a job."""
-    refused = measured_words(made_work(setup=Setup(build_image="toolchain:2")), tmp_path, ("toolchain:1",))
+    refused = run_arguments(made_work(setup=Setup(build_image="toolchain:2")), tmp_path, ("toolchain:1",))
 
     assert isinstance(refused, Failure)
     assert (refused.whose, refused.message) == ("host", "this host does not build in toolchain:2")
@@ -366,7 +366,7 @@ def test_a_host_builds_in_no_image_that_its_operator_did_not_name(tmp_path: Path
 
 @pytest.mark.parametrize("setup", [Setup(), Setup(build_image="toolchain:2")])
 def test_a_host_builds_in_the_image_that_is_named_else_in_its_first(tmp_path: Path, setup: Setup) -> None:
-    words = measured_words(made_work(setup=setup), tmp_path, ("toolchain:1", "toolchain:2"))
+    words = run_arguments(made_work(setup=setup), tmp_path, ("toolchain:1", "toolchain:2"))
 
     assert isinstance(words, list)
     assert words[words.index("--build-image") + 1] == (setup.build_image or "toolchain:1")

@@ -17,11 +17,11 @@ from cliffwatch.stats.history.culprits.question import Sought
 from cliffwatch_runner.plan.arms import ArmRequest
 from cliffwatch_runner.plan.request import RunRequest
 from cliffwatch_runner.results.files import write_document
-from cliffwatch_runner.run.bisection.asked import Asked, bisected
+from cliffwatch_runner.run.bisection.asked import BisectionRequest, run_bisection
 from cliffwatch_runner.run.bisection.commits import read_history
 from cliffwatch_runner.run.bisection.document import BisectionDocument
 from cliffwatch_runner.run.bisection.pairs import Halted
-from cliffwatch_runner.run.bisection.step import compared_rows, way_of
+from cliffwatch_runner.run.bisection.step import compare_primary_rows, way_of
 from cliffwatch_runner.run.progress import Progress
 from cliffwatch_runner.run.run import run as carry_out
 from cliffwatch_runner.source.named_repository import read_repository
@@ -84,7 +84,7 @@ def watch_branch(asked: Watching, progress: Progress, stop: threading.Event) -> 
     run = _measured(asked, ends, progress, stop)
     if isinstance(run, Halted):
         return run
-    rows = compared_rows(sides_of_run(run))
+    rows = compare_primary_rows(sides_of_run(run))
     if isinstance(rows, Failure):
         return Halted((rows,))
     found = replace(ends, rows=tuple(row for row in rows if way_of(row) in _WAYS), failure=_of_head(run))
@@ -124,8 +124,8 @@ def _with_culprits(
         request = replace(asked.request, cases=cases)
         folder = asked.out / f"bisect-{way}"
         log = folder / "bisect.log"
-        question = Asked(asked.repository, history, request, (request.mode,), way, folder, log)
-        ended = bisected(question, progress, stop)
+        question = BisectionRequest(asked.repository, history, request, (request.mode,), way, folder, log)
+        ended = run_bisection(question, progress, stop)
         if isinstance(ended, Halted):
             return ended
         documents.append(ended)

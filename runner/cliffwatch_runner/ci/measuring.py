@@ -15,7 +15,7 @@ from cliffwatch_runner.build.cache.pruning import KEEP_BUILT_BYTES
 from cliffwatch_runner.build.toolchain import ToolChoice
 from cliffwatch_runner.ci.job_plan import JobPlan, LibraryPlan
 from cliffwatch_runner.doctor.examination import checks, for_mode, to_fix
-from cliffwatch_runner.doctor.facts import gather
+from cliffwatch_runner.doctor.facts import gather_facts
 from cliffwatch_runner.plan.arms import ArmRequest
 from cliffwatch_runner.plan.request import RunRequest
 from cliffwatch_runner.run.measured_run import FinishedRun
@@ -98,7 +98,7 @@ def unfit_for_walltime(cache: Path) -> Failure | None:
     """Why numbers of this machine would be noise: what `cliffwatch doctor --mode walltime` would
     have fixed.
     """
-    results = tuple(checks(gather(cache)))
+    results = tuple(checks(gather_facts(cache)))
     if not to_fix(results, "walltime"):
         return None
     wrong = [check for check in for_mode(results, "walltime") if check.status == "fail"]

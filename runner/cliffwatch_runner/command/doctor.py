@@ -18,7 +18,7 @@ from cliffwatch_runner.command.options.cache import cache_option
 from cliffwatch_runner.command.options.measuring import mode_option
 from cliffwatch_runner.doctor.check import Check, Group, Status
 from cliffwatch_runner.doctor.examination import checks, for_mode, to_fix, verdict
-from cliffwatch_runner.doctor.facts import gather
+from cliffwatch_runner.doctor.facts import gather_facts
 from cliffwatch_runner.host.journal import JOURNAL, restore_from_journal
 from cliffwatch_runner.host.lock import host_lock, lock_path, lock_state
 from cliffwatch_runner.host.tuning_helper import write_helper
@@ -74,7 +74,7 @@ def doctor(
         names = "; ".join(map(str, held.holders)) or "an unknown process"
         console.print(Text(f"Nothing was checked: this host is in use by {names}"), soft_wrap=True)
         sys.exit(Exit.DONE)
-    facts = gather(cache)
+    facts = gather_facts(cache)
     results = tuple(checks(facts))
     if as_json:
         click.echo(as_document(results, mode))

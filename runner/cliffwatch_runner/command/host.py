@@ -12,14 +12,14 @@ import rich_click as click
 from cliffwatch.command.terminal import echo_failure
 from cliffwatch.failure import Exit, Failure
 from cliffwatch_runner.command.options.measuring import modes_option
-from cliffwatch_runner.worker.installation.changes import FileChange, found_changes, not_to_be_had
+from cliffwatch_runner.worker.installation.changes import FileChange, find_changes, unusable_path
 from cliffwatch_runner.worker.installation.files import DOCTOR_UNIT, TIMER, WORKER_UNIT, wanted_files
-from cliffwatch_runner.worker.installation.order import InstallationOrder, wrong_order
+from cliffwatch_runner.worker.installation.order import InstallationOrder, check_order
 from cliffwatch_runner.worker.installation.readiness import hindrances
-from cliffwatch_runner.worker.installation.removal import Removal, found_removal
+from cliffwatch_runner.worker.installation.removal import Removal, find_removal
 from cliffwatch_runner.worker.installation.steps import (
     Step,
-    done,
+    run_steps,
     step_text,
     steps_after_removal,
     steps_before_removal,
@@ -104,11 +104,11 @@ def install(
         program=program,
         hours=hours,
     )
-    _exit_if_failed(tuple(wrong_order(order)))
+    _exit_if_failed(tuple(check_order(order)))
     hindered = tuple(hindrances(order, root))
     if not dry_run:
         _exit_if_failed(hindered)
-    changes = found_changes(root, wanted_files(order))
+    changes = find_changes(root, wanted_files(order))
     failures = [each for each in changes if isinstance(each, Failure)]
     _exit_if_failed(failures)
     files = [each for each in changes if isinstance(each, FileChange)]
@@ -129,14 +129,14 @@ def _make_changes(files: Sequence[FileChange], root: Path) -> Exit:
         try:
             change.make(root)
         except OSError as error:
-            return echo_failure(not_to_be_had(change.path, str(error.strerror)))
+            return echo_failure(unusable_path(change.path, str(error.strerror)))
         if change.state != "unchanged":
             _show_change(change)
     steps = steps_to_install(changed=_has_changes(files))
     if root != _HERE:
         _show_steps(steps, root)
     else:
-        failed = done(steps)
+        failed = run_steps(steps)
         if failed is not None:
             return echo_failure(_with_restart(failed) if _has_changes(files) else failed)
     if not _has_changes(files):
@@ -170,7 +170,7 @@ def remove(*, purge: bool, dry_run: bool, root: Path) -> NoReturn:
     hindered = tuple(hindrances(None, root))
     if not dry_run:
         _exit_if_failed(hindered)
-    removal = found_removal(root, purge=purge)
+    removal = find_removal(root, purge=purge)
     before = steps_before_removal(
         [path for path in removal.files if path in (WORKER_UNIT, DOCTOR_UNIT, TIMER)]
     )
@@ -198,16 +198,16 @@ def _make_removal(
 ) -> Failure | None:
     if root == _HERE and before:
         click.echo("Stopping the worker after its current job, which may take hours.")
-        failed = done(before, seconds=_LONGEST_JOB)
+        failed = run_steps(before, seconds=_LONGEST_JOB)
         if failed is not None:
             return failed
     try:
         removal.make(root)
     except OSError as error:
-        return not_to_be_had(Path(str(error.filename or "a folder")), str(error.strerror))
+        return unusable_path(Path(str(error.filename or "a folder")), str(error.strerror))
     for path in (*removal.files, *removal.folders):
         click.echo(f"removed {path}")
-    return done(after) if root == _HERE else None
+    return run_steps(after) if root == _HERE else None
 
 
 def _exit_if_failed(failures: Sequence[Failure]) -> None:

@@ -34,7 +34,7 @@ from cliffwatch_runner.command.options.suites import suite_options, take_suites
 from cliffwatch_runner.command.submitted_ends import resolve_commit, resolve_ends
 from cliffwatch_runner.upload.answers import Events, Job, JobQueue, MadeRequest
 from cliffwatch_runner.upload.client import Answered, Client, Refused, Reply
-from cliffwatch_runner.upload.setup_files import Brought, bring
+from cliffwatch_runner.upload.setup_files import LocalSetup, collect_setup
 from cliffwatch_runner.worker.secret import read_token
 
 _LOOK_EVERY = 2.0
@@ -127,7 +127,7 @@ def _work(options: FreeJson) -> AskedWork | Failure:
         chosen, arms = ends.sentence, two_arms(options, ends.base, ends.head)
     if isinstance(arms, Failure):
         return arms
-    brought = Brought(
+    brought = LocalSetup(
         arms=arms,
         shapes=options["shapes"],
         suites=folders,
@@ -136,7 +136,7 @@ def _work(options: FreeJson) -> AskedWork | Failure:
         build_image=options["build_image"],
         only_affected=options["only_affected"],
     )
-    parcel = bring(brought, cache(partial(resolve_commit, tree)))
+    parcel = collect_setup(brought, cache(partial(resolve_commit, tree)))
     if isinstance(parcel, Failure):
         return parcel
     setup, contents = parcel

@@ -20,14 +20,14 @@ from cliffwatch_runner.command.options.cache import cache_option
 from cliffwatch_runner.command.options.measuring import modes_option
 from cliffwatch_runner.doctor.check import Check
 from cliffwatch_runner.doctor.examination import checks, for_mode, verdict
-from cliffwatch_runner.doctor.facts import gather
+from cliffwatch_runner.doctor.facts import gather_facts
 from cliffwatch_runner.plan.arguments import platform_problem
 from cliffwatch_runner.sandbox.isolation import choose_sandbox
 from cliffwatch_runner.sandbox.namespaces import bubblewrap_refusal
 from cliffwatch_runner.source.access import Trust
 from cliffwatch_runner.upload.client import Client
 from cliffwatch_runner.worker.builder.asking import Builders
-from cliffwatch_runner.worker.fitness import unfit_since_start
+from cliffwatch_runner.worker.fitness import fitness_check
 from cliffwatch_runner.worker.host import WorkerHost
 from cliffwatch_runner.worker.limits import JobLimits
 from cliffwatch_runner.worker.loop import work
@@ -134,7 +134,7 @@ def worker(
     home = spool / "home"
     for folder in (cache, home):
         folder.mkdir(parents=True, exist_ok=True)
-    at_start = tuple(checks(gather(cache)))
+    at_start = tuple(checks(gather_facts(cache)))
     host = WorkerHost(
         name=name,
         platform=platform,
@@ -147,7 +147,7 @@ def worker(
         builders=None if isinstance(builders, Failure) else builders,
         limits=JobLimits(seconds=hours * 3600),
         about={"doctor": doctor_findings(at_start, "walltime" if "walltime" in modes else "icount")},
-        unfit=unfit_since_start(cache, at_start),
+        unfit=fitness_check(cache, at_start),
     )
     drain, stop = _signals()
     client = Client(url, token)

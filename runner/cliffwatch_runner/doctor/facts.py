@@ -100,7 +100,7 @@ def _no_counting() -> str | None:
     return plugin if isinstance(plugin, str) else None
 
 
-def gather(cache: Path, *, root: Path = Path("/"), journal: Path = JOURNAL) -> HostFacts:
+def gather_facts(cache: Path, *, root: Path = Path("/"), journal: Path = JOURNAL) -> HostFacts:
     """Examines this host: reads files, asks programs for their versions and boots a probe guest under KVM.
 
     Takes a few seconds. `cache` need not exist: only its file system matters.

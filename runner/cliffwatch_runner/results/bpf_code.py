@@ -28,7 +28,7 @@ class BpfCodes:
                 self._code.append(each)
         self._code.sort(key=lambda each: each.start)
         self._starts = [each.start for each in self._code]
-        names = told_apart(plain_name(each.name) for each in self._code)
+        names = number_repeated(plain_name(each.name) for each in self._code)
         self.names: Mapping[BpfCode, str] = dict(zip(self._code, names, strict=True))
 
     def at(self, address: int) -> BpfCode | None:
@@ -43,7 +43,7 @@ def plain_name(name: str) -> str:
     return _IDENTITY.sub(r"\1", without) or "BPF program without a name"
 
 
-def told_apart(names: Iterable[str]) -> Iterator[str]:
+def number_repeated(names: Iterable[str]) -> Iterator[str]:
     """Yields the names, and numbers those that repeat."""
     ordinals: Counter[str] = Counter()
     for name in names:

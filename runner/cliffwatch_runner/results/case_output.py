@@ -42,7 +42,7 @@ def parse_case(case: PlannedCase, stdout: str, stderr: str) -> Parsed:
         parse_go_bench(stdout) if case.program.output == "go-bench" else _of_bench(case, stdout, stderr, None)
     )
     problems = list(parsed.problems[:_MOST_PROBLEMS])
-    samples = _as_declared(case, _summarised(_of_case(case, case.program, parsed.samples, problems)))
+    samples = _as_declared(case, _summarise(_of_case(case, case.program, parsed.samples, problems)))
     problems += _undeclared(case, case.program, samples)
     doubted = any(each.doubted for each in parsed.found)
     found = tuple(Found(sample, doubted=doubted) for sample in samples)
@@ -137,7 +137,7 @@ def _names_of(case: PlannedCase) -> frozenset[str]:
     return frozenset({bare, case.key.benchmark, bare + params, case.key.benchmark + params})
 
 
-def _summarised(samples: Sequence[Sample]) -> Iterator[Sample]:
+def _summarise(samples: Sequence[Sample]) -> Iterator[Sample]:
     """Yields one sample per metric: the median of several lines, with their values as readings."""
     rows: dict[tuple[str, str], list[Sample]] = {}
     for sample in samples:

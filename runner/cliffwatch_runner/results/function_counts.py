@@ -59,7 +59,7 @@ def write_function_counts(
 
     Returns the content of functions.json; None if nothing was counted.
     """
-    made = _made(home, plan.cases, parts, kernel)
+    made = _collect_counts(home, plan.cases, parts, kernel)
     document = made.document(counter)
     if document is not None:
         write_document(home / FUNCTION_COUNTS, document)
@@ -78,18 +78,20 @@ def counts_of_boot(
 
     Raises OSError if the counts cannot be read.
     """
-    return _made(home, planned, parts, kernel).document(counter)
+    return _collect_counts(home, planned, parts, kernel).document(counter)
 
 
 def programs_of_boot(
     home: Path, planned: Sequence[PlannedCase], parts: Sequence[PartEnd], kernel: Path
 ) -> tuple[CaseBpfPrograms, ...]:
     """Returns the BPF programs of each case that started. Raises OSError if they cannot be read."""
-    return tuple(_made(home, planned, parts, kernel).programs)
+    return tuple(_collect_counts(home, planned, parts, kernel).programs)
 
 
-def _made(home: Path, planned: Sequence[PlannedCase], parts: Sequence[PartEnd], kernel: Path) -> "_Making":
-    made = _Making(_KernelText(kernel))
+def _collect_counts(
+    home: Path, planned: Sequence[PlannedCase], parts: Sequence[PartEnd], kernel: Path
+) -> "_CountsBuilder":
+    made = _CountsBuilder(_KernelText(kernel))
     for number, part in enumerate(parts, 1):
         if (home / str(number) / COUNTS).exists():
             made.take(home / str(number), part, planned)
@@ -125,7 +127,7 @@ _Function = tuple[CodeObject, str]
 
 
 @dataclass(slots=True)
-class _Making:
+class _CountsBuilder:
     """Collects function counts case by case."""
 
     text: _KernelText
@@ -209,7 +211,7 @@ class _Making:
         samples: Sequence[Sample],
     ) -> CaseCounts:
         stretches = {part: counts.stretches.get((number, part)) for part in range(3)}
-        windowed = _windowed(case, counts, number)
+        windowed = _has_window(case, counts, number)
         executed: dict[_Function, None] = {}
         total: Counter[_Function] = Counter()
         calls: Counter[_Function] = Counter()
@@ -276,14 +278,14 @@ class _Making:
         return calls
 
 
-def _windowed(case: PlannedCase, counts: GuestCounts, number: int) -> bool:
+def _has_window(case: PlannedCase, counts: GuestCounts, number: int) -> bool:
     """True if only a window of the case is measured. Otherwise the whole case is, including its set-up."""
     return case.program is None and (number, WITHIN) in counts.stretches
 
 
 def _measured(case: PlannedCase, counts: GuestCounts, number: int) -> Sequence[Stretch]:
     """Returns the stretches that the case measured."""
-    parts = (WITHIN,) if _windowed(case, counts, number) else range(3)
+    parts = (WITHIN,) if _has_window(case, counts, number) else range(3)
     return [stretch for part in parts if (stretch := counts.stretches.get((number, part))) is not None]
 
 

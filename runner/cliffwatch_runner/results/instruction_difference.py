@@ -26,7 +26,7 @@ def instruction_difference(base: Sequence[str], head: Sequence[str]) -> list[str
         return f"#{same[number]}" if number in same else f"#+{number}"
 
     moved = [_PLACE.sub(place, line) for line in head]
-    start, end = _alike(base, moved)
+    start, end = _count_equal_ends(base, moved)
     middle = (base[start : len(base) - end], moved[start : len(moved) - end])
     whole = (
         difflib.unified_diff(*middle, n=0, lineterm="")
@@ -39,7 +39,7 @@ def instruction_difference(base: Sequence[str], head: Sequence[str]) -> list[str
 def _same(base: Sequence[str], head: Sequence[str]) -> Mapping[int, int]:
     """Maps instructions of head to the same instructions of base, by number, ignoring jump targets."""
     old, new = ([_PLACE.sub("#", line) for line in lines] for lines in (base, head))
-    start, end = _alike(old, new)
+    start, end = _count_equal_ends(old, new)
     same = {number: number for number in range(start)}
     same |= {len(new) - back: len(old) - back for back in range(1, end + 1)}
     middle = (old[start : len(old) - end], new[start : len(new) - end])
@@ -51,7 +51,7 @@ def _same(base: Sequence[str], head: Sequence[str]) -> Mapping[int, int]:
     return same
 
 
-def _alike(old: Sequence[str], new: Sequence[str]) -> tuple[int, int]:
+def _count_equal_ends(old: Sequence[str], new: Sequence[str]) -> tuple[int, int]:
     """Returns the number of equal lines at the start and, in the rest, at the end."""
     start = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(old, new, strict=False)))
     behind = zip(reversed(old[start:]), reversed(new[start:]), strict=False)

@@ -111,7 +111,7 @@ def _primaries(sample: Sample) -> Iterator[str]:
             yield sample.metric
 
 
-def in_instructions(
+def convert_to_instructions(
     planned: Sequence[PlannedCase], part: PartEnd, counts: FunctionCountsRecord | None
 ) -> PartEnd:
     """Converts the samples of a part's cases to instructions."""
@@ -137,12 +137,12 @@ def instruction_samples(
     """
     rate = _rate(case, samples)
     if rate is None:
-        return tuple(_renamed(sample) for sample in samples)
+        return tuple(_rename_time(sample) for sample in samples)
     kept = [
         converted
         for sample in samples
         if sample is not rate
-        if (converted := _beside(sample, rate)) is not None
+        if (converted := _convert_other_sample(sample, rate)) is not None
     ]
     return (_counted(rate, counts), *kept)
 
@@ -160,7 +160,7 @@ def _counted(rate: Sample, counts: CaseCounts | None) -> Sample:
     return Sample(rate.case, INSTRUCTIONS, INSTRUCTIONS, value, resolution=value * step)
 
 
-def _beside(sample: Sample, rate: Sample) -> Sample | None:
+def _convert_other_sample(sample: Sample, rate: Sample) -> Sample | None:
     """Converts a sample other than the deciding one; None if it follows from that one."""
     if sample.metric == "drops" and is_rate(sample.unit) and sample.unit == rate.unit:
         share = sample.value / rate.value if rate.value else 0.0
@@ -169,10 +169,10 @@ def _beside(sample: Sample, rate: Sample) -> Sample | None:
         )
     if is_rate(sample.unit):
         return None
-    return _renamed(sample)
+    return _rename_time(sample)
 
 
-def _renamed(sample: Sample) -> Sample:
+def _rename_time(sample: Sample) -> Sample:
     """Converts a time per operation by the guest's clock to instructions. Other samples stay as they are."""
     named = as_instructions(sample.metric, sample.unit)
     if named is None:

@@ -205,7 +205,7 @@ def _programs(facts: RunFacts) -> Iterator[ProgramRecord]:
         )
 
 
-def unfit(document: RunRecord) -> Failure | None:
+def find_unreadable(document: RunRecord) -> Failure | None:
     """Returns why the record could not be read back; None if it could. Checked before anything is measured.
 
     Types are checked when a record is read, not when it is built.

@@ -22,7 +22,7 @@ from cliffwatch_runner.plan.plan import Plan, PlannedBoot
 from cliffwatch_runner.plan.run_plan import shape_of_case
 from cliffwatch_runner.results.files import finished_boot, set_aside, write_boot
 from cliffwatch_runner.results.function_counts import write_function_counts
-from cliffwatch_runner.results.operations import in_instructions
+from cliffwatch_runner.results.operations import convert_to_instructions
 from cliffwatch_runner.results.outcomes import PartEnd, case_name, read_case
 from cliffwatch_runner.sandbox.sandbox import Sandbox
 
@@ -129,7 +129,7 @@ def _boot(execution: PlanExecution, boot: PlannedBoot, kernel: ArmKernel) -> Fai
             else write_function_counts(home, execution.plan, parts, kernel.folder, counting.plugin.counter)
         )
         if execution.guest.shape.mode == "icount":
-            parts = [in_instructions(execution.plan.cases, part, counts) for part in parts]
+            parts = [convert_to_instructions(execution.plan.cases, part, counts) for part in parts]
         write_boot(home, execution.plan, boot, parts, began=began, ended=clock.now())
     listener.boot_ends(boot, parts[-1].end if parts else None)
     return _starved(boot, parts[-1].end) if starved else None

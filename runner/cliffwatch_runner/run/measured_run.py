@@ -19,7 +19,7 @@ from cliffwatch_runner.plan.plan import Plan
 from cliffwatch_runner.results.code_differences import write_code
 from cliffwatch_runner.results.files import finished_boot, write_document
 from cliffwatch_runner.results.folder import ResultFolder, choose_folder
-from cliffwatch_runner.results.record import RunFacts, identity, record, unfit
+from cliffwatch_runner.results.record import RunFacts, find_unreadable, identity, record
 from cliffwatch_runner.run.arm_failures import arm_failures
 from cliffwatch_runner.run.boot_progress import BootProgress
 from cliffwatch_runner.run.measure import PlanExecution, guests_at_once, measure
@@ -64,33 +64,33 @@ def measure_run(run: PreparedRun) -> FinishedRun | tuple[Failure, ...]:
     Locks a folder that the user named: an earlier run that was stopped may still write there.
     """
     if run.out is None:
-        return _measured_in_folder(run)
+        return _measure_in_folder(run)
     run.out.mkdir(parents=True, exist_ok=True)
     waiting = partial(run.progress.note, f"waiting for another run in {run.out} to end")
     with locked(run.out / ".lock", waiting=waiting, should_stop=run.stop.is_set):
-        return _measured_in_folder(run)
+        return _measure_in_folder(run)
 
 
-def _measured_in_folder(run: PreparedRun) -> FinishedRun | tuple[Failure, ...]:
+def _measure_in_folder(run: PreparedRun) -> FinishedRun | tuple[Failure, ...]:
     facts = run.facts
     folder = choose_folder(run.out, _folder_name(facts), identity(facts), reuse=run.reuse)
     if isinstance(folder, Failure):
         return (folder,)
     if folder.done:
         run.progress.note(f"{folder.path} already holds this run, complete; nothing is measured again")
-        return _profiled(run, folder.path)
+        return _finish_with_profile(run, folder.path)
     if facts.plan.notable is None and folder.notable is not None:
         facts = replace(facts, plan=replace(facts.plan, notable=folder.notable))
     # A resumed run keeps the faults of the host that its earlier boots ran on.
     faults = tuple(dict.fromkeys((*folder.host_faults, *facts.host_faults)))
     run = replace(run, facts=replace(facts, host_faults=faults))
     written = _Record(folder.path, folder.created or clock.now().isoformat())
-    odd = unfit(record(run.facts, created=written.created, status="running", failures=_NO_FAILURES))
+    odd = find_unreadable(record(run.facts, created=written.created, status="running", failures=_NO_FAILURES))
     if odd is not None:
         return (odd,)
     written.write(run.facts)
     _note_resumed(run, folder)
-    measured = _measured_on_locked_host(run, written) if run.facts.plan.boots else run.facts
+    measured = _measure_on_locked_host(run, written) if run.facts.plan.boots else run.facts
     if isinstance(measured, Failure):
         return (measured,)
     status: RunStatus = "incomplete" if run.stop.is_set() else "complete"
@@ -101,7 +101,7 @@ def _measured_in_folder(run: PreparedRun) -> FinishedRun | tuple[Failure, ...]:
     if run.counts is not None and status == "complete":
         run.counts.keep(folder.path, measured)
     written.write(measured, status, arm_failures(folder.path, measured.arms))
-    return _profiled(run, folder.path)
+    return _finish_with_profile(run, folder.path)
 
 
 def _code_of_cases(run: PreparedRun, measured: RunFacts, folder: Path) -> Sequence[CaseCode]:
@@ -118,7 +118,7 @@ def _code_of_cases(run: PreparedRun, measured: RunFacts, folder: Path) -> Sequen
     return digests_of_cases(code, joined(*known), dict.fromkeys(cases))
 
 
-def _profiled(run: PreparedRun, folder: Path) -> FinishedRun | tuple[Failure, ...]:
+def _finish_with_profile(run: PreparedRun, folder: Path) -> FinishedRun | tuple[Failure, ...]:
     """Records the profile last, so that a failure in it loses no measurements."""
     if run.perf_profile and not run.stop.is_set():
         failure = profile_changes(run, folder)
@@ -143,7 +143,7 @@ def _note_resumed(run: PreparedRun, folder: ResultFolder) -> None:
         )
 
 
-def _measured_on_locked_host(run: PreparedRun, written: _Record) -> RunFacts | Failure:
+def _measure_on_locked_host(run: PreparedRun, written: _Record) -> RunFacts | Failure:
     """Measures under the host's lock.
 
     Returns the facts after measuring: the plan and the tuning may have grown.
@@ -154,13 +154,13 @@ def _measured_on_locked_host(run: PreparedRun, written: _Record) -> RunFacts | F
         if isinstance(lock, Failure):
             return facts if run.stop.is_set() else lock
         if facts.mode == "icount":
-            return _measured_by_stages(run, written)
+            return _measure_stages(run, written)
         with tune_as_allowed(frozenset(facts.shape.pin), report=run.progress.note) as tuned:
             facts = replace(facts, host={**facts.host, "tuned": tuned.facts()})
-            return _measured_by_stages(replace(run, facts=facts), written)
+            return _measure_stages(replace(run, facts=facts), written)
 
 
-def _measured_by_stages(run: PreparedRun, written: _Record) -> RunFacts | Failure:
+def _measure_stages(run: PreparedRun, written: _Record) -> RunFacts | Failure:
     """Runs the boots of the plan, then the boots that its stages add."""
     facts, progress, stop = run.facts, run.progress, run.stop
     cpus = max(case.guest.cpus or facts.shape.cpus for case in facts.plan.cases)

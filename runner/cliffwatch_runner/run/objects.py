@@ -69,7 +69,8 @@ def add_objects(
     return BuiltObjects(
         of_arms={
             name: tuple(
-                _beside(each, built.get(name, stand_in)) if each.suite in needing else each for each in of_arm
+                _add_to_program(each, built.get(name, stand_in)) if each.suite in needing else each
+                for each in of_arm
             )
             for name, of_arm in programs.items()
         },
@@ -113,7 +114,7 @@ def _revision(arm: Subject, order: BuildOrder) -> Revision:
     return resolved.bench if resolved.one_bench or arm.revision is None else arm.revision
 
 
-def _beside(program: SuiteProgram, objects: TreeObjects) -> SuiteProgram:
+def _add_to_program(program: SuiteProgram, objects: TreeObjects) -> SuiteProgram:
     """Adds veristat and the objects to a suite's program.
 
     The source digest excludes them, as they may differ on purpose.

@@ -31,7 +31,7 @@ Resolve = Callable[[str], str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Brought:
+class LocalSetup:
     """The command's options with local files."""
 
     arms: Sequence[ArmRequest] = ()
@@ -48,7 +48,7 @@ class Brought:
 
 
 @dataclass(slots=True)
-class _Parcel:
+class _SetupFiles:
     """The files to send."""
 
     contents: dict[str, bytes] = field(default_factory=dict)
@@ -82,12 +82,12 @@ class _Parcel:
         )
 
 
-def bring(brought: Brought, resolve: Resolve) -> tuple[Setup, tuple[SetupContent, ...]] | Failure:
+def collect_setup(brought: LocalSetup, resolve: Resolve) -> tuple[Setup, tuple[SetupContent, ...]] | Failure:
     """Returns the setup of a request and the contents of its files.
 
     Fails if a file cannot be read or sent.
     """
-    parcel = _Parcel()
+    parcel = _SetupFiles()
     try:
         arms = [_arm(arm, brought.arms[0], parcel, resolve) for arm in brought.arms]
         taken = [*arms, *(_take_suite(path, parcel) for path in brought.suites)]
@@ -121,7 +121,7 @@ def bring(brought: Brought, resolve: Resolve) -> tuple[Setup, tuple[SetupContent
     return setup, tuple(SetupContent(name=name, content=content) for name, content in parcel.contents.items())
 
 
-def _arm(arm: ArmRequest, first: ArmRequest, parcel: _Parcel, resolve: Resolve) -> SetupArm | Failure:
+def _arm(arm: ArmRequest, first: ArmRequest, parcel: _SetupFiles, resolve: Resolve) -> SetupArm | Failure:
     if arm.kernel is not None:
         return wrong_usage(
             f"arm {arm.name} is a prebuilt kernel, which is too large for a request",
@@ -153,7 +153,7 @@ def _arm(arm: ArmRequest, first: ArmRequest, parcel: _Parcel, resolve: Resolve) 
     )
 
 
-def _take_suite(folder: Path, parcel: _Parcel) -> Failure | None:
+def _take_suite(folder: Path, parcel: _SetupFiles) -> Failure | None:
     """Adds a suite's folder without the programs that its build makes. Raises OSError, ValueError."""
     suite = read_own_suite(folder)
     if isinstance(suite, Failure):

@@ -74,7 +74,7 @@ def _write(path: Path, content: bytes, file: SetupFile) -> None:
     path.chmod(0o755 if file.executable else 0o644)
 
 
-def measured_words(offer: Work, folder: Path, build_images: tuple[str, ...]) -> list[str] | Failure:
+def run_arguments(offer: Work, folder: Path, build_images: tuple[str, ...]) -> list[str] | Failure:
     """Returns the arguments of `cliffwatch run` that say what to measure.
 
     `build_images` are the images that this host builds in; the first is the default.

@@ -29,7 +29,7 @@ def deliver(job: LeasedJob, outcome: Ending, reason: str | None) -> bool:
     """
     wait = 1.0
     while True:
-        undelivered = _undelivered(job, outcome, reason)
+        undelivered = _try_delivery(job, outcome, reason)
         if undelivered is None:
             return True
         job.say(f" waits in the spool: {undelivered.reason}")
@@ -38,13 +38,13 @@ def deliver(job: LeasedJob, outcome: Ending, reason: str | None) -> bool:
         wait = min(60.0, wait * 2)
 
 
-def _undelivered(job: LeasedJob, outcome: Ending, reason: str | None) -> Unreached | None:
+def _try_delivery(job: LeasedJob, outcome: Ending, reason: str | None) -> Unreached | None:
     """Returns None once the service has everything, otherwise why not."""
-    uploaded = _uploaded(job.worker, job.spooled, job.name)
+    uploaded = _upload(job.worker, job.spooled, job.name)
     if isinstance(uploaded, Unreached):
         return uploaded
     if isinstance(uploaded, Uploaded) and uploaded.refused:
-        outcome, reason = "host-failed", f"the service refuses {_listed(uploaded)}"
+        outcome, reason = "host-failed", f"the service refuses {_refusals_text(uploaded)}"
     elif uploaded is None and outcome == "done":
         outcome, reason = "host-failed", "`cliffwatch run` succeeded but left no results"
     unended = None if outcome == "lost" else _end(job, outcome, reason, uploaded.run if uploaded else None)
@@ -68,7 +68,7 @@ def _end(job: LeasedJob, outcome: JobOutcome, reason: str | None, run: str | Non
     )
 
 
-def _uploaded(worker: Worker, spooled: Spooled, job: str | None) -> Uploaded | Unreached | None:
+def _upload(worker: Worker, spooled: Spooled, job: str | None) -> Uploaded | Unreached | None:
     """Uploads spooled results; None if there are none. Raises Undeliverable."""
     if not (spooled.results / "run.json").exists():
         return None
@@ -95,12 +95,12 @@ def _settle(worker: Worker, spooled: Spooled, uploaded: Uploaded | None) -> None
     else:
         aside = spooled.put_aside("\n".join(uploaded.refused))
         worker.say(
-            f"job {spooled.folder.name}: the service refuses {_listed(uploaded)};"
+            f"job {spooled.folder.name}: the service refuses {_refusals_text(uploaded)};"
             f" its results are kept in {aside}"
         )
 
 
-def _listed(uploaded: Uploaded) -> str:
+def _refusals_text(uploaded: Uploaded) -> str:
     return "; ".join(uploaded.refused[:5])
 
 
@@ -150,7 +150,7 @@ def redeliver(worker: Worker, waiting: Iterable[Spooled]) -> None:
 
 def _redeliver(worker: Worker, spooled: Spooled) -> None:
     offer = spooled.job()
-    uploaded = _uploaded(worker, spooled, None if offer is None else offer.job)
+    uploaded = _upload(worker, spooled, None if offer is None else offer.job)
     if isinstance(uploaded, Uploaded):
         worker.say(f"sent the results of job {spooled.folder.name}: {count_noun(uploaded.sent, 'boot')}")
         _settle(worker, spooled, uploaded)

@@ -6,25 +6,25 @@ from pathlib import Path
 from cliffwatch.samples import Mode
 from cliffwatch_runner.doctor.check import Check
 from cliffwatch_runner.doctor.examination import NEEDED, checks
-from cliffwatch_runner.doctor.facts import gather
+from cliffwatch_runner.doctor.facts import gather_facts
 
 Unfit = Callable[[Mode], str | None]
 """Returns why this host cannot do a job in a mode now, and how to fix it; None if it can."""
 
 
-def unfit_since_start(cache: Path, at_start: Sequence[Check]) -> Unfit:
+def fitness_check(cache: Path, at_start: Sequence[Check]) -> Unfit:
     """Checks for new failures only.
 
     Those at the start were shown to the operator, who chose to run anyway.
     """
 
     def unfit(mode: Mode) -> str | None:
-        return no_longer_fit(at_start, tuple(checks(gather(cache))), mode)
+        return find_new_failures(at_start, tuple(checks(gather_facts(cache))), mode)
 
     return unfit
 
 
-def no_longer_fit(at_start: Sequence[Check], now: Sequence[Check], mode: Mode) -> str | None:
+def find_new_failures(at_start: Sequence[Check], now: Sequence[Check], mode: Mode) -> str | None:
     """Returns why a host that was fit for a mode is not any more; None if it still is. Pure."""
     known = {check.name for check in at_start if check.status == "fail"}
     fresh = [

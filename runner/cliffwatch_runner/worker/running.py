@@ -8,8 +8,13 @@ from cliffwatch.formats.work import Work
 from cliffwatch_runner import process
 from cliffwatch_runner.source.access import TreeAccess, Trust
 from cliffwatch_runner.upload.client import Unreached
-from cliffwatch_runner.worker.asked import measured_words, take_files
-from cliffwatch_runner.worker.builder.asking import Builders, builder_job, failed_before, run_in_builder
+from cliffwatch_runner.worker.asked import run_arguments, take_files
+from cliffwatch_runner.worker.builder.asking import (
+    Builders,
+    builder_job,
+    finished_with_failure,
+    run_in_builder,
+)
 from cliffwatch_runner.worker.builder.collecting import collect
 from cliffwatch_runner.worker.host import LeasedJob, WorkerHost
 
@@ -57,9 +62,9 @@ def run_job(
     # Builders can read files beside the trees that are fetched for them.
     folder = job.spooled.folder / "asked" if host.builders is None else host.builders.trees / "asked"
     failed = _take_files(job, folder, should_stop)
-    measured = failed or measured_words(job.offer, folder, host.build_images)
+    measured = failed or run_arguments(job.offer, folder, host.build_images)
     if isinstance(measured, Failure):
-        return failed_before(measured)
+        return finished_with_failure(measured)
     if host.builders is not None:
         return _run_in_builder(job, host.builders, measured, deadline, on_output, should_stop)
     return process.run(
@@ -97,7 +102,7 @@ def _run_in_builder(
     resume = asked.is_file() and asked.read_text() == job.name
     prepared = builder_job(job.offer, _access(job.offer), builders.trees, measured, resume=resume)
     if isinstance(prepared, Failure):
-        return failed_before(prepared)
+        return finished_with_failure(prepared)
     asked.write_text(job.name)
     with job.spooled.log.open("a", errors="replace") as log:
 

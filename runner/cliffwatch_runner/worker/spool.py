@@ -64,7 +64,7 @@ class Spool:
 
     def begin(self, job: Work) -> Spooled:
         """Returns the folder of a job. A job with an old folder resumes there."""
-        folder = self._home / _plain(job.job)
+        folder = self._home / _check_job_name(job.job)
         write_document(folder / "job.json", job)
         (folder / "delivered").unlink(missing_ok=True)
         return Spooled(folder)
@@ -78,7 +78,7 @@ class Spool:
                 yield spooled
 
 
-def _plain(name: str) -> str:
+def _check_job_name(name: str) -> str:
     """Checks a job's name, which comes from the service: it must not lead out of the spool."""
     if not name or not all(letter.isalnum() or letter == "-" for letter in name):
         raise ValueError(f"{name!r} is not a job")

@@ -22,7 +22,7 @@ from cliffwatch_runner.command.failures import host_failure, print_failures
 from cliffwatch_runner.command.options.measuring import BOTH, AskedMode, mode_option
 from cliffwatch_runner.command.stopping import stopping
 from cliffwatch_runner.plan.writable_folders import RESULTS_HOME
-from cliffwatch_runner.run.bisection.asked import Asked, bisected, question_of
+from cliffwatch_runner.run.bisection.asked import BisectionRequest, question_of, run_bisection
 from cliffwatch_runner.run.bisection.commits import History, read_history
 from cliffwatch_runner.run.bisection.document import BisectionDocument
 from cliffwatch_runner.run.bisection.pairs import Halted
@@ -88,8 +88,10 @@ def bisect(tree: str, good: str, bad: str, sought: Sought, **options: Any) -> No
     progress = progress_display(console)
     try:
         with stopping() as stop:
-            asked = Asked(repository, history, request, modes, sought, folder, log or folder / "bisect.log")
-            ended = bisected(asked, progress, stop)
+            asked = BisectionRequest(
+                repository, history, request, modes, sought, folder, log or folder / "bisect.log"
+            )
+            ended = run_bisection(asked, progress, stop)
     except OSError as error:
         ended = Halted((host_failure(error, request),))
     finally:

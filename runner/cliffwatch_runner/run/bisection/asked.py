@@ -28,7 +28,7 @@ from cliffwatch_runner.run.progress import Progress
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class BisectionRequest:
     """A bisection as it was requested."""
 
     repository: Path
@@ -56,7 +56,9 @@ def question_of(
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:32]
 
 
-def bisected(asked: Asked, progress: Progress, stop: threading.Event) -> BisectionDocument | Halted:
+def run_bisection(
+    asked: BisectionRequest, progress: Progress, stop: threading.Event
+) -> BisectionDocument | Halted:
     """Carries out the bisection, or continues the one in the folder.
 
     Raises OSError if the folder cannot be written.

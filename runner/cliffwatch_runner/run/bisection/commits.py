@@ -58,11 +58,11 @@ def read_history(repository: Path, good: str, bad: str) -> History | Failure:
     if isinstance(ends, Failure):
         return ends
     first, last = ends
-    between = _listed(repository, [last, f"^{first}"])
+    between = _list_parents(repository, [last, f"^{first}"])
     if isinstance(between, Failure):
         return between
     edge = {parent for parents in between.values() for parent in parents} - between.keys()
-    whole = _listed(repository, [last, *_below(repository, sorted(edge | {first}))])
+    whole = _list_parents(repository, [last, *_below(repository, sorted(edge | {first}))])
     if isinstance(whole, Failure):
         return whole
     return History(graph=Graph(whole), good=first, bad=last, between=tuple(between))
@@ -100,7 +100,7 @@ def _other_end(repository: Path, good: str, bad: str, name: str) -> str:
     return f"try their merge base, --good {base.output.strip()[:12]}, or a commit that was merged into {name}"
 
 
-def _listed(repository: Path, revisions: Sequence[str]) -> dict[str, tuple[str, ...]] | Failure:
+def _list_parents(repository: Path, revisions: Sequence[str]) -> dict[str, tuple[str, ...]] | Failure:
     """Returns the parents of each commit, newest first."""
     count = read_repository(repository, ["rev-list", "--count", *revisions, "--"])
     if count.ok and int(count.output) > MOST_COMMITS:

@@ -19,8 +19,8 @@ from cliffwatch_runner.build.cache.entries import Stopped
 from cliffwatch_runner.plan.arms import ArmRequest
 from cliffwatch_runner.plan.request import RunRequest
 from cliffwatch_runner.run.bisection.record import BisectionRecord
-from cliffwatch_runner.run.bisection.step import compared_rows
-from cliffwatch_runner.run.bisection.unchanged import MeasuredCommit, measured_commit, named_unchanged
+from cliffwatch_runner.run.bisection.step import compare_primary_rows
+from cliffwatch_runner.run.bisection.unchanged import MeasuredCommit, complete_commit, mark_unchanged
 from cliffwatch_runner.run.progress import Progress
 from cliffwatch_runner.run.run import run as carry_out
 
@@ -141,7 +141,7 @@ class CountedPairs:
             run = self._runs.run(Pair(good, commit), self._runs.request.boots, only_affected=not first)
             if not isinstance(run, Run):
                 return run
-            self._measured[commit] = measured_commit(run, None if first else self._any_good())
+            self._measured[commit] = complete_commit(run, None if first else self._any_good())
         if pair.base != good:
             head = self._measured[pair.head].arm if pair.head != good else self._any_good()
             return _rows(
@@ -152,7 +152,7 @@ class CountedPairs:
         if of_head.unchanged:
             sides = replace(sides, base=self._any_good(), head=of_head.arm)
         rows = _rows(sides)
-        return rows if isinstance(rows, Halted) else named_unchanged(rows, of_head.unchanged)
+        return rows if isinstance(rows, Halted) else mark_unchanged(rows, of_head.unchanged)
 
     def _any_good(self) -> Arm:
         """Returns the good commit as the first run measured it, with all cases."""
@@ -176,7 +176,7 @@ class TimedPairs:
 
 
 def _rows(sides: Sides) -> Rows | Halted:
-    rows = compared_rows(sides)
+    rows = compare_primary_rows(sides)
     return Halted((rows,)) if isinstance(rows, Failure) else rows
 
 

@@ -36,7 +36,7 @@ class JudgedCommit:
     """The rows that decided."""
 
 
-def compared_rows(sides: Sides) -> tuple[Comparison, ...] | Failure:
+def compare_primary_rows(sides: Sides) -> tuple[Comparison, ...] | Failure:
     """Returns the primary rows by which a commit is judged. Derived metrics are not counted a second time.
 
     Fails if the good commit has no boot, because there is nothing to compare with.
@@ -69,7 +69,7 @@ def judge_run(run: Run, sought: Sought) -> JudgedCommit:
     The commit is bad if any primary row shows the change. Without one it is good only if every row is
     decided; otherwise it is skipped, as git skips a commit that does not build.
     """
-    rows = compared_rows(sides_of_run(run))
+    rows = compare_primary_rows(sides_of_run(run))
     if isinstance(rows, Failure):
         return JudgedCommit(Step.STOP, f"{rows.message}: {rows.next_step}")
     changed = [row for row in rows if way_of(row) == sought]

@@ -22,7 +22,7 @@ class MeasuredCommit:
     """Cases that were not measured because their code is unchanged."""
 
 
-def measured_commit(run: Run, good: Arm | None) -> MeasuredCommit:
+def complete_commit(run: Run, good: Arm | None) -> MeasuredCommit:
     """Returns the head of a run, completed with values of `good` for its unchanged cases.
 
     `good` has all cases; None if this run measured all of them itself.
@@ -54,7 +54,7 @@ def _of(boots: Sequence[Boot], place: int) -> Boot:
     return boots[place] if place < len(boots) else Boot(index=0, block=0, samples=())
 
 
-def named_unchanged(rows: Sequence[Comparison], unchanged: frozenset[CaseKey]) -> tuple[Comparison, ...]:
+def mark_unchanged(rows: Sequence[Comparison], unchanged: frozenset[CaseKey]) -> tuple[Comparison, ...]:
     """Gives the rows of unchanged cases the reason why they were not measured."""
     return tuple(
         replace(row, reason=UNCHANGED_BUILD) if row.case.planned in unchanged else row for row in rows

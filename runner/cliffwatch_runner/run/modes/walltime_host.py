@@ -6,7 +6,7 @@ from pathlib import Path
 from cliffwatch.counting import count_noun
 from cliffwatch.failure import Failure, host_failed
 from cliffwatch_runner.doctor.check import Check
-from cliffwatch_runner.doctor.facts import gather
+from cliffwatch_runner.doctor.facts import gather_facts
 from cliffwatch_runner.doctor.walltime import walltime_checks
 from cliffwatch_runner.plan.run_plan import PlannedRun
 from cliffwatch_runner.plan.text import cost_text
@@ -16,7 +16,7 @@ _LONGEST_FINDING = 200
 
 def examine_host(cache: Path) -> tuple[Check, ...] | Failure:
     """Returns the doctor's checks for walltime that warn or fail. Fails if KVM does not run a guest."""
-    facts = gather(cache)
+    facts = gather_facts(cache)
     if not facts.kvm.usable:
         return host_failed(
             "walltime needs KVM, and KVM does not run a guest here",

@@ -15,7 +15,7 @@ from cliffwatch_runner.build.cache.executed import Executed
 from cliffwatch_runner.build.code.functions import RECIPE, Digests, function_digests
 from cliffwatch_runner.build.kernel import Kernel
 from cliffwatch_runner.results.record import RunFacts
-from cliffwatch_runner.run.unchanged_builds.executed import ExecutionContext, surroundings
+from cliffwatch_runner.run.unchanged_builds.executed import ExecutionContext, execution_context
 from cliffwatch_runner.sandbox.sandbox import Sandbox
 
 _FORM = f"1-{RECIPE}"
@@ -45,7 +45,7 @@ def code_of_arms(
             continue
         functions = function_digests(arm.kernel.folder, cache, sandbox, should_stop)
         if not isinstance(functions, str):
-            code[name] = CodeOfArm(functions=functions, surroundings=surroundings(facts, name))
+            code[name] = CodeOfArm(functions=functions, surroundings=execution_context(facts, name))
     return code
 
 

@@ -127,7 +127,7 @@ class ExecutionContext:
         return {"boot": self.boot, "files": self.files, "program": program, "data": self.data, "guest": about}
 
 
-def surroundings(facts: RunFacts, arm: str) -> ExecutionContext:
+def execution_context(facts: RunFacts, arm: str) -> ExecutionContext:
     """Raises OSError if a program cannot be read."""
     settings = facts.arms[arm].subject.settings
     return ExecutionContext(
@@ -148,7 +148,7 @@ def kept_key(facts: RunFacts, arm: str) -> str | None:
     built = facts.arms[arm]
     if not isinstance(built.kernel, Kernel):
         return None
-    conditions = {"kernel": built.kernel.digest, **asdict(surroundings(facts, arm))}
+    conditions = {"kernel": built.kernel.digest, **asdict(execution_context(facts, arm))}
     return hashlib.sha256(json.dumps(conditions, sort_keys=True).encode()).hexdigest()[:32]
 
 

@@ -28,7 +28,7 @@ _COMPARED = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limited:
+class ReducedRun:
     """A run's facts without the unchanged cases."""
 
     facts: RunFacts
@@ -41,7 +41,7 @@ class Limited:
 
 def leave_out_unchanged(
     request: RunRequest, facts: RunFacts, built_in: Path, sandbox: Sandbox, should_stop: Callable[[], bool]
-) -> Limited | Failure:
+) -> ReducedRun | Failure:
     """Leaves out unchanged cases if the request asks for it and at least two kernels were built.
 
     Raises Stopped, OSError.
@@ -50,14 +50,14 @@ def leave_out_unchanged(
         name: arm for name, arm in facts.arms.items() if name != CONTROL and isinstance(arm.kernel, Kernel)
     }
     if request.only_affected is None or len(built) < _COMPARED:
-        return Limited(facts=facts, known=None)
+        return ReducedRun(facts=facts, known=None)
     known = _known(request, facts)
     if isinstance(known, Failure):
         return known
     first = next(iter(facts.arms))
     if known is None:
         note = NOTHING_KEPT.format(first=facts.arms[first].subject.short)
-        return Limited(facts=replace(facts, notes=(*facts.notes, note)), known=None)
+        return ReducedRun(facts=replace(facts, notes=(*facts.notes, note)), known=None)
     changed = differences(built, facts.programs, built_in, sandbox, should_stop)
     if isinstance(changed, Failure):
         return changed
@@ -73,7 +73,7 @@ def leave_out_unchanged(
         left_out=selection.left_out,
         notes=(*facts.notes, *(noted if unchanged else ())),
     )
-    return Limited(facts=limited, known=known if request.only_affected == "kept" else None, went_by=known)
+    return ReducedRun(facts=limited, known=known if request.only_affected == "kept" else None, went_by=known)
 
 
 def _known(request: RunRequest, facts: RunFacts) -> Executed | Failure | None:

@@ -92,7 +92,9 @@ def run_in_builder(
     began = clock.monotonic()
     tail = _Tail(on_output)
     for _ in range(_ATTEMPTS):
-        talk = _Talk(exchange / SOCKET, until=began + deadline, tail=tail, should_stop=should_stop)
+        talk = _BuilderConnection(
+            exchange / SOCKET, until=began + deadline, tail=tail, should_stop=should_stop
+        )
         ended = talk.run(job)
         if ended is not None or talk.stopped or talk.timed_out:
             break
@@ -126,7 +128,7 @@ class _Tail:
             self._on_output(text)
 
 
-class _Talk:
+class _BuilderConnection:
     """One connection to a builder."""
 
     def __init__(self, path: Path, *, until: float, tail: _Tail, should_stop: Callable[[], bool]) -> None:
@@ -185,7 +187,7 @@ class _Talk:
         return self.stopped or self.timed_out
 
 
-def failed_before(failure: Failure) -> process.Finished:
+def finished_with_failure(failure: Failure) -> process.Finished:
     """Presents a job that could not be sent to a builder as a run with this failure."""
     lines = [failure.message, failure.next_step, failure.evidence]
     return process.Finished(

@@ -9,7 +9,7 @@ from typing import Literal
 
 from cliffwatch.failure import Failure, host_failed
 from cliffwatch_runner.worker.installation.files import PATHS, WantedFile, is_ours
-from cliffwatch_runner.worker.installation.placing import FoundFile, found_file, put_file, take_file_away
+from cliffwatch_runner.worker.installation.placing import FoundFile, put_file, read_file, take_file_away
 
 ChangeState = Literal["new", "changed", "unchanged", "removed"]
 
@@ -34,7 +34,7 @@ class FileChange:
             put_file(root, self.path, self.wanted.content, self.wanted.mode)
 
 
-def found_changes(root: Path, wanted: Sequence[WantedFile]) -> tuple[FileChange, ...] | tuple[Failure, ...]:
+def find_changes(root: Path, wanted: Sequence[WantedFile]) -> tuple[FileChange, ...] | tuple[Failure, ...]:
     """Returns a change for each file that is wanted or that an earlier installation wrote.
 
     Fails if one is not possible.
@@ -44,7 +44,7 @@ def found_changes(root: Path, wanted: Sequence[WantedFile]) -> tuple[FileChange,
     failures: list[Failure] = []
     for path in PATHS:
         file = by_path.get(path)
-        found = found_of_ours(root, path)
+        found = find_own_file(root, path)
         if isinstance(found, Failure):
             if file is not None:
                 failures.append(found)
@@ -55,15 +55,15 @@ def found_changes(root: Path, wanted: Sequence[WantedFile]) -> tuple[FileChange,
     return tuple(failures) or tuple(changes)
 
 
-def found_of_ours(root: Path, path: Path) -> FoundFile | Failure | None:
+def find_own_file(root: Path, path: Path) -> FoundFile | Failure | None:
     """Returns a file that an installation wrote; None if there is none.
 
     Fails if something else is in its place.
     """
     try:
-        found = found_file(root, path)
+        found = read_file(root, path)
     except OSError as error:
-        return not_to_be_had(path, "it is a link" if error.errno == errno.ELOOP else str(error.strerror))
+        return unusable_path(path, "it is a link" if error.errno == errno.ELOOP else str(error.strerror))
     if found is not None and not is_ours(path, found.content):
         return host_failed(
             f"{path} exists, but `cliffwatch host install` did not write it",
@@ -72,7 +72,7 @@ def found_of_ours(root: Path, path: Path) -> FoundFile | Failure | None:
     return found
 
 
-def not_to_be_had(path: Path, why: str) -> Failure:
+def unusable_path(path: Path, why: str) -> Failure:
     """Reports an obstacle in the place of a file."""
     return host_failed(
         f"{path} cannot be read or replaced: {why}",

@@ -39,7 +39,7 @@ class InstallationOrder:
         return "walltime" in self.modes
 
 
-def wrong_order(order: InstallationOrder) -> Iterator[Failure]:
+def check_order(order: InstallationOrder) -> Iterator[Failure]:
     """Yields everything that is wrong with the parameters, independent of the host."""
     yield from _wrong_url(order.url)
     yield from platform_problem(order.platform)

@@ -26,7 +26,7 @@ class FoundFile:
     mode: int
 
 
-def found_file(root: Path, path: Path) -> FoundFile | None:
+def read_file(root: Path, path: Path) -> FoundFile | None:
     """Reads the file at `path` below `root`; None if there is none.
 
     Raises OSError unless it is a regular file with one link.

@@ -10,7 +10,7 @@ from pathlib import Path
 from cliffwatch.failure import Failure
 from cliffwatch_runner.host.journal import JOURNAL
 from cliffwatch_runner.host.tuning_helper import INSTALLED
-from cliffwatch_runner.worker.installation.changes import found_of_ours
+from cliffwatch_runner.worker.installation.changes import find_own_file
 from cliffwatch_runner.worker.installation.files import CACHE, PATHS, RULE_BY_HAND, SPOOL, STATE, TOKEN, USER
 from cliffwatch_runner.worker.installation.placing import (
     take_empty_folder_away,
@@ -46,9 +46,9 @@ class Removal:
         take_empty_folder_away(root, TOKEN.parent)
 
 
-def found_removal(root: Path, *, purge: bool) -> Removal:
+def find_removal(root: Path, *, purge: bool) -> Removal:
     """Returns what to remove. Files that others wrote in place of ours stay."""
-    found = {path: found_of_ours(root, path) for path in PATHS}
+    found = {path: find_own_file(root, path) for path in PATHS}
     files = [path for path, file in found.items() if file is not None and not isinstance(file, Failure)]
     kept = [f"{file.message}." for file in found.values() if isinstance(file, Failure)]
     if INSTALLED in files and os.path.lexists(_below(root, RULE_BY_HAND)):
@@ -68,14 +68,14 @@ def _kept_folder(root: Path, *, purge: bool, user: bool) -> Iterator[str]:
     if purge:
         return
     if os.path.lexists(_below(root, STATE)):
-        jobs = _undelivered(_below(root, SPOOL / "jobs"))
+        jobs = _find_undelivered(_below(root, SPOOL / "jobs"))
         waiting = f", {len(jobs)} of which the service may not have" if jobs else ""
         yield f"{STATE} stays, with the results of its jobs{waiting}; --purge removes it."
     if user:
         yield f"The user {USER} stays, as the owner of these files; --purge removes it."
 
 
-def _undelivered(jobs: Path) -> Sequence[str]:
+def _find_undelivered(jobs: Path) -> Sequence[str]:
     with suppress(OSError), os.scandir(jobs) as entries:
         return [
             entry.name

@@ -56,7 +56,7 @@ def step_text(step: Step) -> str:
     return shlex.join(step)
 
 
-def done(steps: Sequence[Step], *, seconds: float = _SECONDS) -> Failure | None:
+def run_steps(steps: Sequence[Step], *, seconds: float = _SECONDS) -> Failure | None:
     """Runs the commands in turn and stops at the first failure."""
     for step in steps:
         try:
