@@ -1,1 +1,1 @@
-"""Is this host fit for runs, item by item, and how to fix what is not."""
+"""Examines whether this host is fit for runs, and says how to fix what is not."""

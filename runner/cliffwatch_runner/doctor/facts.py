@@ -160,7 +160,9 @@ def _runs_programs(folder: Path) -> bool:
 
 def _existing(folder: Path) -> Path | None:
     """Returns the folder or its nearest existing parent."""
-    return next((path for path in (folder, *folder.absolute().parents) if os.path.exists(path)), None)  # noqa: PTH110 - false for a folder that may not be looked into, without raising
+    candidates = (folder, *folder.absolute().parents)
+    # Unlike Path.exists, os.path.exists does not raise for a folder that this user may not search.
+    return next((path for path in candidates if os.path.exists(path)), None)  # noqa: PTH110
 
 
 def _leftover(journal: Path) -> Journal | str | None:

@@ -148,7 +148,7 @@ def _content(folder: Path, name: str) -> bytes:
 def _read(content: bytes, name: str, kind: type[P]) -> P:
     document = read_as(content, kind)
     if isinstance(document, Wrong):
-        raise ValueError(f"{name}: {document}")  # noqa: TRY004 - what is wrong is the file
+        raise ValueError(f"{name}: {document}")  # noqa: TRY004 - the file is wrong, not a type
     return document
 
 

@@ -144,7 +144,7 @@ def redeliver(worker: Worker, waiting: Iterable[Spooled]) -> None:
             _redeliver(worker, spooled)
         except OSError as error:
             worker.say(f"the results of job {spooled.folder.name} cannot be read now: {error}")
-        except Exception as error:  # noqa: BLE001 - whatever one job left, the others are sent and new ones taken
+        except Exception as error:  # noqa: BLE001 - one job's results must not block the others
             _put_aside(worker, spooled, error)
 
 

@@ -92,7 +92,7 @@ def _keep_lease(job: LeasedJob, events: JobProgress, early: _EarlyEnd, done: thr
     """Keeps a job's lease. Any error, such as an unreadable disk, ends the job."""
     try:
         _keep_until(done, job, events, early)
-    except Exception as error:  # noqa: BLE001 - a thread that died would leave the job without a heartbeat
+    except Exception as error:  # noqa: BLE001 - if the thread died, the job would have no heartbeat
         early.end("host-failed", f"this host failed: {error!r}")
     finally:
         early.limits_checked.set()
@@ -150,7 +150,7 @@ class _Uploads:
                     self._sent = there
                 elif isinstance(uploaded, Unreached):
                     self._not_before = clock.monotonic() + uploaded.wait
-        except Exception:  # noqa: BLE001 - met again, and recorded, when the job is delivered
+        except Exception:  # noqa: BLE001 - delivery meets the same error and records it
             self._possible = False
 
 

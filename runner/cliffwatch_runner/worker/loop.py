@@ -89,7 +89,7 @@ def _give_back(worker: Worker, offer: Work, unfit: str) -> None:
     worker.say(f"job {offer.job} is given back: {unfit}")
     end = JobEnd(outcome="given-back", reason=unfit[:LONGEST_REASON])
     reply = worker.client.post(f"/leases/{offer.lease}/complete", as_json(end))
-    if isinstance(reply, Refused) and reply.status in NEVER_TAKEN:  # a service that does not know this end
+    if isinstance(reply, Refused) and reply.status in NEVER_TAKEN:  # an older service
         end_failed(worker, offer, f"given back before it began: {unfit}")
 
 

@@ -1,1 +1,1 @@
-"""One machine looks for the commit that made a change."""
+"""Finds the commit that made a change, on one machine."""
