@@ -67,7 +67,7 @@ PROBLEMS: dict[str, tuple[str, str, str]] = {
     "go: build failed": (BOTH, "FAIL\tm [build failed]\npkg: n\n" + GOOD, "build failed"),
     "go: cut off": (BOTH, go(GOOD + "BenchmarkB-8 \t"), "it was cut off"),
     "go: cut line": (BOTH, go(GOOD + "BenchmarkB-8 100 5"), "its line is cut off"),
-    "go: no number": (BOTH, go(GOOD + "BenchmarkB-8 100 NaN ns/op\n" * 6), "'NaN' is no number"),
+    "go: no number": (BOTH, go(GOOD + "BenchmarkB-8 100 NaN ns/op\n" * 6), "'NaN' is not a number"),
     "go: no result": (BOTH, BOTH + "some words of somebody\n", "neither a result nor a setting"),
     "veristat: refused": (
         VERISTAT + "a.o,p,success,1000\na.o,q,success,5\n",
@@ -98,7 +98,7 @@ PROBLEMS: dict[str, tuple[str, str, str]] = {
     "bench: unknown line": (
         BENCH,
         BENCH + "Hi all, here are numbers\n",
-        "not a line that bench is known to print",
+        "not a line that bench prints",
     ),
     "bencher: no value": (
         '{"a": {"latency": {"value": 3}}}',

@@ -1,4 +1,4 @@
-"""Undoes what terminals, mail and web pages do to a pasted output. Total."""
+"""Removes what terminals, mail and web pages add to a pasted output. Never raises."""
 
 import re
 from typing import NamedTuple
@@ -13,31 +13,31 @@ _CONTROL = bytes({*range(32), 127} - set(b"\t\n"))
 _QUOTE = re.compile(r"^(?:\s?>)+ ?")
 _KERNEL_STAMP = re.compile(r"(?:<\d{1,3}>)?\[\s*\d{1,7}\.\d{6}\](?:\[[^\]]{1,8}\])? ")
 _STARTS = re.compile(
-    r"Iter\s|Summary:|SUMMARY\s|Setting up |Benchmark |cpu\d+|\d+:hash_map|RESULT |- |libbpf:|[\w.-]+:"
-    r" median\s"
+    r"Iter\s|Summary:|SUMMARY\s|Setting up |Benchmark |cpu\d+|\d+:hash_map|RESULT |- |libbpf:|"
+    r"[\w.-]+: median\s"
 )
 _PRINTED = re.compile(
-    r"Iter\s+\d|Summary:|SUMMARY |Setting up benchmark '|Benchmark '|Benchmark[^\sa-z]\S*\s+\d+\s|cpu\d+:"
-    r" lookup|\d+:hash_map|RESULT scen|"
-    r"goos: |goarch: |pkg: |cpu: |file_name,|PASS$|ok\s"
+    r"Iter\s+\d|Summary:|SUMMARY |Setting up benchmark '|Benchmark '|Benchmark[^\sa-z]\S*\s+\d+\s|"
+    r"cpu\d+: lookup|\d+:hash_map|RESULT scen|goos: |goarch: |pkg: |cpu: |file_name,|PASS$|ok\s"
 )
-"""What programs print and no kernel: a stamp before it is that of a log."""
+"""Text that only programs print, never the kernel: a time stamp before it comes from a log."""
 
 _LINE_END = re.compile(r"\r\n|\n|\r")
 
 
 class Line(NamedTuple):
-    """A cleaned line with its number in the text as it came, counted from 1."""
+    """A cleaned line."""
 
     number: int
+    """The line's number in the original text, from 1."""
     text: str
 
 
 def clean_lines(text: str) -> list[Line]:
-    """The lines of a text without quoting, colour, odd blanks and kernel messages.
+    """Returns the lines of a text without quoting, colours, odd blanks and kernel messages.
 
-    A kernel message may begin in the middle of a line, when guest and console share one; what stood before
-    it is joined with what follows, unless the next line begins something of its own.
+    If guest and console share a line, a kernel message may interrupt it. The text before the message is then
+    joined with the next line, unless that line starts a new output line.
     """
     if is_plain(text):
         return [Line(number, raw.rstrip()) for number, raw in enumerate(text.split("\n"), start=1)]
@@ -68,14 +68,12 @@ def clean_lines(text: str) -> list[Line]:
 
 
 def begins_output(text: str) -> bool:
-    """Whether a line begins as those of bench do."""
+    """True if a line begins like a line of bench."""
     return _STARTS.match(text.strip()) is not None
 
 
 def is_plain(text: str) -> bool:
-    """Whether nothing asks for cleaning, as in most files; asked of the whole text at once,
-    which is quick.
-    """
+    """True if a text needs no cleaning, as most files. Checks the whole text at once, which is fast."""
     if not text.isascii() or "\n>" in text or "\n >" in text or text.startswith((">", " >")):
         return False
     content = text.encode()
@@ -85,7 +83,7 @@ def is_plain(text: str) -> bool:
 
 
 def name_of(text: str) -> str:
-    """A name that a program gave something, in one line: documents take no other."""
+    """Replaces control characters in a name, so that it fits on one line of a document."""
     return _CONTROL_CHARACTER.sub("?", text)
 
 

@@ -1,4 +1,4 @@
-"""Tells formats apart by what is in them."""
+"""Detects the format of a text by its content, and parses it."""
 
 import re
 
@@ -9,11 +9,14 @@ from cliffwatch.parsers.received.text import as_printed
 from cliffwatch.parsers.table.header import looks_like_table
 
 _BEGINS = r"(?m)^(?:>|[^\S\n])*"
-"""A line, quoted or not. It stays within the line: across blank ones it would take quadratic time."""
+"""The start of a line, quoted or not.
+
+It excludes line ends: matching across blank lines would take quadratic time.
+"""
 
 _GO = re.compile(
-    _BEGINS + r"(?:Benchmark[^\sa-z]\S*\s+\d+\s+\S+\s+\S+|Unit\s+\S+\s+\w+=|goos: |pkg: |--- (?:FAIL|SKIP):"
-    r" Benchmark)"
+    _BEGINS + r"(?:Benchmark[^\sa-z]\S*\s+\d+\s+\S+\s+\S+|Unit\s+\S+\s+\w+=|goos: |pkg: |"
+    r"--- (?:FAIL|SKIP): Benchmark)"
 )
 _ONLY_ERRORS = re.compile(_BEGINS + "libbpf: ")
 _WORDS = ("Setting up benchmark", "Iter", "Summary:", "SUMMARY ")
@@ -24,8 +27,9 @@ _BEGIN = 1 << 16
 
 
 def parse_any(text: str, *, stderr: str = "") -> Parsed:
-    """Parses a text of any format that can be imported; what is none of the others is taken for bench's.
-    Total.
+    """Parses a text of any supported format.
+
+    If no other format fits, it is parsed as output of bench. Never raises.
     """
     printed = as_printed(text)
     if isinstance(printed, Problem):
@@ -34,12 +38,11 @@ def parse_any(text: str, *, stderr: str = "") -> Parsed:
 
 
 def parse_printed(text: str, *, stderr: str = "") -> Parsed:
-    """The same of a text as its program printed it."""
+    """Like `parse_any`, for a text without mail headers, mail encodings and log time stamps."""
     document = _document(text)
     if document is not None:
-        from cliffwatch.parsers.documents.read import (  # noqa: PLC0415 - each format loads its own reader
-            parse_json,
-        )
+        # Each format loads only its own reader.
+        from cliffwatch.parsers.documents.read import parse_json  # noqa: PLC0415
 
         return parse_json(document)
     table = _table(text)
@@ -65,18 +68,21 @@ def _parse_bench(text: str, stderr: str) -> Parsed:
 
 
 def _document(text: str) -> str | None:
-    """The JSON of a text, before which its program may have said something; None of other texts."""
+    """Returns the JSON in a text, without words that the program printed before it.
+
+    None if there is no JSON.
+    """
     if _JSON.match(text):
         return text
     after = _JSON_AFTER_WORDS.search(text, 0, _BEGIN)
     if after is None or after["first"] in ("Action", "Time"):
         return text if after else None
-    # Lines keep their numbers.
+    # Blank lines keep the line numbers right.
     return "\n" * text.count("\n", 0, after.start() + 1) + text[after.start() + 1 :]
 
 
 def _foreign(text: str) -> Parsed | None:
-    """What is no output of bench, and whose format has a name; None of others."""
+    """Refuses output of another known tool. None if the text is bench output or its tool is unknown."""
     if _is_of_bench(text):
         return None
     from cliffwatch.parsers.documents.texts import refuse_foreign_text  # noqa: PLC0415 - as above
@@ -87,7 +93,7 @@ def _foreign(text: str) -> Parsed | None:
 
 def _table(text: str) -> Parsed | None:
     if text.startswith("PAR1"):
-        reason = "a Parquet file is no text: cliffwatch export FILE --format csv makes one of it"
+        reason = "a Parquet file is not text: convert it with `cliffwatch export FILE --format csv`"
         return Parsed(found=(), problems=(problem_at(0, "", reason),))
     if not looks_like_table(text):
         return None
@@ -98,10 +104,13 @@ def _table(text: str) -> Parsed | None:
 
 
 def _mentions_programs(text: str) -> bool:
-    """Whether a header of veristat may be in it: one that has to be cleaned first may come out anywhere."""
+    """True if the text may contain a header of veristat.
+
+    In a text that needs cleaning it may appear anywhere.
+    """
     return "prog_name" in text or ("Program" in text and "File" in text) or not is_plain(text[:4096])
 
 
 def _is_of_bench(text: str) -> bool:
-    """Words are sought first, which in a large text without them takes no time."""
+    # Searching for plain words first is much faster on a large text without them.
     return any(word in text for word in _WORDS) and _OF_BENCH.search(text) is not None

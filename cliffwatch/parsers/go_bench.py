@@ -1,11 +1,15 @@
 """Reads the Go benchmark format; `go.writing` writes it.
 
-Source: golang.org/design/14313-benchmark-format, and golang.org/x/perf/benchfmt for `Unit` lines. A name
-of ours is `BenchmarkBPF/bench=NAME/PARAM=VALUE-1`: benchstat groups by its parts, and the suffix, always
-1, keeps a parameter that ends in a dash and digits from being taken for GOMAXPROCS. Characters that the
-format has a use for are percent-encoded. What the format cannot express stands in comments of ours: facts
-of an arm, the boot that results are of, and what is known of the value before them besides its number.
-Other readers skip them.
+Sources: golang.org/design/14313-benchmark-format, and golang.org/x/perf/benchfmt for `Unit` lines.
+
+Cliffwatch writes names as `BenchmarkBPF/bench=NAME/PARAM=VALUE-1`:
+
+- benchstat groups results by the parts of the name.
+- The suffix is always 1. Without it, a parameter value such as `x-8` would be read as GOMAXPROCS.
+- Characters with a meaning in the format are percent-encoded.
+
+Comments hold what the format cannot express: facts about an arm, the boot of the results that follow, and the
+step and readings of the value above. Other readers skip comments.
 """
 
 import math
@@ -33,12 +37,15 @@ _MEGABYTES = re.compile(r"(?<![^-])MB(?=$|[-/])")
 
 
 def parse_go_bench(text: str) -> Parsed:
-    """Every result line as samples, one for each of its units; each line is one boot of its case. Total."""
+    """Parses the Go benchmark format. Never raises.
+
+    A result line gives one sample per unit, and counts as one boot of its case.
+    """
     return _parse_at_once(text) or parse_go_lines(clean_lines(text))
 
 
 def parse_go_lines(lines: Sequence[Line]) -> Parsed:
-    """The same of lines that are clean already, those that were wrapped joined again."""
+    """Like `parse_go_bench`, for lines that are cleaned already. Rejoins wrapped result lines."""
     found: list[Found] = []
     problems = ProblemList()
     beside = GoContext()
@@ -66,7 +73,7 @@ def parse_go_lines(lines: Sequence[Line]) -> Parsed:
 def _read_other(
     words: list[str], line: Line, beside: GoContext, assumed: dict[str, Assumed], problems: list[Problem]
 ) -> None:
-    """A line that is neither a result nor a comment."""
+    """Reads a line that is neither a result nor a comment."""
     if len(words) >= 3 and words[0] == "Unit":
         unit = _tidy_unit(words[1])
         assumed[unit] = _read_unit_words(words[2:], assumed.get(unit))
@@ -79,7 +86,11 @@ def _read_other(
 
 
 def _parse_at_once(text: str) -> Parsed | None:
-    """The same of a text without comments on boots, whose values are all numbers; None of any other."""
+    """Parses a text in bulk with numpy.
+
+    Returns None if the text needs the parser that reads line by line: it has comments about boots or values,
+    wrapped results, or values that are not numbers.
+    """
     lines = result_lines(text)
     if (
         lines is None
@@ -117,8 +128,11 @@ def _parse_at_once(text: str) -> Parsed | None:
 def _table(
     lines: ResultLines, origins: Sequence[tuple[str, str]], following: NDArray[np.intp]
 ) -> SampleTable | None:
-    """The samples of result lines, of which `following` says the place of arm and suite in `origins`; None
-    where one is no number, or where two names are of one case.
+    """Builds the table of samples.
+
+    `origins` holds pairs of arm and suite, `following` each line's index in it.
+
+    Returns None if a value is not a finite number, or if two names are the same case.
     """
     try:
         values = np.fromiter(map(float, lines.texts), dtype=float, count=len(lines.texts))
@@ -131,7 +145,7 @@ def _table(
     )
     number_of = {origin: number for number, origin in enumerate(different)}
     origin_of = np.array([number_of.get(origin, 0) for origin in origins], dtype=np.intp)[following]
-    # One number says all three of a value: where it comes from, its name and its unit.
+    # One integer per value encodes its origin, name and unit.
     codes = (origin_of * len(names) + name_of)[lines.line_of] * len(units) + unit_of
     found, row_of = (
         number_distinct(codes.tolist()) if len(units) * len(different) > 1 else (range(len(names)), codes)
@@ -158,7 +172,7 @@ def _row(
 
 
 def _read_unit_words(words: list[str], before: Assumed | None) -> Assumed:
-    """A `Unit` line's words, such as better=higher and assume=exact; what is none of those is passed over."""
+    """Parses the words of a `Unit` line, such as better=higher and assume=exact. Ignores other words."""
     better, assume = before if before is not None else (None, None)
     for word in words:
         match word.split("="):
@@ -174,16 +188,18 @@ def _read_unit_words(words: list[str], before: Assumed | None) -> Assumed:
 def _of_values(
     assumed: Mapping[str, Assumed], measured: Iterable[tuple[str, str]]
 ) -> dict[tuple[str, str], Assumed]:
-    """By metric and unit of those that have samples: a `Unit` line may stand anywhere and name a unit or its
-    tidied form.
+    """Assigns the `Unit` lines to the metrics that have samples.
+
+    A `Unit` line may stand anywhere, and may name a unit or its tidied form.
     """
     units = {key: _tidy_unit(unit_of(*key)) for key in measured}
     return {key: assumed[unit] for key, unit in units.items() if unit in assumed}
 
 
 def _tidy_unit(unit: str) -> str:
-    """As golang.org/x/perf/benchunit.Tidy names it, by which unit metadata hold: ns/op is sec/op, MB/s is
-    B/s.
+    """Tidies a unit like golang.org/x/perf/benchunit.Tidy: ns/op becomes sec/op, MB/s becomes B/s.
+
+    Unit metadata apply to tidied units.
     """
     return _NANOSECONDS.sub("sec", _MEGABYTES.sub("B", unit))
 
@@ -191,7 +207,7 @@ def _tidy_unit(unit: str) -> str:
 def _read_result(
     words: list[str], beside: GoContext, found: list[Found], problems: list[Problem], line: Line
 ) -> None:
-    """`words` are the name, the iterations, and then a number and a unit each."""
+    """Reads a result line. `words` are the name, the iterations, then pairs of number and unit."""
     name = words[0].removeprefix(_PREFIX)
     arm, suite = beside.of_results()
     ours, case, origin = name.startswith(OURS), case_of(suite, name), beside.origin
@@ -203,7 +219,7 @@ def _read_result(
         except ValueError:
             value = math.nan
         if not math.isfinite(value):
-            reason = f"'{amount[:40]}' is no number"
+            reason = f"'{amount[:40]}' is not a number"
             metric, _ = metric_of(unit)
             problems.append(problem_at(line.number, line.text, reason, Lost(case, metric=metric, arm=arm)))
             continue

@@ -1,16 +1,16 @@
-"""What a value says of one operation: its time, and under icount its instructions.
+"""Converts values to the time of one operation, and times to instructions for icount.
 
-The clock of a guest that counts instructions advances one nanosecond for each, so that a time of its clock
-is a number of instructions as long as the guest does not sleep.
+Under icount the guest's clock advances one nanosecond per instruction. As long as the guest does not sleep, a
+time on its clock is therefore a number of instructions.
 """
 
 import re
 
 INSTRUCTIONS = "insns/op"
-"""The metric that decides under icount, and its unit: instructions for each of a case's operations."""
+"""The primary metric under icount, and its unit: instructions per operation."""
 
 DROPS = "drops/op"
-"""The unit of what a consumer lost under icount, where walltime has drops a second."""
+"""The unit of dropped operations under icount. In walltime drops are a rate per second."""
 
 _TIME = re.compile(r"(ns|us|µs|ms|s|insns)/(\S+)")
 _RATE = re.compile(r"([kMG]?) ?(\S*)/(?:s|sec)")
@@ -19,8 +19,11 @@ _SCALES = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9}
 
 
 def nanoseconds(value: float, unit: str) -> float | None:
-    """What a value says of one operation's time, which under icount is its instructions; None of units that
-    say nothing of operations.
+    """Converts a time per operation, or a rate, to nanoseconds per operation.
+
+    Under icount these are instructions.
+
+    Returns None if the unit is neither a time per operation nor a rate, or if the value is not positive.
     """
     if not value > 0:
         return None
@@ -32,7 +35,7 @@ def nanoseconds(value: float, unit: str) -> float | None:
 
 
 def is_rate(unit: str) -> bool:
-    """Whether it is operations in a second."""
+    """True if the unit is a rate per second, such as `M ops/s`."""
     return _RATE.fullmatch(unit) is not None
 
 
@@ -42,8 +45,9 @@ def is_rate_of_bytes(unit: str) -> bool:
 
 
 def as_instructions(metric: str, unit: str) -> tuple[str, str] | None:
-    """Metric and unit under icount of a time for an operation (`ns/op` becomes `insns/op`); None of any
-    other.
+    """Returns metric and unit under icount for a time per operation: `ns/op` becomes `insns/op`.
+
+    None if the unit is not a time per operation.
     """
     match = _TIME.fullmatch(unit)
     if match is None:

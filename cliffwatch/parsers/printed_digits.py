@@ -1,4 +1,4 @@
-"""How fine a step the digits of a printed number can show, where its format does not say."""
+"""Derives the resolution of a printed number from its digits, for formats that do not declare it."""
 
 import re
 from collections.abc import Collection, Mapping, Sequence
@@ -13,7 +13,7 @@ _Row = tuple[object, ...]
 
 _NUMBER = re.compile(r"[+-]?\d*(?:\.(?P<decimals>\d*))?(?:[eE](?P<power>[+-]?\d{1,3}))?")
 _MOST_DECIMALS = 400
-"""From fewer on a step is 0 as well, the smallest that a number can be."""
+"""1e-400 is 0 as a float already, so further decimals need no step of their own."""
 
 _COUNTED = re.compile(
     r"(?:^|[^a-z])(?:allocs?|b|bytes|insns?|instructions|cycles|misses|faults|errors|drops)(?:/|$)"
@@ -21,16 +21,18 @@ _COUNTED = re.compile(
 
 
 CUT = frozenset({"B/op"})
-"""Units in which a whole number is a mean that was cut: Go divides the bytes of all iterations by their
-number (testing.BenchmarkResult). Allocations are cut too, but an operation makes a whole number of them.
+"""Units whose whole numbers are truncated means.
+
+Go divides the bytes of all iterations by their number (testing.BenchmarkResult). It truncates allocations
+too, but an operation makes a whole number of them.
 """
 
 
 def step_of(text: str, unit: str) -> float:
-    """One unit of the last digit; 0 of what was counted: its whole numbers are no rounding, and other text
-    has no digits.
+    """Returns the step of the last printed digit.
 
-    `0.034` of anything steps by 0.001, `123` of ns/op and of B/op by 1, `12` of allocs/op not at all.
+    0 for counted whole numbers, which are exact, and for text that is not a number.
+    The step of `0.034` in any unit is 0.001, of `123` ns/op or B/op it is 1, and of `12` allocs/op it is 0.
     """
     number = _NUMBER.fullmatch(text)
     if number is None:
@@ -42,7 +44,10 @@ def step_of(text: str, unit: str) -> float:
 
 
 def steps_of(texts: Sequence[str], units: Sequence[str], unit_of: NDArray[np.intp]) -> NDArray[np.float64]:
-    """The same of many finite numbers, (texts,), of which `unit_of` says the unit's place in `units`."""
+    """Like `step_of`, for many finite numbers.
+
+    `unit_of`, (texts,), is the index in `units` of each number's unit.
+    """
     together = "\n".join(texts).encode()
     if together.translate(None, b"0123456789.\n"):
         return np.array(
@@ -70,10 +75,9 @@ def _power_of_ten(exponent: int) -> float:
 
 
 def with_finest_steps(found: Sequence[Found]) -> tuple[Found, ...]:
-    """Each sample with the finest step of its metric: a tool that leaves zeros away at the end printed 0.5 no
-    coarser than 0.483.
+    """Gives all samples of a metric its finest step: a tool that drops trailing zeros prints 0.500 as 0.5.
 
-    Samples whose boot is known come with steps of their own.
+    Samples with a known boot keep their own steps.
     """
     finest: dict[_Row, float] = {}
     mixed: set[_Row] = set()
@@ -91,7 +95,7 @@ def with_finest_steps(found: Sequence[Found]) -> tuple[Found, ...]:
 
 
 def finest_steps(steps: NDArray[np.float64], starts: NDArray[np.intp]) -> NDArray[np.float64]:
-    """The same of values in columns, whose row r has the steps from `starts[r]` to `starts[r + 1]`."""
+    """Like `with_finest_steps`, for columns. The steps of row r are `steps[starts[r]:starts[r + 1]]`."""
     known = np.where(steps > 0, steps, np.inf)
     finest = np.minimum.reduceat(known, starts[:-1]) if len(known) else known
     return np.where(steps > 0, np.repeat(finest, np.diff(starts)), 0.0)

@@ -1,4 +1,4 @@
-"""The content of one raw output: samples, and the lines that could not be read."""
+"""The result of parsing one output: samples, and problems with lines."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -9,16 +9,16 @@ from cliffwatch.counting import count_noun
 from cliffwatch.samples import Assumed, CaseKey, CaseStatus, Sample, Stage
 
 _LONGEST = 400
-"""Characters of a problem's text or reason."""
+"""Characters of a problem's text or reason; the rest is cut off."""
 
 MOST_ALIKE = 100
-"""Problems of one kind, and kinds."""
+"""The most problems of one kind that are kept, and the most kinds."""
 
 _OTHER_KIND = "it could not be read"
 
 
 class BootOrigin(NamedTuple):
-    """The boot of a run in which a sample was taken, where the output says it."""
+    """The boot that measured a sample. For the fields see `Boot`."""
 
     boot: int
     block: int
@@ -27,57 +27,56 @@ class BootOrigin(NamedTuple):
 
 
 class Found(NamedTuple):
-    """A sample as one output gives it, and where it is of.
-
-    The suite of its case is empty where the output does not say it: the catalogue may
-    (`cliffwatch.importing`). `arm` names the side of a run that it is of, empty where the output holds one
-    side; `origin` its boot, None where the output does not say it.
-    """
+    """A sample of an output, with its arm and boot."""
 
     sample: Sample
+    """Its suite is empty if the output does not name it. `cliffwatch.importing` then asks the catalogue."""
     arm: str = ""
+    """Empty if the output has only one arm."""
     origin: BootOrigin | None = None
+    """None if the output does not say which boot measured the sample."""
     doubted: bool = False
-    """A problem says that it must not be believed: it is shown and never compared."""
+    """True if a problem says why the value is not credible. It is shown but never compared."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
-    """A line that was not what its format says, or a result that must not be believed.
-
-    `line` counts from 1; 0 means the output as a whole. `text` is the line as it came, cut to 400 characters.
-    """
+    """A line that violates its format, or a result that is not credible."""
 
     line: int
+    """From 1; 0 means the output as a whole."""
     text: str
+    """The original line, cut to 400 characters."""
     reason: str
     lost: "Lost | None" = None
-    """The result that is lost by it; None of a line that belongs to no case."""
+    """The result that is lost because of it; None if the line belongs to no case."""
 
     lines: int = 1
-    """How many lines it stands for: more than a hundred of one kind are not told one by one."""
+    """The number of lines it represents: after a hundred problems of one kind, the rest are only counted."""
 
 
 class Lost(NamedTuple):
-    """A result that an output should have and has not."""
+    """A result that is missing from an output."""
 
     case: CaseKey
     status: CaseStatus = "failed"
     metric: str = ""
-    """The only metric that is lost; empty: all of the case."""
+    """The lost metric; empty if all metrics of the case are lost."""
     why: str = ""
-    """What a verdict says of it; empty: what the problem says."""
+    """The reason for a verdict to show; if empty, it shows the problem's reason."""
     arm: str = ""
+    """Empty if the output has only one arm."""
 
 
 def problem_at(line: int, text: str, reason: str, lost: Lost | None = None) -> Problem:
-    """A problem with text and reason cut to the length of one."""
+    """Creates a problem, with text and reason cut to 400 characters."""
     return Problem(line=line, text=text[:_LONGEST], reason=reason[:_LONGEST], lost=lost)
 
 
 class ProblemList(list[Problem]):
-    """The problems of an output. Of lines of one kind that belong to no case, the first hundred are kept and
-    the others counted.
+    """The problems of an output.
+
+    Of the lines that belong to no case, it keeps the first hundred of each kind and counts the rest.
     """
 
     def __init__(self) -> None:
@@ -101,59 +100,58 @@ class ProblemList(list[Problem]):
             self._more.setdefault(kind, problem)
 
     def skip(self, line: int, text: str, reason: str) -> None:
-        """Adds a line that is not read, by the million if need be."""
+        """Adds a skipped line. Cheap enough for millions of lines."""
         if reason in self._more:
             self._counts[reason] += 1
         else:
             self.append(problem_at(line, text, reason))
 
     def take_back(self, reason: str) -> None:
-        """Forgets the line that was added last, by its reason."""
+        """Removes the problem added last. `reason` is that problem's reason."""
         self._counts[reason] -= 1
         if self._counts[reason] < MOST_ALIKE:
             del self[-1]
 
     def in_order(self) -> tuple[Problem, ...]:
-        """By the lines of the output; after those of a kind, how many more there are."""
+        """Sorts the problems by line, and adds one problem per kind for the lines that were only counted."""
         return in_order([*self, *self._rest()])
 
     def _rest(self) -> Iterator[Problem]:
         for kind, first in self._more.items():
             count = self._counts[kind] - MOST_ALIKE
             if count > 0:
-                text = f"and {count_noun(count, 'more line')} that {'is' if count == 1 else 'are'} not read"
+                text = f"and {count_noun(count, 'more line')} that {'was' if count == 1 else 'were'} not read"
                 yield replace(first, text=text, reason=kind, lines=count)
 
 
 def in_order(problems: Iterable[Problem]) -> tuple[Problem, ...]:
-    """By the lines of the output."""
+    """Sorts problems by line."""
     return tuple(sorted(problems, key=lambda problem: problem.line))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArmDescription:
-    """What an output says of one of its arms: settings under which it was measured, and facts that are its
-    own.
-    """
+    """What an output says about one of its arms."""
 
     settings: Mapping[str, str]
+    """The conditions of the measurement."""
     facts: Mapping[str, str]
+    """Facts about this arm alone, such as `commit`."""
     warnings: tuple[str, ...] = ()
-    """Sentences without which nothing of the arm should be read."""
+    """Sentences that must accompany every result of the arm."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parsed:
-    """All that a parser read. Parsers are total: whatever the input, this comes back and nothing is raised.
-
-    `found` are the samples in the order of the output. `assumed` is what the output itself says of a
-    metric, by metric and unit; `arms` what it says of each arm that has samples.
-    """
+    """The result of a parser. Parsers never raise: they return this for any input."""
 
     found: Sequence[Found]
+    """The samples, in the order of the output."""
     problems: tuple[Problem, ...]
     assumed: Mapping[tuple[str, str], Assumed] = field(default_factory=dict)
+    """What the output declares about its metrics, by metric and unit."""
     arms: Mapping[str, ArmDescription] = field(default_factory=dict)
+    """What the output says about each arm that has samples."""
 
     @property
     def samples(self) -> tuple[Sample, ...]:

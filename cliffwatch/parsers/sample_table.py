@@ -1,4 +1,4 @@
-"""The samples of an output in columns, without an object for each."""
+"""The samples of an output as arrays, without one object per sample."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
@@ -12,7 +12,7 @@ from cliffwatch.samples import CaseKey, Sample
 
 
 class SampleRow(NamedTuple):
-    """What all samples of a row share, see `Found`."""
+    """What all samples of a row have in common; see `Found`."""
 
     arm: str
     case: CaseKey
@@ -21,9 +21,12 @@ class SampleRow(NamedTuple):
 
 
 class SampleTable(Sequence[Found]):
-    """Samples of which neither boot nor readings are known. Row r has those from `starts[r]` to `starts[r +
-    1]`; `order`, (values,), says where each stands among all samples of the output. Made into objects
-    where somebody asks for one.
+    """Samples without known boot or readings, as a sequence of `Found`.
+
+    The objects are built on first access.
+
+    The values of row r are `values[starts[r]:starts[r + 1]]`. `order`, (values,), is each value's position in
+    the output.
     """
 
     def __init__(
@@ -43,7 +46,7 @@ class SampleTable(Sequence[Found]):
         )
 
     def with_arms(self, names: Mapping[str, str]) -> "SampleTable":
-        """The same samples of arms of other names."""
+        """Renames arms. Names that are not in `names` stay."""
         rows = [row._replace(arm=names.get(row.arm, row.arm)) for row in self.rows]
         return SampleTable(rows, self.starts, self.values, self.resolutions, self.order)
 
@@ -72,7 +75,7 @@ class SampleTable(Sequence[Found]):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sequence) and self._found == tuple(other)
 
-    __hash__ = None  # type: ignore[assignment]  # as of anything that holds arrays
+    __hash__ = None  # type: ignore[assignment]  # holds arrays, which are mutable
 
     def __repr__(self) -> str:
         return repr(self._found)

@@ -1,4 +1,4 @@
-"""Finds what a kernel says when something went wrong in it, in a console or a dmesg."""
+"""Finds error reports of the kernel (BUG, WARNING, Oops, stall, panic) in a console log or dmesg."""
 
 import re
 from dataclasses import dataclass
@@ -10,8 +10,8 @@ _KERNEL_LINE = re.compile(r"(?:<\d+>)?\[\s*\d+\.\d+\](?:\[[^\]]*\])? ?(?P<text>.
 _PANIC = re.compile(r"Kernel panic - not syncing")
 _SPLAT = re.compile(
     r"Kernel panic - not syncing|\bBUG: |^BUG:|\bOops\b|^WARNING: |kernel BUG at|Unable to handle kernel|"
-    r"general protection fault|soft lockup|hard LOCKUP|rcu: INFO: \S+ (?:self-)?detected stall|detected"
-    r" stalls on CPUs|"
+    r"general protection fault|soft lockup|hard LOCKUP|rcu: INFO: \S+ (?:self-)?detected stall|"
+    r"detected stalls on CPUs|"
     r"INFO: task \S+ blocked for more than|UBSAN: |KASAN: |KCSAN: |unable to handle page fault|double fault|"
     r"Out of memory: Killed process"
 )
@@ -20,18 +20,23 @@ _KEPT_LINES = 40
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Splat:
-    """One report of the kernel: its first line, the lines that follow (at most 40), and the case that was
-    running.
-    """
+    """One error report of the kernel."""
 
     title: str
+    """Its first line, at most 200 characters."""
     text: str
+    """All its lines, at most 40."""
     case: str | None
+    """The case that was running; None before the first case."""
     panic: bool
+    """True if the report contains a kernel panic."""
 
 
 def find_splats(log: str) -> tuple[Splat, ...]:
-    """All splats of a kernel log, in order. Lines that are no kernel lines are skipped. Total."""
+    """Returns all splats of a kernel log, in order.
+
+    Skips lines that the kernel did not write. Never raises.
+    """
     case: str | None = None
     splats: list[Splat] = []
     lines = log.splitlines()
@@ -54,7 +59,7 @@ def _splat(title: str, block: list[str], case: str | None) -> Splat:
 
 
 def _length(block: list[str]) -> int:
-    """A report ends with its end marker, or where it is cut."""
+    """Returns the number of lines up to the report's end marker; all lines if there is none."""
     for offset, line in enumerate(block):
         if "end trace" in line or "end Kernel panic" in line:
             return offset + 1

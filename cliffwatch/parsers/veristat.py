@@ -1,7 +1,7 @@
-"""veristat's CSV and tables: what the verifier did with each program.
+"""Parses veristat's CSV and tables: the verifier's statistics for each program.
 
-Source: tools/testing/selftests/bpf/veristat.c, `-o csv` and the default; headers by the ids of its
-statistics.
+Source: tools/testing/selftests/bpf/veristat.c, `-o csv` and the default table. Metrics are named by
+veristat's ids.
 """
 
 import math
@@ -13,7 +13,7 @@ from cliffwatch.parsers.table.veristat_rows import arms_of, read_rows
 from cliffwatch.samples import REFUSED_BY_VERIFIER, Assumed, CaseKey, Sample
 
 _COUNTED = Assumed(better="lower", assume="exact")
-"""The verifier counts alike whenever it loads a program again, but for the time it takes."""
+"""The verifier's counts are the same on every load of a program. Only the duration varies."""
 
 _NAMES = {"file_name": "file", "prog_name": "prog"}
 _UNITS = {
@@ -31,9 +31,11 @@ _UNITS = {
 
 
 def parse_veristat(text: str) -> Parsed:
-    """One benchmark a program (`FILE/PROG`), one metric a numeric column. Of a program that the verifier
-    refuses they say how far it came, and are doubted. Of veristat's own comparison (`-C`) each side is an
-    arm. Total.
+    """Parses veristat's output. Never raises.
+
+    - Each program is a benchmark (`FILE/PROG`), each numeric column a metric.
+    - The values of a refused program show how far the verifier got, and are marked as doubted.
+    - In veristat's own comparison (`-C`) each side is an arm.
     """
     problems = ProblemList()
     found: list[Found] = []
@@ -70,7 +72,7 @@ def _row(row: dict[str, str], found: list[Found], problems: list[Problem], numbe
             unit = _UNITS.get(name, name)
             found.append(Found(Sample(case=case, metric=name, unit=unit, value=value), doubted=refused))
         elif name in _UNITS and cell.strip() and not refused:
-            reason = f"'{cell[:40]}' of {name} is no number"
+            reason = f"'{cell[:40]}' of {name} is not a number"
             problems.append(problem_at(number, text, reason, Lost(case, metric=name)))
 
 

@@ -1,9 +1,12 @@
-"""What veristat says of the programs of an object when it talks (`-v -l 4 -o csv`): how each ended, why one
-was refused, and its numbers.
+"""Parses veristat's verbose output for one object: verdict, reason and numbers of each program.
 
-Its standard output and error are one text here. Before the CSV stands, for each program in turn, what
-libbpf says, a line of what looks over the load's shoulder (suites/veristat/sizes.c), `PROCESSING …`, and
-the verifier's log.
+veristat runs with `-v -l 4 -o csv`.
+The text is veristat's standard output and error together. Before the CSV come, for each program in turn:
+
+1. libbpf's messages,
+2. a line of the preloaded library that watches the load (suites/veristat/sizes.c),
+3. `PROCESSING …`,
+4. the verifier's log.
 """
 
 import re
@@ -14,26 +17,26 @@ from cliffwatch.parsers.readings import Problem
 from cliffwatch.parsers.veristat import parse_veristat
 
 NO_MEMORY = 12
-"""ENOMEM, which says nothing of the program."""
+"""ENOMEM. It says nothing about the program."""
 
 _LOADED = re.compile(r"cliffwatch: load (?P<error>\d+) xlated (?P<xlated>\d+) jited (?P<jited>\d+)")
 _PROCESSING = re.compile(
-    r"PROCESSING (?P<file>.*)/(?P<program>[^/]+), DURATION US: -?\d+, VERDICT: (?P<verdict>\w+), VERIFIER"
-    r" LOG:"
+    r"PROCESSING (?P<file>.*)/(?P<program>[^/]+), DURATION US: -?\d+, VERDICT: (?P<verdict>\w+), "
+    r"VERIFIER LOG:"
 )
 _HEADER = "file_name,prog_name,"
 _NOT_OPENED = re.compile(r"Failed to open '[^'\n]*+': -?(?P<error>\d+)")
 _NO_REASON = re.compile(
-    r"processed \d+ insns|verification time|stack depth|(old|cur) state:|from \d+ to \d+|\d+: |; |libbpf:"
-    r" |cliffwatch: "
+    r"processed \d+ insns|verification time|stack depth|(old|cur) state:|from \d+ to \d+|\d+: |; |"
+    r"libbpf: |cliffwatch: "
 )
-"""Lines of a log that say how far the verifier came, and those of the next program."""
+"""Log lines that show the verifier's progress, and lines that belong to the next program."""
 
 _LIBBPF = "libbpf: "
 _ANOTHERS_LOG = re.compile(r"libbpf: prog '(?P<program>[^']+)': -- BEGIN PROG LOAD LOG --")
 _LOGS_END = "-- END PROG LOAD LOG --"
 _SHORT = re.compile(r"Cannot allocate memory|-12\b|\bENOMEM\b")
-"""In libbpf's words: of a map, before any program is loaded."""
+"""How libbpf reports ENOMEM, for a map too, before it loads any program."""
 
 _INSTRUCTION_BYTES = 8
 _LONGEST_REASON = 300
@@ -41,31 +44,32 @@ _LONGEST_REASON = 300
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerifiedProgram:
-    """A program of an object. `values` are its numbers by metric, with their units, and empty where the
-    kernel did not take it; `reason` says why not, `error` is the load's errno, 0 where it never came to
-    that.
-    """
+    """A program of a BPF object, after veristat tried to load it."""
 
     name: str
     taken: bool
+    """True if the kernel accepted the program."""
     reason: str = ""
+    """Why the kernel refused the program; empty if it accepted it."""
     error: int = 0
+    """The errno of the load; 0 if the load succeeded or was never tried."""
     values: Mapping[str, tuple[float, str]] = field(default_factory=dict)
+    """Value and unit by metric; empty if the program was refused."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerifiedObject:
-    """The programs of an object in veristat's order; `complaint` says why veristat did not open the object,
-    empty where it did.
-    """
+    """The programs of a BPF object."""
 
     programs: tuple[VerifiedProgram, ...]
+    """In veristat's order."""
     complaint: str
+    """Why veristat could not open the object; empty if it could."""
     problems: tuple[Problem, ...]
 
 
 def read_verified(text: str) -> VerifiedObject:
-    """Total: what cannot be read is a problem."""
+    """Parses veristat's verbose output. Never raises: lines that cannot be read become problems."""
     lines = text.splitlines()
     start = max((number for number, line in enumerate(lines) if line.startswith(_HEADER)), default=len(lines))
     verified = {each.name: each for each in _before_csv(lines[:start])}
@@ -75,19 +79,19 @@ def read_verified(text: str) -> VerifiedObject:
         program = sample.case.benchmark.partition("/")[2]
         values.setdefault(program, {})[sample.metric] = sample.value, sample.unit
     programs = tuple(_with_values(each, values[name]) for name, each in verified.items() if name in values)
-    # A program that is refused is no line that cannot be read.
+    # A refused program is a result here, not an unreadable line.
     problems = tuple(each for each in parsed.problems if not each.reason.startswith("failed: "))
     return VerifiedObject(programs=programs, complaint=_complaint(lines), problems=problems)
 
 
 def _with_values(program: VerifiedProgram, values: Mapping[str, tuple[float, str]]) -> VerifiedProgram:
-    """What veristat itself prints goes before what the library that is preloaded into it says."""
+    """Merges the values. Veristat's own values take precedence over those of the preloaded library."""
     seen = {metric: value for metric, value in program.values.items() if metric not in values}
     return replace(program, values={**values, **seen}) if program.taken else program
 
 
 def _before_csv(lines: Sequence[str]) -> Iterator[VerifiedProgram]:
-    """Of each program what stands before the CSV, with the sizes of its image."""
+    """Yields each program from the lines before the CSV, with the sizes of its image."""
     places = [number for number, line in enumerate(lines) if _PROCESSING.match(line)]
     for previous, place, following in zip([-1, *places], places, [*places[1:], len(lines)], strict=False):
         begun = _PROCESSING.match(lines[place])
@@ -113,13 +117,15 @@ def _program(name: str, taken: bool, before: Sequence[str], log: Sequence[str]) 
 
 
 def _until_blank(lines: Sequence[str]) -> Sequence[str]:
-    """The verifier's log: what follows is of the next program."""
+    """Returns the verifier's log. A blank line ends it; the lines after that belong to the next program."""
     return lines[: next((number for number, line in enumerate(lines) if not line.strip()), len(lines))]
 
 
 def _reason(before: Sequence[str], log: Sequence[str], *, loaded: bool) -> str:
-    """The verifier's last word; of a program that it did not refuse itself, what libbpf says first, or shows
-    of the log of another program that has to be loaded with it.
+    """Explains why a program was refused.
+
+    If the verifier refused it, the reason is the last message of its log. Otherwise it is the log of another
+    program that has to be loaded with it, or libbpf's first message.
     """
     of_verifier = _last_word(log) if loaded else ""
     return (
@@ -157,5 +163,5 @@ def _complaint(lines: Sequence[str]) -> str:
     refused = next((match for line in lines if (match := _NOT_OPENED.search(line))), None)
     if refused is None:
         return ""
-    said = _of_libbpf(lines) or f"it is no object that libbpf opens (errno {refused['error']})"
+    said = _of_libbpf(lines) or f"libbpf cannot open it as a BPF object (errno {refused['error']})"
     return said[:_LONGEST_REASON]

@@ -157,7 +157,7 @@ def test_one_bad_value_in_many_is_left_out_and_said(files: Callable[[str, str], 
     ended = run(compare, *files(good, good + "BenchmarkA-8 100 NaN ns/op\n"), "--format", "json")
     (row,) = json.loads(ended.stdout)["comparisons"]
     assert (row["verdict"] != "failed", row["n_head"]) == (True, 9)
-    assert row["notes"] == ["1 value of head could not be read: 'NaN' is no number"]
+    assert row["notes"] == ["1 value of head could not be read: 'NaN' is not a number"]
 
 
 def test_a_sentence_in_a_mail_is_no_benchmark(files: Callable[[str, str], tuple[Path, Path]]) -> None:

@@ -45,7 +45,7 @@ def test_packages_that_ran_at_once_are_told_apart() -> None:
 
     assert found.of("ns/op") == [("X/procs=8", 5.0), ("X/procs=8", 7.0), ("Y/procs=8", 9.0)]
     assert found.of("B/op") == [("X/procs=8", 3.0)]
-    assert found.problems == ["no event of `go test -json`; it was skipped"]
+    assert found.problems == ["not an event of `go test -json`; it was skipped"]
 
 
 def test_utf16_and_byte_order_marks_are_read() -> None:
@@ -166,7 +166,7 @@ def test_hyperfine_is_read() -> None:
     assert found.of("time") == [("x/n=4", 1.0), ("x/n=4", 3.0), ("y", 1.4)]
     assert found.problems == [
         "failed: 1 of its runs ended with an error",
-        "it has no times of single runs: one value a command",
+        "it has no times of single runs: one value per command",
     ]
 
 

@@ -34,7 +34,7 @@ def test_a_hundred_lines_of_a_kind_are_told_and_the_others_counted(
 
     assert len(alike) == 101
     assert sum(each.lines for each in alike) == 5000
-    assert alike[-1].text == "and 4,900 more lines that are not read"
+    assert alike[-1].text == "and 4,900 more lines that were not read"
     assert any("5,000 lines, the first of them" in sentence for sentence in warnings_of(problems, "x"))
 
 
@@ -73,7 +73,7 @@ def test_a_mail_of_too_many_parts_is_refused_by_name_and_none_is_dropped() -> No
     assert sum(len(arm.boots) for arm in whole.arms.values()) == 1000
     assert isinstance(refused, Failure)
     assert refused.message == (
-        "mail holds no result: the mail has more than 1,000 parts: save the part that is meant, and give that"
+        "mail holds no result: the mail has more than 1,000 parts: save the part you mean and pass that"
     )
 
 
@@ -83,5 +83,5 @@ def test_a_mail_of_too_much_text_is_refused_by_name() -> None:
     problems = parse_any(text).problems
 
     assert [each.reason for each in problems] == [
-        "the mail has more than 16 MiB of text: save the part that is meant, and give that"
+        "the mail has more than 16 MiB of text: save the part you mean and pass that"
     ]

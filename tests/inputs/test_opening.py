@@ -97,7 +97,7 @@ def test_one_pipe_is_one_input(arguments: tuple[object, ...]) -> None:
     ended = cliffwatch(*arguments, stdin=HEAD.read_bytes())
 
     assert ended.exit_code == 2
-    assert "are one pipe, which can be read once" in ended.stderr
+    assert "are the same pipe, which can be read only once" in ended.stderr
 
 
 def test_a_fifo_that_is_named_twice_is_refused_before_anybody_waits(tmp_path: Path) -> None:
@@ -105,7 +105,7 @@ def test_a_fifo_that_is_named_twice_is_refused_before_anybody_waits(tmp_path: Pa
     ended = cliffwatch("compare", tmp_path / "both", tmp_path / "both")
 
     assert ended.exit_code == 2
-    assert "are one pipe" in ended.stderr
+    assert "are the same pipe" in ended.stderr
 
 
 @pytest.mark.parametrize("make", [lambda path: None, lambda path: path.mkdir()], ids=["absent", "a folder"])

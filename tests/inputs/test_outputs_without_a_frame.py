@@ -112,10 +112,10 @@ def test_labels_and_producers_keep_outputs_of_one_name_apart() -> None:
 @pytest.mark.parametrize(
     ("banner", "said"),
     [
-        ("", ["3 outputs of 'unknown' that nothing tells apart: they were taken for boots of one case"]),
+        ("", ["3 outputs of 'unknown' cannot be told apart: they were read as boots of one case"]),
         (
             "Benchmark 'x' started.\n",
-            ["3 outputs of 'x' that nothing tells apart: they were taken for boots of one case"],
+            ["3 outputs of 'x' cannot be told apart: they were read as boots of one case"],
         ),
         ("Setting up benchmark 'x'...\nBenchmark 'x' started.\n", []),
     ],
@@ -141,7 +141,7 @@ def test_attaching_to_many_functions_is_a_kind() -> None:
     assert read(prefixed).of("attach-time") == [("test_kprobe_multi_bench_attach", 0.53)]
     twice = read(f"$ ./bench tracing-multi-attach\n{lines}{lines}")
     assert twice.of("attach-time") == [("tracing-multi-attach", 0.53)] * 2
-    assert "taken for boots" in twice.problems[0]
+    assert "read as boots" in twice.problems[0]
 
 
 def test_a_new_map_that_prints_the_lines_of_an_old_one_is_named_by_its_command() -> None:

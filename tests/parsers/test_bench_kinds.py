@@ -271,7 +271,7 @@ def test_what_is_no_number_is_no_value(number: str) -> None:
     parsed = parse_bench(text)
 
     assert "total" not in values(parsed)
-    assert any("total is no number" in problem.reason for problem in parsed.problems)
+    assert any("total is not a number" in problem.reason for problem in parsed.problems)
 
 
 def test_an_infinite_rate_is_no_number_of_producers() -> None:
@@ -282,7 +282,7 @@ def test_an_infinite_rate_is_no_number_of_producers() -> None:
     parsed = parse_bench(run_of("bpf-loop", *lines))
 
     assert [sample.metric for sample in parsed.samples] == ["throughput-per-producer"]
-    assert any(problem.reason == "throughput is no number" for problem in parsed.problems)
+    assert any(problem.reason == "throughput is not a number" for problem in parsed.problems)
 
 
 def test_a_summary_that_the_iter_lines_do_not_bear_out_is_doubted() -> None:

@@ -96,7 +96,7 @@ def test_a_cut_output_is_named_with_its_first_line() -> None:
 
 def test_a_summary_that_disagrees_is_named_with_its_line() -> None:
     assert problems(parse_bench(hits(0, 1) + hits(1, 5) + summary(6), benchmark="x", warmup=1)) == [
-        (3, "x", "the Summary says 6 where the Iter lines make 5: readings are missing or were changed")
+        (3, "x", "the Summary says 6, but the Iter lines average 5: readings are missing or were changed")
     ]
 
 
@@ -116,11 +116,11 @@ def test_memory_is_compared_as_it_is_and_rates_by_true_seconds() -> None:
 
     assert parse_bench(text.format(memory="2.00", rate="15.00"), warmup=1).problems == ()
     assert (
-        "Summary says 10 where"
+        "Summary says 10, but"
         in parse_bench(text.format(memory="2.00", rate="10.00"), warmup=1).problems[0].reason
     )
     assert (
-        "Summary says 2 where"
+        "Summary says 2, but"
         in parse_bench(text.format(memory="3.00", rate="15.00"), warmup=1).problems[0].reason
     )
 
@@ -162,7 +162,7 @@ def test_what_is_no_number_is_named_with_the_line_of_the_summary() -> None:
     nan = hits(1, 5).replace("(  5.000M/prod)", "(  nanM/prod)")
 
     assert problems(parse_bench("\n" + hits(0, 1) + nan + summary(5), benchmark="x", warmup=1)) == [
-        (4, "x", "hits-per-producer is no number")
+        (4, "x", "hits-per-producer is not a number")
     ]
 
 

@@ -68,22 +68,22 @@ def test_columns_may_stand_in_any_order_and_others_beside_them(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("row", "reason"),
     [
-        (ROW.replace("5.5", "nan"), "value 'nan' is no finite number"),
-        (ROW.replace("5.5", "1e999"), "value '1e999' is no finite number"),
-        (ROW.replace("5.5", "5_5"), "value '5_5' is no finite number"),
-        (ROW.replace("5.5", "5,5"), "14 columns where the header has 13"),
-        (ROW.replace("5.5", "\u0665"), "is no finite number"),
-        (ROW.replace(",1,screen", ",-1,screen"), "boot '-1' is no number of a boot"),
-        (ROW.replace(",1,screen", ",1.5,screen"), "boot '1.5' is no number of a boot"),
-        (ROW.replace(",1,screen", ",1e300,screen"), "boot '1e300' is no number of a boot"),
-        (ROW.replace(",1,screen", ",,screen"), "a value of no boot"),
-        (ROW.replace('"{""n"":""1""}"', "{"), "params is no JSON"),
-        (ROW.replace('"{""n"":""1""}"', "[]"), "params is no object"),
+        (ROW.replace("5.5", "nan"), "value 'nan' is not a finite number"),
+        (ROW.replace("5.5", "1e999"), "value '1e999' is not a finite number"),
+        (ROW.replace("5.5", "5_5"), "value '5_5' is not a finite number"),
+        (ROW.replace("5.5", "5,5"), "14 columns, but the header has 13"),
+        (ROW.replace("5.5", "\u0665"), "is not a finite number"),
+        (ROW.replace(",1,screen", ",-1,screen"), "boot '-1' is not a boot or block number"),
+        (ROW.replace(",1,screen", ",1.5,screen"), "boot '1.5' is not a boot or block number"),
+        (ROW.replace(",1,screen", ",1e300,screen"), "boot '1e300' is not a boot or block number"),
+        (ROW.replace(",1,screen", ",,screen"), "a value without a boot"),
+        (ROW.replace('"{""n"":""1""}"', "{"), "params is not JSON"),
+        (ROW.replace('"{""n"":""1""}"', "[]"), "params is not an object"),
         (ROW.replace('"{""n"":""1""}"', "[" * 100_000), "recursion"),
         (ROW.replace(",b,", ",,"), "a case without a benchmark"),
         (ROW.replace("latency", ""), "a value without a benchmark, a metric or a unit"),
         ("x" * 200_000 + ROW, "field larger than field limit"),
-        ('"' + ROW, "columns where the header has 13"),
+        ('"' + ROW, "columns, but the header has 13"),
     ],
 )
 def test_a_row_that_is_wrong_is_named_and_the_others_are_read(row: str, reason: str) -> None:
@@ -97,13 +97,13 @@ def test_a_row_that_is_wrong_is_named_and_the_others_are_read(row: str, reason: 
 @pytest.mark.parametrize(
     ("extra", "cell", "reason"),
     [
-        ("readings", "5", "readings are no list"),
-        ("readings", '"[1,null]"', "a reading of 'None' is no finite number"),
+        ("readings", "5", "readings are not a list"),
+        ("readings", '"[1,null]"', "a reading of 'None' is not a finite number"),
         ("resolution", "-1", "a negative resolution"),
         ("outcome", "splendid", "an unknown outcome 'splendid'"),
         ("about", '"{""format_version"":2}"', "this Cliffwatch reads up to 1: update it"),
         ("about", '"{""format_version"":""1""}"', "reads up to 1"),
-        ("about", "7", "about is no object"),
+        ("about", "7", "about is not an object"),
     ],
 )
 def test_a_cell_that_is_wrong_is_named(extra: str, cell: str, reason: str) -> None:
@@ -120,7 +120,7 @@ def test_of_a_newer_table_nothing_is_guessed() -> None:
 
 def test_the_same_value_twice_is_read_once() -> None:
     found = table(ROW, ROW.replace("5.5", "6"), ROW.replace(",1,", ",2,"))
-    assert [each.reason for each in found.problems] == ["latency of b/n=1 is there twice in this boot"]
+    assert [each.reason for each in found.problems] == ["latency of b/n=1 appears twice in this boot"]
     assert [boot.samples[0].value for arm in found.arms.values() for boot in arm.boots] == [5.5, 5.5]
 
 
@@ -150,7 +150,7 @@ def test_a_million_wrong_rows_are_counted_and_not_kept() -> None:
 def test_headers_of_others_are_not_taken_for_ours() -> None:
     assert not looks_like_table("benchmark,param,value,metric,unit,before,after,change\n")
     assert not looks_like_table("file_name,prog_name,verdict,total_insns\n")
-    assert "is there twice" in read_csv_table(f"{HEADER},value\n{ROW},6\n").problems[0].reason
+    assert "appears twice" in read_csv_table(f"{HEADER},value\n{ROW},6\n").problems[0].reason
 
 
 @settings(max_examples=60)
@@ -215,10 +215,10 @@ def test_parquet_of_other_programs_reads(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("other", "reason"),
     [
-        ({"value": ["x", "y"]}, "column 'value' has another type than ours"),
-        ({"arm": [1, 2]}, "column 'arm' has another type than ours"),
-        ({"readings": [1.0, 2.0]}, "column 'readings' has another type than ours"),
-        ({"value": [float("nan"), float("inf")]}, "value 'nan' is no finite number"),
+        ({"value": ["x", "y"]}, "column 'value' has the wrong type"),
+        ({"arm": [1, 2]}, "column 'arm' has the wrong type"),
+        ({"readings": [1.0, 2.0]}, "column 'readings' has the wrong type"),
+        ({"value": [float("nan"), float("inf")]}, "value 'nan' is not a finite number"),
         ({f"c{number}": [1, 2] for number in range(300)}, "310 columns, at most 256 are read"),
     ],
 )
@@ -231,7 +231,7 @@ def test_a_parquet_file_that_is_none_of_ours_is_refused(
 def test_columns_that_lack_or_are_newer_are_named(tmp_path: Path) -> None:
     lacking = {name: each for name, each in columns().items() if name != "metric"}
     assert "it has no column 'metric'" in refused(file_of(tmp_path / "a", lacking))
-    assert "of format 2; this Cliffwatch reads up to 1" in refused(
+    assert "it has format 2; this Cliffwatch reads up to 1" in refused(
         file_of(tmp_path / "b", columns(), {"format_version": "2"})
     )
 

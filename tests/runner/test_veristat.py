@@ -193,7 +193,7 @@ def test_a_folder_of_ones_own_is_verified_instead(tree: Path, tmp_path: Path) ->
     }  # type: ignore[attr-defined]
 
     assert rows(content) == {"mine.o entry": rows(content)["mine.o entry"]}
-    assert left == {"odd.o": "it is no object that libbpf opens (errno 95)"}
+    assert left == {"odd.o": "libbpf cannot open it as a BPF object (errno 95)"}
     assert record(tree)["data"]["name"] == "objects.tar"  # type: ignore[index]
 
 

@@ -1,6 +1,4 @@
-"""What stands around an output and says of it what bench does not: the command line that began it, and labels
-of scripts.
-"""
+"""Reads the text around an output: the command line of bench, and the labels that scripts print."""
 
 import re
 from typing import NamedTuple
@@ -54,15 +52,16 @@ _OF_THE_RUN = frozenset(
         "machine-readable",
     ]
 )
-"""How long and where it is measured, and not what."""
+"""Options that say how long and where to measure, so they do not make another case."""
 
 _LABEL = re.compile(
-    r"#?\s{0,4}(?P<name>[A-Za-z][\w ]{0,30}?)\s{0,4}[:=]\s{0,8}(?P<value>\d{1,3}(?:,\d{3})+|\d+)(?:"
-    r" ?[A-Za-z%]{1,10})?"
+    r"#?\s{0,4}(?P<name>[A-Za-z][\w ]{0,30}?)\s{0,4}[:=]\s{0,8}(?P<value>\d{1,3}(?:,\d{3})+|"
+    r"\d+)(?: ?[A-Za-z%]{1,10})?"
 )
 _COUNT = re.compile(r"(?P<value>\d{1,3}(?:,\d{3})+|\d+) (?P<name>[a-z]+)\s*-?")
 _OF_PARAMETERS = re.compile(
-    r"(?:.*[\s_])?(?:entries|entry|threads?|producers?|cpus?|sizes?|keys?|maps?|loops?|len|length|hashes|funcs?|batch|cnt|count|procs|"
+    r"(?:.*[\s_])?(?:entries|entry|threads?|producers?|cpus?|sizes?|keys?|maps?|loops?|len|length|hashes|"
+    r"funcs?|batch|cnt|count|procs|"
     r"values?|prefix|prefixlen|depth|elems|elements|sockets?|rate)(?:[\s_].*)?",
     re.IGNORECASE,
 )
@@ -71,14 +70,17 @@ _LONGEST_LABEL = 120
 
 
 class Command(NamedTuple):
-    """A benchmark as a command line names it, with those of its options that make it another case."""
+    """A benchmark in a command line, with the options that make it a different case."""
 
     benchmark: str
     params: tuple[tuple[str, str], ...]
 
 
 def command_of(text: str) -> Command | None:
-    """The command line of bench in a line of a shell's log; None of other lines, and of words about bench."""
+    """Finds the command line of bench in a line of a shell log.
+
+    None if there is none, as in prose about bench.
+    """
     found = _COMMAND.match(_REDIRECTION.sub("", text))
     if found is None:
         return None
@@ -100,8 +102,9 @@ def command_of(text: str) -> Command | None:
 
 
 def _option(option: re.Match[str], rest: list[str]) -> tuple[str, str | None]:
-    """Name and value of an option; its value may be the next word. None of a value that nobody can know, such
-    as $p.
+    """Returns name and value of an option. The value may be the next word.
+
+    The value is None if it cannot be known, such as `$p`.
     """
     name, value = option["long"], option["inline"]
     if name is None:
@@ -120,8 +123,9 @@ def _option(option: re.Match[str], rest: list[str]) -> tuple[str, str | None]:
 
 
 def labels_of(text: str) -> dict[str, str]:
-    """Parameters that a script prints before an output (`Entries: 1000`, `# threads: 4, # hashes: 3`, `1,000
-    entries -`); empty where the line is anything else.
+    """Parses the parameters that a script prints before an output. Empty if the line is anything else.
+
+    Examples: `Entries: 1000`, `# threads: 4, # hashes: 3`, `1,000 entries -`.
     """
     text = text.strip()
     if len(text) > _LONGEST_LABEL:

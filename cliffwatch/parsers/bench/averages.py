@@ -1,6 +1,4 @@
-"""From the readings of one run of a benchmark to its values: means, and latencies sharpened by
-the Summary.
-"""
+"""Computes the values of a benchmark from its readings: means, and latencies refined by the Summary."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -11,7 +9,7 @@ STEP = 0.001
 """bench prints three decimals: two rates that differ by less may be equal."""
 
 DOUBTFUL = 0.01
-"""The relative difference between Summary and Iter lines from which on they do not tell the same."""
+"""The relative difference from which on Summary and Iter lines disagree."""
 
 _NS_PER = {"ns": 1.0, "us": 1e3, "ms": 1e6}
 
@@ -19,7 +17,7 @@ _NS_PER = {"ns": 1.0, "us": 1e3, "ms": 1e6}
 def mean_of(
     output: BenchOutput, kept: Sequence[Reading], metric: str, name: str, *, step: float = STEP
 ) -> MetricValues:
-    """The mean of a field over the readings, else its Summary; nothing where neither has it."""
+    """Yields the mean of a field over the readings, or else its Summary. Nothing if neither has the field."""
     readings = tuple(each.fields[name] for each in kept if name in each.fields)
     if not readings and name not in output.summary:
         return
@@ -30,7 +28,7 @@ def mean_of(
 def mean_over_cpus(
     metric: str, name: str, step: float
 ) -> Callable[[BenchOutput, Sequence[Reading]], MetricValues]:
-    """For kinds of a final line a CPU: the mean over the CPUs that ran, one sample each."""
+    """Averages over CPUs, for kinds that print one final line per CPU. Each CPU is one reading."""
 
     def values(output: BenchOutput, _: Sequence[Reading]) -> MetricValues:
         samples = tuple(fields[name] for _, fields in output.finals)
@@ -50,12 +48,14 @@ def rate_and_latency(
     producers: int = 1,
     scale: float = 1.0,
 ) -> MetricValues:
-    """Rate and latency of a kind whose Summary prints both; `scale` makes million operations a second of the
-    printed rate.
+    """Yields rate and latency of a kind whose Summary prints both.
 
-    An Iter line shows a rate to three decimals: 0.063M/s is known to 0.8 %. The Summary's latency has more
-    digits (15789.474 ns) but counts nominal seconds, so it is put right by the intervals that the Iter
-    lines print.
+    An Iter line prints the rate with three decimals: 0.063M/s is known to 0.8 %. The Summary's latency has
+    more digits (15789.474 ns) but assumes nominal seconds. It is corrected by the true intervals of the Iter
+    lines.
+
+    `rates` are in M ops/s. `scale` converts a printed rate to M ops/s. `metrics` names the rate and the
+    latency.
     """
     if not all(map(math.isfinite, rates)):
         yield MetricValue(metric=metrics[0], value=math.inf, samples=tuple(rates))
@@ -77,7 +77,7 @@ def rate_and_latency(
 def _sharp_latency(
     output: BenchOutput, kept: Sequence[Reading], rates: Sequence[float], producers: int
 ) -> float | None:
-    """The Summary's latency at true intervals, if the Iter lines bear it out; None if not."""
+    """Corrects the Summary's latency by the true intervals. None if the Iter lines do not confirm it."""
     printed = output.summary.get("latency", math.nan) * _NS_PER[output.units.get("time", "ns")]
     if not math.isfinite(printed) or printed <= 0:
         return None

@@ -1,4 +1,4 @@
-"""Collects the known lines of one run of bench."""
+"""Collects the recognised lines of one run of bench."""
 
 from cliffwatch.parsers.bench.kind import BenchOutput, Reading
 from cliffwatch.parsers.bench.lines import KnownLine
@@ -6,7 +6,7 @@ from cliffwatch.parsers.cleaning import Line
 
 
 def take(known: KnownLine, line: Line, output: BenchOutput) -> None:
-    """Adds what a line says to its output."""
+    """Adds a recognised line to its output."""
     fields = known.numbers()
     if known.role == "failure":
         _take_failure(known, line, output)

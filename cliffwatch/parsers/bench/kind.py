@@ -1,6 +1,4 @@
-"""What a kind of line is: its forms, what is collected of a run that prints it, and the metrics that come of
-that.
-"""
+"""Defines a kind of output line: its forms, the data collected from a run, and the metrics made from it."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -11,32 +9,36 @@ from typing import Literal
 from cliffwatch.samples import Better
 
 Role = Literal["iter", "summary", "final", "failure", "doubt"]
-"""iter: a reading; summary: bench's own account of the readings; final: a value without readings before it;
-failure: the field `failure` says why there is no result (or `errors` and `create` count what went wrong
-beside one); doubt: the field `doubt` says why a result is not to be believed. A field `letter` or `time`
-is the unit that the line's numbers are in.
+"""The role of a line:
+
+- iter: a reading
+- summary: bench's own summary of the readings
+- final: a value without readings before it
+- failure: the field `failure` says why there is no result; or `errors` and `create` count errors beside a
+  result
+- doubt: the field `doubt` says why a result is not credible
+
+A field `letter` or `time` is the unit of the line's numbers.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class MetricShape:
-    """A metric of a kind. `primary` metrics decide the verdict of a case; the others follow from them or
-    explain them.
-    """
+    """A metric of a kind."""
 
     unit: str
     better: Better
     primary: bool = False
+    """Primary metrics decide the verdict of a case. Other metrics follow from them or explain them."""
 
 
 @dataclass(frozen=True)
 class LineForm:
-    """One form of line: what it is for, and its pattern as a text that is compiled when the first line is
-    matched.
-    """
+    """One form of a line."""
 
     role: Role
     pattern: str
+    """A regular expression. It is compiled on first use."""
 
     @cached_property
     def compiled(self) -> re.Pattern[str]:
@@ -45,56 +47,60 @@ class LineForm:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One Iter line: its fields, and the true length of its interval in seconds (1 where the line does not
-    say).
-    """
+    """One Iter line."""
 
     fields: Mapping[str, float]
     seconds: float
+    """The true length of its interval; 1 if the line does not give it."""
 
 
 @dataclass(slots=True)
 class BenchOutput:
-    """Lines of one run of one benchmark, collected while the output is read."""
+    """The lines of one run of one benchmark, collected while the text is read."""
 
     name: str | None
+    """None if the text does not name the benchmark."""
     line: int
-    """Where it begins."""
+    """The line where the output begins, from 1."""
     kind: "Kind | None" = None
+    """None until a result has been seen."""
     readings: list[Reading] = field(default_factory=list)
     summary: dict[str, float] = field(default_factory=dict)
+    """The fields of the Summary; empty if there is none."""
     summary_line: int = 0
     finals: list[tuple[Mapping[str, str], Mapping[str, float]]] = field(default_factory=list)
-    """Fields of each final line, as texts and as numbers."""
+    """The fields of each final line, as text and as numbers."""
     units: dict[str, str] = field(default_factory=dict)
+    """The units that the lines print, in the fields `letter` and `time`."""
     failures: list[tuple[int, str]] = field(default_factory=list)
-    """Line and text."""
+    """Line number and reason."""
     doubts: list[tuple[int, str]] = field(default_factory=list)
-    """Line and text."""
+    """Line number and reason."""
     slab: str | None = None
-    """MiB that a line of its own reports, as text."""
+    """The MiB of a `Slab:` line, as text; None if there is none. Independent of the kind."""
     params: dict[str, str] = field(default_factory=dict)
-    """Parameters that stand around the output."""
+    """Parameters from the text around the output."""
     framed: bool = False
-    """Its banner is there."""
+    """True if the output has its banner."""
 
     @property
     def is_fresh(self) -> bool:
-        """Whether no result of it has been seen."""
+        """True until a result has been seen."""
         return self.kind is None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetricValue:
-    """One metric as an output gives it, in the unit of its kind; `params` are those that the lines themselves
-    name.
-    """
+    """The value of one metric of an output, in the unit that its kind declares."""
 
     metric: str
     value: float
     samples: tuple[float, ...] = ()
+    """The readings behind the value; empty if unknown."""
     resolution: float = 0.0
+    """The smallest step that the printed digits can show; 0 if unknown."""
     params: Mapping[str, str] = field(default_factory=dict)
+    """Parameters that the lines themselves name."""
 
 
 MetricValues = Iterator[MetricValue]
@@ -102,28 +108,40 @@ MetricValues = Iterator[MetricValue]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
-    """A kind of line.
-
-    `values` makes the metrics of an output and of its readings after warm-up. `rate` is the field whose
-    Summary is the mean over the readings' true seconds: it tells the warm-up of a pasted output, and cut
-    or changed outputs. `level` is one whose Summary is the plain mean. `lines_per_reading` is above 1
-    where the lines of one iteration make one reading. Where every metric that is better higher is zero
-    nothing ran; `dropped` names one that counts as operations as well.
-    """
+    """A kind of output line."""
 
     name: str
     metrics: Mapping[str, MetricShape]
     forms: tuple[LineForm, ...]
     values: Callable[[BenchOutput, Sequence[Reading]], MetricValues]
+    """Computes the metrics from an output and its readings after warm-up."""
     rate: str | None = None
+    """The field whose Summary is the mean over the true seconds of the readings; None if there is none.
+
+    It reveals the warm-up of a pasted output, and outputs that were cut or changed.
+    """
     level: str | None = None
+    """The field whose Summary is the plain mean; None if there is none."""
     lines_per_reading: int = 1
+    """Above 1 if several lines of one iteration make one reading."""
     dropped: str | None = None
+    """A metric that also counts as operations.
+
+    If this and all higher-is-better metrics are zero, nothing ran.
+    """
     marks: tuple[str, ...] = ()
-    """Of which each of its lines has one: patterns that begin with any name are tried on no other line."""
+    """Each line of the kind contains one of these.
+
+    Its patterns, which begin with any name, are tried on no other line.
+
+    Empty if the patterns are tried on every line.
+    """
     once: bool = False
-    """Whether each of its final lines stands once in an output."""
+    """True if each of its final lines appears only once in an output."""
     name_field: str | None = None
-    """The field in which a line may name its benchmark, for outputs that nothing else names."""
+    """The field in which a line may name its benchmark, for outputs without another name."""
     row_of: Callable[[Mapping[str, str]], tuple[str, dict[str, str]]] | None = None
-    """Of lines that are an output each: benchmark and parameters by the line's fields."""
+    """Returns benchmark and parameters from a line's fields.
+
+    None unless each line is an output of its own.
+    """

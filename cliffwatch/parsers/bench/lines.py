@@ -1,6 +1,6 @@
-"""Recognises the lines that `bench` prints: those of a kind, and those around them.
+"""Recognises the lines that `bench` prints: result lines of each kind, and the lines around them.
 
-Source of the formats: tools/testing/selftests/bpf/bench.c and benchs/*.c, linux 5.9 to 7.2.
+Sources of the formats: tools/testing/selftests/bpf/bench.c and benchs/*.c, linux 5.9 to 7.2.
 """
 
 import re
@@ -14,7 +14,7 @@ from cliffwatch.parsers.bench.kinds import KINDS
 SET_UP = re.compile(r"Setting up benchmark '(?P<name>[^']*)'\.\.\.\s*")
 STARTED = re.compile(r"Benchmark '(?P<name>[^']*)' started\.\s*")
 SLAB = re.compile(r"Slab:\s*(?P<mib>\d{1,12}(?:\.\d{1,6})?)\s*MiB")
-"""What a benchmark of a branch says of its map's memory."""
+"""The memory of a map. Printed by a benchmark that exists only in a branch."""
 
 LIBBPF = re.compile(r"libbpf: (?P<text>.*)")
 _NAMED_GROUP = re.compile(r"\(\?P<\w+>")
@@ -25,14 +25,14 @@ _CHATTER = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class KnownLine:
-    """A line of a known form, and its fields as text."""
+    """A recognised line, with its fields as text."""
 
     kind: Kind
     role: Role
     fields: Mapping[str, str]
 
     def numbers(self) -> dict[str, float]:
-        """The numeric fields; `inf` and `nan` come through as such."""
+        """Returns the numeric fields, including `inf` and `nan`."""
         result: dict[str, float] = {}
         for name, text in self.fields.items():
             try:
@@ -44,15 +44,16 @@ class KnownLine:
 
 @cache
 def _any_form() -> re.Pattern[str]:
-    """Matches every line that some form matches: one pattern instead of thirty for each line
-    that has none.
+    """Builds one pattern that matches a line of any form.
+
+    Other lines then need one match instead of thirty.
     """
     forms = (form.pattern for kind in KINDS.values() for form in kind.forms)
     return re.compile("|".join(f"(?:{_NAMED_GROUP.sub('(?:', pattern)})" for pattern in forms))
 
 
 def recognise(text: str) -> KnownLine | None:
-    """The kind and form of a line, or None for one that has none."""
+    """Returns the line with its kind and role; None if it has no known form."""
     stripped = text.strip()
     if not _any_form().match(stripped):
         return None
@@ -68,6 +69,6 @@ def recognise(text: str) -> KnownLine | None:
 
 
 def is_chatter(text: str) -> bool:
-    """Whether a line is one that bench prints besides its results."""
+    """True if bench prints this line besides its results, or if the line is blank."""
     stripped = text.strip()
     return not stripped or bool(_CHATTER.fullmatch(stripped))

@@ -1,4 +1,4 @@
-"""Splits a text into what each run of bench printed, and says of each what stands around it."""
+"""Splits a text into the outputs of the runs of bench, and adds facts from the text around them."""
 
 import re
 from collections.abc import Sequence
@@ -12,9 +12,9 @@ from cliffwatch.parsers.cleaning import Line, begins_output
 from cliffwatch.parsers.readings import ProblemList, problem_at
 
 _MOST_PIECES = 4
-"""Of a line that mail wrapped."""
+"""The most pieces of a line that mail wrapped."""
 
-_SKIPPED = "not a line that bench is known to print; it was skipped"
+_SKIPPED = "not a line that bench prints; it was skipped"
 _LONGEST_TITLE = 80
 _SHORT = 80
 _UNDERLINE = re.compile(r"=+")
@@ -23,17 +23,21 @@ _UNDERLINE = re.compile(r"=+")
 def split(
     lines: Sequence[Line], benchmark: str | None, problems: ProblemList, *, bare: bool = True
 ) -> list[BenchOutput]:
-    """The outputs in a text: a banner begins one, and so does a result of another kind or after a Summary.
+    """Splits a text into outputs.
 
-    `benchmark` names a run without a banner; lines that no run can have are added to `problems`. `bare`:
-    nobody else knows the parameters, so that command lines and labels are taken for what they say.
+    A banner begins one, as does a result of another kind or a result after a Summary.
+
+    - `benchmark` is the name of a run without a banner.
+    - `problems` receives the lines that bench does not print.
+    - `bare` means that the caller does not know the parameters. They are then taken from command lines and
+      labels.
     """
     splitting = _Splitting(benchmark, problems, bare=bare)
     place = 0
     while place < len(lines):
         place += splitting.read(lines, place)
     outputs = splitting.outputs
-    # `Benchmark 'x' started.` alone is no output: somebody's words, or the end of one that begins elsewhere.
+    # `Benchmark 'x' started.` alone is not an output: it is prose, or a part of an output from elsewhere.
     return (
         outputs
         if len(outputs) > 1 or any(each.framed or each.kind or each.failures for each in outputs)
@@ -43,8 +47,9 @@ def split(
 
 @lru_cache(maxsize=1 << 14)
 def _says_nothing(text: str) -> bool:
-    """Whether a line says nothing, whatever stands around it. Foreign texts repeat their short lines, often
-    by the million.
+    """True if a line means nothing in any context.
+
+    The results are cached, because foreign texts repeat their short lines, often by the million.
     """
     return not (
         is_chatter(text)
@@ -65,7 +70,7 @@ class _Splitting:
         self._previous: Line | None = None
 
     def read(self, lines: Sequence[Line], place: int) -> int:
-        """How many lines were read from this place on."""
+        """Reads the line at `place`, with its continuation lines. Returns the number of lines read."""
         line = lines[place]
         stripped = line.text.strip()
         if not stripped:
@@ -99,15 +104,16 @@ class _Splitting:
         return output
 
     def _start(self, name: str, line: Line) -> None:
-        """`Benchmark 'x' started.` follows the banner where there is one, and begins the output where it was
-        cut away.
+        """Reads `Benchmark 'x' started.`.
+
+        It follows the banner, or begins the output if there is no banner.
         """
         current = self.outputs[-1] if self.outputs else None
         if current is None or current.name != name or not current.is_fresh:
             self._begin(name, line)
 
     def _name_of_bare(self, known: KnownLine) -> str | None:
-        """By who asks, by the command before it, by the line itself."""
+        """Returns the caller's name for the output, else the command line's, else the line's own."""
         of_command = self._command.benchmark if self._command else None
         return self._benchmark or of_command or known.fields.get(known.kind.name_field or "")
 
@@ -132,8 +138,9 @@ class _Splitting:
         self._problems.skip(line.number, line.text, _SKIPPED)
 
     def _told_around(self, text: str, output: BenchOutput | None) -> bool:
-        """Whether the line is a command, a label, or the underline of a script's title, after which labels
-        begin anew.
+        """Reads a line of the context and returns True if it is one.
+
+        Such lines are a command line, labels, or the underline of a script's title, which resets the labels.
         """
         command = command_of(text)
         if command is not None:
@@ -149,9 +156,7 @@ class _Splitting:
         return bool(labels)
 
     def _title(self) -> dict[str, str]:
-        """What an underline makes of the line above it: the section of the outputs below, which are other
-        ones in each.
-        """
+        """Makes the line above an underline the `section` parameter of the outputs below."""
         last = self._previous
         if last is None:
             return {}
@@ -160,7 +165,10 @@ class _Splitting:
 
 
 def _recognise_line(lines: Sequence[Line], place: int) -> tuple[KnownLine | None, int]:
-    """A known line and of how many lines it is: mail wraps at 72 columns."""
+    """Recognises a line that mail may have wrapped at 72 columns.
+
+    Returns it with the number of its pieces.
+    """
     line = lines[place]
     known = recognise(line.text)
     if known is not None or not begins_output(line.text):

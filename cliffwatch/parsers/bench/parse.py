@@ -1,4 +1,4 @@
-"""Parses what the kernel's `bench` prints. Total: whatever the text, samples and problems come back."""
+"""Parses the output of the kernel's `bench`. Never raises: it returns samples and problems for any text."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,11 +24,12 @@ def parse_bench(
     benchmark: str | None = None,
     params: Mapping[str, str] | None = None,
 ) -> Parsed:
-    """Samples of one or several runs of `bench` in one text.
+    """Parses the output of one or several runs of `bench`.
 
-    `stderr` is what the same run wrote to standard error: libbpf's reasons come from there. `warmup` is
-    the `-w` of the run; None takes the one that fits the Summary. `benchmark` names the only run of the
-    text where its banner is missing; `params` are those that it was started with.
+    - `stderr` is the standard error of the same run. libbpf's reasons come from there.
+    - `warmup` is the `-w` of the run. None chooses the value that fits the Summary.
+    - `benchmark` names the only run of a text without a banner.
+    - `params` are the parameters of the run.
     """
     problems = ProblemList()
     bare = benchmark is None and params is None
@@ -46,7 +47,7 @@ def parse_bench(
 
 
 def _complaints(lines: Sequence[Line]) -> list[str]:
-    """What standard error says, libbpf's own words first, as the first of them names the cause."""
+    """Returns the lines of standard error, libbpf's first: its first message names the cause."""
     texts = [line.text.strip() for line in lines if line.text.strip()]
     of_libbpf = [match["text"] for text in texts if (match := LIBBPF.fullmatch(text))]
     return of_libbpf + [text for text in texts if not LIBBPF.fullmatch(text)]
@@ -81,7 +82,7 @@ def _read(
         if row not in good:
             lost = Lost(whole._replace(params=(*whole.params, *row.params.items())), metric=row.metric)
             problems.append(
-                problem_at(output.summary_line or output.line, name, f"{row.metric} is no number", lost)
+                problem_at(output.summary_line or output.line, name, f"{row.metric} is not a number", lost)
             )
     if output.slab is not None and samples and "memory" not in output.kind.metrics:
         samples.append(_of_slab(output.slab, samples[0].case))
@@ -89,7 +90,7 @@ def _read(
 
 
 def _doubts(output: BenchOutput, kept: Sequence[Reading], name: str) -> Iterator[Problem]:
-    """Why what a run measured must not be believed."""
+    """Yields the reasons why the results of a run are not credible."""
     yield from (problem_at(number, name, f"doubtful: {text}") for number, text in output.doubts)
     if output.readings and not output.summary:
         yield problem_at(output.line, name, "the output ends before the Summary: it was cut off")
@@ -102,7 +103,7 @@ def _of_slab(mib: str, case: CaseKey) -> Sample:
 
 
 def _failure(output: BenchOutput, rows: Sequence[MetricValue], complaints: Sequence[str]) -> Problem | None:
-    """Why a run measured nothing; None if it measured something."""
+    """Explains why a run measured nothing. None if it measured something."""
     name = output.name or "unknown"
     reason = output.failures[0][1] if output.failures else (complaints[0] if complaints else "")
     if output.kind is None or not rows:
@@ -117,7 +118,7 @@ def _failure(output: BenchOutput, rows: Sequence[MetricValue], complaints: Seque
 
 
 def _nothing_ran(kind: Kind, rows: Sequence[MetricValue]) -> bool:
-    """Whether all rates are zero, those of dropped operations too."""
+    """True if all rates are zero, including those of dropped operations."""
     rates = [
         row.value for row in rows if kind.metrics[row.metric].better == "higher" or row.metric == kind.dropped
     ]

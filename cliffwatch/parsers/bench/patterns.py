@@ -1,6 +1,4 @@
-"""The pieces that patterns of lines are made of. Blanks are matched loosely, because mail and web pages
-change them.
-"""
+"""Building blocks for line patterns. Blanks match loosely, because mail and web pages change them."""
 
 import re
 
@@ -9,11 +7,14 @@ _PLAIN_GROUP = re.compile(r"\((?!\?)")
 NUMBER = r"(-?(?:\d+(?:\.\d*)?|inf|nan))"
 ITER = r"Iter\s+(?P<iter>\d+)\s+\(\s*(?P<jitter>-?\d+(?:\.\d*)?)us\):\s*"
 PLUS_MINUS = rf"\s*(?:±|\+/-|\+-|Â±|┬▒|ñ|\?|\ufffd{{1,2}})\s*{NUMBER}\s*"
-"""With what becomes of ± where it is read in another code page, or written in one that has none."""
+"""Includes what ± becomes when it is decoded with the wrong code page, or encoded in one that lacks it."""
 
 
 def name_groups(pattern: str, *names: str) -> str:
-    """A whole line: gives the plain groups of a pattern their names, in order; `_` leaves a group out."""
+    """Names the plain groups of a pattern, in order, and anchors it at the line end.
+
+    `_` makes a group non-capturing.
+    """
     rest = iter(names)
 
     def group(_: re.Match[str]) -> str:

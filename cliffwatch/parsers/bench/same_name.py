@@ -1,5 +1,6 @@
-"""Several outputs of one name in a text: other cases where their lines show it, boots of one where nothing
-does.
+"""Tells outputs with the same name apart.
+
+If their lines show different parameters, they are different cases. Otherwise they are boots of one case.
 """
 
 import math
@@ -11,12 +12,13 @@ from cliffwatch.parsers.readings import Problem, problem_at
 
 _PRODUCERS = "producers"
 _SHARP = 0.05
-"""Rates below it are printed with too few digits to divide them."""
+"""Smaller rates have too few printed digits to derive the number of producers from them."""
 
 
 def tell_apart(outputs: Sequence[BenchOutput], problems: list[Problem]) -> None:
-    """Gives outputs the number of their producers where they differ in it, and says which ones are taken for
-    boots.
+    """Adds the number of producers to outputs that differ in it.
+
+    Reports the outputs that are read as boots.
     """
     groups: dict[tuple[object, ...], list[BenchOutput]] = {}
     for output in outputs:
@@ -32,7 +34,10 @@ def tell_apart(outputs: Sequence[BenchOutput], problems: list[Problem]) -> None:
 
 
 def _producers(output: BenchOutput) -> int | None:
-    """By the rate of all and that of one; None where the lines do not say it."""
+    """Derives the number of producers from the total rate and the rate of one.
+
+    None if the lines lack either.
+    """
     if _PRODUCERS in output.params:
         return None
     for fields in (output.summary, *(each.fields for each in reversed(output.readings))):
@@ -43,7 +48,10 @@ def _producers(output: BenchOutput) -> int | None:
 
 
 def _tell_of_boots(group: Sequence[BenchOutput], problems: list[Problem]) -> None:
-    """An output with its banner is a boot by itself; of others it is a guess that a reader must know of."""
+    """Reports outputs that are read as boots of one case.
+
+    With a banner that is certain, without one it is a guess.
+    """
     bare: dict[str, list[BenchOutput]] = {}
     for each in group:
         if not each.framed:
@@ -52,7 +60,7 @@ def _tell_of_boots(group: Sequence[BenchOutput], problems: list[Problem]) -> Non
         if len(alike) > 1:
             name = alike[0].name or "unknown"
             what = (
-                f"{count_noun(len(alike), 'output')} of '{name}' that nothing tells apart: they were taken"
-                " for boots of one case"
+                f"{count_noun(len(alike), 'output')} of '{name}' cannot be told apart:"
+                " they were read as boots of one case"
             )
             problems.append(problem_at(alike[0].line, name, what))

@@ -1,4 +1,4 @@
-"""bench's Summary compared with the Iter lines: which readings are warm, and whether the two agree."""
+"""Compares bench's Summary with its Iter lines, to find the warm-up and to detect disagreement."""
 
 import math
 from collections.abc import Sequence
@@ -8,9 +8,10 @@ from cliffwatch.parsers.bench.kind import BenchOutput, Reading
 
 
 def warm(output: BenchOutput, warmup: int | None) -> list[Reading]:
-    """The readings after warm-up. Without a given number it is the one that makes the Summary's mean, else 1.
+    """Returns the readings after warm-up.
 
-    bench reports on the readings from `-w` on and says nowhere which that was.
+    bench summarises the readings from `-w` on, but does not print `-w`. If `warmup` is None, the warm-up is
+    the number of readings that reproduces the Summary's mean, or else 1.
     """
     count = len(output.readings)
     if warmup is None:
@@ -34,8 +35,9 @@ def _fitting_warmup(output: BenchOutput) -> int:
 
 
 def disagreement(output: BenchOutput, kept: Sequence[Reading]) -> str | None:
-    """Where Summary and Iter lines give different numbers, beyond what rounding and slipped intervals
-    explain.
+    """Describes a disagreement between Summary and Iter lines. None if they agree.
+
+    Differences from rounding and slipped intervals are tolerated.
     """
     if output.kind is None or not kept:
         return None
@@ -46,7 +48,7 @@ def disagreement(output: BenchOutput, kept: Sequence[Reading]) -> str | None:
         mean, summary = sum(numbers) / len(numbers), output.summary[name]
         if abs(mean - summary) > max(DOUBTFUL * abs(summary), 10 * STEP):
             return (
-                f"the Summary says {summary:g} where the Iter lines make {mean:g}: readings are missing or"
-                " were changed"
+                f"the Summary says {summary:g}, but the Iter lines average {mean:g}: readings are missing "
+                f"or were changed"
             )
     return None

@@ -1,1 +1,1 @@
-"""Outputs in JSON, a module for each form, and outputs of other tools that are refused by name."""
+"""JSON outputs, one module per format, and outputs of other tools that are refused by name."""

@@ -1,4 +1,4 @@
-"""Bencher Metric Format: JSON of benchmarks, their measures, and a value with bounds for each.
+"""Parses the Bencher Metric Format: JSON with a value and bounds for each measure of each benchmark.
 
 Source: bencher.dev/docs/reference/bencher-metric-format.
 """
@@ -14,25 +14,25 @@ from cliffwatch.parsers.readings import Found, Lost, Parsed, Problem, problem_at
 from cliffwatch.samples import CaseKey, Sample
 
 OURS = "BPF/suite="
-"""How the name of a benchmark begins that `bencher_writing` wrote."""
+"""Prefix of the benchmark names that `bencher_writing` writes."""
 
 _MEASURE = re.compile(r"(?P<metric>.+) \((?P<unit>[^()]+)\)")
 _UNITS: Mapping[str, str] = {"latency": "ns", "throughput": "ops/s"}
 
 
 def parse_bencher(text: str) -> Parsed:
-    """Each measure as a value; bounds are readings beside it. Total."""
+    """Parses each measure as a sample, with its bounds as readings. Never raises."""
     try:
         content = json.loads(text)
     except (ValueError, RecursionError) as error:
-        return Parsed(found=(), problems=(problem_at(0, text, f"no JSON: {str(error)[:200]}"),))
+        return Parsed(found=(), problems=(problem_at(0, text, f"not JSON: {str(error)[:200]}"),))
     if not isinstance(content, dict):
-        return Parsed(found=(), problems=(problem_at(0, text, "no object of benchmarks"),))
+        return Parsed(found=(), problems=(problem_at(0, text, "not an object of benchmarks"),))
     found: list[Found] = []
     problems: list[Problem] = []
     for benchmark, measures in content.items():
         if not isinstance(measures, dict):
-            problems.append(problem_at(0, str(benchmark), "no object of measures"))
+            problems.append(problem_at(0, str(benchmark), "not an object of measures"))
             continue
         for measure, metric in measures.items():
             value = _number(metric.get("value")) if isinstance(metric, dict) else None
@@ -48,8 +48,10 @@ def parse_bencher(text: str) -> Parsed:
 
 
 def _sample(benchmark: str, measure: str, value: float, bounds: tuple[float, ...]) -> Sample:
-    """Of a document of ours the case and the unit, which stand in the names; their bounds are other boots,
-    not readings.
+    """Creates the sample of a measure.
+
+    Documents that Cliffwatch wrote have case and unit in their names. Their bounds are dropped: they come
+    from other boots, so they are not readings.
     """
     ours = _MEASURE.fullmatch(measure) if benchmark.startswith(OURS) else None
     suite, *parts = benchmark.removeprefix(OURS).split("/")

@@ -1,8 +1,9 @@
-"""`go test -json`: events, whose outputs together are what `go test` prints. Packages that ran at once are
-told apart again.
+"""Parses `go test -json`: events whose outputs together are the text that `go test` prints.
 
-Source: cmd/internal/test2json. An event may hold a part of a line: a benchmark's name comes before its
-numbers.
+Outputs of packages that ran in parallel are separated again. An event may hold a part of a line: a
+benchmark's name comes before its numbers.
+
+Source: cmd/internal/test2json.
 """
 
 import json
@@ -20,12 +21,15 @@ _LONGEST_EVENT = 1 << 20
 
 
 def looks_like_go_test(text: str) -> bool:
-    """Whether one of its first lines is an event."""
+    """True if one of the first lines of the text is an event."""
     return _EVENT.search(text[:_BEGIN]) is not None
 
 
 def parse_go_test(text: str) -> Parsed:
-    """As the text that `go test` prints, package by package. What is no event is a problem. Total."""
+    """Parses the events like the text of `go test`, package by package.
+
+    Other lines are problems. Never raises.
+    """
     packages: dict[str, list[Line]] = {}
     unfinished: dict[tuple[str, str], _Unfinished] = {}
     problems = ProblemList()
@@ -34,7 +38,7 @@ def parse_go_test(text: str) -> Parsed:
             continue
         event = _event(line)
         if event is None:
-            problems.append(problem_at(number, line, "no event of `go test -json`; it was skipped"))
+            problems.append(problem_at(number, line, "not an event of `go test -json`; it was skipped"))
             continue
         package, test, output = event
         lines = packages.setdefault(package, [Line(number, f"pkg: {package}")] if package else [])
@@ -47,13 +51,14 @@ def parse_go_test(text: str) -> Parsed:
 
 @dataclass(slots=True)
 class _Unfinished:
-    """What a test printed since its last whole line, and the line of the file where that begins."""
+    """The incomplete last line of a test's output."""
 
     pieces: list[str]
     number: int
+    """The line of the file where the first piece stands."""
 
     def with_output(self, output: str, number: int) -> list[Line]:
-        """The lines that are whole now."""
+        """Adds the output of line `number` of the file. Returns the lines that are complete now."""
         if not self.pieces:
             self.number = number
         *whole, rest = output.split("\n")
@@ -67,7 +72,7 @@ class _Unfinished:
 
 
 def _event(line: str) -> tuple[str, str, str] | None:
-    """Package, test and output of an event; None of what is none."""
+    """Returns package, test and output of an event. None if the line is not an event."""
     if len(line) > _LONGEST_EVENT:
         return None
     try:

@@ -1,6 +1,8 @@
-"""Google Benchmark's JSON (`--benchmark_format=json`): each repetition is a value, each benchmark a case.
+"""Parses Google Benchmark's JSON (`--benchmark_format=json`).
 
-Source: google/benchmark, src/json_reporter.cc and docs/user_guide.md.
+Each benchmark is a case, each repetition a sample.
+
+Sources: google/benchmark, src/json_reporter.cc and docs/user_guide.md.
 """
 
 import math
@@ -28,13 +30,17 @@ _NO_COUNTERS = frozenset(
 )
 _LOWER, _HIGHER = Assumed(better="lower", assume=None), Assumed(better="higher", assume=None)
 _CHOSEN = ("median", "mean")
-"""Of aggregates without the repetitions that they are of."""
+"""The aggregates to use if the repetitions are missing, the preferred one first."""
 
 _MACHINE = {"num_cpus": "cpus", "mhz_per_cpu": "mhz", "library_build_type": "library-build"}
 
 
 def looks_like_google(content: Mapping[str, object]) -> bool:
-    """Other tools' documents have `benchmarks` too: these have a time and its unit, or an error."""
+    """True if a document is Google Benchmark's.
+
+    Other tools write a list `benchmarks` too. Google Benchmark's has the library's context, or names with a
+    `real_time`.
+    """
     listed = content.get("benchmarks")
     if not isinstance(listed, list):
         return False
@@ -45,7 +51,7 @@ def looks_like_google(content: Mapping[str, object]) -> bool:
 
 
 def parse_google(content: Mapping[str, object]) -> Parsed:
-    """Times in ns/op, rates and counters as they are. Total."""
+    """Parses times as ns/op, rates and counters unchanged. Never raises."""
     listed = content["benchmarks"]
     entries = [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
     found: list[Found] = []
@@ -62,8 +68,8 @@ def parse_google(content: Mapping[str, object]) -> Parsed:
             found += [Found(sample) for sample in _samples(entry, problems)]
     if only:
         reason = (
-            "only aggregates of its repetitions: one value a benchmark (leave"
-            " --benchmark_report_aggregates_only out)"
+            "only aggregates, no repetitions: one value per benchmark "
+            "(run it without --benchmark_report_aggregates_only)"
         )
         problems.append(problem_at(0, "", reason))
     described = _describe_machine(content, problems)
@@ -73,7 +79,7 @@ def parse_google(content: Mapping[str, object]) -> Parsed:
 
 
 def _name(entry: Mapping[str, object]) -> str:
-    """`run_name` is without the aggregate's; older versions have the name alone."""
+    """Prefers `run_name`, which lacks the aggregate's suffix. Older versions write only `name`."""
     return name_of(str(entry.get("run_name") or entry.get("name") or "unknown"))
 
 
@@ -86,7 +92,7 @@ def _error(entry: Mapping[str, object]) -> str | None:
 
 
 def _chosen_aggregates(entries: Sequence[Mapping[str, object]], measured: set[str]) -> set[int]:
-    """The ids of entries that stand for benchmarks of which no repetition is there."""
+    """Returns the `id()` of one aggregate per benchmark without repetitions."""
     chosen: dict[str, Mapping[str, object]] = {}
     for wanted in _CHOSEN:
         for each in entries:
@@ -109,7 +115,7 @@ def _samples(entry: Mapping[str, object], problems: list[Problem]) -> Iterator[S
         value = _finite(content, factor)
         if value is None:
             lost = Lost(case, metric=name_of(metric))
-            problems.append(problem_at(0, _name(entry), f"{metric} is no finite number", lost))
+            problems.append(problem_at(0, _name(entry), f"{metric} is not a finite number", lost))
         else:
             yield Sample(case=case, metric=name_of(metric), unit=name_of(unit), value=value)
 
@@ -129,7 +135,10 @@ def _known_directions(found: Sequence[Found]) -> dict[tuple[str, str], Assumed]:
 
 
 def _describe_machine(content: Mapping[str, object], problems: list[Problem]) -> ArmDescription:
-    """The machine, and whether the library says that it slows down what it measures."""
+    """Describes the machine.
+
+    Adds problems if the library was built for debugging or the CPU frequency varied.
+    """
     context = content.get("context")
     about = context if isinstance(context, dict) else {}
     if about.get("library_build_type") == "debug":

@@ -1,4 +1,4 @@
-"""hyperfine's JSON (`--export-json`): each timed run of a command is a value.
+"""Parses hyperfine's JSON (`--export-json`): each timed run of a command is a sample.
 
 Source: sharkdp/hyperfine, src/benchmark/benchmark_result.rs.
 """
@@ -21,7 +21,10 @@ def looks_like_hyperfine(content: Mapping[str, object]) -> bool:
 
 
 def parse_hyperfine(content: Mapping[str, object]) -> Parsed:
-    """Runs that ended with an error are told, and their times left out. Total."""
+    """Parses the runs of each command.
+
+    Failed runs are problems, and their times are left out. Never raises.
+    """
     found: list[Found] = []
     problems: list[Problem] = []
     listed = content["results"]
@@ -59,7 +62,7 @@ def _samples(result: Mapping[str, object], problems: list[Problem]) -> Iterator[
         for place, content in enumerate(values if isinstance(values, list) else ()):
             value = _finite(content)
             if value is None:
-                reason = f"{metric} of run {place + 1} is no finite number"
+                reason = f"{metric} of run {place + 1} is not a finite number"
                 problems.append(problem_at(0, command, reason, Lost(case, metric=metric)))
             elif place not in failed:
                 yield Sample(case=case, metric=metric, unit=unit, value=value * factor)
@@ -71,7 +74,7 @@ def _of_mean(case: CaseKey, result: Mapping[str, object], problems: list[Problem
         why = "it has neither times nor a mean"
         problems.append(problem_at(0, case.benchmark, f"failed: {why}", Lost(case, why=why)))
         return
-    problems.append(problem_at(0, case.benchmark, "it has no times of single runs: one value a command"))
+    problems.append(problem_at(0, case.benchmark, "it has no times of single runs: one value per command"))
     yield Sample(case=case, metric="time", unit="s", value=value)
 
 

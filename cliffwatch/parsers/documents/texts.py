@@ -1,6 +1,4 @@
-"""Outputs for people of tools that have a form for programs: refused by name, with the option that writes the
-other form.
-"""
+"""Refuses outputs that other tools print for people, and names the option for a format that can be read."""
 
 import re
 
@@ -42,8 +40,8 @@ _FORMS = (
         re.compile(r"(?m)^window\.BENCHMARK_DATA = "),
         "github-action-benchmark's data",
         (
-            "give the output of the tool that it was made from: `go test -bench`, Google Benchmark's JSON,"
-            " hyperfine's JSON"
+            "give the output of the tool that it was made from: `go test -bench`, Google Benchmark's JSON, "
+            "hyperfine's JSON"
         ),
     ),
     (
@@ -60,7 +58,7 @@ _FORMS = (
 
 
 def refuse_foreign_text(text: str) -> str | None:
-    """Why a text is not read; None where no other tool's form is known in it."""
+    """Explains why a text is not read. None if it is not the output of another known tool."""
     begin = "\n".join(line.text for line in clean_lines(text[:_BEGIN]))
     for pattern, name, way_out in _FORMS:
         if pattern.search(begin):

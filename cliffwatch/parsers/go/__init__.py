@@ -1,1 +1,1 @@
-"""Parts of the Go benchmark format: failures, result lines, writing."""
+"""Parts of the Go benchmark format: names, context, failures, result lines, writing."""

@@ -1,6 +1,4 @@
-"""What stands beside the results of a Go output: settings, comments of ours, failures, and the machine that
-each result is of.
-"""
+"""Reads the lines around the results of a Go output: settings, Cliffwatch's comments and failures."""
 
 import math
 import re
@@ -15,8 +13,8 @@ from cliffwatch.parsers.sample_table import SampleTable
 from cliffwatch.samples import MACHINE, Sample, Stage
 
 BOOT = re.compile(
-    r"# boot (?P<boot>\d{1,6}) of block (?P<block>\d{1,6}), (?P<stage>screen|confirm)(?:, layout"
-    r" (?P<layout>\S+))?"
+    r"# boot (?P<boot>\d{1,6}) of block (?P<block>\d{1,6}), (?P<stage>screen|"
+    r"confirm)(?:, layout (?P<layout>\S+))?"
 )
 BESIDE = re.compile(r"#   (?P<unit>\S+) step (?P<step>\S+)(?: readings (?P<readings>.+))?")
 _FACT = re.compile(r"# (?P<arm>[\w.+-]+) (?P<key>[a-z][\w.-]*): (?P<value>.+)")
@@ -26,7 +24,7 @@ _NO_NAME = re.compile(r"[^a-z0-9]+")
 
 
 class GoContext:
-    """What stands beside the results: settings, which hold until they are set again, and comments of ours."""
+    """The context of the results: settings, which apply until they are set again, and comments."""
 
     def __init__(self) -> None:
         self.config: dict[str, str] = {}
@@ -39,8 +37,9 @@ class GoContext:
         self._last = 0
 
     def of_results(self) -> tuple[str, str]:
-        """Arm and suite of the results that follow. Results of another machine are of another arm, see
-        `names`.
+        """Returns arm and suite of the results that follow.
+
+        Each machine gets an arm of its own; see `names`.
         """
         named = self.config.get("arm", "")
         machine = {key: self.config[key] for key in MACHINE if key in self.config}
@@ -57,8 +56,9 @@ class GoContext:
         return self.config.get("suite") or self.config.get("pkg", "")
 
     def names(self) -> Mapping[str, str]:
-        """By the arms of `of_results` what they are called where an arm has results of several machines: the
-        machine, after the arm's own name.
+        """Maps the arms of `of_results` to display names: the arm's own name, then the machine.
+
+        It contains only the arms that have results of several machines.
         """
         names: dict[str, str] = {}
         for named, machines in self._machines.items():
@@ -74,7 +74,7 @@ class GoContext:
         return names
 
     def set(self, key: str, value: str) -> None:
-        """A setting without a value takes it back, as the format says."""
+        """Applies a setting. An empty value removes the setting, as the format specifies."""
         if key == "arm":
             self.origin = None
         if value:
@@ -83,7 +83,10 @@ class GoContext:
             self.config.pop(key, None)
 
     def result(self, found: Sequence[Found], arm: str) -> None:
-        """Called before the samples of a result of this arm are added."""
+        """Starts a result of this arm.
+
+        Must be called before the samples of the result are added to `found`.
+        """
         self.failures.result()
         if arm not in self._settings:
             self._settings[arm] = dict(self.config)
@@ -107,7 +110,7 @@ class GoContext:
             self._facts.setdefault(match["arm"], {})[match["key"]] = match["value"]
 
     def arms(self) -> dict[str, ArmDescription]:
-        """Of the arms that have results."""
+        """Describes the arms that have results."""
         descriptions = {}
         for arm, settings in self._settings.items():
             named = settings.get("arm", "")
@@ -124,7 +127,7 @@ def _numbered_arm(arm: str, machine: int) -> str:
 
 
 def rename_arms(parsed: Parsed, names: Mapping[str, str]) -> Parsed:
-    """The output with other names of its arms."""
+    """Renames the arms of an output. Names that are not in `names` stay."""
     if not names:
         return parsed
     found = parsed.found
@@ -133,11 +136,9 @@ def rename_arms(parsed: Parsed, names: Mapping[str, str]) -> Parsed:
     else:
         found = tuple(each._replace(arm=names.get(each.arm, each.arm)) for each in found)
     problems = (
-        (
-            each
-            if each.lost is None
-            else replace(each, lost=each.lost._replace(arm=names.get(each.lost.arm, each.lost.arm)))
-        )
+        each
+        if each.lost is None
+        else replace(each, lost=each.lost._replace(arm=names.get(each.lost.arm, each.lost.arm)))
         for each in parsed.problems
     )
     arms = {names.get(arm, arm): about for arm, about in parsed.arms.items()}
@@ -145,7 +146,10 @@ def rename_arms(parsed: Parsed, names: Mapping[str, str]) -> Parsed:
 
 
 def _with_readings(sample: Sample, step: str, readings: str | None) -> Sample:
-    """The sample as the comment under it says; as it is where the comment makes no sense."""
+    """Adds step and readings from the comment below a sample.
+
+    An invalid comment leaves the sample unchanged.
+    """
     try:
         numbers = [float(each) for each in (step, *(readings or "").split())]
     except ValueError:

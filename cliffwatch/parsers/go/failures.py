@@ -1,9 +1,12 @@
-"""Benchmarks of a Go output that gave no result: failed, skipped, ended by a panic, cut off; and packages
-that failed as a whole.
+"""Finds the benchmarks of a Go output without a result: failed, skipped, ended by a panic or cut off.
 
-Source: testing/benchmark.go. A failure in the first iteration is told without the number of processors, a
-later one with it, after the name that was printed already: `BenchmarkX-8 --- FAIL: BenchmarkX-8`. With -v
-each name is printed alone before its result.
+It also finds packages that failed as a whole.
+
+Source: testing/benchmark.go.
+
+- A failure in the first iteration is printed without the number of processors.
+- A later failure is printed with it, after the name: `BenchmarkX-8 --- FAIL: BenchmarkX-8`.
+- With -v each name is printed alone before its result.
 """
 
 import re
@@ -16,7 +19,7 @@ from cliffwatch.parsers.readings import Lost, Problem, problem_at
 from cliffwatch.samples import CaseKey, CaseStatus
 
 PROCS = "procs"
-"""The parameter that holds the number of processors of a benchmark's name."""
+"""The parameter for the number of processors in a benchmark's name."""
 
 _ENDED = re.compile(r"(?:Benchmark\S+\s+)?--- (?P<how>FAIL|SKIP): (?P<name>\S+)")
 _CRASH = re.compile(
@@ -33,23 +36,26 @@ _LONGEST_WHY = 300
 
 
 Where = Callable[[], tuple[str, str]]
-"""Arm and suite of what a line tells."""
+"""Returns arm and suite of a line."""
 
 
 @dataclass(slots=True)
 class _Ended:
-    """A benchmark or package without a result: where the output says so, and why."""
+    """A benchmark or package without a result."""
 
     line: Line
+    """The line that reports it."""
     case: CaseKey
     arm: str
     status: CaseStatus
     what: str
+    """What happened, such as `it failed`."""
     why: str = ""
+    """The reason that the output gives; empty if it gives none."""
 
 
 class GoFailures:
-    """Reads the lines of an output that are no results; `case_of` makes a case of a suite and a name."""
+    """Reads the lines of an output that are not results. `case_of` makes a case from a suite and a name."""
 
     def __init__(self, case_of: Callable[[str, str], CaseKey]) -> None:
         self._case_of = case_of
@@ -62,11 +68,11 @@ class GoFailures:
         self._last: Line | None = None
 
     def result(self) -> None:
-        """A result follows: what had begun has ended."""
+        """Announces a result, which ends the benchmark that had begun."""
         self._open, self._crashed, self._waits, self._last = None, False, False, None
 
     def read(self, line: Line, where: Where) -> bool:
-        """Whether the line says that something gave no result, or belongs to one that does."""
+        """Reads a line. True if it reports a missing result, or belongs to such a report."""
         text = line.text.lstrip()
         if not text:
             return False
@@ -74,7 +80,7 @@ class GoFailures:
         return self._read_end(line, text, where) or self._read_begin(line, text, where)
 
     def _read_end(self, line: Line, text: str, where: Where) -> bool:
-        """Whether the line says that something ended without a result, or why."""
+        """Reads a line. True if it says that something ended without a result, or why."""
         if ended := _ENDED.match(text):
             self._end(line, *where(), ended["name"], failed=ended["how"] == "FAIL")
         elif self._crashed and not _OVER.match(text):
@@ -91,7 +97,7 @@ class GoFailures:
         return True
 
     def _read_begin(self, line: Line, text: str, where: Where) -> bool:
-        """Whether the line is a benchmark's name without a result after it."""
+        """Reads a line. True if it is the name of a benchmark without a result after it."""
         begun = _BEGUN.fullmatch(text)
         if begun is not None:
             return self._begin(line, *where(), begun["name"], begun["rest"] or "")
@@ -105,8 +111,9 @@ class GoFailures:
         return self._case_of(suite, name.removeprefix("Benchmark"))
 
     def _begin(self, line: Line, arm: str, suite: str, name: str, rest: str) -> bool:
-        """A name without a result after it. Go writes a tab between; words after a blank may be anybody's
-        sentence.
+        """Reads a name without a result after it.
+
+        Go writes a tab after the name. After a blank, the words may be prose.
         """
         case, words = self._case(suite, name), rest.split()
         if words and words[0].isdecimal():
@@ -140,7 +147,7 @@ class GoFailures:
         self._open, self._crashed, self._waits = None, True, False
 
     def _end_package(self, line: Line, arm: str, package: str, why: str) -> None:
-        """A package that failed without a word on one of its benchmarks."""
+        """Records a failed package, unless the failure of one of its benchmarks was reported already."""
         if len(self._ended) == self._told:
             what = f"the package {package} failed"
             shown = "" if _TIME.fullmatch(why) else why.strip("[]")
@@ -148,7 +155,7 @@ class GoFailures:
         self._told, self._crashed, self._open, self._waits = len(self._ended), False, None, False
 
     def problems(self, measured: Iterable[CaseKey]) -> list[Problem]:
-        """Of all that ended without a result; `measured` are the cases that have one."""
+        """Returns a problem for each missing result. `measured` are the cases that have a result."""
         known: dict[tuple[str, str], CaseKey] = {}
         for case in measured:
             known.setdefault((case.suite, case.benchmark), case)
@@ -158,7 +165,7 @@ class GoFailures:
         ]
 
     def _with_causes(self) -> list[_Ended]:
-        """A benchmark fails with each of its own: the ones that failed themselves are the cause."""
+        """Leaves out parent benchmarks, which fail only because one of their sub-benchmarks fails."""
         failed = [each.case for each in self._ended if each.status == "failed"]
         return [
             each
@@ -170,7 +177,7 @@ class GoFailures:
         ]
 
     def _unfinished(self, known: dict[tuple[str, str], CaseKey]) -> Iterable[_Ended]:
-        """Benchmarks that began: without a result anywhere, or where the output ends."""
+        """Yields the benchmarks that began and have no result, or with which the output ends."""
         ended = {(each.case.suite, each.case.benchmark) for each in self._ended}
         for (arm, case), line in self._begun.items():
             names = [name for suite, name in (*known, *ended) if suite == case.suite]
@@ -188,14 +195,12 @@ class GoFailures:
 
 
 def is_part_of(benchmark: str, whole: str) -> bool:
-    """Whether a benchmark is one of those that another one runs."""
+    """True if a benchmark is a sub-benchmark of another one."""
     return benchmark.startswith(f"{whole}/")
 
 
 def _name_case(case: CaseKey, known: dict[tuple[str, str], CaseKey]) -> CaseKey:
-    """The case with the number of processors that the output has elsewhere, where its own line does not say
-    it.
-    """
+    """Adds the number of processors from elsewhere in the output, if the case's own line lacks it."""
     if case.params:
         return case
     itself = known.get((case.suite, case.benchmark))

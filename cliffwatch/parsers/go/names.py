@@ -1,4 +1,7 @@
-"""Names and units of the Go benchmark format: as others have them, and as ours hold a case and a metric."""
+"""Converts names and units of the Go benchmark format to cases and metrics.
+
+Names and units that Cliffwatch wrote have a form of their own.
+"""
 
 import re
 from functools import lru_cache
@@ -17,7 +20,7 @@ _COMPACT = {unit.replace(" ", ""): unit for unit in _UNITS}
 
 @lru_cache(maxsize=1 << 16)
 def case_of(suite: str, name: str) -> CaseKey:
-    """Equal results have the same object."""
+    """Converts a name to a case. The cache makes equal cases the same object."""
     procs = _PROCS.search(name)
     bare = name[: procs.start()] if procs else name
     if bare.startswith(OURS):
@@ -30,7 +33,7 @@ def case_of(suite: str, name: str) -> CaseKey:
 
 @lru_cache(maxsize=4096)
 def metric_of(unit: str) -> tuple[str, str]:
-    """Metric and unit from a unit of the format: ours carry the metric before the last dash."""
+    """Splits a unit of the format into metric and unit. Cliffwatch writes them as `METRIC-UNIT`."""
     for compact, shown in _COMPACT.items():
         if unit.endswith(f"-{compact}"):
             return unit[: -len(compact) - 1], shown
@@ -39,5 +42,5 @@ def metric_of(unit: str) -> tuple[str, str]:
 
 
 def unit_of(metric: str, unit: str) -> str:
-    """The inverse of `metric_of`."""
+    """Joins metric and unit to a unit of the format: the inverse of `metric_of`."""
     return metric if metric == unit or metric.endswith(f"_{unit}") else f"{metric}-{unit.replace(' ', '')}"

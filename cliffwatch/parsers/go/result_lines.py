@@ -1,5 +1,6 @@
-"""Finds the result lines of the Go benchmark format in a whole text at once: a name, a number, and then
-values with a unit each.
+"""Finds the result lines of the Go benchmark format in a whole text at once.
+
+A result line is a name, a number, and then pairs of value and unit.
 """
 
 from collections.abc import Hashable, Sequence
@@ -17,24 +18,24 @@ _NAME = np.frombuffer(b"Benchmark", dtype=np.uint8)
 
 
 class ResultLines(NamedTuple):
-    """Result lines of the Go benchmark format, and their values in order."""
+    """The result lines of a text and their values, in the order of the text."""
 
     numbers: Numbers
-    """(lines,): line numbers."""
+    """(lines,). The line numbers of the result lines, from 0."""
     names: Sequence[str]
-    """(lines,)"""
+    """(lines,)."""
     line_of: Numbers
-    """(values,): index of each value's line."""
+    """(values,). The index in `numbers` of each value's line."""
     texts: Sequence[str]
-    """(values,)"""
+    """(values,). The printed values."""
     units: Sequence[str]
-    """(values,)"""
+    """(values,)."""
     others: Sequence[Line]
-    """Lines that are neither results nor blank."""
+    """The lines that are neither results nor blank."""
 
 
 def result_lines(text: str) -> ResultLines | None:
-    """None of a text that has to be cleaned first."""
+    """Finds the result lines. None if the text needs cleaning first."""
     if not is_plain(text):
         return None
     data = np.frombuffer(text.encode(), dtype=np.uint8)
@@ -72,12 +73,12 @@ def result_lines(text: str) -> ResultLines | None:
 
 
 def _has_odd_blanks(data: NDArray[np.uint8]) -> bool:
-    """Whether anything but blanks, tabs and line ends stands between words."""
+    """True if the text has control characters other than tabs and line ends."""
     return bool(((data < ord(" ")) & (data != ord("\n")) & (data != ord("\t"))).any())
 
 
 def _begin_a_result(data: NDArray[np.uint8], begins: Numbers) -> NDArray[np.bool_]:
-    """Whether the words that begin there begin as the names of results do."""
+    """True for each word, given by its first byte, that starts with `Benchmark`."""
     padded = np.concatenate([data, np.zeros(len(_NAME), dtype=np.uint8)])
     same = np.ones(len(begins), dtype=bool)
     for place, letter in enumerate(_NAME.tolist()):
@@ -86,16 +87,14 @@ def _begin_a_result(data: NDArray[np.uint8], begins: Numbers) -> NDArray[np.bool
 
 
 def _take_words(words: list[str], places: Numbers) -> list[str]:
-    """The words at these places, which rise; quickest where they are as far from each other all the way, as
-    in most files.
-    """
+    """Returns the words at increasing places. Evenly spaced places, as in most files, are the fastest."""
     if len(places) > 1 and (np.diff(places) == places[1] - places[0]).all():
         return words[places[0] : places[-1] + 1 : places[1] - places[0]]
     return list(map(words.__getitem__, places.tolist()))
 
 
 def number_distinct(things: Sequence[T]) -> tuple[list[T], Numbers]:
-    """The different ones in the order in which they come, and which of them each is."""
+    """Returns the distinct things in their order, and the index of each thing in them."""
     different = list(dict.fromkeys(things))
     if len(different) == 1:
         return different, np.zeros(len(things), dtype=np.intp)

@@ -1,4 +1,4 @@
-"""Writes the Go benchmark format, so that benchstat and we ourselves read it (see `go_bench`)."""
+"""Writes the Go benchmark format for benchstat and for Cliffwatch's own parser (see `go_bench`)."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ _SKIPPED = ("unsupported", "not-run", "unchanged-build")
 
 @dataclass(frozen=True, slots=True)
 class ExportedUnit:
-    """A `Unit` line: what benchstat may assume of a unit."""
+    """A `Unit` line: the properties of a unit that benchstat uses."""
 
     unit: str
     traits: MetricTraits
@@ -26,10 +26,10 @@ def format_go_bench(
     settings: Mapping[str, str] | None = None,
     of_run: Sequence[Arm] = (),
 ) -> str:
-    """Arms as text: their settings, then one line a boot and case. `benchstat -col arm` compares them.
+    """Formats arms: their settings, then one line per boot and case. `benchstat -col arm` compares them.
 
-    `settings` are of the run as a whole; `of_run` are all of its arms, so that exports of single ones say
-    the same of it.
+    `settings` are those of the whole run. `of_run` are all arms of the run: their commits are written even if
+    only some arms are exported.
     """
     return "\n".join(go_bench_lines(arms, units, settings=settings, of_run=of_run)) + "\n"
 
@@ -41,7 +41,7 @@ def go_bench_lines(
     settings: Mapping[str, str] | None = None,
     of_run: Sequence[Arm] = (),
 ) -> Iterator[str]:
-    """The lines of `format_go_bench`; goes over the boots once."""
+    """Yields the lines of `format_go_bench`. Iterates over the boots only once."""
     arms = tuple(arms)
     yield from map(_unit, units)
     commits = {f"{arm.name}-commit": arm.facts.get("commit", "") for arm in of_run or arms}
@@ -59,8 +59,10 @@ def _unit(each: ExportedUnit) -> str:
 
 
 def _settings(arm: Arm, known: Iterable[str]) -> Iterator[str]:
-    """Settings that are equal for sides that can be compared, and `arm`, which tells them apart: benchstat
-    makes a table of its own for each further difference. The arm's own facts stand in lines that it skips.
+    """Yields the settings of an arm.
+
+    Comparable arms have the same settings except `arm`: benchstat makes a separate table for each further
+    difference. Facts about the arm alone are therefore written as comments, which benchstat skips.
     """
     for key, value in {"label": arm.label, **arm.facts}.items():
         if key != "commit":
@@ -101,7 +103,7 @@ def _results(arm: Arm) -> Iterator[str]:
 
 
 def _outcome(outcome: CaseOutcome) -> Iterator[str]:
-    """As Go tells of a benchmark without a result, with the status in the line below."""
+    """Yields a missing result in Go's form, with the status on the next line."""
     yield f"--- {'SKIP' if outcome.status in _SKIPPED else 'FAIL'}: {_name(outcome.case)}"
     yield f"    {outcome.status}: {_one_line(outcome.reason)}"
 
@@ -117,7 +119,7 @@ def _boot(boot: Boot) -> str:
 
 
 def _beside(samples: Sequence[Sample]) -> Iterator[str]:
-    """What the format cannot express: the step of the printed digits, and the readings within the boot."""
+    """Yields the step of the printed digits and the readings as comments: the format cannot express them."""
     for each in samples:
         if each.resolution or each.readings:
             readings = f" readings {' '.join(map(repr, each.readings))}" if each.readings else ""

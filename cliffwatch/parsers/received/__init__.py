@@ -1,3 +1,3 @@
-"""From what a person names to the text that a program printed: opened once, unpacked, decoded, and out of
+"""Turns user input into the text that a program printed: opens, unpacks, decodes, and strips
 mail and logs.
 """

@@ -1,5 +1,6 @@
-"""Makes text of bytes: UTF-8, UTF-16 and UTF-32 with or without a byte order mark, else the code page of
-Western Windows. Total.
+"""Decodes bytes as UTF-8, UTF-16 or UTF-32, with or without a byte order mark, or else as Windows-1252.
+
+Never raises.
 """
 
 import codecs
@@ -12,14 +13,14 @@ _MARKS: Sequence[tuple[bytes, str]] = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
-"""UTF-32's mark of little-endian bytes begins with UTF-16's."""
+"""UTF-32 comes first, because its little-endian mark begins with that of UTF-16."""
 
 _LOOKED_AT = 4096
 _MANY = 0.4
 
 
 def decode(content: bytes) -> str:
-    """The text without its byte order mark."""
+    """Decodes bytes and drops the byte order mark."""
     for mark, encoding in _MARKS:
         if content.startswith(mark):
             return _decode_bytes(content[len(mark) :], encoding)
@@ -32,7 +33,7 @@ def _decode_bytes(content: bytes, encoding: str) -> str:
     try:
         return content.decode()
     except UnicodeDecodeError:
-        # A file may hold both: a log of one program in UTF-8, and what another one printed in Latin-1.
+        # A log may mix encodings: one program prints UTF-8, another one Latin-1.
         return "\n".join(map(_line, content.split(b"\n")))
 
 
@@ -44,7 +45,7 @@ def _line(line: bytes) -> str:
 
 
 def _without_mark(begin: bytes) -> str:
-    """By the zeros between the letters of a text that is mostly ASCII."""
+    """Detects the encoding from the zero bytes between the letters of a mostly ASCII text."""
     zeros = [begin[place::4].count(0) * 4 > _MANY * len(begin) for place in range(4)]
     if len(begin) < 4 or not any(zeros):
         return "utf-8"

@@ -1,6 +1,4 @@
-"""Takes off what logs write before each line: GitHub, GitLab, Jenkins, Azure, Buildkite, journald, kubectl,
-ts(1).
-"""
+"""Removes time stamps of logs: GitHub, GitLab, Jenkins, Azure, Buildkite, journald, kubectl, ts(1)."""
 
 import re
 from itertools import islice
@@ -10,10 +8,10 @@ _ISO = rf"\d{{4}}-\d\d-\d\d[T ]{_CLOCK}(?:Z|[+-]\d\d:?\d\d)?"
 _SYSLOG = r"[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?:\.\d{1,9})?"
 _EPOCH = r"1\d{9}\.\d{3,9}"
 _STAMP = re.compile(
-    # `gh run view --log` has the job and the step before the time.
+    # `gh run view --log` prints job and step before the time.
     r"(?:[^\t\n]{1,200}\t[^\t\n]{1,200}\t)?\ufeff?"
     rf"(?:\[(?:{_ISO}|{_CLOCK})\]|{_ISO}|{_SYSLOG}|{_CLOCK}|{_EPOCH}|\x1b_bk;t=\d{{1,20}}\x07)"
-    # GitLab names the stream, journald the host and the process.
+    # GitLab prints the stream, journald the host and the process.
     r"(?: \d\d[OE][+ ]?)?"
     r"(?:\s[\w.-]{1,64} [\w./-]{1,64}\[\d{1,10}\]:)?"
     r"(?: {1,2}|\t|(?<=[+\x07])|$)"
@@ -23,7 +21,7 @@ _BEGIN = 1 << 16
 
 
 def without_stamps(text: str) -> str:
-    """The text as it is where none of its first fifty lines has a stamp: each line of a log has one."""
+    """Removes the time stamps of a log. If none of the first fifty lines has one, the text is unchanged."""
     first = islice((line for line in text[:_BEGIN].split("\n") if line.strip()), _LOOKED_AT)
     if not any(_STAMP.match(line) for line in first):
         return text

@@ -1,8 +1,8 @@
-"""Undoes what a mail does to the text in it: headers, parts, quoted-printable, base64, format=flowed.
+"""Extracts the text of a mail: handles headers, parts, quoted-printable, base64 and format=flowed.
 
-Only what is text is taken; of the same text in several forms, the plain one. A line keeps its number as
-far as its part has one: a line that was broken for the mail's sake stands where it began, and blank lines
-stand for the rest of it.
+Only text parts are read. Of alternative forms of the same text, the plain one is read. Lines keep their
+numbers if possible: a line that the mail wrapped stays where it began, and blank lines replace its other
+pieces.
 """
 
 import binascii
@@ -34,36 +34,39 @@ _MOST_HEADERS = 1000
 _LONGEST_VALUE = 2000
 _DEEPEST = 6
 MOST_PARTS = 1000
-"""Of one part of a mail."""
+"""The most parts within one part of a mail."""
 
 MOST_CHARACTERS = 16 << 20
-"""Of the text in a mail or a mailbox."""
+"""The largest text of a mail or mailbox."""
 
 
 class MailTooLarge(Exception):
-    """Why a mail is not read, and what to do."""
+    """A mail exceeds a limit. The message says which limit, and what to do."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Part:
-    """A part of a mail: its headers by their names in small letters, and its lines."""
+    """A part of a mail."""
 
     headers: Mapping[str, str]
+    """By name in lower case."""
     lines: Sequence[Line]
+    """The body."""
 
     def header(self, name: str) -> str:
         return self.headers.get(name, "").partition(";")[0].strip().lower()
 
     def parameter(self, name: str) -> str:
-        """Of the content type."""
+        """Returns a parameter of the content type; empty if there is none."""
         value = self.headers.get("content-type", "")[:_LONGEST_VALUE]
         found = (each for each in _PARAMETER.finditer(value) if each["name"].lower() == name)
         return next((each["quoted"] or each["plain"] or "" for each in found), "")
 
 
 def body_of_mail(text: str) -> str:
-    """The text of a mail, of all mails of a mailbox, or of what was copied out of a mail's source; else the
-    text as it is. Total.
+    """Extracts the text of a mail, of all mails of a mailbox, or of a piece of quoted-printable mail source.
+
+    Other text is returned unchanged. Raises MailTooLarge, and nothing else.
     """
     if looks_like_mail(text):
         lines = [Line(number, line.rstrip("\r")) for number, line in enumerate(text.split("\n"), start=1)]
@@ -75,7 +78,7 @@ def body_of_mail(text: str) -> str:
 
 
 def looks_like_mail(text: str) -> bool:
-    """Whether it begins with headers that a mail has."""
+    """True if the text begins with mail headers."""
     begin = text[: 1 << 16].lstrip("\r\n")
     lines = [line.rstrip("\r") for line in begin.split("\n")]
     if lines and _FROM.match(lines[0]):
@@ -87,15 +90,18 @@ def looks_like_mail(text: str) -> bool:
 
 
 def _join_placed(lines: Iterator[Line]) -> str:
-    """The lines at their numbers, or after the one before where that is not possible."""
+    """Joins the lines, each at its number.
+
+    If an earlier line already takes that place, it follows that line.
+    """
     placed: list[str] = []
     size = 0
     for line in lines:
         size += len(line.text)
         if size > MOST_CHARACTERS:
             reason = (
-                f"the mail has more than {MOST_CHARACTERS >> 20} MiB of text: save the part that is meant,"
-                " and give that"
+                f"the mail has more than {MOST_CHARACTERS >> 20} MiB of text: "
+                "save the part you mean and pass that"
             )
             raise MailTooLarge(reason)
         placed += [""] * (line.number - 1 - len(placed))
@@ -104,7 +110,7 @@ def _join_placed(lines: Iterator[Line]) -> str:
 
 
 def _mails(lines: Sequence[Line]) -> Iterator[Sequence[Line]]:
-    """Each mail of a mailbox: a `From ` line with headers after it begins one."""
+    """Yields each mail of a mailbox. A `From ` line followed by headers begins a mail."""
     starts = [
         place
         for place, line in enumerate(lines[:-1])
@@ -117,7 +123,7 @@ def _mails(lines: Sequence[Line]) -> Iterator[Sequence[Line]]:
 
 
 def _headers(lines: Sequence[Line]) -> tuple[dict[str, str], int]:
-    """Headers up to the first blank line, and how many lines they are."""
+    """Returns the headers up to the first line that is not one, and the number of their lines."""
     headers: dict[str, str] = {}
     name = ""
     for count, line in enumerate(lines[:_MOST_HEADERS]):
@@ -141,7 +147,7 @@ def _part_of(lines: Sequence[Line]) -> _Part:
 
 
 def _texts(part: _Part, depth: int) -> Iterator[Line]:
-    """The lines of all parts that are text."""
+    """Yields the lines of all text parts."""
     kind = part.header("content-type") or "text/plain"
     if kind.startswith("multipart/") and depth < _DEEPEST:
         parts = list(_parts(part))
@@ -167,9 +173,7 @@ def _parts(part: _Part) -> Iterator[_Part]:
             continue
         count += 1
         if count > MOST_PARTS:
-            reason = (
-                f"the mail has more than {MOST_PARTS:,} parts: save the part that is meant, and give that"
-            )
+            reason = f"the mail has more than {MOST_PARTS:,} parts: save the part you mean and pass that"
             raise MailTooLarge(reason)
         if begun is not None:
             yield _part_in(part.lines[begun:place])
@@ -181,7 +185,7 @@ def _parts(part: _Part) -> Iterator[_Part]:
 
 
 def _part_in(lines: Sequence[Line]) -> _Part:
-    """A part may have no header, and begins with a blank line then."""
+    """Splits a part into headers and body. A part without headers begins with a blank line."""
     headers, count = _headers(lines)
     return _Part(headers=headers, lines=lines[count + 1 :])
 
@@ -209,7 +213,7 @@ def _of_base64(lines: Sequence[Line], charset: str) -> list[Line]:
 
 
 def _decode_quoted_printable(lines: Sequence[Line], charset: str) -> Iterator[Line]:
-    """Quoted-printable: `=` at the end of a line joins it with the next one, `=C2=B1` is a character."""
+    """Decodes quoted-printable: `=` at the end of a line joins it with the next, `=C2=B1` is a character."""
     pieces: list[str] = []
     number = 0
     for line in lines:
@@ -231,7 +235,10 @@ def _characters(text: str, charset: str) -> str:
 
 
 def _join_flowed(lines: Sequence[Line], *, drop: bool) -> Iterator[Line]:
-    """RFC 3676: a line that ends in a blank goes on in the next one of the same depth of quoting."""
+    """Joins format=flowed lines (RFC 3676).
+
+    A line that ends in a blank continues on the next line, if that has the same depth of quoting.
+    """
     pieces: list[str] = []
     number = depth = 0
     for line in lines:

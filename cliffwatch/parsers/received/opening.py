@@ -1,5 +1,6 @@
-"""Reads what a person names, once: a pipe gives its bytes a single time, so everything is decided from what
-was read.
+"""Reads an input exactly once, since a pipe gives its bytes only once.
+
+All decisions use the bytes that were read.
 """
 
 import errno
@@ -17,7 +18,7 @@ STANDARD_INPUT = "-"
 
 
 def read_content(name: str | Path) -> bytes | Failure:
-    """The unpacked bytes of a file, a pipe or `-`. Larger ones than 64 MiB are refused rather than cut."""
+    """Reads and unpacks a file, a pipe or `-`. Inputs over 64 MiB are refused, not cut."""
     try:
         content = _read(str(name))
     except (OSError, ValueError) as error:
@@ -31,19 +32,20 @@ def read_content(name: str | Path) -> bytes | Failure:
 
 
 def read_text(name: str | Path) -> str | Failure:
-    """The text of a file, a pipe or `-`, whatever it is packed and encoded in."""
+    """Reads a file, a pipe or `-` as text. Compression and encoding are detected."""
     content = read_content(name)
     return content if isinstance(content, Failure) else decode(content)
 
 
 def read_regular(path: Path, most: int) -> bytes:
-    """At most so many bytes of a file. Raises OSError where there is none, and of a pipe or a device, which
-    might never end.
+    """Reads at most `most` bytes of a file.
+
+    Raises OSError if the file does not exist, and for a pipe or a device, which might never end.
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     with os.fdopen(descriptor, "rb") as file:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise OSError(errno.EINVAL, "it is no file that can be read, but a pipe, a device or a folder")
+            raise OSError(errno.EINVAL, "it is not a regular file, but a pipe, a device or a folder")
         return file.read(most)
 
 
@@ -57,9 +59,7 @@ def _read(name: str) -> bytes:
 
 
 def refuse_shared_pipe(names: Iterable[str]) -> Failure | None:
-    """Why these inputs cannot all be read: two of them are one pipe, which gives its bytes once. None where
-    they can.
-    """
+    """Refuses inputs of which two are the same pipe, which can be read only once. None if there are none."""
     first: dict[tuple[int, int], str] = {}
     for name in names:
         pipe = _pipe(name)
@@ -67,18 +67,22 @@ def refuse_shared_pipe(names: Iterable[str]) -> Failure | None:
             continue
         if pipe in first:
             return wrong_usage(
-                f"{first[pipe]} and {name} are one pipe, which can be read once",
-                "give standard input for one side, and the name of a file for the other",
+                f"{first[pipe]} and {name} are the same pipe, which can be read only once",
+                "use standard input for one side and a file for the other",
             )
         first[pipe] = name
     return None
 
 
 def _pipe(name: str) -> tuple[int, int] | None:
-    """Device and inode of what can be read only once; None of files, folders, and what is not there."""
-    path = name.rpartition(":")[0] if ":" in name and not os.path.exists(name) else name  # noqa: PTH110 - `Path` would drop dots
+    """Returns device and inode of an input that can be read only once.
+
+    None for files, folders and missing paths.
+    """
+    # `Path` would drop dots.
+    path = name.rpartition(":")[0] if ":" in name and not os.path.exists(name) else name  # noqa: PTH110
     try:
-        found = os.fstat(0) if path == STANDARD_INPUT else os.stat(path)  # noqa: PTH116 - one of two is no path
+        found = os.fstat(0) if path == STANDARD_INPUT else os.stat(path)  # noqa: PTH116 - fstat has no path
     except (OSError, ValueError):
         return None
     once = path == STANDARD_INPUT or not (stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode))

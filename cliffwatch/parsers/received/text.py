@@ -1,5 +1,6 @@
-"""A text as the program printed it. Lines keep their numbers, so that a problem names the line
-of the file.
+"""Restores a text as the program printed it.
+
+Lines keep their numbers, so problems name the line of the file.
 """
 
 from cliffwatch.parsers.readings import Problem, problem_at
@@ -7,19 +8,20 @@ from cliffwatch.parsers.received.log_stamps import without_stamps
 from cliffwatch.parsers.received.mail import MailTooLarge, body_of_mail
 
 MOST_LINES = 4_000_000
-"""Of a text: each becomes an object or two."""
+"""The most lines of a text. Each line becomes one or two objects in memory."""
 
 _BOM = "\ufeff"
 
 
 def as_printed(text: str) -> str | Problem:
-    """The text without mail headers, encodings of mail, and time stamps before its lines; a Problem where it
-    is too large. Total.
+    """Removes mail headers, mail encodings and log time stamps. Never raises.
+
+    Returns a Problem if the text is too large.
     """
     if _has_too_many_lines(text):
         reason = (
-            f"it has more than {MOST_LINES // 1_000_000} million lines: split it by benchmark and compare the"
-            " parts"
+            f"it has more than {MOST_LINES // 1_000_000} million lines: split it by benchmark and compare "
+            f"the parts"
         )
         return problem_at(0, "", reason)
     try:

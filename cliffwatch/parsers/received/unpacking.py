@@ -1,4 +1,4 @@
-"""Unpacks what people send compressed, by content and never by name, within limits."""
+"""Unpacks compressed inputs within limits. The format is detected by content, never by file name."""
 
 import bz2
 import io
@@ -11,28 +11,28 @@ from collections.abc import Callable, Iterator, Mapping
 from cliffwatch.failure import Failure, wrong_usage
 
 LARGEST_BYTES = 64 << 20
-"""Of an input, packed or not."""
+"""The largest input, before and after unpacking."""
 
 _DEEPEST = 3
-"""Layers: a zip of a .tar.gz."""
+"""The most layers: a zip of a .tar.gz has three."""
 
 _PIECE = 1 << 20
 _XZ_MEMORY = 128 << 20
 _ZSTD_WINDOW = 128 << 20
 _ZSTD_INPUT = 1 << 10
-"""Bytes at a time: four of them may stand for 128 KiB."""
+"""Bytes that are fed at a time: four bytes may expand to 128 KiB."""
 
 _MOST_MEMBERS = 10_000
 _ZIP_ENTRY = b"PK\x01\x02"
 _READ_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2)
-"""LZMA's dictionary in a zip may have 4 GiB."""
+"""Without LZMA, whose dictionary in a zip may take 4 GiB."""
 
 _NO_CONTENT = ("__MACOSX/", ".DS_Store")
 _SHOWN = 5
 
 
 class _Refused(Exception):
-    """Why a container is not read, and what to do."""
+    """A container is not read. The message says why, `next_step` what to do."""
 
     def __init__(self, reason: str, next_step: str) -> None:
         super().__init__(reason)
@@ -40,7 +40,7 @@ class _Refused(Exception):
 
 
 def unpack(content: bytes, name: str) -> bytes | Failure:
-    """What is inside, however many layers; the bytes themselves where nothing is packed."""
+    """Unpacks all layers of an input. Returns an unpacked input unchanged."""
     try:
         return _innermost(content)
     except _Refused as refused:
@@ -57,7 +57,7 @@ def unpack(content: bytes, name: str) -> bytes | Failure:
         UnicodeError,
     ) as error:
         reason = str(error)[:200] or "it ends too early"
-        return wrong_usage(f"{name} is damaged: {reason}", "pack it again, or give what is inside")
+        return wrong_usage(f"{name} is damaged: {reason}", "pack it again, or give its content")
 
 
 def _innermost(content: bytes) -> bytes:
@@ -70,7 +70,7 @@ def _innermost(content: bytes) -> bytes:
 
 
 def _one_layer(content: bytes) -> bytes | None:
-    """What one container holds; None of what is none."""
+    """Unpacks one layer. None if the content is not a container."""
     for magic, what in _FOREIGN.items():
         if content.startswith(magic):
             raise _Refused(
@@ -84,7 +84,10 @@ def _one_layer(content: bytes) -> bytes | None:
 
 
 def _whole(pieces: Iterator[bytes]) -> bytes:
-    """The pieces together; refused as soon as they are too many, so that no bomb is unpacked further."""
+    """Joins the pieces.
+
+    Stops as soon as they exceed the limit, so a decompression bomb is not unpacked further.
+    """
     whole = io.BytesIO()
     for piece in pieces:
         whole.write(piece)
@@ -109,7 +112,7 @@ def _xz(content: bytes) -> bytes:
 
 
 class _Zlib:
-    """gzip's decompressor with the methods of those of bz2 and lzma."""
+    """Gives gzip's decompressor the interface of those of bz2 and lzma."""
 
     def __init__(self) -> None:
         self._object = zlib.decompressobj(wbits=31)
@@ -138,8 +141,9 @@ def _streams(
     begin: Callable[[], "_Zlib | bz2.BZ2Decompressor | lzma.LZMADecompressor"],
     magic: bytes,
 ) -> Iterator[bytes]:
-    """The pieces of all streams that stand one after the other, as `cat a.gz b.gz` makes them; only zeros may
-    follow.
+    """Yields the pieces of all concatenated streams, such as `cat a.gz b.gz`.
+
+    Only zeros may follow the last stream.
     """
     place = 0
     while content.startswith(magic, place):
@@ -154,11 +158,11 @@ def _streams(
             yield stream.decompress(data, _PIECE)
         place = fed - len(stream.unused_data)
     if content[place:].strip(b"\0"):
-        raise ValueError("something else follows what was packed")
+        raise ValueError("other data follows the packed data")
 
 
 def _zstd(content: bytes) -> bytes:
-    import zstandard  # noqa: PLC0415 - of this container alone
+    import zstandard  # noqa: PLC0415 - needed only for this container
 
     def pieces() -> Iterator[bytes]:
         made = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW)
@@ -181,14 +185,14 @@ def _zstd(content: bytes) -> bytes:
 
 def _zip(content: bytes) -> bytes:
     if content.count(_ZIP_ENTRY) > _MOST_MEMBERS:
-        raise _Refused(f"it holds more than {_MOST_MEMBERS} files", "give the one that is meant")
+        raise _Refused(f"it holds more than {_MOST_MEMBERS} files", "give the one you mean")
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         files = [each for each in archive.infolist() if not each.is_dir()]
         chosen = files[_only([each.filename for each in files])]
         if chosen.flag_bits & 1:
             raise _Refused("it is encrypted", "unpack it")
         if chosen.compress_type not in _READ_METHODS:
-            raise _Refused("it is packed in a way that is not read here", "unpack it, or pack it with `zip`")
+            raise _Refused("its compression method is not supported", "unpack it, or pack it with `zip`")
         with archive.open(chosen) as member:
             return _whole(iter(lambda: member.read(_PIECE), b""))
 
@@ -200,20 +204,23 @@ def _tar(content: bytes) -> bytes:
             if each.isreg():
                 files.append(each)
             if len(files) > _MOST_MEMBERS:
-                raise _Refused(f"it holds more than {_MOST_MEMBERS} files", "give the one that is meant")
+                raise _Refused(f"it holds more than {_MOST_MEMBERS} files", "give the one you mean")
         member = archive.extractfile(files[_only([each.name for each in files])])
         assert member is not None
         return _whole(iter(lambda: member.read(_PIECE), b""))
 
 
 def _only(names: list[str]) -> int:
-    """The place of the one file in an archive: which of several is meant only its sender knows."""
+    """Returns the index of the only file in an archive.
+
+    Refuses archives with several files, since any may be meant.
+    """
     meant = [place for place, name in enumerate(names) if not any(part in name for part in _NO_CONTENT)]
     if len(meant) == 1:
         return meant[0]
     shown = ", ".join(names[place] for place in meant[:_SHOWN]) + (", …" if len(meant) > _SHOWN else "")
     reason = f"it holds {len(meant)} files: {shown}" if meant else "it holds no file"
-    raise _Refused(reason, "unpack it and name the files that are meant")
+    raise _Refused(reason, "unpack it and name the files you mean")
 
 
 _READERS: Mapping[bytes, Callable[[bytes], bytes]] = {
@@ -231,7 +238,7 @@ _FOREIGN: Mapping[bytes, str] = {
     b"\x04\x22\x4d\x18": "packed with lz4",
     b"LZIP": "packed with lzip",
     b"\x1f\x9d": "packed with compress",
-    b"\x7fELF": "a program and not what it prints",
+    b"\x7fELF": "a program, not its output",
     b"%PDF-": "a PDF",
     b"\x89PNG\r\n": "a picture",
     b"\xff\xd8\xff": "a picture",

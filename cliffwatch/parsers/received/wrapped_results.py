@@ -1,4 +1,4 @@
-"""Joins result lines of the Go format that mail wrapped, or that a benchmark's own output cut in two."""
+"""Rejoins result lines of the Go format that mail wrapped, or that a benchmark's own output split."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -12,12 +12,12 @@ _ENDS = re.compile(r"(?:PASS|FAIL|ok|goos:|pkg:)(?:\s|$)")
 
 
 def is_piece_of_result(text: str) -> bool:
-    """Whether a line that is no result may be a part of one."""
+    """True if a line that is not a result may be a piece of one."""
     return _PIECE.match(text) is not None
 
 
 def join_wrapped_results(lines: Iterable[Line]) -> Iterator[Line]:
-    """The lines, with the pieces of a result in one."""
+    """Yields the lines, with the pieces of each result joined."""
     waiting: list[Line] = []
     for line in lines:
         words = line.text.split()
@@ -37,7 +37,7 @@ def join_wrapped_results(lines: Iterable[Line]) -> Iterator[Line]:
 
 
 def _join_result(waiting: Sequence[Line], words: Sequence[str]) -> Line | None:
-    """What a benchmark's line becomes with these words after it; None where they do not belong to it."""
+    """Appends words to a waiting benchmark line. None if they do not belong to it."""
     if not waiting or not words or _NAME.fullmatch(words[0]):
         return None
     first = waiting[0]
@@ -47,7 +47,7 @@ def _join_result(waiting: Sequence[Line], words: Sequence[str]) -> Line | None:
     elif len(begun) > 1 and begun[1].isdecimal():
         fits = len(waiting) == 1 and _is_result([*begun, *words])
     else:
-        # Words of the benchmark's own stand between its name and its numbers.
+        # The benchmark's own output stands between its name and its numbers.
         begun = begun[:1]
         fits = _is_result([*begun, *words])
     return Line(first.number, " ".join([*begun, *words])) if fits else None
@@ -58,7 +58,7 @@ def _is_result(words: Sequence[str]) -> bool:
 
 
 def _are_values(words: Sequence[str]) -> bool:
-    """Whether numbers and units take turns."""
+    """True if numbers and units alternate."""
     return len(words) % 2 == 0 and all(
         _NUMBER.fullmatch(number) and not _NUMBER.fullmatch(unit)
         for number, unit in zip(words[::2], words[1::2], strict=True)

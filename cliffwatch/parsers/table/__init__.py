@@ -1,3 +1,1 @@
-"""The table of samples, one definition for CSV, Parquet, JSON, the public dataset and the
-service's exports.
-"""
+"""The table of samples: one definition for CSV, Parquet, JSON, public datasets and the service's exports."""

@@ -1,4 +1,4 @@
-"""Cells of a row, held to what their column is."""
+"""Reads the cells of a row and checks their types."""
 
 import json
 import math
@@ -8,13 +8,14 @@ from typing import Any
 _LARGEST_NUMBER = 999_999_999
 
 Cells = Mapping[str, object]
-"""A row by column: texts as CSV has them, or numbers and lists as Parquet has them; None and "" are what does
-not exist.
+"""A row by column name: texts from CSV, or numbers and lists from Parquet.
+
+None and "" mean that there is no value.
 """
 
 
 class Unreadable(ValueError):
-    """Why a row is none."""
+    """A row cannot be read. The message says why."""
 
 
 def text_of(cells: Cells, name: str) -> str | None:
@@ -22,7 +23,7 @@ def text_of(cells: Cells, name: str) -> str | None:
     if content is None or content == "":
         return None
     if not isinstance(content, str):
-        raise Unreadable(f"{name} is no text")
+        raise Unreadable(f"{name} is not text")
     return content
 
 
@@ -42,7 +43,7 @@ def _finite(content: Any, name: str) -> float:
     except (TypeError, ValueError, OverflowError):
         number = math.nan
     if not math.isfinite(number):
-        raise Unreadable(f"{name} {str(content)[:40]!r} is no finite number")
+        raise Unreadable(f"{name} {str(content)[:40]!r} is not a finite number")
     return number
 
 
@@ -52,7 +53,7 @@ def whole_of(cells: Cells, name: str) -> int | None:
         return None
     number = _finite(content, name)
     if number != int(number) or not 0 <= number <= _LARGEST_NUMBER:
-        raise Unreadable(f"{name} {str(content)[:40]!r} is no number of a boot or block")
+        raise Unreadable(f"{name} {str(content)[:40]!r} is not a boot or block number")
     return int(number)
 
 
@@ -62,7 +63,7 @@ def readings_of(cells: Cells) -> tuple[float, ...]:
         return ()
     listed = _json(content, "readings") if isinstance(content, str) else content
     if not isinstance(listed, Sequence) or isinstance(listed, str):
-        raise Unreadable("readings are no list")
+        raise Unreadable("readings are not a list")
     return tuple(_finite(each, "a reading of") for each in listed)
 
 
@@ -70,7 +71,7 @@ def object_of(cells: Cells, name: str) -> Mapping[str, object]:
     text = text_of(cells, name)
     content = {} if text is None else _json(text, name)
     if not isinstance(content, dict):
-        raise Unreadable(f"{name} is no object")
+        raise Unreadable(f"{name} is not an object")
     return content
 
 
@@ -78,10 +79,10 @@ def _json(text: str, name: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise Unreadable(f"{name} is no JSON: {error}") from None
+        raise Unreadable(f"{name} is not JSON: {error}") from None
 
 
 def texts_of(content: Any) -> dict[str, str]:
-    """The texts of an object; nothing of what is none."""
+    """Returns the members of an object that are text. Empty if the content is not an object."""
     pairs = content.items() if isinstance(content, dict) else ()
     return {name: text for name, text in pairs if isinstance(text, str)}

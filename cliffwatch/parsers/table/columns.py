@@ -1,8 +1,8 @@
-"""The columns of the table of samples: a row is the value of one metric of one case in one boot
-(docs/formats.md).
+"""The columns of the table of samples.
 
-Columns are only ever added at the end; `FORMAT_VERSION` goes up where a reader of before would take a row
-for another one.
+A row is the value of one metric of one case in one boot (docs/formats.md).
+
+New columns are only added at the end. `FORMAT_VERSION` increases when older readers would misread a row.
 """
 
 from dataclasses import dataclass
@@ -15,10 +15,13 @@ Kind = Literal["string", "integer", "number", "array", "object"]
 
 
 class TableRow(NamedTuple):
-    """A sample; without `value` the outcome of a case that has none; without `suite` a boot or an arm that
-    has nothing.
+    """A row of the table. A field is None if it does not apply.
 
-    `params` and `about` are JSON text. None is what does not exist.
+    - With `value` it is a sample.
+    - Without `value` it is the outcome of a case that has no sample.
+    - Without `suite` it is a boot or an arm without cases.
+
+    `params` and `about` are JSON text. The columns are described in `COLUMNS`.
     """
 
     run: str
@@ -45,18 +48,17 @@ class TableRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """`kind` is the type of a Table Schema; of `array` and `object` CSV has JSON text, of `object` Parquet
-    too.
-    """
+    """A column of the table."""
 
     name: str
     kind: Kind
+    """A type of Table Schema. CSV holds `array` and `object` as JSON text, Parquet only `object`."""
     description: str
 
 
 COLUMNS = (
     Column(
-        "run", "string", "The run: its identity in a service, of a result directory run.json's `identity`."
+        "run", "string", "The run: its identity in a service, or `identity` of a result directory's run.json."
     ),
     Column("platform", "string", "The kind of machine."),
     Column(
@@ -67,13 +69,11 @@ COLUMNS = (
     Column("arm", "string", "The side of the run: base, head, control."),
     Column("commit", "string", "The commit that the arm's kernel was built from."),
     Column("boot", "integer", "The boot's number in the run; boots of a run have different numbers."),
-    Column("stage", "string", "screen or confirm: the part of the plan that the boot is of."),
+    Column("stage", "string", "screen or confirm: the stage of the plan that the boot belongs to."),
     Column("suite", "string", "The suite of the benchmark."),
     Column("benchmark", "string", "The benchmark."),
     Column("params", "object", "Its parameters in their order, names and values as text."),
-    Column(
-        "metric", "string", "What was measured. Empty in a row that is the outcome of a case without a value."
-    ),
+    Column("metric", "string", "The metric. Empty in a row that is the outcome of a case without a value."),
     Column("unit", "string", "The unit of value, readings and resolution."),
     Column("value", "number", "The boot's value."),
     Column("block", "integer", "The group of boots in which every arm is booted once."),
@@ -87,21 +87,19 @@ COLUMNS = (
         "string",
         "How the case ended: ok, failed, refused, panic, timeout, unsupported, not-run, unchanged-build.",
     ),
-    Column("reason", "string", "Why it ended so; empty when ok."),
-    Column("about", "object", "What is known of the arm and its run, in the arm's first row."),
+    Column("reason", "string", "Why the case ended so; empty if ok."),
+    Column("about", "object", "Facts about the arm and its run; only in the arm's first row."),
 )
 
 NAMES = tuple(column.name for column in COLUMNS)
 assert TableRow._fields == NAMES
 
 NEEDED = frozenset({"arm", "boot", "suite", "benchmark", "params", "metric", "unit", "value"})
-"""Columns without which a table is not ours."""
+"""Required columns. A table without them is in another format."""
 
 
 def table_schema() -> dict[str, object]:
-    """The table as a Table Schema (datapackage.org), as it stands in docs/schemas and in every public
-    dataset.
-    """
+    """Returns the Table Schema (datapackage.org) for docs/schemas and for every public dataset."""
     return {
         "$schema": "https://datapackage.org/profiles/2.0/tableschema.json",
         "title": f"{FORMAT} {FORMAT_VERSION}",

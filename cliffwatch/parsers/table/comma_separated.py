@@ -1,5 +1,6 @@
-"""The table as CSV. Text that a spreadsheet would run as a formula has a quote before it, which reading takes
-off again.
+"""Reads and writes the table as CSV.
+
+Text that a spreadsheet would run as a formula is written with a quote before it. Reading removes the quote.
 """
 
 import csv
@@ -18,14 +19,14 @@ _READINGS = NAMES.index("readings")
 
 
 def csv_lines(pieces: Iterable[Iterable[TableRow]]) -> Iterator[bytes]:
-    """The header, then the rows piece by piece."""
+    """Yields the header, then the rows piece by piece."""
     yield _write_rows([NAMES])
     for rows in pieces:
         yield _write_rows([_cells(row) for row in rows])
 
 
 def csv_table(rows: Iterable[Iterable[object]]) -> bytes:
-    """Rows of another table, with the same guard."""
+    """Formats the rows of any other table, with the same protection against formulas."""
     return _write_rows([[harmless(each) for each in row] for row in rows])
 
 
@@ -36,7 +37,7 @@ def _write_rows(rows: Iterable[Iterable[object]]) -> bytes:
 
 
 def _cells(row: TableRow) -> list[object]:
-    # As `harmless`, which would be called twenty times a row.
+    # Inlines `harmless`, which would otherwise be called twenty times per row.
     cells: list[object] = [
         f"'{each}" if isinstance(each, str) and each[:1] in _GUARDED else each for each in row
     ]
@@ -46,30 +47,31 @@ def _cells(row: TableRow) -> list[object]:
 
 
 def harmless(content: object) -> object:
-    """A text that a spreadsheet would take for a formula with a quote before it; so that nothing is lost, one
-    that begins with a quote gets one more.
+    """Puts a quote before text that a spreadsheet would run as a formula.
+
+    Text that already begins with a quote gets another one, so the change can be undone.
     """
     return f"'{content}" if isinstance(content, str) and content.startswith(_GUARDED) else content
 
 
 def remove_guard(text: str) -> str:
-    """The inverse of `harmless`; a quote that guards nothing stays."""
+    """Reverses `harmless`. Keeps a quote that protects nothing."""
     return text[1:] if text.startswith("'") and text[1:].startswith(_GUARDED) else text
 
 
 def _unfit(header: list[str]) -> str | None:
-    """Why a table with this header cannot be read; None where it can."""
+    """Explains why a table with this header cannot be read. None if it can."""
     if len(header) > MOST_COLUMNS:
         return f"more than {MOST_COLUMNS} columns"
     lacking = NEEDED - set(header)
     twice = [name for name in NAMES if header.count(name) > 1]
     return (
-        f"no column {min(lacking)!r}" if lacking else f"column {twice[0]!r} is there twice" if twice else None
+        f"no column {min(lacking)!r}" if lacking else f"column {twice[0]!r} appears twice" if twice else None
     )
 
 
 def read_csv_table(text: str) -> Table:
-    """Every row that can be read. Total."""
+    """Reads every readable row. Never raises."""
     reader = TableReader()
     first = text[:LONGEST_HEADER].partition("\n")[0]
     header = header_cells(first)
@@ -80,7 +82,7 @@ def read_csv_table(text: str) -> Table:
     for line, cells in _lines(text[len(first) + 1 :], reader):
         if len(cells) != len(header):
             reader.problem(
-                line, ",".join(cells)[:400], f"{len(cells)} columns where the header has {len(header)}"
+                line, ",".join(cells)[:400], f"{len(cells)} columns, but the header has {len(header)}"
             )
         else:
             named = dict(zip(header, map(remove_guard, cells), strict=True))
@@ -89,7 +91,7 @@ def read_csv_table(text: str) -> Table:
 
 
 def _lines(text: str, reader: TableReader) -> Iterator[tuple[int, list[str]]]:
-    """Rows that have cells, with the line at which each ends."""
+    """Yields the rows that are not blank, each with the number of its last line in the file."""
     rows: Any = csv.reader(io.StringIO(text, newline=""))
     while True:
         try:
@@ -97,7 +99,7 @@ def _lines(text: str, reader: TableReader) -> Iterator[tuple[int, list[str]]]:
         except StopIteration:
             return
         except csv.Error as error:
-            reader.problem(rows.line_num + 1, "", f"no line of CSV: {error}")
+            reader.problem(rows.line_num + 1, "", f"not a line of CSV: {error}")
             continue
         if cells:
             yield rows.line_num + 1, cells

@@ -1,5 +1,6 @@
-"""Whether a file holds the table, from its beginning: asked of every file, so that no reader is loaded for
-it.
+"""Detects the table from the beginning of a file.
+
+Every file is checked, so this must not load the table's readers.
 """
 
 import csv
@@ -21,7 +22,7 @@ def looks_like_table(text: str) -> bool:
 
 
 def header_cells(line: str) -> list[str]:
-    """The names of the columns, small; none where the line is no CSV."""
+    """Returns the column names in lower case. Empty if the line is not CSV."""
     try:
         cells = next(csv.reader([line.removeprefix(_BOM)]), [])
     except csv.Error:
@@ -30,5 +31,5 @@ def header_cells(line: str) -> list[str]:
 
 
 def is_parquet(content: bytes) -> bool:
-    """By its first bytes."""
+    """True if the content begins with Parquet's magic bytes."""
     return content.startswith(_MAGIC)

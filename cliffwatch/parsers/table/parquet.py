@@ -1,8 +1,7 @@
-"""The table as Parquet, through pyarrow: the extra `parquet`, loaded only where such a file is read or
-written.
+"""Reads and writes the table as Parquet. pyarrow, the extra `parquet`, is loaded only on use.
 
-A Parquet file of a stranger is small beside what it holds: what it says of itself is held against the
-limits before it is read, what it gives while it is read.
+A small untrusted Parquet file may expand to a huge table. Its metadata is checked against the limits before
+it is read, and its content while it is read.
 """
 
 from collections.abc import Iterable, Iterator
@@ -18,12 +17,15 @@ from cliffwatch.parsers.table.reading import Table, TableReader
 
 MOST_ROWS = 2_000_000
 MOST_BYTES = 1 << 29
-"""Of all columns, unpacked."""
+"""The largest size of all columns together, unpacked."""
 
 MOST_READINGS = 20_000_000
 MOST_COLUMNS = 256
 _GROUP = 1 << 16
-"""Rows of a row group, as a rule: boots are gathered until there are so many, or so many readings in them."""
+"""The usual number of rows in a row group.
+
+Boots are collected until they have this many rows, or the readings below.
+"""
 
 _GROUP_READINGS = 1 << 18
 
@@ -42,10 +44,11 @@ def no_parquet() -> Failure:
 
 
 def write_parquet(file: IO[bytes] | Path, pieces: Iterable[list[TableRow]]) -> int:
-    """Writes the rows; how many. Never more than some 65,000 of them (260,000 readings), and a boot's, are in
-    memory. Needs pyarrow.
+    """Writes the rows and returns their number. Needs pyarrow.
+
+    Holds at most about 65,000 rows (260,000 readings) in memory, plus those of one boot.
     """
-    import pyarrow as pa  # noqa: PLC0415 - a second to load, and only for this
+    import pyarrow as pa  # noqa: PLC0415 - takes a second to load
     from pyarrow import parquet  # noqa: PLC0415
 
     schema, count = _schema(pa), 0
@@ -60,8 +63,9 @@ def write_parquet(file: IO[bytes] | Path, pieces: Iterable[list[TableRow]]) -> i
 
 
 def _array(pa: Any, column: Iterable[Any], type_: Any) -> Any:
-    """Halves of surrogate pairs, which a text of a tree may hold and Parquet may not, become
-    question marks.
+    """Creates an array.
+
+    Replaces lone surrogates, which a tree's text may contain but Parquet may not, with `?`.
     """
     try:
         return pa.array(column, type_)
@@ -90,7 +94,7 @@ def _schema(pa: Any) -> Any:
 
 
 def read_parquet_table(content: bytes, name: str) -> Table | Failure:
-    """Every row of a file with this content; a Failure where it is none of ours, damaged or too large."""
+    """Reads every row. Returns a Failure if the file is in another format, damaged or too large."""
     if not has_parquet():
         return no_parquet()
     import pyarrow as pa  # noqa: PLC0415
@@ -110,7 +114,7 @@ def read_parquet_table(content: bytes, name: str) -> Table | Failure:
 
 @contextmanager
 def _damage_as_failure(name: str) -> Iterator[list[Failure]]:
-    """What pyarrow raises for a damaged file, as a Failure in the list."""
+    """Catches pyarrow's exceptions for a damaged file and appends a Failure to the list."""
     import pyarrow as pa  # noqa: PLC0415
 
     failed: list[Failure] = []
@@ -127,20 +131,20 @@ def _refuse_file(name: str, reason: str) -> Failure:
 
 
 def _unfit(pa: Any, file: Any) -> str | None:
-    """What is wrong with a file by what it says of itself; None where nothing is."""
+    """Describes what is wrong with a file according to its metadata. None if nothing is."""
     names = list(file.schema_arrow.names)
     if file.metadata.num_columns > MOST_COLUMNS:
         return f"{file.metadata.num_columns} columns, at most {MOST_COLUMNS} are read"
     lacking = NEEDED - set(names)
     if lacking or any(names.count(name) > 1 for name in NAMES):
-        return f"it has no column {min(lacking)!r}" if lacking else "a column is there twice"
+        return f"it has no column {min(lacking)!r}" if lacking else "a column appears twice"
     version = (file.schema_arrow.metadata or {}).get(b"format_version", b"1").decode(errors="replace")
     if not version.isdecimal() or len(version) > 4 or int(version) > FORMAT_VERSION:
-        return f"it is of format {version[:40]}; this Cliffwatch reads up to {FORMAT_VERSION}"
+        return f"it has format {version[:40]}; this Cliffwatch reads up to {FORMAT_VERSION}"
     fields = [(field.name, field.type) for field in file.schema_arrow]
     kinds = {each.name: each.kind for each in COLUMNS}
     odd = [name for name, type_ in fields if name in kinds and not _fits(pa, type_, kinds[name])]
-    return f"column {odd[0]!r} has another type than ours" if odd else _too_large(file.metadata)
+    return f"column {odd[0]!r} has the wrong type" if odd else _too_large(file.metadata)
 
 
 def _too_large(about: Any) -> str | None:
@@ -175,7 +179,7 @@ def _read(name: str, file: Any) -> Table | Failure:
     for batch in file.iter_batches(batch_size=_BATCH, columns=names):
         size += batch.nbytes
         if line + batch.num_rows > MOST_ROWS or size > 4 * MOST_BYTES:
-            return _refuse_file(name, "it holds more than it says")
+            return _refuse_file(name, "it holds more than its metadata says")
         columns = {name: _cells(batch.column(place)) for place, name in enumerate(batch.schema.names)}
         for cells in zip(*columns.values(), strict=True):
             line += 1
@@ -184,7 +188,7 @@ def _read(name: str, file: Any) -> Table | Failure:
 
 
 def _cells(column: Any) -> list[Any]:
-    """A column's values; those of a dictionary are one object each, however often they stand there."""
+    """Returns a column's values. Repeated values of a dictionary column share one object."""
     dictionary = getattr(column, "dictionary", None)
     if dictionary is None:
         return list(column.to_pylist())

@@ -1,4 +1,4 @@
-"""Rows of the table, as strangers may have written them, become arms again."""
+"""Turns rows of the table, which may come from an untrusted source, back into arms."""
 
 import json
 from collections.abc import Mapping
@@ -35,7 +35,7 @@ from cliffwatch.samples import (
 )
 
 MOST_PROBLEMS = 1000
-"""Lines that are named; of further ones the number is said."""
+"""The most problems that are listed; further ones are only counted."""
 
 _STATUSES = frozenset(
     {"ok", "failed", "refused", "panic", "timeout", "unsupported", "not-run", "unchanged-build"}
@@ -46,19 +46,18 @@ _SHORT_RUN = 12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """What a table holds. Arms by name, of several runs by `RUN/NAME`; `settings` are of the first arm's run,
-    as text.
-
-    An arm that names itself nowhere has an empty name, one whose label is not there an empty label.
-    """
+    """The content of a table."""
 
     arms: Mapping[str, Arm]
+    """By name; by `RUN/NAME` if the table has several runs. Names and labels that the rows lack are empty."""
     settings: Mapping[str, str]
+    """The settings of the run, as text; empty if the table has several runs."""
     problems: tuple[Problem, ...]
     run: str = ""
-    """The run's identity; empty where the rows say none, and where they are of several."""
+    """The run's identity; empty if the rows have none, or if they belong to several runs."""
 
     one_run: bool = False
+    """True if all rows belong to one run."""
 
 
 @dataclass(slots=True)
@@ -80,7 +79,7 @@ class _ArmRows:
 
 
 class TableReader:
-    """Takes rows one by one; what is wrong with one is a problem with its line."""
+    """Collects rows one by one. A row that cannot be read becomes a problem with its line."""
 
     def __init__(self) -> None:
         self._arms: dict[tuple[str, str], _ArmRows] = {}
@@ -109,12 +108,12 @@ class TableReader:
         if not isinstance(version, int) or version > FORMAT_VERSION:
             self._newer = True
             raise Unreadable(
-                f"the table is of format {version!r}; this Cliffwatch reads up to {FORMAT_VERSION}: update it"
+                f"the table has format {version!r}; this Cliffwatch reads up to {FORMAT_VERSION}: update it"
             )
         case = self._case(cells)
         sample = None if value is None else _sample(cells, case, value)
         if sample is not None and number is None:
-            raise Unreadable("a value of no boot")
+            raise Unreadable("a value without a boot")
         arm = self._arm(cells)
         arm.about = arm.about or about
         if number is None:
@@ -139,7 +138,11 @@ class TableReader:
         return arm
 
     def _case(self, cells: Cells) -> CaseKey | None:
-        """The same object for equal cases: rows of hundreds of thousands of samples are counted by it."""
+        """Returns the case of a row, None if it has none.
+
+        Equal cases are the same object, so that hundreds of thousands of samples can be grouped by it
+        quickly.
+        """
         suite, benchmark, params = (text_of(cells, name) or "" for name in ("suite", "benchmark", "params"))
         if not benchmark:
             if suite or params:
@@ -157,8 +160,9 @@ class TableReader:
         return case
 
     def table(self) -> Table:
-        """All that was read; no arm where a part of it is of a newer format, whose rows may mean something
-        else.
+        """Returns everything that was read.
+
+        If any row has a newer format, there are no arms: rows of that format may have another meaning.
         """
         problems = tuple(self._problems)
         if self._more:
@@ -192,7 +196,7 @@ def _keep(boot: _BootRows, case: CaseKey, sample: Sample | None, outcome: CaseOu
         return
     key = (case, sample.metric, sample.unit)
     if key in boot.samples:
-        raise Unreadable(f"{sample.metric} of {case} is there twice in this boot")
+        raise Unreadable(f"{sample.metric} of {case} appears twice in this boot")
     boot.samples[key] = sample
 
 
@@ -221,9 +225,7 @@ def _arm(name: str, rows: _ArmRows) -> Arm:
 
 
 def _read_assumptions(content: object) -> dict[tuple[str, str], Assumed]:
-    """What the arm's file said of metrics: of each a metric, a unit, which way is better, and what may be
-    assumed.
-    """
+    """Parses what the arm's original file declared: a list of [metric, unit, better, assume]."""
     found: dict[tuple[str, str], Assumed] = {}
     for each in content if isinstance(content, list) else ():
         match each:
@@ -272,7 +274,7 @@ def _outcome(cells: Cells, case: CaseKey) -> CaseOutcome | None:
 
 
 def parsed_table(table: Table) -> Parsed:
-    """The samples as every parser gives them; outcomes have no place there."""
+    """Converts a table to the common result of parsers. Outcomes are dropped."""
     found = tuple(
         Found(sample, name, BootOrigin(boot.index, boot.block, boot.stage, boot.layout))
         for name, arm in table.arms.items()

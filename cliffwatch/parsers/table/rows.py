@@ -1,4 +1,4 @@
-"""Arms and boots as rows of the table."""
+"""Converts arms and boots to rows of the table."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -13,10 +13,10 @@ _EMPTY = TableRow("", None, None, "", *[None] * (len(TableRow._fields) - 4))
 def rows_of_arm(
     run: str, arm: Arm, boots: Iterable[Boot], settings: Mapping[str, str]
 ) -> Iterator[list[TableRow]]:
-    """An arm's rows, boot by boot; `boots` are read in turn, those of `arm` are not. An arm without any has a
-    row of its own.
+    """Yields an arm's rows, boot by boot. An arm without boots gets one row.
 
-    `settings` are those of the run: `notable`, `stages` and `one-run`, each as text, where it has them.
+    `boots` replaces `arm.boots` and is iterated once. `settings` are those of the run that exist: `notable`,
+    `stages` and `one-run`, as text.
     """
     about: str | None = about_arm(arm, settings)
     blank = _EMPTY._replace(
@@ -34,7 +34,7 @@ def rows_of_arm(
 
 
 def about_arm(arm: Arm, settings: Mapping[str, str]) -> str:
-    """JSON of what no column holds."""
+    """Returns the JSON of the column `about`: the facts about arm and run that have no column."""
     known = {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
@@ -50,8 +50,9 @@ def about_arm(arm: Arm, settings: Mapping[str, str]) -> str:
 
 
 def _rows_of_boot(blank: TableRow, boot: Boot, params: dict[CaseKey, str]) -> list[TableRow]:
-    """Samples in their order, each with the outcome of its case, then the outcomes of cases that have none.
-    `params` are those of earlier boots as text: rows are made by the hundred thousand.
+    """Returns the samples, each with the outcome of its case, then the outcomes of cases without samples.
+
+    `params` caches parameters as text between boots, because there may be hundreds of thousands of rows.
     """
     of_boot = blank._replace(boot=boot.index, stage=boot.stage, block=boot.block, layout=boot.layout)
     outcomes = {outcome.case: outcome for outcome in boot.outcomes}
@@ -83,7 +84,7 @@ def _rows_of_boot(blank: TableRow, boot: Boot, params: dict[CaseKey, str]) -> li
 def _of_case(
     case: CaseKey, outcome: CaseOutcome | None, params: dict[CaseKey, str]
 ) -> tuple[str | None, ...]:
-    """Suite, benchmark, parameters as text, outcome and reason."""
+    """Returns suite, benchmark, parameters as text, outcome and reason."""
     text = params.get(case)
     if text is None:
         text = params[case] = json.dumps(dict(case.params), ensure_ascii=False, separators=(",", ":"))

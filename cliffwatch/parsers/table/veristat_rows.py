@@ -1,4 +1,4 @@
-"""The rows of what veristat prints, as CSV or as a table, of one side or of its comparison of two (`-C`)."""
+"""Reads the rows of veristat's output: CSV or table, one side or veristat's own comparison of two (`-C`)."""
 
 import csv
 import re
@@ -13,7 +13,7 @@ _GAP = re.compile(r" {2,}|\t+")
 _CHATTER = re.compile(r"Processing '|Done\. Processed |PROCESSING |\s*$|=+$")
 _NOT_OPENED = re.compile(r"Failed to (?:open|load|process) |Can't |Error ")
 _BEGIN = 4096
-"""Characters in which a header may come out by cleaning."""
+"""Characters that are searched for a header if the raw text shows none: cleaning may reveal one."""
 
 _ABSENT = "N/A"
 _SIDES = {"_base": "base", "_comp": "comp"}
@@ -40,16 +40,15 @@ _SIDES_OF_TABLE = {" (A)": "_base", " (B)": "_comp", " (DIFF)": _DIFFERENCE}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """The cells of a line by the ids that veristat's CSV has."""
+    """A row of veristat's output."""
 
     line: Line
     cells: Mapping[str, str]
+    """By the column ids of veristat's CSV."""
 
 
 def looks_like_veristat(text: str) -> bool:
-    """Whether a header of veristat is somewhere in it: before it stands what could not be opened, and the
-    verifier's logs.
-    """
+    """True if the text contains a header of veristat. Failed opens and the verifier's logs may precede it."""
     sought = text if _may_be_header(text) else text[:_BEGIN]
     return any(_header(line.text) is not None for line in clean_lines(sought) if _may_be_header(line.text))
 
@@ -59,7 +58,7 @@ def _may_be_header(text: str) -> bool:
 
 
 def read_rows(text: str, problems: list[Problem]) -> Iterator[Row]:
-    """The rows below each header; what is no row is a problem."""
+    """Yields the rows below each header. Other lines become problems."""
     header: Sequence[str] = ()
     as_csv = True
     for line in clean_lines(text):
@@ -75,19 +74,19 @@ def read_rows(text: str, problems: list[Problem]) -> Iterator[Row]:
         cells = _cells(line.text) if as_csv else _GAP.split(line.text.strip())
         if not header:
             problems.append(
-                problem_at(line.number, line.text, "it stands before veristat's header; it was skipped")
+                problem_at(line.number, line.text, "it stands before veristat's header and was skipped")
             )
         elif cells is None:
-            problems.append(problem_at(line.number, line.text, "no line of CSV"))
+            problems.append(problem_at(line.number, line.text, "not a line of CSV"))
         elif len(cells) != len(header):
-            reason = f"{len(cells)} columns where the header has {len(header)}"
+            reason = f"{len(cells)} columns, but the header has {len(header)}"
             problems.append(problem_at(line.number, line.text, reason))
         else:
             yield Row(line=line, cells=dict(zip(header, cells, strict=True)))
 
 
 def _header(text: str) -> list[str] | None:
-    """The ids of the columns; None of a line that is no header."""
+    """Returns the ids of the columns. None if the line is not a header."""
     if "," in text:
         cells = [cell.strip() for cell in _cells(text) or []]
         return cells if {"file_name", "prog_name"} <= set(cells) else None
@@ -103,7 +102,7 @@ def _cells(text: str) -> list[str] | None:
 
 
 def _id(name: str) -> str:
-    """The id of a table's column, with the side that it is of."""
+    """Converts a column title of the table to its id, with the suffix of its side."""
     for mark, side in _SIDES_OF_TABLE.items():
         if name.endswith(mark):
             return _IDS.get(name.removesuffix(mark), name.removesuffix(mark)) + side
@@ -111,8 +110,11 @@ def _id(name: str) -> str:
 
 
 def arms_of(cells: Mapping[str, str]) -> Iterator[tuple[str, dict[str, str]]]:
-    """The cells of each side of a comparison, by its name; of other rows all of them, without a name. A side
-    that has not the program has no cells.
+    """Yields the cells of each side of a comparison, with the side's name.
+
+    Sides without the program are left out.
+
+    Other rows are yielded whole, with an empty name.
     """
     if not any(name.endswith(tuple(_SIDES)) for name in cells):
         yield "", dict(cells)

@@ -1,10 +1,10 @@
 """The kinds of line that the kernel's `bench` prints, one module each.
 
-Source: report_progress and report_final functions of tools/testing/selftests/bpf/bench.c and benchs/*.c,
-linux 6.12 and newer. Parsing goes by kind, so that a benchmark nobody has heard of is read as well.
+Sources: the functions report_progress and report_final of tools/testing/selftests/bpf/bench.c and benchs/*.c,
+linux 6.12 and newer. Lines are parsed by kind, not by benchmark, so unknown benchmarks are read too.
 
-A module of this package that has a `KIND` is a kind: there is no list to add it to. Forms are tried in the
-order of the modules' names, so no line may be of two kinds.
+Each module of this package defines `KIND` and is found automatically. Forms are tried in the order of the
+module names, so no line may match two kinds.
 """
 
 import importlib

@@ -1,6 +1,4 @@
-"""How long a program takes to be attached to many functions, and to be detached: tracing-multi-attach,
-kprobe_multi's test.
-"""
+"""Time to attach a program to many functions and to detach it: tracing-multi-attach, kprobe_multi's test."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""False hits of all operations: the error of a bloom filter."""
+"""False positive rate of a bloom filter: false hits out of all operations."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Updates of a full hash map, a line a CPU."""
+"""Updates of a full hash map, one line per CPU."""
 
 from cliffwatch.parsers.bench.averages import mean_over_cpus
 from cliffwatch.parsers.bench.kind import Kind, LineForm, MetricShape

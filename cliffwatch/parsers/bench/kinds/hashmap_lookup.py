@@ -1,4 +1,4 @@
-"""Lookups in a hash map, a line a CPU."""
+"""Lookups in a hash map, one line per CPU."""
 
 from cliffwatch.parsers.bench.averages import STEP, mean_over_cpus
 from cliffwatch.parsers.bench.kind import Kind, LineForm, MetricShape

@@ -1,4 +1,4 @@
-"""Hits and drops a second: counters, triggers, uprobes, renames, ring buffers, bloom filters."""
+"""Hits and drops per second: counters, triggers, uprobes, renames, ring buffers, bloom filters."""
 
 from collections.abc import Sequence
 
@@ -34,14 +34,15 @@ KIND = Kind(
         LineForm(
             "summary",
             name_groups(
-                rf"Summary:\s*hits\s+{NUMBER}{PLUS_MINUS}M/s\s*\(\s*{NUMBER}\s*M/prod\),\s*drops\s+{NUMBER}{PLUS_MINUS}M/s"
+                rf"Summary:\s*hits\s+{NUMBER}{PLUS_MINUS}M/s\s*\(\s*{NUMBER}\s*M/prod\),\s*drops"
+                rf"\s+{NUMBER}{PLUS_MINUS}M/s"
                 rf"(?:,\s*total operations\s+{NUMBER}{PLUS_MINUS}M/s)?",
                 *("hits", "_", "per_prod", "drops", "_", "total", "_"),
             ),
         ),
     ),
     values=_values,
-    # hashmap-without-bloom prints nothing but drops.
+    # hashmap-without-bloom counts all its operations as drops.
     dropped="drops",
     rate="hits",
 )

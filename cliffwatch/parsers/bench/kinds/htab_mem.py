@@ -1,4 +1,4 @@
-"""Operations of a hash map a second and producer, and the memory that it takes meanwhile."""
+"""Hash map operations per second and producer, and the memory of the map."""
 
 from collections.abc import Sequence
 
@@ -39,8 +39,8 @@ KIND = Kind(
         LineForm(
             "summary",
             name_groups(
-                rf"Summary:\s*per-prod-op\s+{NUMBER}{PLUS_MINUS}k/s,\s*memory"
-                rf" usage\s+{NUMBER}{PLUS_MINUS}MiB,"
+                rf"Summary:\s*per-prod-op\s+{NUMBER}{PLUS_MINUS}k/s,\s*memory usage"
+                rf"\s+{NUMBER}{PLUS_MINUS}MiB,"
                 rf"\s*peak memory usage\s+{NUMBER}\s*MiB",
                 *("ops", "_", "memory", "_", "peak"),
             ),

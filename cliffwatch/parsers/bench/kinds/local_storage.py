@@ -1,4 +1,4 @@
-"""Gets of task local storage: all of them, and those of the one map that is looked for."""
+"""Gets of task local storage: all gets, and the gets of the map of interest."""
 
 from collections.abc import Sequence
 
@@ -30,8 +30,8 @@ KIND = Kind(
         LineForm(
             "summary",
             name_groups(
-                rf"Summary:\s*hits throughput\s+{NUMBER}{PLUS_MINUS}M ops/s,\s*hits"
-                rf" latency\s+{NUMBER}\s*ns/op,"
+                rf"Summary:\s*hits throughput\s+{NUMBER}{PLUS_MINUS}M ops/s,\s*hits latency\s+{NUMBER}"
+                rf"\s*ns/op,"
                 rf"\s*important_hits throughput\s+{NUMBER}{PLUS_MINUS}M ops/s",
                 *("hits", "_", "latency", "important", "_"),
             ),

@@ -1,4 +1,4 @@
-"""Local storages created a second, and the allocations of one, which linux 7.3 prints no more."""
+"""Local storages created per second, and allocations per creation, which linux 7.3 no longer prints."""
 
 from collections.abc import Sequence
 
@@ -31,7 +31,8 @@ KIND = Kind(
         LineForm(
             "summary",
             name_groups(
-                rf"Summary:\s*creates\s+{NUMBER}{PLUS_MINUS}k/s\s*\(\s*{NUMBER}\s*k/prod\),\s*{NUMBER}\s*kmallocs/create",
+                rf"Summary:\s*creates\s+{NUMBER}{PLUS_MINUS}k/s\s*\(\s*{NUMBER}\s*k/prod\),\s*{NUMBER}"
+                rf"\s*kmallocs/create",
                 *("creates", "_", "per_prod", "kmallocs"),
             ),
         ),
@@ -44,7 +45,8 @@ KIND = Kind(
         LineForm(
             "summary",
             name_groups(
-                rf"Summary:\s*creates\s+{NUMBER}{PLUS_MINUS}k/s\s*\(\s*{NUMBER}\s*k/prod\),\s*{NUMBER}\s*total",
+                rf"Summary:\s*creates\s+{NUMBER}{PLUS_MINUS}k/s\s*\(\s*{NUMBER}\s*k/prod\),\s*{NUMBER}"
+                rf"\s*total",
                 *("creates", "_", "per_prod", "_"),
             ),
         ),

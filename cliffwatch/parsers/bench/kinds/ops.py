@@ -1,4 +1,4 @@
-"""Operations a second and the latency of one: loops, string comparison, crypto, LPM tries."""
+"""Operations per second and latency per operation: loops, string comparison, crypto, LPM tries."""
 
 import math
 from collections.abc import Sequence
@@ -52,8 +52,8 @@ KIND = Kind(
         LineForm(
             "summary",
             name_groups(
-                rf"Summary:\s*throughput\s+{NUMBER}{PLUS_MINUS}(?P<letter>[MKk])"
-                rf" ops/s\s*\(\s*{NUMBER}\s*[MKk] ops/prod\),"
+                rf"Summary:\s*throughput\s+{NUMBER}{PLUS_MINUS}(?P<letter>[MKk]) ops/s\s*\(\s*{NUMBER}"
+                rf"\s*[MKk] ops/prod\),"
                 rf"\s*latency\s+{NUMBER}\s*(?P<time>ns|us|ms)/op",
                 *("hits", "_", "per_prod", "latency"),
             ),

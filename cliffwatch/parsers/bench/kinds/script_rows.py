@@ -1,7 +1,8 @@
-"""Rows of the tables that run_bench_*.sh print, a Summary each: `uprobe-nop  ( 2 cpus):  6.028 ± 0.008M/s  (
-3.014M/s/cpu)`.
+"""Table rows of the scripts run_bench_*.sh. Each row is the Summary of one run.
 
-Source: tools/testing/selftests/bpf/benchs/run_common.sh and run_bench_*.sh, linux 5.9 to 7.2.
+Example: `uprobe-nop  ( 2 cpus):  6.028 ± 0.008M/s  (  3.014M/s/cpu)`.
+
+Sources: tools/testing/selftests/bpf/benchs/run_common.sh and run_bench_*.sh, linux 5.9 to 7.2.
 """
 
 import re
@@ -25,8 +26,9 @@ _BEGIN = rf"{_WHO}{_CPUS}\s{{0,40}}:?\s{{1,40}}"
 _TRIGGERS = re.compile(
     r"(?:usermode|kernel|syscall)-count|(?:uprobe|uretprobe|usdt)-.*|k(?:ret)?probe-multi.*|fmodret|tp"
 )
-"""Benchmarks of run_bench_trigger.sh and run_bench_uprobes.sh, which leave `trig-` out, as far as no other
-script has the name.
+"""Benchmarks of run_bench_trigger.sh and run_bench_uprobes.sh, which omit `trig-`.
+
+Names that another script uses too are not included.
 """
 
 _METRICS = {
@@ -53,7 +55,7 @@ def _values(output: BenchOutput, _: Sequence[Reading]) -> MetricValues:
 
 
 def _row_of(fields: Mapping[str, str]) -> tuple[str, dict[str, str]]:
-    """The benchmark that a row is of, and its parameters."""
+    """Returns the benchmark of a row, and its parameters."""
     who = " ".join(fields.get("who", "").split())
     cpus = fields.get("cpus", "1").lstrip("0") or "1"
     name = f"trig-{who}" if _TRIGGERS.fullmatch(who) else "rename-base" if who == "base" else who
@@ -95,8 +97,8 @@ KIND = Kind(
         LineForm(
             "final",
             name_groups(
-                rf"{_BEGIN}hits throughput:\s*{NUMBER}{PLUS_MINUS}M ops/s,\s*hits"
-                rf" latency:\s*{NUMBER}\s*ns/op,"
+                rf"{_BEGIN}hits throughput:\s*{NUMBER}{PLUS_MINUS}M ops/s,\s*hits latency:\s*{NUMBER}"
+                rf"\s*ns/op,"
                 rf"\s*important_hits throughput:\s*{NUMBER}{PLUS_MINUS}M ops/s",
                 *("hits_throughput", "_", "hits_latency", "important", "_"),
             ),
@@ -104,8 +106,8 @@ KIND = Kind(
         LineForm(
             "final",
             name_groups(
-                rf"{_BEGIN}per-prod-op:\s*{NUMBER}{PLUS_MINUS}k/s,\s*(?:avg mem|memory"
-                rf" usage):\s*{NUMBER}{PLUS_MINUS}MiB,"
+                rf"{_BEGIN}per-prod-op:\s*{NUMBER}{PLUS_MINUS}k/s,\s*(?:avg mem|"
+                rf"memory usage):\s*{NUMBER}{PLUS_MINUS}MiB,"
                 rf"\s*peak (?:mem|memory usage):\s*{NUMBER}\s*MiB",
                 *("ops", "_", "memory", "_", "peak"),
             ),

@@ -1,4 +1,4 @@
-"""Bytes a second through a sockmap: sent, passed on by BPF, received."""
+"""Throughput of a sockmap: sent, forwarded by BPF, received."""
 
 from collections.abc import Sequence
 
@@ -27,13 +27,13 @@ KIND = Kind(
         LineForm(
             "iter",
             name_groups(
-                rf"{ITER}Send Speed\s+{_SPEED}{_CALLS},\s*BPF Speed\s+{_SPEED},\s*Rcv"
-                rf" Speed\s+{_SPEED}{_CALLS}",
+                rf"{ITER}Send Speed\s+{_SPEED}{_CALLS},\s*BPF Speed\s+{_SPEED},\s*Rcv Speed"
+                rf"\s+{_SPEED}{_CALLS}",
                 *("send", "_", "bpf", "receive", "_"),
             ),
         ),
-        # The number after ± is the mean rate, no deviation; the total in front of it depends on the duration
-        # alone.
+        # The number after ± is the mean rate, not a deviation.
+        # The total before it depends only on the duration.
         LineForm(
             "summary", name_groups(rf"Summary:\s*total trans\s+(\d+)\s*MB{PLUS_MINUS}MB/s", "_", "receive")
         ),

@@ -1,4 +1,4 @@
-"""The grace period of RCU Tasks Trace: two lines an iteration, two of summary."""
+"""The grace period of RCU Tasks Trace: two lines per iteration and two summary lines."""
 
 from collections.abc import Sequence
 
@@ -16,7 +16,7 @@ from cliffwatch.parsers.bench.patterns import NUMBER, name_groups
 
 
 def _values(output: BenchOutput, kept: Sequence[Reading]) -> MetricValues:
-    """Iter lines print nanoseconds, the Summary microseconds."""
+    # Iter lines print nanoseconds, the Summary microseconds.
     latencies = tuple(each.fields["latency"] / 1000 for each in kept if "latency" in each.fields)
     if latencies or "latency" in output.summary:
         value = sum(latencies) / len(latencies) if latencies else output.summary["latency"]

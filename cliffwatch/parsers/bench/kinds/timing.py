@@ -1,4 +1,4 @@
-"""Medians of the in-kernel timing library, a result a scenario."""
+"""Medians of the in-kernel timing library, one result per scenario."""
 
 from collections.abc import Sequence
 
@@ -15,7 +15,7 @@ from cliffwatch.parsers.bench.patterns import NUMBER, name_groups
 
 
 def _values(output: BenchOutput, _: Sequence[Reading]) -> MetricValues:
-    """With --machine-readable a scenario is printed twice, and the later line stands."""
+    # With --machine-readable each scenario is printed twice; the later line wins.
     by_scenario = {texts.get("scenario", ""): fields for texts, fields in output.finals}
     if len(by_scenario) > 1:
         by_scenario.pop("", None)
@@ -35,8 +35,8 @@ KIND = Kind(
         LineForm(
             "final",
             name_groups(
-                rf"(?P<name>[\w.-]+):\s*median {NUMBER} ns/op,\s*stddev {NUMBER},\s*p99 {NUMBER}\s*\((\d+)"
-                r" samples\)",
+                rf"(?P<name>[\w.-]+):\s*median {NUMBER} ns/op,\s*stddev {NUMBER},\s*p99 {NUMBER}"
+                rf"\s*\((\d+) samples\)",
                 *("latency", "_", "p99", "count"),
             ),
         ),
@@ -44,8 +44,7 @@ KIND = Kind(
             "final",
             name_groups(
                 rf"RESULT scenario=(?P<scenario>[\w.-]+) samples=(\d+) median={NUMBER} stddev={NUMBER}"
-                rf" cv={NUMBER}"
-                rf" min={NUMBER} p99={NUMBER} max={NUMBER}",
+                rf" cv={NUMBER} min={NUMBER} p99={NUMBER} max={NUMBER}",
                 *("count", "latency", "_", "_", "_", "p99", "_"),
             ),
         ),
