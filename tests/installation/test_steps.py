@@ -42,7 +42,7 @@ def test_files_are_there_before_anything_is_started(
         ("systemctl start cliffwatch-doctor.timer", True),
         ("systemctl restart --no-block cliffwatch-worker.service", True),
     ]
-    assert "cliffwatch-worker.service is started" in ended.output
+    assert "Started cliffwatch-worker.service" in ended.output
 
 
 def test_a_worker_is_not_restarted_where_nothing_changed(
@@ -98,7 +98,7 @@ def test_a_start_that_fails_says_what_a_running_worker_needs(
     ended = install()
 
     assert ended.exit_code == 4
-    assert "needs `systemctl restart --no-block cliffwatch-worker.service`" in ended.output
+    assert "then restart it: `systemctl restart --no-block cliffwatch-worker.service`" in ended.output
 
 
 def test_a_command_that_fails_says_what_it_said(tmp_path: Path) -> None:

@@ -214,9 +214,9 @@ def test_a_failure_in_the_middle_of_tuning_undoes_what_was_done(
 def _killed_run(root: Path, journal: Path) -> None:
     script = (
         "import os, signal, sys; from pathlib import Path\nfrom cliffwatch_runner.host.knobs import Knob,"
-        " TuningPlan; from cliffwatch_runner.host.tuning import tuned_host\nknobs = tuple(Knob(name=p,"
+        " TuningPlan; from cliffwatch_runner.host.tuning import tune_host\nknobs = tuple(Knob(name=p,"
         f" path=p, wanted=w, why='') for p, w in (({SMT!r}, 'off'), ({BOOST!r}, '0')))\nplan ="
-        " TuningPlan(knobs=knobs, services=(), idle_latency_us=None)\nwith tuned_host(plan, report=print,"
+        " TuningPlan(knobs=knobs, services=(), idle_latency_us=None)\nwith tune_host(plan, report=print,"
         f" root=Path({str(root)!r}), journal=Path({str(journal)!r})):\n    os.kill(os.getpid(),"
         " signal.SIGKILL)\n"
     )

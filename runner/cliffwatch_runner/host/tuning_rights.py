@@ -55,7 +55,7 @@ def tune_as_allowed(cpus: frozenset[int], *, report: Callable[[str], None]) -> I
 def tune_by_helper(
     argv: Sequence[str], cpus: frozenset[int], *, report: Callable[[str], None]
 ) -> Iterator[TuningOutcome]:
-    """Like `tuned_host`, through the helper that `argv` starts.
+    """Like `tune_host`, through the helper that `argv` starts.
 
     The helper also restores when this process dies.
     """
