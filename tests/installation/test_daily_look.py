@@ -13,7 +13,7 @@ from cliffwatch_runner.host.lock import Holder, LockState
 def test_nothing_is_looked_at_while_a_run_holds_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
     holder = Holder(pid=1, since=datetime(2026, 11, 1, tzinfo=UTC), what="walltime run of 1a2b..3c4d")
     monkeypatch.setattr(doctor, "lock_state", lambda: LockState(locked=True, holders=(holder,)))
-    monkeypatch.setattr(doctor, "gather", lambda _: pytest.fail("the host was looked at"))
+    monkeypatch.setattr(doctor, "gather_facts", lambda _: pytest.fail("the host was looked at"))
 
     ended = CliRunner().invoke(main, ["doctor", "--unless-measuring"], catch_exceptions=False)
 
@@ -24,7 +24,7 @@ def test_nothing_is_looked_at_while_a_run_holds_the_host(monkeypatch: pytest.Mon
 def test_an_idle_host_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     looked: list[object] = []
     monkeypatch.setattr(doctor, "lock_state", lambda: LockState(locked=False, holders=()))
-    monkeypatch.setattr(doctor, "gather", lambda cache: looked.append(cache) or pytest.skip("far enough"))
+    monkeypatch.setattr(doctor, "gather_facts", lambda cache: looked.append(cache) or pytest.skip("far enough"))
 
     with pytest.raises(pytest.skip.Exception):
         CliRunner().invoke(main, ["doctor", "--unless-measuring"], catch_exceptions=False)

@@ -25,7 +25,7 @@ def started(root: Path, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, bool
 
     monkeypatch.setattr(command, "_HERE", root)
     monkeypatch.setattr(command, "hindrances", lambda *_: ())
-    monkeypatch.setattr(command, "done", record)
+    monkeypatch.setattr(command, "run_steps", record)
     return calls
 
 
@@ -82,7 +82,7 @@ def test_a_worker_that_cannot_be_stopped_keeps_its_files(
     install()
     before = files_of(root)
     refusal = Failure(whose="host", message="`systemctl stop` failed", next_step="look")
-    monkeypatch.setattr(command, "done", lambda *_, **__: refusal)
+    monkeypatch.setattr(command, "run_steps", lambda *_, **__: refusal)
 
     assert remove().exit_code == 4
     assert files_of(root) == before
@@ -93,7 +93,7 @@ def test_a_start_that_fails_says_what_a_running_worker_needs(
 ) -> None:
     """The files are in place by then: giving the command again would take them for nothing new."""
     refusal = Failure(whose="host", message="`systemctl daemon-reload` failed", next_step="give it again")
-    monkeypatch.setattr(command, "done", lambda *_, **__: refusal)
+    monkeypatch.setattr(command, "run_steps", lambda *_, **__: refusal)
 
     ended = install()
 

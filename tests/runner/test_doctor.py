@@ -250,13 +250,13 @@ def test_the_verdict_counts_what_is_in_the_way_of_each_mode(good: HostFacts) -> 
 def test_the_exit_code_is_about_the_mode_that_was_asked_for(
     good: HostFacts, monkeypatch: pytest.MonkeyPatch, arguments: list[str], kvm: bool, exit_code: int
 ) -> None:
-    monkeypatch.setattr(command, "gather", lambda _: replace(good, kvm=KvmProbe(usable=kvm, reason="seen")))
+    monkeypatch.setattr(command, "gather_facts", lambda _: replace(good, kvm=KvmProbe(usable=kvm, reason="seen")))
 
     assert CliRunner().invoke(command.doctor, arguments).exit_code == exit_code
 
 
 def test_programs_read_the_same_as_json(good: HostFacts, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(command, "gather", lambda _: replace(good, udev=None))
+    monkeypatch.setattr(command, "gather_facts", lambda _: replace(good, udev=None))
     result = CliRunner().invoke(command.doctor, ["--json", "--mode", "icount"])
     document = json.loads(result.stdout)
 

@@ -54,9 +54,9 @@ def host_with(monkeypatch: pytest.MonkeyPatch, *amiss: Check, kvm: KvmProbe = KV
     def untuned(*_: object, **__: object) -> Iterator[SimpleNamespace]:
         yield SimpleNamespace(facts=dict)
 
-    monkeypatch.setattr(walltime_host, "gather", lambda _: SimpleNamespace(kvm=kvm))
+    monkeypatch.setattr(walltime_host, "gather_facts", lambda _: SimpleNamespace(kvm=kvm))
     monkeypatch.setattr(walltime_host, "walltime_checks", lambda _: iter(amiss))
-    monkeypatch.setattr(measured_run, "tuned_as_allowed", untuned)
+    monkeypatch.setattr(measured_run, "tune_as_allowed", untuned)
     monkeypatch.setattr(measured_run, "host_lock", lambda *_, **__: nullcontext())
     monkeypatch.setattr(argv, "KVM", Path("/dev/null"))
 
@@ -102,7 +102,7 @@ def test_where_kvm_runs_a_guest_the_default_is_icount_and_nobody_looks(
     repository: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     host_with(monkeypatch, SMT)
-    monkeypatch.setattr(walltime_host, "gather", lambda _: pytest.fail("the host was examined"))
+    monkeypatch.setattr(walltime_host, "gather_facts", lambda _: pytest.fail("the host was examined"))
     planned = run(repository, "--dry-run")
 
     assert planned.exit_code == 0
