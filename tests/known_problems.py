@@ -77,7 +77,7 @@ PROBLEMS: dict[str, tuple[str, str, str]] = {
     "veristat: too few columns": (
         VERISTAT + "a.o,p,success,1\n",
         VERISTAT + "a.o,p,success,1\na.o,q\n",
-        "2 columns where",
+        "2 columns, but",
     ),
     "veristat: no number": (
         VERISTAT + "a.o,p,success,1\n",
@@ -108,7 +108,7 @@ PROBLEMS: dict[str, tuple[str, str, str]] = {
     "csv: no row": (
         CSV,
         CSV + "head,2,s,b,{},m,ns,few\n",
-        "no finite number",
+        "not a finite number",
     ),
 }
 

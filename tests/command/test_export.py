@@ -312,7 +312,7 @@ def on_no_bench_host(tmp_path: Path) -> Path:
     return written(tmp_path / "faulty", arms, host_faults=FAULTS)
 
 
-@pytest.mark.parametrize("form", [*OURS, "kcidb"])
+@pytest.mark.parametrize("form", OURS)
 def test_what_is_amiss_with_the_host_comes_back(form: str, tmp_path: Path, on_no_bench_host: Path) -> None:
     out = tmp_path / f"export.{form}"
     assert cliffwatch("export", on_no_bench_host, "--format", form, "--out", out).exit_code == 0
@@ -535,22 +535,6 @@ def test_any_report_is_read_without_an_exception(odd: Any) -> None:
     for test in (odd, {"status": "FAIL", "misc": odd, "number": {"value": 1}}):
         report = json.dumps({"version": {"major": 5}, "tests": [test], "builds": odd})
         assert all(isinstance(sample.value, float) for sample in parse_any(report).samples)
-
-
-def test_numbers_of_other_ci_systems_are_read() -> None:
-    test = {
-        "id": "o:1",
-        "build_id": "o:b",
-        "origin": "o",
-        "path": "fio.read",
-        "number": {"value": 5, "unit": "B/s"},
-    }
-    lost = {"id": "o:2", "build_id": "o:b", "origin": "o", "path": "boot", "status": "MISS"}
-    parsed = parse_any(json.dumps({"version": {"major": 4, "minor": 5}, "tests": [test, lost]}))
-    assert [(each.case.benchmark, each.metric, each.unit, each.value) for each in parsed.samples] == [
-        ("fio.read", "number", "B/s", 5)
-    ]
-    assert [each.reason for each in parsed.problems] == ["MISS: it did not end well"]
 
 
 def test_an_origin_that_kcidb_does_not_know_is_refused() -> None:

@@ -133,7 +133,7 @@ PLANTED: dict[str, Callable[[Any], None]] = {
     "host.clocksource": _set("host", "clocksource", "hpet"),
     "profile": _set("profile", "full"),
     "isolation": _set("isolation", "none"),
-    "config": _set("arms", "head", "facts", "config", "c" * 64),
+    "config": _set("arms", 1, "facts", "config", "c" * 64),
 }
 
 

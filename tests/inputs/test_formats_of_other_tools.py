@@ -111,7 +111,7 @@ def test_what_google_benchmark_doubts_is_said() -> None:
     assert found.values == [("BM_Y", "real_time", 1.0, "ns/op"), ("BM_Y", "drops", 3.0, "drops")]
     assert [reason[:22] for reason in found.problems] == [
         "failed: no device",
-        "rate is no finite numb",
+        "rate is not a finite n",
         "Google Benchmark was b",
     ]
 

@@ -112,10 +112,10 @@ def test_labels_and_producers_keep_outputs_of_one_name_apart() -> None:
 @pytest.mark.parametrize(
     ("banner", "said"),
     [
-        ("", ["3 outputs of 'unknown' cannot be told apart: they were read as boots of one case"]),
+        ("", ["3 outputs of 'unknown' cannot be distinguished: they were read as boots of one case"]),
         (
             "Benchmark 'x' started.\n",
-            ["3 outputs of 'x' cannot be told apart: they were read as boots of one case"],
+            ["3 outputs of 'x' cannot be distinguished: they were read as boots of one case"],
         ),
         ("Setting up benchmark 'x'...\nBenchmark 'x' started.\n", []),
     ],

@@ -24,7 +24,9 @@ def test_nothing_is_looked_at_while_a_run_holds_the_host(monkeypatch: pytest.Mon
 def test_an_idle_host_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     looked: list[object] = []
     monkeypatch.setattr(doctor, "lock_state", lambda: LockState(locked=False, holders=()))
-    monkeypatch.setattr(doctor, "gather_facts", lambda cache: looked.append(cache) or pytest.skip("far enough"))
+    monkeypatch.setattr(
+        doctor, "gather_facts", lambda cache: looked.append(cache) or pytest.skip("far enough")
+    )
 
     with pytest.raises(pytest.skip.Exception):
         CliRunner().invoke(main, ["doctor", "--unless-measuring"], catch_exceptions=False)

@@ -250,7 +250,9 @@ def test_the_verdict_counts_what_is_in_the_way_of_each_mode(good: HostFacts) -> 
 def test_the_exit_code_is_about_the_mode_that_was_asked_for(
     good: HostFacts, monkeypatch: pytest.MonkeyPatch, arguments: list[str], kvm: bool, exit_code: int
 ) -> None:
-    monkeypatch.setattr(command, "gather_facts", lambda _: replace(good, kvm=KvmProbe(usable=kvm, reason="seen")))
+    monkeypatch.setattr(
+        command, "gather_facts", lambda _: replace(good, kvm=KvmProbe(usable=kvm, reason="seen"))
+    )
 
     assert CliRunner().invoke(command.doctor, arguments).exit_code == exit_code
 

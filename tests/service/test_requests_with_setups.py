@@ -238,7 +238,7 @@ TWO = [arm("a"), arm("b")]
         (without_ends(body(arms=[arm("a"), arm("control")])), "'control' is the name of"),
         (
             without_ends(body(arms=[arm("a"), arm("b", patch=["q"])])),
-            "the file 'q' is named and did not come along",
+            "the file 'q' is named but was not sent",
         ),
         (without_ends(body(arms=[arm("a"), arm("b", patch=["../q"])])), "setup.arms.1.patch.0"),
         (without_ends(body(arms=[arm("a"), arm("b", cc="/bin/evil")])), "setup.arms.1.cc"),
@@ -248,10 +248,10 @@ TWO = [arm("a"), arm("b")]
             "setup.arms.1.module",
         ),
         (body(folders=["mine"]), "the file 'mine/suite.toml' is named"),
-        (body(shapes=[{}]), "a shape names nothing"),
+        (body(shapes=[{}]), "a shape is empty"),
         (body(said=b"another"), "p is not as the setup lists it"),
         ({**body(), "contents": []}, "p is not as the setup lists it"),
-        (asked(setup={"files": [listed("a"), listed("a/b")]}), "'a' is a file and the folder of another one"),
+        (asked(setup={"files": [listed("a"), listed("a/b")]}), "'a' is both a file and a folder"),
         (body(content=b"x" * (4 << 20) + b"x"), "more than 4.0 MiB in all"),
     ],
 )

@@ -20,13 +20,8 @@ def three_arms(data: Path, tmp_path: Path) -> Path:
     shutil.copytree(data / "runs/uninlined", folder)
     content = json.loads((folder / "run.json").read_text())
     named = {"base": "plain", "head": "v2"}
-    arms = content["arms"] if isinstance(content["arms"], list) else None
-    if arms is None:
-        content["arms"] = {named[name]: arm for name, arm in content["arms"].items()}
-        content["arms"]["v3"] = content["arms"]["v2"]
-    else:
-        content["arms"] = [{**arm, "name": named[arm["name"]]} for arm in arms]
-        content["arms"].append({**content["arms"][1], "name": "v3"})
+    content["arms"] = [{**arm, "name": named[arm["name"]]} for arm in content["arms"]]
+    content["arms"].append({**content["arms"][1], "name": "v3"})
     boots = content["plan"]["boots"]
     content["plan"]["boots"] = [{**boot, "arm": named[boot["arm"]]} for boot in boots]
     content["plan"]["boots"].append({**content["plan"]["boots"][1], "index": 3, "arm": "v3"})

@@ -65,8 +65,8 @@ def everything(running: Running) -> str:
         ("https://[::ffff:10.1.2.4]/x", "private or reserved address: " + ADVICE),
         ("https://localhost/x", "private or reserved address: " + ADVICE),
         ("https://git.corp.internal/x", "private or reserved address: " + ADVICE),
-        ("https://2130706433/x", "no plain name or address"),
-        ("https://example.org/a/../b", "empty parts, dots alone"),
+        ("https://2130706433/x", "not a plain name or address"),
+        ("https://example.org/a/../b", "empty parts, parts of dots only"),
     ],
 )
 def test_a_tree_that_no_host_would_fetch_is_refused_and_not_repeated(
