@@ -1,3 +1,4 @@
-"""Documents that Cliffwatch writes and reads (docs/formats.md): one typed model each, from which their JSON
-Schemas are made.
+"""Documents that Cliffwatch reads and writes (docs/formats.md).
+
+Each has a typed model, which also gives its JSON Schema.
 """

@@ -24,11 +24,11 @@ from cliffwatch.formats.values import (
 from cliffwatch.samples import CaseKey, Sample
 
 Version = Literal[1]
-"""Of the files of a boot."""
+"""The format version of a boot's files."""
 
 
 class SplatRecord(Part, frozen=True, kw_only=True):
-    """A complaint of the guest's kernel, and the case in which it came."""
+    """An error report of the guest's kernel. `case` is the case that was running; null if none was."""
 
     title: str = ""
     text: str = ""
@@ -36,7 +36,11 @@ class SplatRecord(Part, frozen=True, kw_only=True):
 
 
 class PartRecord(Part, frozen=True, kw_only=True):
-    """One start of the guest within a boot."""
+    """One start of the guest within a boot.
+
+    `status` is one of the runner's: complete, refused, panic, hang, lost, too-much-output, stopped or
+    starved. Services accept any status, so that newer runners can add more.
+    """
 
     status: str = ""
     """complete, refused, panic, hang, lost, too-much-output, stopped or starved. Services accept any word, so
@@ -52,7 +56,10 @@ class PartRecord(Part, frozen=True, kw_only=True):
 
 
 class BootRecord(Part, frozen=True, kw_only=True):
-    """boot.json. `layout` names the placement of the kernel's code where boots of one kernel have several."""
+    """boot.json.
+
+    `layout` is the name of the kernel's code placement; null unless boots of one kernel have several.
+    """
 
     format_version: Version = 1
     index: Position
@@ -67,8 +74,10 @@ class BootRecord(Part, frozen=True, kw_only=True):
 
 
 class SampleRecord(OfCase, frozen=True, kw_only=True):
-    """The value of a metric of a case. `readings` are the values within the boot, warm-up dropped;
-    `resolution` is the smallest step that the printed digits can show, 0 where it is not known.
+    """The value of one metric of one case.
+
+    `readings` are the within-boot values without warm-up. `resolution` is the smallest step that the printed
+    digits can show; 0 if unknown.
     """
 
     metric: CaseName
@@ -83,7 +92,7 @@ class SampleRecord(OfCase, frozen=True, kw_only=True):
             refuse_lines((self.metric, self.unit))
 
     def sample(self, case: CaseKey) -> Sample:
-        """As comparisons take it; `case` is the key, which samples of a case share."""
+        """Converts the record to a sample. The samples of a case share one `case` object."""
         return Sample(
             case=case,
             metric=self.metric,
@@ -109,7 +118,7 @@ def sample_record(sample: Sample) -> SampleRecord:
 
 
 class ProblemRecord(OfCase, frozen=True, kw_only=True):
-    """A line of a case's output that could not be believed."""
+    """A line of a case's output that is not credible."""
 
     line: Annotated[int, Meta(ge=0)]
     text: Text
@@ -117,7 +126,7 @@ class ProblemRecord(OfCase, frozen=True, kw_only=True):
 
 
 class Measured(Part, frozen=True, kw_only=True):
-    """What a boot measured."""
+    """The measurements of a boot."""
 
     samples: Annotated[tuple[SampleRecord, ...], Meta(max_length=MOST_SAMPLES)]
     outcomes: Annotated[tuple[OutcomeRecord, ...], Meta(max_length=MOST_SAMPLES)]
@@ -131,7 +140,12 @@ class SamplesRecord(Measured, frozen=True, kw_only=True):
 
 
 class EnvironmentRecord(Part, frozen=True, kw_only=True):
-    """environment.json: what the guest reported about itself. null: not shown."""
+    """environment.json: facts that the guest reported about itself.
+
+    A member is null if the guest did not report it. `parts` is the number of the guest's starts in this boot.
+    `config_from` is the source of the configuration: the kernel itself, or the kernel's package if the kernel
+    does not show it.
+    """
 
     format_version: Version = 1
     parts: Count

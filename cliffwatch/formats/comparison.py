@@ -1,4 +1,7 @@
-"""Comparison JSON: what `--format json` writes and the service answers."""
+"""Comparison JSON, version 2: the output of `--format json`, and the service's answer.
+
+`comparison_reading` reads older versions too.
+"""
 
 from datetime import datetime
 from typing import Annotated, Final, Literal
@@ -15,7 +18,10 @@ FORMAT_VERSION: Final = 1
 
 
 class SideRecord(Part, frozen=True, kw_only=True):
-    """An arm of a comparison: what people read, its boots, and facts such as commit and release by name."""
+    """An arm of a comparison.
+
+    `boots` is their number. `facts` are texts by name, such as commit and release.
+    """
 
     name: str
     label: str
@@ -24,7 +30,7 @@ class SideRecord(Part, frozen=True, kw_only=True):
 
 
 class ArmFailureRecord(Part, frozen=True, kw_only=True):
-    """An arm that could not be measured, and the raw evidence."""
+    """An arm that could not be measured, with the raw evidence."""
 
     arm: str
     message: str
@@ -32,16 +38,17 @@ class ArmFailureRecord(Part, frozen=True, kw_only=True):
 
 
 class WarningRecord(Part, frozen=True, kw_only=True):
-    """A sentence without which no row of an arm should be read."""
+    """A sentence that must accompany every row of an arm."""
 
     arm: str = "head"
     text: str
 
 
 class ComparisonRow(OfCase, frozen=True, kw_only=True):
-    """One metric of one case, an arm against the first one. What does not exist is null. `same_code`: both
-    arms execute the same code in the case, so that whatever the row shows is of equal kernels (A/A
-    evidence); null where the run does not say.
+    """One metric of one case: an arm compared with the first arm.
+
+    A member is null if it does not apply. `same_code` is true if both arms execute identical code in the
+    case, so that any difference is noise (A/A evidence); null if the run does not say.
     """
 
     metric: str
@@ -71,9 +78,11 @@ class ComparisonRow(OfCase, frozen=True, kw_only=True):
 
 
 class ComparisonSummary(Part, frozen=True, kw_only=True):
-    """A comparison without its rows. `alpha` is the error rate of its families. `chosen` are sentences on the
-    commits and suites that were taken for what was named. `functions` explain rows that changed, where
-    instructions were counted by function.
+    """A comparison without its rows.
+
+    `alpha` is the family-wise error rate; null in older documents. `chosen` are sentences that say how
+    commits and suites were resolved from the request. `functions` explain changed rows, if instructions were
+    counted per function.
     """
 
     format: Literal["cliffwatch-comparison"]
@@ -95,7 +104,7 @@ class ComparisonSummary(Part, frozen=True, kw_only=True):
 
     @property
     def base(self) -> SideRecord:
-        """The arm that the others are compared with."""
+        """The arm that all others are compared with."""
         return self.arms[0]
 
     @property
@@ -110,14 +119,16 @@ class ComparisonDocument(ComparisonSummary, frozen=True, kw_only=True):
 
 
 class RunComparison(ComparisonDocument, frozen=True, kw_only=True):
-    """Comparison JSON of a run's own arms, as a service answers it; `comparison` is its identity."""
+    """A service's Comparison JSON of the arms of one run. `comparison` is its identity."""
 
     comparison: str
 
 
 class TargetRecord(Part, frozen=True, kw_only=True):
-    """A comparison on one platform in one mode; `distance` is of a base that was looked for, in commits
-    before head, else null. `functions` explain its rows that changed.
+    """A comparison on one platform in one mode.
+
+    `distance` is the number of commits from base to head if the service searched for a measured base;
+    otherwise null. `functions` explain changed rows.
     """
 
     platform: str
@@ -141,8 +152,9 @@ class TargetRecord(Part, frozen=True, kw_only=True):
 
 
 class RevisionComparison(Part, frozen=True, kw_only=True):
-    """Comparison JSON of two revisions on every target; the first arm is null where targets have different
-    bases.
+    """Comparison JSON of two revisions on all targets.
+
+    The first arm is null if targets have different bases.
     """
 
     format: Literal["cliffwatch-comparison"]

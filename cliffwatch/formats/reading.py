@@ -1,5 +1,6 @@
-"""Reads documents as their types. What is wrong comes back with its place, in words for whoever wrote the
-document.
+"""Decodes documents into their types.
+
+An error comes back with its place, in words for the document's author.
 """
 
 import re
@@ -15,7 +16,7 @@ import msgspec
 T = TypeVar("T")
 
 _AT = " - at `"
-"""What msgspec puts between what is wrong and where it stands."""
+"""What msgspec writes between an error and its place."""
 
 _INDEX = re.compile(r"\[(\d+)\]")
 _ODD = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
@@ -81,9 +82,10 @@ _thread = _Thread()
 
 @dataclass(frozen=True, slots=True)
 class Wrong:
-    """What is wrong with a document and where: `plan.boots.0.index`, empty for the document as a whole."""
+    """An error in a document."""
 
     where: str
+    """Its place, such as `plan.boots.0.index`; empty for the document as a whole."""
     message: str
 
     def __str__(self) -> str:
@@ -91,18 +93,19 @@ class Wrong:
 
 
 Place = tuple[str | int, ...]
-"""Names of members and positions in lists, from the document down: ("benchmark", 2, "icount", "assume")."""
+"""The path to a member, by names and list indexes: ("benchmark", 2, "icount", "assume")."""
 
 
 class Fault(NamedTuple):
-    """One of all things that are wrong with a document (`faults`), in a sentence that names the member."""
+    """One of the errors in a document, for readers that report all of them."""
 
     place: Place
     message: str
+    """A sentence that names the member."""
 
 
 def read_json(content: bytes) -> Any | Wrong:
-    """What a text of JSON holds, unchecked; numbers that are none, such as NaN, are refused."""
+    """Decodes JSON without checking its type. Invalid numbers, such as NaN, are errors."""
     try:
         return msgspec.json.decode(content)
     except _ODD as error:
@@ -110,7 +113,7 @@ def read_json(content: bytes) -> Any | Wrong:
 
 
 def read_as(content: bytes, kind: type[T]) -> T | Wrong:
-    """A document of a type from its text."""
+    """Decodes JSON text into a type."""
     try:
         return decode(content, kind)
     except _ODD as error:
@@ -118,8 +121,9 @@ def read_as(content: bytes, kind: type[T]) -> T | Wrong:
 
 
 def convert_to(content: Any, kind: type[T]) -> T | Wrong:
-    """A document of a type from what `read_json` gives, or a TOML file; texts are paths where the type says
-    so.
+    """Converts the content of `read_json` or of a TOML file to a type.
+
+    Texts become paths if the type says so.
     """
     try:
         return convert(content, kind)
@@ -128,30 +132,31 @@ def convert_to(content: Any, kind: type[T]) -> T | Wrong:
 
 
 def decode(content: bytes, kind: type[T]) -> T:
-    """A document of a type from its text, of those that were checked before they were stored. Raises
-    msgspec.MsgspecError.
-    """
+    """Decodes a document that was checked before it was stored. Raises msgspec.MsgspecError."""
     with _reading(kind):
         return msgspec.json.decode(content, type=kind)
 
 
 def convert(content: Any, kind: type[T]) -> T:
-    """The same from what JSON holds. Raises msgspec.MsgspecError."""
+    """Converts decoded JSON to a type. Raises msgspec.MsgspecError."""
     with _reading(kind):
         return msgspec.convert(content, kind, dec_hook=_path)
 
 
 def is_reading() -> bool:
-    """Whether this thread is making a document of what somebody wrote: what a program makes itself is not
-    refused, but shown.
+    """True while this thread decodes a document from outside.
+
+    Documents that the program creates are not checked.
     """
     return _thread.reads
 
 
 @contextmanager
 def _reading(kind: type[Any]) -> Iterator[None]:
-    """Msgspec (0.22) notes down how a struct is read when that is done first, and dies of a second thread
-    that reads it meanwhile.
+    """Marks this thread as reading, and prepares the type.
+
+    msgspec 0.22 builds its type information on first use, and crashes if a second thread decodes the same
+    struct meanwhile. The first use is therefore locked.
     """
     if kind not in _prepared:
         with _preparing:
@@ -171,8 +176,9 @@ def _path(kind: type[Any], content: object) -> Any:
 
 
 def wrong(error: Exception) -> Wrong:
-    """Msgspec writes the place behind the message: `Expected `int`, got `str` - at
-    `$.plan.boots[0].index``.
+    """Splits an error of msgspec into place and message.
+
+    msgspec writes the place last: `Expected `int`, got `str` - at `$.plan.boots[0].index``.
     """
     message, _, path = str(error).partition(_AT)
     path = _INDEX.sub(r".\1", path.rstrip("`").removeprefix("$")).replace("[...]", "").strip(".")
@@ -180,7 +186,7 @@ def wrong(error: Exception) -> Wrong:
 
 
 def words_of(pattern: str) -> str | None:
-    """What a text of this pattern is, in words; None of a pattern that nobody has put into words."""
+    """Describes a pattern in words. None if there are no words for it."""
     for end in _ENDS:
         pattern = pattern.removesuffix(end)
     if pattern in _WORDS:
@@ -193,7 +199,7 @@ def words_of(pattern: str) -> str | None:
 
 
 def message_in_words(message: str) -> str:
-    """A message of msgspec or pydantic with its pattern in words."""
+    """Replaces the pattern in a message of msgspec or pydantic with words."""
     if message.startswith(_OF_PYDANTIC):
         return f"it must be {words_of(message[len(_OF_PYDANTIC) : -1]) or _UNKNOWN}"
     match = _OF_MSGSPEC.search(message)
@@ -206,15 +212,15 @@ def message_in_words(message: str) -> str:
 
 
 def _unquote_pattern(shown: str) -> str:
-    """The pattern that msgspec shows as Python's source."""
+    """Undoes msgspec's escaping, which shows the pattern as Python source."""
     return _ESCAPED.sub(r"\1", shown)
 
 
 def document_text(document: msgspec.Struct) -> bytes:
-    """The text of a document, indented for people."""
+    """Encodes a document as indented JSON."""
     return msgspec.json.format(msgspec.json.encode(document), indent=1) + b"\n"
 
 
 def as_json(document: Any) -> Any:
-    """A document, or a part of one, as what JSON holds."""
+    """Converts a document, or a part of one, to plain JSON values."""
     return msgspec.to_builtins(document)

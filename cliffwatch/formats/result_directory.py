@@ -1,6 +1,6 @@
-"""Reads a result directory (docs/formats.md): what a run measured, for reports and comparisons.
+"""Reads a result directory (docs/formats.md): the measurements of a run, for reports and comparisons.
 
-Reading is total: a directory of a newer format, a file that is missing or damaged come back as a `Failure`.
+Reading never raises. A newer format, a missing file and a damaged file come back as a `Failure`.
 """
 
 import json
@@ -30,15 +30,15 @@ D = TypeVar("D", bound=Part)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """A run as it lies on disk. `record` is run.json; `arms` are base, head and, in walltime, control.
-
-    `stages` are those of its plan; None where the plan has one stage.
-    """
+    """A run on disk."""
 
     path: Path
     record: RunRecord
+    """run.json."""
     arms: Mapping[str, Arm]
+    """By name: base, head and, in walltime, control; or the arms of `--arm`."""
     stages: Stages | None
+    """The stages of the plan; None if it has only one."""
 
 
 def read_run(path: Path) -> Run | Failure:
@@ -69,7 +69,7 @@ def read_run(path: Path) -> Run | Failure:
 
 
 def _read_guest(folder: Path) -> dict[str, str]:
-    """What the guest of a boot said of itself; nothing where that cannot be read."""
+    """Reads the facts that the guest of a boot reported about itself. Empty if they cannot be read."""
     content = _content(folder / "environment.json")
     environment = None if isinstance(content, Failure) else read_as(content, EnvironmentRecord)
     return guest_settings(environment) if isinstance(environment, EnvironmentRecord) else {}
@@ -92,7 +92,7 @@ def _not_a_run(path: Path, wrong: Wrong) -> Failure:
 
 
 def arm_of_record(record: RunRecord, about: ArmRecord, boots: Sequence[Boot]) -> Arm:
-    """An arm of run.json with its boots."""
+    """Builds an arm from its record in run.json and its boots."""
     imported = record.imported or ImportedRecord()
     return Arm(
         name=about.name,
@@ -115,7 +115,10 @@ def arm_of_record(record: RunRecord, about: ArmRecord, boots: Sequence[Boot]) ->
 
 
 def comparable_environment(record: RunRecord, arm: ArmRecord | None) -> dict[str, str]:
-    """What must be equal for two arms to be compared; the processor only where it is not emulated."""
+    """Returns the environment that must be equal for two arms to be compared.
+
+    It includes the processor only in walltime: in icount it is emulated.
+    """
     toolchain = record.toolchain_facts if arm is None else arm.toolchain_facts or record.toolchain_facts
     known = {
         "config": None if arm is None else arm.facts.config,
@@ -132,8 +135,9 @@ def comparable_environment(record: RunRecord, arm: ArmRecord | None) -> dict[str
 
 
 def meant_to_differ(arm: ArmRecord) -> frozenset[str]:
-    """What of an arm's environment was asked to be its own; a prebuilt kernel brings its configuration and
-    comes of its own compiler.
+    """Returns the environment keys in which an arm differs on purpose.
+
+    A prebuilt kernel has its own configuration and was built by its own compiler.
     """
     settings = arm.settings
     prebuilt = arm.facts.commit is None and arm.facts.kernel is not None
@@ -146,30 +150,33 @@ def meant_to_differ(arm: ArmRecord) -> frozenset[str]:
 
 
 def _of_arm(record: RunRecord, arm: ArmRecord | None) -> list[ProgramRecord]:
-    """The suites' own programs that an arm ran."""
+    """Returns the suites' own programs that an arm ran; those of all arms if `arm` is None."""
     return [each for each in record.programs if arm is None or each.ran_on(arm.name)]
 
 
 def _go(record: RunRecord, arm: ArmRecord | None) -> str:
-    """What built the suites' own programs that are Go's."""
+    """Returns the versions of Go that built the suites' own Go programs."""
     return ", ".join(dict.fromkeys(each.go for each in _of_arm(record, arm) if each.go))
 
 
 def _modules(arm: ArmRecord | None) -> str:
-    """The Go modules that an arm was asked to have."""
+    """Returns the Go modules that were requested for an arm, with their versions or folders."""
     chosen = {} if arm is None or arm.settings is None else arm.settings.modules
     return ", ".join(f"{name} {how}" for name, how in sorted(chosen.items()))
 
 
 def _programs(record: RunRecord, arm: ArmRecord | None) -> str:
-    """What measured: the source of bench, those of suites' own programs, and the data that they read."""
+    """Returns digests of the programs that measured: bench, the suites' own programs, and their data."""
     bench = [] if record.bench is None or record.bench.source_digest is None else [record.bench.source_digest]
     programs = [f"{each.suite} {each.source_digest}" for each in _of_arm(record, arm)]
     return ", ".join([*bench, *programs, *([f"data {record.data.sha256}"] if record.data else [])])
 
 
 def plan_order(record: RunRecord) -> dict[CaseKey, int]:
-    """The plan's order of cases, in which people read them; boots ran them in an order of their own."""
+    """Returns the position of each case in the plan.
+
+    Reports use this order; each boot runs its cases in another one.
+    """
     return {case.key: index for index, case in enumerate(record.plan.cases)}
 
 
@@ -184,7 +191,7 @@ def _read_boot(folder: Path, order: Mapping[CaseKey, int]) -> tuple[str, Boot] |
 
 
 def boot_of_record(about: BootRecord, measured: Measured, order: Mapping[CaseKey, int]) -> Boot:
-    """A boot of boot.json and samples.json, its samples and outcomes in the plan's order."""
+    """Builds a boot from boot.json and samples.json. Its samples and outcomes are in the plan's order."""
     cases = _Cases()
     samples = [row.sample(cases.of(row)) for row in _in_order(measured.samples, cases, order)]
     outcomes = [row.outcome for row in _in_order(measured.outcomes, cases, order)]
@@ -199,7 +206,7 @@ def boot_of_record(about: BootRecord, measured: Measured, order: Mapping[CaseKey
 
 
 class _Cases:
-    """Case keys of a boot: samples of a case share one."""
+    """Case keys of a boot. The samples of a case share one key object."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, str, tuple[tuple[str, str], ...]], CaseKey] = {}

@@ -1,4 +1,4 @@
-"""Reads run.json."""
+"""Reads run.json of every version. Older versions are converted to the current one."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from cliffwatch.formats.values import Part
 
 
 class _Head(Part, frozen=True, kw_only=True):
-    """What run.json of every version begins with."""
+    """The members that every version has."""
 
     format: str = ""
     format_version: int = 0
@@ -25,7 +25,7 @@ def read_run_record(content: bytes) -> RunRecord | Wrong:
 
 
 def run_record_of(raw: Any) -> RunRecord | Wrong:
-    """Reads run.json from parsed JSON."""
+    """Reads run.json from its decoded JSON."""
     if not isinstance(raw, dict):
         return Wrong("", "it holds no object")
     if raw.get("format") != FORMAT:

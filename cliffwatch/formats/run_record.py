@@ -1,4 +1,4 @@
-"""run.json: what was run."""
+"""run.json: the description of a run."""
 
 from collections.abc import Mapping
 from typing import Annotated, Final, Literal
@@ -40,7 +40,7 @@ RunStatus = Literal["running", "incomplete", "complete"]
 
 
 class CaseGuest(Part, frozen=True, kw_only=True):
-    """The shape of the guest that a case ran in; `possible_cpus` null: those that are there."""
+    """The shape of the guest that a case ran in. `possible_cpus` is null if it equals `cpus`."""
 
     cpus: Annotated[int, Meta(ge=1, le=4096)]
     memory_mib: Annotated[int, Meta(ge=1, le=1 << 40)] | None
@@ -49,8 +49,10 @@ class CaseGuest(Part, frozen=True, kw_only=True):
 
 
 class PlannedCaseRecord(OfCase, frozen=True, kw_only=True):
-    """A case of a plan. `warmup`, `duration` and `deadline` are seconds of guest time, null where a file was
-    imported; `guest` is null where it is not known.
+    """A case of a plan.
+
+    `warmup`, `duration` and `deadline` are seconds of guest time; null for imported files. `guest` is null if
+    unknown.
     """
 
     argv: Annotated[tuple[Text, ...], Meta(max_length=100)]
@@ -61,14 +63,14 @@ class PlannedCaseRecord(OfCase, frozen=True, kw_only=True):
 
 
 class LookRecord(Part, frozen=True, kw_only=True):
-    """A look of the second stage, with the boots an arm and the error that it has."""
+    """A look of the second stage: its boots per arm, and its share of the error."""
 
     boots: Count
     alpha: Share
 
 
 class StagesRecord(Part, frozen=True, kw_only=True):
-    """When a plan grows: boots an arm and error of the screen, and the looks after it."""
+    """The stages of a plan: boots per arm and error of the screen, and the looks after it."""
 
     screen: Count
     screen_alpha: Share
@@ -81,9 +83,7 @@ class StagesRecord(Part, frozen=True, kw_only=True):
 
 
 class PlannedBootRecord(Part, frozen=True, kw_only=True):
-    """A boot of a plan; `cases` are positions in the plan's cases in the order in which they run, null where
-    it is not known.
-    """
+    """A boot of a plan. `cases` are indexes into the plan's cases, in execution order; null if unknown."""
 
     index: Position
     block: Count
@@ -93,8 +93,10 @@ class PlannedBootRecord(Part, frozen=True, kw_only=True):
 
 
 class PlanRecord(Part, frozen=True, kw_only=True):
-    """`notable` is the threshold that was asked for, a fraction; null: each row's default. `stages` null: one
-    stage.
+    """The plan of a run.
+
+    `notable` is the requested threshold, a fraction; null means each row's default. `stages` is null if there
+    is only one stage.
     """
 
     seed: Annotated[int, Meta(ge=0, le=2**63 - 1)]
@@ -105,8 +107,9 @@ class PlanRecord(Part, frozen=True, kw_only=True):
 
 
 class ArmFacts(Part, omit_defaults=True, frozen=True, kw_only=True):
-    """What is known of an arm's revision and kernel; absent is what is not known, `kernel` and `config` where
-    none was built.
+    """Facts about an arm's revision and kernel.
+
+    A member is absent if it is unknown; `kernel` and `config` are also absent if no kernel was built.
     """
 
     commit: Commit | None = None
@@ -122,14 +125,14 @@ class ArmFacts(Part, omit_defaults=True, frozen=True, kw_only=True):
     config: Digest | None = None
 
     def texts(self) -> dict[str, str]:
-        """The facts that are one text, by name."""
+        """Returns the facts that are texts, by name."""
         return {
             name: value for name in self.__struct_fields__ if isinstance(value := getattr(self, name), str)
         }
 
 
 class FailureRecord(Part, frozen=True, kw_only=True):
-    """Why an arm gave nothing."""
+    """Why an arm could not be measured."""
 
     whose: Party
     message: LongText
@@ -138,9 +141,11 @@ class FailureRecord(Part, frozen=True, kw_only=True):
 
 
 class SettingsRecord(Part, omit_defaults=True, frozen=True, kw_only=True):
-    """What was meant to differ: arguments of the kernel's command line, what was written into which of the
-    guest's files before the first case, fragments of configuration by their names, a compiler, and Go
-    modules with the version or folder that was asked for.
+    """Intended differences of an arm.
+
+    `boot`: kernel command line arguments. `writes`: texts by guest file, written before the first case.
+    `config`: names of configuration fragments. `cc`: the compiler. `modules`: Go modules with the requested
+    version or folder.
     """
 
     boot: Annotated[tuple[Text, ...], Meta(max_length=100)] = ()
@@ -151,8 +156,11 @@ class SettingsRecord(Part, omit_defaults=True, frozen=True, kw_only=True):
 
 
 class ArmRecord(Part, frozen=True, kw_only=True):
-    """An arm: `label` is what people read; `settings` is null where it has none but those of the run,
-    `toolchain` where it was built with the run's; `failure` is null where it was measured.
+    """An arm.
+
+    `label` is its description for people. `settings` is null if the arm has only the run's settings,
+    `toolchain` is null if it was built with the run's toolchain, and `failure` is null if the arm was
+    measured.
     """
 
     name: Name
@@ -169,8 +177,10 @@ class ArmRecord(Part, frozen=True, kw_only=True):
 
 
 class BenchRecord(Part, rename={"from_": "from"}, omit_defaults=True, frozen=True, kw_only=True):
-    """The bench program: of which revision, digests of it and of its sources, whether its random numbers are
-    fixed; absent is not known.
+    """The bench program.
+
+    `from`: the arm whose revision it was built from. `digest`: of the program. `source_digest`: of its
+    sources. `fixed_seed`: whether its random seed is fixed. A member is absent if it is unknown.
     """
 
     from_: Name | None = None
@@ -180,11 +190,12 @@ class BenchRecord(Part, rename={"from_": "from"}, omit_defaults=True, frozen=Tru
 
 
 class ProgramRecord(Part, frozen=True, kw_only=True):
-    """The program that a suite brought: its file, digests of it and of what it was built from and with;
-    `fixed_seed` says whether its random numbers are fixed, null of a script, whose programs may differ.
-    `arms` are those that ran it, empty of one that all ran; `go` is what go says of itself, null of a
-    program that was not built with it, and `modules` has the versions of Go modules that were fetched for
-    it.
+    """A suite's own program.
+
+    `name`: its file. `digest`: of the program. `source_digest`: of its sources and of the tools that built
+    it. `fixed_seed`: whether its random seed is fixed; null for a script, whose programs may differ. `arms`:
+    the arms that ran it; empty if all did. `go`: Go's version output; null if it was not built with Go.
+    `modules`: versions of the Go modules that were fetched for it.
     """
 
     suite: Name
@@ -201,7 +212,7 @@ class ProgramRecord(Part, frozen=True, kw_only=True):
 
 
 class DataRecord(Part, frozen=True, kw_only=True):
-    """The file of the user's that programs read."""
+    """The user's data file that programs read."""
 
     name: Name
     bytes: Count
@@ -209,38 +220,40 @@ class DataRecord(Part, frozen=True, kw_only=True):
 
 
 class GuestFacts(Part, frozen=True, kw_only=True):
-    """What is read of run.json's `guest`."""
+    """The members of run.json's `guest` that are used."""
 
     cpus: Annotated[int, Meta(ge=1, le=4096)] | None = None
     memory_mib: Annotated[int, Meta(ge=1, le=1 << 40)] | None = None
 
 
 class ProcessorFacts(Part, frozen=True, kw_only=True):
-    """What is read of a host's processor."""
+    """The facts about a host's processor that are used."""
 
     model_name: Text | None = None
     microcode: Annotated[tuple[Name, ...], Meta(max_length=4096)] | None = None
 
 
 class HostFacts(Part, frozen=True, kw_only=True):
-    """What is read of run.json's `host`."""
+    """The members of run.json's `host` that are used."""
 
     cpu: ProcessorFacts | None = None
 
 
 class ToolchainFacts(Part, frozen=True, kw_only=True):
-    """What is read of run.json's `toolchain`: what the compilers say of themselves."""
+    """The members of run.json's `toolchain` that are used: the version output of the compilers."""
 
     gcc: Text | None = None
     clang: Text | None = None
 
 
 class RunRecord(Part, frozen=True, kw_only=True):
-    """run.json. The first arm is what the others are compared with. `guest`, `host` and `toolchain` stay as
-    they were written, as the identity of an environment is made of all of them; null or absent is what a
-    file that was imported cannot say. `host_faults` are the doctor's checks that failed before a walltime
-    run: what keeps its host from being a bench host. `chosen` are the sentences that open every report:
-    which commits and suites were taken for what was named, and why.
+    """run.json.
+
+    The other arms are compared with the first one. `guest`, `host` and `toolchain` are kept exactly as
+    written, because the environment's identity is computed from all of them. Members are null or absent if an
+    imported file does not have them. `host_faults` are the doctor's checks that failed before a walltime run,
+    so the host is not a bench host. `chosen` are sentences that open every report: how commits and suites
+    were resolved from the request, and why.
     """
 
     format: Literal["cliffwatch-run"]
@@ -270,7 +283,7 @@ class RunRecord(Part, frozen=True, kw_only=True):
     notes: Annotated[tuple[LongText, ...], Meta(max_length=1000)] = ()
     chosen: Annotated[tuple[LongText, ...], Meta(max_length=100)] = ()
     imported: ImportedRecord | None = None
-    """Of a file that was imported; null of what a host measured."""
+    """The facts of an imported file; null for a run that a host measured."""
 
     @property
     def arm_by_name(self) -> Mapping[str, ArmRecord]:
@@ -294,7 +307,7 @@ class RunRecord(Part, frozen=True, kw_only=True):
 
 
 FREE_PARTS: Mapping[str, type[Part]] = {"guest": GuestFacts, "host": HostFacts, "toolchain": ToolchainFacts}
-"""Members of run.json whose form is free, and what must be so in them all the same."""
+"""Free-form members of run.json, with the types that parts of them must match."""
 
 
 def stages_record(stages: Stages | None) -> StagesRecord | None:

@@ -1,5 +1,6 @@
-"""JSON Schemas of the documents, made from their types: `python -m cliffwatch.formats.schemas docs/schemas`
-writes them.
+"""Generates the JSON Schemas of the documents from their types.
+
+`python -m cliffwatch.formats.schemas docs/schemas` writes them.
 """
 
 import json
@@ -36,7 +37,7 @@ DOCUMENTS: Mapping[str, type[Part]] = {
     "run-comparison": RunComparison,
     "revision-comparison": RevisionComparison,
 }
-"""By the name of the schema's file, without `.schema.json`."""
+"""By the schema's file name, without `.schema.json`."""
 
 
 def schema_of(kind: type[Part]) -> FreeJson:

@@ -1,5 +1,6 @@
-"""What a request sets up besides two revisions and suites of the catalogue: arms, guest shapes, suites of its
-own, and their files.
+"""The setup of a request: arms, guest shapes, its own suites, and their files.
+
+A request without a setup compares two revisions with suites of the catalogue.
 """
 
 from collections.abc import Iterable, Iterator
@@ -13,7 +14,7 @@ from cliffwatch.formats.values import MOST_ARMS, Commit, Count, Part
 from cliffwatch.samples import ANCHOR
 
 LARGEST_FILES_BYTES = 4 << 20
-"""Of all files of a request: they travel in one document."""
+"""The largest size of all files of a request together. They are sent in one document."""
 
 MOST_FILES = 200
 MOST_SHAPES = 8
@@ -25,7 +26,7 @@ FileName = Annotated[
         pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.+-]*(?:/[A-Za-z0-9_][A-Za-z0-9_.+-]*){0,7}(?![\s\S])",
     ),
 ]
-"""A path below a folder: no part of it begins with a dot."""
+"""A relative path. None of its parts begins with a dot."""
 
 FolderName = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}(?![\s\S])")]
 ArmName = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,39}(?![\s\S])")]
@@ -39,7 +40,7 @@ Cpus = Annotated[int, Meta(ge=1, le=255)]
 
 
 class SetupFile(Part, forbid_unknown_fields=True, frozen=True, kw_only=True):
-    """A file that came with a request; its content is asked for by its name."""
+    """A file of a request. Its content is fetched by its name."""
 
     name: FileName
     bytes: Count
@@ -48,7 +49,11 @@ class SetupFile(Part, forbid_unknown_fields=True, frozen=True, kw_only=True):
 
 
 class SetupArm(Part, omit_defaults=True, forbid_unknown_fields=True, frozen=True, kw_only=True):
-    """An arm of a request: a revision with patches and settings."""
+    """An arm: a revision, with patches or a mailbox applied to it, and settings.
+
+    `patch`, `series` and `config` name files of the request. `module` has versions of Go modules of a suite's
+    program, by module path.
+    """
 
     name: ArmName
     rev: Commit
@@ -76,22 +81,26 @@ class SetupArm(Part, omit_defaults=True, forbid_unknown_fields=True, frozen=True
 
 
 class SetupShape(Part, omit_defaults=True, forbid_unknown_fields=True, frozen=True, kw_only=True):
-    """A shape of guest that every case is measured in, where it asks for none itself; null leaves it to the
-    host.
-    """
+    """A guest shape for all cases that do not set their own. A member is null if the host decides."""
 
     cpus: Cpus | None = None
     possible_cpus: Cpus | None = None
     numa_nodes: Annotated[int, Meta(ge=1, le=16)] | None = None
 
     def word(self) -> str:
-        """As `cliffwatch run --shape` takes it."""
+        """Formats the shape for `cliffwatch run --shape`."""
         named = {"cpus": self.cpus, "possible-cpus": self.possible_cpus, "numa-nodes": self.numa_nodes}
         return " ".join(f"{name}={value}" for name, value in named.items() if value is not None)
 
 
 class Setup(Part, omit_defaults=True, forbid_unknown_fields=True, frozen=True, kw_only=True):
-    """What a request sets up besides two revisions and suites of the catalogue."""
+    """The setup of a request.
+
+    `folders` are the request's own suites; the name of each of their files begins with the folder's name and
+    a slash. `bench_args` are passed to benchmarks that only the tree has. `data` is a file that programs
+    read. `build_image` is one of the host's images. With `only_affected`, a host that knows what a case
+    executes skips it if no difference between the arms can touch it.
+    """
 
     arms: Annotated[tuple[SetupArm, ...], Meta(max_length=MOST_ARMS - 1)] = ()
     shapes: Annotated[tuple[SetupShape, ...], Meta(max_length=MOST_SHAPES)] = ()
@@ -109,7 +118,7 @@ class Setup(Part, omit_defaults=True, forbid_unknown_fields=True, frozen=True, k
 
     @property
     def most_cpus(self) -> int:
-        """CPUs of the largest guest that it names; 0 where it names none."""
+        """CPUs of the largest guest shape; 0 if no shape sets them."""
         return max((shape.cpus or 0 for shape in self.shapes), default=0)
 
 
@@ -117,21 +126,21 @@ NO_SETUP = Setup()
 
 
 def anchored_arms(base: str, head: str, anchor: str) -> tuple[SetupArm, ...]:
-    """Two commits, and a third one as their anchor; bench is head's."""
+    """Returns base, head and the anchor as arms."""
     return tuple(
         SetupArm(name=name, rev=rev) for name, rev in (("base", base), ("head", head), (ANCHOR, anchor))
     )
 
 
 class SetupContent(Part, forbid_unknown_fields=True, frozen=True, kw_only=True):
-    """The content of a file of a request, in Base64."""
+    """The content of a request's file, in Base64."""
 
     name: FileName
     content: bytes
 
 
 def problem_of(setup: Setup) -> str | None:
-    """What is wrong with a setup as a whole."""
+    """Returns the first problem of a setup as a whole; None if there is none."""
     return next(_problems(setup), None)
 
 

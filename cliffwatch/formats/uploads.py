@@ -1,4 +1,4 @@
-"""What hosts send to a service: run.json and the boots of a run."""
+"""Uploads from hosts to a service: run.json and the boots of a run."""
 
 from typing import Any
 
@@ -12,7 +12,10 @@ from cliffwatch.formats.values import FreeJson, Name, Part
 
 
 class RunUpload(Part, frozen=True, kw_only=True):
-    """`host` is the name of the host that measures; `job` the job that asked for it, null for none."""
+    """The upload of a run.
+
+    `host` is the name of the measuring host. `job` is the job that asked for it; null if none did.
+    """
 
     host: Name
     record: RunRecord
@@ -20,14 +23,14 @@ class RunUpload(Part, frozen=True, kw_only=True):
 
 
 class BootUpload(Measured, frozen=True, kw_only=True):
-    """The files of a boot in one; `environment` stays as the guest's version of the runner wrote it."""
+    """All files of a boot in one document. `environment` is kept exactly as the runner wrote it."""
 
     boot: BootRecord
     environment: FreeJson = msgspec.field(default_factory=dict)
 
 
 class _Sender(Part, frozen=True, kw_only=True):
-    """An upload of a run without its record, which may be of an older version."""
+    """The upload of a run with an unchecked record, which may be of an older version."""
 
     host: Name
     record: FreeJson
@@ -35,7 +38,7 @@ class _Sender(Part, frozen=True, kw_only=True):
 
 
 def run_upload_of(raw: Any) -> RunUpload | Wrong:
-    """An upload of run.json, of any version, from what its JSON holds."""
+    """Reads the upload of a run from decoded JSON. Its run.json may have any version."""
     sender = convert_to(raw, _Sender)
     if isinstance(sender, Wrong):
         return sender
@@ -46,5 +49,5 @@ def run_upload_of(raw: Any) -> RunUpload | Wrong:
 
 
 def boot_upload_of(raw: Any) -> BootUpload | Wrong:
-    """An upload of a boot from what its JSON holds."""
+    """Reads the upload of a boot from decoded JSON."""
     return convert_to(raw, BootUpload)

@@ -1,4 +1,4 @@
-"""What texts and numbers of documents may be, and the parts that several documents have."""
+"""Types of texts and numbers in documents, with their limits, and parts that several documents share."""
 
 import re
 from collections.abc import Iterable
@@ -11,25 +11,26 @@ from cliffwatch.formats.reading import is_reading
 from cliffwatch.samples import CaseKey, CaseOutcome, CaseStatus
 
 LARGEST_PLAN = 5000
-"""Cases of a run."""
+"""The most cases of a run."""
 
 MOST_BOOTS = 10_000
 MOST_SAMPLES = 50_000
-"""Of a boot."""
+"""The most samples of a boot."""
 
 MOST_READINGS = 100_000
 MOST_ARMS = 16
-"""Of a run, base's second name among them: a knob of ten steps is swept in one."""
+"""The most arms of a run, including the control. Enough to sweep a knob of ten steps in one run."""
 
 LINE = r"^[^\x00-\x1f\x7f-\x9f]+(?![\s\S])"
-"""A pattern: one line, nothing that a terminal would obey."""
+"""A pattern for one line without control characters, which a terminal might obey."""
 
 Name = Annotated[str, Meta(min_length=1, max_length=200, pattern=LINE)]
-"""Of a suite, benchmark, parameter, metric, platform or host."""
+"""The name of a suite, benchmark, parameter, metric, platform or host."""
 
 CaseName = Annotated[str, Meta(min_length=1, max_length=200, extra_json_schema={"pattern": LINE})]
-"""A Name of which a boot has thousands; whether it is one line is asked by `refuse_lines`, once for each name
-instead of each time.
+"""Like Name, for names that a boot contains thousands of times.
+
+`refuse_lines` checks each distinct name only once.
 """
 
 Text = Annotated[str, Meta(max_length=4000)]
@@ -40,31 +41,39 @@ Moment = Annotated[
     str,
     Meta(pattern=r"^\d{4}-\d\d-\d\d[T ]\d\d:\d\d", max_length=64, extra_json_schema={"format": "date-time"}),
 ]
-"""A time with its offset, ISO 8601. Kept as it was written: a run's identity is made of its text."""
+"""A time with its offset, ISO 8601.
+
+Kept exactly as written, because a run's identity is computed from its text.
+"""
 
 Date = Annotated[str, Meta(max_length=64)]
-"""Of a commit, as git writes it: its author may have made up any."""
+"""The date of a commit as git writes it. Authors can forge any date."""
 
 Number = float
-"""Finite: JSON has no other."""
+"""Always finite: JSON has no other numbers."""
 
 Share = Annotated[float, Meta(ge=0, le=1)]
 Count = Annotated[int, Meta(ge=0, le=2**31 - 1)]
 Position = Annotated[int, Meta(ge=1, le=MOST_BOOTS)]
-"""Of a boot in its plan."""
+"""The index of a boot in its plan, from 1."""
 
 Params = Annotated[dict[CaseName, Annotated[str, Meta(max_length=200)]], Meta(max_length=32)]
 Stage = Literal["screen", "confirm"]
 Party = Literal["usage", "kernel", "host", ""]
-"""Whose doing a failure is; empty where an older version did not say."""
+"""The party that caused a failure; empty in documents of older versions."""
 
 FreeJson = dict[str, Any]
-"""JSON whose form stays free: what hosts, guests and tools say of themselves differs by machine and version.
+"""Free-form JSON.
+
+Facts that hosts, guests and tools report about themselves differ by machine and version.
 """
 
 
 class Part(msgspec.Struct, frozen=True, kw_only=True):
-    """A part of a document. Every member is there, but those with a default: absence means the default."""
+    """A part of a document.
+
+    Members with a default may be absent, which means the default. All others are required.
+    """
 
 
 _LINE = re.compile(LINE)
@@ -73,7 +82,7 @@ _known: set[str] = set()
 
 
 def refuse_lines(names: Iterable[str]) -> None:
-    """Raises ValueError for a name that is not one line, where a document is read."""
+    """Raises ValueError for a name that is not one line. Checks only while a document is decoded."""
     if not is_reading():
         return
     for name in names:
@@ -85,12 +94,12 @@ def refuse_lines(names: Iterable[str]) -> None:
 
 
 def are_lines(*names: str) -> bool:
-    """Whether they are known to be."""
+    """True if all names were checked before."""
     return _known.issuperset(names)
 
 
 class OfCase(Part, frozen=True, kw_only=True):
-    """The members that name a case."""
+    """The members that identify a case."""
 
     suite: CaseName
     benchmark: CaseName
@@ -106,7 +115,7 @@ class OfCase(Part, frozen=True, kw_only=True):
 
 
 class OutcomeRecord(OfCase, frozen=True, kw_only=True):
-    """How a case ended; `reason` is empty where it is ok."""
+    """How a case ended. `reason` is empty if `status` is ok."""
 
     status: CaseStatus
     reason: Text

@@ -1,5 +1,6 @@
-"""What is said of a row, and of a comparison as a whole: the words and parts that comparisons and their
-documents share.
+"""Verdicts of rows, and facts about a comparison as a whole.
+
+Comparisons and their documents share these types.
 """
 
 from dataclasses import dataclass, field
@@ -12,8 +13,9 @@ Verdict = Literal[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mean:
-    """The geometric mean of head / base - 1 over `rows` rows of one metric; bounds are None where boots are
-    too few. `arm` is whose rows they are.
+    """The geometric mean of head / base - 1 over `rows` rows of one metric of `arm`.
+
+    The bounds are null if there are too few boots.
     """
 
     arm: str = "head"
@@ -27,11 +29,10 @@ class Mean:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Control:
-    """Base against itself under another name: rows of which the method would have published something, of how
-    many.
+    """The A/A control: base against itself under another name.
 
-    `largest` is the largest difference, as a fraction: what no change looks like on this host. `arm` is
-    the one that was booted twice.
+    The method would have published a change in `published` of `rows` rows. `largest` is the largest
+    difference, a fraction: how no change looks on this host. `arm` is the arm that was booted twice.
     """
 
     arm: str = "base"
@@ -42,7 +43,17 @@ class Control:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sweep:
-    """A benchmark's curve over one numeric parameter."""
+    """A benchmark over one numeric parameter: course and breakpoints of both curves, in words.
+
+    `arm` is the arm whose curve is compared with base's. `base_breakpoint` and `head_breakpoint` describe the
+    breakpoint with the most weight: the last parameter value on the first course, and the first value
+    certainly off it. They are null if the curve has no breakpoint. `fixed` are the other parameters that vary
+    among the benchmark's cases, with their value on this curve; the value is null if the cases do not set the
+    parameter. `fixed` is empty if no other parameter varies, as in all older documents. `differs` is true if
+    head's curve has another course or other breakpoints than base's and a case of the curve changed. It is
+    null if unknown: in older documents, and for curves that were not judged because the benchmark has too
+    many.
+    """
 
     arm: str = "head"
     """Arm whose curve is compared with base's."""

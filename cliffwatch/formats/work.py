@@ -1,6 +1,4 @@
-"""What a service is told and tells about work: a request, a host's offer and its answer, events, and the end
-of a job.
-"""
+"""Messages about work between a service, its users and its hosts: requests, offers, leases and events."""
 
 from typing import Annotated, Literal
 
@@ -12,13 +10,15 @@ from cliffwatch.formats.values import Commit, Count, FreeJson, Moment, Name, Par
 from cliffwatch.samples import DEFAULT_MODE, Mode, Profile
 
 JobOutcome = Literal["done", "kernel-failed", "not-possible", "host-failed", "cancelled", "given-back"]
-"""`not-possible`: what was asked for cannot be measured, as no suite executes what head changes or a patch
-does not apply.
+"""`not-possible`: the request cannot be measured.
+
+For example, no suite executes the change, or a patch does not apply.
 """
 
 Priority = Literal["person", "push", "backfill", "watch"]
-"""In the order of their numbers in the database; how early each goes is for the service to say. `watch` is of
-fresh comparisons and bisections.
+"""In the order of their numbers in the database. The service decides which goes first.
+
+`watch` is for fresh comparisons and bisections.
 """
 
 
@@ -30,7 +30,11 @@ class Target(Part, forbid_unknown_fields=True, frozen=True, kw_only=True):
 
 
 class AskedWork(Part, forbid_unknown_fields=True, frozen=True, kw_only=True):
-    """A request: base..head of a tree, or the arms of its setup, on some targets."""
+    """A request to measure base..head of a tree, or the arms of the setup, on some targets.
+
+    `contents` are the contents of the setup's files. If neither the request nor the setup names suites, the
+    host measures the affected ones (`auto`).
+    """
 
     tree: Annotated[str, Meta(min_length=1, max_length=2000, pattern=r"^[a-z][a-z+]*://[^\s]+(?![\s\S])")]
     base: Commit | None = None
@@ -49,13 +53,18 @@ class AskedWork(Part, forbid_unknown_fields=True, frozen=True, kw_only=True):
 
 
 class AskedFiles(Part, frozen=True, kw_only=True):
-    """The files that came with a request."""
+    """The files of a request."""
 
     files: tuple[SetupContent, ...]
 
 
 class HostOffer(Part, frozen=True, kw_only=True):
-    """A host that asks for work."""
+    """A host's offer to work.
+
+    `isolation` is how it isolates builds of other people's trees. `setups` is true if it accepts jobs with a
+    setup. `build_images` are the images in which it can build on request. `cpus` is the number of its CPUs;
+    null if unknown. `about` holds facts for the service's page of hosts.
+    """
 
     host: Name
     platform: Name
@@ -73,14 +82,19 @@ class HostOffer(Part, frozen=True, kw_only=True):
 
 
 class Leased(Part, frozen=True, kw_only=True):
-    """The names of a lease and of its job."""
+    """A lease and its job, by name."""
 
     lease: Name
     job: Name
 
 
 class Work(Leased, frozen=True, kw_only=True):
-    """A lease and its job."""
+    """A lease and the work of its job.
+
+    `trust` is `followed` if the service's own git finds base and head on the job's followed branch. Any other
+    value means untrusted code, of which a host keeps nothing. `tree_access` is `allowed` if an administrator
+    vouches for the tree's address. With any other value the tree must be public.
+    """
 
     trust: Annotated[str, Meta(extra_json_schema={"enum": ["followed", "outside"]})] = "outside"
     """`followed` if base and head are on the job's followed branch, as the service's git knows it. Anything
@@ -103,8 +117,9 @@ class Work(Leased, frozen=True, kw_only=True):
 
 
 class JobEvent(Part, frozen=True, kw_only=True):
-    """Something of a job under way. `number` counts within the lease, so that an event that is sent twice is
-    kept once.
+    """An event of a running job.
+
+    `number` counts within the lease, so that an event sent twice is stored once.
     """
 
     number: Count
@@ -118,7 +133,7 @@ class JobEvents(Part, frozen=True, kw_only=True):
 
 
 class JobEnd(Part, frozen=True, kw_only=True):
-    """How a job ended, and the run that was uploaded for it."""
+    """How a job ended. `run` is the run that was uploaded for it; null if there is none."""
 
     outcome: JobOutcome
     reason: Annotated[str, Meta(max_length=8000)] | None = None
@@ -126,6 +141,6 @@ class JobEnd(Part, frozen=True, kw_only=True):
 
 
 class Heartbeat(Part, frozen=True, kw_only=True):
-    """Answers whether the job is to be cancelled."""
+    """The answer to a heartbeat. `cancel` is true if the job should stop."""
 
     cancel: bool

@@ -1,4 +1,4 @@
-"""Makes the side of a comparison from whatever a person names: a run, an arm of one, or a file."""
+"""Loads the side of a comparison from a name: a run, an arm of a run, or a file."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -29,23 +29,27 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportedFile:
-    """The arms that a file holds, in their order, and what it says of the run that they are of."""
+    """The content of a file: its arms, and facts about their run."""
 
     arms: Mapping[str, Arm]
+    """By name, in the order of the file."""
     notable: float | None
+    """The threshold, a fraction; None if the file does not give one."""
     stages: Stages | None
+    """The stages of the plan; None if unknown, or if the arms are not of one run."""
     one_run: bool
+    """True if all arms were booted in one run, so that blocks pair their boots."""
     run: str = ""
-    """The run's identity, where the file says it."""
+    """The run's identity; empty if the file does not give it."""
 
     problems: tuple[Problem, ...] = ()
 
 
 def read_side(name: str) -> Arm | Failure:
-    """A result directory (its head, or `DIR:ARM`), or a file of an import format (the arm that it holds, or
-    `FILE:ARM`).
+    """Loads an arm from a result directory (`DIR`, which means its head, or `DIR:ARM`) or a file.
 
-    `-` is standard input, and takes an arm as a file does.
+    `FILE` means its only arm; `FILE:ARM` names one.
+    `-` is standard input. Like a file, it may name an arm: `-:ARM`.
     """
     path, _, arm = name.rpartition(":")
     if path and not Path(name).exists():
@@ -70,7 +74,7 @@ def _arm_of_run(path: Path, arm: str) -> Arm | Failure:
 
 
 def _arm_of_file(path: str, arm: str | None) -> Arm | Failure:
-    """The only arm of a file, or the named one: arms are never taken together."""
+    """Loads the named arm of a file, or its only arm. Arms are never merged."""
     imported = import_file(path)
     if isinstance(imported, Failure):
         return imported
@@ -90,14 +94,15 @@ def _arm_of_file(path: str, arm: str | None) -> Arm | Failure:
 
 
 def import_file(name: str | Path) -> ImportedFile | Failure:
-    """Everything that a file of an import format holds, or a pipe, or standard input (`-`)."""
+    """Loads everything from a file, a pipe or standard input (`-`)."""
     content = read_content(name)
     return content if isinstance(content, Failure) else import_content(content, str(name))
 
 
 def import_content(content: bytes, name: str) -> ImportedFile | Failure:
-    """Everything that the unpacked content of a file holds. The file is opened by nobody again: it may be a
-    pipe.
+    """Loads everything from the unpacked content of a file.
+
+    Does not open the file again: it may be a pipe.
     """
     if is_parquet(content):
         from cliffwatch.parsers.table.parquet import read_parquet_table  # noqa: PLC0415 - each format loads its own reader
@@ -108,8 +113,9 @@ def import_content(content: bytes, name: str) -> ImportedFile | Failure:
 
 
 def import_text(text: str, name: str) -> ImportedFile | Failure:
-    """Everything that the text of a file holds; `name` is what people call it. Files, pipes and what a
-    service is sent come here.
+    """Loads everything from the text of a file, a pipe or an upload to a service.
+
+    `name` is its name for people.
     """
     printed = as_printed(text)
     if isinstance(printed, Problem):
@@ -166,7 +172,7 @@ def _no_result(path: str, problems: Sequence[Problem]) -> Failure:
 
 
 def parse_file(name: str | Path, *, stderr: str = "") -> Parsed | Failure:
-    """What a file of any format that can be imported holds."""
+    """Parses a file of any supported format, without making arms of it."""
     content = read_content(name)
     if isinstance(content, Failure):
         return content
@@ -180,7 +186,7 @@ def parse_file(name: str | Path, *, stderr: str = "") -> Parsed | Failure:
 
 
 def _notable(settings: Mapping[str, str]) -> float | None:
-    """The threshold that the file says; None where it says none, or nonsense."""
+    """Reads the threshold from the settings. None if it is missing or invalid."""
     notable = _fraction(settings.get("notable", ""))
     return notable if notable is not None and 0 <= notable <= 1 else None
 

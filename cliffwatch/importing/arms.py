@@ -1,6 +1,4 @@
-"""Makes the arms of a parsed output: boots with their samples, and what became of the results that it should
-have.
-"""
+"""Builds the arms of a parsed output: boots with their samples, and the outcomes of missing results."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -55,7 +53,10 @@ _NOT_OF_THE_MACHINE = frozenset(
         "subject",
     }
 )
-"""Settings of the environment, of the run, and of what is compared, beside the commit of each arm."""
+"""Settings that do not describe the machine: those of the environment, the run and the compared versions.
+
+The commit settings of arms, `ARM-commit`, do not describe it either.
+"""
 
 
 def _is_of_the_machine(setting: str) -> bool:
@@ -66,7 +67,7 @@ NO_DESCRIPTION = ArmDescription(settings={}, facts={})
 
 
 def holds_nothing(parsed: Parsed) -> bool:
-    """Whether an output has neither a result nor a case that gave none."""
+    """True if an output has neither a result nor a lost one."""
     return not parsed.found and not any(each.lost for each in parsed.problems)
 
 
@@ -79,7 +80,7 @@ def declarations_in(settings: Mapping[str, str]) -> "Declared":
 
 
 def arms_from_parsed(parsed: Parsed, label: str) -> dict[str, Arm]:
-    """The arms of a parsed output by name; one with an empty name where it names none."""
+    """Returns the arms of a parsed output by name. If it names no arm, there is one with an empty key."""
     arms = _measured_arms(parsed, label)
     for name in {each.lost.arm for each in parsed.problems if each.lost is not None} - arms.keys():
         arms[name] = _arm(name, (), parsed, label)
@@ -126,14 +127,15 @@ def _arm(name: str, boots: Sequence[Boot], parsed: Parsed, label: str) -> Arm:
 
 
 def are_of_boots(found: Sequence[Found]) -> bool:
-    """Whether the output says of every sample which boot it is of."""
+    """True if the output gives the boot of every sample."""
     return not isinstance(found, SampleTable) and all(each.origin is not None for each in found)
 
 
 def _columns(table: SampleTable, arm: str) -> BootsOfColumns | None:
-    """The boots of an arm whose n-th value of a metric of a case is taken for its n-th boot; None where the
-    values of a metric of a case come in two units, or under two names of the case: then they are in
-    several rows of the table.
+    """Builds the boots of an arm: the n-th value of a row belongs to the n-th boot.
+
+    Returns None if a metric of a case has several rows in the table, because it has two units or its case two
+    names.
     """
     cases: dict[CaseKey, CaseKey] = {}
     numbers = np.array([number for number, row in enumerate(table.rows) if row.arm == arm], dtype=np.intp)
@@ -159,8 +161,9 @@ def _columns(table: SampleTable, arm: str) -> BootsOfColumns | None:
 
 
 def _boots(found: Sequence[Found]) -> tuple[Boot, ...]:
-    """Boots as the output says them; where it does not, the n-th value of a metric of a case is taken for the
-    n-th boot.
+    """Groups samples by the boots that the output names.
+
+    If it names none, the n-th value of a case's metric belongs to the n-th boot.
     """
     cases: dict[CaseKey, CaseKey] = {}
     samples = [_of_case(each.sample, cases) for each in found]
@@ -198,14 +201,16 @@ def _counted_boots(samples: Sequence[Sample]) -> tuple[Boot, ...]:
 
 
 def _of_case(sample: Sample, cases: dict[CaseKey, CaseKey]) -> Sample:
-    """The sample with the one key of its case."""
+    """Replaces the sample's case by the shared key object of equal cases."""
     case = _case(sample.case, cases)
     return sample if case is sample.case else sample._replace(case=case)
 
 
 def _case(case: CaseKey, cases: dict[CaseKey, CaseKey]) -> CaseKey:
-    """With its suite. `cases` makes equal cases the same object: rows of hundreds of thousands of samples are
-    counted by it.
+    """Adds the suite to a case.
+
+    `cases` makes equal cases the same object, so that hundreds of thousands of samples can be counted by its
+    id.
     """
     known = cases.get(case)
     if known is None:

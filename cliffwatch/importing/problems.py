@@ -1,6 +1,4 @@
-"""What becomes of the problems of an output: outcomes of cases, values that are missing, and warnings of the
-file.
-"""
+"""Converts the problems of an output to outcomes of cases, lost values and warnings about the file."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,13 +18,13 @@ _LONGEST_REASON = 300
 
 
 def in_suite(case: CaseKey) -> CaseKey:
-    """The case with its suite, where the output does not say it."""
+    """Adds the catalogue's suite to a case if the output does not name it; `unknown` if there is none."""
     suite = case.suite or suite_of(case.benchmark) or "unknown"
     return case if suite == case.suite else case._replace(suite=suite)
 
 
 def with_problems(arms: Mapping[str, Arm], problems: Sequence[Problem], label: str) -> dict[str, Arm]:
-    """The arms with what the problems of their output say of them; `label` is what people call the file."""
+    """Adds the problems of an output to its arms. `label` is the file's name for people."""
     if not problems:
         return dict(arms)
     warnings = warnings_of(problems, label)
@@ -58,8 +56,9 @@ def _with_problems(arm: Arm, lost: Sequence[Lost], warnings: tuple[str, ...]) ->
 
 
 def _with_outcomes(boots: Sequence[Boot], outcomes: Sequence[CaseOutcome]) -> Sequence[Boot]:
-    """The boots, and after those that measured a case as many as lost it; of a case that lost any the others
-    are ok.
+    """Adds outcomes to boots, and boots for those that lost a case.
+
+    The first boots, which measured the case, get the outcome ok. The next ones get the given outcomes.
     """
     measured = _boots_by_case(boots)
     failures = Counter(outcome.case for outcome in outcomes)
@@ -85,7 +84,10 @@ def _with_outcomes(boots: Sequence[Boot], outcomes: Sequence[CaseOutcome]) -> Se
 
 
 def _boots_by_case(boots: Sequence[Boot]) -> Counter[CaseKey]:
-    """How many boots each case has: the first ones, as the n-th value is the n-th boot's."""
+    """Counts the boots of each case.
+
+    They are the first ones, since the n-th value belongs to the n-th boot.
+    """
     columns, found = columns_of(boots), Counter[CaseKey]()
     for key, values in zip(columns.keys, np.diff(columns.starts).tolist(), strict=True):
         found[key.case] = max(found[key.case], values)
@@ -93,7 +95,7 @@ def _boots_by_case(boots: Sequence[Boot]) -> Counter[CaseKey]:
 
 
 def warnings_of(problems: Iterable[Problem], label: str) -> tuple[str, ...]:
-    """A sentence for each kind of line that belongs to no case, with the first such line."""
+    """Returns a sentence for each kind of problem that belongs to no case, with its first line."""
     kinds: dict[str, list[Problem]] = {}
     for each in problems:
         if each.lost is None:
@@ -121,6 +123,6 @@ def _sentence(problems: Sequence[Problem], label: str) -> str:
 
 
 def _one_line(text: str, longest: int) -> str:
-    """Foreign text in a sentence of ours."""
+    """Makes foreign text fit into a sentence: one line, printable, and at most `longest` characters."""
     line = " ".join("".join(each if each.isprintable() else " " for each in text).split())
     return line if len(line) <= longest else f"{line[: longest - 1]}…"

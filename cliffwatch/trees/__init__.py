@@ -1,1 +1,1 @@
-"""Trees that people and services name: how their addresses are read, and how git is called."""
+"""Trees that people and services name: parsing of their addresses, and command lines of git."""

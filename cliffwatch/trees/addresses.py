@@ -1,6 +1,4 @@
-"""Addresses of kernel trees that others name: read strictly, compared part by part, and never shown with
-their credentials.
-"""
+"""Untrusted addresses of kernel trees: parsed strictly, compared by parts, never shown with credentials."""
 
 import ipaddress
 import re
@@ -9,7 +7,7 @@ from dataclasses import dataclass
 from urllib.parse import quote, unquote
 
 PORTS = {"https": 443, "http": 80, "git": 9418}
-"""Of the schemes that a tree can be asked for by; `ssh` would need somebody's key."""
+"""Default ports of the permitted schemes. `ssh` is not permitted, because it would need somebody's key."""
 
 _URL = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<authority>[^/?#\\]*)(?P<rest>.*)", re.DOTALL)
 _AUTHORITY = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::(?P<port>[0-9]{1,5}))?")
@@ -29,36 +27,38 @@ _SSH = ("ssh", "git+ssh", "ssh+git")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TreeAddress:
-    """Where a tree is fetched from. `host` is a name in lower case or an IP address without brackets."""
+    """The address that a tree is fetched from."""
 
     scheme: str
     host: str
+    """A name in lower case, or an IP address without brackets."""
     port: int
     path: tuple[str, ...]
+    """The parts of the path, unquoted."""
 
     @property
     def url(self) -> str:
-        """The one way to write it."""
+        """The canonical URL."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         port = "" if self.port == PORTS[self.scheme] else f":{self.port}"
         return f"{self.scheme}://{host}{port}/{'/'.join(quote(part, safe=_IN_A_PATH) for part in self.path)}"
 
     @property
     def literal(self) -> bool:
-        """Whether the host is an address, not a name."""
+        """True if the host is an IP address, not a name."""
         return _ip(self.host) is not None
 
     def below(self, prefix: "TreeAddress") -> bool:
-        """Whether this address lies at or below another one, by whole parts of its path."""
+        """True if this address is at or below another one. Compares whole parts of the path."""
         same = (self.scheme, self.host, self.port) == (prefix.scheme, prefix.host, prefix.port)
         return same and self.path[: len(prefix.path)] == prefix.path
 
 
 def read_address(text: str) -> TreeAddress | str:
-    """The address that a URL names, or what is wrong with it, without naming it.
+    """Parses the URL of a tree. Returns a description of the error, without the URL, if it is not permitted.
 
-    Whatever two programs could read in two ways is refused, for the one that checks and the one that
-    fetches are two.
+    The program that checks a URL is not the one that fetches it. URLs that they might read differently are
+    refused.
     """
     parts = _URL.fullmatch(text)
     if parts is None or len(text) > _LONGEST or not text.isascii() or not text.isprintable() or " " in text:
@@ -109,8 +109,9 @@ def _ip(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
 
 
 def has_credentials(url: str) -> bool:
-    """Whether a URL holds what is nobody's business: a user's name or password (of ssh a password), a token
-    in its query.
+    """True if a URL has a user name, a password or a token in its query.
+
+    For ssh a user name alone is allowed.
     """
     parts = _URL.match(url)
     if parts is None:
@@ -122,9 +123,7 @@ def has_credentials(url: str) -> bool:
 
 
 def without_credentials(text: str) -> str:
-    """A text in which URLs have no credentials: what was stored, printed or logged before they
-    were refused.
-    """
+    """Masks the credentials of URLs in a text, for texts that were stored, printed or logged with them."""
     if "://" not in text:
         return text
     return _SECRET_IN_QUERY.sub(r"\1***", _WITH_USER.sub(_hidden, text))
@@ -161,7 +160,7 @@ _CLOSED_4 = tuple(
         ),
     )
 )
-"""What IANA's registry of special addresses lists, multicast and what is reserved."""
+"""The special-purpose addresses in IANA's registry, multicast and reserved addresses."""
 
 _OPEN_6 = ipaddress.IPv6Network("2000::/3")
 _CLOSED_6 = tuple(
@@ -171,8 +170,10 @@ _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 
 
 def closed(address: str) -> bool:
-    """Whether a network address is one that other people's trees may not be at: private, loopback,
-    link-local, shared, multicast, reserved, or another address in disguise (mapped, 6to4, Teredo).
+    """True if untrusted trees must not be fetched from a network address.
+
+    Such addresses are private, loopback, link-local, shared, multicast or reserved, or hide another address
+    (mapped, 6to4, Teredo). A text that is not an address is closed too.
     """
     number = _ip(address.partition("%")[0])
     if number is None:
@@ -185,20 +186,21 @@ def closed(address: str) -> bool:
 
 
 def allowed(address: TreeAddress, prefixes: Iterable[str]) -> bool:
-    """Whether an administrator's list names this address or what it lies below."""
+    """True if this address is at or below one of the administrator's prefixes."""
     known = (read_address(prefix) for prefix in prefixes)
     return any(isinstance(prefix, TreeAddress) and address.below(prefix) for prefix in known)
 
 
 LONGEST_BRANCH = 200
-"""Characters of the name of a branch."""
+"""The most characters in the name of a branch."""
 
 _FORBIDDEN = frozenset(" ~^:?*[\\\x7f")
 
 
 def wrong_branch(name: str) -> str | None:
-    """Why a name is none of a branch or a tag, as the end of a sentence that begins with the name; None where
-    it may be one.
+    """Explains why a name cannot be a branch or tag, as the end of a sentence that begins with the name.
+
+    Returns None if it can be one.
     """
     if not 0 < len(name) <= LONGEST_BRANCH:
         return f"has not 1 to {LONGEST_BRANCH} characters"
@@ -219,5 +221,5 @@ def wrong_branch(name: str) -> str | None:
 
 
 def _is_shown(character: str) -> bool:
-    """What a reader sees, and what joins the parts of an emoji."""
+    """True for visible characters, and for the joiner between the parts of an emoji."""
     return character.isprintable() or character == "\N{ZERO WIDTH JOINER}"

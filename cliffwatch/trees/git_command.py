@@ -1,13 +1,15 @@
-"""The command line and the environment of every call of git: it runs nothing that a repository names, and
-reaches out by no protocol but those that its caller allows.
+"""Command lines and environments for all calls of git.
+
+git then runs no program that a repository names, and uses only the protocols that the caller permits.
 """
 
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
 NO_REPOSITORY = Path("/dev/null")
-"""Where git finds no repository: it would otherwise take the settings of the one that its caller's folder
-lies in.
+"""A path without a repository.
+
+Without it, git would use the settings of a repository around the current folder.
 """
 
 _SETTINGS = (
@@ -45,24 +47,26 @@ _NOBODYS = {
 
 
 def git_argv(arguments: Sequence[str], git_dir: Path | None, settings: Sequence[str] = ()) -> list[str]:
-    """A call of git on one of our own repositories, or on none."""
+    """Returns the command line of git on one of Cliffwatch's own repositories, or on none."""
     words = [word for setting in (*_SETTINGS, *settings) for word in ("-c", setting)]
     return ["git", *words, f"--git-dir={git_dir or NO_REPOSITORY}", *arguments]
 
 
 def strict_settings(*more: str) -> tuple[str, ...]:
-    """The settings of a call that fetches what somebody else named."""
+    """Returns the settings for fetching from an untrusted address."""
     return (*_STRICT, *more)
 
 
 def users_environment() -> dict[str, str]:
-    """What is set for a call that fetches with its user's own settings and keys."""
+    """Returns the variables to set for a call that uses the user's own settings and keys."""
     return dict(_ENVIRONMENT)
 
 
 def nobodys_environment(protocols: Collection[str] = ()) -> dict[str, str]:
-    """What is set for a call without any user's settings and keys. Without `protocols` it fetches nothing.
+    """Returns the variables to set for a call without any user's settings and keys.
 
-    The variable overrides what a repository allows; the setting protocol.allow would not.
+    Without `protocols` it cannot fetch.
+
+    GIT_ALLOW_PROTOCOL overrides the settings of a repository; the setting protocol.allow would not.
     """
     return {**_ENVIRONMENT, **_NOBODYS, "GIT_ALLOW_PROTOCOL": ":".join(protocols)}

@@ -1,1 +1,1 @@
-"""What is known of an arm besides what its boots measured."""
+"""Facts about an arm besides the measurements of its boots."""

@@ -1,4 +1,4 @@
-"""What suites of the user's own say of their metrics: a part of run.json, and a setting of exported files."""
+"""The metrics that the user's own suites declare: a part of run.json, and a setting of exported files."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -15,7 +15,10 @@ Declared = dict[tuple[str, str, str], MetricTraits]
 
 
 class DeclaredTraits(Part, frozen=True, kw_only=True):
-    """What a suite declares about a benchmark's metric, in the mode it was measured in."""
+    """The declared traits of a benchmark's metric, in the mode of the run.
+
+    `empty_loop` is the benchmark that runs only the empty loop; empty if there is none.
+    """
 
     suite: Name
     benchmark: Name
@@ -39,7 +42,7 @@ class DeclaredTraits(Part, frozen=True, kw_only=True):
 
 
 class DeclaredMetricRecord(DeclaredTraits, frozen=True, kw_only=True):
-    """The same with the unit, as run.json has it."""
+    """The declared traits of a benchmark's metric, with its unit, as in run.json."""
 
     unit: Name
 
@@ -53,7 +56,7 @@ def traits_by_metric(records: Iterable[DeclaredTraits]) -> Declared:
 
 
 def declared_setting(arms: Iterable[Arm]) -> str:
-    """What the arms' suites declare, as one line of JSON; empty where they declare nothing."""
+    """Formats the declarations of the arms' suites as one line of JSON. Empty if there are none."""
     declared = {key: traits for arm in arms for key, traits in arm.declared.items()}
     metrics = tuple(
         DeclaredTraits(
@@ -72,7 +75,7 @@ def declared_setting(arms: Iterable[Arm]) -> str:
 
 
 def read_declared(settings: Mapping[str, str]) -> Declared:
-    """What the setting `declared` says; nothing where there is none that can be read."""
+    """Parses the setting `declared`. Empty if it is missing or cannot be read."""
     if "declared" not in settings:
         return {}
     read = read_as(settings["declared"].encode(), _Setting)

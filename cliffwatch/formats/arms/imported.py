@@ -1,4 +1,4 @@
-"""What an imported file says of the arm that it holds, beside values and outcomes: a part of run.json."""
+"""Facts about the arm of an imported file, besides its values and outcomes: a part of run.json."""
 
 from typing import Annotated
 
@@ -10,7 +10,7 @@ from cliffwatch.samples import Arm, Assume, Assumed, Better, CaseKey
 
 
 class AssumedRecord(Part, frozen=True, kw_only=True):
-    """What the file assumes of a metric; null is what it does not say."""
+    """What the file declares about a metric. A member is null if the file does not declare it."""
 
     metric: CaseName
     unit: CaseName
@@ -19,15 +19,17 @@ class AssumedRecord(Part, frozen=True, kw_only=True):
 
 
 class LostRecord(OfCase, frozen=True, kw_only=True):
-    """Values of a metric that could not be read: why, one reason a value."""
+    """Values of a metric that could not be read. `reasons` has one reason per value."""
 
     metric: CaseName
     reasons: Annotated[tuple[Text, ...], Meta(max_length=1000)]
 
 
 class ImportedRecord(Part, frozen=True, kw_only=True):
-    """`warnings` are sentences without which nothing of the file should be read; `recorded` is all that it
-    says of how it was measured.
+    """The facts of an imported file.
+
+    `warnings` are sentences that must accompany every result of the file. `recorded` is everything that the
+    file says about the measurement.
     """
 
     assumed: Annotated[tuple[AssumedRecord, ...], Meta(max_length=LARGEST_PLAN)] = ()

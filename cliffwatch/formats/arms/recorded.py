@@ -1,5 +1,6 @@
-"""Everything that a run recorded of how an arm was measured, as texts by dotted names: what may differ only
-where somebody says so.
+"""Everything that a run recorded about the measurement of an arm, as texts by dotted names.
+
+These facts are compared only if the user says which of them may differ.
 """
 
 from collections.abc import Iterator, Mapping
@@ -12,17 +13,17 @@ from cliffwatch.formats.run_record import ArmRecord, RunRecord
 _OF_THE_MOMENT = frozenset(
     {"load_average", "available_kib", "swap_kib", "throttle", "steal_seconds", "parts", "tainted"}
 )
-"""What changes from one minute to the next."""
+"""Facts that change from one minute to the next."""
 
 _OF_THE_KERNEL = frozenset({"kernel", "config_sha256", "config_from", "memory_kib", "vulnerabilities"})
-"""Of what a guest says of itself: what its kernel decides."""
+"""Facts reported by a guest that depend on its kernel."""
 
 _DEEPEST = 6
 _LONGEST = 200
 
 
 def record_settings(record: RunRecord, arm: ArmRecord) -> dict[str, str]:
-    """Of run.json: the arm's own settings, and what all arms of its run share."""
+    """Returns the facts in run.json: the arm's own settings, and the facts that all arms of the run share."""
     settings = arm.settings
     lengths = {f"{each.warmup}+{each.duration} s" for each in record.plan.cases if each.duration is not None}
     shared: dict[str, object] = {
@@ -54,7 +55,7 @@ def record_settings(record: RunRecord, arm: ArmRecord) -> dict[str, str]:
 
 
 def guest_settings(environment: EnvironmentRecord) -> dict[str, str]:
-    """Of what a guest said of itself, but for what its kernel alone decides."""
+    """Returns the facts that a guest reported about itself, without those that depend on its kernel."""
     known = {
         name: value
         for name, value in as_json(environment).items()

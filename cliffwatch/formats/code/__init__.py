@@ -1,1 +1,1 @@
-"""Documents about code: what of it was executed, and how often."""
+"""Documents about code: which code was executed, how often, and how it differs."""

@@ -1,4 +1,4 @@
-"""What `cliffwatch affected --format json` writes: the cases that a change of the kernel can touch."""
+"""The output of `cliffwatch affected --format json`: the cases that a change of the kernel can affect."""
 
 from typing import Annotated, Literal
 
@@ -12,10 +12,11 @@ Names = Annotated[tuple[Name, ...], Meta(max_length=MOST_FUNCTIONS)]
 
 
 class AffectedCase(OfCase, frozen=True, kw_only=True):
-    """A case and the functions that differ of those that it executes, set-up included; none of a case that
-    was never counted, which may be touched all the same. `program`: the program of its suite differs.
-    `code` has a digest of what each arm executes, by its name; null of a case that was never counted.
-    Where base and head have the same the case is unaffected.
+    """A case, and the changed functions among those that it executes, including its set-up.
+
+    If `counted` is false, its functions were never counted: `functions` is empty and `code` is null, but the
+    case may still be affected. `program` is true if the program of its suite differs. `code` has a digest of
+    the executed code for each arm. If base and head have the same digest, the case is unaffected.
     """
 
     counted: bool
@@ -25,7 +26,15 @@ class AffectedCase(OfCase, frozen=True, kw_only=True):
 
 
 class AffectedDocument(Part, frozen=True, kw_only=True):
-    """Which cases a change can affect."""
+    """The cases that a change can affect.
+
+    `changed` are the functions that differ between base and head, including the data that they refer to, or
+    that only one of them has. `at_start` are the changed functions that every case executes, while its guest
+    boots or is prepared. `guests_differ` is true if boot arguments or files of the guests differ. `affected`
+    are the cases that the change can affect. `unaffected` are the cases that execute no changed function.
+    `counts` is the source of the executed functions, such as a result directory. `same_kernel` is true if
+    that source is base or head itself.
+    """
 
     format: Literal["cliffwatch-affected"] = "cliffwatch-affected"
     format_version: Literal[1] = 1

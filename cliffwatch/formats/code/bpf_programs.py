@@ -1,6 +1,4 @@
-"""bpf-programs.json of a boot: the code that the kernel's JIT made of the BPF programs of each case, as it
-lay in the guest's memory.
-"""
+"""bpf-programs.json of a boot: the JIT code of each case's BPF programs, copied from the guest's memory."""
 
 from typing import Annotated, Literal
 
@@ -14,7 +12,14 @@ Code = Annotated[bytes, Meta(max_length=1 << 20)]
 
 
 class BpfPiece(Part, frozen=True, kw_only=True):
-    """A piece of code from the JIT."""
+    """A piece of JIT code at `address` in the guest's memory, `bytes` long.
+
+    `name` is its name in /proc/kallsyms, which contains the tag if it is a program. `function` is its name in
+    functions.json, with an ordinal if several have the same name; null if other code of the case replaced it.
+    `executed` is true if it was executed within the measured window; null if that was not counted. `code` is
+    the code of a program in Base64; null for trampolines and dispatchers, for programs over 256 KiB, and for
+    code that was gone before it could be read.
+    """
 
     address: Address
     """In the guest's memory."""
@@ -34,7 +39,7 @@ class BpfPiece(Part, frozen=True, kw_only=True):
 
 
 class CaseBpfPrograms(OfCase, frozen=True, kw_only=True):
-    """All pieces of code that the guest had while a case ran, those seen most often first."""
+    """All pieces of JIT code in the guest while a case ran, the most frequently seen first."""
 
     pieces: Annotated[tuple[BpfPiece, ...], Meta(max_length=MOST_PIECES)]
 

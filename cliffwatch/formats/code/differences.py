@@ -1,4 +1,4 @@
-"""code.json of a run: how the code of its arms' kernels differs."""
+"""code.json of a run: the differences between the code of its arms' kernels."""
 
 from typing import Annotated, Literal
 
@@ -14,9 +14,11 @@ Line = Annotated[str, Meta(max_length=400)]
 
 
 class CodeDifference(Part, frozen=True, kw_only=True):
-    """A function of the kernel: its bytes in the first arm and in this one, null where an arm has none of
-    this name, and what differs in its instructions as a unified difference without context; addresses are
-    names there. `more` counts the lines beyond 200 that are left out.
+    """A function of the kernel that differs.
+
+    `base` and `head` are its bytes in the first arm and in this one; null if the arm does not have it.
+    `lines` is a unified diff of its instructions without context, in which names replace addresses. `more` is
+    the number of omitted lines beyond 200.
     """
 
     name: Name
@@ -27,8 +29,10 @@ class CodeDifference(Part, frozen=True, kw_only=True):
 
 
 class SectionSize(Part, frozen=True, kw_only=True):
-    """A part of the kernel's image, by the bounds in its System.map, and its bytes in both arms; null where a
-    map has no such bounds. Text is the sum of its functions, without what fills it up.
+    """A section of the kernel's image.
+
+    `base` and `head` are its bytes in both arms, from the bounds in System.map; null if the map lacks them.
+    The size of `text` is the sum of its functions, without padding.
     """
 
     name: Literal["text", "init text", "constants", "data", "bss"]
@@ -37,7 +41,14 @@ class SectionSize(Part, frozen=True, kw_only=True):
 
 
 class ProgramDifference(Part, frozen=True, kw_only=True):
-    """A BPF program that the JIT compiles differently."""
+    """A BPF program whose JIT code differs.
+
+    `name` is its name in functions.json without an ordinal. `cases` are the cases with this difference.
+    `base` and `head` are its bytes, `base_instructions` and `head_instructions` its instructions, in the
+    first arm and in this one. `lines` is a unified diff without context. In it names replace addresses;
+    memory without a name is `<memory 1>` and so on. `#14` is instruction 14 of the first arm, counted from 0.
+    `#+14` is an instruction that only this arm has. `more` is the number of omitted lines beyond 200.
+    """
 
     name: Name
     """As in functions.json, without an ordinal."""
@@ -58,8 +69,8 @@ class ProgramDifference(Part, frozen=True, kw_only=True):
 
 
 class CasePrograms(OfCase, frozen=True, kw_only=True):
-    """A digest of the code of those BPF programs that a case executed in both arms, with names in the place
-    of addresses: equal where none differs. `names` counts them.
+    """Digests of the BPF programs that a case executed in both arms, computed with names in place of
+    addresses. They are equal if no program differs. `names` is the number of programs.
     """
 
     names: Count
@@ -68,7 +79,13 @@ class CasePrograms(OfCase, frozen=True, kw_only=True):
 
 
 class ArmCode(Part, frozen=True, kw_only=True):
-    """The code of an arm against that of the first one."""
+    """The differences between an arm and the first arm.
+
+    `functions` are the kernel functions that differ. If `executed` is true, only functions that some case
+    executed are listed; otherwise executions were not counted. `more` is the number of omitted functions
+    beyond 2000. `case_programs` are the cases whose BPF programs were compared. `programs` are the BPF
+    programs that differ, `more_programs` is the number of omitted ones beyond 500.
+    """
 
     arm: Name
     functions: Annotated[tuple[CodeDifference, ...], Meta(max_length=MOST_DIFFERENT)]
@@ -87,8 +104,10 @@ class ArmCode(Part, frozen=True, kw_only=True):
 
 
 class CodeRecord(Part, frozen=True, kw_only=True):
-    """code.json. `cases` have digests of the code that they execute, of all arms whose kernels can be listed;
-    none where it is not known what they execute.
+    """code.json.
+
+    `cases` have digests of the executed code, for all arms whose kernels can be disassembled. `cases` is
+    empty if the executed functions are unknown.
     """
 
     format: Literal["cliffwatch-code"] = "cliffwatch-code"

@@ -1,4 +1,4 @@
-"""Digests of the code that a case executes, by which two arms are seen to run the same."""
+"""Digests of the code that a case executes. Equal digests show that two arms execute identical code."""
 
 from typing import Annotated
 
@@ -10,8 +10,10 @@ CodeDigest = Annotated[str, Meta(pattern=r"^[0-9a-f]{24}(?![\s\S])")]
 
 
 class ArmDigest(Part, frozen=True, kw_only=True):
-    """An arm's digest: of the code of the named functions with the data that they refer to, of the suite's
-    program and of the guest's settings.
+    """An arm's digest.
+
+    It covers the code of the case's functions, the data that they refer to, the suite's program and the
+    guest's settings.
     """
 
     arm: Name
@@ -19,9 +21,11 @@ class ArmDigest(Part, frozen=True, kw_only=True):
 
 
 class CodeDigests(Part, frozen=True, kw_only=True):
-    """`functions` says of how many functions of the kernel the digests are, and `names` is a digest of their
-    names: those that any boot of any arm executed in the case, its set-up and the guest's boot included.
-    Digests are of the same functions, and can be compared, where `names` is equal.
+    """The digests of a case, one per arm.
+
+    They cover the kernel functions that any boot of any arm executed in the case, including its set-up and
+    the guest's boot. `functions` is the number of these functions, `names` a digest of their names. Digests
+    can be compared if their `names` are equal, because they then cover the same functions.
     """
 
     functions: Count
@@ -29,7 +33,7 @@ class CodeDigests(Part, frozen=True, kw_only=True):
     arms: Annotated[tuple[ArmDigest, ...], Meta(max_length=MOST_ARMS)]
 
     def of(self, arm: str) -> str | None:
-        """The digest of an arm; None of one that has none."""
+        """Returns the digest of an arm; None if it has none."""
         return next((each.digest for each in self.arms if each.arm == arm), None)
 
 

@@ -1,4 +1,4 @@
-"""What the cases of a kernel execute, as a host keeps it in its cache for the next run of that kernel."""
+"""The functions that the cases of a kernel execute. A host caches them for the next run of that kernel."""
 
 from typing import Annotated, Literal
 
@@ -9,21 +9,21 @@ from cliffwatch.formats.values import MOST_SAMPLES, Name, OfCase, Part
 
 
 class ExecutedCase(OfCase, frozen=True, kw_only=True):
-    """A case, and the places in the table of the functions that it executes, set-up included; `measured` are
-    those on its measured path: functions with at least a thousandth of the instructions of its window.
-    """
+    """A case and its functions, as indexes into the record's `functions`."""
 
     executed: Places
+    """All functions that the case executes, including its set-up."""
     measured: Places
+    """The functions of the measured path: those with at least 0.1 % of the instructions of its window."""
 
 
 class ExecutedRecord(Part, frozen=True, kw_only=True):
-    """`functions` is the table that places point into, of the kernel's functions alone; `start` are those of
-    every guest before its first case.
-    """
+    """The cached functions of a kernel's cases."""
 
     format: Literal["cliffwatch-executed"] = "cliffwatch-executed"
     format_version: Literal[1] = 1
     functions: Annotated[tuple[Name, ...], Meta(max_length=MOST_FUNCTIONS)]
+    """The kernel functions that places refer to."""
     start: Places
+    """The functions that every guest executes before its first case."""
     cases: Annotated[tuple[ExecutedCase, ...], Meta(max_length=MOST_SAMPLES)]

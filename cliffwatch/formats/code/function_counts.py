@@ -1,6 +1,4 @@
-"""functions.json of a boot: the instructions that each case executed, by function, as the emulator counted
-them.
-"""
+"""functions.json of a boot: the instructions of each case by function, as counted by the emulator."""
 
 from typing import Annotated, Literal
 
@@ -9,11 +7,11 @@ from msgspec import Meta
 from cliffwatch.formats.values import MOST_SAMPLES, CaseName, Name, Number, OfCase, Part, Text
 
 MOST_FUNCTIONS = 200_000
-"""Of a boot; a kernel with all of its drivers has fewer."""
+"""The most functions of a boot. A kernel with all its drivers has fewer."""
 
 Instructions = Annotated[int, Meta(ge=0, le=2**62)]
 Place = Annotated[int, Meta(ge=0, lt=MOST_FUNCTIONS)]
-"""Of a function in the document's table, from 0."""
+"""The index of a function in the document's table, from 0."""
 
 Places = Annotated[tuple[Place, ...], Meta(max_length=MOST_FUNCTIONS)]
 CodeObject = Literal["kernel", "bpf", "user"]
@@ -24,15 +22,19 @@ there.
 
 
 UNNAMED_AT_RUN_TIME = "run-time code without a name"
-"""Of the kernel: code that the JIT made and took away before its name was read, or that kprobes made."""
+"""Kernel code that was created at run time: by the JIT, if it was freed before its name was read, or by
+kprobes.
+"""
 
 
 class CountedFunction(Part, frozen=True, kw_only=True):
-    """Where instructions were executed. `object` is `kernel`, `bpf` (code that the JIT made; the name is the
-    program's, without the digits that differ between kernels) or `user` (the name is that of the program's
-    or library's file, `[vdso]` or `anonymous memory`; `programs` and `shared libraries` are what could not
-    be assigned). Where a name appears more than once, all but the first have `@` and their ordinal, in the
-    order of addresses, after it.
+    """Code whose instructions were counted.
+
+    `object` is `kernel`, `bpf` or `user`. For `bpf`, JIT code, `name` is the program's name without the
+    digits that differ between kernels. For `user`, `name` is the file of the program or library, `[vdso]` or
+    `anonymous memory`; `programs` and `shared libraries` are code that could not be assigned, and all of user
+    space in version 1. If several functions have the same name, all but the first have `@` and an ordinal
+    appended, in the order of their addresses.
     """
 
     name: Name
@@ -40,7 +42,16 @@ class CountedFunction(Part, frozen=True, kw_only=True):
 
 
 class CaseCounts(OfCase, frozen=True, kw_only=True):
-    """A case's instructions by function. A place is an index into the record's `functions`."""
+    """A case's instructions.
+
+    The window is the time of the readings behind the case's values, `seconds` long by the guest's clock.
+    `seconds` is null if the window is the whole case, including its set-up. `counts` are pairs of place and
+    instructions executed in the window, the most first. `executed` are all places that were executed between
+    the case's start and end. `calls` are pairs of place and calls in the window, for kernel functions and BPF
+    programs; empty before version 3. `operations` is the number of the case's operations in the window; null
+    if unknown. `operation` is the function or BPF program whose calls were counted as operations; null if
+    they come from the values that bench printed.
+    """
 
     seconds: Annotated[Number, Meta(gt=0)] | None
     """Length of the measured window by the guest's clock; null if it is the whole case with its set-up."""
@@ -57,7 +68,13 @@ class CaseCounts(OfCase, frozen=True, kw_only=True):
 
 
 class FunctionCountsRecord(Part, frozen=True, kw_only=True):
-    """functions.json: instructions by function in one boot."""
+    """The function counts of a boot.
+
+    `functions` is the table that places refer to. `started` are the places executed from the agent's start to
+    the first case. `booted` are the places executed before the agent's start; empty if unknown. `counter` is
+    the emulator with its version and the version of its plugin interface. `notes` are sentences that say what
+    could not be counted, and why.
+    """
 
     format: Literal["cliffwatch-function-counts"] = "cliffwatch-function-counts"
     format_version: Literal[1] = 1

@@ -1,4 +1,4 @@
-"""The functions behind a change, as documents have them: instructions for an operation, base against head."""
+"""The functions behind a change, as documents store them: instructions per operation, base against head."""
 
 from typing import Annotated
 
@@ -10,8 +10,9 @@ from cliffwatch.formats.verdicts import Verdict
 
 
 class FunctionRecord(Part, frozen=True, kw_only=True):
-    """A function's instructions for an operation, 0 where a side does not execute it, and how often an
-    operation calls it; null where that is not known.
+    """A function's instructions per operation; 0 on a side that does not execute it.
+
+    `base_calls` and `head_calls` are calls per operation; null if unknown.
     """
 
     name: Name
@@ -23,7 +24,10 @@ class FunctionRecord(Part, frozen=True, kw_only=True):
 
 
 class MoveRecord(Part, frozen=True, kw_only=True):
-    """Code that went from one function to another, out of line or inlined; `change` is of both together."""
+    """Code that moved from one function to another, out of line or inlined.
+
+    `change` is that of both together.
+    """
 
     source: Name
     target: Name
@@ -31,13 +35,15 @@ class MoveRecord(Part, frozen=True, kw_only=True):
 
 
 class CaseFunctionsRecord(OfCase, frozen=True, kw_only=True):
-    """Why a row changed. `base` and `head` are the instructions for an operation that the metric's values
-    say, `summed` the change of all functions together, `band` what equal kernels may differ by.
-    `explained`: the functions add up to the change within 2 % of it, or 0.05 % of `base`. `functions` are
-    those that changed by more than `band`, the largest change first. Of a row that reports no change,
-    whose verdict is `hidden_in`, they are functions whose code differs and whose instructions for a call
-    do; null of one that changed. `by_call`: their `base` and `head` are instructions of a call, as the
-    operations of the case are not known.
+    """Why a row changed.
+
+    `base` and `head` are instructions per operation, from the metric's values. `summed` is the change of all
+    functions together. `band` is the difference that equal kernels may have. `explained` is true if the
+    functions add up to the change, within 2 % of it or 0.05 % of `base`. `functions` are the functions that
+    changed by more than `band`, the largest change first. `hidden_in` is the verdict of a row that reports no
+    change; null if the row changed. For a row that reports no change, `functions` are those whose code
+    differs and whose instructions per call differ. `by_call` is true if the `base` and `head` of functions
+    are instructions per call, because the case's operations are unknown.
     """
 
     metric: Name

@@ -1,6 +1,4 @@
-"""profile.json of a run: where the time of the cases that changed goes, by perf, in boots whose values are
-not kept.
-"""
+"""profile.json of a run: perf profiles of the cases that changed, from boots whose values are discarded."""
 
 from typing import Annotated, Literal
 
@@ -9,7 +7,7 @@ from msgspec import Meta
 from cliffwatch.formats.values import MOST_ARMS, MOST_SAMPLES, Name, Number, OfCase, Part, Share, Text
 
 MOST_PROFILED = 60
-"""Functions of a case."""
+"""The most functions of a case."""
 
 MOST_COUNTERS = 40
 
@@ -17,8 +15,9 @@ Samples = Annotated[int, Meta(ge=0, le=2**53)]
 
 
 class ProfiledFunction(Part, frozen=True, kw_only=True):
-    """A function's share of the samples. `object` is what it lies in: `kernel`, `bpf` (code that the JIT
-    made), or a program or library by its file's name.
+    """A function's share of the samples.
+
+    `object` contains the function: `kernel`, `bpf` (JIT code), or the file name of a program or library.
     """
 
     name: Name
@@ -28,8 +27,10 @@ class ProfiledFunction(Part, frozen=True, kw_only=True):
 
 
 class CounterRecord(Part, frozen=True, kw_only=True):
-    """An event of perf stat, by perf's name. `value` is null where this machine does not count it; `running`
-    is the share of the time in which it was counted: where that is below 1 perf scaled the value up.
+    """An event of perf stat, by perf's name.
+
+    `value` is null if this machine does not count the event. `running` is the fraction of time in which it
+    was counted; below 1, perf scaled the value up.
     """
 
     event: Name
@@ -39,9 +40,11 @@ class CounterRecord(Part, frozen=True, kw_only=True):
 
 
 class CaseProfile(OfCase, frozen=True, kw_only=True):
-    """A case of an arm, from the end of its warm-up on. `event` is what was sampled: `cycles`, or `cpu-clock`
-    in a guest without counters; functions stand with most samples first. `guest` counted within the guest,
-    `host` on the emulator's process. `problems` say what could not be recorded, and why.
+    """The profile of a case of an arm, from the end of its warm-up.
+
+    `event` is the sampled event: `cycles`, or `cpu-clock` in a guest without counters. `functions` are
+    ordered by samples, the most first. The counters of `guest` were counted within the guest, those of `host`
+    on the emulator's process. `problems` say what could not be recorded, and why.
     """
 
     arm: Name
@@ -53,7 +56,7 @@ class CaseProfile(OfCase, frozen=True, kw_only=True):
 
 
 class ProfileRecord(Part, frozen=True, kw_only=True):
-    """profile.json. `left_out` counts cases that changed too and were not profiled."""
+    """profile.json. `left_out` is the number of changed cases that were not profiled."""
 
     format: Literal["cliffwatch-profile"] = "cliffwatch-profile"
     format_version: Literal[1] = 1

@@ -1,4 +1,4 @@
-"""Forms of JSON that are not read, each with its name and the way out."""
+"""JSON formats that are not read, each with its name and an alternative."""
 
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
@@ -7,11 +7,13 @@ Object = Mapping[str, object]
 
 
 class ForeignForm(NamedTuple):
-    """`has` says whether a document is one; the document's first object stands for a list of them."""
+    """A JSON format that is not read."""
 
     name: str
     way_out: str
+    """What the user can do instead."""
     has: Callable[[Object], bool]
+    """True if an object has this format. For a list it is called with the list's first object."""
 
 
 _TEXT_OF_TOOL = (
@@ -71,7 +73,7 @@ FORMS = (
 
 
 def refuse_foreign(content: object) -> str | None:
-    """Why a document is not read; None where it may be Bencher's."""
+    """Explains why a document is not read. None if it may be in Bencher's format."""
     is_list = isinstance(content, list)
     first = (
         next((each for each in content if isinstance(each, dict)), {})
@@ -92,7 +94,7 @@ def _is(document: Object, key: str, begin: str) -> bool:
 
 
 def _has_items(document: Object, key: str, member: str) -> bool:
-    """Whether the first item of a list has a member."""
+    """True if `document[key]` is a list whose first item has the member."""
     items = document.get(key)
     first = items[0] if isinstance(items, list) and items else None
     return isinstance(first, dict) and member in first

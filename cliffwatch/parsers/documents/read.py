@@ -1,5 +1,6 @@
-"""Tells forms of JSON apart by what is in them; one that is not read is refused by its name, with the way
-out.
+"""Detects the format of a JSON document by its content, and parses it.
+
+Unsupported formats are refused by name.
 """
 
 import json
@@ -9,11 +10,11 @@ from cliffwatch.parsers.documents.go_test import looks_like_go_test, parse_go_te
 from cliffwatch.parsers.readings import Parsed, problem_at
 
 LARGEST_CHARACTERS = 16 << 20
-"""Of a document, which has to be in memory whole: its objects take forty times as much."""
+"""The largest document. It is parsed in memory as a whole, and its objects take forty times its size."""
 
 
 def parse_json(text: str) -> Parsed:
-    """Parses a text that begins as JSON does. Total."""
+    """Parses a text that begins like JSON. Never raises."""
     if looks_like_go_test(text):
         return parse_go_test(text)
     if len(text) > LARGEST_CHARACTERS:

@@ -1,3 +1,1 @@
-"""Turns user input into the text that a program printed: opens, unpacks, decodes, and strips
-mail and logs.
-"""
+"""Turns user input into the text of a program: opens, unpacks and decodes it, and strips mail and logs."""
