@@ -36,11 +36,7 @@ class SplatRecord(Part, frozen=True, kw_only=True):
 
 
 class PartRecord(Part, frozen=True, kw_only=True):
-    """One start of the guest within a boot.
-
-    `status` is one of the runner's: complete, refused, panic, hang, lost, too-much-output, stopped or
-    starved. Services accept any status, so that newer runners can add more.
-    """
+    """One start of the guest within a boot."""
 
     status: str = ""
     """complete, refused, panic, hang, lost, too-much-output, stopped or starved. Services accept any word, so
@@ -140,12 +136,7 @@ class SamplesRecord(Measured, frozen=True, kw_only=True):
 
 
 class EnvironmentRecord(Part, frozen=True, kw_only=True):
-    """environment.json: facts that the guest reported about itself.
-
-    A member is null if the guest did not report it. `parts` is the number of the guest's starts in this boot.
-    `config_from` is the source of the configuration: the kernel itself, or the kernel's package if the kernel
-    does not show it.
-    """
+    """environment.json: what the guest reported about itself. null: not shown."""
 
     format_version: Version = 1
     parts: Count

@@ -1,7 +1,4 @@
-"""Comparison JSON, version 2: the output of `--format json`, and the service's answer.
-
-`comparison_reading` reads older versions too.
-"""
+"""Comparison JSON: the output of `--format json`, and the service's answer."""
 
 from datetime import datetime
 from typing import Annotated, Final, Literal

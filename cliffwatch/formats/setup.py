@@ -49,11 +49,7 @@ class SetupFile(Part, forbid_unknown_fields=True, frozen=True, kw_only=True):
 
 
 class SetupArm(Part, omit_defaults=True, forbid_unknown_fields=True, frozen=True, kw_only=True):
-    """An arm: a revision, with patches or a mailbox applied to it, and settings.
-
-    `patch`, `series` and `config` name files of the request. `module` has versions of Go modules of a suite's
-    program, by module path.
-    """
+    """An arm of a request: a revision with patches and settings."""
 
     name: ArmName
     rev: Commit
@@ -94,13 +90,7 @@ class SetupShape(Part, omit_defaults=True, forbid_unknown_fields=True, frozen=Tr
 
 
 class Setup(Part, omit_defaults=True, forbid_unknown_fields=True, frozen=True, kw_only=True):
-    """The setup of a request.
-
-    `folders` are the request's own suites; the name of each of their files begins with the folder's name and
-    a slash. `bench_args` are passed to benchmarks that only the tree has. `data` is a file that programs
-    read. `build_image` is one of the host's images. With `only_affected`, a host that knows what a case
-    executes skips it if no difference between the arms can touch it.
-    """
+    """What a request sets up besides two revisions and suites of the catalogue."""
 
     arms: Annotated[tuple[SetupArm, ...], Meta(max_length=MOST_ARMS - 1)] = ()
     shapes: Annotated[tuple[SetupShape, ...], Meta(max_length=MOST_SHAPES)] = ()

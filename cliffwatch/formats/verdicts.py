@@ -43,17 +43,7 @@ class Control:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sweep:
-    """A benchmark over one numeric parameter: course and breakpoints of both curves, in words.
-
-    `arm` is the arm whose curve is compared with base's. `base_breakpoint` and `head_breakpoint` describe the
-    breakpoint with the most weight: the last parameter value on the first course, and the first value
-    certainly off it. They are null if the curve has no breakpoint. `fixed` are the other parameters that vary
-    among the benchmark's cases, with their value on this curve; the value is null if the cases do not set the
-    parameter. `fixed` is empty if no other parameter varies, as in all older documents. `differs` is true if
-    head's curve has another course or other breakpoints than base's and a case of the curve changed. It is
-    null if unknown: in older documents, and for curves that were not judged because the benchmark has too
-    many.
-    """
+    """A benchmark's curve over one numeric parameter."""
 
     arm: str = "head"
     """Arm whose curve is compared with base's."""

@@ -30,11 +30,7 @@ class Target(Part, forbid_unknown_fields=True, frozen=True, kw_only=True):
 
 
 class AskedWork(Part, forbid_unknown_fields=True, frozen=True, kw_only=True):
-    """A request to measure base..head of a tree, or the arms of the setup, on some targets.
-
-    `contents` are the contents of the setup's files. If neither the request nor the setup names suites, the
-    host measures the affected ones (`auto`).
-    """
+    """A request: base..head of a tree, or the arms of its setup, on some targets."""
 
     tree: Annotated[str, Meta(min_length=1, max_length=2000, pattern=r"^[a-z][a-z+]*://[^\s]+(?![\s\S])")]
     base: Commit | None = None
@@ -59,12 +55,7 @@ class AskedFiles(Part, frozen=True, kw_only=True):
 
 
 class HostOffer(Part, frozen=True, kw_only=True):
-    """A host's offer to work.
-
-    `isolation` is how it isolates builds of other people's trees. `setups` is true if it accepts jobs with a
-    setup. `build_images` are the images in which it can build on request. `cpus` is the number of its CPUs;
-    null if unknown. `about` holds facts for the service's page of hosts.
-    """
+    """A host that asks for work."""
 
     host: Name
     platform: Name
@@ -89,12 +80,7 @@ class Leased(Part, frozen=True, kw_only=True):
 
 
 class Work(Leased, frozen=True, kw_only=True):
-    """A lease and the work of its job.
-
-    `trust` is `followed` if the service's own git finds base and head on the job's followed branch. Any other
-    value means untrusted code, of which a host keeps nothing. `tree_access` is `allowed` if an administrator
-    vouches for the tree's address. With any other value the tree must be public.
-    """
+    """A lease and its job."""
 
     trust: Annotated[str, Meta(extra_json_schema={"enum": ["followed", "outside"]})] = "outside"
     """`followed` if base and head are on the job's followed branch, as the service's git knows it. Anything

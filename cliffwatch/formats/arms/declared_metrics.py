@@ -15,10 +15,7 @@ Declared = dict[tuple[str, str, str], MetricTraits]
 
 
 class DeclaredTraits(Part, frozen=True, kw_only=True):
-    """The declared traits of a benchmark's metric, in the mode of the run.
-
-    `empty_loop` is the benchmark that runs only the empty loop; empty if there is none.
-    """
+    """What a suite declares about a benchmark's metric, in the mode it was measured in."""
 
     suite: Name
     benchmark: Name

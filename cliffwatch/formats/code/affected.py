@@ -26,15 +26,7 @@ class AffectedCase(OfCase, frozen=True, kw_only=True):
 
 
 class AffectedDocument(Part, frozen=True, kw_only=True):
-    """The cases that a change can affect.
-
-    `changed` are the functions that differ between base and head, including the data that they refer to, or
-    that only one of them has. `at_start` are the changed functions that every case executes, while its guest
-    boots or is prepared. `guests_differ` is true if boot arguments or files of the guests differ. `affected`
-    are the cases that the change can affect. `unaffected` are the cases that execute no changed function.
-    `counts` is the source of the executed functions, such as a result directory. `same_kernel` is true if
-    that source is base or head itself.
-    """
+    """Which cases a change can affect."""
 
     format: Literal["cliffwatch-affected"] = "cliffwatch-affected"
     format_version: Literal[1] = 1

@@ -12,14 +12,7 @@ Code = Annotated[bytes, Meta(max_length=1 << 20)]
 
 
 class BpfPiece(Part, frozen=True, kw_only=True):
-    """A piece of JIT code at `address` in the guest's memory, `bytes` long.
-
-    `name` is its name in /proc/kallsyms, which contains the tag if it is a program. `function` is its name in
-    functions.json, with an ordinal if several have the same name; null if other code of the case replaced it.
-    `executed` is true if it was executed within the measured window; null if that was not counted. `code` is
-    the code of a program in Base64; null for trampolines and dispatchers, for programs over 256 KiB, and for
-    code that was gone before it could be read.
-    """
+    """A piece of code from the JIT."""
 
     address: Address
     """In the guest's memory."""

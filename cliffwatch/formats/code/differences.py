@@ -41,14 +41,7 @@ class SectionSize(Part, frozen=True, kw_only=True):
 
 
 class ProgramDifference(Part, frozen=True, kw_only=True):
-    """A BPF program whose JIT code differs.
-
-    `name` is its name in functions.json without an ordinal. `cases` are the cases with this difference.
-    `base` and `head` are its bytes, `base_instructions` and `head_instructions` its instructions, in the
-    first arm and in this one. `lines` is a unified diff without context. In it names replace addresses;
-    memory without a name is `<memory 1>` and so on. `#14` is instruction 14 of the first arm, counted from 0.
-    `#+14` is an instruction that only this arm has. `more` is the number of omitted lines beyond 200.
-    """
+    """A BPF program that the JIT compiles differently."""
 
     name: Name
     """As in functions.json, without an ordinal."""
@@ -79,13 +72,7 @@ class CasePrograms(OfCase, frozen=True, kw_only=True):
 
 
 class ArmCode(Part, frozen=True, kw_only=True):
-    """The differences between an arm and the first arm.
-
-    `functions` are the kernel functions that differ. If `executed` is true, only functions that some case
-    executed are listed; otherwise executions were not counted. `more` is the number of omitted functions
-    beyond 2000. `case_programs` are the cases whose BPF programs were compared. `programs` are the BPF
-    programs that differ, `more_programs` is the number of omitted ones beyond 500.
-    """
+    """The code of an arm against that of the first one."""
 
     arm: Name
     functions: Annotated[tuple[CodeDifference, ...], Meta(max_length=MOST_DIFFERENT)]

@@ -31,10 +31,10 @@ class CountedFunction(Part, frozen=True, kw_only=True):
     """Code whose instructions were counted.
 
     `object` is `kernel`, `bpf` or `user`. For `bpf`, JIT code, `name` is the program's name without the
-    digits that differ between kernels. For `user`, `name` is the file of the program or library, `[vdso]` or
-    `anonymous memory`; `programs` and `shared libraries` are code that could not be assigned, and all of user
-    space in version 1. If several functions have the same name, all but the first have `@` and an ordinal
-    appended, in the order of their addresses.
+    digits that differ between kernels. For `user`, `name` is the file of the program or library, `[vdso]`
+    or `anonymous memory`; `programs` and `shared libraries` are code that could not be assigned. If
+    several functions have the same name, all but the first have `@` and an ordinal appended, in the order
+    of their addresses.
     """
 
     name: Name
@@ -42,16 +42,7 @@ class CountedFunction(Part, frozen=True, kw_only=True):
 
 
 class CaseCounts(OfCase, frozen=True, kw_only=True):
-    """A case's instructions.
-
-    The window is the time of the readings behind the case's values, `seconds` long by the guest's clock.
-    `seconds` is null if the window is the whole case, including its set-up. `counts` are pairs of place and
-    instructions executed in the window, the most first. `executed` are all places that were executed between
-    the case's start and end. `calls` are pairs of place and calls in the window, for kernel functions and BPF
-    programs; empty before version 3. `operations` is the number of the case's operations in the window; null
-    if unknown. `operation` is the function or BPF program whose calls were counted as operations; null if
-    they come from the values that bench printed.
-    """
+    """A case's instructions by function. A place is an index into the record's `functions`."""
 
     seconds: Annotated[Number, Meta(gt=0)] | None
     """Length of the measured window by the guest's clock; null if it is the whole case with its set-up."""
@@ -68,13 +59,7 @@ class CaseCounts(OfCase, frozen=True, kw_only=True):
 
 
 class FunctionCountsRecord(Part, frozen=True, kw_only=True):
-    """The function counts of a boot.
-
-    `functions` is the table that places refer to. `started` are the places executed from the agent's start to
-    the first case. `booted` are the places executed before the agent's start; empty if unknown. `counter` is
-    the emulator with its version and the version of its plugin interface. `notes` are sentences that say what
-    could not be counted, and why.
-    """
+    """functions.json: instructions by function in one boot."""
 
     format: Literal["cliffwatch-function-counts"] = "cliffwatch-function-counts"
     format_version: Literal[1] = 1

@@ -56,7 +56,7 @@ class Reading:
 
 @dataclass(slots=True)
 class BenchOutput:
-    """The lines of one run of one benchmark, collected while the text is read."""
+    """Lines of one run of one benchmark, collected while the output is read."""
 
     name: str | None
     """None if the text does not name the benchmark."""

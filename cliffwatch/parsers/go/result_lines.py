@@ -18,7 +18,7 @@ _NAME = np.frombuffer(b"Benchmark", dtype=np.uint8)
 
 
 class ResultLines(NamedTuple):
-    """The result lines of a text and their values, in the order of the text."""
+    """Result lines of the Go benchmark format, and their values in order."""
 
     numbers: Numbers
     """(lines,). The line numbers of the result lines, from 0."""

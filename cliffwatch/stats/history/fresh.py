@@ -31,9 +31,7 @@ FreshAnswer = Literal["confirmed", "refuted", "open"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fresh:
-    """What a fresh comparison read of a series, as fractions. Bounds are infinite if there are
-    too few boots.
-    """
+    """What a fresh comparison read of a series, as fractions. Bounds are infinite if there are too few boots."""
 
     change: float
     low: float
