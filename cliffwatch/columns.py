@@ -39,7 +39,9 @@ class BootTable:
 
 
 class Columns(NamedTuple):
-    """Values of many rows as arrays. Row r has values[starts[r]:starts[r + 1]], one per boot in boot order."""
+    """Values of many rows as arrays. Row r has values[starts[r]:starts[r + 1]], one per boot in
+    boot order.
+    """
 
     boots: BootTable
     keys: Sequence[RowKey]

@@ -1,1 +1,1 @@
-"""What is measured: suites, their benchmarks, cases and metrics, read from suites/*/suite.toml."""
+"""The catalogue: suites with their benchmarks, cases and metrics, read from suites/*/suite.toml."""

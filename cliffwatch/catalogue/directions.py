@@ -1,8 +1,7 @@
-"""Which way a unit is better, by what units are called: nothing is guessed of one that says neither a rate, a
-time nor a cost.
+"""Which way a unit is better, by its name. A unit that is neither a rate, a time nor a cost has no direction.
 
-The Go benchmark format knows ns/op, MB/s, B/op and allocs/op (golang.org/x/perf/benchfmt, GetBetter);
-people report others beside them, such as `requests/sec`, `p99-ns`, `insn-per-cycle`.
+The Go benchmark format knows ns/op, MB/s, B/op and allocs/op (golang.org/x/perf/benchfmt, GetBetter). People
+also report units such as `requests/sec`, `p99-ns`, `insn-per-cycle`.
 """
 
 import re
@@ -49,7 +48,7 @@ _WANTED = _set("hit hits success")
 
 @lru_cache(maxsize=4096)
 def better_of(metric: str, unit: str) -> Better | None:
-    """By the unit, or by the metric's name where the unit says nothing; None where neither does."""
+    """The better direction by the unit, or else by the metric's name; None if neither has one."""
     by_unit = _better(unit)
     if by_unit == "higher" and _words(metric) & _UNWANTED:
         return None
@@ -58,16 +57,15 @@ def better_of(metric: str, unit: str) -> Better | None:
 
 @lru_cache(maxsize=4096)
 def is_timed(unit: str) -> bool:
-    """Whether a unit is a time or a rate, which a host that grows slower moves; what is counted it leaves as
-    it is.
-    """
+    """True if a unit is a time or a rate. A host that becomes slower changes these, but no counts."""
     parts = [_words(part) for part in _PER.split(_CAMEL.sub(" ", unit).lower())]
     return bool(parts[0] & (_TIMES | _RATES | _SPEEDS)) or any(part & _PER_TIMES for part in parts[1:])
 
 
 def _better(name: str) -> Better | None:
-    """Rates of what is wanted are better higher, costs lower. A rate of what is not wanted rises with the
-    work done too: None.
+    """The better direction by name: higher for rates of wanted events, lower for costs.
+
+    None for rates of unwanted events, which also rise with the work done.
     """
     counted, *per = (_words(part) for part in _PER.split(_CAMEL.sub(" ", name).lower()))
     if counted & _RATES or any(part & _PER_TIMES for part in per):

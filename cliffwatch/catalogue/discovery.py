@@ -1,4 +1,4 @@
-"""What a tree offers, as its own `bench -l` lists it, compared with the catalogue."""
+"""The benchmarks that a tree offers, as its own `bench -l` lists them, compared with the catalogue."""
 
 import re
 import shlex
@@ -10,13 +10,13 @@ from cliffwatch.catalogue.suite import EMPTIED, Benchmark, CaseSpec, IcountTrait
 from cliffwatch.samples import PROFILES
 
 ALL = "all"
-"""Every suite of the catalogue, where suites are named."""
+"""Names every suite of the catalogue."""
 
 AUTO = "auto"
-"""The suites whose cases execute what head changes."""
+"""Names the suites whose cases execute code that head changes."""
 
 DISCOVERED = "discovered"
-"""The suite of the benchmarks that a tree offers and the catalogue does not know."""
+"""The suite of benchmarks that a tree offers but the catalogue does not know."""
 
 _LISTED = re.compile(r"\s*-\s+(?P<name>[A-Za-z0-9][A-Za-z0-9_.-]{0,99})\s*")
 _RELEASE = re.compile(r"^v?(\d+)\.(\d+)")
@@ -25,14 +25,14 @@ _DISCOVERED_DEADLINE = 60
 
 @dataclass(frozen=True, slots=True)
 class Unsupported:
-    """The tree is older than the benchmark, or newer than its end: no fault of the tree."""
+    """The tree is older than the benchmark or newer than its end. That is no fault of the tree."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """The tree should have the benchmark and has it not."""
+    """The tree should have the benchmark but does not."""
 
     reason: str
 
@@ -43,13 +43,13 @@ class Supported:
 
 
 def parse_list(text: str) -> tuple[str, ...]:
-    """The names that `bench -l` prints, in its order, each once. Total."""
+    """The names that `bench -l` prints, in order, without duplicates. Never fails."""
     names = (match["name"] for line in text.splitlines() if (match := _LISTED.fullmatch(line)))
     return tuple(dict.fromkeys(names))
 
 
 def parse_release(text: str) -> Release | None:
-    """(6, 12) from "6.12.117", "v6.12-rc3" or "6.12"."""
+    """(6, 12) from "6.12.117", "v6.12-rc3" or "6.12"; None for other texts."""
     match = _RELEASE.match(text.strip())
     return (int(match[1]), int(match[2])) if match else None
 
@@ -57,11 +57,10 @@ def parse_release(text: str) -> Release | None:
 def support(
     benchmark: Benchmark, offered: frozenset[str], release: Release, other_names: frozenset[str] = frozenset()
 ) -> Supported | Unsupported | Missing:
-    """Whether a tree of `release` that offers `offered` can run a benchmark, which other trees call by
-    `other_names`.
+    """Decides if a tree of `release` that offers `offered` can run a benchmark.
 
-    Missing is allowed only below the release that brought the benchmark: otherwise a branch that drops one
-    by accident would pass as an old tree.
+    `other_names` are the benchmark's names in other trees. A tree may lack a benchmark only below the release
+    that introduced it. Otherwise a branch that drops it by accident would pass as an old tree.
     """
     if benchmark.until is not None and release >= benchmark.until:
         return Unsupported(f"until {_shown(benchmark.until)}: {benchmark.until_reason}")
@@ -74,7 +73,7 @@ def support(
 
 
 def _lacking(benchmark: Benchmark, release: Release) -> Unsupported | Missing:
-    """Of a tree that does not offer it under any name."""
+    """The answer for a tree that offers the benchmark under no name."""
     if benchmark.loop_of:
         return Unsupported(f"the lookups of {benchmark.loop_of} cannot be taken out in this tree")
     since = f"{'about ' if benchmark.since_uncertain else ''}{_shown(benchmark.since)}"
@@ -90,8 +89,9 @@ def _shown(release: Release) -> str:
 
 
 def discovered_suite(offered: Sequence[str], catalogue: Catalogue, args: Sequence[str] = ()) -> Suite:
-    """A suite of the benchmarks that only this tree has: each with its defaults or with `args`, parsed by the
-    kind of its lines.
+    """A suite of the benchmarks that only this tree has.
+
+    Each runs with its defaults or with `args`. The form of its lines decides how they are parsed.
     """
     unknown = [name for name in offered if catalogue.benchmark(name) is None and not name.startswith(EMPTIED)]
     return Suite(

@@ -1,6 +1,4 @@
-"""Everything that is wrong with a document that people write by hand, where msgspec says the first fault
-alone.
-"""
+"""Collects all faults of a hand-written document. msgspec reports only the first."""
 
 import difflib
 from collections.abc import Iterator
@@ -18,12 +16,13 @@ _SCALARS = (str, int, float, bool)
 
 
 def with_all_faults(content: object, kind: type[S], refused: Wrong) -> tuple[S, tuple[Fault, ...]]:
-    """All faults of a document that `converted` refused, and the document without them, so that its parts can
-    be held against each other.
+    """All faults of a document that `converted` refused, and the document without them.
 
-    Members that are wrong or missing have their default or, where there is none, something empty. What a
-    member must be, its type says: the description of its `Meta` is a sentence on values that its pattern
-    or its bounds refuse ("it must be at least 1").
+    The document without faults allows checks between its parts. Wrong or missing members get their default or
+    an empty value.
+
+    The type says what a member must be. The description of its `Meta` is a sentence for values that its
+    pattern or bounds refuse ("it must be at least 1").
     """
     reader = _Reader()
     document = reader.table(content, kind, ())
@@ -100,7 +99,7 @@ def _sentence(name: str, content: object, kind: object, message: str) -> str:
 
 
 def _parts(kind: object) -> Iterator[object]:
-    """A type and what it is made of: the members of a union, the `Meta` of an annotated type."""
+    """Yields a type and its parts: the members of a union, the `Meta` of an annotated type."""
     yield kind
     if get_origin(kind) is not Literal:
         for each in get_args(kind):

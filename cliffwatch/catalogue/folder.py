@@ -1,19 +1,17 @@
-"""Where the suites lie that came with this Cliffwatch, and whether they name a benchmark, without reading
-them all for it.
-"""
+"""Where the installed suites are, and whether they name a benchmark, without parsing them."""
 
 from functools import cache
 from pathlib import Path
 
 
 def suites_folder() -> Path:
-    """Beside the package in a checkout, inside it in a wheel."""
+    """The suites' folder: beside the package in a checkout, inside it in a wheel."""
     packaged = Path(__file__).parent / "suites"
     return packaged if packaged.is_dir() else Path(__file__).parents[2] / "suites"
 
 
 def may_have(benchmark: str) -> bool:
-    """False of a benchmark that is in no suite for sure: its name stands in quotes nowhere in them."""
+    """False if no suite can have the benchmark: its name is quoted nowhere in them."""
     return benchmark in _quoted_texts()
 
 

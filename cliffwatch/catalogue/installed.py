@@ -1,5 +1,7 @@
-"""What the catalogue that came with this Cliffwatch says of benchmarks. It is read once one of its own
-benchmarks is asked for: files of other benchmarks are compared without it.
+"""Questions to the installed catalogue.
+
+It is read on the first question about one of its own benchmarks, so files of other benchmarks are compared
+without it.
 """
 
 from cliffwatch.catalogue.folder import may_have
@@ -17,7 +19,7 @@ def suite_of(benchmark: str) -> str | None:
 
 
 def rename_case(case: CaseKey) -> CaseKey:
-    """The case under the name that its benchmark has now."""
+    """The case under the present name of its benchmark."""
     if not may_have(case.benchmark):
         return case
     from cliffwatch.catalogue.load import load_catalogue  # noqa: PLC0415 - as above

@@ -1,4 +1,4 @@
-"""The catalogue: every suite of a folder."""
+"""The catalogue: all suites of a folder."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -19,7 +19,7 @@ _ANY_METRIC = MetricShape("", "higher", primary=True)
 
 @dataclass(frozen=True)
 class Catalogue:
-    """All suites, with the questions that the rest asks of them."""
+    """All suites, with look-ups."""
 
     suites: tuple[Suite, ...]
     repeatability: Repeatability = NOTHING_MEASURED
@@ -37,8 +37,9 @@ class Catalogue:
         return entry[0].name if entry else None
 
     def other_names(self, suite: str, benchmark: str) -> tuple[str, ...]:
-        """What the benchmark was called before it was renamed, and since; none of one that the suite does not
-        have.
+        """Former names of the benchmark, and its present name if `benchmark` is a former one.
+
+        Empty if the suite does not have the benchmark.
         """
         owner, present = (
             self._by_benchmark.get(benchmark) or self._by_former_name.get(benchmark) or (None, None)
@@ -48,7 +49,7 @@ class Catalogue:
         return tuple(sorted({present.name, *owner.other_names(present)} - {benchmark}))
 
     def renamed(self, suite: str, benchmark: str) -> str | None:
-        """The name that a benchmark of this suite has now; None where it was not renamed."""
+        """The present name of a renamed benchmark of this suite; None if it was not renamed."""
         entry = self._by_former_name.get(benchmark)
         return entry[1].name if entry and entry[0].name == suite else None
 
@@ -57,9 +58,7 @@ class Catalogue:
         return entry[1] if entry else None
 
     def traits(self, case: CaseKey, metric: str, unit: str, mode: Mode | None) -> MetricTraits:
-        """What a comparison must know of a metric; a benchmark that is not in the catalogue is judged by its
-        unit.
-        """
+        """The traits of a metric. A benchmark outside the catalogue is judged by its unit."""
         known = self._by_benchmark.get(case.benchmark) or self._by_former_name.get(case.benchmark)
         suite, benchmark = known or (None, None)
         shape = None if suite is None or benchmark is None else suite.shapes(benchmark, mode).get(metric)
@@ -87,7 +86,7 @@ class Catalogue:
 
 
 def _spec_counted(suite: Suite, metric: str) -> MetricSpec | None:
-    """What a suite says of the time that is called `metric` under icount."""
+    """The suite's metric whose time is called `metric` under icount; None without one."""
     specs = suite.metrics.items() if suite.program is not None else ()
     return next(
         (spec for name, spec in specs if (as_instructions(name, spec.unit) or ("",))[0] == metric), None
@@ -95,8 +94,11 @@ def _spec_counted(suite: Suite, metric: str) -> MetricSpec | None:
 
 
 def read_catalogue(folder: Path) -> tuple[Catalogue, tuple[CatalogueError, ...]]:
-    """Every suite under `folder`, or that of the folder itself, and what is wrong with the others. A
-    benchmark may stand in one suite only.
+    """Reads every suite under `folder`, or the suite in `folder` itself.
+
+    Also returns the errors of the others.
+
+    A benchmark may be in one suite only.
     """
     suites: list[Suite] = []
     errors: list[CatalogueError] = []
@@ -129,7 +131,7 @@ def _twice(suites: list[Suite]) -> list[CatalogueError]:
 
 @cache
 def load_catalogue() -> Catalogue:
-    """The catalogue that came with this Cliffwatch, which `make lint` holds free of errors."""
+    """The installed catalogue. `make lint` keeps it free of errors."""
     catalogue, errors = read_catalogue(suites_folder())
     if errors:
         raise ValueError("the installed catalogue is damaged: " + "; ".join(map(str, errors)))

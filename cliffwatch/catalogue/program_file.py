@@ -1,5 +1,6 @@
-"""The form of a suite.toml with a `[program]` (docs/suites.md, "Your own suite"), and what its tables are
-made into.
+"""The form of a suite.toml with a `[program]`, and its conversion to a suite.
+
+docs/suites.md, "Your own suite".
 """
 
 from collections.abc import Iterator, Mapping
@@ -60,16 +61,17 @@ class ProgramTable(Table, frozen=True, kw_only=True):
     """The program of a suite that does not run the kernel's bench."""
 
     build: str = ""
-    """Command line that builds it in a copy of the suite's folder; empty if nothing is built."""
+    """Command line that builds it; empty if the folder contains it."""
     run: FileName
-    """Its file."""
+    """File of the program."""
     files: list[FileName] = field(default_factory=list)
-    """Other files that it needs beside it."""
+    """Further files that the program needs beside it."""
     output: OutputForm
+    """Form of the lines that it prints."""
     reads_data: bool = False
-    """It reads the file given by --data."""
+    """True if it reads the file of --data."""
     objects: str | None = None
-    """Parameter whose values name BPF objects of the tree's selftests; None if there is none."""
+    """Parameter that names BPF objects of the tree's selftests; None if it uses none."""
 
     @property
     def program(self) -> Program:
@@ -84,29 +86,32 @@ class ProgramTable(Table, frozen=True, kw_only=True):
 
 
 class DeclaredMetricTable(Table, frozen=True, kw_only=True):
-    """A metric that the program prints, in any unit. `primary` metrics decide; where none is marked all do.
-    Of an `optional` one nobody is told where it is not printed. `assume` is of this metric alone:
-    "nothing" where its values do not repeat though instructions are counted, "exact" where they are
-    counted in every mode.
-    """
+    """A metric that the program prints."""
 
     unit: Unit
     better: Better
     primary: bool = False
+    """True if it decides. If no metric is primary, all are."""
     optional: bool = False
+    """True if a missing value is not reported."""
     assume: Assume | None = None
+    """"exact" if it is counted in every mode; None if the benchmark's own assumption holds.
+
+    "nothing" if its values do not repeat even when instructions are counted.
+    """
 
 
 class ProgramBenchmarkTable(Table, frozen=True, kw_only=True):
-    """A benchmark of the program; `args` and `min_cpus` are of all its cases, and without a sweep it is one
-    case. Seconds in `deadline`.
-    """
+    """A benchmark of the program. Without a sweep it has one case."""
 
     name: BenchmarkName
     about: str = ""
     deadline: int = 60
+    """Seconds."""
     args: list[Word] = field(default_factory=list)
+    """Arguments of all its cases."""
     min_cpus: int = 1
+    """For all its cases, unless a sweep sets its own."""
     icount: IcountTable = _NOISY
     empty_loop: str = ""
     sweep: list[SweepTable] = field(default_factory=list)
@@ -145,7 +150,7 @@ class ProgramBenchmarkTable(Table, frozen=True, kw_only=True):
 
 
 class ProgramSuiteFile(Table, frozen=True, kw_only=True):
-    """A suite.toml with a program. Its name is that of the folder that it stands in."""
+    """A suite.toml with a program. The suite has the name of its folder."""
 
     title: str
     about: str = ""
@@ -157,7 +162,7 @@ class ProgramSuiteFile(Table, frozen=True, kw_only=True):
     benchmark: list[ProgramBenchmarkTable]
 
     def suite(self, file: Path) -> Suite:
-        """The suite, as it stands in a file; of a document that has faults it cannot be made."""
+        """The suite. The document must be free of faults."""
         return Suite(
             name=file.parent.name,
             title=self.title,
@@ -186,8 +191,9 @@ class ProgramSuiteFile(Table, frozen=True, kw_only=True):
 
 
 def arguments(words: list[str], params: Params) -> tuple[str, ...]:
-    """The words with `{PARAM}` for parameters; those that no word names follow as options,
-    `--PARAM VALUE`.
+    """The words with parameters in place of `{PARAM}`.
+
+    Parameters that no word names follow as `--PARAM VALUE`.
     """
     values = dict(params_of_key(params))
     named = {name for name in values for word in words if f"{{{name}}}" in word}

@@ -1,4 +1,4 @@
-"""Reads a suite.toml. Everything that is wrong comes back at once, each with its file and line."""
+"""Reads a suite.toml. Returns all errors at once, each with its file and line."""
 
 import re
 import tomllib
@@ -24,10 +24,11 @@ F = TypeVar("F", SuiteFile, ProgramSuiteFile)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CatalogueError:
-    """Something wrong in a suite.toml. `str()` gives `file:line: message`."""
+    """An error in a suite.toml. `str()` gives `file:line: message`."""
 
     file: Path
     line: int
+    """From 1; 0 if the error concerns the whole file."""
     message: str
 
     def __str__(self) -> str:
@@ -35,7 +36,10 @@ class CatalogueError:
 
 
 def read_suite(path: Path) -> Suite | tuple[CatalogueError, ...]:
-    """The suite of one file; its name is that of its folder. Errors come back instead, never half a suite."""
+    """Reads the suite of one file. Its name is that of its folder.
+
+    Returns errors instead if there are any, never an incomplete suite.
+    """
     try:
         content = read_regular(path, _LARGEST_BYTES + 1)
     except OSError as error:
@@ -77,7 +81,7 @@ def _document(content: object, form: type[F]) -> tuple[F, tuple[Fault, ...]]:
 
 
 def _contradictions(document: SuiteFile | ProgramSuiteFile) -> Iterator[Fault]:
-    """What no type can say: kinds that exist, and parts of the file that must fit each other."""
+    """Faults that types cannot express: unknown kinds, and parts of the file that do not fit each other."""
     yield from _of_touches(document.touches)
     yield from _of_loops(document)
     if isinstance(document, ProgramSuiteFile):
@@ -125,7 +129,7 @@ def _of_program(document: ProgramSuiteFile) -> Iterator[Fault]:
 
 
 def _of_former_names(benchmarks: Sequence[BenchmarkTable]) -> Iterator[Fault]:
-    """A name became one other name."""
+    """Faults of former names. A former name belongs to one benchmark."""
     known: dict[str, str] = {}
     for index, benchmark in enumerate(benchmarks):
         for name in benchmark.formerly:
@@ -137,8 +141,9 @@ def _of_former_names(benchmarks: Sequence[BenchmarkTable]) -> Iterator[Fault]:
 
 
 def _of_loops(document: SuiteFile | ProgramSuiteFile) -> Iterator[Fault]:
-    """An empty loop is another benchmark of the suite that prints the same metrics; nothing is the loop of a
-    loop.
+    """Faults of empty loops.
+
+    An empty loop is another benchmark of the suite, prints the same metrics, and has no loop itself.
     """
     benchmarks: Sequence[BenchmarkTable | ProgramBenchmarkTable] = document.benchmark
     known = {each.name: each for each in benchmarks}
@@ -159,7 +164,7 @@ def _of_loops(document: SuiteFile | ProgramSuiteFile) -> Iterator[Fault]:
 
 
 def _of_objects(param: str | None, sweeps: Sequence[SweepTable], place: Place) -> Iterator[Fault]:
-    """A suite that measures objects names them in every sweep."""
+    """A fault if a sweep of a suite that measures objects does not name them."""
     if param is not None and any(param not in sweep.params for sweep in sweeps):
         yield Fault(
             place, f"a sweep of it has no parameter '{param}', which [program] says names the objects"

@@ -1,9 +1,12 @@
-"""How well counted values repeat, case by case: suites/repeatability.csv, as `tools/measure_aa.py` measured
-it.
+"""The repeatability of counted values by case, as `tools/measure_aa.py` measured it:
+suites/repeatability.csv.
 
-A row is one metric of one case: `case` as reports name it, `boots` of one kernel, and `difference`, the
-largest of their values over the smallest, less one and less the step of the printed digits, which every
-row has beside it; then the kernel, the emulator and the day.
+A row is one metric of one case:
+
+- `case`: as reports name it.
+- `boots`: number of boots of one kernel.
+- `difference`: the largest of their values over the smallest, less one, less the step of the printed digits.
+- `kernel`, `emulator`, `day`: the measurement.
 """
 
 import csv
@@ -19,13 +22,13 @@ FILE = "repeatability.csv"
 COLUMNS = ("case", "metric", "boots", "difference", "kernel", "emulator", "day")
 
 MARGIN = 2
-"""Further boots differ by more than the few that were measured: times the largest difference seen."""
+"""Multiple of the largest measured difference that further boots may differ by."""
 
 STEP = 0.0001
-"""To which it is rounded up: what a few boots say has no more digits."""
+"""Repeatabilities are rounded up to a multiple of this; a few boots give no more digits."""
 
 LEAST = 2 * STEP
-"""Of cases whose boots did not differ at all."""
+"""Repeatability of cases whose boots did not differ."""
 
 
 _Key = tuple[frozenset[str], str]
@@ -37,14 +40,13 @@ def _key(case: str, metric: str) -> _Key:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repeatability:
-    """By case and metric, as fractions. A case is its parameters in whatever order: services keep them by
-    their names.
-    """
+    """Measured repeatability of cases."""
 
     differences: Mapping[_Key, float]
+    """Largest difference by case and metric, a fraction. The order of a case's parameters does not matter."""
 
     def of(self, case: CaseKey, metric: str) -> float | None:
-        """What boots of one kernel may differ by; None where the case was not measured."""
+        """Largest difference to expect between boots of one kernel, a fraction. None if not measured."""
         seen = self.differences.get(_key(str(case), metric))
         return None if seen is None else max(LEAST, math.ceil(MARGIN * seen / STEP) * STEP)
 
@@ -53,7 +55,7 @@ NOTHING_MEASURED = Repeatability(differences={})
 
 
 def read_repeatability(folder: Path) -> tuple[Repeatability, tuple[CatalogueError, ...]]:
-    """That of a folder of suites, nothing where it has none; and what is wrong with its rows."""
+    """The repeatability of a folder of suites, empty if it has no file, and the errors of its rows."""
     file = folder / FILE
     if not file.exists():
         return NOTHING_MEASURED, ()

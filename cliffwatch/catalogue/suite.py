@@ -1,4 +1,4 @@
-"""What a suite is: benchmarks, their cases, and the metrics that they print."""
+"""A suite: benchmarks, their cases, and the metrics that they print."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,22 +11,20 @@ from cliffwatch.parsers.per_operation import INSTRUCTIONS, as_instructions, nano
 from cliffwatch.samples import GUEST_CPUS, Assume, Better, CaseKey, Mode, Profile
 
 SETUP_SECONDS = 2
-"""Guest seconds that a case takes besides its measured ones, on average: loading programs, filling maps."""
+"""Average guest seconds of a case beyond the measured ones: loading programs, filling maps."""
 
 EMPTIED = "empty-loop:"
-"""Before the name of a benchmark that a bench without lookups offers."""
+"""Prefix of the benchmarks of a bench built without lookups."""
 
 Release = tuple[int, int]
 """A kernel release as (major, minor)."""
 
 
 OutputForm = Literal["go-bench", "bench", "veristat"]
-"""The form of the lines that a suite's own program prints: the Go benchmark format, those of the kernel's
-bench, or those of veristat.
-"""
+"""Form of the lines that a suite's program prints: Go benchmark format, the kernel's bench, or veristat."""
 
 EVERY_OBJECT = "*"
-"""A parameter's value that stands for all BPF objects that no other case names."""
+"""Parameter value for all BPF objects that no other case names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,13 +34,13 @@ class MetricSpec:
     unit: str
     better: Better
     primary: bool = False
-    """It decides the verdict of its cases. Used for suites with their own program; else the kind says it."""
+    """True if it decides the verdict of its cases. Only for suites with a program; otherwise kinds decide."""
     optional: bool = False
-    """Not every case prints it."""
+    """True if some cases of a suite with a program do not print it."""
     noisy: bool = False
-    """It does not repeat under icount, whatever its benchmark does."""
+    """True if it does not repeat, whatever its benchmark does."""
     counted: bool = False
-    """It is exact in every mode."""
+    """True if it is counted in every mode."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,50 +48,51 @@ class Program:
     """The program of a suite that does not run the kernel's bench."""
 
     build: str
-    """Command line that builds it in a copy of the suite's folder; empty if nothing is built."""
+    """Command line that builds it in a copy of the suite's folder; empty if the folder contains it."""
     run: str
-    """Its file."""
+    """Name of its file."""
     files: tuple[str, ...]
-    """Other files that it needs beside it."""
+    """Further files that it needs beside it."""
     output: OutputForm
     reads_data: bool = False
-    """It reads the file given by --data."""
+    """True if it reads the file of --data."""
     objects: str | None = None
-    """Parameter whose values name BPF objects of the tree's selftests, which lie beside the program together
-    with veristat; None if it takes nothing from the tree.
+    """Parameter whose values name BPF objects; None if the program uses nothing of the tree.
+
+    The objects and veristat are built from the tree's selftests and placed beside the program.
     """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IcountTraits:
-    """How a benchmark behaves where instructions are counted.
-
-    "exact": equal kernels give equal values up to `repeatability`, a relative difference, of cases that
-    were not measured (`cliffwatch.catalogue.repeatability`). "nothing": it does not repeat (several
-    producers that contend, work that the kernel defers) and is treated as noisy.
-    """
+    """How a benchmark behaves if instructions are counted."""
 
     assume: Assume
+    """"exact": equal kernels give equal values, up to `repeatability`. "nothing": values count as noisy.
+
+    Values do not repeat if several producers contend, or if the kernel defers work.
+    """
     repeatability: float
+    """Relative difference, for cases that were not measured (`cliffwatch.catalogue.repeatability`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuestNeeds:
-    """What a case needs of its guest besides memory: CPUs, CPUs that may come to be there, NUMA nodes; None
-    leaves it to the run.
-
-    `concurrent` says that its threads are to run at the same time, which a guest that counts instructions
-    cannot do: its CPUs take turns on one clock.
-    """
+    """What a case needs of its guest besides memory. None leaves the choice to the run."""
 
     cpus: int | None = None
     possible_cpus: int | None = None
+    """CPUs that may be added later."""
     numa_nodes: int | None = None
     concurrent: bool = False
+    """True if its threads must run at the same time.
+
+    A guest that counts instructions cannot do that: its CPUs take turns on one clock.
+    """
 
     @property
     def params(self) -> tuple[tuple[str, str], ...]:
-        """As parameters of the case: the guest that a case asks for belongs to what it is."""
+        """The needs as parameters of the case: its guest is part of its identity."""
         named = {GUEST_CPUS: self.cpus, "possible-cpus": self.possible_cpus, "numa-nodes": self.numa_nodes}
         return tuple((name, str(value)) for name, value in named.items() if value is not None)
 
@@ -119,32 +118,38 @@ class Benchmark:
 
     name: str
     kind: str | None
-    """Form of its output lines; None if the lines have to tell."""
+    """Form of its lines; None if unknown, so that the lines decide."""
     about: str
     since: Release
-    """First release that has it."""
+    """Release that introduced it."""
     since_uncertain: bool
     until: Release | None
-    """First release in which it no longer works."""
+    """First release in which it no longer works; None if there is none."""
     until_reason: str
     deadline: int
-    """Seconds of the guest's clock."""
+    """Seconds."""
     primary: str | None
-    """The metric that decides."""
+    """The metric that decides; None if its kind or suite says which."""
     icount: IcountTraits
     cases: tuple[CaseSpec, ...]
     empty_loop: str = ""
-    """Benchmark of this suite that runs the loop alone; its values are subtracted."""
+    """Benchmark of this suite that runs only the loop; its times are subtracted."""
     loop_of: str = ""
-    """Benchmark of bench whose loop this is: bench is built once more without the lookups."""
+    """Benchmark of bench that this is the loop of.
+
+    Then bench is built a second time, with the lookups removed from the BPF program.
+    """
     formerly: tuple[str, ...] = ()
-    """Names in trees from before it was renamed."""
+    """Its names in older trees. The suite may have them as benchmarks too."""
     operation: str = ""
-    """What each operation calls: a kernel function, or `bpf:` and a program's name; empty if unknown."""
+    """What each operation calls, under icount: a kernel function, or `bpf:` and the name of a BPF program.
+
+    Empty if unknown.
+    """
 
     @property
     def offered_as(self) -> str:
-        """Its name in the list of what a built bench offers."""
+        """Its name in the list of a built bench."""
         return f"{EMPTIED}{self.loop_of}" if self.loop_of else self.name
 
 
@@ -162,10 +167,10 @@ class PlannedCase:
 
     key: CaseKey
     argv: tuple[str, ...]
-    """Everything after `bench` except -w and -d; of a program all of its arguments."""
+    """Everything after `bench` except -w and -d; all arguments of a program."""
     kind: str | None
     deadline: int
-    """Seconds of the guest's clock."""
+    """Seconds."""
     warmup: int
     """Seconds."""
     duration: int
@@ -174,23 +179,23 @@ class PlannedCase:
     min_cpus: int
     icount: IcountTraits
     program: Program | None = None
-    """What it runs instead of bench."""
+    """The program it runs; None for bench."""
     metrics: Mapping[str, MetricSpec] = field(default_factory=dict, hash=False)
-    """Metrics that its suite declares for a program; empty for bench."""
+    """Metrics that the suite declares; empty for bench."""
     guest: GuestNeeds = ANY_GUEST
     emptied: bool = False
-    """It runs the bench without lookups."""
+    """True if it runs the bench without lookups."""
     empty_loop: str = ""
     """See `Benchmark`."""
     operation: str = ""
     """See `Benchmark`."""
     primary: str = ""
-    """Metric of bench that decides in walltime; empty for a program."""
+    """The metric of bench that decides in walltime; empty for a program."""
 
     @property
     def guest_seconds(self) -> int:
-        """Virtual seconds: bench takes warm-up + duration + 1 samples of a second (bench.c), and sets up
-        before.
+        """Virtual seconds: bench takes warm-up + duration + 1 samples of a second (bench.c), after its
+        set-up.
         """
         return self.warmup + self.duration + 1 + SETUP_SECONDS
 
@@ -205,14 +210,15 @@ class Suite:
     config: tuple[str, ...]
     """Lines of kernel configuration that only these benchmarks need."""
     touches: tuple[str, ...] = ()
-    """Patterns of source files: a patch to one of them selects the suite if nobody names suites."""
+    """Patterns of source files. A change to one selects the suite if the user names none."""
     metrics: Mapping[str, MetricSpec]
     lengths: Mapping[Profile, Length]
     """Warm-up and duration of each profile."""
     benchmarks: tuple[Benchmark, ...]
     source_file: Path | None
+    """None for a suite of discovered benchmarks."""
     program: Program | None = None
-    """What its cases run; None for the kernel's bench."""
+    """The program that the cases run; None for the kernel's bench."""
 
     def cases(self, profile: Profile) -> tuple[PlannedCase, ...]:
         """The cases of a profile, in the catalogue's order."""
@@ -225,14 +231,15 @@ class Suite:
         )
 
     def other_names(self, benchmark: Benchmark) -> frozenset[str]:
-        """What other trees call a benchmark, before it was renamed and since."""
+        """Names of a benchmark in other trees, before and after it was renamed."""
         later = (each.name for each in self.benchmarks if benchmark.name in each.formerly)
         return frozenset((*benchmark.formerly, *later))
 
     def shapes(self, benchmark: Benchmark, mode: Mode | None = None) -> Mapping[str, MetricShape]:
-        """The metrics of a benchmark, by name: those of its kind; of a suite with a program of its own those
-        that the suite declares, of which all decide where none is marked. Under icount those that are made
-        of them: see `icount_shapes`.
+        """The metrics of a benchmark, by name.
+
+        They come from its kind, or from the suite if that has a program; if the suite marks none as primary,
+        all are. Under icount the metrics derived from them are added.
         """
         printed: Mapping[str, MetricShape]
         if self.program is None:
@@ -247,8 +254,9 @@ class Suite:
 
 
 def _counted_shapes(benchmark: Benchmark, printed: Mapping[str, MetricShape]) -> Mapping[str, MetricShape]:
-    """What is made under icount of the metrics that a benchmark prints: of its own program each time of an
-    operation, of bench the one that decides.
+    """The metrics that icount derives from a benchmark's metrics.
+
+    For a program, one for each time per operation. For bench, one for the primary metric.
     """
     if benchmark.kind is None:
         named = {name: as_instructions(name, shape.unit) for name, shape in printed.items()}
@@ -285,7 +293,5 @@ def _plan_case(suite: Suite, benchmark: Benchmark, case: CaseSpec, length: Lengt
 
 
 def _with_length(word: str, length: Length) -> str:
-    """A word of a program's arguments in which the profile's seconds stand for `{warmup}` and
-    `{duration}`.
-    """
+    """A word of a program's arguments with the profile's seconds in place of `{warmup}` and `{duration}`."""
     return word.replace("{warmup}", str(length.warmup)).replace("{duration}", str(length.duration))

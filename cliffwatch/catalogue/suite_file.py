@@ -1,4 +1,4 @@
-"""The form of a suite.toml (docs/suites.md), and what its tables are made into."""
+"""The form of a suite.toml (docs/suites.md), and its conversion to a suite."""
 
 import itertools
 from collections.abc import Iterator, Mapping
@@ -33,10 +33,10 @@ ConfigLine = Annotated[
 WarmUp = Annotated[int, Meta(ge=1, description="it must be at least 1: bench refuses 0")]
 
 Word = str | int | float
-"""Of a command line."""
+"""A word of a command line."""
 
 Choice = str | int | float | bool
-"""A parameter's value: true is an option without a value, false none at all."""
+"""A parameter's value. True is an option without a value; false omits the option."""
 
 Params = tuple[tuple[str, Choice], ...]
 
@@ -44,7 +44,7 @@ _SHORT = {"producers": "-p", "consumers": "-c"}
 
 
 class Table(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A table of the file. A key without a default must be there, and no other may."""
+    """A table of the file. Keys without a default are required; unknown keys are errors."""
 
 
 class LengthTable(Table, frozen=True, kw_only=True):
@@ -59,7 +59,7 @@ class LengthTable(Table, frozen=True, kw_only=True):
 
 
 class ProfilesTable(Table, frozen=True, kw_only=True):
-    """Every profile."""
+    """The lengths of every profile."""
 
     smoke: LengthTable
     standard: LengthTable
@@ -71,10 +71,11 @@ class ProfilesTable(Table, frozen=True, kw_only=True):
 
 
 class IcountTable(Table, frozen=True, kw_only=True):
-    """How a benchmark behaves where instructions are counted."""
+    """How a benchmark behaves if instructions are counted."""
 
     assume: Assume
     repeatability: float = 0.0
+    """Relative difference of equal kernels."""
 
     @property
     def traits(self) -> IcountTraits:
@@ -82,20 +83,19 @@ class IcountTable(Table, frozen=True, kw_only=True):
 
 
 Cpus = Annotated[int, Meta(ge=1, le=255)]
-"""An emulated machine has no more."""
+"""At most as many as an emulated machine has."""
 
 Nodes = Annotated[int, Meta(ge=1, le=16)]
 
 
 class GuestTable(Table, frozen=True, kw_only=True):
-    """The guests that cases run in, in all combinations; what is left out is the run's. `concurrent`: see
-    `GuestNeeds`.
-    """
+    """The guests that cases run in, in all combinations. The run chooses what is left out."""
 
     cpus: Cpus | list[Cpus] | None = None
     possible_cpus: Cpus | list[Cpus] | None = None
     numa_nodes: Nodes | list[Nodes] | None = None
     concurrent: bool = False
+    """See `GuestNeeds`."""
 
     @property
     def guests(self) -> Iterator[GuestNeeds]:
@@ -107,19 +107,18 @@ class GuestTable(Table, frozen=True, kw_only=True):
 
 
 class SweepTable(Table, frozen=True, kw_only=True):
-    """Cases of a benchmark: all combinations of the parameters' values and of guests. `args` follow the
-    benchmark's.
-    """
+    """Cases of a benchmark: all combinations of the parameters' values and of guests."""
 
     params: dict[str, Choice | list[Choice]] = {}
     args: list[Word] = []
+    """Added after the benchmark's arguments."""
     profiles: list[Profile]
     memory_mib: int = 1024
     min_cpus: int | None = None
     guest: GuestTable = GuestTable()
 
     def combinations(self) -> Iterator[Params]:
-        """The parameters of each case, the last changing fastest; those that are false are left out."""
+        """The parameters of each case, the last one changing fastest. False parameters are omitted."""
         values = [value if isinstance(value, list) else [value] for value in self.params.values()]
         for chosen in itertools.product(*values):
             pairs = zip(self.params, chosen, strict=True)
@@ -127,7 +126,7 @@ class SweepTable(Table, frozen=True, kw_only=True):
 
 
 class BenchmarkTable(Table, frozen=True, kw_only=True):
-    """A benchmark; `args` and `min_cpus` are of all its cases. Seconds in `deadline`."""
+    """A benchmark."""
 
     name: str
     formerly: list[str] = []
@@ -138,9 +137,12 @@ class BenchmarkTable(Table, frozen=True, kw_only=True):
     until: Release | None = None
     until_reason: str = ""
     deadline: int
+    """Seconds."""
     primary: str | None = None
     args: list[Word] = []
+    """Arguments of all its cases."""
     min_cpus: int = 1
+    """For all its cases, unless a sweep sets its own."""
     icount: IcountTable
     empty_loop: str = ""
     loop_of: str = ""
@@ -187,7 +189,7 @@ class BenchmarkTable(Table, frozen=True, kw_only=True):
 
 
 class SuiteFile(Table, frozen=True, kw_only=True):
-    """A suite.toml. Its name is that of the folder that it stands in."""
+    """A suite.toml. The suite has the name of its folder."""
 
     title: str
     about: str
@@ -197,7 +199,7 @@ class SuiteFile(Table, frozen=True, kw_only=True):
     benchmark: list[BenchmarkTable]
 
     def suite(self, file: Path) -> Suite:
-        """The suite, as it stands in a file; of a document that has faults it cannot be made."""
+        """The suite. The document must be free of faults."""
         return Suite(
             name=file.parent.name,
             title=self.title,
@@ -216,13 +218,14 @@ class SuiteFile(Table, frozen=True, kw_only=True):
 
 
 def params_of_key(params: Params) -> tuple[tuple[str, str], ...]:
-    """Parameters as a case's key has them."""
+    """Parameters in the form of a case's key."""
     return tuple((param, "yes" if value is True else str(value)) for param, value in params)
 
 
 def option(param: str, value: Choice, short: Mapping[str, str]) -> tuple[str, ...]:
-    """A parameter as an option: `--name value`, or `--name` alone where the value is true; `short` has those
-    that are called otherwise.
+    """A parameter as an option: `--name value`, or only `--name` if the value is true.
+
+    `short` maps parameters to options with another name.
     """
     named = short.get(param, f"--{param}")
     return (named,) if value is True else (named, str(value))

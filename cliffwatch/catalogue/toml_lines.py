@@ -1,6 +1,6 @@
-"""Finds the line of a key in a TOML text, which tomllib does not give.
+"""Finds the line of a key in a TOML text. tomllib does not give lines.
 
-Knows the forms that suites use: `[table]`, `[[array.of.tables]]`, `key = …` with bare or quoted keys. A
+Supports the forms that suites use: `[table]`, `[[array.of.tables]]`, `key = …` with bare or quoted keys. A
 key inside an inline table has the line where that table begins.
 """
 
@@ -15,10 +15,10 @@ Path = tuple[str | int, ...]
 
 
 def line_of(text: str, path: Sequence[str | int]) -> int:
-    """The line, counted from 1, of a key such as ("benchmark", 2, "icount", "assume"); of its nearest parent
-    if it has none.
+    """The line, from 1, of a key such as ("benchmark", 2, "icount", "assume").
 
-    Names are tables or keys, numbers count the entries of the array of tables before them.
+    If the key has no line, that of its nearest parent. Names are tables or keys. Numbers are indexes into the
+    array of tables before them.
     """
     numbers = _line_numbers(text)
     wanted = tuple(path)
@@ -31,7 +31,7 @@ def line_of(text: str, path: Sequence[str | int]) -> int:
 
 @lru_cache(maxsize=1)
 def _line_numbers(text: str) -> dict[Path, int]:
-    """Kept for the next fault of the same file, of which there may be thousands."""
+    """Line of each key. Cached for further faults of the same file, of which there may be thousands."""
     numbers: dict[Path, int] = {}
     counts: dict[Path, int] = {}
     table: Path = ()
@@ -48,7 +48,7 @@ def _line_numbers(text: str) -> dict[Path, int]:
 
 
 def _table(names: Sequence[str], is_array: bool, counts: dict[Path, int]) -> Path:
-    """The path of a heading, with the index of each array of tables on the way."""
+    """The path of a heading, with an index for each array of tables on the way."""
     path: Path = ()
     for depth, name in enumerate(names):
         path = (*path, name.strip().strip("\"'"))

@@ -1,4 +1,4 @@
-"""Which suites a change concerns, by the source files that suites declare in `touches`."""
+"""Selects the suites that a change concerns, by the source files that suites declare in `touches`."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -10,17 +10,17 @@ _PATTERN = re.compile(r"(?!/)(?!.*(?:^|/)\.\.?(?:/|$))[A-Za-z0-9_.*?\[\]/+-]{1,2
 
 
 def is_pattern(text: str) -> bool:
-    """Whether a text is a path in a kernel tree, in which `*` stands for any part, slashes too."""
+    """True if a text is a path in a kernel tree. `*` matches any text, including slashes."""
     return _PATTERN.fullmatch(text) is not None
 
 
 def touches(suite: Suite, path: str) -> bool:
-    """Whether a suite declares that its cases execute what a file holds."""
+    """True if the suite declares that its cases execute code of the file."""
     return any(fnmatchcase(path, pattern) for pattern in suite.touches)
 
 
 def suites_touched(suites: Iterable[Suite], paths: Iterable[str]) -> Mapping[str, tuple[str, ...]]:
-    """The suites that declare one of the files, in the order of the catalogue, each with these files."""
+    """The suites that declare one of the files, in catalogue order, each with these files."""
     paths = tuple(paths)
     found = {suite.name: tuple(path for path in paths if touches(suite, path)) for suite in suites}
     return {name: files for name, files in found.items() if files}

@@ -1,4 +1,4 @@
-"""What can be said of a metric of a benchmark that no suite has."""
+"""Traits of metrics of benchmarks that no suite has."""
 
 from functools import lru_cache
 
@@ -9,8 +9,9 @@ from cliffwatch.samples import MetricTraits
 
 @lru_cache(maxsize=4096)
 def traits_of_unknown(metric: str, unit: str) -> MetricTraits:
-    """A known kind's metric keeps its traits; of another, what its unit is called says which way is better,
-    or nothing does.
+    """A metric of a known kind keeps its traits.
+
+    For others, the unit's name gives the direction, if it has one.
     """
     for shapes in KIND_METRICS.values():
         if metric in shapes and shapes[metric].unit == unit:

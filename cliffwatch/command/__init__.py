@@ -1,3 +1,4 @@
-"""The `cliffwatch` command. Each distribution adds its subcommands through the entry-point group
-`cliffwatch.commands`.
+"""The `cliffwatch` command.
+
+Distributions add subcommands through the entry-point group `cliffwatch.commands`.
 """

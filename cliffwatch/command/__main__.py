@@ -1,4 +1,4 @@
-"""`python -m cliffwatch.command`: the same as `cliffwatch`."""
+"""Makes `python -m cliffwatch.command` the same as `cliffwatch`."""
 
 from cliffwatch.command.main import main
 

@@ -1,6 +1,4 @@
-"""Whose fault it is that a run did not give what it was made for, and what the exit code of its report says
-of it.
-"""
+"""Finds who is responsible for the failures of a run, and the exit code of its report."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -15,8 +13,10 @@ _GAVE_NOTHING = ("failed", "timeout")
 
 
 def blame(run: "Run", failures: tuple[Failure, ...]) -> Exit | None:
-    """The exit code of a run's report where an arm or a suite's own program gave nothing: the host's fault
-    first, then the kernel's.
+    """Returns the exit code for the failures of a run; None if there are none.
+
+    `failures` are the failures of programs. Order of precedence: host, usage failures of arms, kernel,
+    programs.
     """
     whose = {arm.failure.whose for arm in run.record.arms if arm.failure is not None} | {
         each.whose for each in failures
@@ -38,7 +38,7 @@ def blame(run: "Run", failures: tuple[Failure, ...]) -> Exit | None:
 
 
 def failures_of_arms(run: "Run") -> tuple[Failure, ...]:
-    """Arms that gave nothing, each with what to do about it: their evidence stands in the report."""
+    """Returns the failures of arms that have a next step, without the evidence, which is in the report."""
     return tuple(
         Failure(
             whose=arm.failure.whose or "kernel",
@@ -51,8 +51,10 @@ def failures_of_arms(run: "Run") -> tuple[Failure, ...]:
 
 
 def failures_of_programs(run: "Run") -> tuple[Failure, ...]:
-    """What programs of the user's own suites did not give: the suite's fault where no arm has it, the
-    kernel's where it fails on some arms alone. Programs of the catalogue are judged as bench is.
+    """Returns the failures of programs of the user's own suites.
+
+    A program that fails on all arms is the suite's fault. A program that fails on some arms only is the
+    kernel's fault. Programs of the catalogue are not considered.
     """
     own = _own_suites(run)
     cases = [case.key for case in run.record.plan.cases if case.suite in own]
@@ -62,7 +64,7 @@ def failures_of_programs(run: "Run") -> tuple[Failure, ...]:
 
 
 def _own_suites(run: "Run") -> frozenset[str]:
-    """Those that say themselves what is known of their metrics."""
+    """Returns the suites that declare their metrics: only the user's own suites do."""
     return frozenset(each.suite for each in run.record.declared)
 
 
@@ -103,7 +105,7 @@ def _outcomes(run: "Run", arm: str, case: CaseKey) -> Iterator[CaseOutcome]:
 
 
 def _not_printed(run: "Run", case: CaseKey) -> Iterator[Failure]:
-    """A deciding metric that no boot of any arm has, although its case ran."""
+    """Yields a failure for each declared primary metric that a case ran without printing, on any arm."""
     printed = {
         sample.metric
         for arm in run.arms.values()

@@ -1,4 +1,4 @@
-"""`cliffwatch compare`: the report of two runs, or of any two files."""
+"""`cliffwatch compare`: reports on two runs or two files."""
 
 import gc
 from collections.abc import Callable, Mapping
@@ -38,14 +38,14 @@ _WRITERS: Mapping[str, str] = {
     "html": "cliffwatch.reports.html:html_report",
     "benchstat": "cliffwatch.reports.several.benchstat:benchstat_report",
 }
-"""Module and function of the reports that not every comparison is written in."""
+"""Module and function of each format except text and go-bench. Only the requested module is imported."""
 
 
 _OF_THEIR_OWN_ENCODING = ("json", "html", "go-bench")
-"""Formats for programs: UTF-8 in every locale."""
+"""Formats that are written in UTF-8 in every locale."""
 
 _MOST_TOLD = 10
-"""Failures of suites' own programs: a program that does not work fails in each of its cases."""
+"""Maximum number of program failures that are printed: a broken program fails in each of its cases."""
 
 
 @click.command()
@@ -105,7 +105,7 @@ def compare(
 
 
 def _add_fresh_boots(sides: Sides, base: Arm, head: Arm) -> Sides:
-    """The sides with fresh boots; ends the command where those do not belong to them."""
+    """Adds fresh boots to the sides. Ends the command if the boots do not belong to them."""
     confirmed = with_fresh_boots(sides, base, head)
     if isinstance(confirmed, Failure):
         raise SystemExit(echo_failure(confirmed))
@@ -113,7 +113,7 @@ def _add_fresh_boots(sides: Sides, base: Arm, head: Arm) -> Sides:
 
 
 def _side_without_processors(name: str) -> Arm:
-    """The named side for --ignore-procs; ends the command where that makes one case of several."""
+    """Reads a side for --ignore-procs. Ends the command if two cases get the same name."""
     bare = without_processors(_side(name))
     if isinstance(bare, Failure):
         raise SystemExit(echo_failure(bare))
@@ -121,7 +121,7 @@ def _side_without_processors(name: str) -> Arm:
 
 
 def _side(name: str) -> Arm:
-    """The named side; ends the command where it cannot be read."""
+    """Reads a side. Ends the command if it cannot be read."""
     side = read_side(name)
     if isinstance(side, Failure):
         raise SystemExit(echo_failure(side))
@@ -129,13 +129,13 @@ def _side(name: str) -> Arm:
 
 
 def _report_alone(name: str, report: ReportOptions, loop: Arm | None) -> Exit:
-    """Of a result directory, a file or standard input."""
+    """Reports on the arms of one result directory, file or standard input."""
     is_run = name != STANDARD_INPUT and (Path(name).is_dir() or not Path(name).exists())
     return report_of_run(Path(name), report, loop) if is_run else _report_of_file(name, report, loop)
 
 
 def _report_of_file(path: str, report: ReportOptions, loop: Arm | None) -> Exit:
-    """The report of a file's own arms: base and head, or the only two that it holds."""
+    """Reports on the arms of a file: base and head, or its only two arms."""
     imported = import_file(path)
     if isinstance(imported, Failure):
         return echo_failure(imported)
@@ -163,7 +163,7 @@ def _report_of_file(path: str, report: ReportOptions, loop: Arm | None) -> Exit:
 
 
 def report_of_run(folder: Path, report: ReportOptions, loop: Arm | None = None) -> Exit:
-    """Writes the report of a result directory; the exit code is that of what it says."""
+    """Writes the report of a result directory and returns the exit code."""
     from cliffwatch.formats.result_directory import (  # noqa: PLC0415 - the types of documents are for runs alone
         read_run,
     )
@@ -230,8 +230,9 @@ def _writer(format_: str) -> Callable[[ComparisonSet, ReportContext], str]:
 
 
 def _write_samples(sides: Sides) -> str:
-    """The samples of both sides, and of the control. Two runs have a head each, so that arms are named for
-    their side.
+    """Exports the samples of all sides and of the control.
+
+    Two sides are renamed to base and head: when two runs are compared, both are called head.
     """
     from cliffwatch.reports.exports.go_bench import (  # noqa: PLC0415 - of this format alone
         go_bench_report,

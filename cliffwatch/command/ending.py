@@ -1,6 +1,4 @@
-"""How commands end that end otherwise than they say: never with 1, by which CI knows that
---fail-on was met.
-"""
+"""Exit codes of commands that end unexpectedly: never 1, which tells CI that --fail-on was met."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,9 +15,7 @@ _FULL_DISK = (28, 122)  # ENOSPC, EDQUOT
 
 @contextmanager
 def honest_exit(unexpected: int = Exit.HOST_FAILED) -> Iterator[None]:
-    """Ends the command with `unexpected` where the block raises what nobody expected, and shows the error
-    with its origin.
-    """
+    """Ends the command with `unexpected` if the block raises an unexpected error, and shows the traceback."""
     try:
         yield
     except click.exceptions.Exit:

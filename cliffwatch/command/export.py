@@ -1,4 +1,4 @@
-"""`cliffwatch export`: the samples of a run or of a file, for other tools."""
+"""`cliffwatch export`: writes the samples of a run or a file for other tools."""
 
 import os
 import sys
@@ -40,22 +40,27 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Source:
-    """What is exported: all arms of a run or file, its settings, and run.json, None of a file."""
+    """The run or file to export."""
 
     name: Path
     arms: Mapping[str, Arm]
     settings: Mapping[str, str]
+    """Settings of the run, as `run_settings` returns them."""
     run: str
+    """Identity of the run."""
     record: RunRecord | None
+    """The run.json; None for a file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Form:
-    """A format, with what is asked of those that take something: `layout` is of a matrix alone."""
+    """A format with its options."""
 
     name: str
     origin: str
+    """Name of the CI system in a KCIDB report."""
     layout: Layout | None
+    """None unless the format is matrix."""
 
 
 @click.command()
@@ -110,7 +115,7 @@ def export(
 
 
 def _exit_on_failure(found: T | Failure) -> T:
-    """Ends the command where it is a failure."""
+    """Ends the command if `found` is a failure; else returns it."""
     if isinstance(found, Failure):
         raise SystemExit(echo_failure(found))
     return found
@@ -176,7 +181,7 @@ def _layout(
 
 
 def _without_cells(source: _Source, arms: Sequence[Arm], form: _Form) -> Failure | None:
-    """Why a matrix would be empty."""
+    """Returns a failure if the matrix would be empty; else None."""
     if form.layout is None or _text(source, arms, form):
         return None
     samples = [sample for arm in arms for boot in arm.boots for sample in boot.samples]
@@ -191,7 +196,7 @@ def _without_cells(source: _Source, arms: Sequence[Arm], form: _Form) -> Failure
 
 @contextmanager
 def _target(out: Path | None) -> Iterator[IO[bytes]]:
-    """Where the bytes go: a file has its name only when it is whole."""
+    """Opens the output. A regular file gets its name only once it is complete."""
     if out is None:
         yield sys.stdout.buffer
         return

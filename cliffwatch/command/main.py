@@ -1,4 +1,4 @@
-"""The one `cliffwatch` command, put together from what is installed."""
+"""The `cliffwatch` command, made up of the subcommands of all installed distributions."""
 
 import gc
 import os
@@ -21,22 +21,20 @@ if TYPE_CHECKING:
 ENTRY_POINT_GROUP = "cliffwatch.commands"
 
 OWN = ("compare", "export", "parse", "suites")
-"""Subcommands of this distribution, each the function of a module of its name: they run without a look at all
-that is installed.
-"""
+"""Subcommands of this distribution: each is a function in a module of the same name. They run without a
+search through the installed distributions."""
 
 
 ONE_THREAD = ("OPENBLAS_NUM_THREADS", "1")
-"""For numpy, before anything loads it. Its products are small here: threads that wait for one another on busy
-cores take up to twenty times as long as one.
-"""
+"""Limits numpy to one thread; must be set before numpy is imported. The matrix products are small: on busy
+cores, several threads that wait for each other take up to twenty times as long as one."""
 
 
 class InstalledCommands(click.RichGroup):
-    """Finds subcommands in the entry-point group and imports only the one that is called.
+    """Finds subcommands in the entry-point group and imports only the subcommand that is called.
 
-    An import of every subcommand would load scipy, the runner and the service for `cliffwatch --version`;
-    their help is read from their source.
+    Importing every subcommand would load scipy, the runner and the service even for `cliffwatch --version`.
+    The help of a subcommand comes from its source file.
     """
 
     def main(self, *arguments: Any, **settings: Any) -> Any:
@@ -57,7 +55,7 @@ class InstalledCommands(click.RichGroup):
         return sorted(_installed_commands())
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        """What help says of a subcommand; `resolve_command` gives the one that runs."""
+        """Returns a subcommand for its help text. `resolve_command` returns the subcommand that runs."""
         entry = _installed_commands().get(cmd_name)
         if entry is None:
             return None
@@ -99,7 +97,7 @@ def _command(loaded: object) -> click.Command:
 
 
 def _read_docstring(entry: "EntryPoint") -> str | None:
-    """The docstring of the function of a command, by its source; None where the source does not say."""
+    """Returns the docstring of a command's function from its source file; None if it is not found."""
     import ast  # noqa: PLC0415 - for help alone
     import inspect  # noqa: PLC0415 - as above
 

@@ -1,4 +1,4 @@
-"""`cliffwatch parse`: what a raw output holds."""
+"""`cliffwatch parse`: prints the values in raw output."""
 
 import json
 from pathlib import Path
@@ -19,7 +19,7 @@ from cliffwatch.reports import figures
 from cliffwatch.reports.styles import plain
 
 _PLAIN = 0.01
-"""Below it three decimals show too few digits."""
+"""A smaller value needs more than three decimals."""
 
 
 @click.command()
@@ -89,7 +89,7 @@ def _as_json(read: list[tuple[str, Parsed]]) -> dict[str, object]:
 
 
 def _print(read: list[tuple[str, Parsed]]) -> None:
-    """A line a sample; whole names and parameters, folded on a terminal that is too narrow for them."""
+    """Prints one line per sample. On a narrow terminal, names and parameters are wrapped, never cut."""
     shown = terminal.console()
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name in ("file", "benchmark", "parameters", "metric"):

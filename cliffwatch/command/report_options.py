@@ -1,4 +1,4 @@
-"""The options of every command that prints a report."""
+"""Options that all commands with a report share."""
 
 import functools
 import math
@@ -35,22 +35,27 @@ FAIL_ON = ("regression", "changed", "failed", "missing", "inconclusive")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportOptions:
-    """How a report is written, and which verdicts make the command end with 1. `notable` is a fraction."""
+    """The options of a report."""
 
     format: ReportFormat
     out: Path | None
+    """File to write to; None for standard output."""
     fail_on: frozenset[str]
+    """Verdicts that make the command end with 1."""
     notable: float | None
+    """Threshold as a fraction; None for the default."""
     all_metrics: bool
     explain: str | None
+    """Pattern of the cases to explain; None for an ordinary report."""
     colour: Literal["auto", "always", "never"]
     reply: "Reply | None" = None
+    """The mail to reply to; None if the report is not a reply."""
     varying: tuple[str, ...] = ()
-    """What alone may differ between the sides; empty: what differs of their environments is not compared."""
+    """The only facts that may differ between the sides. If empty, the environments are not checked."""
 
 
 def terminal_of(report: ReportOptions) -> tuple[bool, int]:
-    """Whether a report has colours, and its width in columns."""
+    """Returns whether a report has colours, and its width in columns."""
     on_terminal = report.out is None and sys.stdout.isatty()
     colour = report.colour == "always" or (report.colour == "auto" and on_terminal and not wants_no_colour())
     return colour, max(72, shutil.get_terminal_size((140, 40)).columns) if on_terminal else 140
@@ -61,7 +66,7 @@ def nothing_explained(pattern: str) -> Failure:
 
 
 def _reply(in_reply_to: str | None, mail_from: str | None, format_: ReportFormat) -> "Reply | None":
-    """The reply that the mail is to be; ends the command where it cannot be one."""
+    """Reads the options of a reply; None if there are none. Ends the command if they are wrong."""
     if in_reply_to is None and mail_from is None:
         return None
     from cliffwatch.reports.mail.reply import read_reply  # noqa: PLC0415 - of mails alone
@@ -83,7 +88,7 @@ def _number(_: click.Context, __: click.Parameter, value: float | None) -> float
 
 
 def refuse_unwritable(path: Path | None) -> None:
-    """Ends the command before it does anything where its report could not be written in the end."""
+    """Ends the command at once if its report could not be written at the end."""
     if path is None:
         return
     problem = _unwritable(path)
@@ -93,8 +98,9 @@ def refuse_unwritable(path: Path | None) -> None:
 
 
 def _unwritable(path: Path) -> str | None:
-    """Why a file cannot be written; None where it can. It is tried, as rights alone do not say it, and leaves
-    nothing behind.
+    """Returns why a file cannot be written; None if it can.
+
+    Tries to write, because permissions alone do not decide. Leaves no file behind.
     """
     from tempfile import TemporaryFile  # noqa: PLC0415 - for reports into files alone
 
@@ -111,7 +117,7 @@ def _unwritable(path: Path) -> str | None:
 
 
 def report_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Adds the options and passes them on as one `report` argument."""
+    """Adds the options to a command, which gets them as one `report` argument."""
 
     @click.option(
         "--format",

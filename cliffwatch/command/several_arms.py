@@ -1,4 +1,4 @@
-"""The reports of a run of more than two arms, for the commands that print one."""
+"""Writes reports on more than two arms."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -20,7 +20,7 @@ def write_arm_reports(
     context: ReportContext,
     report: ReportOptions,
 ) -> str | Failure:
-    """The text to print, or why there is none."""
+    """Returns the report in the requested format, or why it cannot be written."""
     if report.explain is not None:
         return _explain(compared, report.explain)
     names = arm_names(compared)

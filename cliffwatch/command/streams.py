@@ -1,4 +1,4 @@
-"""Output and files in a locale that has not every character: reports come out in every one of them."""
+"""Makes output and files work in every locale, including locales that lack some characters."""
 
 import codecs
 import io
@@ -30,10 +30,9 @@ _PLAIN = {
 
 
 def prepare_streams() -> None:
-    """Lets output replace the characters that its encoding does not have, and reads and writes files as UTF-8
-    in every locale.
+    """Replaces characters that the output's encoding lacks, and makes file contents UTF-8 in every locale.
 
-    The names of files stay in the locale's encoding, which Python took when it began.
+    File names keep the locale's encoding, which Python chose at startup.
     """
     codecs.register_error(_HANDLER, _replace)
     codecs.register(_ascii_codec)
@@ -47,8 +46,9 @@ def prepare_streams() -> None:
 
 
 def drop_output() -> None:
-    """Lets what is still to be written go nowhere: Python would try again at its end, and end with a code of
-    its own.
+    """Discards output that cannot be written.
+
+    Else Python would retry at exit, and end with its own exit code.
     """
     for stream in (sys.stdout, sys.stderr):
         try:

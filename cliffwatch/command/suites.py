@@ -1,4 +1,4 @@
-"""`cliffwatch suites`: what can be measured."""
+"""`cliffwatch suites`: lists, shows and checks suites."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What may be written to a terminal: the one place that knows NO_COLOR (no-color.org) and TERM=dumb."""
+"""Writes to the terminal. Only this module evaluates NO_COLOR (no-color.org) and TERM=dumb."""
 
 import os
 from typing import TYPE_CHECKING, Literal
@@ -12,18 +12,16 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 _UNBROKEN = 100_000
-"""Columns where nobody watches: a name that is cut or broken in a pipe is lost to whoever reads it."""
+"""Columns in a pipe: a program that reads it needs names that are neither cut nor wrapped."""
 
 
 def wants_no_colour() -> bool:
-    """Whether the environment asks for text alone: no colour, no bold, no other escape sequence of style."""
+    """True if the environment asks for plain text without any style: neither colour nor bold."""
     return bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM", "").lower() in ("dumb", "unknown")
 
 
 def console(*, stderr: bool = False, soft_wrap: bool = False) -> "Console":
-    """A console of ours. Numbers and names are not coloured by guessing, and lines are never broken in a
-    pipe.
-    """
+    """Returns a rich console without automatic highlighting. It never wraps lines in a pipe."""
     from cliffwatch.command.visible_console import VisibleConsole  # noqa: PLC0415 - reports are written without rich
 
     system: Literal["auto"] | None = None if wants_no_colour() else "auto"
@@ -34,18 +32,18 @@ def console(*, stderr: bool = False, soft_wrap: bool = False) -> "Console":
 
 
 def style_help() -> None:
-    """Makes help and messages on usage follow the same wish."""
+    """Makes help and usage messages respect NO_COLOR and TERM=dumb."""
     import rich_click  # noqa: PLC0415 - a service writes to a terminal too, and has no help
 
     rich_click.rich_click.COLOR_SYSTEM = None if wants_no_colour() else "auto"
 
 
 def say(text: str) -> None:
-    """Lines on standard error, of which some may be what a tree or a file says."""
+    """Prints text to standard error. Control characters in it, as from a tree or a file, have no effect."""
     click.echo(visible(text), err=True)
 
 
 def echo_failure(failure: Failure) -> Exit:
-    """One failure in two plain lines, and the exit code of a command that ends with it."""
+    """Prints a failure in two lines and returns its exit code."""
     say(f"cliffwatch: {failure.message}\n  {failure.next_step}")
     return failure.exit

@@ -1,4 +1,4 @@
-"""The console of rich that our commands print to."""
+"""The rich console of all commands."""
 
 from collections.abc import Iterable
 
@@ -9,9 +9,11 @@ from cliffwatch.reports.styles import visible
 
 
 class VisibleConsole(Console):
-    """Prints what a reader sees: what a tree, a host or a service says moves no cursor and colours nothing.
+    """Disarms control characters in texts of a tree, a host or a service.
 
-    Lines, tables and bars all come by here, once they are laid out; only rich's own codes are codes.
+    Only rich's own escape codes remain.
+
+    All lines, tables and progress bars pass through it after their layout.
     """
 
     def _render_buffer(self, buffer: Iterable[Segment]) -> str:

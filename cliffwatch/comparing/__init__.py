@@ -1,1 +1,1 @@
-"""Base against head: what changed, by how much, how sure that is, and which change was detectable."""
+"""Compares base with head: which rows changed, by how much, how surely, and which change was detectable."""

@@ -1,4 +1,4 @@
-"""Compares two arms, row by row and then as a family."""
+"""Compares two arms: row by row, then as a family."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -38,8 +38,9 @@ from cliffwatch.stats.stages import Stages
 def compare(
     base: Arm, head: Arm, traits: Traits, method: Method = PLAIN, *, control: Arm | None = None
 ) -> ComparisonSet | Failure:
-    """Every metric that either side measured; `control` is base under a second name, booted in
-    the same plan.
+    """Compares every metric that either side measured.
+
+    `control` is base under a second name, booted in the same plan.
     """
     compared = compare_arms(base, [head], traits, method, control=control)
     return compared if isinstance(compared, Failure) else compared[0]
@@ -48,8 +49,9 @@ def compare(
 def compare_arms(
     base: Arm, heads: Sequence[Arm], traits: Traits, method: Method = PLAIN, *, control: Arm | None = None
 ) -> tuple[ComparisonSet, ...] | Failure:
-    """Each of `heads` against base, in one family of all their rows: the more arms a report has, the stricter
-    each row.
+    """Compares each of `heads` with base.
+
+    All their rows form one family, so more arms make each row stricter.
     """
     for head in heads:
         unlike = _unlike(base, head)
@@ -67,7 +69,7 @@ _Unfair = tuple[Verdict, str]
 
 @dataclass(frozen=True, slots=True)
 class _Pair:
-    """An arm against base, and the rows of both."""
+    """An arm and base, with the rows of both."""
 
     base: Arm
     head: Arm
@@ -80,12 +82,12 @@ class _Pair:
 
 @dataclass(frozen=True, slots=True)
 class _Judged:
-    """A pair's comparisons in the order of its rows, the cases that wait for a further look, and whether the
-    arms took turns.
-    """
+    """The results of a pair."""
 
     comparisons: list[Comparison]
+    """In the order of the pair's rows."""
     waiting: tuple[CaseKey, ...]
+    """Cases that wait for a further look."""
     turns: Turns
 
 
@@ -142,7 +144,7 @@ def _set_of(
 
 
 def _noisy(rows: Sequence[Row], reported: Sequence[Comparison]) -> Sequence[Row]:
-    """Those of which a change is known."""
+    """Primary noisy rows with a known change."""
     return [
         row
         for row, each in zip(rows, reported, strict=False)
@@ -155,8 +157,9 @@ def _side(arm: Arm) -> SideFacts:
 
 
 def _screening_boots(boots: Sequence[Boot]) -> int:
-    """Boots of the screen that a case has: a block starts one guest of each shape, and every case runs in one
-    of them.
+    """Boots of the screen that each case has.
+
+    A block starts one guest of each shape, and every case runs in one of them. So blocks are counted.
     """
     if isinstance(boots, BootsOfColumns):
         table = boots.columns.boots
@@ -165,7 +168,10 @@ def _screening_boots(boots: Sequence[Boot]) -> int:
 
 
 def _judge_pairs(pairs: Sequence[_Pair], mode: Mode | None, method: Method) -> tuple[_Judged, ...]:
-    """Of each pair; noisy rows of all pairs are one family of primary rows and one of the others."""
+    """The results of each pair.
+
+    Noisy rows of all pairs form two families: the primary rows and the others.
+    """
     paired = [(pair, row) for pair in pairs for row in pair.rows]
     fits = [fit_for_ratios(pair.rows) for pair in pairs]
     judged = [
@@ -230,7 +236,7 @@ def _turns(
     in_families: Sequence[bool],
     method: Method,
 ) -> dict[int, Turns]:
-    """Of each pair, by the noisy rows with ratios, which are judged with their family."""
+    """For each pair, by `id`: whether its arms were interleaved, from its noisy rows with ratios."""
     noisy: dict[int, list[Row]] = {id(pair): [] for pair in pairs}
     for (pair, row), chosen in zip(paired, in_families, strict=True):
         if chosen:
@@ -242,7 +248,7 @@ def _turns(
 def _alone_in(
     pair: _Pair, fits: Sequence[bool], mode: Mode | None, method: Method
 ) -> list[Comparison | None]:
-    """What can be said of each row without its family."""
+    """Judges each row of a pair that needs no family; None for the others."""
     base, head, rows = pair.base, pair.head, pair.rows
     differing, selected = different_environments(base, head), too_many_failed(base, head)
 
@@ -261,10 +267,10 @@ def _alone_in(
 def _alone(
     row: Row, base: Arm, head: Arm, mode: Mode | None, method: Method, unfair: _Unfair | None, *, fit: bool
 ) -> Comparison | None:
-    """What can be said of a row without its family; None of a noisy row, which is judged with it.
+    """Judges a row without its family; None for a noisy row, which is judged with its family.
 
-    `unfair` is the verdict and the reason where its sides cannot be compared; `fit` says that ratios of
-    its values can be taken.
+    `unfair` is the verdict and reason if the sides cannot be compared. `fit` is True if the values have
+    ratios.
     """
     noisy = row.traits.assume == "nothing"
     screened = _screens(row.base) and _screens(row.head)
@@ -286,7 +292,7 @@ def _alone(
 
 
 def _screens(side: Side) -> bool:
-    """Whether it has a boot of the screen."""
+    """True if the side has a boot of the screen."""
     return side.boots > 0 and not side.columns.boots.confirms[side.places].all()
 
 
@@ -307,7 +313,7 @@ def _sweeps(rows: Sequence[Comparison]) -> tuple[Sweep, ...]:
 
 
 def _next_look(rows: Sequence[Row], waiting: Sequence[CaseKey], stages: Stages | None) -> int:
-    """Confirming boots per arm that the next look at the waiting cases needs; 0 where none waits."""
+    """Confirming boots per arm that the next look at the waiting cases needs; 0 if none waits."""
     if stages is None or not waiting:
         return 0
     cases = set(waiting)

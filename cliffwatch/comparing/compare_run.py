@@ -1,5 +1,6 @@
-"""Compares the arms of one run, or of two, or of two and fresh boots of them: the only place where traits,
-method and plan of a comparison are put together.
+"""Compares the arms of a run, of two runs, or of two runs and fresh boots.
+
+Only this module combines a comparison's traits, method and plan.
 """
 
 from collections.abc import Sequence
@@ -27,33 +28,35 @@ if TYPE_CHECKING:  # the types of documents are for runs alone
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sides:
-    """What is compared, and what its plan says of how.
-
-    `further` are arms that are compared with base as head is, in one family with it. `control` is base
-    under a second name; `loop` is an empty loop to subtract. `one_run` says that both sides were booted in
-    one plan; `stages` are those of that plan and `notable` the threshold that it was given, None for each
-    row's default.
-    """
+    """The arms to compare, and their plan."""
 
     base: Arm
     head: Arm
     further: tuple[Arm, ...] = ()
+    """Further arms, compared with base as head is, in the same family."""
     control: Arm | None = None
+    """Base under a second name; None if the run has no control."""
     loop: Arm | None = None
+    """An empty loop to subtract; None to subtract nothing."""
     stages: Stages | None = None
+    """Stages of the plan; None if it has one stage."""
     notable: float | None = None
+    """Threshold given to the plan, a fraction; None for each row's default."""
     one_run: bool = False
+    """True if both sides were booted in one plan."""
     varying: tuple[str, ...] = ()
-    """What alone may differ between the sides; empty: whatever is compared, rows of different environments
-    are not judged.
+    """Parts of the environment that may differ between the sides; any other difference is refused.
+
+    If empty, nothing is refused, but rows measured in different environments are not judged.
     """
 
     def method(self) -> Method:
         return Method(notable=self.notable, stages=self.stages, one_run=self.one_run)
 
     def traits(self) -> Traits:
-        """What the files of the sides say of a metric, else the catalogue, for guests with as many CPUs as
-        either side had.
+        """Metric traits from the sides' own files, or else from the catalogue.
+
+        The catalogue's are those for guests with the most CPUs of any side.
         """
         arms = [self.base, self.head, *self.further]
         cpus = max(arm.guest_cpus for arm in arms)
@@ -61,8 +64,9 @@ class Sides:
 
 
 def sides_of_run(run: "Run") -> Sides:
-    """The arms of a run, the first of which is what the others are compared with; an anchor is compared with
-    none. Raises ValueError where there are no two.
+    """The arms of a run: the first is base, the others are compared with it. An anchor is left out.
+
+    Raises ValueError if there are fewer than two arms.
     """
     base, head, *further = (run.arms[name] for name in compared_arms(run.arms))
     return Sides(
@@ -77,13 +81,13 @@ def sides_of_run(run: "Run") -> Sides:
 
 
 def compare_run(sides: Sides) -> ComparisonSet | Failure:
-    """Every metric that either side measured, with its verdict; of the first two of more arms."""
+    """Compares base and head, and leaves out further arms."""
     compared = compare_all(sides)
     return compared if isinstance(compared, Failure) else compared[0]
 
 
 def compare_all(sides: Sides) -> tuple[ComparisonSet, ...] | Failure:
-    """Head and each further arm against base."""
+    """Compares head and each further arm with base."""
     sides = _under_present_names(sides)
     if sides.varying:
         refused = refuse_undeclared(sides.base, (sides.head, *sides.further), sides.varying)
@@ -120,28 +124,30 @@ def _under_present_names(sides: Sides) -> Sides:
 
 
 def _as_declared(sides: Sides) -> Sides:
-    """The sides where all that differs was said to: of their environments nothing is held against them."""
+    """The sides with all differences of their environments allowed: the caller declared them."""
     further = tuple(_apply_varying(arm, sides) for arm in sides.further)
     return replace(sides, head=_apply_varying(sides.head, sides), further=further)
 
 
 def _apply_varying(arm: Arm, sides: Sides) -> Arm:
-    """A mode is never compared with another one, whatever anybody says."""
+    """The mode keeps its value: different modes are never compared."""
     platform = sides.base.platform if "platform" in sides.varying else arm.platform
     return replace(arm, meant=arm.meant | sides.base.environment.keys(), platform=platform)
 
 
 def _without_loops(traits: Traits) -> Traits:
-    """Traits by which nothing more is subtracted of what is less a loop already."""
+    """Traits without empty loops, for values that have a loop subtracted already."""
     return lambda case, metric, unit, mode: replace(traits(case, metric, unit, mode), empty_loop="")
 
 
 def with_fresh_boots(sides: Sides, base: Arm, head: Arm) -> Sides | Failure:
-    """The sides with the boots of two more arms as their confirming stage, in one look that has all of the
-    error: what was measured before makes candidates, and only fresh boots report a change.
+    """Adds the boots of two more arms to the sides as their confirming stage.
 
-    A Failure says why the fresh boots cannot confirm these: the sides were confirmed already, or they come
-    from elsewhere.
+    The stage has one look with all of the error. The earlier boots select candidates; only fresh boots report
+    a change.
+
+    Returns a Failure if the fresh boots cannot confirm these sides: they were confirmed already, or the fresh
+    boots come from another machine or build.
     """
     if any(boot.stage == "confirm" for arm in (sides.base, sides.head) for boot in arm.boots):
         return wrong_usage(
@@ -171,7 +177,7 @@ def with_fresh_boots(sides: Sides, base: Arm, head: Arm) -> Sides | Failure:
 
 
 def _elsewhere(old: Arm, fresh: Arm) -> str | None:
-    """What of the machine or the build differs, as far as both say it."""
+    """The first property of machine or build that both arms record and that differs; None without one."""
     known: Sequence[tuple[str, str | None, str | None]] = (
         ("mode", old.mode, fresh.mode),
         ("platform", old.platform, fresh.platform),

@@ -1,4 +1,4 @@
-"""One comparison, and the set of them that a report is written from."""
+"""One comparison, and the set of comparisons that a report is written from."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping
@@ -18,41 +18,44 @@ VERDICTS: tuple[Verdict, ...] = (
     "missing",
     "invalid",
 )
-"""In the order in which a headline counts them: what failed comes first, as it does in tables."""
+"""In the order of a headline. Failures come first, as they do in tables."""
 
 CHANGES: tuple[Verdict, ...] = ("regression", "improvement", "changed")
-"""Verdicts that report a change; `changed` where nobody said which way is better."""
+"""Verdicts that report a change; `changed` if nobody declared which way is better."""
 
 DECIDED: frozenset[Verdict] = frozenset({*CHANGES, "unchanged"})
-"""Verdicts whose change may be read as it is; every other one is marked wherever a change would stand."""
+"""Verdicts whose change stands. With any other verdict, reports mark the change."""
 
 TROUBLED: tuple[Verdict, ...] = ("failed", "missing", "invalid")
-"""Verdicts on rows in which nothing could be compared."""
+"""Verdicts on rows that could not be compared."""
 
 LESS_LOOP = "-less-loop"
-"""After the name of a metric of which the empty loop of its benchmark is subtracted."""
+"""Suffix of a metric that has the empty loop of its benchmark subtracted."""
 
 NOT_IN_TURNS = "Nothing says that base and head took turns"
-"""How the first warning begins where they did not, in documents too."""
+"""First words of the warning that the arms were not interleaved.
+
+Documents store it, and readers look for it.
+"""
 
 BETWEEN_MEASUREMENTS = "between the two measurements"
-"""What a change of sides that did not take turns is told as: nothing says that it is one of the kernels."""
+"""How reports describe a change if the sides were not interleaved: nothing shows that a kernel made it."""
 
 METHOD_VERSION = 7
-"""Raised when the same samples could get another verdict."""
+"""Incremented when the same samples could get another verdict."""
 
 
 def took_turns(warnings: Iterable[str]) -> bool:
-    """Whether nothing among the warnings of a comparison says that its sides did not."""
+    """True unless a warning of the comparison says that the sides were not interleaved."""
     return not any(warning.startswith(NOT_IN_TURNS) for warning in warnings)
 
 
 def _unknown() -> None:
-    """The spread of a side whose boots are not at hand."""
+    """The spread of a side whose boots are not available."""
 
 
 def _no_steps() -> tuple[str, ...]:
-    """The steps to a verdict that was not made here, or without any."""
+    """The steps to a verdict that was made elsewhere, or to none."""
     return ()
 
 
@@ -69,20 +72,22 @@ class Comparison:
     platform: str | None
     mode: Mode | None
     threshold: float
-    """Smallest change reported for this row, a fraction."""
+    """Smallest change that this row reports, a fraction."""
     interval_level: float | None
-    """Confidence level of `ci_low` to `ci_high`: 0.95 for a published change, given its publication; for an
-    unchanged row the level that rules out `threshold`; else 0.99. None for the repeatability band of a
-    counted value.
+    """Level of the interval from `ci_low` to `ci_high`.
+
+    0.95 for a published change (given that it was published). For an unchanged row, the level that excludes a
+    change of `threshold` (0.9 in one stage). Otherwise 0.99. None if the interval is the repeatability band
+    of a counted value.
     """
     n_base: int
-    """Boots."""
+    """Boots of base that have a value."""
     n_head: int
-    """Boots."""
+    """Boots of head that have a value."""
     base: float | None
-    """Centre, in `unit`."""
+    """Centre of base; None if it has no value."""
     head: float | None
-    """Centre, in `unit`."""
+    """Centre of head; None if it has no value."""
     change: float | None
     """Fraction of base."""
     ci_low: float | None
@@ -91,23 +96,25 @@ class Comparison:
     """Fraction of base."""
     p: float | None
     q: float | None
-    """p after control over the family."""
+    """`p` after control over the family; None if no test was made."""
     mde: float | None
-    """Smallest detectable change, a fraction of base."""
+    """Minimum detectable effect, a fraction; None if unknown."""
     verdict: Verdict
     reason: str
-    """Why the verdict is what it is."""
+    """Why the verdict was given."""
     needs: int | None = None
-    """Boots per arm, in all, that would decide an inconclusive row."""
+    """Boots per arm, in all, that would decide an inconclusive row; None if unknown."""
     notes: tuple[str, ...] = ()
-    """What else a reader should know of the row."""
+    """What else a reader should know about the row."""
     spreads: tuple[Callable[[], float | None], Callable[[], float | None]] = field(
         default=(_unknown, _unknown), compare=False, repr=False
     )
-    """Standard deviations over boots, as fractions of the mean; computed on demand, since few rows show them.
+    """Compute the standard deviation over boots of base and of head, as a fraction of the mean.
+
+    Computed on demand, because few rows of a report show them.
     """
     explained: Callable[[], tuple[str, ...]] = field(default=_no_steps, compare=False, repr=False)
-    """Steps to the verdict with their numbers; computed on demand."""
+    """Computes `steps`. On demand, because few rows of a report show them."""
 
     @property
     def base_spread(self) -> float | None:
@@ -119,6 +126,7 @@ class Comparison:
 
     @property
     def steps(self) -> tuple[str, ...]:
+        """How the verdict was reached, with the numbers."""
         return self.explained()
 
 
@@ -132,7 +140,7 @@ class Sized(Protocol):
 
 
 def size_of(row: Sized) -> float:
-    """How large a change is: infinite where it is one and has no percentage; 0 where there is none."""
+    """Size of a change: infinite for a change without a percentage, 0 for no change."""
     if row.change is None:
         return math.inf if row.verdict in CHANGES else 0.0
     return abs(row.change)
@@ -140,14 +148,14 @@ def size_of(row: Sized) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SideFacts:
-    """What a report says of one side: its label and facts such as the commit and the compiler; `name` is the
-    arm's, empty where it is known by its side.
-    """
+    """What a report says about one side."""
 
     label: str
     facts: Mapping[str, str]
+    """Such as the commit and the compiler."""
     boots: int
     name: str = ""
+    """Name of the arm; empty if its side identifies it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,20 +177,22 @@ class ComparisonSet:
     control: Control | None = None
     sweeps: tuple[Sweep, ...] = ()
     waiting: tuple[CaseKey, ...] = ()
-    """Cases that the plan's next look would measure again; empty if all is decided or the plan is at its end.
-    """
+    """Cases that a further look of the plan would examine; empty if all are decided or the plan has ended."""
     next_look: int = 0
-    """Boots per arm that this look needs."""
+    """Boots per arm that the next look needs; 0 if none is left."""
     warnings: tuple[str, ...] = ()
-    """Sentences without which no row should be read."""
+    """Sentences that must accompany every row."""
     took_turns: bool = True
-    """False if the host may have drifted between the sides: rows then differ between two measurements."""
+    """False if the arms were not interleaved.
+
+    The host may then have drifted between the sides: rows differ between two measurements, not two kernels.
+    """
 
     def primary_rows(self) -> tuple[Comparison, ...]:
         return tuple(row for row in self.rows if row.primary)
 
     def table_rows(self) -> tuple[Comparison, ...]:
-        """Primary rows, each followed by itself less the empty loop where that was measured."""
+        """Primary rows, each followed by its row less the empty loop, if that was measured."""
         return tuple(row for row in self.rows if row.primary or row.metric.endswith(LESS_LOOP))
 
     def changed_rows(self) -> tuple[Comparison, ...]:
@@ -190,12 +200,13 @@ class ComparisonSet:
         return tuple(row for row in self.primary_rows() if row.verdict in CHANGES)
 
     def open_rows(self) -> tuple[Comparison, ...]:
-        """Primary rows whose change may not be read as it is: every report says why."""
+        """Primary rows whose change does not stand. Every report gives the reason."""
         return tuple(row for row in self.primary_rows() if row.verdict not in DECIDED)
 
     def headline(self) -> Comparison | None:
-        """The row to name first: the largest regression, else the largest improvement, else the largest
-        change that is neither.
+        """The row to name first; None without changes.
+
+        The largest regression, else the largest improvement, else the largest change that is neither.
         """
         for verdict in CHANGES:
             rows = [row for row in self.changed_rows() if row.verdict == verdict]
@@ -204,9 +215,9 @@ class ComparisonSet:
         return None
 
     def unchanged_builds(self) -> frozenset[CaseKey]:
-        """The cases that were not measured, since nothing that they execute differs."""
+        """Cases that were not measured because nothing they execute differs."""
         return frozenset(outcome.case for outcome in self.left_out if outcome.status == "unchanged-build")
 
     def counts(self) -> dict[Verdict, int]:
-        """How many primary rows have each verdict."""
+        """Number of primary rows with each verdict."""
         return {verdict: sum(row.verdict == verdict for row in self.primary_rows()) for verdict in VERDICTS}

@@ -19,8 +19,10 @@ _SEED = 1979
 
 
 def means_of(rows: Sequence[Row], turns: Turns) -> Iterator[Mean]:
-    """A mean per primary metric and unit of two rows or more, with an interval by resampling the boots of the
-    screen. Where the sides did not take turns, drift between them is in the interval.
+    """Yields a mean for each primary metric and unit with at least two rows.
+
+    Intervals come from resampling the boots of the screen. If the sides were not interleaved, they include
+    drift between the sides.
     """
     kinds: dict[tuple[str, str], list[Row]] = {}
     for row, positive in zip(rows, _positive(rows), strict=True):
@@ -45,8 +47,9 @@ def means_of(rows: Sequence[Row], turns: Turns) -> Iterator[Mean]:
 
 
 def _drift(base: Values, head: Values, moved: CommonMovement | None) -> float:
-    """What drift may add to either side of the interval, a log: of the mean of all rows in each boot, and
-    what they moved in common.
+    """What drift may add to either end of the interval, a log.
+
+    It is the drift of the boots' means over all rows, plus the rows' common movement.
     """
     series = boot_values(_of_boots(base), _of_boots(head))
     common = 0.0 if moved is None else BEYOND_COMMON * abs(moved.size)
@@ -54,14 +57,14 @@ def _drift(base: Values, head: Values, moved: CommonMovement | None) -> float:
 
 
 def _of_boots(matrix: Values) -> Values:
-    """The mean of what each row of a boot lies above its own mean, (boots,), in the order of boots."""
+    """Mean over rows of each boot's distance from the row's mean, (boots,), in boot order."""
     known = ~np.isnan(matrix)
     matrix = matrix[:, known.any(axis=0)]
     return np.asarray(np.nanmean(matrix - np.nanmean(matrix, axis=1, keepdims=True), axis=0))
 
 
 def _positive(rows: Sequence[Row]) -> list[bool]:
-    """Whether both sides have values and all are above zero, of each row."""
+    """For each row: whether both sides have values and all are positive."""
     least = np.full(len(rows), np.inf)
     for sides in ([row.base for row in rows], [row.head for row in rows]):
         for block in blocks_of(sides):
@@ -74,9 +77,7 @@ def _positive(rows: Sequence[Row]) -> list[bool]:
 
 
 def _matrix(sides: Sequence[Side]) -> Values:
-    """Logs, a row a metric and a column a boot; NaN where a boot has no value. Confirming boots only where
-    nothing else is.
-    """
+    """Logs of the boots of the screen, (metrics, boots); NaN if a boot has no value."""
     columns = sides[0].columns
     chosen = np.concatenate([np.arange(side.first, side.last) for side in sides])
     lines = np.repeat(np.arange(len(sides)), [side.boots for side in sides])

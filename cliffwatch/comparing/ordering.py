@@ -1,8 +1,6 @@
-"""What readers get first: which verdicts are reported, how rows are grouped, filtered and sorted, what a set
-could detect.
+"""What readers see first: how rows are grouped, filtered and sorted, and which change a set could detect.
 
-Works on comparisons and on rows of Comparison JSON (docs/formats.md), so that pages decide like every
-report.
+Works on comparisons and on rows of Comparison JSON (docs/formats.md), so that pages and reports agree.
 """
 
 import re
@@ -18,32 +16,31 @@ from cliffwatch.formats.verdicts import Verdict
 
 _DIGITS = re.compile(r"(\d+)")
 ORDER = ("disagree", *CHANGES, *TROUBLED, "inconclusive", "unchanged")
-"""Verdicts of a case over all targets, from what a reader must see to what he may skip."""
+"""Verdicts of a case over all targets, the most important first."""
 
 COUNTED = ("failed", *(verdict for verdict in ORDER if verdict != "failed"))
-"""The same in the order in which a headline counts them."""
+"""The same in the order of a headline's counts."""
 
 CHANGED = frozenset((*CHANGES, "disagree"))
 FILTERS = ("changed", *(verdict for verdict in ORDER if verdict != "changed"))
-"""What rows may be chosen by: a verdict, or `changed` for all that changed, which has those in it that nobody
-judged.
-"""
+"""Filters for rows: a verdict, or `changed` for every change, including changes without a known direction."""
 
 SORTS = ("size", "certainty", "name")
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Verdicts that are listed together; `first` are the groups that stand before everything else."""
+    """Verdicts that are listed together."""
 
     name: str
     title: str
     verdicts: frozenset[str]
     first: bool
+    """True if the group stands before everything else."""
 
     @property
     def title_apart(self) -> str:
-        """The title where sides did not take turns."""
+        """The title if the sides were not interleaved."""
         return f"Differ {BETWEEN_MEASUREMENTS}" if self.name == "changed" else self.title
 
 
@@ -58,11 +55,11 @@ GROUPS = (
 _FIRST = dict.fromkeys(CHANGED, 0) | {"likely": 1}
 
 FOLDED = frozenset({"unchanged", "inconclusive"})
-"""Verdicts whose rows are folded under a sweep that draws them."""
+"""Verdicts whose rows are folded under a sweep that plots them."""
 
 
 class Sortable(Protocol):
-    """A row as it is sorted: `size` is its largest change, `sure` the change that is there at least."""
+    """A row that can be sorted."""
 
     @property
     def suite(self) -> str: ...
@@ -109,13 +106,14 @@ R = TypeVar("R", bound=Sortable)
 
 
 def passes(verdict: str, wanted: str) -> bool:
-    """Whether a verdict passes one of FILTERS."""
+    """True if a verdict passes one of FILTERS."""
     return verdict in CHANGED if wanted == "changed" else verdict == wanted
 
 
 def sort_rows(rows: Iterable[R], by: str) -> list[R]:
-    """By one of SORTS; what that leaves equal is in the order of names. By size, changed rows go before
-    likely ones, and those before the rest.
+    """Sorts rows by one of SORTS, then by name.
+
+    By size, changed rows come first, then likely ones, then the rest.
     """
     named = sorted(rows, key=_name)
     if by == "name":
@@ -133,22 +131,20 @@ def _name(row: Sortable) -> tuple[Any, ...]:
 
 
 def natural_key(text: str) -> tuple[tuple[float, str], ...]:
-    """A key that sorts as people count: nr_maps=2 before nr_maps=16."""
+    """A sort key with numbers in numeric order: nr_maps=2 before nr_maps=16."""
     parts = _DIGITS.split(text)
     return tuple((float(part), "") if part.isdecimal() else (-1.0, part) for part in parts)
 
 
 def likely(row: Judged) -> bool:
-    """Whether an inconclusive row is worth a second look: chance alone makes as much of a difference rarely,
-    and it is no small one.
-    """
+    """True if an inconclusive row is worth a second look: its difference is notable and rarely chance."""
     if row.verdict != "inconclusive" or row.p is None or row.change is None:
         return False
     return row.p <= LIKELY and abs(row.change) >= row.threshold
 
 
 def beyond_noise(row: Judged) -> bool:
-    """Whether the difference is real, notable or not: the rest is shown as `~` and without colour."""
+    """True if the difference is real, notable or not. Reports show other rows as `~` and without colour."""
     return is_real(
         verdict=row.verdict, q=row.q, ci_low=row.ci_low, ci_high=row.ci_high, counted=row.p is None
     )
@@ -158,7 +154,10 @@ Standing = Literal["both", "regression", "trouble", "changed", "improvement", "u
 
 
 def standing(counts: Mapping[str, int]) -> Standing:
-    """A whole comparison in one word, from how many rows have each verdict: the worst of them decides."""
+    """The overall result of a comparison, from the number of rows with each verdict.
+
+    The worst verdict decides.
+    """
     if counts.get("regression"):
         return "both" if counts.get("improvement") else "regression"
     if any(counts.get(verdict) for verdict in TROUBLED):
@@ -172,22 +171,22 @@ def standing(counts: Mapping[str, int]) -> Standing:
 
 @dataclass(frozen=True, slots=True)
 class Detectable:
-    """The smallest changes that unchanged rows could have shown: half of them one of `median`, all of them
-    `largest`.
-    """
+    """Smallest changes that unchanged rows could have shown."""
 
     median: float
+    """Half of the rows could have shown this change."""
     largest: float
+    """All rows could have shown this change."""
 
 
 def detectable(rows: Iterable[Judged]) -> Detectable | None:
-    """Of the unchanged rows that decide their case; None where none has a minimum detectable effect."""
+    """The detectable change of the unchanged primary rows; None if no row has a minimum detectable effect."""
     effects = [row.mde for row in rows if row.primary and row.verdict == "unchanged" and row.mde is not None]
     return Detectable(statistics.median(effects), max(effects)) if effects else None
 
 
 def reported_reach(rows: Iterable[Judged]) -> list[float]:
-    """How far the intervals of reported rows reach from zero, the nearest first."""
+    """Distance from zero to the far end of each reported row's interval, in rising order."""
     return sorted(
         max(abs(row.ci_low), abs(row.ci_high))
         for row in rows
@@ -197,14 +196,15 @@ def reported_reach(rows: Iterable[Judged]) -> list[float]:
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """Rows that are listed, and in words how many are not; empty where all are."""
+    """Rows that are listed."""
 
     rows: Sequence[Comparison]
     others: str
+    """How many rows are not listed, as text; empty if all are."""
 
 
 def listed(rows: Sequence[Comparison]) -> Listed:
-    """All rows but the unchanged ones of BPF programs, of which a suite of objects has thousands."""
+    """All rows except unchanged rows of BPF programs, of which a suite of objects has thousands."""
     kept = [row for row in rows if row.verdict != "unchanged" or row.case.planned == row.case]
     if len(kept) == len(rows):
         return Listed(rows, "")

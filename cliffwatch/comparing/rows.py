@@ -1,4 +1,4 @@
-"""Rows of a comparison: a metric of a case, with the values that each side has of it."""
+"""Rows of a comparison: one metric of one case, with the values of both sides."""
 
 import math
 import statistics
@@ -14,13 +14,11 @@ from cliffwatch.comparing.thresholds import Method
 from cliffwatch.samples import Assume, Better, CaseKey, MetricTraits, Mode
 
 Traits = Callable[[CaseKey, str, str, Mode | None], MetricTraits]
-"""Answers for a case, metric, unit and mode."""
+"""Gives the traits of a case, metric, unit and mode."""
 
 
 class Side(NamedTuple):
-    """What one side has of a row, one value a boot: those of its columns from `first` to `last`, which are
-    equal where it has none.
-    """
+    """One side of a row, one value per boot: `values[first:last]` of its columns; may be empty."""
 
     columns: Columns
     first: int
@@ -36,12 +34,12 @@ class Side(NamedTuple):
 
     @property
     def places(self) -> Places:
-        """Of the boots, among those of the arm."""
+        """Index of each boot among the boots of the arm."""
         return self.columns.places[self.first : self.last]
 
     @property
     def readings(self) -> Sequence[Readings]:
-        """Of each boot; nothing where no boot of the arm has any."""
+        """Readings of each boot; empty if no boot of the arm has readings."""
         readings = self.columns.readings
         return () if readings is None else readings[self.first : self.last]
 
@@ -50,7 +48,10 @@ class Side(NamedTuple):
         return self.last - self.first
 
     def spread(self) -> float | None:
-        """The standard deviation as a fraction of the mean, of at least two positive values."""
+        """Standard deviation as a fraction of the mean.
+
+        None unless there are two values and all are positive.
+        """
         values, count = self.values.tolist(), self.boots
         if count < 2 or not 0 < min(values) <= max(values) < math.inf:
             return None
@@ -60,14 +61,14 @@ class Side(NamedTuple):
         return math.sqrt(math.fsum((share - mean) ** 2 for share in shares) / (count - 1)) / mean
 
     def centre(self) -> float | None:
-        """The median; None of nothing, and where it is no number."""
+        """The median; None if there are no values or it is not finite."""
         if self.first == self.last:
             return None
         centre = statistics.median(self.values.tolist())
         return centre if math.isfinite(centre) else None
 
     def largest_step(self) -> float:
-        """Of the printed digits of its boots, as a fraction of their values; 0 of no boots."""
+        """Largest step of the boots' printed digits, as a fraction of the value; 0 without boots."""
         return float((self.resolutions / self.values).max(initial=0.0))
 
 
@@ -81,9 +82,9 @@ class Row(NamedTuple):
     base: Side
     head: Side
     other_unit: str | None = None
-    """Unit of the other side if the sides differ."""
+    """Unit of the other side, if it differs."""
     notes: tuple[str, ...] = ()
-    """What a reader should know of the values."""
+    """What a reader should know about the values."""
 
 
 def rows_of(base: Columns, head: Columns, traits: Traits, mode: Mode | None) -> Iterable[Row]:
@@ -122,8 +123,9 @@ def _units(keys: Iterable[RowKey]) -> dict[tuple[CaseKey, str], set[str]]:
 
 
 def in_one_table(rows: Sequence[Row]) -> Sequence[Row]:
-    """The rows of several pairs of arms with all bases in one set of columns and all heads in one: what is
-    worked out for many rows at once takes them from there.
+    """Puts the bases of several pairs of arms into one set of columns, and the heads into another.
+
+    Computations over many rows at once need that.
     """
     bases, heads = _in_one([row.base for row in rows]), _in_one([row.head for row in rows])
     return [row._replace(base=base, head=head) for row, base, head in zip(rows, bases, heads, strict=True)]
@@ -144,16 +146,16 @@ def _in_one(sides: Sequence[Side]) -> Sequence[Side]:
 
 
 class Block(NamedTuple):
-    """Rows with as many boots as each other, (rows,) their numbers: `places`, (rows, boots), are those of
-    their values in the columns.
-    """
+    """Rows with equal numbers of boots."""
 
     numbers: NDArray[np.intp]
+    """Index of each row, (rows,)."""
     places: Places
+    """Index of each value in the columns, (rows, boots)."""
 
 
 def blocks_of(sides: Sequence[Side]) -> Iterator[Block]:
-    """Sides in one set of columns, those with as many boots together."""
+    """Groups sides that share columns by their number of boots."""
     first = np.array([side.first for side in sides], dtype=np.intp)
     counts = np.array([side.last for side in sides], dtype=np.intp) - first
     for count in sorted(set(counts.tolist())):
@@ -162,7 +164,7 @@ def blocks_of(sides: Sequence[Side]) -> Iterator[Block]:
 
 
 def largest_steps(rows: Sequence[Row]) -> list[float]:
-    """The largest step of the printed digits of each row's boots, as a fraction of their values."""
+    """For each row: the largest step of its boots' printed digits, as a fraction of the value."""
     steps = np.zeros(len(rows))
     for sides in ([row.base for row in rows], [row.head for row in rows]):
         for block in blocks_of(sides):
@@ -174,7 +176,7 @@ def largest_steps(rows: Sequence[Row]) -> list[float]:
 
 
 class Draft(TypedDict):
-    """The fields of a row's comparison that are known before its values are looked at."""
+    """Fields of a comparison that are known before the values are examined."""
 
     case: CaseKey
     metric: str
@@ -205,7 +207,7 @@ def draft_of(row: Row, platform: str | None, mode: Mode | None, method: Method) 
 
 
 def blank(row: Row, platform: str | None, mode: Mode | None, method: Method) -> Comparison:
-    """The row's comparison before anything is known but its centres and by which method it is compared."""
+    """The row's comparison before it is judged: its centres and the method."""
     return Comparison(
         **draft_of(row, platform, mode, method),
         interval_level=method.interval_level(row.traits.assume),

@@ -1,4 +1,4 @@
-"""Whether two arms execute the same code in a case, by the digests of it that their runs have."""
+"""Tells from code digests whether two arms execute the same code in a case."""
 
 from typing import TYPE_CHECKING
 
@@ -9,8 +9,9 @@ if TYPE_CHECKING:  # reports that know no code load nothing of it
 def same_code(
     base: "CodeDigests | None", base_arm: str, head: "CodeDigests | None", head_arm: str
 ) -> bool | None:
-    """Whether they do, each arm by what its run says of the case; None where a run does not say it, or where
-    the runs are two and their boots did not execute functions of the same names.
+    """True if both arms execute identical code. Each arm's digest comes from its own run.
+
+    None if a run has no digest of the arm, or if the boots of two runs executed functions of different names.
     """
     if base is None or head is None or base.names != head.names:
         return None

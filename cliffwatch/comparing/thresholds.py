@@ -1,8 +1,6 @@
-"""From which size on a change is reported, how sure that must be, when a row is no fair comparison, and which
-way is better.
+"""All numeric rules of a verdict: thresholds, errors, and when a row is no fair comparison.
 
-Every rule of a verdict that is a number stands here and nowhere else. A row carries its own threshold from
-here to every report.
+A row carries its own threshold from here to every report.
 """
 
 from dataclasses import dataclass
@@ -13,126 +11,113 @@ from cliffwatch.samples import Assume, Better
 from cliffwatch.stats.stages import Stages
 
 COUNTED = 0.002
-"""The smallest change that is reported of counted values, as a fraction."""
+"""Smallest reported change of counted values, a fraction."""
 
 NOISY = 0.01
-"""The smallest change that is reported of noisy values, as a fraction."""
+"""Smallest reported change of noisy values, a fraction."""
 
 ALPHA = 0.01
-"""The error of a family: how often anything is reported where nothing changed. Intervals have the level that
-belongs to it.
-"""
+"""Family-wise error: how often anything is reported if nothing changed. Intervals have the matching level."""
 
 SECONDARY_SHARE = 0.1
-"""The share of `ALPHA` that secondary rows have where a report has both kinds: one promise for the whole
-report.
-"""
+"""Share of `ALPHA` for secondary rows if a report has both kinds, so that `ALPHA` covers all of it."""
 
 MEAN_LEVEL = 1 - ALPHA
-"""The level of the intervals of geometric means."""
+"""Level of the intervals of geometric means."""
 
 SEVERAL_CPUS_REPEATABILITY = 0.001
-"""Seen with four virtual CPUs: single-producer cases still repeat to a tenth of a per cent."""
+"""With four virtual CPUs, single-producer cases were measured to repeat to 0.1 %."""
 
 MOST_FAILED = 0.2
-"""The share of boots of an arm in which a case may fail before what is left is a selection."""
+"""Largest share of an arm's boots in which a case may fail; beyond it the rest is a biased selection."""
 
 LARGEST_RATIO = 1e12
-"""Between two boots of one row; beyond it something else than a benchmark was read."""
+"""Between two boots of a row; beyond it a value is not the benchmark's."""
 
 DRIFT_P = 0.001
-"""A host drifted where chance makes as much of a drift more rarely than this."""
+"""Largest p-value at which a host counts as drifting."""
 
 MOVED_ALIKE = 0.9
-"""The share of times and rates that move the same way when a host drifts between two arms, and not their
-kernels differ.
-"""
+"""Share of times and rates that move the same way if the host drifted between two arms."""
 
 BEYOND_COMMON = 2.0
-"""How many times the common movement of all rows is allowed for in each row: hosts do not slow all cases
-equally.
-"""
+"""Multiple of the rows' common movement that each row allows for: hosts do not slow all cases equally."""
 
 FEWEST_ALIKE = 6
-"""Times and rates from which on all of them moving the same way is more than chance (1 in 32)."""
+"""Fewest times and rates for a common movement. By chance, all of them move the same way 1 time in 32."""
 
 SEEN = 3.0
-"""Standard errors from which on a row can show a movement."""
+"""Standard errors from which a row can show a movement."""
 
 MOST_DRIFTING = 0.1
-"""The share of them that may drift while they are measured before the host is said to: one in a thousand does
-by chance.
-"""
+"""Largest share of rows that may drift before the host counts as unsteady; 0.1 % do by chance."""
 
 LIKELY = 0.05
-"""A row that is not decided is worth a second look where chance alone makes as much of a difference more
-rarely than this.
-"""
+"""Largest p-value at which an inconclusive row is worth a second look."""
 
 CLOSE = 1.3
-"""The factor within which a number of boots is known when it is said without a range."""
+"""A number of boots whose range is within this factor is reported without the range."""
 
 WORTH_A_WORD = 0.1
-"""How much less the size of a published change may be than what was measured, as a fraction, without a note.
-"""
+"""Smallest correction of a published change that gets a note, as a fraction of the change."""
 
 LAYOUT_P = 0.01
-"""Layouts differ where chance makes as much of a difference more rarely than this."""
+"""Largest p-value at which layouts count as different."""
 
 LEAST_OF_A_CALL = 0.01
+"""Smallest reported change of a function in an unchanged case, in instructions per call."""
 CALL_SHARE = 0.00005
-"""The smallest change of a function that is told where its case did not change: in instructions of a call,
-and as a fraction of them.
-"""
+"""The same as a fraction of the call's instructions."""
 
 FEWEST_CALLS = 0.01
-"""Of an operation, for a function to be on its path: what is called more rarely belongs to ticks and
-interrupts, which take other paths each time.
+"""Calls per operation from which a function is on its path.
+
+Functions called more rarely belong to ticks and interrupts, which take other paths each time.
 """
 
 FEWEST_COUNTED = 100
-"""Calls in each boot: of fewer, one more that takes another path moves their mean."""
+"""Fewest calls per boot. With fewer, a single call on another path moves the mean."""
 
 CALLS_SHARE = 0.01
+"""Smallest reported change in how often an operation calls a function, a fraction."""
 CALLS_APART = 5.0
-"""The smallest change of how often an operation calls a function, as a fraction, and in what the case itself
-differs by between equal kernels.
-"""
+"""The same, as a multiple of the difference of the case between equal kernels."""
 
 PATH_SHARE = 0.03
-"""Of a case's instructions, for a function to be on its path where operations are not known: set-up and
-faults take less, and other paths each time.
+"""Share of a case's instructions from which a function is on its path, if operations are unknown.
+
+Set-up and faults take less, and other paths each time.
 """
 
 LARGEST_DETECTABLE = 1000.0
-"""The factor of a change; a row that could detect nothing smaller has no detectable change."""
+"""Factor of a change. A row that could only detect larger changes has no detectable change."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Method:
-    """How arms are compared. `notable` is the smallest change that is reported, as a fraction; None is each
-    row's default.
-
-    `alpha` is the family-wise error; `stages` the plan where the run has two. `one_run` says that both
-    arms come from one plan, whose blocks hold boots that belong together.
-    """
+    """How arms are compared."""
 
     notable: float | None = None
+    """Smallest reported change, a fraction; None for each row's default."""
     alpha: float = ALPHA
+    """Family-wise error."""
     stages: Stages | None = None
+    """The plan's stages; None if it has one stage."""
     one_run: bool = True
+    """True if both arms come from one plan, so that the boots of a block belong together."""
 
     def threshold(self, assume: Assume, repeatability: float = 0.0) -> float:
-        """The smallest change that is reported for a row of such values: of counted ones no less than twice
-        what they repeat to, as a row that differs by no more than that shows no smaller change to be
-        absent.
+        """The smallest reported change of a row.
+
+        For counted values it is at least twice their repeatability: a row that differs by no more cannot
+        exclude a smaller change.
         """
         if self.notable is not None:
             return self.notable
         return max(COUNTED, 2 * repeatability) if assume == "exact" else NOISY
 
     def interval_level(self, assume: Assume) -> float | None:
-        """None for counted values: theirs is the band within which they repeat."""
+        """None for counted values: their interval is the repeatability band."""
         return None if assume == "exact" else 1 - self.alpha
 
 
@@ -142,8 +127,9 @@ PLAIN = Method()
 def is_real(
     *, verdict: str, q: float | None, ci_low: float | None, ci_high: float | None, counted: bool
 ) -> bool:
-    """Whether a difference is there, notable or not, by what decided its verdict: the family's error, or a
-    counted value's band.
+    """True if there is a difference, notable or not, by the rule that decided the verdict.
+
+    The rule is the family's error, or the band of a counted value.
     """
     if ci_low is None or ci_high is None:
         return verdict in CHANGES
@@ -153,7 +139,7 @@ def is_real(
 
 
 def direction(change: float, better: Better | None) -> Verdict:
-    """Better or worse, by which way the metric is better; changed where nobody said that."""
+    """The verdict on a change by the metric's better direction; `changed` if that is unknown."""
     if better is None:
         return "changed"
     return "improvement" if (change > 0) == (better == "higher") else "regression"

@@ -1,4 +1,4 @@
-"""Whether base and head took turns, and what rows show of a host that drifted between them."""
+"""Whether base and head were interleaved, and how the host drifted between them if they were not."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -16,42 +16,48 @@ from cliffwatch.counting import count_noun
 from cliffwatch.stats.noise.drifts import interleaved
 
 _MEDIAN_DISTANCE = 0.6745
-"""Of the standard deviation in normal noise."""
+"""Median distance from the centre in standard deviations, for normal noise."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommonMovement:
-    """`alike` of `rows` times and rates moved the same way by about `size`, a log; positive is slower."""
+    """A movement that nearly all times and rates share."""
 
     alike: int
+    """Number of rows that moved the same way."""
     rows: int
+    """Number of rows that could show it."""
     size: float
+    """A log; positive is slower."""
 
     @property
     def words(self) -> str:
-        """`3 %`"""
+        """The size as text: `3 %`."""
         return f"{100 * abs(math.expm1(self.size)):.2g} %"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turns:
-    """Of the noisy rows of two arms: whether the arms took turns, and what all rows have in common where they
-    did not.
-    """
+    """Order of the boots of two arms."""
 
     taken: bool
+    """True if the arms were interleaved."""
     common: CommonMovement | None = None
+    """Movement that the rows share; None if there is none or the arms were interleaved."""
 
 
 def turns_of(rows: Sequence[Row], *, one_run: bool, notable: float) -> Turns:
-    """`notable` is the smallest common movement that is worth a word, as a fraction."""
+    """The order of the boots that the noisy `rows` of two arms show.
+
+    `notable` is the smallest common movement that is reported, as a fraction.
+    """
     if not rows or (one_run and _took_turns(rows)):
         return Turns(taken=True)
     return Turns(taken=False, common=_common_movement([row for row in rows if row.traits.primary], notable))
 
 
 def _took_turns(rows: Sequence[Row]) -> bool:
-    """Whether the boots of either arm lie among those of the other."""
+    """True if the boots of the arms are interleaved."""
     first, second = _positions([row.base for row in rows]), _positions([row.head for row in rows])
     if min(len(first), len(second)) > 1 and (first[-1] < second[0] or second[-1] < first[0]):
         return False
@@ -60,7 +66,7 @@ def _took_turns(rows: Sequence[Row]) -> bool:
 
 
 def _positions(sides: Sequence[Side]) -> NDArray[np.int_]:
-    """Of the boots of an arm that have a value in any of its sides, each once, in order."""
+    """Positions of an arm's boots that have a value in any of its sides, sorted, without duplicates."""
     boots = sides[0].columns.boots.index
     seen = np.zeros(len(boots), dtype=bool)
     for block in blocks_of(sides):
@@ -69,8 +75,9 @@ def _positions(sides: Sequence[Side]) -> NDArray[np.int_]:
 
 
 def _common_movement(rows: Sequence[Row], notable: float) -> CommonMovement | None:
-    """Where nearly all rows that can show it moved the same way, and the middle half of them by a similar
-    size.
+    """The common movement of the primary times and rates.
+
+    Nearly all rows that can show it must move the same way, and the middle half of them by a similar size.
     """
     rows = [row for row in rows if is_timed(row.unit)]
     if len(rows) < FEWEST_ALIKE:
@@ -103,8 +110,9 @@ def _movement(row: Row) -> tuple[float, float]:
 
 
 def warnings_of_order(rows: Sequence[Row], turns: Turns) -> Iterator[str]:
-    """What a reader must know first where the arms did not take turns. `rows` are the noisy ones of which a
-    change is known.
+    """Warnings that come first if the arms were not interleaved.
+
+    `rows` are noisy rows with a known change.
     """
     primary = [row for row in rows if row.traits.primary]
     if turns.taken or not primary:

@@ -1,5 +1,6 @@
-"""Rows that must not be judged: sides measured in different environments, too many failed boots; and notes on
-drift and layouts.
+"""Rows that must not be judged: different environments, too many failed boots.
+
+Also notes on drift and layouts.
 """
 
 import math
@@ -28,8 +29,9 @@ _SHARED = ("failed", "panic", "timeout", "refused")
 
 
 def different_environments(base: Arm, head: Arm) -> str | None:
-    """What differs of the two sides' environments besides the kernel and what was meant to; None where
-    nothing known does.
+    """Differences of the sides' environments, apart from the kernel and declared ones.
+
+    None if none is known.
     """
     named = (base.environment.keys() & head.environment.keys()) - base.meant - head.meant
     differing = sorted(name for name in named if base.environment[name] != head.environment[name])
@@ -40,7 +42,7 @@ def different_environments(base: Arm, head: Arm) -> str | None:
 
 
 def too_many_failed(base: Arm, head: Arm) -> dict[CaseKey, str]:
-    """Cases that failed in so many boots that the others are no fair sample of them, and the words for it."""
+    """The reason for each case that failed in so many boots that the rest is no fair sample."""
     reasons: dict[CaseKey, str] = {}
     for name, arm in (("base", base), ("head", head)):
         failed = _failures(arm)
@@ -57,9 +59,7 @@ def too_many_failed(base: Arm, head: Arm) -> dict[CaseKey, str]:
 
 
 def too_many_lost(row: Row, base: Arm, head: Arm) -> str | None:
-    """Why what is left of a metric is no fair sample, where values of it could not be read; None
-    where it is.
-    """
+    """The reason if so many values of a metric are unreadable that the rest is no fair sample; else None."""
     for name, arm, side in (("base", base, row.base), ("head", head, row.head)):
         lost = arm.lost.get((row.case, row.metric), ())
         if len(lost) > MOST_FAILED * (side.boots + len(lost)):
@@ -71,10 +71,9 @@ def too_many_lost(row: Row, base: Arm, head: Arm) -> str | None:
 
 
 def without_failed_boots(rows: Sequence[Row], base: Arm, head: Arm) -> Sequence[Row]:
-    """Rows without boots that read 0 or no number, where they are so few of a side that the others are a fair
-    sample of it.
+    """Rows without boots that read 0 or no number, if these are few enough to leave a fair sample.
 
-    A benchmark that reads 0 once did not run that time; a metric that is 0 in most boots is one. Boots
+    A benchmark that reads 0 once did not run that time; a metric that is 0 in most boots really is 0. Boots
     that failed outright count too.
     """
     ours, our_notes = _fair("base", base, rows, [row.base for row in rows])
@@ -92,7 +91,7 @@ def without_failed_boots(rows: Sequence[Row], base: Arm, head: Arm) -> Sequence[
 
 
 def _failures(arm: Arm) -> dict[CaseKey, list[str]]:
-    """By case the reason of each boot in which it failed."""
+    """For each case: the reason of each boot in which it failed."""
     failures: dict[CaseKey, list[str]] = {}
     for each in bad_outcomes_of(arm.boots):
         if each.status in _SHARED:
@@ -103,7 +102,7 @@ def _failures(arm: Arm) -> dict[CaseKey, list[str]]:
 def _fair(
     name: str, arm: Arm, rows: Sequence[Row], sides: Sequence[Side]
 ) -> tuple[Sequence[Side], dict[int, tuple[str, ...]]]:
-    """One side of all rows, and by the number of a row what is left out of it."""
+    """One side of all rows without its odd boots, and notes on them by row index."""
     if not sides:
         return sides, {}
     columns = sides[0].columns
@@ -131,7 +130,7 @@ def _fair(
 
 
 def _missing_boots(name: str, failed: Sequence[str], lost: Sequence[str]) -> tuple[str, ...]:
-    """What a reader should know of boots that have no value: how many, and why the first of them has none."""
+    """Notes on boots without a value: how many, and why the first has none."""
     groups = ((failed, "boot", "failed"), (lost, "value", "could not be read"))
     return tuple(
         f"{count_noun(len(reasons), what)} of {name} {how}: {reasons[0]}"
@@ -141,8 +140,9 @@ def _missing_boots(name: str, failed: Sequence[str], lost: Sequence[str]) -> tup
 
 
 def fit_for_ratios(rows: Sequence[Row]) -> list[bool]:
-    """Whether all values of a row, of both sides, are positive and of one thing measured: `odd_values` says
-    what to do with the others.
+    """For each row: whether all values are positive and plausibly of one quantity.
+
+    `odd_values` judges the others.
     """
     least, most = np.full(len(rows), np.inf), np.full(len(rows), -np.inf)
     for sides in ([row.base for row in rows], [row.head for row in rows]):
@@ -156,7 +156,7 @@ def fit_for_ratios(rows: Sequence[Row]) -> list[bool]:
 
 
 def odd_values(draft: Comparison, row: Row) -> Comparison | None:
-    """The verdict on values that are no measurement of one thing, and on zeros alone; None of all others."""
+    """Judges values that cannot be of one quantity, and rows of zeros only; None for all others."""
     values = [*row.base.values.tolist(), *row.head.values.tolist()]
     if not all(map(math.isfinite, values)) or draft.base is None or draft.head is None:
         return replace(
@@ -183,8 +183,9 @@ def odd_values(draft: Comparison, row: Row) -> Comparison | None:
 
 
 def drift_notes(drifts: Sequence[Drift | None], threshold: float) -> list[str | None]:
-    """Where a host drifted while arms that took turns were measured: one sentence for all rows that show it,
-    None of others.
+    """A note for each row that drifts by `threshold` or more, None for others.
+
+    Only for interleaved arms. All rows get the same sentence.
     """
     seen = [
         each if each is not None and abs(math.expm1(each.total)) >= threshold else None for each in drifts
@@ -200,12 +201,12 @@ def drift_notes(drifts: Sequence[Drift | None], threshold: float) -> list[str | 
 
 
 def warnings_of_host(base: Arm, head: Arm) -> Iterator[str]:
-    """That a side was measured in walltime on a host that is no bench host, and why it is none."""
+    """Warns if a side was measured in walltime on a host that is not a bench host."""
     yield from host_warning((*base.host_faults, *head.host_faults))
 
 
 def host_warning(faults: Iterable[str]) -> tuple[str, ...]:
-    """The sentence about a host that has these faults; none if it has none."""
+    """The warning about a host with these faults; none without faults."""
     shown = "; ".join(dict.fromkeys(faults))
     words = (
         f"Measured on a host that is no bench host ({shown}): noise hides small changes, and rows may stay"
@@ -215,8 +216,9 @@ def host_warning(faults: Iterable[str]) -> tuple[str, ...]:
 
 
 def drifts_of_rows(rows: Sequence[Row]) -> list[Drift | None]:
-    """Of each row by the order of the boots of each arm, rows of the same boots at once; None where chance
-    makes as much of a drift.
+    """The drift of each row in boot order; None if it is not significant.
+
+    Rows of the same boots share a computation.
     """
     found: list[Drift | None] = [None] * len(rows)
     of_boots: dict[bytes, list[int]] = {}
@@ -240,7 +242,7 @@ def drifts_of_rows(rows: Sequence[Row]) -> list[Drift | None]:
 
 
 def judge_layout(draft: Comparison, row: Row) -> Comparison:
-    """Says where a kernel was measured in several layouts and they alone could make a change of this size."""
+    """Adds a note if a kernel was measured in several layouts that alone could explain the change."""
     if draft.change is None or draft.change <= -1 or not row.base.columns.boots.layouts:
         return draft
     layouts = [_by_layout(side) for side in (row.base, row.head)]
@@ -255,7 +257,7 @@ def judge_layout(draft: Comparison, row: Row) -> Comparison:
 
 
 def _by_layout(side: Side) -> dict[str, list[float]]:
-    """Logs of the boots whose layout is known, by layout."""
+    """Logs of the boots with a known layout, by layout."""
     known = side.columns.boots.layouts
     layouts: dict[str, list[float]] = {}
     for place, value in zip(side.places.tolist(), side.values.tolist(), strict=True):

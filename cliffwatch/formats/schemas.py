@@ -3,9 +3,13 @@
 `python -m cliffwatch.formats.schemas docs/schemas` writes them.
 """
 
+import ast
+import inspect
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from functools import cache
+from itertools import pairwise
 from pathlib import Path
 
 import msgspec
@@ -41,10 +45,39 @@ DOCUMENTS: Mapping[str, type[Part]] = {
 
 
 def schema_of(kind: type[Part]) -> FreeJson:
+    """Returns the schema of a document, with the lines under its types and their fields as descriptions."""
     schema = msgspec.json.schema(kind)
-    for each in schema["$defs"].values():
+    for name, each in schema["$defs"].items():
         each["description"] = " ".join(each["description"].split())
+        documented = _field_docs().get(name, {})
+        for field, content in each.get("properties", {}).items():
+            if field in documented:
+                content["description"] = documented[field]
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
+
+
+@cache
+def _field_docs() -> Mapping[str, Mapping[str, str]]:
+    """The docstring under each field, by class and field, of all modules that hold types of documents."""
+    modules = [module for name, module in sys.modules.items() if name.startswith("cliffwatch.formats.")]
+    classes = (
+        node
+        for module in modules
+        for node in ast.parse(inspect.getsource(module)).body
+        if isinstance(node, ast.ClassDef)
+    )
+    return {node.name: dict(_docs_under(node)) for node in classes}
+
+
+def _docs_under(node: ast.ClassDef) -> Iterator[tuple[str, str]]:
+    for field, below in pairwise(node.body):
+        if (
+            isinstance(field, ast.AnnAssign)
+            and isinstance(field.target, ast.Name)
+            and isinstance(below, ast.Expr)
+            and isinstance(below.value, ast.Constant)
+        ):
+            yield field.target.id, " ".join(str(below.value.value).split())
 
 
 def schema_text(kind: type[Part]) -> str:

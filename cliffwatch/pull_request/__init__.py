@@ -1,3 +1,1 @@
-"""What a pull request is told: its comment, its check run, the commands that people write into comments, and
-the posting.
-"""
+"""Pull requests: their comments and check runs, `/bench` commands in comments, and posting to GitHub."""

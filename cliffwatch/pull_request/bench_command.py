@@ -1,6 +1,4 @@
-"""What people ask for in comments: `/bench`, `/bench again case=…`, `/bench cancel`, `/bench help`, `/bench
-bisect`.
-"""
+"""Parses `/bench` commands in comments: run, again, cancel, help and bisect."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -24,7 +22,7 @@ _LONGEST_LINE = 1000
 _BOOTS = ("auto", "careful", "staged")
 
 _LINES = re.compile(r"\r\n|\n|\r")
-"""What ends a line in Markdown: at nothing else may a quoted text begin a line that is not quoted."""
+"""The line endings of Markdown. At any other separator, a quoted text must not start an unquoted line."""
 
 _COMMAND = re.compile(r" {0,3}/bench(?:\s|$)", re.IGNORECASE)
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
@@ -59,11 +57,10 @@ _SINGLE = ("boots", "base")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BenchCommand:
-    """What was asked; empty and None is what was not said. `boots` is a number or a word that `cliffwatch run
-    --boots` takes.
+    """A command with its values. A value that the comment does not give is empty or None.
 
-    Every value has the length and the characters of a name: it is no option, no path and no revision
-    range. Whether there is such a thing is not known here.
+    Every value has the length and the characters of a name: it is never an option, a path or a revision
+    range. The named suite, platform, case or revision need not exist.
     """
 
     verb: Verb
@@ -71,22 +68,25 @@ class BenchCommand:
     platforms: tuple[str, ...] = ()
     modes: tuple[Mode, ...] = ()
     boots: str | None = None
+    """A number or a word for `cliffwatch run --boots`."""
     base: str | None = None
+    """A commit, tag or branch."""
     cases: tuple[str, ...] = ()
+    """Names of cases; `*` stands for any part of a name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrongCommand:
-    """`help` is one line of Markdown for the answer: what is wrong, and how to write it. It repeats nothing
-    of the comment.
-    """
+    """A command that cannot be understood."""
 
     help: str
+    """One line of Markdown: the error and the correct form. Repeats no text of the comment."""
 
 
 def parse_bench_command(comment: str) -> BenchCommand | WrongCommand | None:
-    """The first command of a comment's Markdown, on a line of its own; None where it has none. What is
-    quoted, code or hidden is no command.
+    """Parses the first command of a comment in Markdown; None if the comment has none.
+
+    A command stands on a line of its own, outside quotes, code and HTML comments.
     """
     line = next((line for line in _plain_lines(comment) if _COMMAND.match(line)), None)
     if line is None:
@@ -116,7 +116,7 @@ def parse_bench_command(comment: str) -> BenchCommand | WrongCommand | None:
 
 
 def _plain_lines(comment: str) -> Iterator[str]:
-    """Lines outside of quotes, code and what is hidden in comments of HTML."""
+    """Yields the lines outside quotes, code and HTML comments."""
     fence, hidden = "", False
     for line in _LINES.split(comment):
         if hidden:
@@ -135,7 +135,7 @@ def _plain_lines(comment: str) -> Iterator[str]:
 
 
 def _values(verb: Verb, words: list[str]) -> dict[str, tuple[str, ...]] | str:
-    """Values by key, each once; or what is wrong."""
+    """Returns the values by key, without duplicates, or an error message."""
     values: dict[str, tuple[str, ...]] = {}
     for word in words:
         key, sign, text = word.partition("=")

@@ -1,6 +1,4 @@
-"""Curves that head changes, in a comment: where each side breaks, beside the table that says by how much its
-cases changed.
-"""
+"""Lists the curves that head changes in a comment, with the breakpoints of each side."""
 
 from collections.abc import Iterator
 
@@ -15,7 +13,10 @@ MOST = 8
 
 
 def changed_curves(news: News) -> list[str]:
-    """Lines of Markdown, none where head changes no curve; of more than `MOST` curves the rest is counted."""
+    """Returns lines of Markdown on at most `MOST` curves and the number of the others.
+
+    Empty if head changes no curve.
+    """
     found = [
         (sweep, target)
         for target, measured in zip(news.targets, news.measured, strict=True)

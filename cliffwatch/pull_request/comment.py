@@ -1,4 +1,4 @@
-"""The comments and the check run of a pull request, written from its state."""
+"""Writes the comments and the check run of a pull request from its state."""
 
 import re
 import shlex
@@ -38,15 +38,15 @@ from cliffwatch.reports.several.unit_tables import UNIT_LEGEND, unit_tables
 Conclusion = Literal["neutral", "success", "failure", "cancelled", "action_required"]
 Status = Literal["queued", "in_progress", "completed"]
 FailOn = Literal["never", "regression", "confirmed"]
-"""When a check run fails, of the policy: never, on any regression, on one that fresh boots confirmed."""
+"""When a check run fails: never, on any regression, or on a regression that fresh boots confirmed."""
 
 LONGEST = 60_000
-"""Characters; GitHub takes 65,536 in a comment and 65,535 in a check run's summary."""
+"""Maximum number of characters. GitHub allows 65,536 in a comment and 65,535 in a check run's summary."""
 
 _TABLE_LINES = 60
 _MORE_LINES = 300
 _CASES = 50
-"""Of a library, in one table."""
+"""Maximum number of cases in a table of a library."""
 
 _COMMIT = re.compile(r"[0-9a-f]{7,64}")
 _URL = re.compile(r"https?://[A-Za-z0-9.:\[\]-]+(/[A-Za-z0-9._~%/?=&+,:;-]*)?")
@@ -57,28 +57,27 @@ class CheckRun:
     """A check run of GitHub."""
 
     sequence: int
-    """Of the state; GitHub keeps it as `external_id`, so that an earlier state never replaces a later one."""
+    """Sequence of the state. GitHub stores it as `external_id`, so an earlier state never replaces a later
+    one."""
     title: str
-    """Plain text."""
+    """Plain text. `summary` is Markdown."""
     summary: str
     """Markdown."""
     status: Status
     conclusion: Conclusion | None
-    """None until `status` is `completed`."""
+    """None unless `status` is `completed`."""
     details_url: str | None = None
 
 
 def sticky_comment(state: PullRequestState) -> str:
-    """The comment that is edited in place: at most `LONGEST` characters, as GitHub counts them."""
+    """Writes the comment that is edited in place: at most `LONGEST` characters, as GitHub counts them."""
     news = news_of(state)
     marker = Marker(kind="sticky", sequence=state.sequence)
     return f"{marker}\n### Cliffwatch: {verdict(state, news)}\n\n{_body(state, news)}"
 
 
 def regression_comment(state: PullRequestState) -> str | None:
-    """The second comment, which notifies, one a head: of regressions that fresh boots confirmed; None where
-    there is none.
-    """
+    """Writes the notification on regressions confirmed by fresh boots, one per head; None without any."""
     news = news_of(state)
     rows = sorted(news.confirmed(), key=lambda row: -row.size)
     if not rows:
@@ -110,7 +109,7 @@ def regression_comment(state: PullRequestState) -> str | None:
 
 
 def check_run(state: PullRequestState, *, fail_on: FailOn = "never") -> CheckRun:
-    """The verdict as the title of a check run; `neutral` unless the policy's `fail_on` is met."""
+    """Writes the check run. Its title is the verdict; its conclusion is `neutral` unless `fail_on` is met."""
     news = news_of(state)
     status, conclusion = _status(state), None
     if status == "completed":
@@ -151,7 +150,7 @@ def _conclusion(state: PullRequestState, news: News, fail_on: FailOn) -> Conclus
 
 
 def _body(state: PullRequestState, news: News) -> str:
-    """Everything below the first line. What is cut off first are rows of the folds, from the end."""
+    """Writes everything below the first line. Without room for all, folds are left out or cut."""
     lines = [*_top(state, news)]
     rows = news.changed()
     table = news_table(news, rows, most=_TABLE_LINES) if rows and not state.by_unit else None
@@ -179,7 +178,7 @@ def _body(state: PullRequestState, news: News) -> str:
 
 
 def _by_unit(news: News) -> list[str]:
-    """A table a unit of every target, with all cases: a library has few."""
+    """Returns one table per target and unit with all cases: a library has few."""
     lines: list[str] = []
     for target, measured in zip(news.targets, news.measured, strict=True):
         boots = count_noun(measured.compared.base.boots, "boot")
@@ -211,7 +210,7 @@ def _top(state: PullRequestState, news: News) -> list[str]:
 
 
 def _warnings(news: News) -> Iterator[str]:
-    """Sentences without which no row should be read, with their target."""
+    """Yields the warnings of each target. They apply to all of its rows."""
     for target, measured in zip(news.targets, news.measured, strict=True):
         for warning in measured.compared.warnings:
             yield from (wrap(f"**{word(target.name)}: {escape_markdown(warning)}**"), "")
@@ -289,7 +288,7 @@ def _ending(state: PullRequestState) -> list[str]:
 
 
 def command(repeat: str) -> str:
-    """Commands for a shell in lines of few columns, word by word the same."""
+    """Breaks shell commands into short lines without changing any word."""
     return "\n".join(_break_command(line) for line in repeat.splitlines())
 
 
@@ -309,7 +308,7 @@ def _break_command(line: str) -> str:
 
 
 def _with_values(words: Sequence[str]) -> list[str]:
-    """Words in which an option has its value with it."""
+    """Joins each option with its value."""
     grouped: list[str] = []
     for index, each in enumerate(words):
         before = words[index - 1] if index else ""

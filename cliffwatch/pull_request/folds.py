@@ -1,6 +1,4 @@
-"""What a comment folds away: everything measured, environments, what was not detectable, failures, the
-version before.
-"""
+"""Folded parts of a comment: failures, functions, environments, detectable changes and all rows."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -34,16 +32,18 @@ _ERROR = re.compile(
 _EVIDENCE_LINES = 12
 _LISTED = 20
 _OWN = frozenset({"commit", "tree", "subject", "revision", "release", "image", "kernel"})
-"""Facts in which base and head differ because they are two revisions."""
+"""Facts that differ between any two revisions: no environment differences."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fold:
-    """A part that is folded away. `title` is of ours alone; `open` shows it at once."""
+    """A foldable part of a comment, in Markdown."""
 
     title: str
+    """Contains no untrusted text."""
     lines: tuple[str, ...]
     open: bool = False
+    """True if the part is unfolded at first."""
 
     def text(self) -> str:
         head = [f"<details{' open' if self.open else ''}>", f"<summary>{self.title}</summary>"]
@@ -55,8 +55,9 @@ def _drop_last_blank(lines: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def functions(state: PullRequestState) -> Fold | None:
-    """Which functions are behind the changes, of targets that counted them: the same lines as a
-    terminal's.
+    """Lists the functions behind the changes, for targets that counted functions.
+
+    Same lines as on a terminal.
     """
     lines: list[str] = []
     for each, progress in state.measured():
@@ -75,7 +76,7 @@ def functions(state: PullRequestState) -> Fold | None:
 
 
 def failures(state: PullRequestState) -> Fold | None:
-    """Each with its first error; open where nothing was compared beside it."""
+    """Lists failures with their first error. Unfolded if no target reports a change."""
     lines: list[str] = []
     for failure, names in _failed_targets(state).items():
         lines += _failure(", ".join(map(word, names)), failure.message, failure.evidence)
@@ -97,7 +98,7 @@ def failures(state: PullRequestState) -> Fold | None:
 
 
 def _failed_targets(state: PullRequestState) -> dict[Failure, list[str]]:
-    """Each failure with the targets that have it."""
+    """Groups the names of failed targets by failure."""
     failed: dict[Failure, list[str]] = {}
     for name, progress in pending_lines(state):
         if isinstance(progress, Failed):
@@ -111,14 +112,20 @@ def _failure(where: str, message: str, evidence: str) -> list[str]:
 
 
 def first_error(evidence: str) -> str:
-    """A log from the line before its first error on; all of it where none is known as one."""
+    """Cuts a log to start at the line before its first error.
+
+    Returns the whole log if no line looks like an error.
+    """
     lines = evidence.splitlines()
     index = next((index for index, line in enumerate(lines) if _ERROR.search(line)), 0)
     return "\n".join(lines[max(0, index - 1) :])
 
 
 def _failed_rows(progress: Measured) -> list[str]:
-    """Cases that failed by themselves, reason by reason."""
+    """Lists cases that could not be compared, grouped by reason.
+
+    Leaves out cases that failed with their whole arm.
+    """
     rows = [
         row for row in progress.compared.primary_rows() if row.verdict in ("failed", "missing", "invalid")
     ]
@@ -142,9 +149,7 @@ def _more(left: int, what: str) -> list[str]:
 
 
 def environments(state: PullRequestState) -> Fold | None:
-    """What was measured with, target by target, what differed between base and head besides the kernel, and
-    how the kernels' code differs.
-    """
+    """Lists each target's environment, and the differences between base and head in environment and code."""
     lines: list[str] = []
     for each, progress in state.measured():
         compared = progress.compared
@@ -167,9 +172,7 @@ def _differences(progress: Measured) -> Iterator[str]:
 
 
 def unseen(state: PullRequestState) -> Fold | None:
-    """What the boots could not have shown: the detectable change, rows that are open, cases that were left
-    out, the mode's blind spots.
-    """
+    """Lists the detectable change, inconclusive rows, left-out cases and the limitations of the mode."""
     lines: list[str] = []
     for each, progress in state.measured():
         lines.append(wrap(f"{word(each.platform)} {each.mode}: {_sight(progress)}", first="- ", then="  "))
@@ -213,8 +216,11 @@ def _sight(progress: Measured) -> str:
 
 
 def everything(progress: Measured, name: str, room: int) -> Fold | None:
-    """The whole report of a target as a terminal shows it, as far as there is room; changed rows come first
-    where there is not.
+    """Returns a target's report as on a terminal, cut to `room` characters.
+
+    If it is cut, changed rows come first.
+
+    Returns None if there are no rows or hardly any room.
     """
     compared = progress.compared
     rows = compared.primary_rows()
@@ -231,13 +237,16 @@ def everything(progress: Measured, name: str, room: int) -> Fold | None:
 
 
 def _fitting(text: str, room: int) -> int:
-    """How many lines have room."""
+    """Returns how many lines fit."""
     sizes = accumulate(length(line) + 1 for line in text.splitlines())
     return sum(1 for _ in takewhile(lambda size: size <= room, sizes))
 
 
 def beside_earlier(state: PullRequestState, news: News) -> tuple[str, Fold] | None:
-    """The version before beside this one: a sentence, and a table of what changed in either."""
+    """Compares a series with its earlier version.
+
+    Returns a sentence and a table of rows that changed in either.
+    """
     earlier = state.earlier
     if earlier is None or not news.measured:
         return None
@@ -267,8 +276,9 @@ def beside_earlier(state: PullRequestState, news: News) -> tuple[str, Fold] | No
 
 
 def _since(before: Mapping[Any, Across], now: Mapping[Any, Across]) -> dict[str, int]:
-    """How many regressions of either version have which fate; gone is only what this version measured and
-    found decided.
+    """Counts the regressions of both versions by fate.
+
+    A regression is gone only if this version measured its absence.
     """
     fates: dict[str, int] = {}
     for key in dict.fromkeys([*before, *now]):

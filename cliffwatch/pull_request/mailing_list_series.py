@@ -1,9 +1,9 @@
-"""Series of a mailing list as kernel-patches shows them on GitHub, and which commits of a branch count.
+"""Mailing list series, as kernel-patches mirrors them to GitHub, and the measured commits of a branch.
 
-Its daemon makes a branch `series/ID=>TARGET` for each series that it finds in patchwork, pushes a new
-version of a series to the branch of the first, and opens a pull request against `TARGET_base`: upstream
-with a commit of CI files on top. The body of the pull request has the version; a comment after each push,
-the upstream commit.
+The kernel-patches daemon creates a branch `series/ID=>TARGET` for each series in patchwork. It pushes new
+versions of a series to the same branch. Its pull request goes to `TARGET_base`: upstream with a commit of CI
+files on top. The body of the pull request has the version of the series. A comment after each push has the
+upstream commit.
 """
 
 import re
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from urllib.parse import parse_qs, urlsplit
 
 CI_FOLDERS = (".github/", "ci/")
-"""What the daemon adds to upstream; commits of nothing else are no part of a series."""
+"""Folders that the daemon adds to upstream. A commit that touches only these is not part of a series."""
 
 _BRANCH = re.compile(r"series/(?P<id>[0-9]{1,12})=>(?P<target>[A-Za-z0-9][\w./-]{0,99})", re.ASCII)
 _LINE = re.compile(r"(?P<key>subject|version|url|series|(?:Upstream|Master) branch): *+(?P<value>.{1,1000})")
@@ -26,64 +26,68 @@ _LONGEST = 20_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeriesBranch:
-    """A branch of a series: `series` is patchwork's number of its first version, `target` the upstream branch
-    it is for.
-    """
+    """The branch of a series."""
 
     series: int
+    """Patchwork's number of the first version of the series."""
     target: str
+    """The upstream branch."""
 
     @property
     def base_branch(self) -> str:
-        """The branch with upstream and the CI files, against which the pull request is made."""
+        """The base branch of the pull request: upstream with the CI files."""
         return f"{self.target}_base"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeriesRecord:
-    """What a pull request's body or a comment records of a series. Whoever may write there may have written
-    it.
+    """Facts on a series from the body or a comment of a pull request.
 
-    `upstream` is a whole commit; `url` and `series` are patchwork's page of this version and its number
-    there.
+    Untrusted: anybody may have written them.
+
+    A missing or malformed fact is None.
     """
 
     subject: str | None = None
     version: int | None = None
     url: str | None = None
+    """Patchwork's page of this version."""
     series: int | None = None
+    """Patchwork's number of this version."""
     upstream: str | None = None
+    """Full hash of the upstream commit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BranchCommit:
-    """One commit with the files that it touches against its first parent; a merge touches none of its own."""
+    """A commit with the files that it touches."""
 
     commit: str
     parents: tuple[str, ...]
     paths: tuple[str, ...]
+    """Files that differ from the first parent; empty for a merge."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CountingRange:
-    """What of a branch is measured: `base` and `head`, and the commits between them that count, the oldest
-    first. `paths` are the files that differ; empty if they are not known.
-    """
+    """The measured range of a branch."""
 
     base: str
     head: str
     commits: tuple[str, ...]
+    """The commits in the range that touch more than CI files, oldest first."""
     paths: tuple[str, ...] = ()
+    """The files that differ; empty if they are not known."""
 
 
 def read_series_branch(name: str) -> SeriesBranch | None:
-    """The series that a branch's name says; None for any other branch."""
+    """Parses the name of a series branch; None for any other branch."""
     match = _BRANCH.fullmatch(name)
     return SeriesBranch(series=int(match["id"]), target=match["target"]) if match else None
 
 
 def read_series_record(text: str) -> SeriesRecord:
-    """What the lines of a pull request's body or of a comment record; of a key that comes twice the last."""
+    """Reads the body or a comment of a pull request. If a key occurs twice, the last value wins."""
     found = {}
     for line in text[:_LONGEST].splitlines():
         match = _LINE.fullmatch(line.strip())
@@ -102,8 +106,9 @@ def read_series_record(text: str) -> SeriesRecord:
 
 
 def version_in_subject(subject: str) -> int:
-    """The version that the brackets of a subject say, as `[PATCH bpf-next v3 0/5]` and `[bpf-next,v3,0/5]`;
-    else 1.
+    """Reads the version from the brackets of a subject: `[PATCH bpf-next v3 0/5]`, `[bpf-next,v3,0/5]`.
+
+    Default: 1.
     """
     match = _BRACKETS.match(subject.strip())
     version = _VERSION.search(match["words"]) if match else None
@@ -111,7 +116,7 @@ def version_in_subject(subject: str) -> int:
 
 
 def _series_number(url: str | None) -> int | None:
-    """Patchwork's number of a series, from the address of its page."""
+    """Reads patchwork's number of a series from the URL of its page."""
     try:
         query = parse_qs(urlsplit(url or "").query)
     except ValueError:
@@ -121,7 +126,7 @@ def _series_number(url: str | None) -> int | None:
 
 
 def counts(paths: Iterable[str]) -> bool:
-    """Whether a commit with these files is measured: not one that touches CI files and nothing else."""
+    """True unless a commit touches only CI files. Such a commit is not measured."""
     touched = tuple(paths)
     return not touched or any(not path.startswith(CI_FOLDERS) for path in touched)
 
@@ -129,12 +134,13 @@ def counts(paths: Iterable[str]) -> bool:
 def counting_range(
     commits: Mapping[str, BranchCommit], *, merge_base: str, head: str, recorded: str | None = None
 ) -> CountingRange:
-    """What is measured of a branch: commits of CI files alone are left out at its end, at its beginning and
-    below its base.
+    """Finds the measured range of a branch.
 
-    `commits` holds those of the branch, and as many from the merge base down as are of interest; what it
-    does not hold counts. `recorded` is the upstream base that somebody recorded: taken where it is the
-    merge base or lies below it there. Base and head are the same commit where nothing counts.
+    Leaves out commits that touch only CI files, at both ends and below the base.
+
+    `commits` holds the commits of the branch and some commits from the merge base down. A commit that it does
+    not hold is measured. `recorded` is an upstream base from an untrusted record: it is used only if it is
+    the merge base or below it in `commits`. If no commit is measured, base and head are the same commit.
     """
     base = (
         recorded if recorded is not None and recorded in _first_parents(commits, merge_base) else merge_base
@@ -151,7 +157,7 @@ def counting_range(
 
 
 def _counting(commits: Mapping[str, BranchCommit], commit: str) -> str:
-    """The commit, or the next one below it that counts."""
+    """Returns the commit, or its nearest first-parent ancestor that touches more than CI files."""
     while _is_left_out(commits, commit) and commits[commit].parents:
         commit = commits[commit].parents[0]
     return commit
@@ -162,7 +168,7 @@ def _is_left_out(commits: Mapping[str, BranchCommit], commit: str) -> bool:
 
 
 def _first_parents(commits: Mapping[str, BranchCommit], head: str) -> Sequence[str]:
-    """The commits from head along first parents, for as far as they are known, and the first that is not."""
+    """Lists the commits from head along first parents. The last one may be missing from `commits`."""
     way = [head]
     while way[-1] in commits and commits[way[-1]].parents:
         way.append(commits[way[-1]].parents[0])

@@ -1,4 +1,4 @@
-"""What a pull request is shown of its comparisons: rows over all targets, and which of them are news."""
+"""Selects the rows that a pull request shows, from the comparisons of all targets."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -14,20 +14,22 @@ from cliffwatch.samples import CaseKey
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class News:
-    """All primary rows over the measured targets, in the order of the first. `targets`, `measured` and the
-    rows' cells are in one order.
+    """The comparisons of all measured targets.
+
+    `targets`, `measured` and the cells of rows have the same order.
     """
 
     targets: tuple[Target, ...]
     measured: tuple[Measured, ...]
     rows: tuple[Across, ...]
+    """All primary rows, in order of first occurrence."""
 
     def in_turns(self) -> bool:
-        """Whether what changed can only be the kernel's on every target."""
+        """True if, on every target, any change must come from the kernel."""
         return all(is_in_turns(each.compared) for each in self.measured)
 
     def changed(self) -> list[Across]:
-        """What the table shows: regressions first, the largest first; then what could not be compared."""
+        """Returns the rows of the table: changed or not comparable. Sorts them by verdict, then by size."""
         shown = [
             row
             for row in self.rows
@@ -36,11 +38,11 @@ class News:
         return sorted(shown, key=lambda row: (ORDER.index(row.verdict), -row.size))
 
     def regressions(self) -> list[Across]:
-        """Rows that have a regression on some target."""
+        """Returns the rows with a regression on any target."""
         return [row for row in self.rows if _with(row, "regression")]
 
     def confirmed(self) -> list[Across]:
-        """Rows of which fresh boots confirmed a regression on some target."""
+        """Returns the rows with a regression on any target that fresh boots confirmed."""
         return [
             row
             for row in self.rows
@@ -48,7 +50,10 @@ class News:
         ]
 
     def largest(self) -> tuple[ComparisonRow, Target] | None:
-        """The row of the largest regression, else of the largest improvement, and where it is."""
+        """Returns the largest regression with its target.
+
+        Without any, the largest improvement or other change.
+        """
         for verdict in CHANGES:
             found = [
                 (cell, self.targets[index])
@@ -61,14 +66,17 @@ class News:
         return None
 
     def _of_failed_arm(self, row: Across) -> bool:
-        """A side that could not be measured at all is told as such, not once more for each of its cases."""
+        """True if the row fails because its whole arm failed.
+
+        The arm's failure is reported once, not per case.
+        """
         return row.verdict in ("failed", "missing") and any(
             self.measured[index].context.failures for index in row.where
         )
 
 
 def is_in_turns(compared: ComparisonSet) -> bool:
-    """Whether base and head took turns; counted values do not drift."""
+    """True if base and head took turns, or if values are counted and so cannot drift."""
     return compared.took_turns or compared.mode == "icount"
 
 
@@ -81,7 +89,7 @@ def row_key(row: Across) -> RowKey:
 
 
 def count_cases(rows: Iterable[Across]) -> int:
-    """How many cases these rows are of: a case has a row for each primary metric."""
+    """Counts the cases of rows. A case has one row per primary metric."""
     return len({row_key(row)[0] for row in rows})
 
 
@@ -97,7 +105,7 @@ def news_of(state: PullRequestState) -> News:
 
 
 def names_of(targets: Sequence[TargetState]) -> list[str]:
-    """The names by which a reader tells the targets apart."""
+    """Returns the shortest distinct names of targets."""
     return [each.name for each in _name_targets(targets)]
 
 

@@ -1,6 +1,4 @@
-"""Asking GitHub until it answers: limits are waited for, what breaks is asked again, a refusal becomes a
-failure that says what to do.
-"""
+"""Retries requests to GitHub: waits out rate limits, retries after errors, turns refusals into failures."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -14,50 +12,48 @@ from cliffwatch.failure import Failure, Party, host_failed, wrong_usage
 
 T = TypeVar("T")
 Token = Callable[[bool], Awaitable[str | Failure]]
-"""Gives the token to ask with; asked with True after GitHub refused the last one, once for each thing to do.
-"""
+"""Returns a token. Called with True, at most once per operation, after GitHub refused the last token."""
 
 _SECONDARY = 60.0
-"""Seconds that GitHub asks to wait after a limit that says nothing more."""
+"""Seconds to wait for a rate limit without further details, as GitHub asks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Patience:
-    """How often something is tried, and how many seconds one wait may take: a limit that ends later is a
-    failure for now.
-    """
+    """Limits of retries."""
 
     tries: int = 6
     longest_wait: float = 120.0
+    """Seconds. If GitHub asks for a longer wait, the operation fails."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Poster:
-    """Who speaks to GitHub, and how patiently.
-
-    `api`'s transport raises OSError (TimeoutError, ConnectionError) where no answer comes; waiting is its
-    `sleep`. `author` is the login of the comments that it writes (`cliffwatch[bot]`,
-    `github-actions[bot]`). `now` are the seconds since the epoch.
-    """
+    """A client of GitHub with its credentials and its patience."""
 
     api: GitHubAPI
+    """Its transport raises OSError (TimeoutError, ConnectionError) without an answer. Its `sleep` waits."""
     author: str
+    """Login of the comments that the client writes: `cliffwatch[bot]` or `github-actions[bot]`."""
     token: Token
     now: Callable[[], float]
+    """Returns the seconds since the epoch."""
     patience: Patience = Patience()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limited(Failure):
-    """GitHub wants to be left alone for longer than we wait: the same may be asked again after `seconds`."""
+    """GitHub's rate limit lasts longer than the longest wait."""
 
     seconds: float
+    """Time until the operation may be retried."""
 
 
 async def patiently(poster: Poster, act: Callable[[str], Awaitable[T]]) -> T | Failure:
-    """What `act` gives when it is called with a token. It is called anew, from its beginning, after
-    everything that passes: it has to look first and to do only what is not done yet, since what GitHub did
-    not answer may have been done.
+    """Calls `act` with a token and returns its result. Calls it again after temporary errors.
+
+    `act` must be idempotent: GitHub may have carried out a request that it did not answer. So `act` first
+    reads the present state, and then only does what is left to do.
     """
     token, refreshed = await poster.token(False), False
     failure: Failure | None = None
@@ -83,7 +79,7 @@ async def patiently(poster: Poster, act: Callable[[str], Awaitable[T]]) -> T | F
 
 
 def _wait(refusal: HTTPException, attempt: int, now: float) -> float | None:
-    """Seconds until it may be asked again; None where waiting changes nothing."""
+    """Returns the seconds until a retry makes sense; None if waiting does not help."""
     status, headers, said = int(refusal.status_code), refusal.headers, str(refusal).lower()
     if status >= 500:
         return _seconds(headers, "retry-after") or 2.0**attempt

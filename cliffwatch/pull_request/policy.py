@@ -1,36 +1,36 @@
-"""The policy of a repository: `.cliffwatch.toml` of the base branch, never of head, whose author could give
-himself rights by it.
+"""The policy of a repository: `.cliffwatch.toml` of the base branch.
 
-Everything has a default, which a repository without the file gets:
+The file of head is never read: it is untrusted.
 
-    suites = ["auto"]                   # those whose cases execute what head changes; or names as
-                                        # `cliffwatch suites` lists them, "all", and "discovered" for what
-                                        # only this tree has
+Every key is optional. A repository without the file gets the defaults:
+
+    suites = ["auto"]                   # "auto": suites that head affects; "discovered": suites of this tree;
+                                        # "all"; or names from `cliffwatch suites`
     profile = "smoke"                   # smoke, standard or full
     boots = "auto"                      # boots per kernel: a number from 1 to 1000, auto, staged or careful
     bench-from = "head"                 # whose bench measures both kernels: base or head
-    notable = 0.5                       # smallest reported change, in per cent; without it each mode's own
+    notable = 0.5                       # threshold in per cent; without it, each mode has its own
     fail-on = []                        # verdicts that make the check fail: regression, failed, inconclusive
     follow = ["bpf-next", "for-next/*"] # branches whose pushes are measured; without it, see `Policy.follows`
 
-    [[target]]                          # without any: icount alone
-    mode = "icount"                     # always said, never guessed
-    platform = "emulated-x86-64"        # the default of icount; walltime names its own
+    [[target]]                          # without any target: only icount
+    mode = "icount"                     # required
+    platform = "emulated-x86-64"        # default of icount; required for walltime
     runs-on = ["ubuntu-24.04"]          # labels of GitHub's runner; default of icount
 
     [[target]]
     mode = "walltime"
-    platform = "amd-rome"               # runs-on is then ["self-hosted", "cliffwatch", "amd-rome"]
+    platform = "amd-rome"               # default of runs-on: ["self-hosted", "cliffwatch", "amd-rome"]
 
-    [kernel]                            # of a Go library: the kernel on which its revisions are measured
+    [kernel]                            # for a Go library: the kernel on which its revisions are measured
     tree = "https://git.kernel.org/pub/scm/linux/kernel/git/stable/linux.git"
-    revision = "v6.12"                  # a tag, a branch or a whole hash
+    revision = "v6.12"                  # a tag, a branch or a full hash
 
-    [trust]                             # whose pull requests are measured without a maintainer's word
+    [trust]                             # authors whose pull requests are measured without approval
     associations = ["OWNER", "MEMBER", "COLLABORATOR"]
     authors = []                        # logins
 
-A Go library's suites are ["cilium-ebpf"] unless the file names others.
+For a Go library, the default of suites is ["cilium-ebpf"].
 """
 
 import re
@@ -48,7 +48,7 @@ from cliffwatch.trees.addresses import read_address
 
 FILE_NAME = ".cliffwatch.toml"
 LARGEST = 64 << 10
-"""Characters of a policy file that are read, at most."""
+"""Maximum length of a policy file, in characters."""
 
 FailOn = Literal["regression", "failed", "inconclusive"]
 Boots = int | Literal["auto", "staged", "careful"]
@@ -62,7 +62,7 @@ ASSOCIATIONS = (
     "FIRST_TIMER",
     "NONE",
 )
-"""What GitHub calls the relation of an author to a repository."""
+"""GitHub's names for the relation of an author to a repository."""
 
 _TRUSTED = ("OWNER", "MEMBER", "COLLABORATOR")
 _HOSTED = ("ubuntu-24.04",)
@@ -95,22 +95,20 @@ _MOST_TARGETS = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """Where to measure: a platform and a mode, and the labels of the GitHub runner that does it in a
-    workflow.
-    """
+    """A platform and a mode to measure in."""
 
     platform: str
     mode: Mode
     runs_on: tuple[str, ...]
+    """Labels of the GitHub runner that measures in a workflow."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KernelSource:
-    """The kernel that a library's revisions are measured on: the URL of a tree, and a revision in it. A
-    release with long support by default.
-    """
+    """The kernel on which a library's revisions are measured. Default: a release with long-term support."""
 
     tree: str = "https://git.kernel.org/pub/scm/linux/kernel/git/stable/linux.git"
+    """URL of the tree."""
     revision: str = "v6.12"
 
 
@@ -119,31 +117,37 @@ EMULATED = Target(platform=_EMULATED, mode="icount", runs_on=_HOSTED)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """What is measured of a change and who is trusted. `notable` is a fraction; None is each mode's own
-    threshold.
-    """
+    """How changes are measured, and whose pull requests are measured without approval."""
 
     suites: tuple[str, ...] = (AUTO,)
     profile: Profile = "smoke"
     boots: Boots = "auto"
     bench_from: Literal["base", "head"] = "head"
     notable: float | None = None
+    """Threshold as a fraction; None for each mode's own."""
     fail_on: tuple[FailOn, ...] = ()
+    """Verdicts that make the check fail."""
     targets: tuple[Target, ...] = (EMULATED,)
     follow: tuple[str, ...] | None = None
+    """Patterns of the branches whose pushes are measured; None if the policy does not restrict branches."""
     kernel: KernelSource = KernelSource()
     trusted_associations: tuple[str, ...] = _TRUSTED
     trusted_authors: tuple[str, ...] = ()
+    """Logins."""
 
     def follows(self, branch: str, *, otherwise: bool) -> bool:
-        """Whether a push to a branch is measured; `otherwise` where the policy says nothing of branches."""
+        """True if pushes to a branch are measured.
+
+        Returns `otherwise` if the policy does not restrict branches.
+        """
         if self.follow is None:
             return otherwise
         return any(fnmatchcase(branch, pattern) for pattern in self.follow)
 
     def trusts(self, author: str, association: str) -> bool:
-        """Whether a pull request of an author with GitHub's `author_association` is measured without a
-        maintainer's word.
+        """True if an author's pull requests are measured without approval.
+
+        `association` is GitHub's `author_association`.
         """
         return association in self.trusted_associations or author.casefold() in map(
             str.casefold, self.trusted_authors
@@ -151,15 +155,16 @@ class Policy:
 
 
 DEFAULT = Policy()
-"""The policy of a repository that has no file."""
+"""The policy of a repository without a file."""
 
 LIBRARY_DEFAULT = Policy(suites=("cilium-ebpf",))
-"""That of a Go library without one."""
+"""The policy of a Go library without a file."""
 
 
 def read_policy(text: str, name: str, default: Policy = DEFAULT) -> Policy | Failure:
-    """The policy that a file's text holds, or all that is wrong with it, each with its line under the file's
-    `name`; of what it does not say `default`, which is that of its subject.
+    """Parses a policy file. Keys that it lacks come from `default`.
+
+    A failure lists all errors as `NAME:LINE: MESSAGE`, with `name` as the file's name.
     """
     if len(text) > LARGEST:
         return _failure([f"{name}: {len(text)} characters are too many for a policy"])

@@ -1,4 +1,4 @@
-"""Reads the table of a policy file: what is wrong with it is kept with its line, and reading goes on."""
+"""Reads the tables of a policy file. Collects errors with their lines and goes on."""
 
 import difflib
 import re
@@ -24,15 +24,16 @@ _FORMS: Mapping[str, tuple[Callable[[str], object], str, int]] = {
     "runs-on": (_LABEL.fullmatch, "label of a runner, such as self-hosted", 10),
     "authors": (_LOGIN.fullmatch, "login", 1000),
 }
-"""By list: what an entry looks like, in words too, and how many there may be."""
+"""By key of a list: a check of entries, a description of a valid entry, and the maximum number."""
 
 
 @dataclass(slots=True)
 class PolicyReader:
-    """A policy file's text, and what was found wrong with it: the line and a sentence of each."""
+    """The text of a policy file with its errors."""
 
     text: str
     wrong: list[tuple[int, str]] = field(default_factory=list)
+    """Errors: line number and message."""
 
     def refuse(self, path: Sequence[str | int], message: str) -> None:
         self.wrong.append((line_of(self.text, path), message))
@@ -45,9 +46,7 @@ class PolicyReader:
                 self.refuse((*path, name), f"unknown key {shorten_value(name)}; {hint}")
 
     def one_of(self, table: Mapping[str, object], allowed: Sequence[str], path: tuple[str | int, ...]) -> Any:
-        """The value at the end of `path`, which is one of a few words; the first of these where it is missing
-        or wrong.
-        """
+        """Reads a word at `path`. Returns the first allowed word if it is missing or wrong."""
         value = table.get(str(path[-1]), allowed[0])
         if value in allowed:
             return value
@@ -70,7 +69,7 @@ class PolicyReader:
         return default if values is None else tuple(values)
 
     def names(self, table: Mapping[str, object], path: tuple[str | int, ...]) -> tuple[str, ...] | None:
-        """The list at the end of `path`, each entry of its form; None where it is not there."""
+        """Reads the list at `path` and checks each entry; None if it is missing."""
         values = self.entries(table, path)
         if values is None:
             return None
@@ -100,6 +99,6 @@ class PolicyReader:
 
 
 def shorten_value(value: Any) -> str:
-    """What somebody wrote, on one line and not for ever."""
+    """Returns a value from the file on one line, in ASCII and shortened."""
     text = ascii(value)
     return text if len(text) <= 80 else f"{text[:77]}…"

@@ -1,7 +1,6 @@
-"""Brings comments, check runs and reactions to GitHub, over gidgethub's abstract client: whose transport it
-is is not known here.
+"""Posts comments, check runs and reactions to GitHub through gidgethub's abstract client, with any transport.
 
-Every operation looks before it does, so that it may be repeated at any time, after any failure, and in any
+Every operation reads the present state first. So it can be repeated at any time, after any failure and in any
 order.
 """
 
@@ -33,22 +32,22 @@ Reaction = Literal["+1", "-1", "laugh", "confused", "heart", "hooray", "rocket",
 How = Literal["created", "edited", "unchanged", "outdated"]
 
 _ROUNDS = 5
-"""Looks at what is there, in one try: others edit and delete meanwhile."""
+"""Maximum number of rounds in one try: other people and processes may edit and delete at the same time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Posted:
-    """`identity` is GitHub's number of the comment or check run. `how` says what was done: `outdated` is left
-    as it is, for it shows a later state.
-    """
+    """The outcome of a post."""
 
     identity: int
+    """GitHub's number of the comment or check run."""
     how: How
+    """`outdated` if GitHub already shows a later state, which is kept."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Own:
-    """A comment of ours as it is on GitHub."""
+    """A comment by Cliffwatch in its present state on GitHub."""
 
     identity: int
     sequence: int
@@ -56,30 +55,39 @@ class _Own:
 
 
 async def put_sticky(poster: Poster, repository: str, number: int, body: str) -> Posted | Failure:
-    """Makes `body` (`sticky_comment`) the one sticky comment of a pull request.
+    """Makes `body` (from `sticky_comment`) the only sticky comment of a pull request.
 
-    `repository` is `owner/name`. A comment of ours is one by `poster.author` whose first line is the
-    marker of this kind; it is edited in place, made anew where somebody deleted it, and left alone where
-    it is the same or shows a later state. Of several the oldest stays. Two calls for one pull request at
-    the same time may leave the earlier state until the next call: let one wait for the other.
+    `repository` is `owner/name`. An existing sticky comment is a comment by `poster.author` whose first line
+    is the marker of this kind.
+
+    - It is edited in place, or posted again if somebody deleted it.
+    - It is left alone if it is equal or shows a later state.
+    - If there are several, the oldest is kept and the others are deleted.
+
+    Do not call this twice at the same time for one pull request: the earlier state might win until the next
+    call.
     """
     return await _put_comment(poster, repository, number, body)
 
 
 async def put_notification(poster: Poster, repository: str, number: int, body: str) -> Posted | Failure:
-    """Posts `regression_comment`, once for each head that it speaks of: GitHub tells everybody of it."""
+    """Posts `body` (from `regression_comment`) once per head.
+
+    GitHub notifies everybody in the pull request.
+    """
     return await _put_comment(poster, repository, number, body)
 
 
 async def put_reply(poster: Poster, repository: str, number: int, body: str, *, to: str) -> Posted | Failure:
-    """Answers somebody's command, once: `to` is what it answers, such as the comment's number; `body` is
-    Markdown of ours.
+    """Answers a command once.
+
+    `to` identifies the command, such as the number of its comment; `body` is Markdown.
     """
     return await _put_comment(poster, repository, number, f"{Marker(kind=f'reply:{to}', sequence=0)}\n{body}")
 
 
 async def _put_comment(poster: Poster, repository: str, number: int, body: str) -> Posted | Failure:
-    """Makes `body` the one comment of the kind that its marker names."""
+    """Makes `body` the only comment of its marker's kind."""
     marker = read_marker(body)
     assert marker is not None, "a comment begins with its marker"
 
@@ -101,7 +109,7 @@ async def _put_comment(poster: Poster, repository: str, number: int, body: str) 
 
 
 async def _own_comments(poster: Poster, token: str, repository: str, number: int, kind: str) -> list[_Own]:
-    """The comments of this kind, oldest first."""
+    """Reads the comments of this kind, oldest first."""
     own = []
     url = f"/repos/{repository}/issues/{number}/comments?per_page=100"
     async for each in poster.api.getiter(url, oauth_token=token):
@@ -112,14 +120,17 @@ async def _own_comments(poster: Poster, token: str, repository: str, number: int
 
 
 def _login(comment: Any) -> str:
-    """The author's; that of nobody where his account is gone."""
+    """Returns the author's login; empty if the account was deleted."""
     return str((comment.get("user") or {}).get("login") or "")
 
 
 async def _settle_comment(
     poster: Poster, token: str, repository: str, own: list[_Own], marker: Marker, body: str
 ) -> Posted | None:
-    """Leaves the oldest comment with the latest content; None where it was gone meanwhile."""
+    """Puts the latest content into the oldest comment and deletes the others.
+
+    Returns None if the oldest is gone.
+    """
     kept, *others = own
     latest = max(own, key=lambda each: each.sequence)
     outdated = latest.sequence > marker.sequence
@@ -150,16 +161,14 @@ async def _delete(poster: Poster, token: str, repository: str, identity: int) ->
 
 
 def _same(there: str, wanted: str) -> bool:
-    """GitHub keeps lines as they were sent, but for blanks around the whole."""
+    """Compares texts. GitHub may change line endings, and strips blanks at both ends."""
     return there.replace("\r\n", "\n").strip() == wanted.strip()
 
 
 async def put_check_run(
     poster: Poster, repository: str, head: str, run: CheckRun, *, name: str = "cliffwatch"
 ) -> Posted | Failure:
-    """Makes `run` the check run of this name at the commit `head`: made where there is none of ours, else
-    updated.
-    """
+    """Creates or updates the check run of this name at the commit `head`."""
     content = _check_content(run, name)
 
     async def act(token: str) -> Posted:
@@ -185,7 +194,7 @@ class _CheckOutput(TypedDict):
 
 
 class _CheckContent(TypedDict):
-    """A check run as GitHub takes it."""
+    """A check run in the form of GitHub's API."""
 
     name: str
     external_id: str
@@ -210,7 +219,7 @@ def _check_content(run: CheckRun, name: str) -> _CheckContent:
 
 
 async def _own_check(poster: Poster, token: str, repository: str, head: str, name: str) -> Any:
-    """The latest check run of this name that the app made; None where there is none."""
+    """Returns the app's latest check run of this name; None if there is none."""
     url = f"/repos/{repository}/commits/{head}/check-runs{{?check_name}}"
     checks = poster.api.getiter(url, {"check_name": name}, oauth_token=token, iterable_key="check_runs")
     own = [
@@ -238,7 +247,7 @@ def _check_shown(check: Any) -> tuple[Any, ...]:
 
 
 async def react(poster: Poster, repository: str, comment: int, reaction: Reaction) -> Failure | None:
-    """Puts a reaction to a comment; one that is there already stays."""
+    """Adds a reaction to a comment, unless it is already there."""
 
     async def act(token: str) -> None:
         await _post(

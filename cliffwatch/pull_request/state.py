@@ -1,6 +1,4 @@
-"""Everything that a pull request's comment shows, as values. Whatever they say of a tree is of somebody
-else's making.
-"""
+"""The content of a pull request's comment, as values. Texts from a tree in it are untrusted."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,70 +9,76 @@ from cliffwatch.reports.context import NO_CONTEXT, ReportContext
 from cliffwatch.samples import Arm, CaseKey, Mode
 
 RowKey = tuple[CaseKey, str]
-"""A metric of a case."""
+"""A case and the name of a metric."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Waiting:
-    """A maintainer has to allow it first: the author is an outsider."""
+    """Waiting for a maintainer's approval: the author is not trusted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Queued:
-    """`position` counts from 1, None where nobody knows it; `seconds` is when it will be done,
-    from now on.
-    """
+    """Waiting in the queue."""
 
     position: int | None = None
+    """Counts from 1; None if unknown."""
     seconds: float | None = None
+    """Expected time from now until the target is done; None if unknown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Building:
-    """Base and head are built; `seconds` is when all will be done, from now on."""
+    """Building base and head."""
 
     seconds: float | None = None
+    """Expected time from now until the target is done; None if unknown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Booting:
-    """`done` of `planned` boots; `planned` is None where more may be added."""
+    """Measuring."""
 
     done: int
+    """Finished boots."""
     planned: int | None = None
+    """Boots in all; None if more may be added."""
     seconds: float | None = None
+    """Expected time from now until the target is done; None if unknown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """`confirmed` are the changes that were seen again on fresh boots (`confirmed_rows`)."""
+    """Measured and compared."""
 
     compared: ComparisonSet
     context: ReportContext = NO_CONTEXT
     confirmed: frozenset[RowKey] = frozenset()
+    """The changes that fresh boots confirmed (`confirmed_rows`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failed:
-    """Nothing can be compared: head or base does not build, a host failed. Its `evidence` holds the first
-    error.
-    """
+    """Nothing can be compared: for example, head does not build, or a host failed."""
 
     failure: Failure
+    """Its `evidence` contains the first error."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cancelled:
-    """Somebody asked for it; `by` is his login."""
+    """Cancelled by a person."""
 
     by: str | None = None
+    """Login of the person; None if unknown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Superseded:
-    """A newer push took its place; `by` is its head's commit."""
+    """Superseded by a newer push."""
 
     by: str
+    """Head of the newer push: a commit."""
 
 
 Progress = Waiting | Queued | Building | Booting | Measured | Failed | Cancelled | Superseded
@@ -82,7 +86,7 @@ Progress = Waiting | Queued | Building | Booting | Measured | Failed | Cancelled
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TargetState:
-    """How far one target (platform and mode) is."""
+    """The progress of one target."""
 
     platform: str
     mode: Mode
@@ -91,27 +95,32 @@ class TargetState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Series:
-    """A patch series of a mailing list: its number there, and which version of it head is."""
+    """A patch series of a mailing list."""
 
     identity: str
+    """Patchwork's number of the series."""
     version: int
+    """The version of the series that head is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EarlierVersion:
-    """What the version before measured, by platform and mode."""
+    """The results of an earlier version of the series."""
 
     version: int
     head: str
+    """A commit."""
     compared: Mapping[tuple[str, Mode], ComparisonSet]
+    """Comparisons by platform and mode."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Link:
-    """A page with more: `url` is http or https, of the service or of GitHub."""
+    """A page with more details."""
 
     name: str
     url: str
+    """An http or https URL of the service or of GitHub."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,34 +128,35 @@ class PullRequestState:
     """What is known of a pull request's benchmarks at one moment."""
 
     sequence: int
-    """Grows from state to state; a comment never goes back to an earlier one."""
+    """Grows from state to state. An earlier state never replaces a later one in a comment."""
     title: str
     base: str
-    """Full commit."""
+    """Full hash of a commit."""
     head: str
-    """Full commit."""
+    """Full hash of a commit."""
     targets: tuple[TargetState, ...]
     repeat: str = ""
-    """Shell command that measures the same again."""
+    """Shell commands that repeat the measurement; may be empty."""
     series: Series | None = None
+    """None if head is not a version of a mailing list series."""
     earlier: EarlierVersion | None = None
+    """None if no earlier version of the series was measured."""
     links: tuple[Link, ...] = ()
     notes: tuple[str, ...] = field(default=())
     """Further sentences for the reader, without markup."""
     by_unit: bool = False
-    """Base and head are of a Go library, whose readers want one table per unit."""
+    """True if base and head are revisions of a Go library: the comment then has one table per unit."""
 
     def measured(self) -> tuple[tuple[TargetState, Measured], ...]:
-        """The targets with a comparison."""
+        """Returns the measured targets."""
         return tuple((each, each.progress) for each in self.targets if isinstance(each.progress, Measured))
 
 
 def confirmed_rows(compared: ComparisonSet, *arms: Arm) -> frozenset[RowKey]:
-    """The changes of a comparison whose verdict rests on boots of the stage `confirm`, which both of its arms
-    have for them.
+    """Returns the changed rows that fresh boots confirmed: both arms have samples from the stage `confirm`.
 
-    Counted values repeat by themselves: theirs are confirmed where both kernels were booted twice at
-    least.
+    A change of a counted value is confirmed if both kernels booted at least twice, because counted values
+    repeat.
     """
     again = [_measured_again(arm) for arm in arms]
     return frozenset(

@@ -1,6 +1,4 @@
-"""Cases of a benchmark that differ in one number and changed alike: one line of a table instead
-of one each.
-"""
+"""Merges cases of a sweep that changed alike into one line of a table."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,23 +8,23 @@ from cliffwatch.comparing.ordering import CHANGED
 from cliffwatch.reports.several.across import Across
 
 FEWEST = 3
-"""Cases that make one line of themselves."""
+"""Minimum number of neighbouring cases that are merged into a line."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """One line of a table: a row, or neighbours of a sweep. `label` names it among the cases of its
-    benchmark; empty where that has one.
-    """
+    """One line of a table: a row, or neighbouring rows of a sweep."""
 
     label: str
+    """Distinguishes the line within its benchmark. Empty for a case without parameters."""
     rows: tuple[Across, ...]
 
 
 def lines_of(chosen: Sequence[Across], everything: Sequence[Across]) -> list[Line]:
-    """Lines for the chosen rows of one benchmark and metric, the largest first; `everything` are all rows of
-    it, chosen or not: what lies between two cases and did not change keeps them apart. Of several
-    parameters the one that makes the fewest lines.
+    """Returns the lines for the chosen rows of one benchmark and metric, largest change first.
+
+    `everything` has all rows of the benchmark and metric: an unchanged row between two chosen rows keeps them
+    apart. If several parameters are swept, merges along the parameter that gives the fewest lines.
     """
     wanted = {id(row) for row in chosen}
     ways = [_lines_over(parameter, everything, wanted) for parameter in _swept(everything)]
@@ -43,7 +41,10 @@ def _alone(row: Across) -> Line:
 
 
 def _swept(rows: Sequence[Across]) -> list[str]:
-    """The numeric parameters with values enough, that with most values first; cases may lack them."""
+    """Returns the numeric parameters with enough values, most values first.
+
+    Some cases may lack a parameter.
+    """
     values: dict[str, set[str]] = {}
     for row in rows:
         for name, value in row.params.items():
@@ -78,7 +79,7 @@ def _by_others(rows: Sequence[Across], parameter: str) -> Iterator[tuple[dict[st
 
 
 def _runs(rows: Sequence[Across], wanted: set[int]) -> Iterator[tuple[Across, ...]]:
-    """Neighbours that changed alike on every target."""
+    """Yields groups of neighbours with equal verdicts on every target."""
     for (is_wanted, _), group in groupby(rows, key=lambda row: (id(row) in wanted, _kind(row))):
         if is_wanted:
             yield tuple(group)

@@ -1,6 +1,4 @@
-"""The table of a comment: a column for each target, a line for each case or stretch of a sweep
-that is news.
-"""
+"""Writes the table of a comment: one column per target, one line per case or stretch of a sweep."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -27,14 +25,15 @@ _Kind = tuple[str, str, str, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """Lines of Markdown, and how many lines of changes did not get in."""
+    """A table in Markdown."""
 
     lines: tuple[str, ...]
     left: int
+    """Number of lines of changes that are left out."""
 
 
 def news_table(news: News, rows: Sequence[Across], *, most: int, skip: int = 0) -> Table:
-    """A table of these rows: at most `most` lines of changes, after the first `skip` of them."""
+    """Writes a table of rows. Skips the first `skip` lines of changes and shows the next `most` at most."""
     body = list(_body(news, rows))
     shown = body[skip : skip + most]
     heads = ["case", *(word(target.name) for target in news.targets)]
@@ -55,13 +54,13 @@ def news_table(news: News, rows: Sequence[Across], *, most: int, skip: int = 0) 
 
 
 def table_legend(rows: Sequence[Across]) -> str:
-    """What the signs of a table of these rows mean."""
+    """Explains the signs in a table of these rows."""
     changed = any(cell.verdict == "changed" for row in rows for cell in row.cells if cell is not None)
     return f"{_LEGEND} ≠ changed: nobody said which way is better." if changed else _LEGEND
 
 
 def _body(news: News, rows: Sequence[Across]) -> Iterator[tuple[_Kind, Line, tuple[str, ...]]]:
-    """Kind by kind in the order of the rows."""
+    """Yields the lines of the table with their cells, grouped by kind in order of first occurrence."""
     chosen: dict[_Kind, list[Across]] = {}
     for row in rows:
         chosen.setdefault(_kind(row), []).append(row)
@@ -83,8 +82,9 @@ def _kind(row: Across) -> _Kind:
 
 
 def _measures(news: News) -> dict[_Kind, dict[tuple[str, str], None]]:
-    """Metric and unit of all cells of each kind, its own first: icount has instructions where others have a
-    time.
+    """Returns metric and unit of all cells by kind.
+
+    Cells of a kind may differ: icount counts instructions, not time.
     """
     found: dict[_Kind, dict[tuple[str, str], None]] = {}
     for row in news.rows:
@@ -119,9 +119,7 @@ def _cell(cells: Sequence[ComparisonRow | None]) -> str:
 
 
 def cell_text(cell: ComparisonRow | None) -> str:
-    """`▲ +4.81 % [4.76, 4.86]`: a change with its interval; `~` within the noise; the verdict where there is
-    no change.
-    """
+    """Returns a change with its interval, `▲ +4.81 % [4.76, 4.86]`; `~` within noise, or the verdict."""
     if cell is None:
         return "-"
     if cell.verdict == "unchanged":
@@ -151,7 +149,10 @@ def _control(control: Control | None) -> str:
 
 
 def _widths(lines: Sequence[Sequence[str]]) -> list[int]:
-    """Of the columns; a long name runs over, instead of making every line long."""
+    """Returns the widths of the columns.
+
+    An overlong label sticks out of its column instead of widening it.
+    """
     widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
     fitting = [len(line[0]) for line in lines if len(line[0]) <= _WIDEST_LABEL]
     return [max(fitting, default=_WIDEST_LABEL), *widths[1:]]

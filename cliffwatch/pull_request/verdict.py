@@ -1,5 +1,6 @@
-"""A pull request's benchmarks in one line, which is the comment's first and the title of its check run: words
-of ours alone.
+"""Sums up a pull request in one line: the heading of its comment and title of its check run.
+
+No untrusted text.
 """
 
 from collections import Counter
@@ -29,11 +30,11 @@ from cliffwatch.reports.several.across import sentence_across
 
 PENDING = (Waiting, Queued, Building, Booting)
 SHORT = 12
-"""Digits of a commit."""
+"""Digits of an abbreviated commit."""
 
 
 def verdict(state: PullRequestState, news: News) -> str:
-    """`1 regression, 11 unchanged`, or how far it is."""
+    """Returns the counts of verdicts, `1 regression, 11 unchanged`, or the progress."""
     kinds = {type(each.progress) for each in state.targets}
     pending = [each for each in state.targets if isinstance(each.progress, PENDING)]
     if not state.targets:
@@ -90,7 +91,7 @@ def _of_failures(state: PullRequestState) -> str:
 
 
 def _furthest(state: PullRequestState) -> str:
-    """Of several targets: what the one that is furthest does."""
+    """Describes the target that has made the most progress."""
     order = (Waiting, Queued, Building, Booting)
     pending = [each.progress for each in state.targets if isinstance(each.progress, PENDING)]
     furthest = max(
@@ -102,7 +103,7 @@ def _furthest(state: PullRequestState) -> str:
 
 
 def progress_words(progress: Progress) -> str:
-    """`queued at position 3, done in about 45 min`; nothing in it is of somebody else's making."""
+    """Describes the progress: `queued at position 3, done in about 45 min`. Contains no untrusted text."""
     match progress:
         case Queued(position=position, seconds=seconds):
             return (
@@ -131,7 +132,7 @@ _PLAIN: Mapping[type[Progress], str] = {
 
 
 def _format_expected(seconds: float | None) -> str:
-    """To the minute: a comment is not a clock."""
+    """Returns the expected time in whole minutes: a comment is rarely updated."""
     if seconds is None:
         return ""
     minutes = max(1, round(seconds / 60))
@@ -140,7 +141,7 @@ def _format_expected(seconds: float | None) -> str:
 
 
 def chosen_lines(news: News) -> Iterator[str]:
-    """Which suites and commits were taken, once where every target says the same."""
+    """Yields lines on the chosen suites and commits. Targets with equal texts share a line."""
     said: dict[str, list[str]] = {}
     for target, measured in zip(news.targets, news.measured, strict=True):
         for text in measured.context.chosen:
@@ -151,9 +152,7 @@ def chosen_lines(news: News) -> Iterator[str]:
 
 
 def whereabouts(news: News) -> Sequence[str]:
-    """Sentences below the first line: the largest change, what only one target shows, and what fresh boots
-    said.
-    """
+    """Returns sentences on the largest change, changes on one target alone, and the fresh boots."""
     sentences = []
     if any(each.compared.mode == "icount" for each in news.measured):
         sentences.append("Figures of icount are instructions, not time.")
@@ -192,7 +191,7 @@ def _what(verdict: str) -> str:
 
 
 def _detectable(news: News) -> str:
-    """`0.9 % (amd-rome), 0.2 % (intel-skylake)`, of each target the median of its unchanged cases."""
+    """Returns the median detectable change per target: `0.9 % (amd-rome), 0.2 % (intel-skylake)`."""
     found = [
         (detectable([cell for row in news.rows if (cell := row.cells[index]) is not None]), target)
         for index, target in enumerate(news.targets)
@@ -206,7 +205,7 @@ def _detectable(news: News) -> str:
 
 
 def pending_lines(state: PullRequestState) -> list[tuple[str, Progress]]:
-    """The targets without a comparison, by their names."""
+    """Returns the targets without a comparison: names and progress."""
     names = names_of(state.targets)
     return [
         (name, each.progress)

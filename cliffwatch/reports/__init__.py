@@ -1,1 +1,1 @@
-"""One comparison, written for different readers."""
+"""Writes a comparison in different formats."""

@@ -1,8 +1,8 @@
 """The report for a commit message: plain text of at most 72 columns.
 
-The shape is the one that BPF developers merged with commit 68bc61c26cac ("bpf: Allow compiler to inline
-most of bpf_local_storage_lookup()"): groups by parameter, before and after, `( ~ )` where a difference is
-chance.
+Follows the layout that BPF developers merged with commit 68bc61c26cac ("bpf: Allow compiler to inline most of
+bpf_local_storage_lookup()"): groups by parameter, before and after, `( ~ )` if a difference is within the
+noise.
 """
 
 import textwrap
@@ -24,9 +24,7 @@ WIDTH = 72
 
 
 def commit_report(compared: ComparisonSet, context: ReportContext) -> str:
-    """First line: trials, mode, platform, config and compiler; then a group a set of parameters;
-    then means.
-    """
+    """Writes the environment first, then a group per set of parameters, then means."""
     lines = _wrap_lines(circumstances(compared, context))
     for text in context.chosen:
         lines += _wrap_lines(text)
@@ -65,7 +63,7 @@ def _by_params(rows: list[Comparison]) -> Iterator[tuple[str, list[Comparison]]]
 
 
 _Reasons = set[tuple[Verdict, str]]
-"""Verdicts with reasons that several cases share: they stand below all tables, once."""
+"""Verdicts with reasons that several cases share. Each stands once, below all tables."""
 
 
 def _group(rows: list[Comparison], usual: float, below: _Reasons) -> Iterator[str]:
@@ -76,9 +74,7 @@ def _group(rows: list[Comparison], usual: float, below: _Reasons) -> Iterator[st
 
 
 def _row(row: Comparison, usual: float, *, shares_reason: bool) -> Iterator[str]:
-    """A line, and further ones for what must not be read as a change and for a threshold that is not the
-    usual one.
-    """
+    """Yields a row's line, then lines on why it is undecided and on an unusual threshold."""
     if row.base is None or row.head is None:
         yield cut(f"|   +- {_short(row.metric or 'case', 24)} {figures.mark_verdict(row.verdict)}")
         yield from _below("" if shares_reason else row.reason)
@@ -102,7 +98,7 @@ def _fits(number: float) -> str:
 
 
 def _means(compared: ComparisonSet) -> Iterator[str]:
-    """A geometric mean per primary metric and unit, over the rows that both sides have; then the sweeps."""
+    """Yields the geometric mean of each primary metric and unit over rows of both sides, then the sweeps."""
     for mean in compared.means:
         yield cut(f"geomean of {mean.metric}: {figures.mean(mean)} over {count_noun(mean.rows, 'row')}")
     left = sum(row.base is None or row.head is None for row in compared.primary_rows())
@@ -113,7 +109,7 @@ def _means(compared: ComparisonSet) -> Iterator[str]:
 
 
 def _functions(compared: ComparisonSet, context: ReportContext) -> Iterator[str]:
-    """The two functions that changed most, of the three rows that did."""
+    """Yields the two most changed functions of each of the three most changed rows."""
     blocks, _ = (
         function_blocks(compared, context.functions, context.code, most=3, each=2)
         if context.functions
@@ -139,6 +135,6 @@ def _short(text: str, width: int) -> str:
 
 
 def cut(line: str) -> str:
-    """A line that a commit message can have."""
+    """Cuts a line to the width of a commit message and replaces unprintable characters."""
     printable = "".join(character if character.isprintable() else "?" for character in line)
     return _short(printable, WIDTH)

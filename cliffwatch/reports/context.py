@@ -1,4 +1,4 @@
-"""What a report says besides the numbers: where they come from and what went wrong."""
+"""The context of a report: the origin of its numbers, notes and failures."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -33,17 +33,17 @@ SIGHT: Mapping[Mode, str] = {
         "walltime measures what users feel; changes below the noise of host and boots are not detectable"
     ),
 }
+"""What each mode measures and what it cannot show."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArmFailure:
-    """A side that could not be measured, and the raw evidence: a compiler's first error, the end of a
-    console.
-    """
+    """The failure of an arm that could not be measured."""
 
     arm: str
     message: str
     evidence: str
+    """Raw text, such as a compiler's first error or the end of a console."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,26 +51,27 @@ class ReportContext:
     """What a report says besides its rows."""
 
     setting: tuple[str, ...]
-    """Short facts such as config and compiler."""
+    """Short facts on the environment, such as config and compiler."""
     notes: tuple[str, ...]
     """Sentences for the reader."""
     failures: tuple[ArmFailure, ...]
     folder: str | None
-    """Where the results are."""
+    """The result directory; None for an imported file."""
     chosen: tuple[str, ...] = ()
-    """Opening sentences: which commits and suites were taken, and why."""
+    """Opening sentences: the chosen commits and suites, with reasons."""
     functions: "Functions" = field(default_factory=dict)
-    """Explanations by arm, case and metric; empty if nothing was counted by function."""
+    """Functions behind changed rows, by arm, case and metric. Empty if instructions were not counted by
+    function."""
     images: "Mapping[str, ArmCode]" = field(default_factory=dict)
-    """How the code of kernels differs, by arm."""
+    """Differences between the kernels' code, by arm."""
     profile: "ProfileRecord | None" = None
-    """What perf recorded of cases that changed."""
+    """perf profiles of changed cases; None if perf recorded nothing."""
     case_code: "Mapping[CaseKey, CodeDigests]" = field(default_factory=dict)
-    """Digests of the code that cases execute."""
+    """Digests of the code that each case executes."""
 
     @property
     def code(self) -> "Mapping[str, CodeOfArm]":
-        """How the code of functions and BPF programs differs, by arm."""
+        """Differences between the code of functions and BPF programs, by arm."""
         return {arm: code_of_arm(image) for arm, image in self.images.items()}
 
 
@@ -78,14 +79,12 @@ NO_CONTEXT = ReportContext(setting=(), notes=(), failures=(), folder=None)
 
 
 def context_of_run(run: "Run") -> ReportContext:
-    """The context of a result directory."""
+    """Builds the context of a result directory."""
     return context_of_record(run.record, str(run.path))
 
 
 def with_functions(context: ReportContext, compared: Sequence[ComparisonSet]) -> ReportContext:
-    """The context of a result directory with how its kernels' code differs, and the functions behind what
-    changed, as far as the run counted them.
-    """
+    """Adds code differences, profiles and the functions behind changes, if the result directory has them."""
     if context.folder is None:
         return context
     from cliffwatch.comparing.attribution.run import (  # noqa: PLC0415 - the types of documents are for runs alone
@@ -107,14 +106,14 @@ def with_functions(context: ReportContext, compared: Sequence[ComparisonSet]) ->
 
 
 def context_of_arm(arm: Arm) -> ReportContext:
-    """What an imported arm says of its environment."""
+    """Builds the context of an imported arm from its environment."""
     config, compiler = (arm.environment.get(name, "") for name in ("config", "compiler"))
     setting = (f"config {config[:12]}" if config else "", compiler)
     return ReportContext(setting=tuple(filter(None, setting)), notes=(), failures=(), folder=None)
 
 
 def context_of_record(record: "RunRecord", folder: str | None) -> ReportContext:
-    """The context of a run.json; what it lacks is left out."""
+    """Builds the context of a run.json. Leaves out missing facts."""
     return ReportContext(
         setting=_setting(record),
         notes=(*record.notes, *_config_differences(record)),
@@ -139,7 +138,10 @@ def _setting(record: "RunRecord") -> tuple[str, ...]:
 
 
 def _config_differences(record: "RunRecord") -> Iterator[str]:
-    """What is noted of the configurations of some arms and not of all, where arms have different ones."""
+    """Yields notes on kernel configs that do not apply to all arms.
+
+    Yields nothing if all arms have the same config.
+    """
     arms = [arm for arm in record.arms if arm.facts.config is not None]
     if len({arm.facts.config for arm in arms}) < 2:
         return
@@ -158,19 +160,19 @@ def _failures(record: "RunRecord") -> tuple[ArmFailure, ...]:
 
 
 def code_sentences(compared: ComparisonSet, context: ReportContext) -> tuple[str, ...]:
-    """How the code of head's kernel differs, in a sentence; none where that is not known."""
+    """Returns a sentence on how the code of head's kernel differs; empty if it is not known."""
     image = context.images.get(compared.head.name)
     return () if image is None else (f"{code_sentence(image)}.",)
 
 
 def executes_same_code(compared: ComparisonSet, context: ReportContext, row: Comparison) -> bool | None:
-    """Whether base and head execute the same code in the case of a row; None where the run does not say."""
+    """True if base and head execute the same code in the row's case; None if the run has no digests of it."""
     digests = context.case_code.get(row.case.planned)
     return same_code(digests, compared.base.name, digests, compared.head.name)
 
 
 def profiles(compared: ComparisonSet, context: ReportContext) -> tuple[str, ...]:
-    """What perf recorded of base and head, in lines; none where nothing was."""
+    """Returns lines on the perf profiles of base and head; empty if there are none."""
     return (
         ()
         if context.profile is None
@@ -179,8 +181,9 @@ def profiles(compared: ComparisonSet, context: ReportContext) -> tuple[str, ...]
 
 
 def sentence(compared: ComparisonSet) -> str:
-    """The whole comparison in one sentence: `1 failed, 1 regression, 9 unchanged of 11 cases`; of rows where
-    cases have several.
+    """Sums up a comparison: `1 failed, 1 regression, 9 unchanged of 11 cases`.
+
+    Counts rows if cases have several.
     """
     noisy = Counter(
         row.verdict for row in compared.changed_rows() if row.assume == "nothing" and not compared.took_turns
@@ -209,12 +212,12 @@ def sentence(compared: ComparisonSet) -> str:
 
 
 def shared_warnings(compared: Sequence[ComparisonSet]) -> tuple[str, ...]:
-    """The warnings that every arm of a report has; they stand before its first table."""
+    """Returns the warnings that all comparisons share. A report shows them once, before its first table."""
     return tuple(text for text in compared[0].warnings if all(text in each.warnings for each in compared))
 
 
 def without_shared_warnings(compared: Sequence[ComparisonSet]) -> tuple[ComparisonSet, ...]:
-    """The same comparisons, each with the warnings that are its own."""
+    """Removes the shared warnings from comparisons."""
     shared = shared_warnings(compared)
     return tuple(
         replace(each, warnings=tuple(text for text in each.warnings if text not in shared))
@@ -228,29 +231,29 @@ def _count_verdict(count: int, verdict: Verdict) -> str:
 
 
 def differing(rows: int, changes: Iterable[str]) -> str:
-    """`2 differ between the two measurements (1 regression, 1 improvement)`: of sides that did not take
-    turns.
+    """Counts differences of sides that did not take turns.
+
+    Example: `2 differ between the two measurements (1 regression, 1 improvement)`.
     """
     return f"{rows:,} {'differs' if rows == 1 else 'differ'} {BETWEEN_MEASUREMENTS} ({', '.join(changes)})"
 
 
 def circumstances(compared: ComparisonSet, context: ReportContext) -> str:
-    """`21 boots per kernel, walltime, amd-rome, config 78ca70a8f8f3, gcc 12.2.0`: near the top of every
-    report.
-    """
+    """Describes the measurement: `21 boots per kernel, walltime, amd-rome, config 78ca70a8f8f3, gcc 12.2`."""
     where = [trials(compared), mode_words(compared.mode), compared.platform or "unknown platform"]
     return ", ".join([*where, *context.setting])
 
 
 def mode_words(mode: Mode | None) -> str:
-    """The mode, and of icount that its nanoseconds are none: the guest's clock advances with its
-    instructions.
+    """Names the mode.
+
+    Says that icount shows instructions: the guest's clock advances with its instructions.
     """
     return "icount (instructions, not time)" if mode == "icount" else mode or "unknown mode"
 
 
 def trials(compared: ComparisonSet) -> str:
-    """`21 boots per kernel`, or both numbers where they differ."""
+    """Returns `21 boots per kernel`, or both numbers if they differ."""
     base, head = compared.base.boots, compared.head.boots
     if base == head:
         return f"{count_noun(base, 'boot')} per kernel"

@@ -1,4 +1,4 @@
-"""How a verdict came about, step by step, with the numbers."""
+"""Explains verdicts step by step, with the numbers."""
 
 import fnmatch
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from cliffwatch.samples import CaseKey
 
 
 def explain_report(compared: ComparisonSet, pattern: str, context: ReportContext = NO_CONTEXT) -> str | None:
-    """Of every case whose name matches the pattern (a part of it, or with `*`); None where none does."""
+    """Explains all cases that match the pattern (see `matches`); None if no case matches."""
     chosen = [row for row in compared.rows if matches(row.case, pattern)]
     if not chosen:
         return None
@@ -32,13 +32,13 @@ def explain_report(compared: ComparisonSet, pattern: str, context: ReportContext
 
 
 def matches(case: CaseKey, pattern: str) -> bool:
-    """Whether a pattern names a case: a part of its name, or all of it with `*`."""
+    """True if a pattern matches a case: part of its name, or its whole name with `*` as a wildcard."""
     name = f"{case.suite}/{case}"
     return fnmatch.fnmatchcase(name, pattern if "*" in pattern else f"*{pattern}*")
 
 
 def _code(compared: ComparisonSet, context: ReportContext, row: Comparison) -> Iterator[str]:
-    """What the digests of the executed code say."""
+    """Says whether both sides execute the same code, according to its digests."""
     same = executes_same_code(compared, context, row)
     if same is not None:
         digests = context.case_code[row.case.planned]
@@ -68,7 +68,7 @@ def _functions(compared: ComparisonSet, context: ReportContext, row: Comparison)
 
 
 def _programs(compared: ComparisonSet, context: ReportContext, row: Comparison) -> Iterator[str]:
-    """The BPF programs of the case that differ, below its primary metric: whether or not that moved."""
+    """Lists the BPF programs of the case whose code differs, below its primary metrics, changed or not."""
     if row.primary:
         yield from program_lines(program_blocks(context.images.get(compared.head.name), row.case))
 

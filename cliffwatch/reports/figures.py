@@ -1,4 +1,4 @@
-"""How numbers are written in every report."""
+"""Formats numbers for all reports."""
 
 import math
 from collections import Counter
@@ -14,10 +14,10 @@ from cliffwatch.samples import CaseKey
 NOT_SIGNIFICANT = "~"
 
 _MOST_NAMED = 4
-"""Cases of one reason; the others are counted."""
+"""Maximum number of cases that are named per reason. The others are only counted."""
 
 _SMALL = 0.0001
-"""Below it a number is written with a power of ten."""
+"""Smaller numbers are written with a power of ten."""
 
 SIGNS: Mapping[Verdict, str] = {
     "regression": "▲",
@@ -29,11 +29,11 @@ SIGNS: Mapping[Verdict, str] = {
     "failed": "!",
     "invalid": "x",
 }
-"""Worse and better by shape as well: colours alone do not reach everybody."""
+"""Shapes for worse and better, because not everybody sees colours."""
 
 
 class Valued(Protocol):
-    """A row with the values of both sides: a comparison, or a row of a document."""
+    """A row with the values of both sides: a `Comparison`, or a row of a document."""
 
     @property
     def base(self) -> float | None: ...
@@ -42,19 +42,20 @@ class Valued(Protocol):
 
 
 def case_name(case: CaseKey, metric: str) -> str:
-    """The case, and that its empty loop is subtracted where a row is of that."""
+    """Names a case, with `, less loop` if the metric has the empty loop subtracted."""
     return f"{case}, less loop" if metric.endswith(LESS_LOOP) else str(case)
 
 
 def parameters(case: CaseKey, metric: str) -> str:
-    """The same of a row that stands below its benchmark."""
+    """Names a case below its benchmark: only its parameters."""
     params = " ".join(f"{name}={value}" for name, value in case.params) or "(defaults)"
     return f"{params}, less loop" if metric.endswith(LESS_LOOP) else params
 
 
 def value(number: float | None) -> str:
-    """Three decimals, fewer where the number is large and more where it is small: four digits that count,
-    from 0.0001 on in powers of ten. `-` for what does not exist.
+    """Formats a value: three decimals, none from 100,000 on, and four significant digits below 1.
+
+    Below 0.0001, uses a power of ten. Returns `-` for None.
     """
     if number is None:
         return "-"
@@ -70,7 +71,10 @@ def value(number: float | None) -> str:
 
 
 def percent(fraction: float | None) -> str:
-    """With sign and two decimals: `+4.91 %`; three where two would show zero."""
+    """Formats a fraction with sign and two decimals: `+4.91 %`.
+
+    Uses three decimals if two would show zero.
+    """
     if fraction is None:
         return "-"
     digits = 2 if abs(fraction) >= 0.00005 or fraction == 0 else 3
@@ -78,44 +82,44 @@ def percent(fraction: float | None) -> str:
 
 
 def change(row: Comparison) -> str:
-    """The change, or `~` where it lies within the noise; both values of one that has no percentage."""
+    """Returns the change of a row; `~` within the noise; both values if the change has no percentage."""
     if row.change is None:
         return step(row) if row.verdict in CHANGES else "-"
     return percent(row.change) if beyond_noise(row) else NOT_SIGNIFICANT
 
 
 def step(row: Valued) -> str:
-    """`0 -> 2`: a change from or to zero, which has no percentage."""
+    """Formats a change from or to zero, which has no percentage: `0 -> 2`."""
     return " -> ".join("-" if number is None else f"{number:.4g}" for number in (row.base, row.head))
 
 
 def marked_change(row: Comparison) -> str:
-    """The change of a row that is decided, else the sign of its verdict: for formats without a column of
-    verdicts.
+    """Returns the change of a decided row, else the sign of its verdict.
+
+    For formats without a verdict column.
     """
     return change(row) if row.verdict in DECIDED else SIGNS[row.verdict]
 
 
 def mark_verdict(verdict: Verdict) -> str:
-    """`▲ regression`, `? inconclusive`; an unchanged row has no sign."""
+    """Returns a verdict with its sign: `▲ regression`, `? inconclusive`. `unchanged` has no sign."""
     return f"{SIGNS[verdict]} {verdict}".strip()
 
 
 def verdict_word(row: Comparison) -> str:
-    """`likely` where a row is inconclusive and shows more than chance makes, else its verdict."""
+    """Returns `likely` for a likely row (see `ordering.likely`), else its verdict."""
     return "likely" if likely(row) else row.verdict
 
 
 def explain_inconclusive(row: Comparison) -> str:
-    """Why a row has no change to be read: `? inconclusive: about 40 boots per kernel would decide (22 to
-    73)`.
-    """
+    """Says why a row is undecided: `? inconclusive: about 40 boots per kernel would decide (22 to 73)`."""
     return f"{mark_verdict(row.verdict)}: {row.reason}" if row.reason else mark_verdict(row.verdict)
 
 
 def undecided_cases(rows: Sequence[Comparison]) -> Iterator[tuple[str, Comparison]]:
-    """Rows whose change may not be read as it is, those of one case and reason together: the case, with
-    metrics where it has several rows, and the first of the rows.
+    """Yields the undecided rows, grouped by case and reason: the case and the first row of the group.
+
+    The case's name includes the metrics unless all of its rows are in the group.
     """
     alike: dict[tuple[CaseKey, str, str], list[Comparison]] = {}
     of_case = Counter(row.case for row in rows)
@@ -128,7 +132,7 @@ def undecided_cases(rows: Sequence[Comparison]) -> Iterator[tuple[str, Compariso
 
 
 def shared_reasons(rows: Sequence[Comparison]) -> list[tuple[list[str], Comparison]]:
-    """The undecided cases of each reason together, and the first of their rows."""
+    """Groups the undecided cases by reason: their names and the first row."""
     alike: dict[tuple[str, str], tuple[list[str], Comparison]] = {}
     for name, row in undecided_cases(rows):
         alike.setdefault((row.verdict, row.reason), ([], row))[0].append(name)
@@ -136,13 +140,13 @@ def shared_reasons(rows: Sequence[Comparison]) -> list[tuple[list[str], Comparis
 
 
 def shorten_names(cases: Sequence[str], marked: Callable[[str], str] = str) -> str:
-    """The first four names, each as `marked` writes it, and how many more there are."""
+    """Joins the first four names, each formatted by `marked`, and counts the others."""
     more = len(cases) - _MOST_NAMED
     return ", ".join(map(marked, cases[:_MOST_NAMED])) + (f" and {more} more" if more > 0 else "")
 
 
 def rows_named(rows: Sequence[Comparison]) -> Mapping[tuple[CaseKey, str], str]:
-    """Each row's case, with its metric where the case has several rows."""
+    """Names each row by its case, with the metric if the case has several rows."""
     of_case = Counter(row.case for row in rows)
     return {
         (row.case, row.metric): str(row.case) if of_case[row.case] == 1 else f"{row.case} {row.metric}"
@@ -151,7 +155,7 @@ def rows_named(rows: Sequence[Comparison]) -> Mapping[tuple[CaseKey, str], str]:
 
 
 def size(fraction: float) -> str:
-    """A change without its direction, with the digits that it has: `0.2 %`, `1 %`."""
+    """Formats a change without sign and without trailing zeros: `0.2 %`, `1 %`."""
     return f"{100 * fraction:.4g} %"
 
 
@@ -162,7 +166,7 @@ def interval(row: Comparison) -> str:
 
 
 def detectable(row: Comparison) -> str:
-    """The smallest change that this row's boots would have shown (MDE)."""
+    """Formats the minimum detectable effect of a row."""
     return "-" if row.mde is None else f"{row.mde:.2%}".replace("%", " %")
 
 
@@ -171,15 +175,13 @@ def counts(row: Comparison) -> str:
 
 
 def mean(one: Mean) -> str:
-    """`-7.56 % (-8.10 % .. -7.02 %)`; without bounds where there are too few boots."""
+    """Formats a mean: `-7.56 % (-8.10 % .. -7.02 %)`. Without bounds if there are too few boots."""
     if one.ci_low is None or one.ci_high is None:
         return percent(one.change)
     return f"{percent(one.change)} ({percent(one.ci_low)} .. {percent(one.ci_high)})"
 
 
 def control(seen: Control) -> str:
-    """`A/A control: 0 of 20 false positives, …`: base against itself, below which no difference means
-    anything.
-    """
+    """Formats the A/A control, base against itself: `A/A control: 0 of 20 false positives, …`."""
     share = f"{seen.published} of {count_noun(seen.rows, 'false positive')}"
     return f"A/A control: {share}, largest difference {percent(seen.largest)}"

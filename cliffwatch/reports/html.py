@@ -1,4 +1,4 @@
-"""The report as one page that needs nothing else: no script, no other host."""
+"""The report as a self-contained HTML page: no scripts, no requests to other hosts."""
 
 from collections.abc import Sequence
 from itertools import groupby
@@ -45,7 +45,7 @@ def html_report(compared: ComparisonSet, context: ReportContext) -> str:
 
 
 def html_of_arms(compared: Sequence[ComparisonSet], context: ReportContext) -> str:
-    """Of more than two arms a matrix comes first, then each arm against the first one."""
+    """Writes the report on any number of arms. For more than two arms, a matrix of all arms comes first."""
     shared = shared_warnings(compared) if len(compared) > 1 else ()
     parts = [_part(each, context) for each in (without_shared_warnings(compared) if shared else compared)]
     title = (

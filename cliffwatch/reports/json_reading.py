@@ -1,4 +1,4 @@
-"""A comparison from its document, so that what is stored can be written in every format."""
+"""Reads a comparison from its document, so that a stored comparison can be written in every format."""
 
 from collections.abc import Sequence
 
@@ -9,12 +9,15 @@ from cliffwatch.formats.comparison import ComparisonDocument, ComparisonRow, Com
 
 
 def comparison_set_of(summary: ComparisonSummary, rows: Sequence[ComparisonRow]) -> ComparisonSet:
-    """The set of a document of two arms. Spreads and steps are in no document and so not here."""
+    """Builds the comparison of two arms from a document.
+
+    Spreads and steps are missing: documents have none.
+    """
     return _set(summary, summary.head, rows)
 
 
 def arm_sets_of(document: ComparisonDocument) -> tuple[ComparisonSet, ...]:
-    """The sets of a document: each other arm against the first one."""
+    """Builds the comparisons of a document: each further arm against the first arm."""
     return tuple(_set_of_arm(document, arm) for arm in document.arms[1:])
 
 

@@ -30,7 +30,7 @@ def json_of_arms(compared: Sequence[ComparisonSet], context: ReportContext) -> s
 
 
 def document_of_arms(compared: Sequence[ComparisonSet], context: ReportContext) -> ComparisonDocument:
-    """One document of several arms, each against the first one."""
+    """Builds a document of several arms, each compared with the first arm."""
     first = compared[0]
     named = [(each.head.name, each) for each in compared]
     arms = (_side(first.base.name, first.base), *(_side(name, each.head) for name, each in named))
@@ -38,7 +38,7 @@ def document_of_arms(compared: Sequence[ComparisonSet], context: ReportContext) 
 
 
 def comparison_document(compared: ComparisonSet, context: ReportContext) -> ComparisonDocument:
-    """The document of two sides, which are base and head whatever they are called elsewhere."""
+    """Builds the document of two sides. The document calls them base and head, whatever their names."""
     arms = (_side("base", compared.base), _side("head", compared.head))
     return _document(arms, [("head", compared)], context)
 
@@ -119,7 +119,7 @@ def _side(name: str, side: SideFacts) -> SideRecord:
 
 
 def comparison_row(row: Comparison, arm: str = "head", *, same_code: bool | None = None) -> ComparisonRow:
-    """A row as documents, the service and its pages have it."""
+    """Converts a row to the form of documents, the service and its pages."""
     return ComparisonRow(
         suite=row.case.suite,
         benchmark=row.case.benchmark,

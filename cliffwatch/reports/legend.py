@@ -1,6 +1,4 @@
-"""What the figures of a report mean: its intervals, its thresholds and its signs. Stands below every report
-for people.
-"""
+"""Explains the intervals, thresholds and signs of a report. Stands below every report for people."""
 
 from collections.abc import Iterator, Sequence
 
@@ -14,7 +12,7 @@ _BAND = "the repeatability band, by which equal kernels may differ"
 
 
 def legend(rows: Sequence[Comparison], means: Sequence[Mean] = ()) -> Iterator[str]:
-    """Sentences on what stands in these rows; nothing on what does not."""
+    """Yields sentences on the figures and signs that occur in these rows."""
     judged = [row for row in rows if row.change is not None]
     if judged:
         yield f"Intervals: {_intervals(judged, means)}."
@@ -34,13 +32,14 @@ def legend(rows: Sequence[Comparison], means: Sequence[Mean] = ()) -> Iterator[s
 
 
 def thresholds_differ(rows: Sequence[Comparison]) -> bool:
-    """Whether rows of one report have different thresholds, so that each must say its own."""
+    """True if the rows of a report have different thresholds, so that each row must show its own."""
     return len({row.threshold for row in rows if row.change is not None}) > 1
 
 
 def own_terms(row: Comparison, usual: float) -> str | None:
-    """`noisy: reported from 1 % on`, for formats without a column for it; None where a row has the usual
-    threshold.
+    """Says a row's threshold: `noisy: reported from 1 % on`. None if the row has the usual threshold.
+
+    For formats without a threshold column.
     """
     if row.threshold == usual or row.change is None:
         return None
@@ -62,7 +61,10 @@ def _intervals(rows: Sequence[Comparison], means: Sequence[Mean]) -> str:
 
 
 def _confidence(levels: Sequence[float]) -> str:
-    """`99 % confidence`; unchanged rows have the interval that their verdict rests on."""
+    """Returns the confidence levels: `99 % confidence`.
+
+    Unchanged rows may have intervals of a lower level.
+    """
     if not levels:
         return ""
     if len(levels) == 1:
@@ -72,7 +74,7 @@ def _confidence(levels: Sequence[float]) -> str:
 
 
 def _thresholds(rows: Sequence[Comparison]) -> str:
-    """`from 1 % on`, or both where counted and noisy rows have one of their own."""
+    """Returns the threshold, `from 1 % on`, or both if counted and noisy rows have different thresholds."""
     counted, noisy = (
         {row.threshold for row in rows if (row.interval_level is None) == kind} for kind in (True, False)
     )

@@ -1,8 +1,9 @@
-"""The report for a pull request: what changed first, everything else folded away; and text of somebody else's
-making inside Markdown.
+"""The report for a pull request: changes first, all other rows folded.
 
-Code is where GitHub makes no mention, reference, link, emoji, formula or element of anything: such text
-goes there.
+Also makes untrusted text safe in Markdown.
+
+Untrusted text is written as code. In code, GitHub creates no mentions, references, links, emoji, formulas or
+elements.
 """
 
 import re
@@ -22,7 +23,7 @@ from cliffwatch.reports.legend import legend, thresholds_differ
 from cliffwatch.reports.styles import plain, visible
 
 WIDTH = 72
-"""Columns of a mail, where reports in Markdown are read too."""
+"""Columns of a mail: Markdown reports are also read in mails."""
 
 _WORD = re.compile(r"(?!.*\bGH-)[A-Za-z][A-Za-z0-9 /%-]{0,39}", re.IGNORECASE)
 _HEXADECIMAL = re.compile(r"[0-9a-f]{7}", re.IGNORECASE)
@@ -35,11 +36,14 @@ _ESCAPED = str.maketrans(
     {character: f"\\{character}" for character in "\\`*_{}[]#|~"} | {"<": "&lt;", ">": "&gt;"}
 )
 LONGEST = 60_000
-"""Characters; a comment on GitHub may have 65,536."""
+"""Maximum number of characters. GitHub allows 65,536 in a comment."""
 
 
 def markdown_report(compared: ComparisonSet, context: ReportContext) -> str:
-    """At most `LONGEST` characters; rows that do not fit are counted, the changed ones stay."""
+    """Writes the report in about `LONGEST` characters.
+
+    Rows that do not fit are only counted; changed rows are kept.
+    """
     lines = [f"### {sentence(compared)}", "", *chosen_lines(context.chosen)]
     lines += [line for warning in compared.warnings for line in (f"**{escape_markdown(warning)}**", "")]
     for failure in context.failures:
@@ -64,7 +68,7 @@ def markdown_report(compared: ComparisonSet, context: ReportContext) -> str:
 
 
 def chosen_lines(chosen: Sequence[str]) -> Iterator[str]:
-    """Which commits and suites were taken, a paragraph each."""
+    """Yields a paragraph for each sentence on the chosen commits and suites."""
     for text in chosen:
         yield from (code(text), "")
 
@@ -74,7 +78,7 @@ def _where(compared: ComparisonSet, context: ReportContext) -> str:
 
 
 def _table(rows: Sequence[Comparison], *, thresholds: bool) -> Iterator[str]:
-    """`thresholds`: whether rows of the report have different ones, so that each says its own."""
+    """Yields a table of rows. `thresholds` adds a column with the threshold of each row."""
     more = ("threshold",) if thresholds else ()
     yield f"| {' | '.join(('case', 'base', 'head', 'unit', 'change', 'interval', 'n', *more, 'verdict'))} |"
     yield f"|---|--:|--:|---|--:|--:|--:|{'--:|' * len(more)}---|"
@@ -94,7 +98,7 @@ def _table(rows: Sequence[Comparison], *, thresholds: bool) -> Iterator[str]:
 
 
 def _functions(compared: ComparisonSet, context: ReportContext) -> Iterator[str]:
-    """Behind a fold, a table a case."""
+    """Yields a fold with one table of functions per case."""
     blocks, left = (
         function_blocks(compared, context.functions, context.code) if context.functions else ((), 0)
     )
@@ -130,7 +134,7 @@ def _capital(text: str) -> str:
 
 
 def _profiles(compared: ComparisonSet, context: ReportContext) -> Iterator[str]:
-    """Behind a fold, the lines of a terminal."""
+    """Yields a fold with the same lines as on a terminal."""
     lines = profiles(compared, context)
     if lines:
         yield f"<details><summary>{PROFILE_TITLE}</summary>"
@@ -158,7 +162,7 @@ def _footer(compared: ComparisonSet, context: ReportContext) -> Iterator[str]:
 
 
 def _fold_rows(text: str, rows: Sequence[Comparison]) -> str:
-    """All rows behind a fold, suite by suite, as long as there is room."""
+    """Appends all rows in folds, one per suite, as long as there is room."""
     parts, left, differ = [text], 0, thresholds_differ(rows)
     room = LONGEST - length(text)
     for suite, group in groupby(rows, key=lambda row: row.case.suite):
@@ -179,7 +183,7 @@ def _fold_rows(text: str, rows: Sequence[Comparison]) -> str:
 
 
 def escape_markdown(text: str) -> str:
-    """Sentences that cannot become markup, a mention, a reference or a link."""
+    """Escapes a text so that nothing in it becomes markup, a mention, a reference or a link."""
     text = " ".join(text.translate(_ESCAPED).split())
     for start, rest in (("@", ""), ("\\#", ""), (":", "//"), ("www", "."), ("GH", "-")):
         text = text.replace(f"{start}{rest}", f"{start}\N{ZERO WIDTH SPACE}{rest}")
@@ -187,8 +191,9 @@ def escape_markdown(text: str) -> str:
 
 
 def code(text: str, most: int = 200) -> str:
-    """A line as code, of at most `most` characters; `?` for nothing. It has no backtick, no bar and no line
-    break, so that it stays whole in a table and when it is wrapped.
+    """Formats a text as one line of code of at most `most` characters; `?` if it is empty.
+
+    Replaces backticks, bars and line breaks, so that the code stays whole in a table and when it is wrapped.
     """
     line = _printable(" ".join(text.split())).replace("`", "'").replace("|", "¦")
     shortened = line if len(line) <= most else f"{line[: most - 1]}…"
@@ -196,18 +201,18 @@ def code(text: str, most: int = 200) -> str:
 
 
 def _printable(line: str) -> str:
-    """What can be printed and sent of a line: half a character is neither."""
+    """Replaces characters of a line that cannot be printed or encoded, such as lone surrogates."""
     return plain(line.encode("utf-8", "replace").decode())
 
 
 def word(text: str) -> str:
-    """A unit, the name of a metric or of a target: as it is where it is nothing but words, else as code."""
+    """Formats a unit or the name of a metric or target: plain if it is a harmless word, else as code."""
     harmless = _WORD.fullmatch(text) and not _HEXADECIMAL.search(text) and not text.endswith(" ")
     return text if harmless else code(text, 60)
 
 
 def block(text: str, *, lines: int, columns: int = 400, language: str = "") -> list[str]:
-    """Lines of code in a fence that nothing in them can end. What is cut off is said."""
+    """Fences lines of code so that no line can end the fence. Counts the lines that are cut off."""
     shown = [_printable(line.expandtabs())[:columns].rstrip() for line in text.splitlines()]
     left = len(shown) - lines
     shown = shown[:lines] + ([f"… {left:,} more lines"] if left > 0 else [])
@@ -217,8 +222,9 @@ def block(text: str, *, lines: int, columns: int = 400, language: str = "") -> l
 
 
 def wrap(text: str, *, first: str = "", then: str = "") -> str:
-    """Sentences in lines of `WIDTH` columns. Code is never broken, so that no line begins with what stands in
-    it.
+    """Wraps sentences at `WIDTH` columns.
+
+    Never breaks code, so no line starts with a word from inside code.
     """
     held = _WHOLE.sub(lambda match: match[0].replace(" ", _HELD), " ".join(text.split()))
     filled = textwrap.fill(
@@ -233,13 +239,11 @@ def wrap(text: str, *, first: str = "", then: str = "") -> str:
 
 
 def inert(markdown: str) -> str:
-    """The whole of a report: nothing that is not seen, and no line that a workflow's log would take for a
-    command.
-    """
+    """Replaces invisible characters of a report, and disarms lines that are commands in a workflow log."""
     shown = visible(markdown.encode("utf-8", "replace").decode())
     return _COMMAND.sub(lambda match: (f"{match[1]}:" if match[1] is not None else "##") + _BETWEEN, shown)
 
 
 def length(text: str) -> int:
-    """Characters as GitHub counts them at most: units of UTF-16."""
+    """Returns the length in UTF-16 units: the upper bound of GitHub's own count of characters."""
     return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2

@@ -1,4 +1,4 @@
-"""Colours of a terminal, few and by meaning."""
+"""Styles of terminal output by meaning, and removal of control characters."""
 
 import re
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ _LONG = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Styles:
-    """Gives a text its style, or leaves it as it is."""
+    """Applies a style to a text, or leaves the text plain if `colour` is False."""
 
     colour: bool
 
@@ -34,15 +34,16 @@ class Styles:
 
 
 def plain(text: str) -> str:
-    """A line without what moves a terminal's cursor, colours it or turns its reading direction."""
+    """Replaces characters of a line that move the cursor, set colours or change the reading direction."""
     return text if text.isascii() and text.isprintable() else _CONTROL.sub("?", text)
 
 
 def visible(text: str) -> str:
-    """Lines of which nothing is but what a reader sees: no control character, none that turns the reading
-    direction.
+    """Replaces control characters and characters that change the reading direction.
 
-    Reports pass through it whole, once they are written, so that no value of a tree or a host can get by.
+    Keeps line breaks and tabs.
+
+    Applied to whole finished reports, so that it catches every value from a tree or a host.
     """
     if len(text) > _LONG and not _has_unseen(text):
         return text
@@ -50,7 +51,7 @@ def visible(text: str) -> str:
 
 
 def _has_unseen(text: str) -> bool:
-    """By a table instead of the expression, which takes ten times as long for a page of three megabytes."""
+    """Looks characters up in a table. The regular expression takes ten times as long for a page of 3 MB."""
     import numpy as np  # noqa: PLC0415 - as long to load as all the rest of a command's help, and only long texts need it
 
     units = np.frombuffer(text.encode("utf-16-le", "surrogatepass"), dtype="<u2")
@@ -59,7 +60,7 @@ def _has_unseen(text: str) -> bool:
 
 @cache
 def _table() -> "NDArray[bool_]":
-    """For each unit of UTF-16 whether it is one of these characters, or begins one."""
+    """Tells for each UTF-16 unit whether it is an unseen character, or the first half of one."""
     import numpy as np  # noqa: PLC0415 - as above
 
     known = [bool(_UNSEEN.match(chr(unit))) for unit in range(1 << 16)]

@@ -1,4 +1,4 @@
-"""The report for a terminal."""
+"""Writes the report for a terminal."""
 
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
@@ -27,10 +27,10 @@ _STYLES: dict[Verdict, str] = {
 _HEADS = ("", "base", "head", "unit", "n", "change", "interval", "detectable", "threshold", "verdict")
 _RIGHT = (False, True, True, False, True, True, True, True, True, False)
 _THRESHOLD = 8
-"""A column only where rows have different ones; else the footer says it once."""
+"""Index of the threshold column, shown only if thresholds differ. Else the footer has the threshold."""
 
 _NARROW = (0, 1, 2, 3, 5, 9)
-"""Columns of the first of two lines."""
+"""Columns of the first line, if a row needs two lines."""
 
 _LEAST_NAME = 24
 _BAREST_NAME = 12
@@ -49,9 +49,7 @@ def text_report(
     all_metrics: bool = False,
     names: tuple[str, str] = ("base", "head"),
 ) -> str:
-    """The report as text; tables of at most `width` columns. The primary metric of each case, or all of them;
-    `names` are those of the sides.
-    """
+    """Writes the report with tables of at most `width` columns. `names` are the names of the two sides."""
     styles = Styles(colour=colour)
     rows = compared.rows if all_metrics else compared.table_rows()
     lines = [plain(line) for text in context.chosen for line in textwrap.wrap(text, width)]
@@ -101,7 +99,7 @@ def _table(
     *,
     all_metrics: bool,
 ) -> Iterator[str]:
-    """A line a row; two where the columns do not fit. The metric is named where a case has several."""
+    """Yields one line per row, or two if the columns do not fit. Names the metric if a case has several."""
     shown = Listed(rows, "") if all_metrics else listed(rows)
     alone = [row for row in rows if not row.metric.endswith(LESS_LOOP)]
     rows, all_metrics = shown.rows, all_metrics or len({row.case for row in alone}) < len(alone)
@@ -137,7 +135,7 @@ def _table(
 
 
 def _widths(lines: Sequence[tuple[Cell, ...]], columns: Sequence[int], width: int) -> list[int]:
-    """Of the chosen columns; the first gets what the others leave it."""
+    """Returns the widths of the columns. The first column gets the space that the others leave."""
     full = [line for line in lines if len(line) > 1]
     widths = [max(len(line[column][0]) for line in full) for column in columns]
     widths[0] = min(widths[0], max(_BAREST_NAME, width - sum(widths[1:]) - 2 * (len(widths) - 1)))
@@ -172,13 +170,13 @@ def _cells(row: Comparison, *, all_metrics: bool) -> tuple[Cell, ...]:
 
 
 def _title(row: Comparison) -> str:
-    """What rows stand under: their benchmark, and of programs their object."""
+    """Returns the title above rows: their benchmark, or the BPF object whose programs they are."""
     planned = row.case.planned
     return row.case.benchmark if planned == row.case else str(planned)
 
 
 def _name(row: Comparison, metric: str) -> str:
-    """What a row has of its own below its title."""
+    """Returns the name of a row below its title."""
     if row.case.planned != row.case:
         return row.case.params[-1][1]
     return figures.parameters(row.case, metric)

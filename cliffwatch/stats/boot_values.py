@@ -1,6 +1,4 @@
-"""One metric of both arms as the statistics take it: one value a boot, on a log scale, with the block it was
-measured in.
-"""
+"""Boot values of one metric in both arms: one log value per boot, with the block the boot was measured in."""
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
@@ -15,31 +13,33 @@ from cliffwatch.stats.ranks import Ranked, pairs, two_samples
 Blocks = NDArray[np.int_]
 
 FEWEST_PAIRS = 8
-"""Pairs from which on a correlation is known well enough to choose by."""
+"""Fewest pairs from which a correlation is estimated."""
 
 RELATED = 0.5
-"""Correlation within blocks from which on pairs are worth their lost degrees of freedom."""
+"""Correlation within blocks from which pairing is worth the lost degrees of freedom."""
 
 
 class BootValues(NamedTuple):
-    """Logs of the boots' values, (n,) and (m,), and the plan's block of each; a block holds each arm at most
-    once.
-    """
+    """Values of one metric in both arms. A block holds each arm at most once."""
 
     base: Values
+    """Logs of base's boots, (n,)."""
     head: Values
+    """Logs of head's boots, (m,)."""
     base_blocks: Blocks
+    """The plan's block of each boot, (n,)."""
     head_blocks: Blocks
+    """The plan's block of each boot, (m,)."""
 
     def paired(self) -> "BootValues":
-        """The boots whose block holds both arms, in the order of blocks."""
+        """Boots whose block holds both arms, in block order."""
         if np.array_equal(self.base_blocks, self.head_blocks):
             return self
         both, ours, theirs = np.intersect1d(self.base_blocks, self.head_blocks, return_indices=True)
         return BootValues(base=self.base[ours], head=self.head[theirs], base_blocks=both, head_blocks=both)
 
     def least_p_of_pairs(self) -> float:
-        """One-sided: what the signed-rank test gives when all pairs agree."""
+        """The smallest one-sided p-value of the signed-rank test: that of pairs that all agree."""
         return float(2.0 ** -len(self.paired().base))
 
     def ranked(self, *, in_pairs: bool) -> Ranked:
@@ -49,7 +49,7 @@ class BootValues(NamedTuple):
         return pairs(twins.base, twins.head)
 
     def joined(self, other: "BootValues") -> "BootValues":
-        """Both stages together; blocks of the second come after those of the first."""
+        """Both stages together. Blocks of the second stage are numbered after those of the first."""
         after = 1 + max(self.base_blocks.max(initial=-1), self.head_blocks.max(initial=-1))
         return BootValues(
             base=np.concatenate([self.base, other.base]),
@@ -59,7 +59,7 @@ class BootValues(NamedTuple):
         )
 
     def first(self, boots: int) -> "BootValues":
-        """The first so many boots of each arm, in the order of blocks."""
+        """The first `boots` boots of each arm, in block order."""
         ours, theirs = np.argsort(self.base_blocks)[:boots], np.argsort(self.head_blocks)[:boots]
         return BootValues(
             base=self.base[ours],
@@ -70,19 +70,22 @@ class BootValues(NamedTuple):
 
 
 class Alike(NamedTuple):
-    """Rows with the same numbers of boots: their indexes, (rows,), and both arms' logs and blocks as (rows,
-    n) and (rows, m).
-    """
+    """Rows with equal numbers of boots, stacked."""
 
     indexes: NDArray[np.intp]
+    """Index of each row in its family, (rows,)."""
     base: Values
+    """Logs, (rows, n)."""
     head: Values
+    """Logs, (rows, m)."""
     base_blocks: Blocks
+    """Blocks, (rows, n)."""
     head_blocks: Blocks
+    """Blocks, (rows, m)."""
 
 
 class ArmLogs(NamedTuple):
-    """One arm of a family: row r has the logs and the blocks from `first[r]` to `last[r]`."""
+    """One arm of a family in columns. Row r has `logs[first[r]:last[r]]`, and the same slice of `blocks`."""
 
     logs: Values
     blocks: Blocks
@@ -91,9 +94,7 @@ class ArmLogs(NamedTuple):
 
 
 class BootTable(Sequence[BootValues]):
-    """A family in columns: what is worked out for all rows at once takes them from here without an object for
-    each.
-    """
+    """A family in columns, so that a computation over all rows needs no object per row."""
 
     def __init__(self, base: ArmLogs, head: ArmLogs) -> None:
         self.base, self.head = base, head
@@ -105,7 +106,7 @@ class BootTable(Sequence[BootValues]):
 
     @cached_property
     def groups(self) -> tuple[Alike, ...]:
-        """Rows with the same numbers of boots together."""
+        """Rows grouped by their numbers of boots."""
         ours, theirs = self.base.last - self.base.first, self.head.last - self.head.first
         numbers: dict[tuple[int, int], list[int]] = {}
         for index, counts in enumerate(zip(ours.tolist(), theirs.tolist(), strict=True)):
@@ -126,8 +127,9 @@ class BootTable(Sequence[BootValues]):
 
     @cached_property
     def ranked(self) -> tuple[tuple[NDArray[np.intp], Ranked], ...]:
-        """The groups' indexes, and their rows ranked as two samples: a verdict and its size come from the
-        same ranks.
+        """Per group: the rows' indexes and the rows ranked as two samples.
+
+        Cached, so that a verdict and its size come from the same ranks.
         """
         return tuple((group.indexes, two_samples(group.base, group.head)) for group in self.groups)
 
@@ -151,7 +153,7 @@ class BootTable(Sequence[BootValues]):
 
 
 def table_of(rows: Sequence[BootValues]) -> BootTable:
-    """Rows in columns."""
+    """Converts rows to columns. A table is returned as it is."""
     if isinstance(rows, BootTable):
         return rows
     return BootTable(
@@ -171,9 +173,7 @@ def _side(logs: Sequence[Values], blocks: Sequence[Blocks]) -> ArmLogs:
 
 
 def related(rows: Sequence[BootValues]) -> list[bool]:
-    """Whether boots of one block move together so much that comparing within blocks detects more, of each
-    row.
-    """
+    """For each row: whether boots of one block correlate so much that a paired comparison detects more."""
     answers = np.zeros(len(rows), dtype=bool)
     apart: list[int] = []
     for group in table_of(rows).groups:
@@ -191,7 +191,10 @@ def related(rows: Sequence[BootValues]) -> list[bool]:
 
 
 def _moving_together(base: Values, head: Values) -> NDArray[np.bool_]:
-    """Of pairs, (rows, pairs)."""
+    """Per row of pairs, (rows, pairs): whether the correlation reaches `RELATED`.
+
+    False below `FEWEST_PAIRS`.
+    """
     if base.shape[-1] < FEWEST_PAIRS:
         return np.zeros(len(base), dtype=bool)
     ours, theirs = base - base.mean(axis=-1, keepdims=True), head - head.mean(axis=-1, keepdims=True)
@@ -201,8 +204,9 @@ def _moving_together(base: Values, head: Values) -> NDArray[np.bool_]:
 
 
 def chosen_alike(rows: Sequence[BootValues], in_pairs: Sequence[bool], *, paired: bool) -> Iterator[Alike]:
-    """The rows that are compared in pairs, or the others, with their indexes among all; those with the same
-    numbers of boots together.
+    """Groups of the rows whose `in_pairs` equals `paired`, by their numbers of boots.
+
+    `indexes` are those among all rows. With `paired`, only boots of complete pairs are used.
     """
     if not paired and not any(in_pairs):
         yield from table_of(rows).groups
@@ -216,8 +220,9 @@ def chosen_alike(rows: Sequence[BootValues], in_pairs: Sequence[bool], *, paired
 def ranked_alike(
     rows: Sequence[BootValues], in_pairs: Sequence[bool]
 ) -> Iterator[tuple[NDArray[np.intp], Ranked]]:
-    """All rows ranked, those with the same numbers of boots in one call: the indexes of a group, and its
-    ranks in their order.
+    """Ranks all rows, one call per group with equal numbers of boots.
+
+    Yields the group's indexes and its ranks.
     """
     if not any(in_pairs):
         yield from table_of(rows).ranked
@@ -228,7 +233,7 @@ def ranked_alike(
 
 
 def boot_values(base: Values, head: Values) -> BootValues:
-    """Of plain logs whose n-th boots share a block."""
+    """Builds boot values from plain logs. The n-th boots of both arms share a block."""
     return BootValues(
         base=base, head=head, base_blocks=np.arange(len(base)), head_blocks=np.arange(len(head))
     )

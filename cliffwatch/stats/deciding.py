@@ -1,8 +1,7 @@
-"""From samples to decisions, for a whole family at once: by one stage of a fixed plan, or by screening and
-confirming.
+"""Decides a family of noisy metrics together: in one stage of a fixed plan, or by screening and confirming.
 
-Every decision follows from the samples and the plan alone, so that it can be made again from what is
-stored. docs/method.md says why it is done so; docs/calibration.md how often it is wrong.
+Decisions depend only on the samples and the plan, so they can be repeated from stored data. docs/method.md
+gives the reasons; docs/calibration.md the error rates.
 """
 
 import math
@@ -29,25 +28,26 @@ class Decision(NamedTuple):
 
     outcome: DecisionOutcome
     used: BootValues
-    """Boots that estimate and interval come from."""
+    """Boots behind the estimate and the interval."""
     in_pairs: bool
     p: float
-    """Of the test that decided."""
+    """p-value of the test that decided."""
     q: float
-    """p after control over the family."""
+    """`p` after control of the family-wise error."""
     direction: int = 0
-    """Of the screen: 1, -1, or 0 without a candidate and in plans of one stage."""
+    """Direction of the screen's shift: +1 or -1. 0 if the row is no candidate, or the plan has one stage."""
     looks: int = 0
-    """Confirming looks made."""
+    """Number of confirming looks made."""
     waiting: bool = False
-    """The plan's next stage would look again."""
+    """True if a later look of the plan could still decide this row."""
     level: float | None = None
-    """Of the interval that ruled out a change of the margin; None if none did."""
+    """Level of the interval that excluded a change of the margin; None if no interval did."""
 
 
 def decide_fixed(family: Sequence[BootValues], *, margin: float, alpha: float) -> list[Decision]:
-    """One stage: every metric tested, Holm over all of them at `alpha`; `margin` is the notable change, a
-    fraction.
+    """Decides a plan of one stage: every metric is tested, with Holm's correction over all at `alpha`.
+
+    `margin` is the notable change, a fraction.
     """
     in_pairs = [
         moving and 2 * family[index].least_p_of_pairs() <= alpha / len(family)
@@ -91,15 +91,17 @@ def _outcome(confirmed: bool, shift: float, shown: bool, margin: float) -> Decis
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Staged:
-    """A metric in a plan of two stages; `confirming` is None where it was not measured again."""
+    """A metric in a plan of two stages."""
 
     screened: BootValues
     confirming: BootValues | None
+    """Boots of the second stage; None if the metric was not measured again."""
 
 
 def decide_staged(family: Sequence[Staged], stages: Stages, *, margin: float) -> list[Decision]:
-    """Screen all, confirm the candidates on the boots of the second stage, look by look as far as boots are
-    in.
+    """Screens all rows, then confirms the candidates on boots of the second stage.
+
+    Makes each look for which enough boots are in.
     """
     screened = table_of([row.screened for row in family])
     directions = _directions(screened, stages, margin)
@@ -133,7 +135,7 @@ def decide_staged(family: Sequence[Staged], stages: Stages, *, margin: float) ->
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Look:
-    """The `number`-th look of a plan, from 1."""
+    """One look of a plan. `number` counts from 1."""
 
     stages: Stages
     number: int
@@ -159,29 +161,36 @@ class _Look:
 
 @dataclass(frozen=True, slots=True)
 class _Reached:
-    """A metric that has the boots of a look: the decision so far, the screen's boots, and the fresh ones of
-    the look.
-    """
+    """A metric that has enough boots for a look."""
 
     so_far: Decision
+    """The decision before this look."""
     screened: BootValues
+    """Boots of the screen."""
     fresh: BootValues
+    """Boots of the second stage, up to this look."""
 
 
 def _pairs_where_they_decide(row: _Reached, error: float) -> _Reached:
-    """Few pairs cannot reach the error that a row has to itself, where as many boots of two samples can."""
+    """Falls back to two samples if so few pairs cannot reach the row's share of the error.
+
+    As many boots in two samples can reach a smaller p-value.
+    """
     if not row.so_far.in_pairs or row.fresh.least_p_of_pairs() <= error:
         return row
     return replace(row, so_far=row.so_far._replace(in_pairs=False))
 
 
 def _hint(margin: float) -> float:
-    """The least shift that makes a candidate, and that fresh boots must bear out for it to stay one."""
+    """Smallest log shift that makes a candidate.
+
+    Fresh boots must show it too, or the candidate is dropped.
+    """
     return math.log1p(margin) / 4
 
 
 def _directions(rows: Sequence[BootValues], stages: Stages, margin: float) -> list[int]:
-    """The screen's direction of every row; rows with the same numbers of boots are screened in one call."""
+    """The screen's direction of each row. Rows with equal numbers of boots are screened in one call."""
     directions = [0] * len(rows)
     for group in table_of(rows).groups:
         screened = screen(group.base, group.head, alpha=stages.screen_alpha, least=_hint(margin))
@@ -191,14 +200,17 @@ def _directions(rows: Sequence[BootValues], stages: Stages, margin: float) -> li
 
 
 def _boots(row: BootValues) -> int:
-    """Of the smaller arm; one boot that failed and was not redone does not hold a look up."""
+    """Boots of the smaller arm plus one; 0 if an arm has none.
+
+    The extra one keeps a single failed boot from delaying a look.
+    """
     return min(len(row.base), len(row.head)) + 1 if len(row.base) and len(row.head) else 0
 
 
 def _screened(
     rows: Sequence[BootValues], directions: Sequence[int], stages: Stages, margin: float
 ) -> list[Decision]:
-    """What the screen's boots decide, and what further boots are worth."""
+    """Decisions after the screen, with `waiting` set where further boots are worthwhile."""
     in_pairs = related(rows)
     p_values, equal = np.ones(len(rows)), np.zeros(len(rows), dtype=bool)
     for indexes, ranked in ranked_alike(rows, in_pairs):
@@ -224,8 +236,9 @@ def _screened(
 
 
 def _within_reach(rows: Sequence[BootValues], stages: Stages, margin: float) -> list[bool]:
-    """Whether the first look has the boots that would show that nothing changed: worth them, where 42 are
-    not.
+    """For each row: whether the boots of the first look suffice to show equivalence.
+
+    If they do not, measuring on until the last look is not worth its cost.
     """
     shift, boots = math.log1p(margin), stages.screen + stages.looks[0].boots
     reached = [False] * len(rows)
@@ -239,7 +252,7 @@ def _within_reach(rows: Sequence[BootValues], stages: Stages, margin: float) -> 
 def _confirmed(
     reached: Mapping[int, _Reached], sharing: Family, look: _Look
 ) -> dict[int, tuple[float, float]]:
-    """The p and q of the candidates that this look confirms."""
+    """The p and q of each candidate that this look confirms, by row index."""
     candidates = {index: row for index, row in reached.items() if row.so_far.direction}
     p_values = [_one_sided(row) for row in candidates.values()]
     adjusted = confirm(p_values, sharing)
@@ -249,7 +262,7 @@ def _confirmed(
 
 
 def _looked(row: _Reached, look: _Look, confirmed: tuple[float, float] | None) -> Decision:
-    """The decision after a look: confirmed, shown to be equivalent, given up, or open for the next."""
+    """The decision after a look: confirmed, equivalent, given up, or open for the next look."""
     so_far = row.so_far._replace(looks=look.number)
     if confirmed is not None:
         p, q = confirmed

@@ -1,4 +1,4 @@
-"""Many tests at once: the more rows a report has, the stricter each.
+"""Multiple testing: the more rows a report has, the stricter each test.
 
 Source: Holm, Scandinavian Journal of Statistics 6, 1979.
 """
@@ -11,7 +11,7 @@ from cliffwatch.stats.rank_tables import Values
 
 
 def holm(p_values: Sequence[float] | Values) -> list[float]:
-    """P-values after control of the family-wise error, in the order given; each in [0, 1]."""
+    """Adjusts p-values to control the family-wise error. Returns values in [0, 1] in the given order."""
     values = np.asarray(p_values, dtype=float)
     order = np.argsort(values, kind="stable")
     steps = np.maximum.accumulate(values[order] * np.arange(len(values), 0, -1)) if len(values) else values

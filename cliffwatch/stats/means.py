@@ -1,4 +1,4 @@
-"""Means of ratios over the rows that both sides have."""
+"""Geometric means of ratios over the rows that both arms have."""
 
 import math
 from collections.abc import Sequence
@@ -16,20 +16,24 @@ _FEWEST = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeanRatio:
-    """The geometric mean of head / base; bounds are None where there are too few boots to resample."""
+    """Geometric mean of head / base."""
 
     ratio: float
     low: float | None
+    """Lower bound of the interval; None with too few boots to resample."""
     high: float | None
+    """Upper bound; None with too few boots."""
 
 
 def mean_ratio(base: Values, head: Values, *, level: float, generator: np.random.Generator) -> MeanRatio:
-    """The geometric mean over metrics of (metrics, boots) logs, with an interval by resampling boots whole.
+    """The geometric mean over metrics, with an interval from resampling whole boots.
 
-    A boot is drawn with all its metrics (cluster bootstrap: Davison and Hinkley, Bootstrap Methods, 1997,
-    section 3.8), since what disturbs a boot disturbs them together. Values that a boot lacks are NaN. The
-    percentile interval is widened by sqrt(n / (n - 1)), which a bootstrap of few boots is too narrow by,
-    and by Student's quantile over the normal one, with Welch's degrees of freedom.
+    `base` and `head` are logs, (metrics, boots); a missing value is NaN.
+
+    A boot is drawn with all its metrics, because a disturbance affects all of them (cluster bootstrap:
+    Davison and Hinkley, Bootstrap Methods, 1997, section 3.8). A bootstrap of few boots is too narrow by
+    sqrt(n / (n - 1)), so the percentile interval is widened by that factor, and by the ratio of Student's
+    quantile to the normal one, with Welch's degrees of freedom.
     """
     centre = float(np.mean(np.nanmean(head, axis=1) - np.nanmean(base, axis=1)))
     if min(base.shape[1], head.shape[1]) < _FEWEST:
@@ -44,8 +48,9 @@ def mean_ratio(base: Values, head: Values, *, level: float, generator: np.random
 
 
 def _quantiles(values: Values, shares: Sequence[float]) -> list[float]:
-    """By the straight line between order statistics, of what is a number: numpy's own would load its masked
-    arrays.
+    """Quantiles of the numbers among `values`, linear between order statistics. NaN is ignored.
+
+    numpy's own function would load its masked arrays.
     """
     ordered = np.sort(values[~np.isnan(values)])
     quantiles = []
@@ -58,7 +63,7 @@ def _quantiles(values: Values, shares: Sequence[float]) -> list[float]:
 
 
 def _resampled(arm: Values, generator: np.random.Generator) -> Values:
-    """The mean over metrics of the mean over boots, for each resample of boots."""
+    """For each resample of boots: the mean over metrics of the mean over boots, (`RESAMPLES`,)."""
     count = arm.shape[1]
     weights = generator.multinomial(count, np.full(count, 1 / count), size=RESAMPLES).T.astype(float)
     present = np.isfinite(arm)
@@ -77,7 +82,7 @@ def _of_few_boots(n: int, m: int) -> float:
 
 
 def _of_unknown_spread(ours: Values, theirs: Values, base: Values, head: Values, level: float) -> float:
-    """Student's quantile over the normal one; the degrees of freedom are Welch's (Biometrika 34, 1947)."""
+    """Student's quantile over the normal one, with Welch's degrees of freedom (Biometrika 34, 1947)."""
     n, m = base.shape[1], head.shape[1]
     a, b = float(np.nanvar(ours)), float(np.nanvar(theirs))
     freedom = (a + b) ** 2 / (a**2 / (n - 1) + b**2 / (m - 1)) if a + b > 0 else n + m - 2

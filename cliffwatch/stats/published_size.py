@@ -1,11 +1,13 @@
-"""How large a published change is: with an interval that allows for its having been published.
+"""The size of a published change, with an interval corrected for selection.
 
-What passes a test is, on average, larger in its sample than in truth. The interval is of those sizes whose
-shortest acceptance region, among samples that pass, holds the sample (Weinstein, Fithian and Benjamini,
-Journal of the American Statistical Association 108, 2013), cut at no change, since the direction is what
-was published; the estimate is its middle. The sample's shift is taken as normal with the standard error of
-its rank interval, and what would just have passed is where the rank interval of the test's error reaches
-no change. Far beyond that, estimate and interval are the plain ones.
+A change that passes a test is, on average, larger in its sample than in truth (the winner's curse). The
+interval holds the sizes whose shortest acceptance region, among samples that pass, contains the sample
+(Weinstein, Fithian and Benjamini, Journal of the American Statistical Association 108, 2013). It is cut at no
+change, because the direction was published too. The estimate is its middle.
+
+The sample's shift is taken as normal, with the standard error of its rank interval. The selection threshold
+is where the rank interval at the test's error just touches no change. Far beyond the threshold, estimate and
+interval are the plain ones.
 """
 
 import math
@@ -18,7 +20,7 @@ from cliffwatch.stats.ranks import Ranked
 
 LEVEL = 0.95
 _FAR = 4.0
-"""Standard errors beyond the test's bound from which on the selection changes nothing that is printed."""
+"""Standard errors beyond the threshold from which the correction is too small to print."""
 
 _STEPS = 50
 _NORMAL = NormalDist()
@@ -26,16 +28,20 @@ _NORMAL = NormalDist()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublishedSize:
-    """A shift and the bounds of its interval at `LEVEL`, as logs. `measured` is the plain estimate."""
+    """A shift with the bounds of its interval at `LEVEL`, as logs."""
 
     shift: float
     low: float
     high: float
     measured: float
+    """The plain estimate, without the correction."""
 
 
 def published_size(ranked: Ranked, *, direction: float, critical_p: float) -> PublishedSize | None:
-    """Of one row whose one-sided p-value is at most `critical_p`; None from too few boots for an interval."""
+    """The size of one row whose one-sided p-value is at most `critical_p`.
+
+    None with too few boots for an interval.
+    """
     sign = 1.0 if direction > 0 else -1.0
     plain = _away(ranked, sign, LEVEL)
     just = _away(ranked, sign, 1 - 2 * critical_p)
@@ -55,23 +61,22 @@ def published_size(ranked: Ranked, *, direction: float, critical_p: float) -> Pu
 
 
 def _unknown_error(ranked: Ranked) -> float:
-    """Student's quantile over the normal one, with the freedom of one arm: what passes is among those whose
-    own spread came out small.
+    """Student's quantile over the normal one, with the degrees of freedom of one arm.
+
+    Fewer degrees than the test's: rows whose own spread came out small pass more often.
     """
     boots = math.isqrt(ranked.differences.shape[-1])
     return t_quantile(1 - LEVEL, max(1, boots - 1)) / _NORMAL.inv_cdf((1 + LEVEL) / 2)
 
 
 def _away(ranked: Ranked, sign: float, level: float) -> tuple[float, float]:
-    """The interval, seen in the direction of the change."""
+    """The interval, mirrored if the change is negative, so that the change points upwards."""
     low, high = (float(each) for each in ranked.interval(level))
     return (low, high) if sign > 0 else (-high, -low)
 
 
 def _given_passed(sample: float, bound: float) -> tuple[float, float]:
-    """Bounds of the size, in standard errors, of a sample that passed because it is no smaller
-    than `bound`.
-    """
+    """Bounds of the size, in standard errors, given that the sample passed: it is at least `bound`."""
     sample = max(sample, bound)
     low = _turn(lambda size: sample - size <= _acceptance(size, bound)[1], 0.0, sample)
     high = _turn(lambda size: sample - size < _acceptance(size, bound)[0], sample, sample + _FAR)
@@ -79,9 +84,7 @@ def _given_passed(sample: float, bound: float) -> tuple[float, float]:
 
 
 def _acceptance(size: float, bound: float) -> tuple[float, float]:
-    """The shortest region that has `LEVEL` of the samples of this size that pass, as distances
-    from the size.
-    """
+    """The shortest region with `LEVEL` of the passing samples of this size, as distances from the size."""
     passing = 0.5 * math.erfc((bound - size) / math.sqrt(2))
     half = _NORMAL.inv_cdf((1 + LEVEL * passing) / 2)
     if -half >= bound - size:
@@ -90,7 +93,7 @@ def _acceptance(size: float, bound: float) -> tuple[float, float]:
 
 
 def _turn(after: Callable[[float], bool], low: float, high: float) -> float:
-    """Where a condition that is false at `low` turns true; `low` where it is true from the start."""
+    """The point where a condition that is false at `low` turns true; `low` if it is true there."""
     if after(low):
         return low
     for _ in range(_STEPS):

@@ -1,7 +1,7 @@
-"""How likely each value of a rank statistic is when nothing changed.
+"""Null distributions of rank statistics.
 
-Counted exactly up to `EXACT_PAIRS` pairs, by the normal approximation with continuity correction beyond. Ties
-are the caller's matter: the tables have none.
+Counted exactly up to `EXACT_PAIRS` pairs; beyond, the normal approximation with continuity correction. The
+tables assume no ties; the caller handles them.
 
 Sources: Mann and Whitney, Annals of Mathematical Statistics 18, 1947; Wilcoxon, Biometrics Bulletin 1, 1945.
 """
@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 Values = NDArray[np.float64]
 
 EXACT_PAIRS = 3000
-"""Products of two sample sizes; and Walsh averages of a paired one."""
+"""Largest null distribution that is counted: n*m for two samples, n*(n+1)/2 for pairs."""
 
 
 @cache
 def rank_sum_tail(n: int, m: int) -> Values:
-    """P(U >= u) for u = 0 .. n*m, where U counts the pairs in which the second sample is greater."""
+    """P(U >= u) for u = 0 .. n*m. U counts the pairs in which the second sample is greater."""
     if n * m > EXACT_PAIRS:
         return _normal_tail(n * m, n * m * (n + m + 1) / 12)
     return _tail(_rank_sum_counts(n, m))
@@ -28,7 +28,7 @@ def rank_sum_tail(n: int, m: int) -> Values:
 
 @cache
 def signed_rank_tail(n: int) -> Values:
-    """P(W >= w) for w = 0 .. n*(n+1)/2, where W is the sum of ranks of the positive differences."""
+    """P(W >= w) for w = 0 .. n*(n+1)/2. W is the sum of ranks of the positive differences."""
     total = n * (n + 1) // 2
     if total > EXACT_PAIRS:
         return _normal_tail(total, n * (n + 1) * (2 * n + 1) / 24)
@@ -40,7 +40,7 @@ def signed_rank_tail(n: int) -> Values:
 
 
 def critical_rank(tail: Values, alpha: float) -> int | None:
-    """The largest k with P(statistic <= k) <= alpha / 2; None where even the smallest value is too likely.
+    """The largest k with P(statistic <= k) <= alpha / 2; None if even the smallest value is too likely.
 
     The k-th smallest and k-th largest difference (from 0) then bound an interval of level 1 - alpha.
     """
@@ -65,7 +65,7 @@ def _normal_tail(largest: int, variance: float) -> Values:
 
 
 def _rank_sum_counts(n: int, m: int) -> list[int]:
-    """How many orders of n + m values give each U: the coefficients of the Gaussian binomial."""
+    """The number of orders of n + m values that give each U: the coefficients of the Gaussian binomial."""
     coefficients = [1]
     for i in range(1, n + 1):
         coefficients = _over_one_minus(_times_one_minus(coefficients, m + i), i)

@@ -1,9 +1,10 @@
-"""Arms compared by ranks, on a log scale: the shift, its bounds, and whether it is chance.
+"""Rank comparison of two arms on a log scale: the shift, its interval and its p-values.
 
-Every function takes arrays whose last axis is the boots and works on all leading axes at once, so that a
-family of metrics is one call. Sources: Mann and Whitney 1947; Hodges and Lehmann 1963; interval by
-inverting the rank test, Hollander and Wolfe, Nonparametric Statistical Methods, sections 3.3 (paired) and
-4.3 (two samples).
+Arrays have boots on the last axis. Every function works on all leading axes at once, so one call handles a
+family of metrics.
+
+Sources: Mann and Whitney 1947; Hodges and Lehmann 1963; interval by inverting the rank test, Hollander and
+Wolfe, Nonparametric Statistical Methods, sections 3.3 (paired) and 4.3 (two samples).
 """
 
 import math
@@ -18,23 +19,23 @@ from cliffwatch.stats.rank_tables import Values, critical_rank, rank_sum_tail, s
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ranked:
-    """The pairwise differences of two arms, sorted along the last axis, and the null distribution of their
-    signs.
-
-    For two samples they are all head - base (n*m of them); for pairs the Walsh averages of the differences
-    in a pair.
-    """
+    """Pairwise differences of two arms, with the null distribution of their signs."""
 
     differences: Values
+    """Sorted along the last axis.
+
+    Two samples: all head - base (n*m). Pairs: Walsh averages of the differences.
+    """
     tail: Values
+    """P(statistic >= k) for k = 0, 1, … under no change."""
 
     @property
     def shift(self) -> Values:
-        """The Hodges-Lehmann estimate."""
+        """The Hodges-Lehmann estimate, a log."""
         return sorted_median(self.differences)
 
     def interval(self, level: float) -> tuple[Values, Values]:
-        """Bounds where the test at 1 - level just does not reject; infinite where there are too few boots."""
+        """Bounds at which the test at 1 - level just does not reject; infinite with too few boots."""
         k = critical_rank(self.tail, 1 - level)
         if k is None:
             unknown = np.full(self.shift.shape, np.inf, dtype=float)
@@ -44,10 +45,10 @@ class Ranked:
         return low, high
 
     def p_greater(self) -> Values:
-        """One-sided: how likely differences at least so positive are when nothing changed.
+        """One-sided p-value of a positive shift.
 
-        A tie counts for neither side: broken by chance it could only count for more, so that the test
-        stays valid.
+        A tie counts for neither side. Breaking ties by chance could only raise the count, so the test stays
+        valid.
         """
         return self._at(np.count_nonzero(self.differences > 0, axis=-1))
 
@@ -55,7 +56,7 @@ class Ranked:
         return self._at(np.count_nonzero(self.differences < 0, axis=-1))
 
     def p(self) -> Values:
-        """Two-sided."""
+        """Two-sided p-value."""
         return np.asarray(np.minimum(1.0, 2 * np.minimum(self.p_greater(), self.p_less())), dtype=float)
 
     def _at(self, statistic: NDArray[np.int_] | int) -> Values:
@@ -70,10 +71,10 @@ def sorted_median(ordered: Values) -> Values:
 
 
 def median_rank(count: int, level: float) -> int | None:
-    """The k for which the k-th smallest and k-th largest (from 0) of `count` values hold their median at
-    `level`.
+    """The k for which the k-th smallest and k-th largest value (from 0) bound the median at `level`.
 
-    None where even the extremes do not. Source: the sign test inverted, Hollander and Wolfe, section 3.6.
+    `count` is the number of values. None if even the extremes do not reach the level. Source: the sign test
+    inverted, Hollander and Wolfe, section 3.6.
     """
     best = None
     below = 0.0
@@ -86,14 +87,14 @@ def median_rank(count: int, level: float) -> int | None:
 
 
 def two_samples(base: Values, head: Values) -> Ranked:
-    """Independent arms of logs, shapes (…, n) and (…, m)."""
+    """Ranks independent arms of logs, shapes (…, n) and (…, m)."""
     differences = (head[..., None, :] - base[..., :, None]).reshape(*base.shape[:-1], -1)
     differences.sort(axis=-1)
     return Ranked(differences=differences, tail=rank_sum_tail(base.shape[-1], head.shape[-1]))
 
 
 def pairs(base: Values, head: Values) -> Ranked:
-    """Arms of logs measured in pairs, both of shape (…, n): the n-th boots of both belong together."""
+    """Ranks arms of logs measured in pairs, both of shape (…, n). The n-th boots of both arms form a pair."""
     within = head - base
     rows, columns = every_pair(within.shape[-1], themselves=True)
     averages = (within[..., rows] + within[..., columns]) / 2
@@ -102,5 +103,8 @@ def pairs(base: Values, head: Values) -> Ranked:
 
 @cache
 def every_pair(n: int, *, themselves: bool = False) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """The places of each pair of n values, the earlier first; also of each with itself if `themselves`."""
+    """Index pairs of n values, the smaller index first.
+
+    With `themselves`, each index is also paired with itself.
+    """
     return np.triu_indices(n, 0 if themselves else 1)

@@ -1,15 +1,20 @@
-"""A rank test's rejection, held against tests of the centre where ranks could mean something else than a
-shift.
+"""Guards a rank test's rejection by tests of the centre: the arms may differ in shape only.
 
-Ranks reject equal centres too where one arm has a tail or, with unequal numbers of boots, another spread.
-So a test of the centre has to agree: either trimmed means (Yuen, Biometrika 61, 1974; pairs: Tukey and
-McLaughlin, Sankhya A 25, 1963), which a tail moves less than ranks, with a share of the evidence that
-rises with the number of boots, and with more than the ranks' where the arms' spreads differ (Brown and
-Forsythe, Journal of the American Statistical Association 69, 1974); or the median test (Mood, Introduction
-to the Theory of Statistics, 1950, chapter 16, by the hypergeometric distribution; pairs: the sign test) at
-the same error, which boots in two modes need; both where spreads surely differ. Where the numbers of boots
-differ by more than a fifth, Student's statistic of unequal variances with the degrees of freedom of the
-smaller arm (Hsu, Statistical Research Memoirs 2, 1938) has to agree too, which errs on the safe side.
+A rank test also rejects equal centres if one arm has a tail or, with unequal numbers of boots, another
+spread. So a test of the centre has to agree. Either of two suffices:
+
+- Trimmed means (Yuen, Biometrika 61, 1974; pairs: Tukey and McLaughlin, Sankhya A 25, 1963). A tail moves
+  them less than ranks. They must bring a share of the ranks' evidence that rises with the number of boots,
+  and more than the ranks' where the arms' spreads differ (Brown and Forsythe, Journal of the American
+  Statistical Association 69, 1974).
+- The median test at the same error (Mood, Introduction to the Theory of Statistics, 1950, chapter 16, by the
+  hypergeometric distribution; pairs: the sign test). Boots in two modes need it.
+
+Both must agree where spreads surely differ.
+
+Where the numbers of boots differ by more than a fifth, Student's statistic of unequal variances must agree
+too, with the degrees of freedom of the smaller arm (Hsu, Statistical Research Memoirs 2, 1938), which errs on
+the safe side.
 """
 
 import math
@@ -23,45 +28,47 @@ from cliffwatch.stats.rank_tables import Values
 from cliffwatch.stats.ranks import sorted_median
 
 SPREADS_DIFFER = 0.1
-"""The error of the test for differing spreads."""
+"""Error of the test for different spreads."""
 
 SPREADS_SURELY_DIFFER = 0.01
-"""The error from which on both tests of the centre count: a half that is many times as far out moves even the
-trimmed mean.
+"""Error at which both tests of the centre must agree.
+
+If half of one arm lies many times as far out, even the trimmed mean moves.
 """
 
 WHERE_SPREADS_DIFFER = 1.2
-"""The share of the ranks' evidence that trimmed means have to bring where spreads differ."""
+"""Share of the ranks' evidence that trimmed means must bring where spreads differ."""
 
 TRIMMED = 0.2
-"""Of the boots of an arm, at either end."""
+"""Fraction of an arm's boots trimmed at each end."""
 
 HALF_SHARE = 16
-"""Boots an arm at which trimmed means have to bring half of `FULL_SHARE` of the ranks' evidence, when spreads
-do not differ.
+"""Boots per arm at which trimmed means must bring half of `FULL_SHARE` of the ranks' evidence.
 
-The more boots, the surer ranks become of a tail; chosen to have about 2 % at most of families of 200 rows
-with anything published where head is exponential, its median unmoved, with 21, 30, 42 and 60 boots
-(docs/calibration.md: 0.8 to 2.6 % with other seeds).
+Holds for equal spreads. Ranks detect a tail more surely the more boots there are. Chosen so that at most
+about 2 % of families of 200 rows publish anything where head is exponential with an unmoved median, at 21,
+30, 42 and 60 boots (docs/calibration.md: 0.8–2.6 % with other seeds).
 """
 
 FULL_SHARE = 1.05
 _STEEPNESS = 5
 
 _ROUNDING = 1e-9
-"""Distances that differ by less of themselves are equal: those of two modes can be, but for what subtraction
-left over.
+"""Relative difference below which two distances are equal.
+
+Distances of boots in two modes can be equal except for rounding in the subtraction.
 """
 
 UNEQUAL = 0.8
-"""Boots of the smaller arm over those of the larger, below which spreads count."""
+"""Ratio of the smaller arm's boots to the larger arm's, below which different spreads matter."""
 
 
 def guarded(p: float, base: Values, head: Values, *, sides: int, direction: float, in_pairs: bool) -> float:
-    """The p-value of a rank test, or the larger one of the tests that have to agree with it. One row's logs,
-    (n,) and (m,).
+    """The p-value of a rank test, raised to that of the tests that have to agree.
 
-    `sides` is 2 for a two-sided p-value, 1 for one towards `direction`.
+    One row's logs, (n,) and (m,).
+
+    `sides` is 2 for a two-sided p-value, 1 for a one-sided p-value towards `direction`.
     """
     if in_pairs:
         return max(p, _centre_of_pairs(np.sort(head - base), sides, direction))
@@ -73,7 +80,7 @@ def guarded(p: float, base: Values, head: Values, *, sides: int, direction: floa
 
 
 def _centres(base: Values, head: Values, sides: int, direction: float) -> float:
-    """Either test, or both where spreads surely differ."""
+    """The smaller p-value of both tests of the centre; the larger where spreads surely differ."""
     differ = spreads_differ(base, head)
     share = WHERE_SPREADS_DIFFER if differ else evidence_share(len(base), len(head))
     trimmed = _enough(_yuen(base, head, direction), share, sides)
@@ -91,34 +98,37 @@ def _centre_of_pairs(within: Values, sides: int, direction: float) -> float:
 
 @cache
 def evidence_share(n: int, m: int) -> float:
-    """Of the ranks' evidence, the logarithm of their error, what trimmed means of n and m boots of equal
-    spread have to bring.
+    """Share of the ranks' evidence that trimmed means of n and m boots must bring at equal spreads.
+
+    Evidence is the log of a p-value.
     """
     boots = 2 * n * m / (n + m)
     return float(FULL_SHARE * boots**_STEEPNESS / (boots**_STEEPNESS + HALF_SHARE**_STEEPNESS))
 
 
 def _enough(trimmed: float, share: float, sides: int) -> float:
-    """The p-value, of `sides`, of which the one-sided one of the trimmed means has this share of the
-    evidence.
+    """The p-value for which the trimmed means bring this share of the evidence.
+
+    `trimmed` is their one-sided p-value; the result has `sides` sides.
     """
     return sides / 2 * float(min(1.0, 2 * trimmed) ** (1 / share))
 
 
 def sizes_differ(n: int, m: int) -> bool:
-    """Whether the numbers of boots differ so much that spreads count."""
+    """True if the numbers of boots differ so much that different spreads matter."""
     return min(n, m) < UNEQUAL * max(n, m)
 
 
 def spreads_differ(base: Values, head: Values, error: float = SPREADS_DIFFER) -> bool:
-    """Whether mean distances from the median differ by Student's test."""
+    """True if the mean distances from the median differ by Student's test."""
     freedom = len(base) + len(head) - 2
     return freedom > 0 and abs(float(spread_statistics(base, head))) > t_quantile(error, freedom)
 
 
 def spread_statistics(base: Values, head: Values) -> Values:
-    """Student's statistic of the distances from each arm's median, (…, n) and (…, m); positive where head is
-    wider, 0 of too few boots.
+    """Student's statistic of the distances from each arm's median, (…, n) and (…, m).
+
+    Positive if head is wider; 0 if an arm has fewer than two boots.
     """
     n, m = base.shape[-1], head.shape[-1]
     if min(n, m) < 2:
@@ -132,16 +142,16 @@ def spread_statistics(base: Values, head: Values) -> Values:
 
 
 def distances(arm: Values) -> Values:
-    """Of each boot from the median of its arm."""
+    """Distance of each boot from the median of its arm."""
     return np.asarray(np.abs(arm - sorted_median(np.sort(arm, axis=-1))[..., None]))
 
 
 def _median_test(base: Values, head: Values, direction: float) -> float:
-    """One-sided: how likely so many of head's boots lie beyond the median of all, or of base's before it,
-    when the medians are equal.
+    """One-sided p-value of the median test.
 
-    A boot that is the median says nothing; where several are, as among printed digits, each side is
-    counted for itself.
+    It is the probability, with equal medians, that as many of head's boots lie beyond the common median, or
+    as many of base's before it. A boot equal to the median is left out. If several are, as with printed
+    digits, each side is counted by itself.
     """
     together = np.concatenate([base, head])
     apart = direction * (together - sorted_median(np.sort(together)))
@@ -156,7 +166,7 @@ def _share(of_arm: NDArray[np.bool_], of_all: NDArray[np.bool_]) -> float:
 
 
 def _hypergeometric_tail(least: int, population: int, marked: int, drawn: int) -> float:
-    """The probability that of `drawn` at least `least` are marked."""
+    """The probability that at least `least` of `drawn` are marked."""
     ways = sum(
         math.comb(marked, count) * math.comb(population - marked, drawn - count)
         for count in range(least, min(marked, drawn) + 1)
@@ -166,27 +176,25 @@ def _hypergeometric_tail(least: int, population: int, marked: int, drawn: int) -
 
 
 def _sign(differences: Values, direction: float) -> float:
-    """One-sided: how likely so many differences have the direction when either is as likely."""
+    """One-sided p-value of the sign test: the chance that as many differences have the direction."""
     count = len(differences)
     agreeing = int((differences * direction > 0).sum())
     return float(sum(math.comb(count, each) for each in range(agreeing, count + 1)) / 2**count)
 
 
 def trimmed_mean(ordered: Values) -> float:
-    """Of one arm's sorted logs, or of the differences in pairs."""
+    """The trimmed mean of one arm's sorted logs, or of sorted differences of pairs."""
     cut = trimmed_off(len(ordered))
     return float(ordered[cut : len(ordered) - cut].mean())
 
 
 def trimmed_off(boots: int) -> int:
-    """Boots that are left out at either end."""
+    """Boots that are trimmed at each end."""
     return int(TRIMMED * boots)
 
 
 def _error_of_trimmed(ordered: Values) -> tuple[float, float]:
-    """The squared standard error of a trimmed mean, by the winsorized variance, and its degrees
-    of freedom.
-    """
+    """The squared standard error of a trimmed mean and its degrees of freedom, by the winsorized variance."""
     count, cut = len(ordered), trimmed_off(len(ordered))
     left = count - 2 * cut
     if left < 2:
@@ -196,7 +204,7 @@ def _error_of_trimmed(ordered: Values) -> tuple[float, float]:
 
 
 def _yuen(base: Values, head: Values, direction: float) -> float:
-    """One-sided."""
+    """One-sided p-value of Yuen's test."""
     (ours, our_freedom), (theirs, their_freedom) = _error_of_trimmed(base), _error_of_trimmed(head)
     error = ours + theirs
     if error in (0.0, math.inf):
@@ -206,8 +214,9 @@ def _yuen(base: Values, head: Values, direction: float) -> float:
 
 
 def _towards(direction: float, apart: float, squared_error: float, freedom: float) -> float:
-    """Student's one-sided tail, between whole degrees of freedom by the straight line; of no error at all, 0
-    or 1.
+    """One-sided tail of Student's t, interpolated between whole degrees of freedom.
+
+    0 or 1 if the error is 0.
     """
     if apart * direction <= 0 or squared_error == math.inf:
         return 1.0
@@ -219,7 +228,7 @@ def _towards(direction: float, apart: float, squared_error: float, freedom: floa
 
 
 def _hsu(base: Values, head: Values, direction: float) -> float:
-    """One-sided, with the degrees of freedom of the smaller arm."""
+    """One-sided p-value of Hsu's test: the degrees of freedom are those of the smaller arm."""
     fewest = min(len(base), len(head))
     if fewest < 2:
         return 1.0

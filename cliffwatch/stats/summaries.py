@@ -1,4 +1,7 @@
-"""What a report says of each metric of a family, worked out for all that have as many boots at once."""
+"""What a report says about each metric of a family.
+
+Rows with equal numbers of boots share one computation.
+"""
 
 import math
 from collections.abc import Sequence
@@ -19,20 +22,21 @@ class Summary(NamedTuple):
     """One row in logarithms."""
 
     base: float
-    """Median."""
+    """Median of base's boots."""
     head: float
-    """Median."""
+    """Median of head's boots."""
     shift: float
     """Head less base."""
     low: float
-    """Bound of the shift; infinite with too few boots."""
+    """Lower bound of the shift; infinite with too few boots."""
     high: float
-    """Bound of the shift; infinite with too few boots."""
+    """Upper bound of the shift; infinite with too few boots."""
     spread: float
-    """As a rank test has it."""
+    """Standard deviation of the normal noise in which a rank test has the same power."""
     modes: TwoModes | None
+    """None if the boots form no two groups."""
     noisier: float | None
-    """Ratio of the sides' distances from their medians if it differs at the family's error; else None."""
+    """Ratio of head's mean distance from its median to base's; None unless they differ significantly."""
 
 
 def summarised(
@@ -44,10 +48,13 @@ def summarised(
     alpha: float,
     spread_in_pairs: bool,
 ) -> list[Summary]:
-    """Summaries in the order of the rows; `levels` are those of their intervals, `notable` the change that
-    the spread is for, `alpha` the error of the family in saying that a row became noisier. With
-    `spread_in_pairs` rows in pairs have the spread of their pairs: not in plans whose screen compares two
-    samples anyway.
+    """Summaries in the order of the rows.
+
+    - `levels`: level of each row's interval.
+    - `notable`: the change for which the spread is computed, a fraction.
+    - `alpha`: family-wise error of calling a row noisier.
+    - `spread_in_pairs`: paired rows get the spread of their pairs. False for plans whose screen compares two
+      samples anyway.
     """
     bounds, wanted = np.zeros((3, len(rows))), np.array(levels)
     for indexes, ranked in ranked_alike(rows, in_pairs):
@@ -72,7 +79,7 @@ def summarised(
 
 
 def _spreads(rows: Sequence[BootValues], in_pairs: Sequence[bool], shift: float) -> Values:
-    """Of each row, by the pairs' differences or by both arms."""
+    """The spread of each row, from the differences of its pairs or from both arms."""
     spreads = np.zeros(len(rows))
     for paired, spread in ((True, paired_spread), (False, rank_spread)):
         for group in chosen_alike(rows, in_pairs, paired=paired):
@@ -81,7 +88,7 @@ def _spreads(rows: Sequence[BootValues], in_pairs: Sequence[bool], shift: float)
 
 
 def _noisier(base: Values, head: Values, error: float) -> Values:
-    """How many times as noisy head is; NaN where that may be chance or an arm has no noise."""
+    """Ratio of head's noise to base's; NaN if that may be chance or an arm has no noise."""
     ratios = np.full(len(base), np.nan)
     freedom = base.shape[1] + head.shape[1] - 2
     if freedom < 1:

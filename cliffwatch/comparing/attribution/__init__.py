@@ -1,3 +1,1 @@
-"""Where a change comes from: the instructions of each function, base against head, for each operation of a
-benchmark.
-"""
+"""Where a change comes from: instructions per operation of each function, base against head."""

@@ -1,6 +1,4 @@
-"""The functions behind a change, as every report writes them: instructions for an operation, base against
-head.
-"""
+"""The functions behind a change, as every report shows them: instructions per operation of base and head."""
 
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,15 +19,17 @@ TITLE = "Functions behind the changes, in instructions per operation"
 _MOST_CASES = 4
 _MOST_FUNCTIONS = 4
 _MOST_ALSO = 8
-"""Cases that are named beside one with the same cause."""
+"""Most cases named beside one with the same cause."""
 
 
 @dataclass(frozen=True, slots=True)
 class CodeOfArm:
-    """How the code of an arm's kernel differs: functions by name, BPF programs by case and name."""
+    """How the code of an arm's kernel differs from the first arm's."""
 
     functions: "Mapping[str, CodeDifference]"
+    """By name."""
     programs: "Mapping[tuple[CaseKey, str], ProgramDifference]"
+    """BPF programs, by case and name."""
 
     def of(self, function: "Function", case: "CaseKey") -> "CodeDifference | ProgramDifference | None":
         if function.object == "kernel":
@@ -49,7 +49,7 @@ def code_of_arm(image: "ArmCode") -> CodeOfArm:
 
 
 _MOVED = 0.1
-"""The share of the largest change that is left where cost went from one function to others."""
+"""Share of the largest change that may remain if cost moved between functions."""
 
 _OBJECTS = {"kernel": "", "bpf": "BPF", "user": "user space"}
 
@@ -63,30 +63,32 @@ class FunctionRow:
     head: str
     change: str
     about: str
-    """What else to say of it."""
+    """Further facts about the function."""
     base_share: float
-    """Instructions in base, as a share of the block's largest number."""
+    """Length of base's bar, as a share of the block's largest value."""
     head_share: float
-    """The same in head."""
+    """Length of head's bar, likewise."""
     worse: bool
     difference: tuple[str, ...] = ()
-    """Lines in which its code differs, addresses replaced by names; empty if unknown, equal, or a BPF
-    program.
+    """Lines in which its code differs, with addresses replaced by names.
+
+    Empty if unknown or if nothing differs. Empty for BPF programs: ProgramBlock has theirs.
     """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FunctionBlock:
-    """The functions of a row: its case, a sentence of how much they explain, the functions with the largest
-    changes, and what was left out. `also` are the other cases that changed for the same functions, as a
-    sentence; empty where there is none.
-    """
+    """The functions of a row."""
 
     case: str
     sentence: str
+    """How much of the change the functions explain."""
     rows: tuple[FunctionRow, ...]
+    """The functions with the largest changes."""
     rest: str
+    """How many functions were left out; empty if none."""
     also: str = ""
+    """Other cases that changed because of the same functions, as a sentence; empty without any."""
 
 
 def function_blocks(
@@ -97,8 +99,9 @@ def function_blocks(
     most: int = _MOST_CASES,
     each: int = _MOST_FUNCTIONS,
 ) -> tuple[tuple[FunctionBlock, ...], int]:
-    """The rows that changed, largest change first, then those that hide functions that did; those with the
-    same cause in one block, and how many more cases there are.
+    """Blocks of the rows that changed, largest change first, then of rows that hide changed functions.
+
+    Rows with the same cause share a block. Also returns how many cases have no block.
     """
     rows = sorted(rows_with_functions(compared, functions), key=lambda each: -abs(each[0].change or 0.0))
     known = [(row.case, found) for row, found in rows]
@@ -108,7 +111,7 @@ def function_blocks(
 def rows_with_functions(
     compared: ComparisonSet, functions: "Functions"
 ) -> "Iterator[tuple[Comparison, CaseFunctions]]":
-    """The rows that changed, and after them those that hide functions that did."""
+    """The rows that changed, then those that hide changed functions."""
     changed = compared.changed_rows()
     for row in changed:
         if (found := of_row(compared, functions, row)) is not None:
@@ -127,8 +130,11 @@ def blocks_of_cases(
     most: int = _MOST_CASES,
     each: int = _MOST_FUNCTIONS,
 ) -> tuple[tuple[FunctionBlock, ...], int]:
-    """A block for each cause, in the order of the first case that has it, `most` of cases that changed and as
-    many of others, and how many cases are in none of the blocks.
+    """One block per cause, in the order of the first case that has it.
+
+    Also returns how many cases have no block.
+
+    There are at most `most` blocks of cases that changed, and at most `most` of others.
     """
     causes: dict[object, list[tuple[CaseKey, CaseFunctions]]] = {}
     for case, found in cases:
@@ -143,9 +149,7 @@ def blocks_of_cases(
 
 
 def _cause(found: "CaseFunctions") -> "frozenset[tuple[Function, bool]]":
-    """What a case has in common with others that changed for the same reason: the two functions that changed
-    most, and which way.
-    """
+    """The two functions that changed most, and their directions. Cases with equal causes share a block."""
     return frozenset((each.function, each.change > 0) for each in found.changes[:2])
 
 
@@ -166,12 +170,12 @@ def _name_cases(cases: "Sequence[tuple[CaseKey, CaseFunctions]]") -> str:
 
 
 def of_row(compared: ComparisonSet, functions: "Functions", row: Comparison) -> "CaseFunctions | None":
-    """What was counted for a row, if anything was."""
+    """The function changes of a row; None if its functions were not counted."""
     return functions.get((compared.head.name, (row.case, row.metric)))
 
 
 def text_lines(block: FunctionBlock, indent: str = "  ", *, width: int = 100) -> Iterator[str]:
-    """Aligned columns for a terminal or a mail; sentences are wrapped at `width`."""
+    """Aligned columns for a terminal or a mail. Sentences are wrapped at `width`."""
     yield f"{indent}{block.case}: {block.sentence}"
     room = max((len(row.name) for row in block.rows), default=0)
     for row in block.rows:
@@ -195,7 +199,7 @@ def text_lines(block: FunctionBlock, indent: str = "  ", *, width: int = 100) ->
 def block_of(
     case: "CaseKey", found: "CaseFunctions", code: CodeOfArm | None = None, *, most: int | None = None
 ) -> FunctionBlock:
-    """What was counted for a case, of at most so many functions, with how their `code` differs."""
+    """The block of a case with at most `most` functions, and how their `code` differs."""
     shown = found.changes[:most]
     left = len(found.changes) - len(shown)
     largest = max((max(each.base, each.head) for each in shown), default=0.0) or 1.0
@@ -222,7 +226,10 @@ def _sentence(found: "CaseFunctions") -> str:
 
 
 def _call_words(found: "CaseFunctions") -> str:
-    """`__bpf_ringbuf_reserve +2.00 instructions per call`, or that cost went from one function to others."""
+    """The change per call, or that cost moved between functions.
+
+    `__bpf_ringbuf_reserve +2.00 instructions per call`
+    """
     changes = [each.change for each in found.changes]
     total, largest = sum(changes), max(map(abs, changes))
     if min(changes) < 0 < max(changes) and abs(total) <= _MOVED * largest and not found.by_call:
@@ -276,7 +283,7 @@ def _about(change: "FunctionChange", found: "CaseFunctions") -> Iterator[str]:
 
 
 def _per_call(change: "FunctionChange", found: "CaseFunctions") -> Iterator[str]:
-    """Instructions of a call where an operation makes not just one."""
+    """Instructions per call, unless an operation makes exactly one call."""
     if found.by_call:
         yield "of a call"
     per_call = change.per_call
@@ -291,7 +298,7 @@ def _per_call(change: "FunctionChange", found: "CaseFunctions") -> Iterator[str]
 
 
 def _sizes(different: "CodeDifference | ProgramDifference | None") -> Iterator[str]:
-    """How many bytes of code a function has where both kernels have it."""
+    """Size of a function's code, if both kernels have the function."""
     if different is not None and different.base is not None and different.head is not None:
         same = different.base == different.head
         yield (
@@ -302,7 +309,7 @@ def _sizes(different: "CodeDifference | ProgramDifference | None") -> Iterator[s
 
 
 def more_cases(left: int) -> str:
-    """Where the rest is to be read; empty where nothing is left."""
+    """How to see the other cases; empty if there are none."""
     return (
         f"and {count_noun(left, 'more case', 'more cases')}: --explain CASE, or --format json" if left else ""
     )

@@ -1,4 +1,4 @@
-"""The functions that explain a change, and how much of it they do."""
+"""The functions that explain a change, and how much of it they explain."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -9,27 +9,28 @@ from cliffwatch.samples import CaseKey
 
 _SHARE_OF_CHANGE = 0.02
 SHARE_OF_CASE = 0.0005
-"""The functions explain a change where their sum is within the larger of both: of the change, and of the
-case's instructions. Smaller changes of a function are not shown either: ticks and page faults fall
-elsewhere in each boot.
+"""Share of a case's instructions below which changes are ignored.
+
+Ticks and page faults differ from boot to boot. The functions explain a change if their sum is within this
+share of the case or within `_SHARE_OF_CHANGE` of the change, whichever is larger. Functions with smaller
+changes are not shown either.
 """
 
 _TAKEN = 0.1
-"""Of the instructions of a function that is new, what another one must have lost for them to belong together.
-"""
+"""Share of a new function's instructions that another must have lost for code to have moved between them."""
 
 
 @dataclass(frozen=True, slots=True)
 class FunctionChange:
-    """Instructions of a function for an operation, in base and in head, and how often an operation calls it;
-    None where that is not known.
-    """
+    """Instructions of a function per operation."""
 
     function: Function
     base: float
     head: float
     base_calls: float | None = None
+    """Calls per operation in base; None if unknown."""
     head_calls: float | None = None
+    """Calls per operation in head; None if unknown."""
 
     @property
     def change(self) -> float:
@@ -37,7 +38,7 @@ class FunctionChange:
 
     @property
     def per_call(self) -> tuple[float, float] | None:
-        """Instructions of a call; None where a side does not call it, or it is not known."""
+        """Instructions per call in base and head. None if unknown or if a side does not call the function."""
         if not self.base_calls or not self.head_calls:
             return None
         return self.base / self.base_calls, self.head / self.head_calls
@@ -53,13 +54,12 @@ class FunctionChange:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """Code that went from one function to another: out of line into one that is new, or inlined from one that
-    is gone. `change` is of both together.
-    """
+    """Code that moved between functions: into a new function, or inlined from one that is gone."""
 
     source: Function
     target: Function
     change: float
+    """Of both functions together."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,29 +71,32 @@ class CaseFunctions:
     summed: float
     """Change of all functions together."""
     band: float
-    """Difference that equal kernels may have."""
+    """Largest difference between equal kernels."""
     changes: tuple[FunctionChange, ...]
-    """Functions that changed by more than `band`, the largest first."""
+    """Functions that change by more than `band`, largest change first.
+
+    For a row that reports no change: functions whose code and instructions differ
+    (`cliffwatch.comparing.attribution.per_call`).
+    """
     moves: tuple[Move, ...]
     hidden_in: Verdict | None = None
-    """Verdict of a row that reports no change: `changes` are then functions whose code and instructions
-    differ.
-    """
+    """Verdict of a row that reports no change although `changes` exist; None for a row that changed."""
     by_call: bool = False
-    """Numbers are per call, because the case's operations are not known."""
+    """True if `changes` are in instructions per call, because the case's operations are unknown."""
 
     @property
     def measured(self) -> float:
+        """Change of the measured value."""
         return self.head - self.base
 
     @property
     def explained(self) -> bool:
-        """Whether the functions add up to what was measured."""
+        """True if the functions add up to the measured change."""
         room = max(_SHARE_OF_CHANGE * abs(self.measured), SHARE_OF_CASE * self.base)
         return abs(self.summed - self.measured) <= room
 
     def of_most(self, count: int) -> "CaseFunctions":
-        """With so many of its functions, those that changed most."""
+        """The same with only the `count` functions that changed most."""
         kept = self.changes[:count]
         known = {each.function for each in kept}
         moves = tuple(each for each in self.moves if each.source in known and each.target in known)
@@ -104,7 +107,7 @@ RowKey = tuple[CaseKey, str]
 """A case and the name of a metric."""
 
 Functions = Mapping[tuple[str, RowKey], CaseFunctions]
-"""What explains rows, by the name of the head's arm and the row."""
+"""Function changes of rows, by the name of the head's arm and the row."""
 
 
 def function_changes(base: OperationCounts, head: OperationCounts) -> list[FunctionChange]:
@@ -124,8 +127,10 @@ def function_changes(base: OperationCounts, head: OperationCounts) -> list[Funct
 def case_functions(
     base: OperationCounts, head: OperationCounts, *, measured: tuple[float, float], band: float
 ) -> CaseFunctions:
-    """Base against head; `measured` are the nanoseconds of an operation, which under icount are its
-    instructions, and `band` what of them may differ between equal kernels.
+    """Compares the functions of a case.
+
+    `measured` are the nanoseconds per operation of base and head; under icount these are instructions. `band`
+    is the largest difference between equal kernels.
     """
     rows = function_changes(base, head)
     beyond = sorted(
@@ -144,8 +149,9 @@ def case_functions(
 def functions_by_call(
     changes: tuple[FunctionChange, ...], *, measured: tuple[float, float], hidden_in: Verdict | None
 ) -> CaseFunctions:
-    """Of a case whose operations are not known: instructions of a call, which do not add up to what was
-    measured.
+    """The functions of a case whose operations are unknown, in instructions per call.
+
+    These do not add up to the measured change.
     """
     base, head = measured
     return CaseFunctions(
@@ -161,8 +167,9 @@ def functions_by_call(
 
 
 def _moves(changes: list[FunctionChange]) -> tuple[Move, ...]:
-    """Each function that is new or gone, with the one that lost or gained most, where that is a
-    part of it.
+    """Pairs each new or gone function with the one that lost or gained most.
+
+    Left out if that one's change is too small for code to have moved.
     """
     moves: list[Move] = []
     for row in changes:

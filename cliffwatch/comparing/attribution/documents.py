@@ -1,4 +1,4 @@
-"""The functions behind the rows of a document, as reports take them."""
+"""The functions behind the rows of a document, as reports need them."""
 
 from collections.abc import Iterable
 
@@ -16,9 +16,7 @@ def functions_of_document(records: Iterable[CaseFunctionsRecord]) -> Functions:
 def blocks_of_document(
     records: Iterable[CaseFunctionsRecord], *, most: int, each: int
 ) -> tuple[tuple[FunctionBlock, ...], int]:
-    """What a page shows of them: a block for each cause, largest change first, and how many more cases there
-    are.
-    """
+    """One block per cause, largest change first. Also returns how many cases have no block."""
     ordered = sorted(records, key=lambda record: -abs(record.head / record.base - 1) if record.base else 0.0)
     return blocks_of_cases([(record.key, _functions(record)) for record in ordered], most=most, each=each)
 

@@ -1,4 +1,4 @@
-"""How the code of two kernels differs, in a sentence: it says what was built, whatever was measured."""
+"""Summarises how the code of two kernels differs: what was built, whatever was measured."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -13,7 +13,9 @@ _MOST_FUNCTIONS = 4
 
 
 def code_sentence(image: "ArmCode") -> str:
-    """`Code of head: text +96 bytes; 2 of the functions that cases executed differ: jit (only in head, 96
+    """The differences as a sentence.
+
+    `Code of head: text +96 bytes; 2 of the functions that cases executed differ: jit (only in head, 96
     bytes), …; BPF programs: loop 412 to 436 bytes`
     """
     sizes = ", ".join(_changed_parts(image.sections))
@@ -44,7 +46,7 @@ def _bytes(each: "CodeDifference", arm: str) -> str:
 
 
 def _changed_parts(sections: "tuple[SectionSize, ...]") -> Iterator[str]:
-    """Parts of the image whose sizes differ."""
+    """Sections of the image whose sizes differ."""
     for each in sections:
         if each.base is not None and each.head is not None and each.base != each.head:
             yield f"{each.name} {each.head - each.base:+,} bytes"

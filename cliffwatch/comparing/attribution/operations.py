@@ -1,8 +1,8 @@
-"""Instructions of a case's functions for each of its operations.
+"""Instructions of a case's functions per operation.
 
-bench runs for a fixed time of the guest's clock, so that the totals of base and head are equal by
-construction; what differs is how many operations they made of it. Where the record does not say how many,
-the measured value does.
+bench runs for a fixed time of the guest's clock, so the totals of base and head are equal by construction.
+What differs is the number of operations in that time. If the record lacks this number, the measured value
+gives it.
 """
 
 import math
@@ -23,9 +23,10 @@ _COMPILERS = re.compile(r"(?:\.(?:isra|part|constprop|cold|llvm)(?:\.\d+)*|@\d+)
 
 
 class Function(NamedTuple):
-    """Where instructions were executed, as it is called in every kernel: copies that the compiler made of a
-    function, or cut off from it (`.isra.0`, `.part.0`, `.constprop.0`, `.cold`), and functions of one name
-    are one.
+    """A function, under the name it has in every kernel.
+
+    Copies made by the compiler and parts cut off (`.isra.0`, `.part.0`, `.constprop.0`, `.cold`) count as the
+    function itself, and so do several functions of one name.
     """
 
     object: CodeObject
@@ -33,21 +34,22 @@ class Function(NamedTuple):
 
 
 class OperationCounts(NamedTuple):
-    """What a boot counted of a case, for each of its operations: instructions of each function itself, and
-    calls of those whose calls are known. `whole`: both are of the whole case, set-up included, since its
-    operations are not known. `operations`: how many were counted, 1 of a whole case.
-    """
+    """Counts of a case in a boot, per operation."""
 
     instructions: Mapping[Function, float]
+    """Instructions of each function itself."""
     calls: Mapping[Function, float]
+    """Calls of the functions whose calls are known."""
     whole: bool = False
+    """True if the counts are of the whole case with its set-up, because its operations are unknown."""
     operations: float = math.inf
+    """Operations that were counted; 1 for a whole case."""
 
 
 def operation_counts(
     counts: FunctionCountsRecord, case: CaseCounts, value: float, unit: str
 ) -> OperationCounts | None:
-    """Of a boot that measured `value`; None where the unit says nothing of operations."""
+    """The counts of a boot that measured `value`. None if the unit has no operations."""
     if nanoseconds(value, unit) is None:
         return None
     share = _operations_share(case, value, unit)
@@ -58,7 +60,7 @@ def operation_counts(
 
 
 def _operations_share(case: CaseCounts, value: float, unit: str) -> float | None:
-    """One over the operations in the window."""
+    """One over the number of operations in the window; None if unknown."""
     each = nanoseconds(value, unit)
     if each is None or case.seconds is None:
         return None
@@ -78,12 +80,12 @@ def _totals(
 
 
 def plain_name(name: str) -> str:
-    """A function's name without what compilers and we add to it."""
+    """A function's name without suffixes added by compilers or by Cliffwatch."""
     return _COMPILERS.sub(lambda found: "" if found.end() == len(name) else found[0], name) or name
 
 
 def mean_of(boots: Sequence[OperationCounts]) -> OperationCounts:
-    """The mean over boots; a function that a boot did not execute counts as zero there."""
+    """The mean over boots. A function that a boot did not execute counts as zero there."""
     return OperationCounts(
         _mean(boot.instructions for boot in boots),
         _mean(boot.calls for boot in boots),
@@ -101,16 +103,14 @@ def _mean(boots: Iterable[Mapping[Function, float]]) -> dict[Function, float]:
 
 
 def lacks_objects(boot: Mapping[Function, float], least: float) -> bool:
-    """Whether more than `least` of a boot's instructions lie in user space and nobody knows in
-    which object.
-    """
+    """True if more than `least` of a boot's instructions are in unknown objects of user space."""
     return (
         sum(boot.get(Function("user", name), 0.0) for name in (UNNAMED_PROGRAMS, UNNAMED_LIBRARIES)) > least
     )
 
 
 def user_space_as_one(boot: Mapping[Function, float]) -> Mapping[Function, float]:
-    """The instructions with one row for all of user space."""
+    """The instructions with all of user space as one function."""
     user = sum(count for function, count in boot.items() if function.object == "user")
     others = {function: count for function, count in boot.items() if function.object != "user"}
     return {**others, Function("user", "user space"): user} if user else others

@@ -1,8 +1,8 @@
-"""Functions that changed in a case whose value did not: instructions of a call, base against head.
+"""Functions that changed in a case whose value did not: instructions per call, base against head.
 
-Only functions whose code differs are asked, so that a kernel against itself has none: what differs there
-is what ran, a tick or a page fault. What a call of such a function executes is known to the instruction,
-where a change of the case drowns in its repeatability.
+Only functions whose code differs are considered, so a kernel against itself has none: its differences are
+ticks and page faults. The instructions of a call are known exactly, while a change of the case may be lost in
+its repeatability.
 """
 
 import re
@@ -23,8 +23,9 @@ from cliffwatch.formats.code.differences import ArmCode, CodeDifference, Program
 
 
 def differing_functions(image: ArmCode | None) -> frozenset[Function]:
-    """The functions and BPF programs of an arm whose code executes something else than the first arm's, and
-    not the same at other addresses.
+    """Functions and BPF programs of an arm that execute other instructions than the first arm's.
+
+    The same code at other addresses does not count.
     """
     if image is None:
         return frozenset()
@@ -35,18 +36,19 @@ def differing_functions(image: ArmCode | None) -> frozenset[Function]:
 
 
 _PLACE = re.compile(r"0x[0-9a-f]{4,}|\{[0-9a-f]+\}")
-"""What only says where something lies: a variable of each CPU is an offset of five digits, and equal names
-have a digest of where they are.
+"""Matches addresses only.
+
+Per-CPU variables are offsets of five digits. Equal names carry a digest of their location.
 """
 
 
 def _differs(each: CodeDifference | ProgramDifference) -> bool:
-    """Whether it has other instructions, or other constants: a variable that lies elsewhere makes none."""
+    """True if it has other instructions or constants. A variable at another address is no difference."""
     return each.more > 0 or not each.lines or _instructions(each.lines, "-") != _instructions(each.lines, "+")
 
 
 def _instructions(lines: Iterable[str], sign: str) -> list[str]:
-    """The instructions that only one side has, in their order, without the places of what they read."""
+    """The instructions that only one side has, in order, without addresses."""
     return [_PLACE.sub("", line[1:]) for line in lines if line.startswith(sign)]
 
 
@@ -57,9 +59,11 @@ def hidden_changes(
     *,
     apart: float,
 ) -> tuple[FunctionChange, ...]:
-    """The changes of functions on the case's path whose code differs, the largest first: instructions of a
-    call beyond what boots of one arm differ by, and functions that only one side executes. `apart`: by
-    which fraction the case itself differs between equal kernels.
+    """Changed functions on the case's path whose code differs, largest change first.
+
+    These are functions whose instructions per call differ by more than between boots of one arm, and
+    functions that only one side executes. `apart` is the fraction by which the case differs between equal
+    kernels.
     """
     found = [
         change
@@ -72,8 +76,9 @@ def hidden_changes(
 def changed_calls(
     base: Sequence[OperationCounts], head: Sequence[OperationCounts], differing: Container[Function]
 ) -> tuple[FunctionChange, ...]:
-    """The same in instructions of a call, of a case that was counted as a whole: functions that it spends
-    some of its instructions in.
+    """The same in instructions per call, for a case counted as a whole.
+
+    Only functions that take at least `PATH_SHARE` of its instructions.
     """
     before, after = mean_of(base), mean_of(head)
     least = [PATH_SHARE * sum(side.instructions.values()) for side in (before, after)]
@@ -108,8 +113,9 @@ def _is_real(
 
 
 def _on_path(function: Function, boots: Sequence[OperationCounts], *, unknown: bool = False) -> bool:
-    """Whether every boot calls it, once in a hundred operations at least, and so often that no tick makes the
-    difference; `unknown` where nobody counted its calls.
+    """True if every boot calls the function at least once in a hundred operations.
+
+    The calls must be so many that ticks average out. Returns `unknown` if the calls were not counted.
     """
     if not any(function in boot.calls for boot in boots):
         return unknown
@@ -125,7 +131,7 @@ def _is_called_otherwise(
     head: Sequence[OperationCounts],
     case_apart: float,
 ) -> bool:
-    """Whether an operation calls it more often or more rarely, beyond what boots of one arm differ by."""
+    """True if an operation calls it more or less often, beyond the differences between boots of one arm."""
     if any(boot.whole for boot in (*base, *head)):
         return False
     before, after = change.base_calls or 0.0, change.head_calls or 0.0
@@ -135,7 +141,7 @@ def _is_called_otherwise(
 
 
 def _spread(function: Function, boots: Sequence[OperationCounts]) -> float:
-    """How far the boots of an arm lie apart, in instructions of a call."""
+    """Range over the boots of an arm, in instructions per call."""
     of_boots = [
         boot.instructions.get(function, 0.0) / boot.calls[function]
         for boot in boots

@@ -1,6 +1,4 @@
-"""Profiles of cases that changed, as every report writes them: shares of functions base against head, and
-what the processor's counters say.
-"""
+"""Profiles of changed cases, as every report shows them: shares of functions, and processor counters."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -22,7 +20,7 @@ _RATIOS = (
 
 
 def profile_lines(record: "ProfileRecord", base: str, head: str, indent: str = "  ") -> Iterator[str]:
-    """Aligned columns for a terminal or a mail: each case of two arms."""
+    """Aligned columns for a terminal or a mail, for each case of two arms."""
     sides: dict[CaseKey, dict[str, CaseProfile]] = {}
     for each in record.cases:
         sides.setdefault(each.key, {})[each.arm] = each
@@ -58,9 +56,7 @@ def _case(base: "CaseProfile", head: "CaseProfile") -> Iterator[str]:
 
 
 def _shares(base: "CaseProfile", head: "CaseProfile") -> Sequence[tuple[str, float, float]]:
-    """Functions with the largest change of their share first, and by the larger share where they changed
-    alike.
-    """
+    """Functions with the largest change of their share first, then with the larger share."""
     old = {(each.name, each.object): each.share for each in base.functions}
     new = {(each.name, each.object): each.share for each in head.functions}
     rows = [
@@ -86,7 +82,7 @@ def _counters(where: str, base: "Sequence[CounterRecord]", head: "Sequence[Count
 
 
 def _values(counters: "Sequence[CounterRecord]") -> Mapping[str, float]:
-    """By the event without what perf appends to say where it was counted (`:u`, `:G`)."""
+    """By event, without the suffix that says where perf counted it (`:u`, `:G`)."""
     return {each.event.partition(":")[0]: each.value for each in counters if each.value is not None}
 
 

@@ -1,4 +1,4 @@
-"""How the code that the JIT makes of BPF programs differs between two kernels, as every report writes it."""
+"""How the JIT's code of BPF programs differs between two kernels, as every report shows it."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -15,20 +15,19 @@ _MOST_NAMED = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProgramBlock:
-    """A BPF program that differs: its name, a sentence of sizes, the cases in which it differs so, and the
-    instructions that differ.
-    """
+    """A BPF program that differs."""
 
     name: str
     sentence: str
+    """Its sizes."""
     cases: tuple[str, ...]
+    """Cases in which it differs in this way."""
     lines: tuple[str, ...]
+    """Instructions that differ."""
 
 
 def programs_sentence(image: "ArmCode") -> str:
-    """`BPF programs: get 412 to 436 bytes, loop +3 to +12 bytes in 7 cases`; empty where none
-    were compared.
-    """
+    """`BPF programs: get 412 to 436 bytes, loop +3 to +12 bytes in 7 cases`; empty if none were compared."""
     if not image.case_programs:
         return ""
     by_name: dict[str, list[ProgramDifference]] = {}
@@ -46,7 +45,7 @@ def programs_sentence(image: "ArmCode") -> str:
 
 
 def program_blocks(image: "ArmCode | None", case: "CaseKey | None" = None) -> tuple[ProgramBlock, ...]:
-    """The programs that differ, of a case or of all; nothing where that is not known."""
+    """Programs that differ, in a case or in all; empty if unknown."""
     if image is None:
         return ()
     chosen = [
@@ -56,7 +55,7 @@ def program_blocks(image: "ArmCode | None", case: "CaseKey | None" = None) -> tu
 
 
 def program_lines(blocks: Sequence[ProgramBlock], indent: str = "  ") -> Iterator[str]:
-    """For a terminal."""
+    """Lines for a terminal."""
     for block in blocks:
         yield f"{indent}BPF program {block.name}, base against head: {block.sentence}"
         yield from (f"{indent}  {line}" for line in block.lines)
@@ -86,8 +85,9 @@ def _from_to(base: int, head: int, unit: str) -> str:
 
 
 def _sizes(different: "Sequence[ProgramDifference]") -> str:
-    """Programs of one name are made for each case anew, with its constants: they may differ in size from case
-    to case.
+    """Size changes of the programs of one name.
+
+    A program is compiled for each case with the case's constants, so its size may vary.
     """
     sizes = {(each.base, each.head) for each in different}
     if len(sizes) == 1:

@@ -1,4 +1,4 @@
-"""The functions behind one row: from the counts of its boots to what a report shows."""
+"""The functions behind one row: from the counts of its boots to the function changes of a report."""
 
 from collections.abc import Container, Sequence
 from dataclasses import replace
@@ -24,7 +24,7 @@ from cliffwatch.parsers.per_operation import nanoseconds
 
 
 class MeasuredRow(Protocol):
-    """What a row of a comparison says of its sides, in `unit`, and of its change, in fractions of base."""
+    """A row of a comparison: values in `unit`, changes as fractions of base."""
 
     @property
     def unit(self) -> str: ...
@@ -47,11 +47,11 @@ Boots = Sequence[OperationCounts]
 def row_functions(
     row: MeasuredRow, base: Boots, head: Boots, *, differing: Container[Function] = ()
 ) -> CaseFunctions | None:
-    """Base against head; None where a side was not counted, or where the unit says nothing of operations.
+    """Compares the functions of a row. None if a side was not counted, or if the unit has no operations.
 
-    `differing` are the functions whose code differs: of a row that reports no change what it hides of them
-    stands in place of what else differs, and of a case whose operations are not known nothing else can be
-    said.
+    `differing` are the functions whose code differs. If the row reports no change but such functions changed,
+    only those are returned. If the operations of a case are unknown, only their instructions per call can be
+    compared.
     """
     if row.base is None or row.head is None or not base or not head:
         return None
@@ -75,8 +75,9 @@ def row_functions(
 
 
 def with_same_objects(base: Boots, head: Boots, *, least: float) -> tuple[Boots, Boots]:
-    """User space by object only where all boots know its objects, or none does: else what one boot calls
-    bench and another a program would be a change.
+    """Merges user space into one function unless its objects are known in all boots or in none.
+
+    Otherwise a program known in one boot only would look like a change.
     """
     lacking = {lacks_objects(boot.instructions, least) for boot in (*base, *head)}
     if len(lacking) == 1:

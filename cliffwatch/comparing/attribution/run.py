@@ -28,20 +28,22 @@ NO_IMAGES: Mapping[str, ArmCode] = {}
 
 @dataclass(frozen=True, slots=True)
 class _CountedBoot:
-    """A boot with its function counts, and the values of its rows with their units."""
+    """A boot with its function counts."""
 
     arm: str
     counts: FunctionCountsRecord
     cases: Mapping[CaseKey, CaseCounts]
     values: Mapping[RowKey, tuple[float, str]]
+    """Values of its rows, with their units."""
 
 
 def functions_of_run(
     folder: Path, compared: Iterable[ComparisonSet], images: Mapping[str, ArmCode] = NO_IMAGES
 ) -> Functions:
-    """By the name of the head's arm and the row: the functions of all primary rows that both sides measured
-    and counted. `images` say by arm what code differs, which rows that did not change may hide. A boot
-    whose files cannot be read, or that has no function counts, is left out.
+    """The functions of all primary rows that both sides measured and counted, by head's arm and row.
+
+    `images` give by arm the code that differs; unchanged rows may hide it. Boots without function counts, or
+    with unreadable files, are left out.
     """
     boots = [boot for home in sorted((folder / "boots").glob("*")) if (boot := _read_boot(home)) is not None]
     functions: dict[tuple[str, RowKey], CaseFunctions] = {}
@@ -62,14 +64,15 @@ def functions_of_run(
 
 
 def code_of_run(folder: Path) -> CodeRecord | None:
-    """How the code of each arm's kernel differs from the first one's, and digests of what cases execute; None
-    where the run does not say.
+    """Code differences of each arm's kernel from the first arm's, and digests of the code that cases execute.
+
+    None if the run has no such record.
     """
     return _read(folder / CODE, CodeRecord)
 
 
 def profile_of_run(folder: Path) -> ProfileRecord | None:
-    """What perf recorded of the cases that changed; None of a run without a profile."""
+    """The perf profiles of the cases that changed; None for a run without a profile."""
     return _read(folder / PROFILE, ProfileRecord)
 
 

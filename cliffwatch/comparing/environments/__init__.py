@@ -1,1 +1,1 @@
-"""What is known of where sides were measured, and what may differ of it."""
+"""The environments of the sides: how they affect metric traits, and which differences are allowed."""

@@ -1,4 +1,4 @@
-"""What the environment of a run does to what is known of its metrics."""
+"""Adapts metric traits to the environment of a run."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -10,9 +10,9 @@ from cliffwatch.samples import GUEST_CPUS, Arm, CaseKey, MetricTraits, Mode
 
 
 def assumed_traits(arms: Sequence[Arm], traits: Traits) -> Traits:
-    """Traits in which what the arms' own files and suites say of a metric comes first.
+    """Traits that prefer the arms' own files and suites to the catalogue.
 
-    What a program prints and its suite does not declare decides nothing.
+    In a suite that declares metrics, undeclared metrics are never primary.
     """
     assumed = {key: each for arm in arms for key, each in arm.assumed.items()}
     declared = {key: each for arm in arms for key, each in arm.declared.items()}
@@ -36,7 +36,10 @@ def assumed_traits(arms: Sequence[Arm], traits: Traits) -> Traits:
 def case_traits(
     catalogue: Traits, cpus: int, case: CaseKey, metric: str, unit: str, mode: Mode | None
 ) -> MetricTraits:
-    """The catalogue's traits; its repeatabilities are of guests with one CPU."""
+    """The catalogue's traits, with repeatability adapted to guests with `cpus` CPUs.
+
+    The catalogue's repeatability holds for one CPU.
+    """
     traits = catalogue(case, metric, unit, mode)
     own = dict(case.params).get(GUEST_CPUS, "")
     cpus = int(own) if own.isdecimal() else cpus

@@ -1,6 +1,4 @@
-"""What a person says may differ between the sides of a comparison: anything else that differs refuses it, by
-name.
-"""
+"""Declared differences between the sides of a comparison. Any other difference is refused, by name."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -10,7 +8,7 @@ from cliffwatch.samples import Arm
 
 KERNEL = "kernel"
 _OF_KERNEL = ("commit", "tree", "kernel", "release")
-"""Facts of an arm that tell its kernel from another."""
+"""Facts that identify an arm's kernel."""
 
 _ALSO: Mapping[str, tuple[str, ...]] = {
     "cpu": ("processor", "microcode", "host.cpu", "booted.cpu_model", "booted.microcode"),
@@ -20,14 +18,14 @@ _ALSO: Mapping[str, tuple[str, ...]] = {
     "toolchain": ("compiler",),
     "guest": ("booted",),
 }
-"""Names under which a run records the same thing again."""
+"""Other names under which a run records the same property."""
 
 _MOST_NAMED = 30
 _LONGEST = 80
 
 
 def refuse_undeclared(base: Arm, heads: Iterable[Arm], varying: Iterable[str]) -> Failure | None:
-    """Why the sides may not be compared where only `varying` may differ; None where they may."""
+    """A Failure that names the differences outside `varying`; None if there are none."""
     declared = set(varying)
     declared |= {also for name in declared for also in _ALSO.get(name, ())}
     found: dict[str, str] = {}
@@ -60,7 +58,7 @@ def _differences(base: Arm, head: Arm) -> Iterator[tuple[str, str]]:
 
 
 def _of(own: Mapping[str, str], other: Mapping[str, str], name: str) -> str | None:
-    """What a side says; `none` where it says nothing of one member of a group of which it says others."""
+    """A side's value; `none` if it lacks one member of a group but has others. None if it has no value."""
     if name in own or name not in other:
         return own.get(name)
     group, dot, _ = name.rpartition(".")
@@ -81,7 +79,7 @@ def _known_facts(arm: Arm) -> Iterator[tuple[str, str]]:
 
 
 def _parts(name: str, text: str) -> Iterator[tuple[str, str]]:
-    """A text, or the members of the JSON that it is."""
+    """Yields a text, or the members of the JSON object that it contains."""
     try:
         content = json.loads(text) if text.startswith("{") else None
     except (ValueError, RecursionError):

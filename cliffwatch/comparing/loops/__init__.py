@@ -1,3 +1,1 @@
-"""The empty loop of a benchmark, subtracted: its own, measured in the same boots, or one that was measured
-elsewhere.
-"""
+"""Subtracts the empty loop of a benchmark: its own, measured in the same boots, or one measured elsewhere."""

@@ -1,9 +1,7 @@
-"""Rows less the empty loop of their benchmark: what an operation costs without what surrounds it in the
-benchmark.
+"""Rows less the empty loop of their benchmark: the cost of an operation without the benchmark around it.
 
-A benchmark that names its empty loop runs in the same boots as that loop, so that the times are subtracted
-boot by boot: what a boot does to both of them cancels, and what is left of it is in the spread of the
-differences.
+A benchmark that names its empty loop runs in the same boots as that loop, so times are subtracted boot by
+boot. Disturbances that affect both cancel; the rest is in the spread of the differences.
 """
 
 import re
@@ -32,8 +30,10 @@ class _Difference(NamedTuple):
 
 
 def loop_among(case: CaseKey, loop: str, others: Iterable[CaseKey]) -> CaseKey | None:
-    """The case that runs the loop of `case`: of the benchmark `loop` of its suite, with no parameter that
-    `case` has not; the one that shares the most.
+    """The case that runs the empty loop of `case`; None without one.
+
+    It is of the benchmark `loop` in the same suite and has no parameter that `case` lacks. Of several, the
+    one that shares the most parameters.
     """
     own = set(case.params)
     fit = [
@@ -45,11 +45,10 @@ def loop_among(case: CaseKey, loop: str, others: Iterable[CaseKey]) -> CaseKey |
 
 
 def with_rows_less_loops(rows: Sequence[Row]) -> Sequence[Row]:
-    """The rows, each time of an operation followed by the same less the empty loop, where its benchmark names
-    one and both sides have it.
+    """Adds to each time of an operation a row less its empty loop.
 
-    Percentiles stay as they are, since those of a difference are not the difference of theirs, and rates,
-    which do not add up.
+    The benchmark must name an empty loop that both sides measured. Percentiles are left out, because those of
+    a difference are not the difference of percentiles. Rates are left out, because they do not add up.
     """
     loops = _loops(rows)
     if not loops:
@@ -75,7 +74,7 @@ def with_rows_less_loops(rows: Sequence[Row]) -> Sequence[Row]:
 
 
 def _loops(rows: Sequence[Row]) -> dict[int, int]:
-    """The row of the empty loop by the row that it is the loop of, as numbers of rows."""
+    """Index of the empty loop's row, by the index of the row it is subtracted from."""
     wanted = [number for number, row in enumerate(rows) if row.traits.empty_loop and _is_time(row)]
     if not wanted:
         return {}
@@ -105,7 +104,7 @@ def _on_both_sides(row: Row) -> bool:
 
 
 def _less(side: Side, loop: Side) -> _Difference:
-    """Boot by boot, of the boots that have both; readings are paired in their order."""
+    """Subtracts boot by boot, over the boots that have both. Readings are paired in order."""
     _, mine, theirs = np.intersect1d(side.places, loop.places, assume_unique=True, return_indices=True)
     return _Difference(
         values=side.values[mine] - loop.values[theirs],
@@ -128,7 +127,7 @@ def _readings(side: Side, boot: int) -> Readings:
 def _extend_sides(
     sides: Sequence[Side], keys: Sequence[RowKey], added: Sequence[_Difference]
 ) -> tuple[list[Side], list[Side]]:
-    """The sides in columns that end with the rows that are added, and the sides of those."""
+    """The sides in columns extended by the added rows, and the sides of the added rows."""
     columns = sides[0].columns
     ends = np.cumsum([len(columns.values), *(len(each.values) for each in added)])
     readings = columns.readings
@@ -149,7 +148,7 @@ def _extend_sides(
 
 
 def _row_less(row: Row, loop: Row, base: Side, head: Side) -> Row | None:
-    """None where no boot of a side has both."""
+    """The row less its loop; None if a side has no boot with both."""
     if not base.boots or not head.boots:
         return None
     repeatability = max(
@@ -161,7 +160,7 @@ def _row_less(row: Row, loop: Row, base: Side, head: Side) -> Row | None:
 
 
 def _repeatability(whole: tuple[float, Side], loop: tuple[float, Side], left: Side) -> float:
-    """How far the difference repeats, as a fraction of it: as far as both together, of which less is left."""
+    """Repeatability of the difference, as a fraction of it: the sum of both absolute ones."""
     rest = left.centre() or 0.0
     if rest <= 0:
         return 0.0  # nothing is said of such a row

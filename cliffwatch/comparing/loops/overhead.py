@@ -1,4 +1,4 @@
-"""Times less those of the empty loop, with the loop's own uncertainty carried into the intervals."""
+"""Subtracts an empty loop measured elsewhere. Its uncertainty is carried into the intervals."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -13,11 +13,11 @@ _Key = tuple[object, str, str]
 
 
 def compare_less(base: Arm, head: Arm, loop: Arm, compare: Compare) -> ComparisonSet | Failure:
-    """Compares both arms less the loop's median of the same case, metric and unit; only such rows are kept.
+    """Compares both arms less the loop's median of the same case, metric and unit. Other rows are dropped.
 
-    The comparison is made with the loop at its median, at its smallest and at its largest boot: intervals
-    reach over all three, since the loop is the same for both arms and moves them together. Rates are left
-    out: they do not add up.
+    The comparison is repeated with the loop at its smallest and its largest boot. The intervals cover all
+    three, because the loop is the same for both arms and moves them together. Rates are left out, because
+    they do not add up.
     """
     values = _by_row(loop)
     compared = [

@@ -1,3 +1,1 @@
-"""Benchmarks over their parameters: curves and their breakpoints, what is said of them, and which of them are
-shown.
-"""
+"""Benchmarks over their parameters: curves, breakpoints, their description, and which curves are shown."""

@@ -1,5 +1,6 @@
-"""Which curves of a benchmark are shown one by one, and what is said of the others: reports, comments and
-pages choose alike.
+"""Chooses the curves of a benchmark that are shown, and summarises the others.
+
+All reports and pages use this choice.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -9,16 +10,15 @@ from cliffwatch.counting import count_noun
 from cliffwatch.formats.verdicts import Sweep
 
 MOST = 8
-"""Curves of a benchmark over one parameter that are shown one by one."""
+"""Most curves of a benchmark over one parameter that are shown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChosenCurves:
-    """The curves of a benchmark over one parameter: those that are shown, the ones that head changes first,
-    and the others.
-    """
+    """The curves of a benchmark over one parameter."""
 
     shown: tuple[Sweep, ...]
+    """Curves that are shown, those that head changes first."""
     others: tuple[Sweep, ...]
 
     @property
@@ -27,7 +27,7 @@ class ChosenCurves:
 
     @property
     def sentence(self) -> str:
-        """How many others there are and what they are like; empty without any."""
+        """Number and kinds of the other curves; empty without any."""
         if not self.others:
             return ""
         kinds = [_kind(sweep) for sweep in self.others]
@@ -41,12 +41,11 @@ class ChosenCurves:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SweepLine:
-    """What a report says of a curve, or of all that it does not tell: `name` is the benchmark with what is
-    fixed.
-    """
+    """A report's line about a curve, or about all curves that are not shown."""
 
     suite: str
     name: str
+    """The benchmark, with its fixed parameters."""
     words: str
 
 
@@ -60,8 +59,9 @@ _CHANGED, _BROKEN, _QUIET, _NOT_JUDGED = range(4)
 
 
 def chosen_curves(sweeps: Iterable[Sweep]) -> list[ChosenCurves]:
-    """By suite, benchmark, metric and parameter, in the order in which these come. A curve that is the only
-    one is shown whatever it shows.
+    """Groups curves by suite, benchmark, metric and parameter, in order of appearance.
+
+    An only curve is always shown.
     """
     groups: dict[tuple[str, str, str, str], list[Sweep]] = {}
     for sweep in sweeps:
@@ -91,7 +91,7 @@ def _kind(sweep: Sweep) -> int:
 
 
 def sweep_lines(sweeps: Iterable[Sweep]) -> Iterator[SweepLine]:
-    """A line a curve that is shown, and one for all others over the same parameter."""
+    """One line per shown curve, and one for all others over the same parameter."""
     for chosen in chosen_curves(sweeps):
         for sweep in chosen.shown:
             yield SweepLine(suite=sweep.suite, name=curve_name(sweep), words=sweep.words)
@@ -101,15 +101,14 @@ def sweep_lines(sweeps: Iterable[Sweep]) -> Iterator[SweepLine]:
 
 
 def curve_name(sweep: Sweep) -> str:
-    """`local-storage-cache-seq-get at producers=4`: the benchmark, with what is fixed where its curves differ
-    in that.
-    """
+    """The benchmark with its fixed parameters: `local-storage-cache-seq-get at producers=4`."""
     return f"{sweep.benchmark} at {fixed_words(sweep.fixed)}" if sweep.fixed else sweep.benchmark
 
 
 def fixed_words(fixed: Mapping[str, str | None]) -> str:
-    """`producers=4, default consumers`: a parameter that the cases do not give is at the
-    benchmark's default.
+    """Fixed parameters as text: `producers=4, default consumers`.
+
+    A parameter that the cases do not give has the benchmark's default.
     """
     return ", ".join(
         f"default {name}" if value is None else f"{name}={value}" for name, value in fixed.items()

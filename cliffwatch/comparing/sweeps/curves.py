@@ -1,5 +1,6 @@
-"""Cases of one benchmark that differ in numbers: a curve over each parameter for each combination of the
-others' values, judged.
+"""Fits curves to the cases of a benchmark.
+
+There is one curve over each numeric parameter, for each combination of the others.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -20,17 +21,19 @@ thousands of fits.
 """
 
 _OF_A_MEDIAN = np.sqrt(np.pi / 2)
-"""The standard error of a Gaussian sample's median over that of its mean."""
+"""Standard error of a Gaussian sample's median over that of its mean."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Curve:
-    """Rows by the parameter's value; `fixed` is what else differs among the benchmark's cases, as this
-    curve's rows have it.
-    """
+    """Rows by the value of one parameter."""
 
     parameter: str
     fixed: Mapping[str, str | None]
+    """Values of the other parameters that differ among the benchmark's cases.
+
+    None if this curve's cases lack the parameter.
+    """
     points: Mapping[float, Comparison]
 
     @property
@@ -39,9 +42,10 @@ class _Curve:
 
 
 def sweeps_of(rows: Sequence[Comparison]) -> Iterator[Sweep]:
-    """One a benchmark, primary metric, numeric parameter and combination of the values of its other
-    parameters, where there are points enough. Curves beyond `MOST` and `MOST_IN_ALL` are named, and not
-    judged.
+    """Yields the sweeps of benchmarks over their parameters.
+
+    There is one for each benchmark, primary metric, numeric parameter and combination of the other
+    parameters, if it has `FEWEST` points. Curves beyond `MOST` and `MOST_IN_ALL` are named but not judged.
     """
     groups: dict[tuple[str, str, str], list[Comparison]] = {}
     for row in rows:
@@ -63,16 +67,14 @@ def sweeps_of(rows: Sequence[Comparison]) -> Iterator[Sweep]:
 
 
 def _to_judge(curves: Collection[Sequence[_Curve]]) -> set[int]:
-    """By id: every curve that is its benchmark's only one, and of the others those with a change before those
-    without.
-    """
+    """Ids of the curves to judge: every only curve of a benchmark; of the others, changed ones first."""
     several = [sorted(each, key=lambda curve: not curve.changed)[:MOST] for each in curves if len(each) > 1]
     chosen = sorted(chain.from_iterable(several), key=lambda curve: not curve.changed)[:MOST_IN_ALL]
     return {id(curve) for curve in chain(chosen, *(each for each in curves if len(each) == 1))}
 
 
 def _curves(group: Sequence[Comparison]) -> Iterator[_Curve]:
-    """Of one benchmark and metric: the parameter with most values first."""
+    """The curves of one benchmark and metric, those over the parameter with most values first."""
     params = [dict(row.case.params) for row in group]
     varied: dict[str, set[str | None]] = {name: set() for each in params for name in each}
     for name, values in varied.items():
@@ -96,9 +98,7 @@ def _curves(group: Sequence[Comparison]) -> Iterator[_Curve]:
 
 
 def _numeric(values: Iterable[str | None]) -> bool:
-    """Whether a parameter has values enough for a curve, and each of them is a positive number; cases may
-    lack it.
-    """
+    """True if a parameter has enough values for a curve and all are positive numbers. Cases may lack it."""
     given = [_number(value) for value in values if value is not None]
     return len(set(given)) >= FEWEST and min(given) > 0
 
@@ -131,9 +131,7 @@ def _breakpoint(points: Mapping[float, Comparison], side: str) -> Breakpoint | N
 
 
 def _errors(rows: Iterable[Comparison], side: str) -> Values | None:
-    """The standard errors of one side's medians, as fractions; None where no row has a spread
-    between boots.
-    """
+    """Standard errors of one side's medians, as fractions; None if no row has a spread between boots."""
     found = [
         (row.base_spread, row.n_base) if side == "base" else (row.head_spread, row.n_head) for row in rows
     ]

@@ -1,4 +1,4 @@
-"""The course and the breakpoints of both sides of a curve, in words."""
+"""Describes the course and the breakpoints of both sides of a curve."""
 
 from collections.abc import Sequence
 
@@ -21,7 +21,7 @@ def words_of(
 
 
 def same_course(base: Breakpoint | NoBreakpoint, head: Breakpoint | NoBreakpoint) -> bool:
-    """Whether both sides take one course, as far as it is known."""
+    """True if both sides take the same course, as far as known."""
     if isinstance(base, NoBreakpoint) or isinstance(head, NoBreakpoint):
         return (
             isinstance(base, NoBreakpoint) and isinstance(head, NoBreakpoint) and _alike_courses(base, head)
@@ -30,7 +30,7 @@ def same_course(base: Breakpoint | NoBreakpoint, head: Breakpoint | NoBreakpoint
 
 
 def _alike(base: Breakpoint, head: Breakpoint) -> bool:
-    """Whether every break of one side could lie where the other side has one."""
+    """True if every break of one side could lie where the other side has one."""
     ours, theirs = ((each, *each.further) for each in (base, head))
     return len(ours) == len(theirs) and all(
         any(a.low < b.high and b.low < a.high and (a.step > 0) == (b.step > 0) for b in theirs) for a in ours
@@ -79,7 +79,7 @@ def _where(point: Breakpoint, parameter: str, measured: Sequence[float]) -> str:
 
 
 def _way(point: Breakpoint) -> str:
-    """How the curve goes on, beside how it came."""
+    """How the curve continues, compared with its course before."""
     before, after = (_sign(slope) for slope in (point.slope_before, point.slope_after))
     if point.kind != "bend" and after == before:
         return "climbs" if point.step > 0 else "falls"

@@ -1,4 +1,4 @@
-"""Rows and cases of which a side has nothing: missing or failed, with the reason."""
+"""Rows and cases that one side lacks: missing or failed, with the reason."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -12,12 +12,13 @@ from cliffwatch.samples import REFUSED_BY_VERIFIER, Arm, CaseKey, CaseOutcome, M
 
 _FAILED = ("failed", "panic", "timeout")
 _REFUSED = "refused"
-"""Of what only one side refuses: a program that neither takes may be there to be refused."""
+"""Counts only if one side refuses: a program that neither kernel takes may be there to be refused."""
 
 
 def one_sided(draft: Comparison, base: Arm, head: Arm, other_unit: str | None) -> Comparison:
-    """A metric that one side lacks: failed if that side's boots say so, else missing; invalid if it has it in
-    another unit.
+    """Judges a metric that one side lacks.
+
+    Failed if that side's boots say so, else missing. Invalid if the units differ.
     """
     lacking, name = (base, "base") if draft.n_base == 0 else (head, "head")
     if other_unit is not None:
@@ -34,7 +35,7 @@ def one_sided(draft: Comparison, base: Arm, head: Arm, other_unit: str | None) -
 
 
 def _why_missing(case: CaseKey, lacking: Arm, name: str) -> tuple[Verdict, str]:
-    """The verdict on a case that the side of this name lacks, and the words for it."""
+    """Verdict and reason for a case that the side `name` lacks."""
     outcome = _worst(lacking, case)
     if outcome is None and case.planned != case:
         return "missing", f"only in {'head' if name == 'base' else 'base'}"
@@ -50,20 +51,24 @@ def _why_missing(case: CaseKey, lacking: Arm, name: str) -> tuple[Verdict, str]:
 
 
 def _because(outcome: CaseOutcome) -> str:
-    """The kernel's own words, where there are any."""
+    """The kernel's own message, if there is one."""
     return f": {outcome.reason}" if outcome.reason not in ("", REFUSED_BY_VERIFIER) else ""
 
 
 def _worst(arm: Arm, case: CaseKey) -> CaseOutcome | None:
-    """The first outcome of a case that is not ok; of an object's program also that of the object."""
+    """The first outcome of a case that is not ok; None without one.
+
+    For a program of an object, also the object's outcome.
+    """
     outcomes = [*bad_outcomes_of(arm.boots), *arm.unchanged]
     bad = (each for each in outcomes if each.case in (case, case.planned))
     return next(bad, None) or next((each for each in outcomes if _covers(each.case, case)), None)
 
 
 def _covers(whole: CaseKey, case: CaseKey) -> bool:
-    """Whether a file tells of a case under another name: without the number of processors, by the benchmark
-    that runs it, or by its package.
+    """True if `whole` is another name of the case.
+
+    A file may name it without the number of processors, by the benchmark that runs it, or by its package.
     """
     if whole.suite != case.suite:
         return False
@@ -77,7 +82,7 @@ def _covers(whole: CaseKey, case: CaseKey) -> bool:
 def failed_everywhere(
     base: Arm, head: Arm, measured: set[CaseKey], mode: Mode | None, method: Method
 ) -> list[Comparison]:
-    """Cases that failed on both sides have no sample at all, and are reported all the same."""
+    """Failed rows for cases that have no sample on either side."""
     failed: dict[CaseKey, str] = {}
     for arm, name in ((base, "base"), (head, "head")):
         own = {key.case for key in columns_of(arm.boots).keys}
@@ -99,7 +104,7 @@ def failed_everywhere(
 
 
 def left_out(base: Arm, head: Arm, measured: set[CaseKey]) -> tuple[CaseOutcome, ...]:
-    """What was not run, and what neither side takes, with the reason; each once."""
+    """Cases that were not run, and those that neither side takes, with the reason; each once."""
     outcomes = [outcome for arm in (base, head) for outcome in (*bad_outcomes_of(arm.boots), *arm.unchanged)]
     kept = [each for each in outcomes if each.status in ("unsupported", "not-run")]
     kept += [each for each in outcomes if each.status == "unchanged-build" and each.case not in measured]
@@ -108,8 +113,9 @@ def left_out(base: Arm, head: Arm, measured: set[CaseKey]) -> tuple[CaseOutcome,
 
 
 def lost_first(rows: Sequence[Comparison]) -> tuple[Comparison, ...]:
-    """Rows of cases that one side alone has, one a case that is lost for one reason; of each suite those that
-    failed come first.
+    """Rows sorted so that failed cases come first in each suite.
+
+    A case that only one side has, for one reason, keeps a single row.
     """
     lost: dict[CaseKey, list[Comparison]] = {}
     for row in rows:

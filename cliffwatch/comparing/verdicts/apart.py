@@ -1,4 +1,4 @@
-"""What drift between sides that did not take turns takes from a row's verdict."""
+"""Adjusts verdicts for drift between sides that were not interleaved."""
 
 import math
 from collections.abc import Sequence
@@ -21,36 +21,34 @@ DRIFT = "drift"
 
 
 class Apart(NamedTuple):
-    """A row of sides that did not take turns; `common` is the movement that it shares with
-    nearly all others.
-    """
+    """A row of sides that were not interleaved."""
 
     common: CommonMovement | None
+    """Movement that the row shares with nearly all others; None without one."""
 
     @staticmethod
     def of(turns: Turns, row: Row) -> "Apart | None":
-        """None where the sides took turns."""
+        """None if the sides were interleaved."""
         if turns.taken:
             return None
         return Apart(turns.common if is_timed(row.unit) else None)
 
 
 class BetweenSides(NamedTuple):
-    """What drift alone can do to a row, as logs.
-
-    `p` is the probability of the row's difference by noise and drift alone, and `holds` that it is small
-    enough among the rows of the family. `widening` belongs to either end of the row's interval;
-    `detectable` is how much more than by noise alone a change must be.
-    """
+    """What drift alone can do to a row. Sizes are logs."""
 
     p: float
+    """p-value of the row's difference by noise and drift alone."""
     holds: bool
+    """True if `p` is small enough for a row of the family."""
     widening: float
+    """Added to either end of the row's interval."""
     detectable: float
+    """How much larger than by noise alone a change must be."""
     common: CommonMovement | None
 
     def words(self) -> str:
-        """The step of an explanation."""
+        """The drift as a step of an explanation."""
         if not self.detectable:
             return "sides that did not take turns: values that repeat exactly do not drift"
         return (
@@ -59,9 +57,7 @@ class BetweenSides(NamedTuple):
         )
 
     def hides(self, decision: Decision, summary: Summary, threshold: float, least: int) -> bool:
-        """Whether drift alone could have made what was decided, or keeps a row of `least` boots from being
-        decided.
-        """
+        """True if drift alone could explain the decision, or keeps a row of `least` boots undecided."""
         low, high = self.widened(summary.low, summary.high, None)
         ruled_out = low > math.log1p(-threshold) and high < math.log1p(threshold)
         match decision.outcome:
@@ -75,8 +71,9 @@ class BetweenSides(NamedTuple):
         return enough and 2 * self.widening >= summary.high - summary.low
 
     def widened(self, low: float, high: float, published: float | None) -> tuple[float, float]:
-        """An interval with drift in it; that of a published change ends at no change, as its direction is
-        what was published.
+        """Adds drift to an interval.
+
+        That of a published change ends at no change, because its direction was published.
         """
         low, high = low - self.widening, high + self.widening
         if published is None:
@@ -85,8 +82,9 @@ class BetweenSides(NamedTuple):
 
 
 def reasons_of(drifts: Sequence[BetweenSides | None], hidden: Sequence[bool]) -> list[str | None]:
-    """Of the rows that drift hides why: one sentence for all of them, with the range of what drift can do to
-    each; None of others.
+    """The reason of each row that drift hides; None for others.
+
+    All rows share one sentence, with the range of drift over the rows.
     """
     chosen = [each for each, is_hidden in zip(drifts, hidden, strict=True) if is_hidden and each is not None]
     alone = [each.detectable for each in chosen if each.common is None]
@@ -121,8 +119,10 @@ def between_sides(
     level: float,
     row_error: float,
 ) -> list[BetweenSides | None]:
-    """Of each row that is apart. `level` is that of intervals where no test has its own, and `row_error` what
-    a row may err for the family to keep its promise.
+    """Drift of each row that is apart; None for others.
+
+    - `level`: level of intervals whose test has no level of its own.
+    - `row_error`: error of one row that keeps the family's error.
     """
     found: list[BetweenSides | None] = [None] * len(family)
     chosen = [index for index, each in enumerate(apart) if each is not None]

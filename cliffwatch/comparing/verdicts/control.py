@@ -1,4 +1,4 @@
-"""What base against itself says of a comparison."""
+"""Applies the comparison of base with itself to the rows of a comparison."""
 
 from dataclasses import replace
 
@@ -7,7 +7,7 @@ from cliffwatch.formats.verdicts import Control
 
 
 def apply_control(judged: list[Comparison], itself: ComparisonSet) -> list[Comparison]:
-    """Rows in which base differs from itself are invalid: whatever moved them was not the patch."""
+    """Makes changed rows invalid if base changes against itself: the patch did not cause that."""
     moved = {(row.case, row.metric) for row in itself.rows if row.verdict in CHANGES}
     return [
         replace(row, verdict="invalid", reason="base differs from itself by as much: the host is not quiet")

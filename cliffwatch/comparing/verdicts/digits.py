@@ -1,6 +1,4 @@
-"""Verdicts on noisy values that were printed with few digits: what rounding alone can make or hide is not
-known.
-"""
+"""Verdicts on noisy values printed with few digits: allows for changes that rounding can cause or hide."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -15,14 +13,14 @@ from cliffwatch.formats.verdicts import Verdict
 ONE_STEP = "one step of the printed digits"
 
 TWO_MODES = "two modes"
-"""How the note on a row with two modes begins."""
+"""First words of the note on a row with two modes."""
 
 _NOTHING = 1e-9
-"""A fraction by which a difference of one step and one step may differ."""
+"""Fractions that differ by less are equal."""
 
 
 class Judged(Draft):
-    """The fields of a row's comparison, but for the digits that were printed."""
+    """Fields of a comparison before the printed digits are considered."""
 
     n_base: int
     n_head: int
@@ -42,11 +40,12 @@ class Judged(Draft):
 
 
 def judge_digits(fields: Judged, step: float, explained: Callable[[], tuple[str, ...]]) -> Comparison:
-    """The comparison of these fields with the largest step of its printed digits in its interval, its
-    detectable change and its verdict. `explained` are the steps to the verdict without that.
+    """The comparison, with one step of the printed digits in its interval, detectable change and verdict.
 
-    Boots repeat the same rounding, so that no number of them makes up for a digit; where they spread over
-    many steps it is a small part of their interval anyway.
+    `step` is the largest step, a fraction. `explained` gives the steps to the verdict without it.
+
+    Boots repeat the same rounding, so no number of boots makes up for a digit. If the boots spread over many
+    steps, a step is a small part of their interval anyway.
     """
     if step <= 0:
         return Comparison(**fields, explained=explained)
@@ -71,7 +70,7 @@ def _with_step(explained: Callable[[], tuple[str, ...]], step: float) -> tuple[s
 
 
 def _in_doubt(row: Comparison, step: float) -> str | None:
-    """Why the verdict does not stand, in words; None where it does."""
+    """Why the verdict does not stand; None if it does."""
     assert row.change is not None
     known = row.ci_low is not None and row.ci_high is not None
     low, high = row.ci_low or 0.0, row.ci_high or 0.0

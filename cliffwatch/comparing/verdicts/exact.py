@@ -1,5 +1,6 @@
-"""Verdicts on counted values: any difference beyond their repeatability is real, the threshold alone decides
-what is reported.
+"""Verdicts on counted values.
+
+A difference beyond their repeatability is real; the threshold decides if it is reported.
 """
 
 import statistics
@@ -16,11 +17,12 @@ from cliffwatch.samples import Better
 
 
 def judge_exact(draft: Comparison, row: Row, threshold: float) -> Comparison:
-    """Equal kernels give equal values, up to what is known and seen of their repeatability and the digits
-    printed.
+    """Judges counted values.
 
-    What is seen is the spread between boots of a kernel, and within a boot how far its readings lie from
-    their median: now and then something else runs in the guest for one of them.
+    Equal kernels give equal values, within their repeatability and the printed digits.
+
+    Repeatability is known, or observed as the spread between boots of a kernel and as the deviation of
+    readings from their median within a boot: sometimes another task runs in the guest during a reading.
     """
     assert draft.base is not None
     assert draft.head is not None
@@ -58,8 +60,9 @@ def judge_exact(draft: Comparison, row: Row, threshold: float) -> Comparison:
 
 
 def _noisier_than_known(row: Row) -> tuple[str, ...]:
-    """A note where boots of one kernel differ by more than is known of the case and one printed step; nothing
-    of a file's own word.
+    """A note if boots of one kernel differ by more than the known repeatability plus one printed step.
+
+    None if the repeatability is unknown, as for a file's own metrics.
     """
     if not row.traits.repeatability:
         return ()
@@ -83,9 +86,7 @@ def _verdict(
 
 
 def _mad(side: Side) -> float:
-    """The largest of the boots' median deviations of readings from the middle one, as a fraction; 0 of boots
-    with one reading.
-    """
+    """The largest median absolute deviation of a boot's readings, as a fraction; 0 for single readings."""
     return max(map(_deviation, side.readings, side.values.tolist()), default=0.0)
 
 

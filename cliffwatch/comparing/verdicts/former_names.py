@@ -1,6 +1,4 @@
-"""Benchmarks that were renamed: the suite says under which names they ran before, and nothing is linked
-because names are alike.
-"""
+"""Renamed benchmarks: the suite declares former names. Similar names are never linked."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -16,14 +14,14 @@ _Benchmark = tuple[str, str]
 """Suite and name."""
 
 _Names = Mapping[_Benchmark, Sequence[str]]
-"""By benchmark, under its present name, the names under which an arm has it."""
+"""By benchmark, under its present name: the names under which an arm has it."""
 
 
 def under_present_names(arms: Sequence[tuple[str, Arm]], renamed: Callable[[CaseKey], CaseKey]) -> list[Arm]:
-    """The arms, each given with what the report calls it, with renamed benchmarks under their present names;
-    the warnings of an arm say so.
+    """The arms with renamed benchmarks under their present names, and with warnings that say so.
 
-    Names are kept where all arms use the same one, and of a benchmark that one arm has under two names.
+    `arms` are given with the names that the report uses. Names stay if all arms use the same name, or if one
+    arm has a benchmark under two names.
     """
     names = [_names_by_benchmark(arm, renamed) for _, arm in arms]
     several = {
@@ -52,8 +50,9 @@ def _names_by_benchmark(arm: Arm, renamed: Callable[[CaseKey], CaseKey]) -> _Nam
 
 
 def _cases_of(arm: Arm) -> Iterable[CaseKey]:
-    """Those that the arm measured or should have measured. What its tree does not offer it may have under the
-    other name.
+    """Cases that the arm measured or should have measured.
+
+    A case that its tree does not offer may exist under the other name.
     """
     ended = (
         each.case for each in (*bad_outcomes_of(arm.boots), *arm.unchanged) if each.status not in _NOT_THERE

@@ -1,5 +1,6 @@
-"""Cases that differ in the number of processors alone: Go writes GOMAXPROCS behind a benchmark's name
-(`BenchmarkAdd-8`).
+"""Cases that differ only in the number of processors.
+
+Go appends GOMAXPROCS to a benchmark's name (`BenchmarkAdd-8`).
 """
 
 from collections.abc import Callable, Iterator
@@ -13,7 +14,7 @@ _PROCS = "procs"
 
 
 def warnings_of_processors(base: Arm, head: Arm) -> Iterator[str]:
-    """A sentence where the sides have benchmarks of one name that never ran on as many processors."""
+    """Warns if the sides have benchmarks of one name that never ran on equally many processors."""
     sides = [_procs_by_case(arm) for arm in (base, head)]
     common = [case for case in sides[0] if case in sides[1]]
     apart = [case for case in common if not set(sides[0][case]) & set(sides[1][case])]
@@ -26,8 +27,9 @@ def warnings_of_processors(base: Arm, head: Arm) -> Iterator[str]:
 
 
 def without_processors(arm: Arm) -> Arm | Failure:
-    """The arm whose cases do not say on how many processors they ran; a Failure where that would make one
-    case of several.
+    """The arm without numbers of processors in its cases.
+
+    A Failure if that would merge several cases into one.
     """
     several = sorted({", ".join(procs) for procs in _procs_by_case(arm).values() if len(procs) > 1})
     if several:
@@ -40,7 +42,7 @@ def without_processors(arm: Arm) -> Arm | Failure:
 
 
 def with_names(arm: Arm, renamed: Callable[[CaseKey], CaseKey]) -> Arm:
-    """The arm with other names of its cases."""
+    """The arm with its cases renamed."""
     return replace(
         arm,
         boots=with_cases(arm.boots, renamed),
@@ -50,7 +52,7 @@ def with_names(arm: Arm, renamed: Callable[[CaseKey], CaseKey]) -> Arm:
 
 
 def _procs_by_case(arm: Arm) -> dict[CaseKey, list[str]]:
-    """By case without its number of processors the numbers that it has; empty text where one has none."""
+    """Numbers of processors by case without them; an empty text if a case has none."""
     found: dict[CaseKey, list[str]] = {}
     for case in dict.fromkeys(key.case for key in columns_of(arm.boots).keys):
         found.setdefault(_bare(case), []).append(dict(case.params).get(_PROCS, ""))

@@ -1,4 +1,4 @@
-"""Verdicts on noisy values: the boot is the unit, ranks are the test, the family shares the error."""
+"""Verdicts on noisy values. The boot is the unit, the test is by ranks, and the family shares the error."""
 
 import math
 import statistics
@@ -36,10 +36,12 @@ from cliffwatch.stats.summaries import Summary, summarised
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FamilyError:
-    """How often a report may say anything false, and the share of it that one family of its rows has."""
+    """Error budget of a family of rows."""
 
     of_report: float
+    """Family-wise error rate of the whole report."""
     share: float = 1.0
+    """This family's share of it."""
 
     @property
     def of_family(self) -> float:
@@ -56,8 +58,10 @@ def judge_family(
     stages: Stages | None,
     apart: Sequence[Apart | None],
 ) -> tuple[list[Comparison], list[int]]:
-    """Comparisons of one family of noisy rows, decided together, from the fields that `draft_of` gives; and
-    the indexes of those that wait for a further look. `apart` are the rows whose sides did not take turns.
+    """Judges one family of noisy rows together.
+
+    Returns their comparisons and the indexes of rows that need another look. `drafts` come from `draft_of`.
+    `apart` has an entry for each row: None if its sides were interleaved.
     """
     stages = None if stages is None else stages.with_share(error.share)
     family: Sequence[BootValues] = _boots_of_stage(rows, "screen", one_run=one_run)
@@ -102,7 +106,7 @@ def judge_family(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Setting:
-    """What all rows of a family share."""
+    """Values that all rows of a family share."""
 
     threshold: float
     error: FamilyError
@@ -112,14 +116,12 @@ class _Setting:
 
     @property
     def row_alpha(self) -> float:
-        """The error that one row has to itself in the worst case."""
+        """The error of one row in the worst case."""
         return self.error.of_family / self.family
 
 
 def _boots_of_stage(rows: Sequence[Row], stage: Stage, *, one_run: bool) -> BootTable:
-    """The rows' boots of one stage. Boots of two runs have nothing to do with each other, so that they share
-    no block.
-    """
+    """The rows' boots of one stage. Boots of two runs share no block."""
     ours, theirs = _of_stage([row.base for row in rows], stage), _of_stage([row.head for row in rows], stage)
     if one_run:
         return BootTable(ours, theirs)
@@ -149,9 +151,11 @@ def _judge_row(
     hidden: str | None,
     setting: _Setting,
 ) -> Comparison:
-    """`step` is that of the printed digits, as a fraction: it is in the interval and in the detectable
-    change, as drift between the sides is. `hidden` says why drift keeps the row from being decided; None
-    where it does not.
+    """Judges one row from the decision about it.
+
+    `step` is that of the printed digits, a fraction. Like drift between the sides, it is added to the
+    interval and to the detectable change. `hidden` says why drift keeps the row inconclusive; None if it does
+    not.
     """
     used, own_q = decision.used, min(1.0, decision.q / setting.error.share)
     p, q, mde = decision.p, own_q, _detectable(summary.spread, decision, setting)
@@ -187,13 +191,14 @@ def _judge_row(
 
 
 def _row_error(setting: _Setting) -> float:
-    """What a row may err in the test that decides it."""
+    """Error of a row in the test that decides it."""
     return setting.row_alpha if setting.stages is None else setting.error.of_family
 
 
 def _centre(side: Side, used: Values, log: float) -> float:
-    """The median of the boots that decided: of their values, where all of the side's did, as a logarithm does
-    not give back every digit.
+    """The median of the boots that decided.
+
+    Taken from the values if all boots decided, because a logarithm does not give back every digit.
     """
     if len(used) < side.boots:
         return float(f"{math.exp(log):.12g}")
@@ -202,9 +207,7 @@ def _centre(side: Side, used: Values, log: float) -> float:
 
 
 def _size(decision: Decision, q: float, setting: _Setting) -> PublishedSize | None:
-    """Of a published row, given that it passed its test: the p-value that would just have passed follows from
-    p and q.
-    """
+    """Size of a published row, given that it passed its test. The critical p-value follows from p and q."""
     ranked = decision.used.ranked(in_pairs=decision.in_pairs)
     sides = 2 if setting.stages is None else 1
     critical = decision.p * setting.error.of_report / q / sides
@@ -241,7 +244,7 @@ def _verdict(
 def _explain_inconclusive(
     decision: Decision, q: float, summary: Summary, setting: _Setting
 ) -> tuple[str, int | None]:
-    """Why a row is not decided, and the boots an arm that would decide it where that can be said."""
+    """Why a row is inconclusive, and the boots per arm that would decide it; None if unknown."""
     boots = min(len(decision.used.base), len(decision.used.head))
     error = _row_error(setting)
     least, margin = least_boots(error), math.log1p(setting.threshold)
@@ -268,7 +271,7 @@ def _explain_inconclusive(
 
 
 def _settling(needs: int, decision: Decision, what: str, least: int = 0) -> str:
-    """The boots that would do it, with the range that the spread's error gives."""
+    """The number of boots that would decide, with its range from the uncertainty of the spread."""
     n, m = len(decision.used.base), len(decision.used.head)
     if needs <= min(n, m):
         return f"fresh boots would {what}"

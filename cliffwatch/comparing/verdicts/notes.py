@@ -1,4 +1,4 @@
-"""What a reader should know of a noisy row besides its verdict."""
+"""Notes on a noisy row, besides its verdict."""
 
 import math
 

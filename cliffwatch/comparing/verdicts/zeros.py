@@ -1,5 +1,6 @@
-"""Verdicts on values of which no ratio can be taken: zero on a side, or below zero. A change has a direction
-and no percentage.
+"""Verdicts on values without a ratio: zero on a side, or negative.
+
+A change has a direction but no percentage.
 """
 
 from dataclasses import replace
@@ -14,23 +15,23 @@ from cliffwatch.comparing.verdicts.digits import ONE_STEP
 from cliffwatch.counting import count_noun
 
 _OCTAVES = 60.0
-"""Most that values without a ratio are spread over: far more than any threshold, and small enough to be
-counted with.
+"""Most octaves that values without a ratio are spread over.
+
+Far more than any threshold, and small enough for arithmetic.
 """
 
 
 def is_negative(row: Row) -> bool:
-    """Whether all values are below zero: their sizes have ratios."""
+    """True if all values are negative: their sizes have ratios."""
     return _largest(row) < 0
 
 
 def as_positive(row: Row) -> Row:
-    """The row with positive values in the same order, which rank tests judge alike; of negative ones their
-    sizes, in the opposite order.
+    """The row with positive values in the same order, so that rank tests give the same result.
 
-    Values that have zero among them are replaced by powers of two, an octave for the smallest difference,
-    so that none is below a threshold. Their logarithms keep the values' distances: what drifts by little
-    beside zero still drifts by little.
+    Negative values become their sizes, in the opposite order. Other values become powers of two, one octave
+    for the smallest difference, so that no difference is below a threshold. Their logs keep the values'
+    distances: a small drift beside zero stays small.
     """
     if is_negative(row):
         ours, theirs = -row.base.values, -row.head.values
@@ -64,8 +65,9 @@ def _with_values(side: Side, values: Values) -> Side:
 
 
 def judge_without_ratio(judged: Comparison, row: Row, alpha: float) -> Comparison:
-    """The comparison of a noisy row by the test of its values as `as_positive` gives them; `alpha` is the
-    error of its report.
+    """The comparison of a noisy row, judged by the values of `as_positive`.
+
+    `alpha` is the error of its report.
     """
     base, head = row.base.centre(), row.head.centre()
     assert base is not None
@@ -95,7 +97,7 @@ def judge_without_ratio(judged: Comparison, row: Row, alpha: float) -> Compariso
 
 
 def judge_exact_without_ratio(draft: Comparison, row: Row) -> Comparison:
-    """The comparison of counted values: those of one side lie beyond those of the other, or they do not."""
+    """The comparison of counted values: a change if all values of one side lie beyond those of the other."""
     ours, theirs = row.base.values, row.head.values
     known = replace(draft, explained=lambda: ("counted values", _words(row)))
     if ours.min() == ours.max() == theirs.min() == theirs.max():
@@ -113,9 +115,7 @@ def judge_exact_without_ratio(draft: Comparison, row: Row) -> Comparison:
 
 
 def _judge_difference(known: Comparison, row: Row, why: str) -> Comparison:
-    """A difference that is there: a change, where it is notable and more than a step of the
-    printed digits.
-    """
+    """Judges a real difference: a change if it is notable and more than a step of the printed digits."""
     base, head = known.base, known.head
     assert base is not None
     assert head is not None
@@ -145,7 +145,7 @@ def _judge_difference(known: Comparison, row: Row, why: str) -> Comparison:
 
 
 def _words(row: Row) -> str:
-    """`drops: 0 in 8 of 8 boots of base and in 5 of 8 of head`."""
+    """Zeros of the row as text: `drops is 0 in 8 of 8 boots of base and in 5 of 8 of head`."""
     if _smallest(row) < 0:
         return f"{row.metric} has negative values"
     ours, theirs = (int((side.values == 0).sum()) for side in (row.base, row.head))

@@ -1,1 +1,1 @@
-"""A run for other programs: the formats that benchstat, Bencher and KCIDB read."""
+"""Exports a run to the formats of benchstat, Bencher and KCIDB, and to Markdown tables."""

@@ -1,8 +1,9 @@
-"""Writes Bencher Metric Format: one arm, its boots summarised, as the format has one value for a measure of a
-benchmark.
+"""Writes one arm in Bencher Metric Format.
 
-A benchmark of ours is named `BPF/suite=SUITE/bench=NAME/PARAM=VALUE` with percent-encoded parts, a measure
-`METRIC (UNIT)`: Bencher makes a measure of that name, and `bencher.parse_bencher` reads both back.
+Summarises its boots: the format has one value per benchmark and measure.
+
+Benchmarks are named `BPF/suite=SUITE/bench=NAME/PARAM=VALUE` with percent-encoded parts, measures `METRIC
+(UNIT)`. Bencher creates measures of these names, and `bencher.parse_bencher` reads both names back.
 """
 
 import json
@@ -16,18 +17,22 @@ from cliffwatch.samples import Arm, CaseKey
 
 LONGEST_NAME = 1024
 LONGEST_MEASURE = 64
-"""Characters that Bencher takes."""
+"""Maximum number of characters that Bencher accepts."""
 
 
 def format_bencher(arm: Arm) -> str:
-    """The median over boots of each metric of each case as value; the smallest and the largest boot as
-    bounds, where there are two.
+    """Writes each metric's median over boots as its value.
+
+    With two boots or more, the extremes are the bounds.
     """
     return "".join(bencher_pieces(arm))
 
 
 def bencher_pieces(arm: Arm) -> Iterator[str]:
-    """The same case by case; goes over the boots once, and keeps eight bytes of each value."""
+    """Yields the text of `format_bencher` case by case.
+
+    Reads the boots once and keeps eight bytes per value.
+    """
     values: dict[CaseKey, dict[str, array[float]]] = {}
     for boot in arm.boots:
         for sample in boot.samples:
@@ -43,7 +48,7 @@ def bencher_pieces(arm: Arm) -> Iterator[str]:
 
 
 def too_long_for_bencher(arm: Arm) -> int:
-    """How many names of benchmarks and measures are longer than Bencher takes."""
+    """Counts the names of benchmarks and measures that are too long for Bencher."""
     samples = [sample for boot in arm.boots for sample in boot.samples]
     names = {_name(case) for case in {sample.case for sample in samples}}
     measures = {f"{sample.metric} ({sample.unit})" for sample in samples}

@@ -1,4 +1,4 @@
-"""Arms in the Go benchmark format, for benchstat."""
+"""Writes arms in the Go benchmark format, for benchstat."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -22,15 +22,16 @@ def go_bench_report(
     settings: Mapping[str, str] | None = None,
     of_run: Sequence[Arm] = (),
 ) -> str:
-    """The samples of all arms. A unit is exact for benchstat only where every case that has it is.
+    """Writes the samples of arms. Declares a unit as exact only if it is exact in every case.
 
-    `settings` are those of the run (`run_settings`), `of_run` all of its arms where these are not.
+    `settings` are the settings of the run (`run_settings`). `of_run` has all arms of the run if `arms` is a
+    selection.
     """
     return visible("\n".join(_lines(tuple(arms), traits, settings, of_run)) + "\n")
 
 
 def go_bench_pieces(arms: Iterable[Arm], traits: Traits, settings: Mapping[str, str]) -> Iterator[str]:
-    """The same line by line; goes over the boots twice."""
+    """Yields the text of `go_bench_report` line by line. Reads the boots twice."""
     for line in _lines(tuple(arms), traits, settings, ()):
         yield visible(line) + "\n"
 
@@ -55,9 +56,10 @@ def _lines(
 def run_settings(
     notable: float | None, stages: Stages | None, *, one_run: bool = True, arms: Iterable[Arm] = ()
 ) -> dict[str, str]:
-    """What must be known of a run to decide its rows again; nothing of what is default. `one_run`: see
-    `Method`. Of `arms` it is what suites of the user's own declare, and what keeps their host from being a
-    bench host.
+    """Returns the settings of a run that a repeated comparison needs. Leaves out defaults.
+
+    For `one_run`, see `Method`. `arms` contribute the metrics that the user's own suites declare, and host
+    faults.
     """
     arms = tuple(arms)
     settings = {} if one_run else {"one-run": "no"}

@@ -1,9 +1,9 @@
-"""Writes KCIDB's I/O format 5.3: what kernel CI systems report to the common database of kernelci.org.
+"""Writes KCIDB's I/O format 5.3, in which kernel CI systems report to the common database of kernelci.org.
 
-Source: kcidb_io/schema/v05_03.py of kcidb-io 141. A checkout is an arm's commit, a build its kernel, a
-test a case of an arm: its status is the worst of its boots, its number the median over boots of the case's
-primary metric. All metrics with the value of each boot stand in `misc`, which KCIDB keeps and does not
-read.
+Source: kcidb_io/schema/v05_03.py of kcidb-io 141. A checkout is an arm's commit, a build its kernel, and a
+test a case of an arm. A test's status is the worst of its boots. Its number is the median over boots of the
+case's primary metric. All metrics with the value of each boot are in `misc`, which KCIDB stores but does not
+interpret.
 """
 
 import json
@@ -59,9 +59,10 @@ _BUILD_STATUS = {"kernel": "FAIL", "usage": "ERROR", "host": "MISS"}
 
 
 class _Ended(NamedTuple):
-    """How a case ended in all boots together, and why; no status if no boot has an outcome of it."""
+    """How a case ended over all boots."""
 
     status: str | None
+    """KCIDB status; None if no boot has an outcome of the case. The case then counts as measured."""
     reason: str
 
 
@@ -73,18 +74,20 @@ class Reported:
     """Who reports what."""
 
     origin: str
+    """Name of the CI system."""
     run: str
+    """Identity of the run."""
     tree: str = ""
     created: str = ""
-    """Begin of the run in ISO 8601; empty if unknown."""
+    """Start of the run in ISO 8601; empty if unknown."""
     whose: Mapping[str, str] = field(default_factory=dict)
-    """Whose fault it is, for each arm that could not be measured."""
+    """Party at fault (`kernel`, `usage` or `host`), by name of the failed arm."""
     evidence: Mapping[str, str] = field(default_factory=dict)
-    """The log that shows it, by arm."""
+    """Raw text that shows the failure, by name of the failed arm."""
 
 
 def build_report(record: RunRecord, run: str, origin: str) -> Reported:
-    """By run.json; `run` is what the run is called."""
+    """Collects the facts from run.json. `run` is the identity of the run."""
     failures = {arm.name: arm.failure for arm in record.arms if arm.failure is not None}
     return Reported(
         origin=origin,
@@ -97,14 +100,15 @@ def build_report(record: RunRecord, run: str, origin: str) -> Reported:
 
 
 def format_kcidb(arms: Iterable[Arm], reported: Reported, primary: Primary) -> str:
-    """One report of all arms. Equal arms of equal runs have equal ids, so that reporting twice changes
-    nothing.
-    """
+    """Writes a report of all arms. Ids depend on the content, so a repeated report changes nothing."""
     return "".join(kcidb_pieces(arms, reported, primary))
 
 
 def kcidb_pieces(arms: Iterable[Arm], reported: Reported, primary: Primary) -> Iterator[str]:
-    """The same test by test; goes over the boots of an arm once, and keeps eight bytes of each value."""
+    """Yields the text of `format_kcidb` test by test.
+
+    Reads an arm's boots once and keeps eight bytes per value.
+    """
     arms = tuple(arms)
     checkouts = {arm.name: _checkout(arm, reported) for arm in arms}
     builds = {arm.name: _build(arm, reported, checkouts[arm.name].id) for arm in arms}
@@ -173,7 +177,7 @@ def _architecture(arm: Arm) -> str:
 
 
 def _tests(arm: Arm, reported: Reported, build: str, primary: Primary) -> Iterator[Test]:
-    """One for each case, in the order in which the boots have them."""
+    """Yields one test per case, in order of first occurrence in the boots."""
     worst: dict[CaseKey, _Ended] = {}
     values: dict[CaseKey, dict[tuple[str, str], array[float]]] = {}
     for boot in arm.boots:
@@ -206,7 +210,7 @@ def _tests(arm: Arm, reported: Reported, build: str, primary: Primary) -> Iterat
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Named:
-    """What all tests of an arm share."""
+    """The members that all tests of an arm share."""
 
     build: str
     origin: str
@@ -253,9 +257,7 @@ def _test(
 
 
 def _worse(ended: _Ended, outcome: CaseOutcome) -> _Ended:
-    """The worst so far with one more boot; of equal ones the first. What was measured and has no outcome was
-    measured.
-    """
+    """Returns the worse of the end so far and one more outcome; the earlier if both are equal."""
     status = _STATUS[outcome.status]
     if ended.status is not None and _WORST.index(ended.status) <= _WORST.index(status):
         return ended
@@ -271,7 +273,7 @@ def _excerpt(message: str, evidence: str) -> str:
 
 
 def _drop_unknown(known: Mapping[str, str]) -> dict[str, str]:
-    """What is known: nothing in KCIDB may be null, and an empty text is left out."""
+    """Leaves out empty texts: KCIDB does not allow null."""
     return {name: _text(text) for name, text in known.items() if text}
 
 

@@ -1,12 +1,10 @@
-"""The parts of KCIDB's I/O format that our reports have."""
+"""The parts of KCIDB's I/O format that Cliffwatch writes."""
 
 from cliffwatch.formats.values import Part
 
 
 class Member(Part, omit_defaults=True, frozen=True, kw_only=True):
-    """A part of a report: nothing in KCIDB may be null, so that what is not known is left out, and so is an
-    empty text.
-    """
+    """A part of a report. Leaves out unknown and empty values: KCIDB does not allow null."""
 
 
 class Version(Member, frozen=True, kw_only=True):

@@ -1,6 +1,4 @@
-"""One metric of one arm as tables of Markdown: the values of one parameter down, those of another across,
-such as threads by kinds of map.
-"""
+"""Writes a metric of an arm as Markdown tables of two parameters, such as threads down and maps across."""
 
 import statistics
 from collections.abc import Callable, Iterator, Mapping
@@ -12,25 +10,26 @@ from cliffwatch.reports.figures import value
 from cliffwatch.samples import Arm, CaseKey
 
 IsPrimary = Callable[[CaseKey, str, str], bool]
-"""Whether a metric, by its unit too, decides the verdict of a case."""
+"""Tells whether a metric (with its unit) is primary in a case."""
 
 _Cells = dict[tuple[str, str], list[float]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
-    """Which parameters the rows and the columns are of, and the metric in the cells: None for those that
-    decide.
-    """
+    """The layout of the tables."""
 
     down: str
+    """Parameter of the rows."""
     across: str
+    """Parameter of the columns."""
     metric: str | None
+    """Metric of the cells; None for the primary metrics."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Table:
-    """What all of a table's cells have in common."""
+    """The properties that all cells of a table share. `case` lacks the two parameters of the layout."""
 
     case: CaseKey
     metric: str
@@ -38,10 +37,11 @@ class _Table:
 
 
 def format_matrix(arm: Arm, layout: Layout, is_primary: IsPrimary) -> str:
-    """A table for each benchmark, metric and combination of the other parameters, of medians over boots;
-    empty where no case has both parameters.
+    """Writes one table per benchmark, metric and combination of the other parameters.
 
-    A cell without a value is `-`.
+    Cells are medians over boots.
+
+    A cell without a value is `-`. Returns an empty text if no case has both parameters.
     """
     tables = _tables(arm, layout, is_primary)
     return "\n".join("\n".join(_lines(arm, layout, table, cells)) for table, cells in tables.items())
@@ -93,7 +93,7 @@ def _line(cells: list[str]) -> str:
 
 
 def _plain(text: str) -> str:
-    """Text in which nothing is Markdown's own."""
+    """Escapes Markdown and drops unprintable characters."""
     return "".join(
         f"\\{letter}" if letter in "\\|`*_<>[]" else letter for letter in text if letter.isprintable()
     )

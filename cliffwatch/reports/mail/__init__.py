@@ -1,1 +1,1 @@
-"""The report as a mail: by itself, and as a reply to another."""
+"""The report as a mail, and as a reply to a mail."""

@@ -1,7 +1,7 @@
-"""The report as a reply to a mail: a whole message for `git send-email` or a mail program, in 72 columns.
+"""The report as a reply to a mail: a complete message for `git send-email` or a mail program, in 72 columns.
 
-What it says first is what the `mail` report says; its table is that of a commit message, which a mailing
-list can read.
+It opens like the `mail` report. Its table is the table for commit messages, which is readable on a mailing
+list.
 """
 
 import re
@@ -28,23 +28,27 @@ _IDENTITY = re.compile(
 )
 _AT_LORE = re.compile(r"https://lore\.kernel\.org/[\w.-]{1,100}/(?P<id>[^/\s]{1,400})/?")
 _LONGEST_HEADER = 990
-"""Characters; a Message-ID that is folded or encoded is another one."""
+"""Maximum length of a header line. Long enough that a Message-ID is never folded or encoded, which would
+change it."""
 
 _ADDRESS = re.compile(r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~.-]{1,100}@[A-Za-z0-9.-]{1,200}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """The mail that is replied to, by its Message-ID without brackets, and who replies."""
+    """The mail to reply to, and the sender of the reply."""
 
     to: str
+    """Message-ID without brackets."""
     sender_name: str
     sender: str
 
 
 def read_reply(in_reply_to: str, mail_from: str) -> Reply | Failure:
-    """A Message-ID, with its brackets or without, or a mail's address at lore.kernel.org; and `Name
-    <address>`.
+    """Parses the options of a reply.
+
+    `in_reply_to` is a Message-ID, with or without brackets, or a mail's URL at lore.kernel.org. `mail_from`
+    is `Name <address>`.
     """
     text = in_reply_to.strip()
     at_lore = _AT_LORE.fullmatch(text)
@@ -64,7 +68,7 @@ def read_reply(in_reply_to: str, mail_from: str) -> Reply | Failure:
 
 
 def reply_report(compared: ComparisonSet, context: ReportContext, reply: Reply, *, date: datetime) -> str:
-    """A whole message (RFC 5322) with its headers; who it goes to is the sender's to add."""
+    """Writes a complete message (RFC 5322) with its headers. The sender has to add the recipients."""
     body = "\n".join(_body(compared, context)) + "\n"
     message = EmailMessage(policy=policy.default.clone(max_line_length=_LONGEST_HEADER))
     user, _, domain = reply.sender.partition("@")

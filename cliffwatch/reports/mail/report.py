@@ -1,8 +1,8 @@
 """The report as a mail, in the layout that kernel developers know from the 0-day robot.
 
-Widths are those of lkp-tests (lib/compare.rb): a value of 10 with a deviation of 6 shown above 2 %, a
-change of 10. What the robot does not say is added below the tables: interval, detectable change, and what
-was not decided.
+Column widths are the widths of lkp-tests (lib/compare.rb): value 10, deviation 6, change 10. Deviations are
+shown above 2 %. The robot does not report intervals, detectable changes and undecided rows: these are below
+the tables.
 """
 
 import statistics
@@ -25,9 +25,7 @@ _SHOWN_DEVIATION = 0.02
 
 
 def mail_report(compared: ComparisonSet, context: ReportContext) -> str:
-    """A whole mail: subject, facts, one table a suite, and the rows in full sentences where they
-    need them.
-    """
+    """Writes a whole mail: subject, facts, one table per suite, and remarks on rows."""
     lines = [f"Subject: {mail_subject(compared)}", "", *_opening(compared), ""]
     for failure in context.failures:
         lines += [
@@ -44,7 +42,7 @@ def mail_report(compared: ComparisonSet, context: ReportContext) -> str:
 
 
 def mail_subject(compared: ComparisonSet) -> str:
-    """The commit and its largest change."""
+    """Returns the subject: the commit and its largest change."""
     worst = compared.headline()
     commit = _commit(compared.head.facts.get("commit", compared.head.label))
     if worst is None:
@@ -53,12 +51,15 @@ def mail_subject(compared: ComparisonSet) -> str:
 
 
 def _where(row: Comparison, compared: ComparisonSet) -> str:
-    """Nothing where a change can only be one of the kernels: counted values do not drift."""
+    """Marks changes between separate measurements.
+
+    Empty if sides took turns, or if values are counted: no drift.
+    """
     return "" if compared.took_turns or row.assume == "exact" else f" {BETWEEN_MEASUREMENTS}"
 
 
 def _size(row: Comparison) -> str:
-    """`4.9% regression`; a change that nobody judged has its direction instead: `+4.9% change`."""
+    """Formats a change: `4.9% regression`, or `+4.9% change` if it is not known which way is better."""
     what = "change" if row.verdict == "changed" else row.verdict
     if row.change is None:
         return f"{figures.step(row)} {row.unit} {what}"
@@ -66,7 +67,7 @@ def _size(row: Comparison) -> str:
 
 
 def mail_opening(compared: ComparisonSet) -> Iterator[str]:
-    """The first sentences: what was noticed, and on which commit."""
+    """Yields the opening: the largest change and failures, and the commit."""
     worst = compared.headline()
     yield "Hello,"
     yield ""
@@ -132,7 +133,7 @@ def _row(row: Comparison) -> str:
 
 
 def _deviation(spread: float | None) -> str:
-    """` ±  3%`, or blank where it is not worth a column."""
+    """Formats a deviation: ` ±  3%`, or blank if it is small."""
     return " " * 6 if spread is None or spread <= _SHOWN_DEVIATION else f" ±{100 * spread:3.0f}%"
 
 

@@ -1,1 +1,1 @@
-"""Reports of more than two sides: of several arms, and of several platforms."""
+"""Reports on more than two sides: several arms or several targets."""

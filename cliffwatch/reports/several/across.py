@@ -1,4 +1,4 @@
-"""Comparisons of the same two kernels on several targets (platform and mode), side by side: one row a case.
+"""Merges comparisons of the same two kernels on several targets: one row per case and metric.
 
 Works on the rows of Comparison JSON (docs/formats.md).
 """
@@ -20,7 +20,7 @@ Key = tuple[str, str, tuple[tuple[str, str], ...], str, str]
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where something was measured; `name` is what people read."""
+    """A target with its name for people."""
 
     platform: str
     mode: Mode
@@ -39,15 +39,15 @@ class Across:
     unit: str
     """Of that metric."""
     cells: tuple[ComparisonRow | None, ...]
-    """Its row on each target; None if a target lacks it."""
+    """One row per target; None if the target did not measure the metric."""
     verdict: str
-    """One of ORDER."""
+    """A member of ORDER."""
     where: tuple[int, ...]
-    """Indexes of targets whose rows have the verdict, or that disagree."""
+    """Indexes of the targets with this verdict; for `disagree`, of all targets that report a change."""
 
     @property
     def measures(self) -> tuple[tuple[str, str], ...]:
-        """Metric and unit of its cells, its own first."""
+        """Metric and unit of the cells without duplicates, the row's own first."""
         return tuple(
             dict.fromkeys(
                 [(self.metric, self.unit), *((each.metric, each.unit) for each in self.cells if each)]
@@ -56,24 +56,20 @@ class Across:
 
     @property
     def group(self) -> str:
-        """What it is listed under: its verdict, or `likely` where that is inconclusive and a target shows
-        more than chance does.
-        """
+        """The verdict, or `likely` if it is inconclusive and any target's row is likely."""
         decided = self.verdict != "inconclusive"
         return self.verdict if decided or not any(likely(cell) for cell in self.cells if cell) else "likely"
 
     @property
     def size(self) -> float:
-        """The largest change that is reported; without one the largest difference at all."""
+        """Size of the largest reported change; without any, of the largest difference."""
         known = [cell for cell in self.cells if cell]
         changed = [size_of(cell) for cell in known if cell.verdict in CHANGES]
         return max(changed or map(size_of, known), default=0.0)
 
     @property
     def sure(self) -> float:
-        """The change that is there at least: the bound of an interval that is nearest to zero, the largest
-        over targets.
-        """
+        """Lower bound of the change's size: the interval bound nearest to zero, maximum over targets."""
         return max((_least(cell) for cell in self.cells if cell), default=0.0)
 
 
@@ -85,7 +81,7 @@ def _least(row: ComparisonRow) -> float:
 
 
 def targets_named(pairs: Sequence[tuple[str, Mode]]) -> tuple[Target, ...]:
-    """Targets with the shortest names that tell them apart: the platform, with its mode where it has two."""
+    """Names targets as briefly as possible: by platform, with the mode if there are several modes."""
     platforms = Counter(platform for platform, _ in pairs)
     modes = {mode for _, mode in pairs}
     return tuple(
@@ -97,7 +93,7 @@ def targets_named(pairs: Sequence[tuple[str, Mode]]) -> tuple[Target, ...]:
 
 
 def across(rows: Sequence[Iterable[ComparisonRow]], *, all_metrics: bool = False) -> list[Across]:
-    """Of each target's rows the primary ones, or all, in the order in which they first come."""
+    """Merges the primary rows, or all rows, of each target. Keeps the order of first occurrence."""
     of_targets = [list(of_target) for of_target in rows]
     times = _times_beside_counts(of_targets)
     by_key: dict[Key, list[ComparisonRow | None]] = {}
@@ -121,8 +117,9 @@ def _case(row: ComparisonRow) -> Case:
 
 
 def _times_beside_counts(rows: Sequence[Sequence[ComparisonRow]]) -> Mapping[Case, tuple[str, str]]:
-    """Metric and unit of the first primary time or rate of each case, of those that no target has beside its
-    instructions.
+    """Returns metric and unit of each case's first primary time or rate.
+
+    Leaves out cases for which a target measures both instructions and a time or rate.
     """
     found: dict[Case, tuple[str, str]] = {}
     both: set[Case] = set()
@@ -146,20 +143,23 @@ def _verdict(cells: Sequence[ComparisonRow | None]) -> tuple[str, tuple[int, ...
 
 
 def _opposite(cells: Sequence[ComparisonRow | None]) -> bool:
-    """Whether targets report changes of one metric to both sides."""
+    """True if targets report changes in opposite directions."""
     changes = [_difference(cell) for cell in cells if cell and cell.verdict in CHANGES]
     return min(changes, default=0.0) < 0 < max(changes, default=0.0)
 
 
 def _difference(cell: ComparisonRow) -> float:
-    """The change or, of one that has no percentage, head less base."""
+    """Returns the change; head minus base if it has no percentage."""
     return (cell.head or 0.0) - (cell.base or 0.0) if cell.change is None else cell.change
 
 
 def whereabouts(row: Across, targets: Sequence[Target]) -> str:
-    """On which targets a change is reported: `both`, `all 3`, `amd-rome only` where every other one is
-    unchanged, `amd-rome at least` where another is inconclusive or did not run. Empty on one target, or
-    where no change is reported.
+    """Names the targets that report a change.
+
+    - `both` or `all 3`: every target.
+    - `amd-rome only`: all other targets are unchanged.
+    - `amd-rome at least`: another target is inconclusive or did not run.
+    - Empty: no target reports a change, or there is only one target.
     """
     if len(targets) < 2 or row.verdict not in CHANGES:
         return "disagree" if row.verdict == "disagree" else ""
@@ -170,7 +170,7 @@ def whereabouts(row: Across, targets: Sequence[Target]) -> str:
 
 
 def _alone(row: Across) -> bool:
-    """Whether every target that does not show the verdict is unchanged."""
+    """True if all targets without the row's verdict are unchanged."""
     others = [cell for index, cell in enumerate(row.cells) if index not in row.where]
     return all(cell is not None and cell.verdict == "unchanged" for cell in others)
 
@@ -190,8 +190,9 @@ def _counted(count: int, verdict: str) -> str:
 
 
 def sentence_across(rows: Sequence[Across], targets: Sequence[Target], *, in_turns: bool = True) -> str:
-    """`2 regressions, 5 improvements, 188 unchanged; on amd-rome only: 1 regression`. `in_turns`: whether
-    base and head took turns on every target.
+    """Sums up rows: `2 regressions, 5 improvements, 188 unchanged; on amd-rome only: 1 regression`.
+
+    `in_turns` is True if base and head took turns on every target.
     """
     verdicts = Counter(row.verdict for row in rows)
     parts = {verdict: _counted(verdicts[verdict], verdict) for verdict in COUNTED if verdicts[verdict]}
@@ -221,8 +222,9 @@ def _on_one(rows: Sequence[Across], targets: Sequence[Target]) -> Iterable[tuple
 
 
 def facets(rows: Sequence[Across]) -> list[str]:
-    """What changed rows have in common: `all 11 regressions are of ringbufs`; only where others could have
-    changed too.
+    """Says what changed rows have in common: `all 11 regressions are of ringbufs`.
+
+    Skips what all rows have in common.
     """
     common = []
     for verdict in CHANGES:

@@ -1,6 +1,4 @@
-"""Reports of several arms, each against the first one: a matrix of all of them, then each arm's
-own report.
-"""
+"""Reports on several arms, each against the first arm: a matrix of all arms, then a report per arm."""
 
 import textwrap
 from collections.abc import Sequence
@@ -25,7 +23,7 @@ def text_of_arms(
     width: int = 120,
     all_metrics: bool,
 ) -> str:
-    """For a terminal. What went wrong comes first, what is true of the whole run last."""
+    """Writes the report for a terminal. Notes on the whole run come last."""
     styles = Styles(colour=colour)
     names = [plain(name) for name in arm_names(compared)]
     room = max(map(len, names))
@@ -49,7 +47,7 @@ def text_of_arms(
 
 
 def markdown_of_arms(compared: Sequence[ComparisonSet], context: ReportContext) -> str:
-    """For a pull request: the matrix, and each arm's report folded away."""
+    """Writes the report for a pull request: the matrix, then a folded report per arm."""
     base, *heads = arm_names(compared)
     lines = [f"### {len(heads) + 1} arms, each against {code(base)}", "", *chosen_lines(context.chosen)]
     lines += [
@@ -77,7 +75,7 @@ def markdown_of_arms(compared: Sequence[ComparisonSet], context: ReportContext) 
 
 
 def commit_of_arms(compared: Sequence[ComparisonSet], context: ReportContext) -> str:
-    """For a commit message: the matrix, then a block an arm."""
+    """Writes the report for a commit message: the matrix, then a block per arm."""
     names = [plain(name) for name in arm_names(compared)]
     room = max(map(len, names))
     labels = (compared[0].base.label, *(each.head.label for each in compared))
@@ -97,7 +95,7 @@ def commit_of_arms(compared: Sequence[ComparisonSet], context: ReportContext) ->
 
 
 def _narrow_matrix(compared: Sequence[ComparisonSet]) -> list[str]:
-    """The matrix as tables of as many arms as fit beside each other."""
+    """Splits the matrix into tables with as many arms as fit the width."""
     for arms in range(len(compared), 0, -1):
         groups = (compared[first : first + arms] for first in range(0, len(compared), arms))
         lines = [line for group in groups for line in matrix_lines(group, all_metrics=False)]
@@ -111,8 +109,10 @@ def _title(each: ComparisonSet) -> str:
 
 
 def _of_one(each: ComparisonSet, context: ReportContext, *, first: bool, last: bool) -> ReportContext:
-    """Failures of this arm, and of base with the first one; notes and folder below the last one. What was
-    chosen is above all of them.
+    """Returns the context for the report of one arm.
+
+    It has the failures of the arm. The first arm also gets the failures of base; the last arm gets notes and
+    folder.
     """
     names = {each.head.name, each.base.name} if first else {each.head.name}
     return replace(

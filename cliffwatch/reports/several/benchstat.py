@@ -1,6 +1,4 @@
-"""Reports in the shape of benchstat's, which Go developers read: a table for each unit, with the first arm's
-values and each other arm's values and changes.
-"""
+"""Reports in benchstat's layout for Go developers: one table per unit with all arms' values and changes."""
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
@@ -20,12 +18,12 @@ Cells = tuple[str, ...]
 
 
 def benchstat_report(compared: ComparisonSet, context: ReportContext) -> str:
-    """The report of two arms."""
+    """Writes the report on two arms."""
     return benchstat_of_arms((compared,), context)
 
 
 def benchstat_of_arms(compared: Sequence[ComparisonSet], context: ReportContext) -> str:
-    """The report of any number of arms, each against the first one."""
+    """Writes the report on any number of arms, each against the first arm."""
     first = compared[0]
     names = [first.base.name or "base", *(each.head.name or "head" for each in compared)]
     labels = [first.base.label, *(each.head.label for each in compared)]
@@ -46,7 +44,7 @@ def benchstat_of_arms(compared: Sequence[ComparisonSet], context: ReportContext)
 
 
 def _undecided(compared: Sequence[ComparisonSet]) -> Iterator[str]:
-    """Why rows have a sign instead of a change."""
+    """Says why rows have a sign instead of a change."""
     for each in compared:
         arm = f"{each.head.name}: " if len(compared) > 1 else ""
         for cases, row in figures.shared_reasons(each.primary_rows()):
@@ -94,7 +92,7 @@ def _table(
 
 
 def _cells(row: MatrixRow) -> Cells:
-    """The case, base's value and each other arm's."""
+    """Returns the case, base's value and the values of the other arms."""
     base = next((each for each in row.cells if each is not None and each.base is not None), None)
     own = "-" if base is None else _value(base.base, base.base_spread, row.unit)
     heads = ("-" if each is None else _value(each.head, each.head_spread, row.unit) for each in row.cells)
@@ -110,8 +108,9 @@ def _value(number: float | None, spread: float | None, unit: str) -> str:
 
 
 def _change(row: Comparison | None) -> str:
-    """`-90.58% (n=2)`, with the p-value where a test decided; a row that is not decided has the sign of its
-    verdict.
+    """Formats a change: `-90.58% (n=2)`, with a p-value if a test decided.
+
+    An undecided row has only its sign.
     """
     if row is None:
         return "-"
@@ -127,14 +126,14 @@ def _mean(compared: ComparisonSet, metric: str, unit: str) -> str:
 
 
 def tidied(unit: str) -> tuple[str, float]:
-    """A unit as benchstat names it, and what a value in the one is in the other."""
+    """Returns benchstat's name of a unit, and the factor that converts values to it."""
     seconds = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3}
     name, separator, per = unit.partition("/")
     return (f"sec{separator}{per}", seconds[name]) if name in seconds else (unit, 1.0)
 
 
 def scaled(number: float, unit: str) -> str:
-    """Four digits that count with a prefix: `56.78µ`, `5.875Ki`."""
+    """Formats a value with four significant digits and a prefix: `56.78µ`, `5.875Ki`."""
     name, factor = tidied(unit)
     size, step = abs(number * factor), 1024 if name.partition("/")[0] == "B" else 1000
     prefixes, place = _BINARY if step == 1024 else _LARGE, 0

@@ -1,4 +1,4 @@
-"""Cases down, arms across: what several arms changed, each against the first one."""
+"""A matrix of several arms: cases down, arms across, each arm compared with the first arm."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -12,19 +12,19 @@ from cliffwatch.samples import CaseKey
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MatrixRow:
-    """A metric of a case: base's value, the first arm's that has one, and each other arm's row; None where it
-    has none.
-    """
+    """A metric of a case on all arms."""
 
     case: CaseKey
     metric: str
     unit: str
     base: float | None
+    """Value of the first arm; None if it has none."""
     cells: tuple[Comparison | None, ...]
+    """One comparison per further arm; None if the arm has no such row."""
 
 
 def matrix(compared: Sequence[ComparisonSet], *, all_metrics: bool = False) -> tuple[MatrixRow, ...]:
-    """The rows of all arms in the order in which they first come; the primary metrics, or all of them."""
+    """Merges the rows of all arms in order of first occurrence. Takes the rows of tables, or all metrics."""
     columns = [
         {(row.case, row.metric, row.unit): row for row in (each.rows if all_metrics else each.table_rows())}
         for each in compared
@@ -40,9 +40,7 @@ def _row(key: tuple[CaseKey, str, str], cells: Sequence[Comparison | None]) -> M
 
 
 def cell(row: Comparison | None) -> str:
-    """A change with the mark of its verdict: `▲ +4.79 %`; `~` within the noise, the verdict where nothing was
-    compared.
-    """
+    """Formats a change with its verdict's sign: `▲ +4.79 %`; `~` within noise; else the verdict."""
     if row is None:
         return "-"
     if row.change is None and row.verdict not in CHANGES:
@@ -51,14 +49,12 @@ def cell(row: Comparison | None) -> str:
 
 
 def arm_names(compared: Sequence[ComparisonSet]) -> tuple[str, ...]:
-    """Those of base and of each arm that is compared with it."""
+    """Returns the names of base and of the other arms."""
     return (compared[0].base.name, *(each.head.name for each in compared))
 
 
 def matrix_lines(compared: Sequence[ComparisonSet], *, all_metrics: bool) -> Iterator[str]:
-    """A table a suite: parameters down, under their benchmark, with base's value and each other
-    arm's change.
-    """
+    """Yields one table per suite: cases below their benchmark, base's value, and the other arms' changes."""
     base, *heads = (plain(name) for name in arm_names(compared))
     for suite, rows in groupby(matrix(compared, all_metrics=all_metrics), key=lambda row: row.case.suite):
         lines: list[tuple[str, ...]] = [(plain(suite), base, "unit", *heads)]

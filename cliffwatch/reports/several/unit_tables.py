@@ -1,6 +1,4 @@
-"""A table a unit in Markdown, as Go developers read comparisons: the values of both sides and the change, in
-benchstat's units and digits.
-"""
+"""Markdown tables by unit for Go developers: both sides and the change, in benchstat's units and digits."""
 
 from collections.abc import Sequence
 from itertools import groupby
@@ -20,8 +18,10 @@ UNIT_LEGEND = (
 
 
 def unit_tables(compared: ComparisonSet, *, most: int) -> list[str]:
-    """Lines of Markdown that read as plain text too: for each suite and unit of the primary metrics a table
-    of at most `most` cases, changed ones first where there are more, and their geometric mean.
+    """Returns tables of the primary metrics in Markdown that is also readable as plain text.
+
+    Each suite, metric and unit has a table of at most `most` cases with their geometric mean. If there are
+    more cases, the changed cases are kept.
     """
     lines: list[str] = []
     for _, of_suite in groupby(compared.primary_rows(), key=lambda row: row.case.suite):

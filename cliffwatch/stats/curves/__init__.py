@@ -1,3 +1,1 @@
-"""Curves of one parameter in log-log space: which courses they could take, which one the points bear out,
-where it breaks.
-"""
+"""Curves over one parameter in log-log space: their models, the choice of a model, and breakpoints."""

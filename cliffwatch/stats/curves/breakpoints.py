@@ -1,8 +1,9 @@
 """The breakpoints of a sweep: parameter values at which a cost bends or jumps.
 
-Courses of straight pieces in log-log space with up to two breaks, each a bend, a jump or both, against one
-straight line (`curves`): how many breaks by tests that hold for curves as uneven as real ones, the
-interval of each in measured parameters. Points carry the noise of their boots, never less than `GRAIN`.
+Models in log-log space (`courses`) consist of straight pieces with up to two breaks; each break is a bend, a
+jump or both. The number of breaks is chosen by tests that hold for curves as uneven as real ones
+(`choosing`). Each break gets an interval of measured parameters (`placing`). The noise of a point is that of
+its boots, and at least `GRAIN`.
 """
 
 from dataclasses import dataclass
@@ -19,15 +20,17 @@ from cliffwatch.stats.rank_tables import Values
 Course = Literal["flat", "climbs", "falls", "uneven"]
 
 SURE = 0.01
+"""Error of the decision that a curve has a breakpoint."""
 GRAIN = 0.01
-"""Unevenness, as a fraction, that every real curve has: page sizes, alignment, cache geometry."""
+"""Unevenness that every real curve has, as a fraction: page sizes, alignment, cache geometry."""
 
 LEAST_STEP = 0.05
-"""The height of a jump, and the change over a whole sweep, that are worth a word; logs."""
+"""Smallest jump, and smallest change over a whole sweep, that is reported; logs."""
 
 FEWEST = 5
+"""Fewest points in which a breakpoint is sought."""
 MOST = 32
-"""Points that are judged; of longer sweeps so many, evenly from first to last."""
+"""Most points that are fitted. A longer sweep is thinned evenly from first to last."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,41 +38,44 @@ class Breakpoint:
     """A break of a curve. Slopes are of log cost over log parameter: 0 is flat, 1 proportional."""
 
     low: float
-    """Up to this measured parameter the curve keeps its first course."""
+    """Last measured parameter that is still on the first course."""
     high: float
-    """By this one it has surely left it."""
+    """First measured parameter that has surely left it."""
     kind: Kind
     step: float
-    """How far the cost at `high` lies above (or below) the first course, a fraction."""
+    """Distance of the cost at `high` from the first course, as a signed fraction."""
     slope_before: float
     slope_after: float
     p: float
-    """Of no breakpoint."""
+    """p-value of the curve having no breakpoint."""
     further: tuple["Breakpoint", ...] = ()
     """Breakpoints of less weight."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoBreakpoint:
-    """Why no breakpoint is named, and the course that the curve keeps: its `slope`, and the `change` from
-    first to last, a fraction.
-
-    `stray` is the first or last parameter where that point alone lies off the course, with its distance as
-    a fraction.
-    """
+    """A sweep without a breakpoint."""
 
     reason: str
+    """Why no breakpoint is reported."""
     course: Course
     slope: float
+    """Of log cost over log parameter."""
     change: float
+    """Change from first to last point along the course, as a fraction."""
     stray: tuple[float, float] | None = None
+    """The first or last parameter and its distance from the course, as a fraction.
+
+    Set if that point alone lies off the course.
+    """
 
 
 def find_breakpoint(
     parameters: Values, costs: Values, spreads: Values | None = None
 ) -> Breakpoint | NoBreakpoint:
-    """Of a sweep: positive parameters and costs, (points,); `spreads` are standard errors as fractions of the
-    costs.
+    """Finds the breakpoint of a sweep of positive parameters and costs, (points,).
+
+    `spreads` are standard errors as fractions of the costs; None if unknown.
     """
     parameters, x, y, noise = _points(parameters, costs, spreads)
     if len(x) < FEWEST:
@@ -92,8 +98,9 @@ def find_breakpoint(
 def _points(
     parameters: Values, costs: Values, spreads: Values | None
 ) -> tuple[Values, Values, Values, Values]:
-    """In order of the parameter: parameters, both logs, and the noise, to which a point's own spread and that
-    of all contribute alike.
+    """Parameters, log parameters, log costs and noise, in order of the parameter.
+
+    A point's noise is half its own variance and half the mean variance, plus `GRAIN`.
     """
     order = np.unique(parameters, return_index=True)[1]
     if len(order) > MOST:
@@ -123,7 +130,7 @@ def _named(each: Placed, parameters: Values, p: float, further: tuple[Breakpoint
 
 
 def _no_breakpoint(reason: str, parameters: Values, y: Values, noise: Values) -> NoBreakpoint:
-    """With the course of a straight line, without the end that strays from it."""
+    """Fits a straight line, leaving out an end that strays from it."""
     x = np.log(parameters)
     stray = _stray(x, y, noise)
     kept = np.arange(len(x)) != (len(x) if stray is None else stray[0])
@@ -144,8 +151,9 @@ def _no_breakpoint(reason: str, parameters: Values, y: Values, noise: Values) ->
 
 
 def _slope(x: Values, y: Values, noise: Values) -> tuple[float, bool]:
-    """The slope of a straight line, and whether its direction is certain: by Student's test, or because every
-    point lies beyond the last.
+    """Slope of a straight line, and whether its direction is certain.
+
+    It is certain by Student's test, or if every point lies beyond the one before.
     """
     if len(x) < 3:
         return 0.0, False
@@ -157,7 +165,10 @@ def _slope(x: Values, y: Values, noise: Values) -> tuple[float, bool]:
 
 
 def _stray(x: Values, y: Values, noise: Values) -> tuple[int, float] | None:
-    """The end that lies off the line of all the others: its place and log distance."""
+    """Index and log distance of the end that lies off the line through all other points.
+
+    None if neither end does.
+    """
     if len(x) < FEWEST:
         return None
     rises = np.diff(y)
@@ -169,8 +180,9 @@ def _stray(x: Values, y: Values, noise: Values) -> tuple[int, float] | None:
 
 
 def _apart(x: Values, y: Values, noise: Values, end: int) -> tuple[float, float]:
-    """How far a point lies from the line of the others, and that over the distance which chance would reach
-    once in a hundred times.
+    """Log distance of an end point from the line through the others, and its ratio to a critical distance.
+
+    Chance reaches the critical distance once in a hundred times.
     """
     kept = np.arange(len(x)) != end
     slope, start = np.polyfit(x[kept], y[kept], 1, w=1 / noise[kept])

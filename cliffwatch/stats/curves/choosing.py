@@ -1,10 +1,11 @@
-"""How many breaks a curve has: a straight line against one and two breaks, then one against two.
+"""Chooses the number of breaks of a curve: a straight line against one and two breaks, then one against two.
 
-The statistic is the F-ratio of the best course over all courses, the simpler course being spared the end
-that it fits worst, so that one odd end is no break; with any point spared, less error suffices. Its
-distribution is drawn: curves without the break and with Gaussian noise, as uneven as real curves are at
-their worst (Andrews, Econometrica 61, 1993, has the theory of such maxima). Against two breaks the one
-break is drawn as it was fitted.
+The statistic is the largest F-ratio over all models. The simpler model may leave out the end that it fits
+worst, so that one odd end is no break. With any one point left out, `INSIDE` times the error is allowed.
+
+The null distribution is simulated: curves without the break, with Gaussian noise as uneven as the worst real
+curves (Andrews, Econometrica 61, 1993, has the theory of such maxima). Against two breaks, the fitted curve
+with one break is simulated.
 """
 
 from dataclasses import dataclass
@@ -16,19 +17,20 @@ from cliffwatch.stats.curves.courses import Courses, line, one_break, two_breaks
 from cliffwatch.stats.rank_tables import Values
 
 UNEVEN = 0.05
-"""Unevenness, as a fraction, of the worst curves that have no break: null curves are drawn with it."""
+"""Unevenness of the worst curves without a break, as a fraction. Null curves are simulated with it."""
 
 USUAL = 0.04
-"""Unevenness of a usual curve, which counts like `PRIOR` points: few points cannot show that they lie exactly
-on a course.
+"""Unevenness of a usual curve, as a fraction.
+
+It counts like `PRIOR` points, because few points may fit a model by luck.
 """
 
 PRIOR = 6
 INSIDE = 4
-"""How many times the error a curve may have with any point spared: odd points inside are rarer than odd ends.
-"""
+"""Factor on the allowed error when any point may be left out: odd points inside are rarer than odd ends."""
 
 DRAWS = 999
+"""Simulated null curves."""
 _SEED = 73087489250
 
 
@@ -38,22 +40,23 @@ class Chosen:
 
     courses: Courses
     squares: Values
-    """Sum of squares of each course, in units of the noise."""
+    """Sum of squares that each model leaves, (models,)."""
     ratios: Values
-    """F-ratio of each course."""
+    """F-ratio of each model, (models,)."""
     best: int
-    """Index of the best course."""
+    """Index of the best model."""
     freedom: int
-    """Its degrees of freedom."""
+    """Degrees of freedom of the best model."""
     scale: float
-    """Variance of the noise as the best course leaves it, in the same units."""
+    """Variance about the best model, in units of the noise."""
     p: float
-    """Of fewer breaks."""
+    """p-value of fewer breaks."""
 
 
 def choose(x: Values, y: Values, noise: Values, sure: float) -> tuple[Chosen | None, float]:
-    """The course of a curve that is no straight line, and the p-value of the straight line. Logs, (points,)
-    each.
+    """The best model of a curve, None if it is a straight line, and the p-value of a straight line.
+
+    `x`, `y` and `noise` are logs, (points,). `sure` is the error.
     """
     straight, middle = line(x, noise), float(np.median(noise))
     usual = max(1.0, USUAL / middle) ** 2
@@ -78,7 +81,7 @@ def choose(x: Values, y: Values, noise: Values, sure: float) -> tuple[Chosen | N
 
 
 def unevenness(squares: float, freedom: int, usual: float = USUAL**2) -> float:
-    """The variance about a course, from the sum of squares that it leaves and what is usual."""
+    """Variance about a model, from the sum of squares it leaves and the usual variance."""
     return (PRIOR * usual + squares) / (PRIOR + freedom)
 
 
@@ -87,8 +90,9 @@ def _rests(curves: Values, basis: Values) -> Values:
 
 
 def _without_one(rests: Values, leverage: Values) -> tuple[Values, Values]:
-    """The least sums of squares of each curve where one end, or any one point, is left out of the fit;
-    leverages are (points, 1 or curves).
+    """Sums of squares of each curve with the worse end left out, and with the worst point left out.
+
+    `leverage` is (points, 1) or (points, curves).
     """
     saved = np.where(leverage < 1 - 1e-6, rests**2 / np.maximum(1e-6, 1 - leverage), 0.0)
     squares = (rests**2).sum(axis=0)
@@ -96,7 +100,10 @@ def _without_one(rests: Values, leverage: Values) -> tuple[Values, Values]:
 
 
 def _against(courses: Courses, rests: Values, simpler: tuple[Values, Values], usual: float) -> Chosen:
-    """The first curve against the others, of which it is known that the simpler course is theirs."""
+    """Fits the first curve against the null curves in the other columns.
+
+    `simpler` are the sums of squares that the simpler model leaves.
+    """
     squares = np.maximum(0.0, (rests[:, :1] ** 2).sum(axis=0) - courses.gains(rests[:, :1]))[:, 0]
     ratios = _ratios(simpler[0][0], squares, courses.parameters, len(rests), usual)
     best = int(ratios.argmax())
@@ -121,8 +128,9 @@ def _ratios(
 
 
 def _largest(courses: Courses, rests: Values, simpler: tuple[Values, Values], usual: float) -> list[Values]:
-    """The largest ratio of each curve, (2, curves): among courses of as many parameters it is that of the
-    least sum of squares.
+    """Largest F-ratio of each curve, (curves,), for both kinds of `simpler`.
+
+    Among models with equally many parameters, the smallest sum of squares gives it.
     """
     total = (rests**2).sum(axis=0)
     groups = [
@@ -137,12 +145,12 @@ def _largest(courses: Courses, rests: Values, simpler: tuple[Values, Values], us
 
 
 def _beyond(largest: Values) -> float:
-    """The share of the other curves whose ratio is no less than that of the first."""
+    """p-value: the share of null curves whose ratio reaches that of the first curve."""
     return float(1 + (largest[1:] >= largest[0]).sum()) / (DRAWS + 1)
 
 
 def _second(one: Chosen, two: Chosen, curve: tuple[Values, Values, Values], usual: float) -> float:
-    """The p-value of one break against two."""
+    """p-value of one break against two."""
     x, y, noise = curve
     straight = line(x, noise)
     basis = np.column_stack([straight, one.courses.bases[one.best]])

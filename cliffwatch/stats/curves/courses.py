@@ -1,8 +1,7 @@
-"""The courses that a curve could take: a line with up to two breaks, each a bend, a jump, or both at once.
+"""The models of a curve: a straight line with up to two breaks, each a bend, a jump, or both.
 
-All are linear models over the same points, so that each is one small basis beside that of the straight
-line, and hundreds of curves are fitted to all of them in one product. Every piece has two points: one
-point is no course.
+All models are linear over the same points. Each is a small basis beside that of the straight line, so one
+matrix product fits hundreds of curves to all of them. Every piece has at least two points.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,52 +16,56 @@ from cliffwatch.stats.rank_tables import Values
 Kind = Literal["bend", "jump", "bend and jump"]
 
 PIECE = 2
-"""Points of the shortest piece; three on either side of a bend and jump at once, whose new course is as free
-as the old one.
+"""Points of the shortest piece.
+
+A bend and jump has three on either side, because its new course is free in level and slope.
 """
 
 _BLOCK = 128
-"""Courses whose gains for a thousand curves stay in a core's cache."""
+"""Models per matrix product: their gains for a thousand curves fit in a core's cache."""
 
 _CORNERS = (0.0, 1 / 3, 2 / 3)
-"""Where in a gap between two points a bend may lie."""
+"""Where a bend may lie between two points, as a share of the gap."""
 
 
 @dataclass(frozen=True, slots=True)
 class Break:
-    """Between the points `gap` and `gap + 1`; a bend lies at `corner`, on the axis of the points."""
+    """A break between the points `gap` and `gap + 1`."""
 
     gap: int
     kind: Kind
     corner: float
+    """Position of a bend on the axis of the points."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Courses:
-    """Courses of one number of breaks: `bases` are (courses, points, columns), orthonormal to the straight
-    line, padded with zeros.
-
-    `members` are the breaks of each as places in `singles`, (courses, breaks): of two there are tens of
-    thousands of courses. `parameters` is what each course has more than a straight line: its columns, and
-    a position a break.
-    """
+    """All models with one number of breaks."""
 
     singles: Sequence[Break]
+    """The single breaks that models are made of."""
     members: NDArray[np.intp]
+    """Indexes into `singles` of each model's breaks, (models, breaks).
+
+    With two breaks there are tens of thousands of models.
+    """
     bases: NDArray[np.float64]
+    """Basis of each model, (models, points, columns): orthonormal to the straight line, padded with zeros."""
     parameters: NDArray[np.int64]
+    """Parameters beyond a straight line's, (models,): the columns, and one position per break."""
 
     def breaks(self, course: int | np.integer) -> tuple[Break, ...]:
         return tuple(self.singles[place] for place in self.members[course])
 
     def gains(self, rests: Values) -> Values:
-        """By how much each course lowers the sum of squares, (courses, curves), of `rests`, (points, curves):
-        what the line leaves.
+        """How much each model lowers the sum of squares, (models, curves).
+
+        `rests` are the residuals of the straight line, (points, curves).
         """
         return _gains(self.bases, rests)
 
     def largest_gains(self, rests: Values) -> Iterator[tuple[int, Values]]:
-        """Of the courses of each number of parameters the largest gain of each curve, (curves,)."""
+        """For each number of parameters: the largest gain of each curve, (curves,)."""
         for parameters in np.unique(self.parameters):
             bases = self.bases[self.parameters == parameters]
             blocks = (bases[start : start + _BLOCK] for start in range(0, len(bases), _BLOCK))
@@ -88,7 +91,7 @@ def _gains(bases: NDArray[np.float64], rests: Values) -> Values:
 
 
 def line(x: Values, noise: Values) -> Values:
-    """The straight line's orthonormal basis, (points, 2), in units of the noise."""
+    """Orthonormal basis of the straight line, (points, 2), in units of the noise."""
     return np.asarray(np.linalg.qr(np.column_stack([np.ones_like(x), x]) / noise[:, None])[0])
 
 
@@ -104,7 +107,10 @@ def one_break(x: Values, noise: Values) -> Courses:
 
 
 def two_breaks(x: Values, noise: Values) -> Courses:
-    """Bends and jumps in pairs; a pair leaves points enough to judge it by."""
+    """Models of two breaks, each a bend or a jump.
+
+    A bend and jump takes too many points to have a second break.
+    """
     singles = [each for each in _singles(x) if each.kind != "bend and jump"]
     own = np.array([columns(each, x)[0] for each in singles]).reshape(len(singles), len(x))
     members = _pairs(np.array([each.gap for each in singles], dtype=np.intp))
@@ -114,7 +120,7 @@ def two_breaks(x: Values, noise: Values) -> Courses:
 
 
 def _pairs(gaps: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Places of two breaks each, (courses, 2), a piece apart: by the gap of the first and of the second."""
+    """Index pairs of breaks at least a piece apart, (models, 2), sorted by the first gap, then the second."""
     first, second = np.nonzero(gaps[None, :] - gaps[:, None] >= PIECE)
     order = np.lexsort((second, first, gaps[second], gaps[first]))
     return np.column_stack([first[order], second[order]])
@@ -130,7 +136,10 @@ def _singles(x: Values) -> Iterator[Break]:
 
 
 def columns(each: Break, x: Values) -> list[Values]:
-    """What a break adds to a straight line: a bend its change of slope, a jump its height."""
+    """The columns a break adds to the design of a straight line.
+
+    A bend adds its change of slope, a jump its height.
+    """
     found = []
     if each.kind != "jump":
         found.append(np.maximum(0.0, x - each.corner))
@@ -140,7 +149,7 @@ def columns(each: Break, x: Values) -> list[Values]:
 
 
 class _Breaks(NamedTuple):
-    """Single breaks, and those of each course as places among them."""
+    """Single breaks, and each model's breaks as indexes into them."""
 
     singles: Sequence[Break]
     members: NDArray[np.intp]
@@ -158,8 +167,9 @@ def _courses(
 
 
 def _orthonormal(designs: NDArray[np.float64], straight: Values) -> NDArray[np.float64]:
-    """Gram and Schmidt, (courses, points, 2) beside the straight line; what is next to nothing
-    becomes zeros.
+    """Gram-Schmidt beside the straight line, (models, points, 2).
+
+    Columns of negligible length become zeros.
     """
     for column in range(designs.shape[2]):
         each = designs[:, :, column]

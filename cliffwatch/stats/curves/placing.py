@@ -1,8 +1,9 @@
-"""Where a break lies: the last point on the course before it, and the first one surely off it.
+"""Locates a break: the last point on the course before it, and the first point surely off that course.
 
-Plausible is every place whose best course leaves hardly more than the best of all (a likelihood interval).
-Points within it are then held against the course before: one that lies surely off it ends the interval;
-one that lies on it, where a break but a little before it would likely show, begins it.
+A location is plausible if its best model leaves little more than the best model of all (a likelihood
+interval). Points in this interval are then compared with the course before the break. A point surely off the
+course ends the interval. A point on the course begins it, if a break just before that point would likely
+show.
 """
 
 from dataclasses import dataclass
@@ -15,18 +16,18 @@ from cliffwatch.stats.power.detection import t_quantile
 from cliffwatch.stats.rank_tables import Values
 
 Curve = tuple[Values, Values, Values]
-"""Parameters, costs and noise, (points,) each, logs."""
+"""Log parameters, log costs and noise, (points,) each."""
 
 LEAST_SLOPE = 0.1
-"""The slope, or change of slope, that is worth a word: doubling the parameter costs 7 % more than before."""
+"""Smallest slope, or change of slope, that is reported: doubling the parameter costs 7 % more than before."""
 
 _OUTSIDE = 0.05
 _A_LITTLE = 0.1
-"""Of a gap between two points: a break so close before a point is said to be at the point."""
+"""Share of the gap between two points. A break this close before a point counts as being at the point."""
 
 _LIKELY = 0.2
 _FEWEST = 3
-"""Points of a course against which a single further one may be held."""
+"""Points of a course that a single further point may be compared with."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,20 +35,25 @@ class Placed:
     """A break between the points `low` and `high`."""
 
     low: int
+    """Index of the last point on the course before."""
     high: int
+    """Index of the first point surely off it."""
     kind: Kind
     slope_before: float
-    """Log over log."""
+    """Slope of the piece before the break."""
     slope_after: float
-    """Log over log."""
+    """Slope of the piece after the break."""
     step: float
-    """Log distance of `high` from the first course."""
+    """Log distance of the point `high` from the course before."""
     weight: float
     """Growth of the sum of squares without this break."""
 
 
 def place(chosen: Chosen, x: Values, y: Values, noise: Values) -> list[Placed]:
-    """The breaks of the best course, in order of the parameter. Logs, (points,) each."""
+    """Locates the breaks of the best model, in order of the parameter.
+
+    `x`, `y` and `noise` are logs, (points,).
+    """
     squares = float(chosen.squares[chosen.best])
     scale = max(chosen.scale, squares / chosen.freedom)
     plausible = np.flatnonzero(
@@ -74,23 +80,25 @@ def _all_within(gaps: Values, bounds: list[tuple[int, int]]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Shift:
-    """A break as it was fitted: the slope before it, by how much that changes, and the height of the jump."""
+    """A fitted break."""
 
     where: Break
     slope: float
+    """Slope before the break."""
     change: float
+    """Change of slope at the break; 0 for a jump."""
     height: float
+    """Height of the jump; 0 for a bend."""
 
     def level(self, x: Values, y: Values, points: int) -> Values:
-        """What the points have beside the course before; level where that has few points and no slope that is
-        worth a word.
+        """The points less the slope of the course before.
+
+        Unchanged if that course has few points and a negligible slope.
         """
         return np.asarray(y - (self.slope * x if abs(self.slope) >= LEAST_SLOPE or points > _FEWEST else 0.0))
 
     def at(self, distance: float, end: float) -> float:
-        """By how much a point lies off the course, `distance` behind the break; at the point `end` of the
-        axis.
-        """
+        """Distance from the course of a point at `end` on the axis, `distance` behind the break."""
         if self.where.kind == "bend and jump":
             return self.height + self.change * max(0.0, end - self.where.corner)
         return self.height + self.change * distance
@@ -124,10 +132,12 @@ def _narrowed(bounds: tuple[int, int], begin: int, shift: _Shift, curve: Curve) 
 
 @dataclass(frozen=True, slots=True)
 class _Fit:
-    """A course as it was fitted: its breaks, and by how much the sum of squares grows without each."""
+    """A fitted model."""
 
     shifts: tuple[_Shift, ...]
+    """Its breaks."""
     weights: tuple[float, ...]
+    """Growth of the sum of squares without each break."""
 
     @classmethod
     def of(cls, breaks: tuple[Break, ...], curve: Curve) -> "_Fit":
@@ -147,8 +157,10 @@ class _Fit:
         return cls(tuple(shifts), tuple(weights))
 
     def placed(self, index: int, bounds: list[tuple[int, int]], curve: tuple[Values, Values]) -> Placed:
-        """A jump's step is its fitted height; else how far the first point behind the break lies off the
-        course before.
+        """Locates one break.
+
+        A jump's step is its fitted height; another break's is the distance of the first point behind it from
+        the course before.
         """
         x, y = curve
         shift, (low, high) = self.shifts[index], bounds[index]
@@ -169,7 +181,7 @@ class _Fit:
 
 
 def _fitted(parts: list[Values], y: Values, noise: Values) -> tuple[list[Values], float]:
-    """The coefficients of each part, and the sum of squares that is left."""
+    """Coefficients of each part, and the sum of squares that remains."""
     design = np.column_stack(parts)
     found, *_ = np.linalg.lstsq(design / noise[:, None], y / noise, rcond=None)
     squares = float((((y - design @ found) / noise) ** 2).sum())

@@ -1,3 +1,1 @@
-"""The history of a series: steps, outliers, slow drift, and what moved the machine rather than
-one benchmark.
-"""
+"""The history of a series: where it steps, which steps are worth a fresh comparison, and its slow trend."""

@@ -1,11 +1,13 @@
-"""Whether a cut is a step, or a trend, a season or serial correlation that looks like one.
+"""Decides whether a cut is a step, or a trend, a season or serial correlation that looks like a step.
 
 Every cut of a window is judged beside smooth backgrounds: no change, straight and bent lines, and waves of
-half a turn to five turns. The best background with all cuts is held against the best without one of them,
-both by Schwarz's criterion (Annals of Statistics 6, 1978): twice the logarithm of their likelihood ratio,
-less what more parameters cost. Neighbouring points that take after each other carry less than their number
-says: evidence is scaled by (1 - r) / (1 + r), r the lag-one correlation of what the best model leaves
-(Bartlett, Journal of the Royal Statistical Society 98, 1935).
+half a turn to five turns. The best background with all cuts is compared with the best without one of them by
+Schwarz's criterion (Annals of Statistics 6, 1978): twice the log likelihood ratio, less the cost of the
+additional parameters.
+
+Correlated neighbours carry less information than their number suggests. So evidence is scaled by (1 - r) / (1
++ r), where r is the lag-one correlation of the best model's residuals (Bartlett, Journal of the Royal
+Statistical Society 98, 1935).
 """
 
 import math
@@ -21,8 +23,9 @@ _FEWEST_FOR_WAVES = 40
 _SHORTEST_WAVE = 30
 _MOST_QUARTERS = 20
 _BEYOND_DOUBT = 60.0
-"""Where the weakest cut brings so much, no set without it is looked at: no background that is looked at comes
-near a staircase of such steps.
+"""Evidence of the weakest cut above which no smaller set of cuts is tried.
+
+No background comes near a staircase of steps so clear.
 """
 
 _LEAST = 1e-12
@@ -31,46 +34,47 @@ _SAME = 1e-9
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Backgrounds:
-    """Orthonormal bases, (backgrounds, points, parameters), those with fewer parameters filled up by zeros,
-    and their costs.
-    """
+    """Smooth backgrounds over one number of points."""
 
     bases: Values
+    """Orthonormal, (backgrounds, points, parameters), padded with zeros."""
     costs: Values
+    """Cost of each background's parameters by Schwarz's criterion."""
     rows: Values
-    """The bases again, their parameters one below the other."""
+    """`bases` as a matrix, (backgrounds * parameters, points)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Judged:
-    """`kept` are the cuts that no background explains, by increasing index; `basis` the background that fits
-    best beside them, and `share` the share of points that count (1 of independent ones).
-    """
+    """The cuts of a window that are steps."""
 
     kept: list[int]
+    """Cuts that no background explains, by increasing index."""
     basis: Values
+    """Basis of the background that fits best beside them."""
     share: float
+    """Effective share of the points; 1 if they are independent."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Fit:
-    """The best background beside a set of cuts: twice its negative log likelihood, its cost, and what each
-    cut saves of both.
-    """
+    """The best background beside a set of cuts."""
 
     loss: float
+    """Twice its negative log likelihood."""
     cost: float
     saved: Values
+    """Loss and cost that each cut saves."""
     basis: Values
     share: float
 
 
 def judge(values: Values, cuts: Sequence[int], costs: Sequence[float]) -> Judged:
-    """Of a window of values with cuts (indexes of the first point of a new level) inside it, each of which
-    has to bring its cost.
+    """Decides which cuts of a window are steps.
 
-    Cuts are taken away one by one, that first which brings least for what it costs; the best of the sets
-    on this way is kept.
+    `cuts` are indexes of the first point of a new level. Each must bring evidence worth its `costs`. Cuts are
+    removed one by one, the one with the least evidence beyond its cost first. The best of the sets on this
+    path is kept.
     """
     window = _window(values, cuts)
     left, prices = list(range(len(cuts))), list(costs)
@@ -98,7 +102,7 @@ def judge(values: Values, cuts: Sequence[int], costs: Sequence[float]) -> Judged
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Window:
-    """Values and levels side by side, and their products with each other, after each background."""
+    """Values and levels side by side, with their products after each background is removed."""
 
     both: Values
     across: Values
@@ -135,8 +139,9 @@ def _fit(window: _Window, cuts: Sequence[int]) -> _Fit:
 
 
 def likelihoods(values: Values, cut: int, others: Sequence[int], judged: Judged) -> Values:
-    """Twice the loss of log likelihood of a step elsewhere than at its best place, at each index from 1 on;
-    infinite beyond the neighbouring cuts. `others` are the other cuts of the window.
+    """Loss of twice the log likelihood, by index, if a step lay there and not at its best location.
+
+    Infinite at index 0 and beyond the neighbouring cuts. `others` are the other cuts of the window.
     """
     count = len(values)
     low = max((other for other in others if other < cut), default=0) + 1
@@ -156,8 +161,9 @@ def likelihoods(values: Values, cut: int, others: Sequence[int], judged: Judged)
 
 @lru_cache(maxsize=256)
 def backgrounds_of(count: int) -> Backgrounds:
-    """No change; lines of degree one to three; waves of half a turn and more by quarters, none shorter than
-    thirty points.
+    """No change, polynomials of degree one to three, and waves from half a turn upwards in quarter turns.
+
+    No wave is shorter than thirty points.
     """
     along = np.linspace(-1, 1, count)
     designs = [np.vander(along, degree + 1) for degree in range(4)]
@@ -174,13 +180,15 @@ def backgrounds_of(count: int) -> Backgrounds:
 
 
 def _levels(count: int, cuts: Sequence[int]) -> Values:
-    """A column for each cut: 0 before it, 1 from it on."""
+    """One column per cut: 0 before it, 1 from it on."""
     return (np.arange(count)[:, None] >= np.asarray(cuts, dtype=int)[None, :]).astype(float)
 
 
 def _share(left: Values) -> float:
-    """Correlation less than none is taken for none; short series show less of it than there is, which is
-    added (Kendall 1954).
+    """Effective share of the points by their lag-one correlation.
+
+    A negative correlation counts as none. Short series underestimate it, so the bias is added back (Kendall
+    1954).
     """
     count = len(left)
     total = float(left @ left)

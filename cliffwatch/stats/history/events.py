@@ -1,34 +1,34 @@
-"""Steps that the machine made, not a commit.
+"""Steps made by the machine, not by a commit.
 
-Many series of one host that step together, or the anchor (one revision, measured again and again)
-stepping, are an event of the host: no commit is blamed, and the series begin a new epoch there.
+If many series of a host step together, or the anchor (one revision, measured again and again) steps, the host
+changed. Then no commit is blamed, and the series begin a new epoch there.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 SHARE = 0.15
-"""Of the series of a host, stepping within `NEAR` of each other."""
+"""Share of a host's series that must step within `NEAR` of each other."""
 
 FEWEST = 3
+"""Fewest series of an event."""
 NEAR = 2
-"""Steps at most so far apart are of one event."""
+"""Steps at most this far apart belong to one event."""
 
 UNCERTAINTY = 5
-"""How far from an event a step may be placed and still be its: under noise a small step is located a few
-points off.
-"""
+"""Largest distance of a step from its event. Noise may locate a small step a few points off."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MachineEvent:
-    """At `index` (first point after it); `series` are those that step there, `control` whether the anchor
-    does.
-    """
+    """An event of a host."""
 
     index: int
+    """First point after the event."""
     series: tuple[str, ...]
+    """Series that step there."""
     control: bool
+    """True if the anchor steps there, or the environment changed."""
 
 
 def machine_events(
@@ -38,11 +38,13 @@ def machine_events(
     control: Sequence[int] = (),
     known: Sequence[int] = (),
 ) -> list[MachineEvent]:
-    """Events of one host, from the indexes at which each series steps, on an order that all series share.
+    """Events of one host. All indexes refer to an order that the series share.
 
-    `measured` is the number of series of the host, `control` the steps of the anchor, `known` the points
-    at which the recorded environment changed (host kernel, microcode, BIOS): there, any step is the
-    machine's.
+    - `steps`: indexes at which each series steps.
+    - `measured`: number of series of the host.
+    - `control`: steps of the anchor.
+    - `known`: indexes at which the recorded environment changed (host kernel, microcode, BIOS). Any step
+      there is the machine's.
     """
     located = sorted((index, name) for name, indexes in steps.items() for index in indexes)
     events: list[MachineEvent] = []
@@ -56,7 +58,7 @@ def machine_events(
 
 
 def blamed(steps: Mapping[str, Sequence[int]], events: Sequence[MachineEvent]) -> dict[str, list[int]]:
-    """What is left for commits: the steps that no event explains."""
+    """The steps that no event explains: commits made them."""
     return {
         name: [index for index in indexes if all(abs(index - event.index) > UNCERTAINTY for event in events)]
         for name, indexes in steps.items()
@@ -64,7 +66,10 @@ def blamed(steps: Mapping[str, Sequence[int]], events: Sequence[MachineEvent]) -
 
 
 def _strongest(events: list[MachineEvent]) -> list[MachineEvent]:
-    """Of events that overlap, the one with the most series; a chain of neighbours keeps its ends' reach."""
+    """Of overlapping events, keeps the one with the most series.
+
+    The distant ends of a chain of neighbours stay separate.
+    """
     kept: list[MachineEvent] = []
     for event in sorted(events, key=lambda event: (-event.control, -len(event.series), event.index)):
         if all(abs(event.index - other.index) > NEAR for other in kept):

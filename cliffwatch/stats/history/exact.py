@@ -1,8 +1,8 @@
-"""Where a series of counted values steps: every neighbour that differs by more than the case's threshold.
+"""Steps of a series of counted values: every neighbour that differs by more than the case's threshold.
 
-Counted values (instructions, allocations, emulated time) repeat, so that one measurement of each revision
-shows a step, and one point on either side is enough. What grows by less than the threshold with each of
-many revisions is a slow trend, not a step.
+Counted values (instructions, allocations, emulated time) repeat, so one measurement of each revision shows a
+step, and one point on either side suffices. Growth below the threshold over many revisions is a slow trend,
+not a step.
 """
 
 import numpy as np
@@ -12,13 +12,13 @@ from cliffwatch.stats.rank_tables import Values
 
 
 def exact_steps(logs: Values, threshold: float) -> list[Step]:
-    """All steps of a series of logs of counted values, in order: (points,) finite logs, one a measured
-    revision, oldest first.
+    """All steps of a series of counted values, in order.
 
-    `threshold` is a fraction, such as 0.002: what a comparison of the same metric takes for its
-    repeatability, or what is notable of it, whichever is more. A point that differs from both neighbours
-    makes two steps, as a change and its revert do. Each step is certain (p of 0) and lies exactly at its
-    index. Raises ValueError of values that are not finite.
+    `logs` are finite, (points,), one per measured revision, oldest first. `threshold` is a fraction, such as
+    0.002: the larger of the metric's repeatability and its notable change.
+
+    A point that differs from both neighbours makes two steps, as a change and its revert do. Each step is
+    certain (p = 0) and lies exactly at its index. Raises ValueError if a value is not finite.
     """
     if not np.isfinite(logs).all():
         raise ValueError(

@@ -1,10 +1,12 @@
-"""Where a series steps.
+"""Finds the steps of a series.
 
-A hierarchical split, as in Hunter (Fleming et al., ICPE 2023), on a winsorized series of logs: the cut
-with the largest Student statistic, taken while it is far from chance, in windows that overlap so that a
-step up does not hide one down; then neighbouring segments are joined again, weakest step first, until
-every step left is sure and large enough. The error of a largest statistic is not that of one test: `SURE`
-is set by calibration (docs/calibration.md), not read as a p-value.
+A hierarchical split, as in Hunter (Fleming et al., ICPE 2023), on a winsorized series of logs. It takes the
+cut with the largest Student statistic while that is far from chance. Windows overlap, so that a step up does
+not hide a step down. Neighbouring segments are then joined again, weakest step first, until every remaining
+step is significant and large enough.
+
+The error of a largest statistic is not that of a single test: `SURE` is calibrated (docs/calibration.md) and
+is no p-value.
 """
 
 import math
@@ -22,28 +24,24 @@ from cliffwatch.stats.rank_tables import Values
 
 WINDOW = 200
 SURE = 3e-5
+"""Nominal p-value that a step must reach; calibrated."""
 LEAST = 0.0075
-"""The smallest step that is a candidate, as a fraction; what is reported of it is for the fresh comparison to
-decide.
-"""
+"""Smallest step that is a candidate, as a fraction. The fresh comparison decides what is reported of it."""
 
 EVIDENCE = 12.0
-"""What a step must bring beyond the best smooth background, in twice the logarithm of the likelihood ratio.
-"""
+"""Evidence a step must bring beyond the best smooth background, as twice the log likelihood ratio."""
 
 RANGE = 8.0
-"""A step may lie where twice the logarithm of its likelihood is at most so much less than at its best place;
-set by calibration.
-"""
+"""Largest loss of twice the log likelihood, against the best location, within a step's range; calibrated."""
 
 MARGIN = 2
-"""Points by which a range is wider on either side than its likelihood says, which is that of normal noise."""
+"""Points by which a range is widened on either side: its likelihood assumes normal noise."""
 
 HORIZON = 250
-"""Points in which a step is judged; of a watched series the newest so many are looked at."""
+"""Points among which a step is judged. Of a watched series, only this many newest points are examined."""
 
 NEAR = 5
-"""Steps at most so many points apart are one step, detected twice."""
+"""Steps at most this many points apart are one step, detected twice."""
 
 BEFORE, AFTER = 10, 7
 """Points that must lie on each side before a step is a candidate: the ends of a series are where false steps
@@ -51,7 +49,7 @@ are.
 """
 
 WINSORIZING_REACH = 5
-"""Points on either side of a step whose running median looks across it."""
+"""Points on either side of a step whose running median reaches across it."""
 
 _SPLIT = 10 * SURE
 _SHORTEST = 3
@@ -60,29 +58,28 @@ _LEAST = 1e-30
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """The series steps at `index`, its first point on the new level, by `size` (a fraction of the old level).
-
-    `first` and `last` are the indexes between which the step lies as far as the noise lets one tell.
-    """
+    """A step of a series."""
 
     index: int
+    """First point on the new level."""
     size: float
+    """As a fraction of the old level."""
     p: float
     first: int
+    """Lowest plausible index, given the noise."""
     last: int
+    """Highest plausible index."""
 
 
 def steps(logs: Values) -> list[Step]:
-    """All steps of a series of logs, in order; those near the ends among them."""
+    """All steps of a series of logs, in order, including those near the ends."""
     logs = np.asarray(logs, dtype=float)
     rest = winsorized(logs)
     return _judged(logs, rest, _cuts(rest))
 
 
 def candidates(logs: Values, known: Sequence[int] = ()) -> list[Step]:
-    """Steps with enough points on both sides to be worth a fresh comparison, other than those near `known`
-    indexes.
-    """
+    """Steps with enough points on both sides for a fresh comparison, without those near `known` indexes."""
     logs = np.asarray(logs, dtype=float)
     rest = winsorized(logs)
     joined = _cuts(rest)
@@ -103,9 +100,7 @@ def _new(index: int, known: Sequence[int]) -> bool:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Sums:
-    """Running sums of a series less its mean, and of its squares: what the means and variances of all its
-    parts are made of.
-    """
+    """Running sums of a centred series and of its squares. They give the mean and variance of any part."""
 
     sums: Values
     squares: Values
@@ -140,8 +135,9 @@ def _cuts(rest: Values) -> list[tuple[int, int, int]]:
 def _judged(
     logs: Values, rest: Values, joined: list[tuple[int, int, int]], known: Sequence[int] = ()
 ) -> list[Step]:
-    """Of the cuts those that no smooth background explains, each judged where it is about the middle of a
-    window.
+    """The steps among the cuts that no smooth background explains.
+
+    Each cut is judged in a window with the cut near its middle.
     """
     cuts = [cut for _, cut, _ in joined]
     judged: dict[tuple[int, int], Judged] = {}
@@ -166,7 +162,7 @@ def _window(count: int, cut: int) -> tuple[int, int]:
 
 
 def _split(sums: _Sums, start: int, stop: int, cuts: set[int]) -> None:
-    """Adds the cuts of one window."""
+    """Adds the cuts of one window to `cuts`."""
     if stop - start < 2 * _SHORTEST:
         return
     cut, strength = _best_cut(sums, start, stop)
@@ -177,8 +173,9 @@ def _split(sums: _Sums, start: int, stop: int, cuts: set[int]) -> None:
 
 
 def _moving(sums: _Sums, count: int, points: int) -> NDArray[np.bool_]:
-    """Of overlapping windows, whether any cut of it is sure enough to be split at: all at once, since most
-    have none.
+    """For each overlapping window: whether any cut is significant enough to split at.
+
+    Full windows are computed at once, because most have no cut.
     """
     moving = np.ones(count, dtype=bool)
     whole = (points - WINDOW) // (WINDOW // 2) + 1 if points >= WINDOW else 0
@@ -198,7 +195,7 @@ def _moving(sums: _Sums, count: int, points: int) -> NDArray[np.bool_]:
 
 
 def _best_cut(sums: _Sums, start: int, stop: int) -> tuple[int, float]:
-    """The cut with the largest statistic of Student, and its strength."""
+    """The cut with the largest Student statistic, and its strength."""
     count = stop - start
     left, weights = _places(count)
     first, last = sums.sums[start], sums.sums[stop]
@@ -209,14 +206,14 @@ def _best_cut(sums: _Sums, start: int, stop: int) -> tuple[int, float]:
 
 @lru_cache(maxsize=256)
 def _places(count: int) -> tuple[Values, Values]:
-    """Places of a cut in so many points, and one over what the square of the sum before it is divided by."""
+    """Positions of a cut among `count` points, and the weight of the squared sum before each."""
     left = np.arange(_SHORTEST, count - _SHORTEST + 1, dtype=float)
     return left, 1 / (left * (count - left))
 
 
 @lru_cache(maxsize=8192)
 def _needed(count: int, p: float) -> float:
-    """The strength of a cut of so many points whose p-value, were the cut chosen beforehand, would be `p`."""
+    """Strength of a cut among `count` points whose p-value would be `p` if the cut were chosen beforehand."""
     from scipy import special  # noqa: PLC0415 - half a second to load, for series with candidates alone
 
     return count * math.log1p(float(special.stdtrit(count - 2, 1 - p / 2)) ** 2 / (count - 2))
@@ -229,8 +226,9 @@ def _student(strength: float, count: int) -> float:
 
 
 def _joined(sums: _Sums, cuts: list[int], count: int) -> list[tuple[int, int, int]]:
-    """Cuts that stay, each as (start of the left segment, cut, stop of the right one); the weakest are taken
-    away first.
+    """The cuts that remain, each as (start of the left segment, cut, stop of the right segment).
+
+    The weakest cuts are removed first.
     """
     edges = [0, *cuts, count]
     excess = [_excess(sums, *edges[at - 1 : at + 2]) for at in range(1, len(edges) - 1)]
@@ -244,7 +242,7 @@ def _joined(sums: _Sums, cuts: list[int], count: int) -> list[tuple[int, int, in
 
 
 def _excess(sums: _Sums, left: int, cut: int, right: int) -> float:
-    """How much stronger a cut is than it has to be; below nothing also where its step is too small."""
+    """How far a cut's strength exceeds the needed one; negative also if its step is too small."""
     if right - left < 3:
         return -math.inf
     excess = sums.strength(left, cut, right) - _needed(right - left, SURE)
@@ -276,8 +274,9 @@ def _step(
 
 
 def placed(values: Values, cut: int) -> int:
-    """The cut nearby with the least absolute deviations from the two levels: winsorizing rounds the edge of a
-    step.
+    """The cut nearby with the least absolute deviations from both levels.
+
+    Winsorizing rounds the edge of a step.
     """
     low, high = float(np.median(values[:cut])), float(np.median(values[cut:]))
     gain = np.cumsum(np.abs(values - high) - np.abs(values - low))

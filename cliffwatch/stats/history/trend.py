@@ -1,4 +1,4 @@
-"""Slow drift: a series that grows by a little with every commit and never steps."""
+"""Slow drift: a series that grows a little with every commit and never steps."""
 
 from dataclasses import dataclass
 
@@ -9,27 +9,30 @@ from cliffwatch.stats.noise.drifts import kendall_p, slopes_of
 from cliffwatch.stats.rank_tables import Values
 
 SURE = 1e-3
+"""Largest p-value of a reported trend."""
 LEAST = 0.02
+"""Smallest reported change over the series, a fraction."""
 _BLOCK = 10
 _FEWEST_BLOCKS = 8
 FEWEST = _BLOCK * _FEWEST_BLOCKS
-"""Points without which there is no trend."""
+"""Fewest points of a series with a trend."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trend:
-    """`total` is the change over the series as a fraction; `p` that there is no trend."""
+    """A trend of a series."""
 
     total: float
+    """Change over the series as a fraction."""
     p: float
+    """p-value of no trend."""
 
 
 def slow_trend(logs: Values) -> Trend | None:
-    """A trend of a series without steps, by Kendall's tau of means of ten points, which autocorrelation
-    hardly reaches.
+    """The trend of a series without steps, by Kendall's tau of means of ten points.
 
-    None where the series is shorter than eighty points, or the trend is not sure or smaller than two per
-    cent.
+    Autocorrelation hardly affects such means. None if the series has fewer than `FEWEST` points, or the trend
+    is not significant or smaller than `LEAST`.
     """
     count = len(logs) // _BLOCK
     if count < _FEWEST_BLOCKS:

@@ -1,8 +1,8 @@
-"""A series watched point by point: what is worth a fresh comparison now.
+"""Watches a series point by point: returns the steps that are now worth a fresh comparison.
 
-Incremental: a point costs the same however long the series is. A large step is reported after three
-points, a smaller one after seven; either is a candidate, published only when fresh boots of the two
-revisions confirm it.
+Incremental: the cost of a point does not depend on the length of the series. A large step is reported after
+three points, a smaller one after seven. Either is only a candidate until fresh boots of the two revisions
+confirm it.
 """
 
 from collections.abc import Sequence
@@ -15,22 +15,23 @@ from cliffwatch.stats.history.winsorize import OUTLIER, TO_SIGMA, median_of
 from cliffwatch.stats.rank_tables import Values
 
 FAST = 3
+"""Points after which a large step is reported."""
 _SETTLED = 20
-"""Points that a level needs before the fast way can know its noise."""
+"""Points a level needs before its noise is known well enough for a fast report."""
 
 
 @dataclass(slots=True)
 class Watch:
-    """The state of one series of one epoch; `reported` are the steps already handed out, by their indexes in
-    the series.
-    """
+    """The state of one series in one epoch."""
 
     logs: list[float] = field(default_factory=list)
     reported: list[Step] = field(default_factory=list)
+    """Steps already returned, with their indexes in the series."""
 
     def append(self, log: float) -> list[Step]:
-        """Adds a point, the log of a revision's centre; steps that it makes worth confirming, with indexes in
-        the series.
+        """Adds a point, the log of a revision's centre.
+
+        Returns new candidates, with indexes in the series.
         """
         self.logs.append(log)
         start = max(0, len(self.logs) - HORIZON)
@@ -41,11 +42,10 @@ class Watch:
 
 
 def new_candidates(recent: Values, known: Sequence[Step]) -> list[Step]:
-    """Steps worth a fresh comparison in the newest `HORIZON` logs of a series, other than those that are
-    `known`.
+    """Steps worth a fresh comparison among the newest `HORIZON` logs of a series, without `known` steps.
 
-    A step is known where one in the same direction lies within `NEAR` points of it, or in its range, or
-    has it in its range.
+    A step counts as known if a known step lies within `NEAR` points. It also counts as known if a known step
+    in the same direction lies in its range, or it lies in that step's range.
     """
     settled = max([0, *(step.index for step in known)])
     detected = candidates(recent, [step.index for step in known])
@@ -69,7 +69,10 @@ def _moved(step: Step, by: int) -> Step:
 
 
 def _sudden(recent: Values) -> list[Step]:
-    """A step whose first three points all lie beyond six deviations of the level before, on one side."""
+    """A step whose first three points all lie beyond six deviations of the level before, on one side.
+
+    At most one.
+    """
     if len(recent) < _SETTLED + FAST:
         return []
     level, newest = recent[-FAST - _SETTLED : -FAST], recent[-FAST:]

@@ -1,6 +1,4 @@
-"""Outliers of a series: pulled in before steps are looked for, and named so that they can be
-measured again.
-"""
+"""Outliers of a series: clipped before steps are sought, and reported so that they can be measured again."""
 
 import statistics
 
@@ -14,17 +12,17 @@ WIDTH = 11
 """Points of the running median."""
 
 REACH = 2.5
-"""Robust standard deviations beyond which a point is pulled in."""
+"""Robust standard deviations from the running median at which a point is clipped."""
 
 OUTLIER = 6.0
-"""Median absolute deviations beyond which a point is measured again before anybody looks at it."""
+"""Median absolute deviations beyond which a point is measured again before anybody is notified."""
 
 TO_SIGMA = 1.4826
-"""A median absolute deviation of normal values, in standard deviations, inverted."""
+"""Standard deviations per median absolute deviation, for normal values."""
 
 
 def winsorized(logs: Values) -> Values:
-    """The series with what lies further than `REACH` from its running median pulled in to there."""
+    """Clips a series at `REACH` from its running median."""
     if len(logs) < 3:
         return logs
     centre = running_median(logs)
@@ -34,13 +32,13 @@ def winsorized(logs: Values) -> Values:
 
 
 def median_of(values: Values) -> float:
-    """As numpy's, which takes several times as long for short series."""
+    """The median. Several times as fast as numpy's for short series."""
     ordered, middle = np.sort(values), len(values) // 2
     return float(ordered[middle] if len(values) % 2 else (ordered[middle - 1] + ordered[middle]) / 2)
 
 
 def running_median(logs: Values) -> Values:
-    """The median of `WIDTH` points around each, of fewer at the ends."""
+    """The median of `WIDTH` points around each point; of fewer at the ends."""
     count = len(logs)
     half = min(WIDTH // 2, (count - 1) // 2)
     medians = np.empty(count)
@@ -51,7 +49,7 @@ def running_median(logs: Values) -> Values:
 
 
 def outliers(logs: Values) -> NDArray[np.bool_]:
-    """Points more than `OUTLIER` median absolute deviations from the running median: measure them again."""
+    """Marks points more than `OUTLIER` median absolute deviations from the running median."""
     if len(logs) < WIDTH:
         return np.zeros(len(logs), dtype=bool)
     rest = np.abs(logs - running_median(logs))

@@ -1,1 +1,1 @@
-"""What noise looks like: where it comes from, in which groups it falls, and how it drifts."""
+"""Properties of noise: its components, the groups it falls into, and its drift."""

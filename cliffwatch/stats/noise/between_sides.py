@@ -1,11 +1,11 @@
-"""Drift between two sides that did not take turns: how far they may differ although nothing changed.
+"""Drift between two sides that were not interleaved: how far they may differ although nothing changed.
 
-The difference of two blocks of boots is compared with what drifts inside the blocks. Each row has the
-linear and the quadratic contrast of either side. Their variance, in units of the noise between neighbours,
-says how much the row drifts; what a random walk with such contrasts does between the blocks says how far
-the sides may lie apart. How much rows drift is estimated from all rows together: an empirical Bayes
-estimate over a grid of drift variances (Kiefer and Wolfowitz, Annals of Mathematical Statistics 27, 1956,
-by the EM algorithm).
+The difference of two blocks of boots is compared with the drift inside the blocks. Each side of a row has a
+linear and a quadratic contrast. The variance of the contrasts, in units of the noise between neighbours, says
+how much the row drifts. A random walk with such contrasts says how far the sides may lie apart.
+
+The distribution of drift is estimated from all rows together: an empirical Bayes estimate over a grid of
+drift variances (Kiefer and Wolfowitz, Annals of Mathematical Statistics 27, 1956, by the EM algorithm).
 """
 
 import math
@@ -20,50 +20,45 @@ from cliffwatch.stats.boot_values import Alike, BootValues, table_of
 from cliffwatch.stats.rank_tables import Values
 
 SEPARATION = 2.0
-"""Variance of the drift between sides, relative to sides that follow each other without a gap: the real gap
-is not known.
-"""
+"""Variance of the drift between the sides, relative to sides without a gap. The real gap is unknown."""
 
 UNSEEN_ROWS = 0.3
-"""Weight of drift that no row shows, in rows: what a report of few rows assumes of drift."""
+"""Weight, in rows, of drift that no row shows. Matters for reports of few rows."""
 
 HIDDEN = 0.12
-"""Share of regime shifts that fall between the sides, or within a boot or two of it, so that neither side
-shows them.
-"""
+"""Share of regime shifts that neither side shows, because they fall within a boot or two of the gap."""
 
 _GRID = np.concatenate([[0.0], 2.0 ** np.arange(15)])
 """Drift variances of the difference of sides, in units of its variance by noise alone."""
 
 _FEWEST = 4
-"""Boots per side below which contrasts say nothing of drift."""
+"""Boots per side below which contrasts say nothing about drift."""
 
 _OUTLIER = 4.0
+"""In units of robust noise: isolated values further off are replaced."""
 _LARGEST_STEP = 3.0
-"""In units of robust noise: isolated values beyond the first are replaced; neighbours differ by more than the
-second by a shift, not by noise.
-"""
+"""In units of robust noise: neighbours further apart differ by a shift, not by noise."""
 
 _ROUNDS = 60
 _HALVINGS = 40
 _FARTHEST = 1e6
-"""Standard errors; what is further lies beyond any drift."""
+"""Standard errors. No drift reaches further."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Rows:
-    """Rows as their family needs them. `error` is the standard error of the difference by noise alone, as a
-    log; (rows,).
-
-    `variances` are those of the four contrasts for each drift variance of the grid, in units of noise,
-    (rows, grid, 4).
-    """
+    """All rows of a family."""
 
     contrasts: Values
+    """Linear and quadratic contrast of base, then of head, in units of noise, (rows, 4)."""
     variances: Values
+    """Variance of each contrast for each drift variance of the grid, in units of noise, (rows, grid, 4)."""
     freedom: Values
+    """Degrees of freedom of the noise, (rows,)."""
     error: Values
+    """Standard error of the difference by noise alone, a log, (rows,)."""
     drifts: NDArray[np.bool_]
+    """False for rows whose values repeat exactly on both sides, (rows,)."""
 
 
 class SideDrift:
@@ -73,28 +68,30 @@ class SideDrift:
         self._rows = _rows(rows)
 
     def p(self, differences: Values) -> Values:
-        """Probability of so large a difference of the sides, a log, by noise and drift alone, of each row."""
+        """For each row: the p-value of the sides' difference, a log, by noise and drift alone."""
         least = np.maximum(self._rows.error, np.abs(differences) / _FARTHEST + 1e-300)
         return np.where(self._rows.drifts, self._tails(np.abs(differences) / least), 0.0)
 
     def allowances(self, errors: Values) -> Values:
-        """How much further than by noise alone the sides may lie apart, a log, at an error for each row; 0 of
-        rows without drift.
+        """For each row: how much further apart the sides may lie than by noise alone, a log; 0 without drift.
+
+        `errors` is the error of each row.
         """
         noise = _quantile(lambda far: _t_tail(far, self._rows.freedom), errors)
         both = _quantile(self._tails, errors)
         return np.where(self._rows.drifts, np.maximum(both - noise, 0.0) * self._rows.error, 0.0)
 
     def _tails(self, far: Values) -> Values:
-        """Two-sided, of distances in standard errors by noise alone."""
+        """Two-sided p-values of distances in standard errors by noise alone."""
         weights, scales = self._predicted
         freedom = self._rows.freedom[:, None] + self._rows.contrasts.shape[1]
         return np.asarray((weights * _t_tail(far[:, None] / scales, freedom)).sum(axis=1))
 
     @cached_property
     def _predicted(self) -> tuple[Values, Values]:
-        """Of each row a mixture over the grid: weights, and scales of the difference in standard errors by
-        noise alone.
+        """For each row a mixture over the grid: weights and scales, (rows, grid).
+
+        Scales are those of the difference, in standard errors by noise alone.
         """
         rows = self._rows
         squares = (rows.contrasts[:, None, :] ** 2 / rows.variances).sum(axis=2)
@@ -110,9 +107,7 @@ class SideDrift:
 
 
 def _posterior(family: Values, likelihoods: Values) -> Values:
-    """Probabilities of the drift variances of each row, with the distribution that the family's likelihoods
-    give.
-    """
+    """Probability of each drift variance for each row. The family's likelihoods give the prior."""
     unseen = np.full(len(_GRID), UNSEEN_ROWS / (len(_GRID) - 1))
     unseen[0] = 0.0
     prior = np.full(len(_GRID), 1 / len(_GRID))
@@ -141,7 +136,7 @@ def _rows(rows: Sequence[BootValues]) -> _Rows:
 
 
 def _measure(group: Alike, found: _Rows) -> None:
-    """Enters rows with as many boots as each other. Values that repeat exactly on both sides do not drift."""
+    """Fills in the rows of one group."""
     base, head = _in_time(group.base, group.base_blocks), _in_time(group.head, group.head_blocks)
     n, m = base.shape[1], head.shape[1]
     at = group.indexes
@@ -163,7 +158,7 @@ def _measure(group: Alike, found: _Rows) -> None:
 
 
 def median_along(values: Values, axis: int) -> Values:
-    """Medians along an axis of finite values. numpy's own loads its masked arrays (20 ms)."""
+    """Medians along an axis of finite values. numpy's own function loads its masked arrays (20 ms)."""
     ordered = np.sort(values, axis=axis)
     count = values.shape[axis]
     middle = np.take(ordered, [(count - 1) // 2, count // 2], axis=axis)
@@ -179,8 +174,9 @@ def _steps(base: Values, head: Values) -> Values:
 
 
 def _robust_noise(base: Values, head: Values) -> Values:
-    """Standard deviation between neighbours, by the median of their distances; of values in few places no
-    less than a quarter of the plain one.
+    """Standard deviation between neighbours, from the median of their distances.
+
+    At least a quarter of the plain one, for values that fall in few places.
     """
     steps = np.abs(_steps(base, head))
     plain = np.sqrt((steps**2).mean(axis=1))
@@ -193,7 +189,7 @@ def _clipped_noise(base: Values, head: Values, rough: Values) -> Values:
 
 
 def _without_outliers(values: Values, noise: Values) -> Values:
-    """Isolated values become the median of themselves and their neighbours."""
+    """Replaces isolated values by the median of themselves and their neighbours."""
     around = np.concatenate([values[:, 1:2], values, values[:, -2:-1]], axis=1)
     middle = median_along(np.stack([around[:, :-2], around[:, 1:-1], around[:, 2:]]), 0)
     return np.asarray(np.where(np.abs(values - middle) > _OUTLIER * noise[:, None], middle, values))
@@ -201,7 +197,7 @@ def _without_outliers(values: Values, noise: Values) -> Values:
 
 @lru_cache(maxsize=64)
 def _contrasts(boots: int) -> Values:
-    """The linear and the quadratic contrast of so many boots, each of unit length; (2, boots)."""
+    """The linear and the quadratic contrast of `boots` boots, each of unit length, (2, boots)."""
     places = np.linspace(-1, 1, boots)
     unit, _ = np.linalg.qr(np.stack([np.ones(boots), places, places**2], axis=1))
     return np.asarray(unit.T[1:])
@@ -209,8 +205,9 @@ def _contrasts(boots: int) -> Values:
 
 @lru_cache(maxsize=64)
 def _walk(n: int, m: int) -> Values:
-    """Variances of the four contrasts of a random walk over both sides, where its difference of sides has 1
-    in units of noise; (4,).
+    """Variances of the four contrasts of a random walk over both sides, (4,).
+
+    The walk is scaled so that the difference of sides has the variance that noise alone gives it.
     """
     steps = np.arange(1.0, n + m + 1)
     covariance = np.minimum.outer(steps, steps)
@@ -221,8 +218,9 @@ def _walk(n: int, m: int) -> Values:
 
 
 def _t_tail(far: Values, freedom: Values) -> Values:
-    """Both tails of Student's distribution by the normal one (Wallace, Annals of Mathematical Statistics 30,
-    1959).
+    """Both tails of Student's t by the normal distribution.
+
+    Wallace, Annals of Mathematical Statistics 30, 1959.
     """
     normal = np.sqrt(freedom * np.log1p(far**2 / freedom)) * (8 * freedom + 1) / (8 * freedom + 3)
     return np.asarray(_erfc(normal / math.sqrt(2)))
@@ -243,8 +241,9 @@ _ERFC_LAST = 0.17087277
 
 
 def _erfc(values: Values) -> Values:
-    """Of values from 0 on, to a relative error of 1.2e-7 (Press and others, Numerical Recipes, 6.2): scipy
-    takes half a second to load.
+    """The complementary error function of values >= 0, to a relative error of 1.2e-7.
+
+    Press and others, Numerical Recipes, 6.2. scipy takes half a second to load.
     """
     t = 1 / (1 + values / 2)
     exponent = np.full_like(t, _ERFC_LAST)
@@ -254,7 +253,7 @@ def _erfc(values: Values) -> Values:
 
 
 def _quantile(tail: Callable[[Values], Values], errors: Values) -> Values:
-    """Where a falling tail reaches the error of each row."""
+    """The point where a falling tail reaches each row's error."""
     low, high = np.zeros(len(errors)), np.full(len(errors), math.log(_FARTHEST))
     for _ in range(_HALVINGS):
         middle = (low + high) / 2

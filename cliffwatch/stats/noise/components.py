@@ -1,5 +1,4 @@
-"""Where the noise of a metric comes from: boots or readings within a boot, and how many readings are worth
-it.
+"""Splits the noise of a metric into that between boots and that between readings of one boot.
 
 Source: Kalibera and Jones, Rigorous Benchmarking in Reasonable Time, ISMM 2013: one-way random-effects
 analysis of variance, and repetition where the variance is.
@@ -15,22 +14,23 @@ _MOST_READINGS = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Components:
-    """Standard deviations, as fractions of the mean: `boot` between boots, `within` between the readings of
-    one boot.
-
-    `correlation` is the intraclass correlation, the boots' share of a reading's variance. `worth` is the
-    number of readings a boot after which more add next to nothing: where they add a quarter to the
-    variance of a boot's mean.
-    """
+    """Variance components as standard deviations, fractions of the mean."""
 
     boot: float
+    """Between boots."""
     within: float
+    """Between the readings of one boot."""
     correlation: float
+    """Intraclass correlation: the boots' share of a reading's variance."""
     worth: int
+    """Readings per boot beyond which more add next to nothing.
+
+    With this many, readings add a quarter to the variance of a boot's mean.
+    """
 
 
 def components(readings: Sequence[Sequence[float]]) -> Components | None:
-    """Of one arm's boots, each with its readings; None unless two boots have two readings each."""
+    """Components of one arm, from the readings of each boot. None unless two boots have two readings each."""
     boots = [boot for boot in readings if len(boot) >= 2]
     if len(boots) < 2:
         return None

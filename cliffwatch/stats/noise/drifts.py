@@ -1,8 +1,9 @@
-"""Drift within a run: a host that grows slower while it measures.
+"""Drift within a run: a host that becomes slower while it measures.
 
-Kendall's test of each arm's boots against their order, both arms' scores together (Mann, Econometrica 13,
-1945; seasons as in Hirsch, Slack and Smith, Water Resources Research 18, 1982), with the slope of Theil
-and Sen. Interleaved arms share a drift, so that it widens intervals; arms one after the other do not.
+Kendall's test of each arm's boots against their order, the scores of both arms added (Mann, Econometrica 13,
+1945; seasons as in Hirsch, Slack and Smith, Water Resources Research 18, 1982), with the slope of Theil and
+Sen. Interleaved arms share a drift, so it widens their intervals. Arms measured one after the other do not
+share it, so it biases their difference.
 """
 
 import math
@@ -16,29 +17,34 @@ from cliffwatch.stats.rank_tables import Values
 from cliffwatch.stats.ranks import two_samples
 
 SURE = 0.001
+"""Largest p-value that rejects interleaving."""
 _FEWEST = 8
 _PAIRS_AT_ONCE = 1 << 20
-"""Of values, over all rows that are looked at in one go: some tens of MB."""
+"""Pairs of values over all rows of one batch: some tens of MB."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drift:
-    """`total` is the drift from first to last boot, as a shift of logs; `p` that there is none."""
+    """A drift of a row."""
 
     total: float
+    """From first to last boot, as a shift of logs."""
     p: float
+    """p-value of no drift."""
 
 
 def drift(values: Values, order: Values, arms: Values) -> Drift | None:
-    """Of boots with log `values` at positions `order`, of arms 0 and 1; None of fewer than eight boots or all
-    alike.
+    """The drift of one row. None for fewer than eight boots, or if all are equal.
+
+    `values` are logs of boots at positions `order`, of arms 0 and 1.
     """
     return drifts_of(values[None, :], order, arms)[0]
 
 
 def drifts_of(rows: Values, order: Values, arms: Values, *, p_at_most: float = 1.0) -> list[Drift | None]:
-    """The drift of each row, (rows, boots), measured in the same boots; None also where its p is larger than
-    is asked for.
+    """The drift of each row, (rows, boots), all measured in the same boots.
+
+    None also if p exceeds `p_at_most`.
     """
     if rows.shape[-1] < _FEWEST or np.ptp(order) == 0:
         return [None] * len(rows)
@@ -67,8 +73,9 @@ def _drifts(rows: Values, order: Values, arms: Values, p_at_most: float) -> list
 
 
 def interleaved(order: Values, arms: Values) -> bool:
-    """Whether the arms took turns: a rank test of their positions, which a plan in blocks passes and one arm
-    after the other fails.
+    """True if the arms were interleaved.
+
+    A rank test of their positions: a plan in blocks passes, one arm after the other fails.
     """
     first, second = order[arms == 0], order[arms == 1]
     if len(first) < 3 or len(second) < 3:
@@ -77,13 +84,14 @@ def interleaved(order: Values, arms: Values) -> bool:
 
 
 def kendall_p(order: Values, values: Values) -> float:
-    """The p-value of Kendall's test by its normal approximation, good from eight values on."""
+    """The p-value of Kendall's test by its normal approximation, accurate from eight values."""
     return _p(float(_scores(order, values)), _variance(len(values)))
 
 
 def slopes_of(order: Values, values: Values) -> Values:
-    """The slopes between all pairs of values, (…, n), at different positions; their median is the estimate of
-    Theil and Sen.
+    """The slopes between all pairs of values, (…, n), at different positions.
+
+    Their median is the estimate of Theil and Sen.
     """
     first, second = _pairs(len(order))
     apart = order[second] != order[first]
@@ -97,9 +105,7 @@ def _pairs(count: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
 
 
 def _scores(order: Values, values: Values) -> NDArray[np.int_]:
-    """Pairs that rise less pairs that fall, of values (…, n): neighbours first, then those further and
-    further apart.
-    """
+    """Pairs that rise minus pairs that fall, of values (…, n), in order of rising distance."""
     sorting = np.argsort(order, kind="stable")
     order, columns = order[sorting], np.ascontiguousarray(np.moveaxis(values[..., sorting], -1, 0))
     scores = np.zeros(columns.shape[1:], dtype=int)

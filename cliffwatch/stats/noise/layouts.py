@@ -1,9 +1,10 @@
-"""Changes that come from where the linker put things, separated from noise and from the patch.
+"""Separates changes caused by code layout from noise and from the patch.
 
-Boots of one kernel under several layouts (link orders, or KASLR offsets) split the variance into layout
-and rest by a one-way random-effects analysis; a change within the layouts' spread may be luck of
-placement. Sources: Mytkowicz et al., Producing Wrong Data Without Doing Anything Obviously Wrong, ASPLOS
-2009; Curtsinger and Berger, Stabilizer, ASPLOS 2013.
+Boots of one kernel under several layouts (link orders, or KASLR offsets) split the variance into layout and
+rest by a one-way random-effects analysis. A change within the layouts' spread may be luck of placement.
+
+Sources: Mytkowicz et al., Producing Wrong Data Without Doing Anything Obviously Wrong, ASPLOS 2009;
+Curtsinger and Berger, Stabilizer, ASPLOS 2013.
 """
 
 import math
@@ -15,25 +16,25 @@ import numpy as np
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LayoutSpread:
-    """Standard deviations of logs: `layout` between layouts, `boot` between boots of one; `p` that layout
-    does nothing.
-    """
+    """Standard deviations of logs."""
 
     layout: float
+    """Between layouts."""
     boot: float
+    """Between boots of one layout."""
     p: float
+    """p-value of no effect of layout."""
 
     def covers(self, shift: float, layouts_base: int, layouts_head: int) -> bool:
-        """Whether a shift of logs lies within what that many layouts of each kernel leave open, nineteen
-        times in twenty.
-        """
+        """True if the layouts explain a shift of logs at the 95 % level, given how many each kernel has."""
         reach = 1.96 * self.layout * math.sqrt(1 / layouts_base + 1 / layouts_head)
         return abs(shift) <= reach
 
 
 def layout_spread(groups: Sequence[Sequence[float]]) -> LayoutSpread | None:
-    """Of log values of one kernel, a group a layout; None unless there are two layouts and one
-    has two boots.
+    """The spread of one kernel's log values, one group per layout.
+
+    None unless there are two layouts and one of them has two boots.
     """
     filled = [np.asarray(group, dtype=float) for group in groups if len(group)]
     freedom = sum(len(group) for group in filled) - len(filled)

@@ -1,10 +1,9 @@
-"""Boots that fall in two groups: reported as such, because a mean between two modes is a value that no boot
-has.
+"""Detects boots that fall into two groups. They are reported, because no boot has the mean between two modes.
 
-Two groups by the split of least squares (Fisher, 1958, in one dimension), accepted where they lie far
-apart for their width (Ashman, Bird and Zepf, Astronomical Journal 108, 1994: D > 2 separates; `SEPARATION`
-is stricter, by calibration) and neither is a few outliers; the share of slow boots is compared by Fisher's
-exact test.
+The two groups come from the least-squares split in one dimension (Fisher, 1958). They are accepted if they
+lie far apart for their width (Ashman, Bird and Zepf, Astronomical Journal 108, 1994: D > 2 separates;
+`SEPARATION` is stricter, by calibration) and neither is a few outliers. The shares of slow boots are compared
+by Fisher's exact test.
 """
 
 import math
@@ -15,37 +14,44 @@ import numpy as np
 from cliffwatch.stats.rank_tables import Values
 
 SEPARATION = 6.0
-"""Distance of the groups' means in units of their root mean square width; 1 in 200 normal arms of 21 boots
-reaches it.
+"""Distance of the groups' means over their root mean square width.
+
+1 in 200 normal arms of 21 boots reaches it.
 """
 
 LEAST_SHARE = 0.1
+"""Smallest share of an arm's boots in a group."""
 LEAST_BOOTS = 3
+"""Fewest boots in a group."""
 LEAST_APART = 1e-3
-"""Modes closer than a thousandth are nobody's concern, and rounding."""
+"""Smallest log distance of two modes. Closer ones are irrelevant, or rounding."""
 
 _FEWEST = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TwoModes:
-    """`fast` and `slow` are the groups' centres on the log scale; shares are of slow boots; `p` is that these
-    are equal.
-    """
+    """Two groups of boots."""
 
     fast: float
+    """Centre of the fast group, a log."""
     slow: float
+    """Centre of the slow group, a log."""
     base_share: float
+    """Share of base's boots in the slow group."""
     head_share: float
+    """Share of head's boots in the slow group."""
     p: float
+    """p-value of equal shares."""
 
 
 def two_modes(base: Values, head: Values) -> list[TwoModes | None]:
-    """Two groups of boots among the logs of both arms, (rows, n) and (rows, m); None where neither arm shows
-    them.
+    """Two groups of boots among the logs of both arms, (rows, n) and (rows, m).
 
-    The arms are split each for itself, so that a shift between them is not taken for two modes; the one
-    with the clearer groups says where the other is divided.
+    None if neither arm shows them.
+
+    Each arm is split separately, so that a shift between them is not mistaken for two modes. The arm with the
+    clearer groups decides where the other is divided.
     """
     ours, theirs = _splits(base), _splits(head)
     apart = np.stack([slow - fast for fast, slow in (ours, theirs)])
@@ -70,7 +76,7 @@ def _shares(base: Values, head: Values, fast: float, slow: float) -> TwoModes:
 
 
 def _fisher(slow_base: int, n: int, slow_head: int, m: int) -> float:
-    """Two-sided: how likely shares at least as uneven are where both arms have one."""
+    """Two-sided p-value of Fisher's exact test for equal shares of slow boots."""
     slow = slow_base + slow_head
     ways = [math.comb(n, k) * math.comb(m, slow - k) for k in range(max(0, slow - m), min(n, slow) + 1)]
     actual = math.comb(n, slow_base) * math.comb(m, slow_head)
@@ -78,8 +84,9 @@ def _fisher(slow_base: int, n: int, slow_head: int, m: int) -> float:
 
 
 def _splits(arms: Values) -> tuple[Values, Values]:
-    """The centres of the two groups of each row, NaN where there are none: the cut of least squares, over all
-    cuts at once.
+    """The centres of the two groups of each row; NaN if there are none.
+
+    Tries all cuts at once by least squares.
     """
     count = arms.shape[-1]
     least = max(LEAST_BOOTS, math.ceil(LEAST_SHARE * count))

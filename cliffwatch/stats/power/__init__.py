@@ -1,1 +1,1 @@
-"""What is detectable with so many boots, and how many it takes."""
+"""Power: which change a number of boots detects, and how many boots a change needs."""

@@ -1,11 +1,11 @@
-"""What is detectable, and how many boots it takes to detect less: by the tests that a published change has to
-pass.
+"""The detectable change, and the boots needed, by the tests that a published change must pass.
 
-Those are a rank test and, beside it, the trimmed means of `cliffwatch.stats.shape_guard`. Their statistics
-are taken as normal, with the efficiencies and correlations of their influence functions in normal noise
-(Huber, Robust Statistics, 1981, chapter 3); a plan of two stages detects what passes its screen and then
-any of its looks. Shifts and spreads are of logs; `tools/calibrate` holds the power against what is
-detected.
+These are a rank test and the trimmed means of `cliffwatch.stats.shape_guard`. Their statistics are taken as
+normal, with the efficiencies and correlations of their influence functions in normal noise (Huber, Robust
+Statistics, 1981, chapter 3). A plan of two stages detects a change that passes its screen and then any of its
+looks.
+
+Shifts and spreads are of logs. `tools/calibrate` compares the computed power with simulations.
 """
 
 import math
@@ -33,26 +33,29 @@ from cliffwatch.stats.stages import Stages
 
 _MOST_BOOTS = 100_000
 _NINE_IN_TEN = 1.645
+"""Normal quantile of a 90 % interval."""
 _SPREAD_ERROR = 0.9
-"""The standard deviation of the log of a spread that a rank test has, times the root of its degrees of
-freedom: of normal noise, where that of a standard deviation is 0.7; of noise with a long tail it is more.
+"""Standard deviation of the log of a rank test's spread, times the root of its degrees of freedom.
+
+For normal noise; that of a standard deviation is 0.7. Larger for noise with a long tail.
 """
 
 _TRIMMED_EFFICIENCY = 0.8736
+"""Efficiency of the mean of the middle three fifths, relative to the mean."""
 _ROOT_OF_EFFICIENCY, _ROOT_2 = math.sqrt(_TRIMMED_EFFICIENCY), math.sqrt(2.0)
 _TRIMMED_CORRELATION = 0.9863
-"""Of a mean of three fifths, with a mean and with ranks."""
+"""Correlation of that trimmed mean with a mean and with ranks."""
 
 _OWN_ERROR = 0.6
-"""Of the error of the trimmed means' standard error, the part that ranks do not share; fitted to simulated
-normal noise, 21 to 60 boots.
+"""Part of the error of the trimmed means' standard error that ranks do not share.
+
+Fitted to simulated normal noise, 21 to 60 boots.
 """
 _NORMAL = NormalDist()
 _MOST_SPREADS = 1e6
 _STEPS = 40
 _COUNTED = 200
-"""Boots up to which orders are counted to say whether ranks reach an error; more reach any that is asked for.
-"""
+"""Boots up to which orders are counted to see if ranks reach an error. More boots reach any error in use."""
 
 _CLOSE_ENOUGH = 1e-5
 
@@ -71,14 +74,16 @@ NODES = (
     (0.9325316833444923, 0.0747256745752902),
     (0.9869532642585859, 0.03333567215434407),
 )
-"""Gauss and Legendre's ten points and weights, from 0 to 1: numpy's module of them takes longer to load than
-most comparisons.
+"""Gauss-Legendre's ten points and weights, from 0 to 1.
+
+numpy's module for them takes longer to load than most comparisons take.
 """
 
 
 def detectable(spread: float, n: int, m: int, alpha: float, power: float = POWER) -> float | None:
-    """The smallest shift that n and m boots in one stage detect with `power` at a row's two-sided error; None
-    for want of boots.
+    """The smallest shift that n and m boots in one stage detect with `power`.
+
+    `alpha` is a row's two-sided error. None with too few boots.
     """
     if n + m < 4:
         return None
@@ -87,13 +92,13 @@ def detectable(spread: float, n: int, m: int, alpha: float, power: float = POWER
 
 
 def detectable_in_pairs(spread: float, pairs: int, alpha: float, power: float = POWER) -> float | None:
-    """The same of a plan of one stage in pairs, whose spread is that of `paired_spread`."""
+    """The smallest shift that a paired plan of one stage detects. `spread` is that of `paired_spread`."""
     units = _smallest_in_pairs(pairs, alpha, power)
     return None if units is None else units * spread
 
 
 def detectable_staged(spread: float, stages: Stages, candidates: int, power: float = POWER) -> float | None:
-    """The smallest shift that a plan of two stages detects with `power`, as one of so many candidates."""
+    """The smallest shift that a plan of two stages detects with `power`, among `candidates` candidates."""
     last = stages.looks[-1]
     units = _smallest_staged(
         stages.screen, stages.screen_alpha, last.boots, last.alpha / max(1, candidates), power
@@ -103,7 +108,7 @@ def detectable_staged(spread: float, stages: Stages, candidates: int, power: flo
 
 @lru_cache(maxsize=1 << 14)
 def boots_needed(shift: float, spread: float, alpha: float, power: float = POWER) -> int:
-    """Boots an arm, of one stage, with which a shift is detected with `power`; at most 100,000."""
+    """Boots per arm, in one stage, that detect a shift with `power`; at most 100,000."""
     if shift <= 0:
         return _MOST_BOOTS
     low, high = 1, _MOST_BOOTS
@@ -124,22 +129,23 @@ def boots_needed(shift: float, spread: float, alpha: float, power: float = POWER
 
 @lru_cache(maxsize=1 << 14)
 def needs_range(needs: int, n: int, m: int) -> tuple[int, int]:
-    """Between which numbers the boots needed lie, by the spread's error from n and m boots: nine times in ten
-    of normal noise, less often of noise with a long tail (docs/method.md).
+    """Range of the boots needed, given the uncertainty of a spread from n and m boots.
+
+    Holds the true number nine times in ten for normal noise, less often with a long tail (docs/method.md).
     """
     factor = math.exp(2 * _NINE_IN_TEN * _SPREAD_ERROR / math.sqrt(max(1, n + m - 2)))
     return max(2, round(needs / factor)), min(_MOST_BOOTS, round(needs * factor))
 
 
 def published_power(units: float, n: int, m: int, alpha: float, sides: int) -> float:
-    """The probability that a shift of so many spreads passes the rank test at `alpha` and the tests that have
-    to agree with it.
+    """The probability that a shift of `units` spreads passes the rank test at `alpha` and the tests of the
+    centre.
     """
     return _published(n, m, alpha, sides)(units)
 
 
 def _published(n: int, m: int, alpha: float, sides: int) -> Callable[[float], float]:
-    """The same of every shift; what does not depend on it is worked out once."""
+    """The same as a function of the shift. Terms that do not depend on the shift are computed once."""
     error, freedom = 2 * alpha / sides, _left(n) + _left(m) - 2
     scale, apart = math.sqrt(n * m / (n + m)), math.sqrt(1 / n + 1 / m)
     shares = (evidence_share(n, m), WHERE_SPREADS_DIFFER)
@@ -159,18 +165,20 @@ def _published(n: int, m: int, alpha: float, sides: int) -> Callable[[float], fl
 
 
 class _TrimmedTest(NamedTuple):
-    """What the statistic of trimmed means has to exceed, less its bias; its spread; and the terms of its
-    correlation with ranks.
-    """
+    """The test of trimmed means."""
 
     bound: float
+    """Critical value less its bias."""
     spread: float
+    """Standard deviation of the statistic."""
     terms: tuple[_Term, ...]
+    """Integral terms of its correlation with ranks."""
 
 
 def _with_trimmed(ranks: float, distance: float, test: _TrimmedTest | None) -> float:
-    """The probability that ranks pass, as they do with `ranks`, and trimmed means; `distance` in standard
-    errors of a mean.
+    """The probability that ranks and trimmed means both pass.
+
+    `ranks` is the probability that ranks pass; `distance` is in standard errors of a mean.
     """
     if test is None:
         return 0.0
@@ -180,7 +188,7 @@ def _with_trimmed(ranks: float, distance: float, test: _TrimmedTest | None) -> f
 
 @cache
 def _trimmed_test(freedom: int, alpha: float) -> _TrimmedTest:
-    """Two-sided, by the normal approximation of `noncentral_tail`."""
+    """The two-sided test, by the normal approximation of `noncentral_tail`."""
     critical = t_quantile(alpha, freedom)
     return _TrimmedTest(
         bound=critical * (1 - 1 / (4 * freedom)),
@@ -195,7 +203,7 @@ def _left(boots: int) -> int:
 
 @cache
 def _smallest_in_pairs(pairs: int, alpha: float, power: float) -> float | None:
-    """In spreads, by the signed ranks and by the trimmed mean that must agree."""
+    """In spreads, by the signed ranks and the trimmed mean that must agree. None with too few pairs."""
     if pairs < 2 or 2.0**-pairs > alpha / 2:
         return None
 
@@ -212,7 +220,7 @@ def _smallest_in_pairs(pairs: int, alpha: float, power: float) -> float | None:
 
 @cache
 def _smallest(n: int, m: int, alpha: float, sides: int, power: float) -> float | None:
-    """In spreads; None where no shift passes."""
+    """In spreads; None if no shift passes."""
     if min(n, m) < 2 or not _reaches(n, m, alpha / sides):
         return None
     return _least(_published(n, m, alpha, sides), power)
@@ -222,7 +230,7 @@ def _smallest(n: int, m: int, alpha: float, sides: int, power: float) -> float |
 def _smallest_staged(
     screen: int, screen_alpha: float, boots: int, alpha: float, power: float
 ) -> float | None:
-    """In spreads. The screen asks a t-test beside the ranks, hence its full efficiency."""
+    """In spreads. The screen uses a t-test beside the ranks, so it has full efficiency."""
     if not _reaches(boots, boots, alpha):
         return None
 
@@ -237,13 +245,14 @@ def _smallest_staged(
 
 
 def _reaches(n: int, m: int, error: float) -> bool:
-    """Whether a rank test of so many boots can reach a one-sided error."""
+    """True if a rank test of this many boots can reach a one-sided error."""
     return n + m > _COUNTED or 1 / math.comb(n + m, n) <= error
 
 
 def _least(powered: Callable[[float], float], power: float) -> float | None:
-    """Where a rising probability reaches `power`, by regula falsi (Illinois); None where it does not below a
-    million spreads.
+    """The point where a rising probability reaches `power`, by regula falsi (Illinois).
+
+    None if it stays below up to a million spreads.
     """
     low, high = 0.0, 1.0
     below, above = -power, powered(high) - power
@@ -268,8 +277,9 @@ def _least(powered: Callable[[float], float], power: float) -> float | None:
 
 
 def _both(first: float, second: float, terms: tuple[_Term, ...]) -> float:
-    """That both of two normals lie below bounds that each does with this probability; `terms` are those of
-    their correlation.
+    """The probability that two normal variables both lie below their bounds.
+
+    `first` and `second` are the probabilities for each alone; `terms` are those of the correlation.
     """
     if not (0 < first < 1 and 0 < second < 1):
         return min(first, second)
@@ -282,8 +292,9 @@ def _both(first: float, second: float, terms: tuple[_Term, ...]) -> float:
 
 
 def _terms(correlation: float) -> tuple[_Term, ...]:
-    """Of the integral of Drezner and Wesolowsky (Journal of Statistical Computation and Simulation 35, 1990),
-    at the angle whose sine is the correlation, where it is smooth.
+    """Terms of the integral of Drezner and Wesolowsky at the angle whose sine is the correlation.
+
+    Journal of Statistical Computation and Simulation 35, 1990. The integrand is smooth there.
     """
     widest = math.asin(correlation)
     return tuple(

@@ -1,4 +1,4 @@
-"""The spread of a metric, as its rank test has it."""
+"""The spread of a metric as its rank test experiences it."""
 
 import math
 from functools import cache
@@ -14,12 +14,11 @@ _NORMAL = NormalDist()
 
 
 def rank_spread(base: Values, head: Values, shift: float) -> Values:
-    """The standard deviation of the normal noise in which a rank test detects `shift` as well as in this, (…,
-    n), (…, m).
+    """The standard deviation of normal noise in which a rank test detects `shift` equally well.
 
-    A rank test's power rests on how often two boots of one kernel differ by less than the shift (Noether,
-    Journal of the American Statistical Association 82, 1987), so that rare slow boots cost it little.
-    Where all pairs or none do, it is the standard deviation.
+    Arms are (…, n) and (…, m). A rank test's power depends on how often two boots of one kernel differ by
+    less than the shift (Noether, Journal of the American Statistical Association 82, 1987), so rare slow
+    boots cost it little. If all pairs or none do, this is the plain standard deviation.
     """
     arms = (arm - sorted_median(np.sort(arm, axis=-1))[..., None] for arm in (base, head))
     rest = np.concatenate(list(arms), axis=-1)
@@ -27,10 +26,9 @@ def rank_spread(base: Values, head: Values, shift: float) -> Values:
 
 
 def paired_spread(base: Values, head: Values, shift: float) -> Values:
-    """The spread of two arms in which a rank test detects `shift` as well as the signed ranks of these pairs
-    do, (…, n) each.
+    """The spread of two arms in which a rank test detects `shift` as well as the signed ranks of these pairs.
 
-    Differences of independent boots spread by the root of two as much as the boots.
+    Both arms are (…, n). Differences of independent boots spread by the root of two as much as the boots.
     """
     within = head - base
     plain = (
@@ -40,8 +38,9 @@ def paired_spread(base: Values, head: Values, shift: float) -> Values:
 
 
 def _by_near_boots(boots: Values, reach: float, shift: float, plain: Values) -> Values:
-    """From the share of pairs that lie nearer to each other than `reach`; `plain` where all
-    pairs or none do.
+    """The spread, from the share of pairs of values nearer to each other than `reach`.
+
+    `plain` if all pairs or none are.
     """
     ordered = np.sort(boots, axis=-1)
     spread = shift / (
@@ -51,9 +50,7 @@ def _by_near_boots(boots: Values, reach: float, shift: float, plain: Values) -> 
 
 
 def _near(ordered: Values, reach: float) -> NDArray[np.int_]:
-    """How many pairs of sorted values lie nearer to each other than `reach`: neighbours first, then those
-    further and further apart.
-    """
+    """Number of pairs of sorted values nearer than `reach`, counted in order of rising distance."""
     columns = np.ascontiguousarray(np.moveaxis(ordered, -1, 0))
     near = np.zeros(columns.shape[1:], dtype=int)
     for apart in range(1, len(columns)):
@@ -66,16 +63,18 @@ def _near(ordered: Values, reach: float) -> NDArray[np.int_]:
 
 @cache
 def _normal_distances(pairs: int) -> Values:
-    """Below which of so many pairs of standard normal values 0, 1, … all lie, over the root of two; unknown
-    for none and for all.
+    """Distances below which 0, 1, … of `pairs` pairs of standard normal values lie, over the root of two.
+
+    NaN for none and for all.
     """
     shares = np.arange(1, pairs) / max(1, pairs)
     return np.array([np.nan, *(_NORMAL.inv_cdf((1 + share) / 2) for share in shares), np.nan])[: pairs + 1]
 
 
 def pooled_spread(base: Values, head: Values) -> Values:
-    """Standard deviation of logs within arms, both arms pooled; shapes (…, n) and (…, m). Zero for one boot
-    each.
+    """Standard deviation of logs within arms, pooled over both; shapes (…, n) and (…, m).
+
+    Zero for one boot each.
     """
     n, m = base.shape[-1], head.shape[-1]
     if n + m <= 2:

@@ -1,3 +1,1 @@
-"""What GitHub Actions calls: every step of a workflow that decides anything, each of which runs without
-GitHub too.
-"""
+"""Steps that GitHub Actions workflows call. Each step also runs without GitHub."""

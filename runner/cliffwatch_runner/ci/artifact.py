@@ -1,9 +1,10 @@
-"""Unpacks the artifact of a workflow that ran a stranger's code: nothing of it is believed, and nothing of it
-leaves its folder.
+"""Unpacks the artifact of a workflow that ran untrusted code.
 
-What is not exactly a result directory is refused as a whole: links, absolute and climbing names, names
-that are there twice, files that a result directory does not have, and more bytes than one has, whatever
-the archive says of their number.
+Trusts no content and writes only to the target folder.
+
+An archive that is not exactly a result directory is refused as a whole. Reasons for refusal: links, absolute
+paths, `..` in a path, duplicate names, files that no result directory has, and content above the size limits,
+whatever size the archive states.
 """
 
 import os
@@ -21,7 +22,7 @@ from cliffwatch.failure import Failure, wrong_usage
 from cliffwatch.samples import MODES, Mode, mode_named
 
 LARGEST_ARCHIVE = 128 << 20
-"""Bytes of an artifact that are downloaded, at most."""
+"""Maximum size of a downloaded artifact, in bytes."""
 
 _LARGEST_FILE = 32 << 20
 _LARGEST_CONTENT = 512 << 20
@@ -49,14 +50,14 @@ _UNREADABLE = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArtifactName:
-    """The target that a job's artifact is named for."""
+    """The target that a job's artifact is named after."""
 
     platform: str
     mode: Mode
 
 
 def read_artifact_name(name: str) -> ArtifactName | None:
-    """The target of an artifact of ours; None for others."""
+    """Returns the target of an artifact that Cliffwatch uploaded; None for other artifacts."""
     match = _ARTIFACT.fullmatch(name)
     mode = None if match is None else mode_named(match["mode"])
     if match is None or mode is None:
@@ -65,8 +66,9 @@ def read_artifact_name(name: str) -> ArtifactName | None:
 
 
 def unpack(archive: Path, folder: Path) -> Failure | None:
-    """Unpacks a result directory into `folder`, which is made here and may hold a part of it where this
-    fails.
+    """Creates `folder` and unpacks a result directory into it.
+
+    After a failure, `folder` may hold some of the files.
     """
     try:
         if archive.stat().st_size > LARGEST_ARCHIVE:
@@ -90,7 +92,7 @@ def refused(why: str) -> Failure:
 
 
 def _wrong(entries: Sequence[zipfile.ZipInfo]) -> str | None:
-    """What is wrong with an archive's list of contents."""
+    """Returns why an archive's list of entries is refused; None if it is acceptable."""
     if len(entries) > _MOST_ENTRIES:
         return f"it has {count_noun(len(entries), 'entry', 'entries')}"
     if sum(entry.file_size for entry in entries) > _LARGEST_CONTENT:
@@ -118,7 +120,7 @@ def _wrong_entry(entry: zipfile.ZipInfo) -> str | None:
 
 
 def _of_a_result_directory(name: str, *, folder: bool) -> bool:
-    """Whether docs/formats.md has such a file or folder: run.json, and below boots/ what one boot leaves."""
+    """True for the files and folders of docs/formats.md: run.json, and the files of a boot under boots/."""
     parts = name.removesuffix("/").split("/")
     if len(parts) > _DEEPEST or not all(_PART.fullmatch(part) for part in parts):
         return False
@@ -132,8 +134,9 @@ def _of_a_result_directory(name: str, *, folder: bool) -> bool:
 
 
 def _written(opened: zipfile.ZipFile, entries: Sequence[zipfile.ZipInfo], folder: Path) -> None:
-    """Writes the files. Of none comes more than the list of contents says: zipfile ends there, and finds its
-    checksum wrong.
+    """Writes the files.
+
+    zipfile reads only as many bytes as the list of entries states. A longer file fails its checksum.
     """
     for entry in entries:
         path = folder.joinpath(*entry.filename.split("/"))

@@ -1,6 +1,4 @@
-"""A branch that is watched without a service: its newest commit against the one of last time, and the
-culprits of what changed.
-"""
+"""Watches a branch without a service: measures its new commits and bisects what changed."""
 
 import threading
 from dataclasses import dataclass, replace
@@ -33,7 +31,7 @@ _WAYS: tuple[Sought, ...] = ("regression", "improvement")
 
 
 class WatchedBranch(Part, frozen=True, kw_only=True):
-    """The state file: up to which commit a branch was measured. Version 1."""
+    """The state file: the last measured commit of a branch. Version 1."""
 
     format: str
     version: int
@@ -43,38 +41,43 @@ class WatchedBranch(Part, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watching:
-    """What is watched, and where results and state lie. `request` says how it is measured; its arms are
-    filled in.
-    """
+    """A branch to watch, and the places of its results and state."""
 
     repository: Path
     branch: str
     state: Path
+    """The state file."""
     out: Path
+    """Folder of the results."""
     request: RunRequest
+    """How to measure. Its arms, output folder and cases are replaced."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatchedRange:
-    """What one look measured: `base` and `head` are commits, equal where the branch has nothing new. `rows`
-    are the primary rows that changed, `bisections` the culprits of the regressions and of the
-    improvements. `failure` is why head is no new level: the next look begins at the same base.
-    """
+    """The commits that one look at the branch compared, with the outcome."""
 
     base: str
+    """A commit."""
     head: str
+    """A commit. Equals `base` if the branch has nothing new."""
     notes: tuple[str, ...] = ()
+    """Sentences for the reader."""
     rows: tuple[Comparison, ...] = ()
+    """The primary rows with a regression or an improvement."""
     bisections: tuple[BisectionDocument, ...] = ()
+    """The culprits: one document for the regressions, one for the improvements."""
     failure: Failure | None = None
+    """Why head could not be measured. The next look then starts from the same base."""
 
 
 def watch_branch(asked: Watching, progress: Progress, stop: threading.Event) -> WatchedRange | Halted:
-    """Measures what the branch has new and bisects what changed; the same call goes on where one was
-    interrupted.
+    """Measures the new commits of the branch and bisects the changes.
 
-    The state moves to head only when all of that is done. Raises OSError where results cannot be written,
-    and what `run` raises.
+    After an interruption, the same call resumes.
+
+    The state moves to head only after the last bisection. Raises OSError if results cannot be written, and
+    the errors of `run`.
     """
     ends = _ends(asked)
     if isinstance(ends, Failure):
@@ -140,8 +143,9 @@ def _move_state(asked: Watching, commit: str) -> None:
 
 
 def _ends(asked: Watching) -> WatchedRange | Failure:
-    """The commit of last time and the newest one. Of a branch that was rewritten, where both meet; the first
-    time, the commit before.
+    """Returns the commits to compare: the previous and the newest one.
+
+    The first look compares with head's first parent. If the branch was rewritten, base is the merge base.
     """
     head = _commit(asked.repository, asked.branch)
     if head is None:
@@ -158,7 +162,10 @@ def _ends(asked: Watching) -> WatchedRange | Failure:
 
 
 def _base(repository: Path, last: str | None, head: str) -> tuple[str | None, str]:
-    """What head is compared with, and what to say of it."""
+    """Returns the base of head, and a note for the reader or an empty text.
+
+    The base is None if head has no parent.
+    """
     if last == head:
         return head, "Nothing is new since the last look."
     parent = _commit(repository, f"{head}^1")
@@ -176,7 +183,7 @@ def _base(repository: Path, last: str | None, head: str) -> tuple[str | None, st
 
 
 def _state(asked: Watching) -> str | Failure | None:
-    """The commit of the state file; None where there is no file."""
+    """Returns the commit of the state file; None if the file does not exist."""
     if not asked.state.exists():
         return None
     document = read_as(asked.state.read_bytes(), WatchedBranch)

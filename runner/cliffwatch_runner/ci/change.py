@@ -1,4 +1,4 @@
-"""From an event to what is measured: the policy of the base, base and head, and for whom it is built."""
+"""Turns an event into a plan: its base and head, the policy of the base, and the trust in head."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -30,7 +30,7 @@ _LOOKED_AT, _BELOW = 300, 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ManualChoices:
-    """What somebody asked for who started the workflow by hand; None leaves it to the policy."""
+    """Options of a workflow started by hand. Defaults: the default branch, HEAD, the repository's policy."""
 
     base: str | None = None
     head: str | None = None
@@ -39,30 +39,31 @@ class ManualChoices:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Ends:
-    """`tip` is the commit whose policy counts; `merge_base` and `head` are the ends before CI's own commits
-    are left out. `chosen` says which commit was taken as base, where the names do not.
-    """
+    """The commits of an event, before CI's own commits are left out at either end."""
 
     tip: str
+    """The commit whose policy applies."""
     merge_base: str
     head: str
     trust: Trust
     recorded: str | None = None
+    """Upstream commit that the pull request of a patch series records; None if there is none."""
     pull_request: int | None = None
     series: int | None = None
     branch: str | None = None
     chosen: str = ""
+    """Says which commit is base, without a full stop. Empty if the names already say it."""
 
 
 def default_policy(subject: Subject) -> Policy:
-    """What is measured of a repository that has no file."""
+    """Returns the policy for a repository without a policy file."""
     return LIBRARY_DEFAULT if subject == "go-library" else DEFAULT
 
 
 def plan_change(
     event: Event, tree: Path, choices: ManualChoices, subject: Subject = "kernel"
 ) -> JobPlan | Failure:
-    """The plan of an event, from a checkout of the subject that has the history of base and head."""
+    """Plans the measurement of an event. `tree` is a checkout with the history of base and head."""
     if isinstance(event, PullRequest):
         ends = _of_pull_request(event, tree)
     elif isinstance(event, Push):
@@ -81,7 +82,7 @@ def plan_change(
 
 
 def _with_library(tree: Path, plan: JobPlan, policy: Policy) -> JobPlan | Failure:
-    """The plan with the module that base and head are revisions of, as both of their go.mod say."""
+    """Adds the Go module to the plan. The go.mod of base and of head must name the same module."""
     modules = [_module_of(tree, name, commit) for name, commit in (("base", plan.base), ("head", plan.head))]
     for module in modules:
         if isinstance(module, Failure):
@@ -174,9 +175,7 @@ def _of_pull_request(event: PullRequest, tree: Path) -> _Ends | Failure:
 
 
 def _of_push(event: Push, tree: Path) -> _Ends | Failure:
-    """Of the default branch, and of one that the policy follows by name, what was pushed; of any other, all
-    that is not there.
-    """
+    """Compares a push to an `_is_line` branch with the commit before it, others with the default branch."""
     series = read_series_branch(event.branch)
     main = series.base_branch if series is not None else event.default_branch
     tip = event.before if event.branch == main else commit_of(tree, f"refs/remotes/origin/{main}")
@@ -204,7 +203,7 @@ def _of_push(event: Push, tree: Path) -> _Ends | Failure:
 
 
 def _is_line(tree: Path, event: Push, tip: str) -> bool:
-    """Whether a branch is one whose pushes are measured one after another, each against the one before."""
+    """True for the default branch and branches that the policy names: pushes are compared in turn."""
     if event.branch == event.default_branch:
         return True
     policy = policy_at(tree, tip)
@@ -236,12 +235,12 @@ def _by_hand(default_branch: str, tree: Path, choices: ManualChoices) -> _Ends |
 
 
 def _name_here(tree: Path, name: str) -> str:
-    """The name by which the check-out has a revision: it has other branches as those of origin."""
+    """Returns the name of a revision in the checkout, which has most branches only as branches of origin."""
     return name if commit_of(tree, name) is not None else f"origin/{name}"
 
 
 def _sentence(tree: Path, what: str, named: str, merge_base: str) -> str:
-    """Which commit is base, where it is not the newest one of `what`."""
+    """Says which commit is base. Empty if it is the newest commit of `what`."""
     if named == merge_base:
         return ""
     listed = read_repository(tree, ["rev-list", "--count", f"{merge_base}..{named}"])
@@ -250,14 +249,14 @@ def _sentence(tree: Path, what: str, named: str, merge_base: str) -> str:
 
 
 def _policy_of(event: Event, tree: Path, tip: str, default: Policy) -> Policy | Failure:
-    """That of the base; not of a branch of a series, whose files came by mail, from anybody."""
+    """Returns the base's policy; the default for a series branch, whose files came by mail from anybody."""
     if isinstance(event, PullRequest) and read_series_branch(event.base_branch) is not None:
         return default
     return policy_at(tree, tip, default)
 
 
 def policy_at(tree: Path, commit: str, default: Policy = DEFAULT) -> Policy | Failure:
-    """The policy in the tree of a commit: the default where it has none."""
+    """Reads the policy file of a commit; returns the default if the commit has none."""
     text = _text_at(tree, commit, FILE_NAME)
     if text is None or isinstance(text, Failure):
         return default if text is None else text
@@ -270,7 +269,7 @@ def policy_at(tree: Path, commit: str, default: Policy = DEFAULT) -> Policy | Fa
 
 
 def _text_at(tree: Path, commit: str, name: str) -> str | Failure | None:
-    """The text of a file at the top of a commit; None where there is none."""
+    """Reads a file in the top folder of a commit; None if it does not exist."""
     listed = read_repository(tree, ["ls-tree", "-z", commit, "--", name])
     if not listed.ok:
         return _no_commit(commit[:12])
@@ -307,9 +306,7 @@ def _no_commit(what: str) -> Failure:
 
 
 def _commits(tree: Path, merge_base: str, head: str) -> dict[str, BranchCommit]:
-    """The newest commits along head's first parents, and a few from the merge base down, with the files that
-    they touch.
-    """
+    """Lists commits with their files: first parents of head, and a few from the merge base down."""
     found = {}
     for limit, revisions in ((_LOOKED_AT, [head, f"^{merge_base}"]), (_BELOW, [merge_base])):
         listed = read_repository(

@@ -1,5 +1,6 @@
-"""The event that started a workflow, as GitHub leaves it in a file: read strictly, for others write half of
-what is in it.
+"""Reads the event that started a workflow from GitHub's file.
+
+Reads it strictly: outsiders write part of its content.
 """
 
 import re
@@ -24,41 +25,49 @@ RepositoryName = Annotated[
 ]
 GitHubNumber = Annotated[int, Meta(ge=1, lt=1 << 53)]
 _RefName = Annotated[str, Meta(min_length=1, max_length=300, pattern=r"^[^-]")]
-"""Of a branch, never an option of git."""
+"""Name of a branch or a ref. Never starts with `-`, so git cannot read it as an option."""
 
 P = TypeVar("P", bound=Part)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Push:
-    """A push to a branch. `before` is None where the branch is new."""
+    """A push to a branch."""
 
     repository: str
     default_branch: str
     branch: str
     before: str | None
+    """The branch's commit before the push; None if the branch is new."""
     after: str
+    """The branch's commit after the push."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PullRequest:
-    """A pull request. `fork` where its head is in another repository than its base; `body` is
-    its author's.
-    """
+    """A pull request."""
 
     repository: str
+    """The base repository."""
     number: int
     base: str
+    """A commit."""
     base_branch: str
     head: str
+    """A commit."""
     head_branch: str
     fork: bool
+    """True if head is in another repository than base."""
     body: str
+    """The author's text: untrusted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ByHand:
-    """Somebody with write access started the workflow; what he asked for comes as options."""
+    """A person with write access started the workflow.
+
+    The person's choices arrive as command-line options.
+    """
 
     repository: str
     default_branch: str
@@ -68,13 +77,13 @@ Event = Push | PullRequest | ByHand
 
 
 class Repository(Part, frozen=True, kw_only=True):
-    """Of GitHub's words for a repository, its name."""
+    """A repository in an event. Only the name is read."""
 
     full_name: RepositoryName
 
 
 class _Home(Repository, frozen=True, kw_only=True):
-    """The repository that an event is of."""
+    """The repository of the event."""
 
     default_branch: _RefName
 
@@ -93,17 +102,18 @@ class _Base(Part, frozen=True, kw_only=True):
 
 
 class _AnyRepository(Part, frozen=True, kw_only=True):
-    """The repository of a head: only whether it is the base's is asked."""
+    """The repository of a head. Used only to check whether it is the base repository."""
 
     full_name: str | None = None
 
 
 class _Head(Part, frozen=True, kw_only=True):
-    """`repo` is null where the fork was deleted meanwhile: somebody else's all the same."""
+    """The head of a pull request."""
 
     sha: Commit
     ref: _RefName
     repo: _AnyRepository | None = None
+    """None if the fork has been deleted. Such a head still counts as a fork."""
 
 
 class _Pull(Part, frozen=True, kw_only=True):
@@ -126,7 +136,7 @@ _NAMES = ("push", "pull_request", "workflow_dispatch")
 
 
 def read_event(file: Path, name: str) -> Event | Failure:
-    """The event of this name (GITHUB_EVENT_NAME) that the file (GITHUB_EVENT_PATH) holds."""
+    """Reads the event `name` (GITHUB_EVENT_NAME) from its file (GITHUB_EVENT_PATH)."""
     if name == "push":
         pushed = event_of(file, _PushEvent)
         return pushed if isinstance(pushed, Failure) else _push(file, pushed)
@@ -143,7 +153,7 @@ def read_event(file: Path, name: str) -> Event | Failure:
 
 
 def event_of(file: Path, kind: type[P]) -> P | Failure:
-    """The members of an event that are read, of whatever else GitHub says in its file."""
+    """Reads an event file into `kind`. Ignores members that `kind` does not have."""
     try:
         if file.stat().st_size > _LARGEST:
             return malformed(file, "it is too large")

@@ -1,4 +1,7 @@
-"""Asks GitHub for what an event does not say: pull requests, commits, files, artifacts. It writes nothing."""
+"""Reads from GitHub's API: pull requests, commits, files and artifacts that the event does not contain.
+
+Writes nothing.
+"""
 
 import base64
 from collections.abc import Callable, Mapping
@@ -27,7 +30,7 @@ _FOUND = (301, 302, 303, 307, 308)
 
 
 class GitHubReader:
-    """Reads of one repository. An answer is what GitHub says, or a failure after a few tries."""
+    """Reads from one repository. Every request returns GitHub's answer, or a failure after a few tries."""
 
     def __init__(
         self, url: str, token: str | None, repository: str, *, sleep: Callable[[float], object] = clock.pause
@@ -41,7 +44,7 @@ class GitHubReader:
         self._http.close()
 
     def get(self, path: str, **params: str | int) -> Any | Failure:
-        """The JSON at a path below the repository; None where there is none."""
+        """Returns the JSON at a path below the repository; None if the path does not exist."""
         response = self._asked(path, params)
         if isinstance(response, Failure):
             return response
@@ -53,7 +56,10 @@ class GitHubReader:
             return _failed(path, response)
 
     def pages(self, path: str, key: str | None = None, **params: str | int) -> list[Any] | Failure:
-        """The entries of a list, over its pages; `key` names the list in an object."""
+        """Returns the entries of a list from all its pages, up to a limit of pages.
+
+        `key` names the list within an object; None if the answer itself is the list.
+        """
         found: list[Any] = []
         for page in range(1, _PAGES + 1):
             content = self.get(path, per_page=100, page=page, **params)
@@ -66,7 +72,7 @@ class GitHubReader:
         return found
 
     def text_of(self, path: str, commit: str) -> str | Failure | None:
-        """The text of a file at a commit; None where the commit has none."""
+        """Returns the text of a file at a commit; None if the commit does not have the file."""
         content = self.get(f"/contents/{quote(path)}", ref=commit)
         if content is None or isinstance(content, Failure):
             return content
@@ -76,8 +82,9 @@ class GitHubReader:
             return wrong_usage(f"{path} of {commit[:12]} is no file", "make it one")
 
     def download(self, artifact: int, to: Path) -> Failure | None:
-        """Downloads the archive of an artifact, as far as one may be large. The token does not go where
-        GitHub sends us.
+        """Downloads an artifact's archive up to the size limit.
+
+        The storage server that GitHub redirects to never gets the token.
         """
         sent = self._asked(f"/actions/artifacts/{artifact}/zip", {})
         if isinstance(sent, Failure):
@@ -119,7 +126,7 @@ class GitHubReader:
 
 
 def _wait(response: httpx2.Response, attempt: int) -> float | None:
-    """Seconds until another try makes sense; None where this answer is the answer."""
+    """Returns the seconds to wait before a retry; None if the response is final."""
     limited = response.status_code == 403 and "retry-after" in response.headers
     if response.status_code not in _AGAIN and not limited:
         return None

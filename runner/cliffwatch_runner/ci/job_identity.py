@@ -1,5 +1,6 @@
-"""The identity (OIDC) that GitHub signs for this job, and the token that a service of ours gives for it:
-nothing is stored.
+"""Exchanges the identity (OIDC) that GitHub signs for this job for a token of a Cliffwatch service.
+
+Stores nothing.
 """
 
 import os
@@ -30,15 +31,16 @@ NO_TOKEN = wrong_usage(
 
 @dataclass(frozen=True, slots=True)
 class IdentityRequest:
-    """Where a job asks GitHub for its identity, and the secret that it asks with."""
+    """The URL at which a job requests its identity from GitHub, and the secret for the request."""
 
     address: str
     secret: str = field(repr=False)
 
 
 def read_identity_request() -> IdentityRequest | None:
-    """What the runner gives a job that has `id-token: write`, and is forgotten at once; None for
-    other jobs.
+    """Takes the runner's variables for identity requests out of the environment.
+
+    Returns None if the job does not have `id-token: write`.
     """
     address, secret = (os.environ.pop(name, "") for name in (_ADDRESS, _SECRET))
     return IdentityRequest(address, secret) if address and secret else None
@@ -47,10 +49,10 @@ def read_identity_request() -> IdentityRequest | None:
 def job_token(
     service: str, signing: IdentityRequest, *, fork: bool, sleep: Callable[[float], object] = clock.pause
 ) -> str | Failure:
-    """A token of the service that uploads for this job's repository, for a quarter of an hour.
+    """Returns a service token that can upload for this job's repository for 15 minutes.
 
-    Each try is with an identity of its own, for the service takes none twice and an answer may have been
-    lost.
+    Each try requests a new identity: the service accepts an identity only once, and its answer to an earlier
+    try may have been lost.
     """
     given: str | Failure = NO_TOKEN
     for attempt in range(_TRIES):
@@ -64,7 +66,7 @@ def job_token(
 
 
 def _identity(signing: IdentityRequest, audience: str) -> str | Failure:
-    """Signed for this service alone: nobody who gets hold of it can show it to another one."""
+    """Requests an identity for this audience only, so a leaked identity is useless at another service."""
     try:
         address = httpx2.URL(signing.address).copy_merge_params({"audience": audience})
         headers = {"Authorization": f"Bearer {signing.secret}", "User-Agent": "cliffwatch"}

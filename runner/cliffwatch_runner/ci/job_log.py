@@ -1,9 +1,10 @@
-"""What a step writes: its log, in which nobody else's text is a command to GitHub's runner, and the files
-that the runner reads.
+"""Writes a step's log and the files that GitHub's runner reads.
 
-The runner takes a line for a command that begins with `::` after blanks, or has `##[` anywhere, and breaks
-lines at carriage returns too. Commit subjects, names of branches, compilers' errors and benchmarks' output
-come by here.
+Foreign text in the log cannot become a runner command.
+
+The runner treats a line as a command if it begins with `::` after blanks or contains `##[`. It also breaks
+lines at carriage returns. Foreign text in a log: commit subjects, branch names, compiler errors and benchmark
+output.
 """
 
 import io
@@ -17,14 +18,14 @@ from cliffwatch.failure import Failure
 from cliffwatch.reports.styles import plain
 
 LARGEST_SUMMARY = 1 << 20
-"""Bytes that GitHub shows of a step's summary; of a larger one it shows none."""
+"""Maximum size of a step's summary, in bytes. GitHub does not show a larger summary at all."""
 
 _COMMAND = re.compile(r"^[^\w\[]*::")
 _OLD_COMMAND = re.compile(r"##(?=\[)")
 
 
 def harmless(text: str) -> str:
-    """The lines of a text, none of which the runner takes for a command and none of which moves a cursor."""
+    """Returns the text with runner commands and terminal control characters disarmed in every line."""
     return "\n".join(_harmless_line(line) for line in text.splitlines())
 
 
@@ -34,8 +35,9 @@ def _harmless_line(line: str) -> str:
 
 
 class HarmlessStream(io.TextIOBase):
-    """A stream for everything that is printed beside commands of ours: lines reach the one below whole and
-    harmless.
+    """A stream for all output except Cliffwatch's own runner commands.
+
+    Passes whole lines on, disarmed by `harmless`.
     """
 
     def __init__(self, below: TextIO) -> None:
@@ -61,7 +63,10 @@ class HarmlessStream(io.TextIOBase):
 
 
 def annotation(level: Literal["error", "warning", "notice"], text: str) -> str:
-    """The command that shows a text beside the job, whatever is in it. Ten of a step are shown."""
+    """Returns the runner command that shows a text beside the job.
+
+    Safe for any text. GitHub shows ten per step.
+    """
     escaped = plain(" ".join(text.split())).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
     return f"::{level} title=cliffwatch::{escaped[:1000]}"
 
@@ -71,7 +76,7 @@ def failure_annotation(failure: Failure) -> str:
 
 
 def write_outputs(file: Path, outputs: Mapping[str, str]) -> None:
-    """Appends outputs of a step to the runner's file, each between marks that no value can hold."""
+    """Appends a step's outputs to the runner's file. Random end marks keep a value from ending early."""
     with file.open("a", encoding="utf-8") as sink:
         for name, value in outputs.items():
             mark = f"end-{secrets.token_hex(16)}"
@@ -79,7 +84,7 @@ def write_outputs(file: Path, outputs: Mapping[str, str]) -> None:
 
 
 def add_to_summary(file: Path, markdown: str) -> bool:
-    """Appends to a step's summary what still fits; False where it had to be cut."""
+    """Appends Markdown to a step's summary, cut to the space left. Returns False if it was cut."""
     there = file.stat().st_size if file.exists() else 0
     room = LARGEST_SUMMARY - there - 200
     content = markdown.encode(errors="replace")

@@ -1,4 +1,7 @@
-"""What the jobs of a workflow are to measure, as the first job tells it to the others: an output, in JSON."""
+"""The plan of a workflow: what its jobs measure.
+
+The first job passes it to the others as an output, in JSON.
+"""
 
 import json
 from typing import Annotated, Any, Final, Literal
@@ -24,46 +27,48 @@ _Suite = Annotated[str, Meta(pattern=r"^[a-z0-9-]+(?![\s\S])")]
 
 
 class LibraryPlan(Part, forbid_unknown_fields=True, frozen=True, kw_only=True):
-    """A Go library's part of a plan: the path of its module, which base and head both declare, and the tree
-    and revision of the kernel on which they are measured.
-    """
+    """A Go library's part of a plan."""
 
     module: ModulePath
+    """Module path, the same in the go.mod of base and head."""
     kernel_tree: str
     kernel: str
+    """Revision in `kernel_tree`. Base and head are both measured on this kernel."""
 
 
 class JobPlan(Part, forbid_unknown_fields=True, frozen=True, kw_only=True):
-    """Base and head are whole commits; `commits` counts those between them that are measured, 0 where nothing
-    is.
-
-    `pull_request` is None for a push, `library` where base and head are of a kernel tree. `notes` are
-    sentences of ours. Nothing in it is text of somebody who has no write access.
-    """
+    """What the jobs of a workflow measure. Contains no text by people without write access."""
 
     format: Literal["cliffwatch-ci-plan"] = FORMAT
     base: Commit
     head: Commit
     commits: int
+    """Number of measured commits from base to head; 0 if nothing is measured."""
     pull_request: int | None
+    """Number of the pull request; None for a push."""
     series: int | None
+    """Patchwork's number of the patch series; None for other branches."""
     trust: Trust
     suites: tuple[_Suite, ...]
     profile: Profile
     boots: Boots
     bench_from: Literal["base", "head"]
     notable: float | None
+    """Threshold as a fraction; None for each mode's default."""
     fail_on: tuple[FailOn, ...]
     targets: tuple[Target, ...]
+    """Empty if nothing is measured."""
     notes: tuple[str, ...]
+    """Sentences for the reader, written by Cliffwatch."""
     library: LibraryPlan | None = None
+    """None if base and head are revisions of a kernel tree."""
 
     def text(self) -> str:
         """The plan as one line of ASCII."""
         return json.dumps(as_json(self), sort_keys=True)
 
     def matrix(self) -> str:
-        """GitHub's matrix: a job for each target, none where nothing is measured."""
+        """Returns GitHub's matrix: one job per target, no job if nothing is measured."""
         rows = [
             {"platform": target.platform, "mode": target.mode, "runs-on": list(target.runs_on)}
             for target in self.targets
@@ -72,7 +77,7 @@ class JobPlan(Part, forbid_unknown_fields=True, frozen=True, kw_only=True):
 
 
 def read_job_plan(text: str) -> JobPlan | Failure:
-    """The plan that `JobPlan.text` wrote."""
+    """Parses the output of `JobPlan.text`."""
     plan = read_as(text[:_LARGEST].encode(errors="replace"), JobPlan)
     if isinstance(plan, Wrong):
         return wrong_usage(
@@ -82,7 +87,7 @@ def read_job_plan(text: str) -> JobPlan | Failure:
 
 
 def planned(policy: Policy, **facts: Any) -> JobPlan:
-    """A plan by a policy."""
+    """Builds a plan from a policy and the other fields of `JobPlan`."""
     return JobPlan(
         suites=policy.suites,
         profile=policy.profile,

@@ -1,4 +1,4 @@
-"""One job of the matrix: a plan's base and head on one target, into a result directory."""
+"""Runs one job of the matrix: measures a plan's base and head on one target into a result directory."""
 
 import os
 import tempfile
@@ -30,23 +30,25 @@ _STAGES: dict[str, Stages | None] = {"auto": None, "staged": ADAPTIVE, "careful"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where a job measures: the subject's repository and the right to fetch it, the folder of the results,
-    the cache, and compilers at once. A library's kernel comes from `kernel_tree`, None for the one that
-    its plan names.
-    """
+    """The places and resources of a job."""
 
     tree: str
+    """The subject's repository: a kernel tree or a Go library."""
     access: TreeAccess
+    """The right by which `tree` is fetched."""
     out: Path
+    """Folder of the results."""
     cache: Path
     jobs: int | None
+    """Number of parallel compiler jobs; None for the number of CPUs."""
     kernel_tree: str | None = None
+    """The tree of a library's kernel; None for the tree that the plan names."""
 
 
 def measure_target(
     plan: JobPlan, target: Target, place: Place, progress: Progress, stop: threading.Event
 ) -> FinishedRun | tuple[Failure, ...]:
-    """Measures as `cliffwatch run` does, in the mode of the target and no other. Raises what `run` raises."""
+    """Measures as `cliffwatch run` does, only in the target's mode. Raises the errors of `run`."""
     unfit = unfit_for_walltime(place.cache) if target.mode == "walltime" else None
     if unfit is not None:
         return (unfit,)
@@ -60,7 +62,7 @@ def measure_target(
 
 @contextmanager
 def _checked_out(plan: JobPlan, place: Place) -> Iterator[dict[str, Path] | Failure]:
-    """Folders with a library's base and head for as long as they are measured."""
+    """Checks out a library's base and head. Yields the folders by arm name and removes them afterwards."""
     with tempfile.TemporaryDirectory(prefix="cliffwatch-library-") as temporary:
         home = Path(temporary)
         folders = {"base": home / "base", "head": home / "head"}
@@ -79,7 +81,7 @@ def _checked_out(plan: JobPlan, place: Place) -> Iterator[dict[str, Path] | Fail
 def _library_request(
     plan: JobPlan, library: LibraryPlan, target: Target, place: Place, folders: Mapping[str, Path]
 ) -> RunRequest:
-    """One kernel, with the library's base and head as its arms."""
+    """Builds the request for one kernel whose arms are the library's base and head."""
     tree = place.kernel_tree or library.kernel_tree
     arms = tuple(
         ArmRequest(
@@ -95,9 +97,7 @@ def _library_request(
 
 
 def unfit_for_walltime(cache: Path) -> Failure | None:
-    """Why numbers of this machine would be noise: what `cliffwatch doctor --mode walltime` would
-    have fixed.
-    """
+    """Returns the failed checks of `cliffwatch doctor --mode walltime`; None if walltime can be measured."""
     results = tuple(checks(gather_facts(cache)))
     if not to_fix(results, "walltime"):
         return None

@@ -1,4 +1,4 @@
-"""The suites of a workflow: those of its policy, where those that a change concerns stand for `auto`."""
+"""Chooses the suites of a workflow from its policy. `auto` stands for the suites that the change affects."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from cliffwatch_runner.source.ranges.changes import changed_files
 
 
 def suites_of_policy(tree: Path, policy: Policy, counting: CountingRange) -> ChosenSuites | Failure:
-    """What is measured of a range, from a check-out that has it."""
+    """Chooses the suites for a range of commits. `tree` is a checkout that has these commits."""
     if AUTO not in policy.suites:
         return ChosenSuites(names=policy.suites)
     with repository_reader(tree) as read:

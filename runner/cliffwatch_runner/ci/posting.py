@@ -16,7 +16,7 @@ from cliffwatch.pull_request.state import PullRequestState
 from cliffwatch_runner import clock
 
 AUTHOR = "github-actions[bot]"
-"""Whose comments are those of a workflow's token."""
+"""Author of the comments that a workflow's token writes."""
 
 _TIMEOUT = httpx2.Timeout(60.0, connect=10.0)
 
@@ -43,16 +43,17 @@ class _Transport(GitHubAPI):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Said:
-    """What came of each thing that was posted."""
+    """The outcome of one post."""
 
     what: str
+    """`comment`, `notification` or `check run`."""
     came: Posted | Failure
 
 
 def post(
     state: PullRequestState, policy: Policy, *, repository: str, number: int | None, url: str, token: str
 ) -> list[Said]:
-    """The check run of the head, and of a pull request its comments."""
+    """Posts the check run of head and, if `number` names a pull request, its comments."""
     return asyncio.run(_post(state, policy, repository=repository, number=number, url=url, token=token))
 
 

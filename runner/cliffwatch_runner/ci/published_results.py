@@ -1,5 +1,6 @@
-"""The results of a workflow's run, held against what GitHub says of it: commits come from the event, never
-from the artifact.
+"""Checks the results of a workflow run against GitHub.
+
+Commits come from the event, never from the artifact.
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,7 +25,7 @@ from cliffwatch_runner.source.go_modules import is_module_path
 
 _MOST_ARTIFACTS = 20
 _LEFT_OUT = 20
-"""Commits of CI files that are passed over at either end, at most."""
+"""Maximum number of commits at either end that are skipped because they touch only CI files."""
 
 UNTRUSTED = (
     "Measured by the workflow of a fork, whose author can change it: untrusted, and no part of any history."
@@ -33,28 +34,28 @@ UNTRUSTED = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenPull:
-    """The open pull request that a run was for, as GitHub has it now."""
+    """The open pull request of a workflow run, in its present state on GitHub."""
 
     number: int
     title: str
     base_branch: str
     base: str
+    """A commit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """One target's results: a run with its comparison, or why its artifact is not used."""
+    """The results of one target: a run with its comparison, or a failure."""
 
     target: ArtifactName
     run: Run | None
     compared: ComparisonSet | None
     failure: Failure | None
+    """Why the artifact is not used; None if `run` and `compared` are set."""
 
 
 def open_pull(reader: GitHubReader, run: WorkflowRun) -> OpenPull | NotPublished | Failure:
-    """The pull request whose head the run was for. The event names none for a fork, so GitHub is asked by
-    head.
-    """
+    """Finds the pull request of a workflow run by its head: the event of a fork does not name it."""
     owner = run.head_repository.split("/")[0]
     listed = reader.pages("/pulls", head=f"{owner}:{run.head_branch}", state="open")
     if isinstance(listed, Failure):
@@ -79,8 +80,9 @@ def open_pull(reader: GitHubReader, run: WorkflowRun) -> OpenPull | NotPublished
 def results_of(
     reader: GitHubReader, run: WorkflowRun, pull: OpenPull | None, folder: Path
 ) -> list[Result] | Failure:
-    """Downloads, unpacks and checks every artifact of ours; each is by itself, so that a forged one hides no
-    other.
+    """Downloads, unpacks and checks every artifact by Cliffwatch.
+
+    A forged artifact does not affect the others.
     """
     listed = reader.pages(f"/actions/runs/{run.identity}/artifacts", "artifacts")
     if isinstance(listed, Failure):
@@ -110,7 +112,7 @@ def _result(
 
 
 def compared_result(target: ArtifactName, run: Run) -> Result:
-    """A run with its comparison. What it holds may be anything that JSON can hold."""
+    """Compares the arms of a run. The run may contain arbitrary JSON values."""
     try:
         compared = compare_run(sides_of_run(run))
     except Exception as error:  # noqa: BLE001 - a stranger made what is compared: nothing of it ends the others
@@ -121,7 +123,7 @@ def compared_result(target: ArtifactName, run: Run) -> Result:
 
 
 def checked_run(folder: Path, target: ArtifactName) -> Run | Failure:
-    """The run of an unpacked artifact, where it is one and of the target that the artifact is named for."""
+    """Reads the run of an unpacked artifact. Refuses it if its target differs from the artifact's name."""
     try:
         run = read_run(folder)
     except Exception as error:  # noqa: BLE001 - as above
@@ -138,7 +140,7 @@ def checked_run(folder: Path, target: ArtifactName) -> Run | Failure:
 
 
 def commits_of(run: Run) -> tuple[str, str]:
-    """Base and head: of the library where the arms are its revisions, else of the kernel tree."""
+    """Returns base and head: commits of the library if the run compares one, else of the kernel tree."""
     library = library_of(run)
     if library is not None:
         return library.base, library.head
@@ -147,7 +149,7 @@ def commits_of(run: Run) -> tuple[str, str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasuredLibrary:
-    """The module that the arms of a run have at two commits."""
+    """A Go module whose revisions a run compares. `base` and `head` are commits."""
 
     module: str
     base: str
@@ -155,7 +157,7 @@ class MeasuredLibrary:
 
 
 def library_of(run: Run) -> MeasuredLibrary | None:
-    """The Go library whose revisions a run compares; None of a run of kernels."""
+    """Returns the Go library whose revisions a run compares; None if the run compares kernels."""
     arms = [run.record.arm_by_name.get(name) for name in ("base", "head")]
     chosen = [{} if arm is None or arm.settings is None else arm.settings.modules for arm in arms]
     for module, base in chosen[0].items():
@@ -166,7 +168,7 @@ def library_of(run: Run) -> MeasuredLibrary | None:
 
 
 class _Commits:
-    """Which base and head the results of a run may be of. Asks GitHub once for each."""
+    """Checks the base and head of results against GitHub, once per pair of commits."""
 
     def __init__(self, reader: GitHubReader, run: WorkflowRun, pull: OpenPull | None) -> None:
         self._reader, self._run, self._pull = reader, run, pull
@@ -196,7 +198,7 @@ class _Commits:
         return None
 
     def _counting(self, commit: str) -> Iterator[str]:
-        """A commit, and those below it as long as the ones above touch CI files alone."""
+        """Yields a commit and its ancestors, up to the first commit that touches more than CI files."""
         for _ in range(_LEFT_OUT):
             yield commit
             content = self._reader.get(f"/commits/{commit}")
@@ -208,8 +210,9 @@ class _Commits:
 
 
 def mark(measured: Run, run: WorkflowRun, server: str, policy: Policy) -> None:
-    """Writes into an unpacked run.json where it is from, in place of what it says itself: a library's kernel
-    is that of the policy.
+    """Overwrites the origin in an unpacked run.json.
+
+    The kernel tree of a library's run comes from the policy.
     """
     record = measured.record
     repository = f"{server}/{run.head_repository}"
@@ -232,7 +235,5 @@ def origin_notes(run: WorkflowRun) -> Sequence[str]:
 
 
 def uploading_host(run: WorkflowRun) -> str:
-    """The name under which the service keeps what GitHub's runners measured: none that an
-    enrolled host has.
-    """
+    """Returns the host name of GitHub's runners in the service. No enrolled host has such a name."""
     return f"{'github-fork' if run.fork else 'github'}:{run.repository}"

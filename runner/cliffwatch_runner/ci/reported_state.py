@@ -1,6 +1,4 @@
-"""What a pull request is told of a workflow's results, as the state from which comment and check run are
-written.
-"""
+"""Builds the state of a pull request from a workflow's results: the source of its comment and check run."""
 
 from collections.abc import Sequence
 
@@ -33,7 +31,7 @@ _NO_RESULTS = host_failed("the job left no results", "its log on GitHub says why
 def reported_state(
     run: WorkflowRun, pull: OpenPull | None, policy: Policy, results: Sequence[Result], server: str
 ) -> PullRequestState:
-    """Every target of the policy, measured or not, and what else was measured."""
+    """Builds the state with every target of the policy, measured or not, and any other measured target."""
     by_target = {(result.target.platform, result.target.mode): result for result in results}
     wanted = dict.fromkeys([*((each.platform, each.mode) for each in policy.targets), *by_target])
     measured = next((each.run for each in results if each.run is not None), None)
@@ -80,8 +78,9 @@ def _progress(result: Result | None) -> Measured | Failed:
 
 
 def _repeat_of_library(run: WorkflowRun, policy: Policy, library: MeasuredLibrary, server: str) -> str:
-    """Two check-outs, and the run that compares them. Of what an artifact says only the module's path and
-    commits get in, by their form.
+    """Returns the commands that check out base and head of a library and compare them.
+
+    The only untrusted parts are the module path and the commits, whose form has been checked.
     """
     target, kernel = policy.targets[0], policy.kernel
     suites = LIBRARY_DEFAULT.suites if policy.suites == DEFAULT.suites else policy.suites

@@ -1,4 +1,4 @@
-"""What a job leaves for people: the report of its result directory in Markdown, or why there is none."""
+"""Writes a job's summary in Markdown: the report of its result directory, or why there is none."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -15,11 +15,11 @@ from cliffwatch_runner.ci.job_plan import JobPlan
 from cliffwatch_runner.ci.published_results import library_of
 
 _CASES = 200
-"""Of a table of the summary."""
+"""Maximum number of cases in a table of the summary."""
 
 
 def result_summary(folder: Path) -> str:
-    """The report of a result directory; of one that holds none, what keeps it from being one."""
+    """Returns the report of a result directory, or why the directory cannot be read or compared."""
     if not (folder / "run.json").is_file():
         return "### Nothing was measured\n\nThe job's log says why."
     run = read_run(folder)
@@ -33,12 +33,12 @@ def result_summary(folder: Path) -> str:
 
 
 def _by_unit(compared: ComparisonSet) -> str:
-    """What a Go developer looks for."""
+    """Returns tables by unit, as Go developers read benchmarks."""
     return inert("\n".join([*unit_tables(compared, most=_CASES), UNIT_LEGEND])) + "\n"
 
 
 def nothing_measured(failures: Iterable[Failure]) -> str:
-    """Failures as a summary: each with its evidence as it came, which no Markdown gets out of."""
+    """Returns failures as a summary, with verbatim evidence. Markdown in the evidence has no effect."""
     lines = ["### Nothing was measured"]
     for failure in failures:
         lines += ["", *_verbatim(f"{failure.message}\n{failure.next_step}\n{failure.evidence}".rstrip())]
@@ -46,7 +46,7 @@ def nothing_measured(failures: Iterable[Failure]) -> str:
 
 
 def plan_summary(plan: JobPlan) -> str:
-    """What is going to be measured, in a few lines."""
+    """Returns a few lines on the plan of a measurement."""
     measured = (
         f"{plan.commits} commit{'s' if plan.commits != 1 else ''} from `{plan.base[:12]}` to"
         f" `{plan.head[:12]}`"
@@ -59,5 +59,5 @@ def plan_summary(plan: JobPlan) -> str:
 
 
 def _verbatim(text: str) -> list[str]:
-    """Indented code: no line of it can end it, whatever it holds."""
+    """Returns the text as indented code, which no line of the text can end."""
     return [f"    {line[:400]}" for line in harmless(text).splitlines()[:60]]

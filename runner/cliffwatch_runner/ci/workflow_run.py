@@ -1,6 +1,4 @@
-"""The workflow that ended, as GitHub's `workflow_run` event says it: whose code it ran, and for
-which commit.
-"""
+"""Reads GitHub's `workflow_run` event: which workflow ended, whose code it ran, and for which commit."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,25 +16,27 @@ _Branch = Annotated[str, Meta(pattern=r"^[^\x00-\x20\x7f]{1,300}(?![\s\S])")]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkflowRun:
-    """`fork` where the head is of another repository. `sequence` grows with each run and each attempt of a
-    repository.
-    """
+    """A finished workflow run."""
 
     repository: str
     identity: int
+    """GitHub's number of the run."""
     attempt: int
     event: PublishedEvent
     head: str
+    """A commit."""
     head_branch: str
     head_repository: str
     default_branch: str
 
     @property
     def fork(self) -> bool:
+        """True if head is in another repository."""
         return self.head_repository != self.repository
 
     @property
     def sequence(self) -> int:
+        """Grows with each run and each attempt in a repository."""
         return self.identity * 100 + min(self.attempt, 99)
 
 
@@ -60,7 +60,7 @@ class _WorkflowRunEvent(Part, frozen=True, kw_only=True):
 
 
 def read_workflow_run(file: Path) -> WorkflowRun | Failure:
-    """The workflow's run that the file of a `workflow_run` event describes."""
+    """Reads the workflow run from the file of a `workflow_run` event."""
     ended = event_of(file, _WorkflowRunEvent)
     if isinstance(ended, Failure):
         return ended
@@ -84,6 +84,6 @@ def read_workflow_run(file: Path) -> WorkflowRun | Failure:
 
 @dataclass(frozen=True, slots=True)
 class NotPublished:
-    """Why there is nothing to publish, which is nobody's fault."""
+    """Nothing to publish, for a reason that is not a failure."""
 
     why: str

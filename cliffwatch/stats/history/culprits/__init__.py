@@ -1,1 +1,1 @@
-"""Which commit of a history made a change: the search alone, without git and without measuring."""
+"""Finds the commit that made a change in a history: the search only, without git and without measuring."""

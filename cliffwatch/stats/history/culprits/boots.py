@@ -1,4 +1,4 @@
-"""How many boots tell a commit with a change from one without, when the change's size is known."""
+"""How many boots distinguish a commit with a change of known size from a commit without it."""
 
 import math
 from statistics import NormalDist
@@ -11,17 +11,18 @@ _NORMAL = NormalDist()
 
 
 def steps_of(commits: int) -> int:
-    """Comparisons that a bisection of so many commits takes along a line."""
+    """Comparisons that a bisection of this many commits takes along a line."""
     return max(1, math.ceil(math.log2(max(1, commits))))
 
 
 def boots_per_step(change: float, spread: float, error: float, steps: int) -> int:
-    """Boots per arm with which one of `steps` comparisons is wrong with a probability of at most `error` in
-    all (Bonferroni's bound).
+    """Boots per arm that keep the error of all `steps` comparisons together at most `error` (Bonferroni).
 
-    A commit counts as changed from half of `change` on, the least that the change may be; it and `spread`,
-    the standard deviation over boots, are fractions of the base. For normal noise; boots are raised by the
-    efficiency of ranks to that of means, 3/pi, since the change is a shift by ranks.
+    `change` and `spread` are fractions of the base; `spread` is the standard deviation over boots. A commit
+    counts as changed from half of `change`, the smallest the change may be.
+
+    Assumes normal noise. The change is a shift by ranks, so the number for means is divided by the ranks'
+    efficiency, 3/pi.
     """
     if not change:
         return MOST_BOOTS
@@ -31,7 +32,7 @@ def boots_per_step(change: float, spread: float, error: float, steps: int) -> in
 
 
 def error_of(change: float, spread: float, boots: int, steps: int) -> float:
-    """The probability, at most, that any of `steps` comparisons of so many boots per arm is wrong."""
+    """Upper bound on the probability that any of `steps` comparisons with `boots` per arm is wrong."""
     if spread <= 0:
         return 0.0
     shift = abs(change) / 2 / (spread * math.sqrt(2 / boots / EFFICIENCY))

@@ -6,19 +6,20 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """The parents of each commit, the first one first. A parent that is not in `parents` itself has none
-    here: the history begins there. The order of `parents`, newest first as git lists commits, decides
-    where several answers are as good.
-    """
+    """A history of commits."""
 
     parents: Mapping[str, tuple[str, ...]]
+    """Parents of each commit, the first parent first. The order, newest first as in git, breaks ties.
+
+    A commit without an entry has no parents here: the history begins there.
+    """
     _ancestors: dict[str, frozenset[str]] = field(default_factory=dict, compare=False, repr=False)
 
     def parents_of(self, commit: str) -> tuple[str, ...]:
         return self.parents.get(commit, ())
 
     def ancestors(self, commit: str) -> frozenset[str]:
-        """All commits that are in a commit's history, itself among them."""
+        """All commits in the history of `commit`, including itself."""
         known = self._ancestors.get(commit)
         if known is None:
             known = self._ancestors[commit] = frozenset(self._walked(commit))
@@ -33,9 +34,10 @@ class Graph:
         return reached
 
     def line(self, start: str, end: str) -> tuple[str, ...]:
-        """The commits from `start` to `end`, both among them, each with all of `start` in its history: along
-        first parents, and past a merge along the first parent that has `start`. Empty where `start` is not
-        in the history of `end`.
+        """The commits from `start` to `end`, inclusive, each with all of `start` in its history.
+
+        Follows first parents; at a merge, the first parent that has `start`. Empty if `start` is not in the
+        history of `end`.
         """
         if start not in self.ancestors(end):
             return ()
@@ -46,7 +48,7 @@ class Graph:
         return tuple(reversed(line))
 
     def _having(self, start: str, end: str) -> set[str]:
-        """The commits of the history of `end` that have `start` in theirs."""
+        """Commits in the history of `end` that have `start` in theirs."""
         children: dict[str, list[str]] = {}
         for commit in self.ancestors(end):
             for parent in self.parents_of(commit):
@@ -59,8 +61,9 @@ class Graph:
         return having
 
     def merge_bases(self, one: str, other: str) -> tuple[str, ...]:
-        """The best common ancestors, as `git merge-base --all`: those that are in the history of no other
-        common one.
+        """The best common ancestors, as `git merge-base --all`.
+
+        These are in the history of no other common ancestor.
         """
         common = self.ancestors(one) & self.ancestors(other)
         below = {parent for commit in common for parent in self.parents_of(commit)}
@@ -69,5 +72,5 @@ class Graph:
         return (*placed, *sorted(best - set(placed)))
 
     def brought_in(self, commit: str, other: str) -> frozenset[str]:
-        """What is in the history of `commit` and not in that of `other`: `git rev-list other..commit`."""
+        """Commits in the history of `commit` but not of `other`, as `git rev-list other..commit`."""
         return self.ancestors(commit) - self.ancestors(other)

@@ -1,4 +1,4 @@
-"""What is asked of a search for culprits, what it asks for, and what it found."""
+"""The data of a search for culprits: the question, the pairs it requests, and its result."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,11 +8,11 @@ from cliffwatch.stats.history.culprits.graph import Graph
 
 Sought = Literal["regression", "improvement"]
 Way = Literal["regression", "improvement", "none", "open"]
-"""How a row of a commit stands to that of its reference; `open` where it could not be measured or decided."""
+"""How a row of a commit compares with its reference; `open` if it could not be measured or decided."""
 
 
 class Pair(NamedTuple):
-    """A commit that is compared with a reference."""
+    """A commit to compare with a reference."""
 
     base: str
     head: str
@@ -20,17 +20,19 @@ class Pair(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RowStep:
-    """One row of a pair: which way it goes, its values on both sides, and the smallest difference that
-    counts, in the values' unit.
-    """
+    """One row of a pair."""
 
     way: Way
     base: float | None = None
+    """Value of the base; None if it has none."""
     head: float | None = None
+    """Value of the head; None if it has none."""
     smallest: float = 0.0
+    """Smallest difference that counts, in the values' unit."""
 
     @property
     def difference(self) -> float:
+        """Difference head - base, in the values' unit; 0 if either is missing."""
         return 0.0 if self.base is None or self.head is None else self.head - self.base
 
 
@@ -39,7 +41,7 @@ NOT_JUDGED = RowStep("open")
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What came of a pair, by row; a row that is missing, as all of a commit that does not build, is open."""
+    """Result of a pair, by row. A missing row is open; a commit that does not build has none."""
 
     rows: Mapping[str, RowStep] = field(default_factory=dict)
 
@@ -49,33 +51,38 @@ class Judged:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """What is searched. `exact`: values repeat, so that any two commits that were measured are compared for
-    nothing, and whatever else changed beside the culprit is searched too.
-    """
+    """What to search for."""
 
     graph: Graph
     good: str
     bad: str
     sought: Sought
     exact: bool
+    """True if values repeat.
+
+    Then comparing two measured commits is free, and changes beside the culprit are searched too.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """A change of one row. `commits` is the culprit, or several of which it is one, oldest first; `pair`
-    shows it: the commit before and the last of them. `own` is the difference that a merge makes besides
-    what it brought in, in the row's unit; None where `pair` shows all.
-    """
+    """A change of one row."""
 
     row: str
     way: Sought
     commits: tuple[str, ...]
+    """The culprit; several commits if any of them may be, oldest first."""
     pair: Pair
+    """Shows the change: the commit before, and the last of `commits`."""
     own: float | None = None
+    """Difference that a merge itself makes, beyond the commits it brought in, in the row's unit.
+
+    None if `pair` shows exactly this change.
+    """
 
 
 class Mark(NamedTuple):
-    """What `git bisect` is to be said of a commit."""
+    """A verdict to pass to `git bisect` about a commit."""
 
     word: Literal["good", "bad", "skip"]
     commit: str
@@ -83,11 +90,13 @@ class Mark(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """All steps of all rows that show the change between good and bad, those sought first; `rows` are these
-    rows. `marks` lead git to the first step. `cut` names rows whose search ended at MOST_SEARCHES.
-    """
+    """Result of a search."""
 
     rows: tuple[str, ...]
+    """Rows that show the change between good and bad."""
     steps: tuple[Step, ...]
+    """All steps of these rows, those in the direction sought first."""
     marks: tuple[Mark, ...]
+    """Verdicts that lead `git bisect` to the first step."""
     cut: tuple[str, ...] = ()
+    """Rows whose search ended at MOST_SEARCHES."""

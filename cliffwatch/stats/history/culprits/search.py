@@ -1,9 +1,8 @@
-"""The search for the commits that changed rows between a good and a bad commit: which pair to compare next,
-and what came of it.
+"""Searches for the commits that changed rows between a good and a bad commit.
 
-Along the line of first parents as `git bisect` does, by halves; a merge is looked into from the side: what
-it brought in is compared with where that side began. A side that shows the change is searched as a line of
-its own, and a merge is named itself only where no side shows it.
+The line of first parents is searched by halves, as `git bisect` does. A merge is searched from the side: the
+commits it brought in are compared with the point where their side began. A side that shows the change is
+searched as a line of its own. A merge itself is named only if no side shows the change.
 """
 
 from collections.abc import Generator, Mapping
@@ -21,13 +20,13 @@ from cliffwatch.stats.history.culprits.question import (
 )
 
 MOST_SEARCHES = 16
-"""Lines that are searched for one row: a history of many small steps ends there, and the result says so."""
+"""Lines searched per row. A history of many small steps ends there, and the result says so."""
 
 Asked = Generator[Pair, Judged, Found]
 
 
 def next_pair(question: Question, judged: Mapping[Pair, Judged]) -> Pair | Found:
-    """The pair to compare next, where these are; or the end. No pair is asked for twice."""
+    """The pair to compare next, given the `judged` pairs, or the result. No pair is requested twice."""
     asked = search(question)
     try:
         pair = next(asked)
@@ -40,8 +39,9 @@ def next_pair(question: Question, judged: Mapping[Pair, Judged]) -> Pair | Found
 
 
 def search(question: Question) -> Asked:
-    """The same as a conversation: it yields pairs, gets what came of each, and returns the end. The first
-    pair is good and bad.
+    """Runs the search as a generator: yields pairs, receives their results, returns the result of the search.
+
+    The first pair is good and bad.
     """
     return Search(question).pairs()
 
@@ -50,21 +50,20 @@ Steps = Generator[Pair, Judged, list[Step]]
 
 
 class _Line(NamedTuple):
-    """Commits that are searched for one row and one way: the first is the reference. `marked` where git is to
-    be led along it.
-    """
+    """Commits that are searched for one row in one direction. The first commit is the reference."""
 
     commits: tuple[str, ...]
     row: str
     way: Sought
     marked: bool
+    """True if `git bisect` is to follow this line."""
 
     def part(self, first: int, last: int, way: Sought) -> "_Line":
         return _Line(self.commits[first : last + 1], self.row, way, marked=False)
 
 
 class Search:
-    """A search under way."""
+    """A search in progress."""
 
     def __init__(self, question: Question) -> None:
         self._question = question
@@ -75,11 +74,11 @@ class Search:
 
     @property
     def marks(self) -> tuple[Mark, ...]:
-        """What is known so far of the way to the first step."""
+        """The marks so far, leading to the first step."""
         return tuple(self._marks)
 
     def pairs(self) -> Asked:
-        """Pairs to compare, each of which wants what came of it; in the end what was found."""
+        """Yields pairs to compare, receives their results, and returns what was found."""
         good, bad, sought = self._question.good, self._question.bad, self._question.sought
         ends = yield from self._ask(Pair(good, bad))
         rows = tuple(name for name, row in ends.rows.items() if row.way == sought)
@@ -98,7 +97,7 @@ class Search:
         return self._judged[pair]
 
     def _steps(self, line: _Line) -> Steps:
-        """The step of a line whose last commit shows the change, and what else changed on it."""
+        """The step of a line whose last commit shows the change, and the other changes on the line."""
         self._searches[line.row] = self._searches.get(line.row, 0) + 1
         if self._searches[line.row] > MOST_SEARCHES:
             return []
@@ -119,7 +118,7 @@ class Search:
         return (yield from self._steps(line.part(first, last, way)))
 
     def _narrowed(self, line: _Line) -> Generator[Pair, Judged, tuple[int, int]]:
-        """The last place without the change and the first with it, between which nothing is left to try."""
+        """The last index without the change and the first with it; no commit between them is left to try."""
         commits = line.commits
         low, high = yield from self._known(line)
         skipped: set[int] = set()
@@ -139,8 +138,9 @@ class Search:
             self._mark(line, commits[place], way)
 
     def _known(self, line: _Line) -> Generator[Pair, Judged, tuple[int, int]]:
-        """What needs no measuring: pairs that were judged for other rows and, of exact values, commits that
-        were measured for other pairs.
+        """Narrows a line without measuring: from pairs already judged for other rows.
+
+        With exact values, commits measured for other pairs serve too.
         """
         low, high = 0, len(line.commits) - 1
         measured = {commit for pair in self._judged for commit in pair} if self._question.exact else set()
@@ -163,9 +163,7 @@ class Search:
             )
 
     def _inside(self, line: _Line, low: int, high: int) -> Steps:
-        """The steps between two places of a line: in what merges brought in, else of the commits
-        themselves.
-        """
+        """Steps between two indexes of a line: in merged sides, or else in the line's own commits."""
         steps: list[Step] = []
         possible: list[str] = []
         explained = 0.0
@@ -191,7 +189,10 @@ class Search:
         return [Step(row=line.row, way=line.way, commits=tuple(possible), pair=pair, own=own), *steps]
 
     def _side(self, line: _Line, bases: tuple[str, ...], other: str) -> Generator[Pair, Judged, "_Side"]:
-        """What a merge brought in with another parent, against where that side began."""
+        """Searches the commits that a merge brought in through another parent.
+
+        They are compared with the point where that side began.
+        """
         if not bases:
             return _Side([], 0.0, decided=False)
         base = bases[0]
@@ -208,13 +209,15 @@ class Search:
         return _Side(steps, judged.difference, decided=True)
 
     def _of_side(self, before: str, commit: str) -> list[str]:
-        """What a commit has beyond another, oldest first."""
+        """Commits in the history of `commit` but not of `before`, oldest first."""
         brought = self._graph.brought_in(commit, before)
         return [each for each in reversed(list(self._graph.parents)) if each in brought]
 
     def _shared(self, line: _Line, low: int, high: int) -> bool:
-        """Whether sides cannot be told apart: two histories that meet in several places, or branches of one
-        merge with commits in common.
+        """True if sides cannot be separated.
+
+        That is so for two histories that meet in several places, and for branches of one merge with commits
+        in common.
         """
         for before, commit in zip(line.commits[low:high], line.commits[low + 1 : high + 1], strict=True):
             others = [
@@ -228,7 +231,10 @@ class Search:
         return False
 
     def _own(self, line: _Line, pair: Pair, possible: list[str], explained: float) -> Steps:
-        """What a merge makes itself besides what it brought in, where values add up."""
+        """The change that a merge makes itself, beyond the commits it brought in.
+
+        Only exact values add up.
+        """
         places = [line.commits.index(commit) for commit in pair]
         if not self._question.exact or len(possible) > 1 or self._shared(line, *places):
             return []
@@ -252,8 +258,9 @@ def _opposite(way: Sought) -> Sought:
 
 
 def _fraction(skipped: int) -> float:
-    """Where to try next: in the middle, and with each commit that was skipped elsewhere: 1/2, 1/4, 3/4, 1/8 …
-    (van der Corput).
+    """Where to try next, as a share of the remaining commits.
+
+    1/2, then 1/4, 3/4, 1/8 … with each skipped commit (van der Corput).
     """
     number, share, place = skipped + 1, 0.5, 0.0
     while number:
