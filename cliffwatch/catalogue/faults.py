@@ -16,7 +16,7 @@ _SCALARS = (str, int, float, bool)
 
 
 def with_all_faults(content: object, kind: type[S], refused: Wrong) -> tuple[S, tuple[Fault, ...]]:
-    """All faults of a document that `converted` refused, and the document without them.
+    """All faults of a document that `convert_to` refused, and the document without them.
 
     The document without faults allows checks between its parts. Wrong or missing members get their default or
     an empty value.

@@ -91,7 +91,7 @@ class LimitedProtocol(H11Protocol):
     """Uvicorn's HTTP protocol with these limits."""
 
     guard: Connections
-    """Set by the subclass that `guarded` makes for a server."""
+    """Set by the subclass that `make_protocol` makes for a server."""
 
     def __init__(self, *given: Any, **named: Any) -> None:
         super().__init__(*given, **named)

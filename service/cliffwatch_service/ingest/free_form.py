@@ -1,6 +1,6 @@
 """Checks documents without a fixed form before they are stored: depth, numbers, text and dates.
 
-A document that passes can be stored as JSON, read back and shown. `showable` makes documents fit for showing
+A document that passes can be stored as JSON, read back and shown. `make_showable` makes documents fit for showing
 that were stored before this check existed.
 """
 
