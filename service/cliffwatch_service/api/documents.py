@@ -61,7 +61,7 @@ def parse_document(
         raise Refusal(422, "invalid request", "the body is not a JSON object: send the document as an object")
     free = {name: value for name, value in raw.items() if name not in typed}
     refuse_odd(free)
-    upload = typed_of(raw)  # before `replace_control_characters` replaces control characters: names with them are refused
+    upload = typed_of(raw)  # first: names with control characters are refused
     fit = replace_control_characters(free)
     if fit == free:
         return raw, upload

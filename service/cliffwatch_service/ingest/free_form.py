@@ -1,7 +1,7 @@
 """Checks documents without a fixed form before they are stored: depth, numbers, text and dates.
 
-A document that passes can be stored as JSON, read back and shown. `make_showable` makes documents fit for showing
-that were stored before this check existed.
+A document that passes can be stored as JSON, read back and shown. `make_showable` makes documents fit for
+showing that were stored before this check existed.
 """
 
 import math
