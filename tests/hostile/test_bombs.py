@@ -310,7 +310,7 @@ def test_a_run_begins_with_a_mirror_of_limited_size(tmp_path: Path, monkeypatch:
 def test_a_host_with_few_inodes_ends_the_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     limits = JobLimits(free_disk=1, free_memory=0)
     assert limits.exceeded([tmp_path], 0) is None
-    monkeypatch.setattr("cliffwatch_runner.worker.limits.few_inodes", lambda _: True)
+    monkeypatch.setattr("cliffwatch_runner.worker.limits.is_short_of_inodes", lambda _: True)
     assert (
         limits.exceeded([tmp_path], 0)
         == f"hardly any inodes left on the disk of {tmp_path}: remove small files"
