@@ -267,7 +267,7 @@ def test_a_result_directory_of_a_newer_format_is_not_misread(repository: Path, t
 
     problem = read_run(run.path)
     assert isinstance(problem, Failure)
-    assert problem.message == f"{run.path}: the results are of format 99; this Cliffwatch reads up to 2"
+    assert problem.message == f"{run.path}: the results are of format 99; this Cliffwatch reads format 1"
     assert "format 99" in failure(run_toy(request(repository, tmp_path))).message
 
 
