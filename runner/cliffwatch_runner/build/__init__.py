@@ -1,1 +1,1 @@
-"""Kernels and `bench` from revisions: configured, built in a worktree that moves on, and kept in a cache."""
+"""Builds kernels and `bench` from revisions, in worktrees that are reused, and keeps them in a cache."""

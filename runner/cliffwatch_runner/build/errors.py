@@ -1,4 +1,4 @@
-"""The first error of a build's log, and whose fault it is."""
+"""Finds the first error in a build log, and whose fault it is."""
 
 import re
 
@@ -19,12 +19,13 @@ _KILLED = re.compile(
 )
 _KEPT_LINES = 24
 EVIDENCE = 1000
-"""The last characters of a log that come with a failure of the host."""
+"""Length of the log's end that is quoted in a failure of the host, in characters."""
 
 
 def first_error(log: str) -> str:
-    """The first error of a log with the lines that belong to it; the first `make: ***` if no tool printed
-    more. Total.
+    """Returns the first error of a log with its context lines. Total.
+
+    Without an error from a tool it is the first `make: ***` line, and without that the end of the log.
     """
     lines = log.splitlines()
     for number, line in enumerate(lines):
@@ -55,12 +56,12 @@ def is_full_disk(log: str) -> bool:
 
 
 def is_killed(log: str) -> bool:
-    """Whether something outside ended the compiler, which is no fault of the tree."""
+    """True if something outside ended the compiler, which is not the tree's fault."""
     return bool(_KILLED.search(log))
 
 
 def failure_of(log: str) -> Failure:
-    """A failed build's failure: the disk's, the machine's, or the tree's."""
+    """Turns the log of a failed build into a failure of the host or of the tree."""
     if is_full_disk(log):
         return host_failed(
             "the disk is full", "make room, or name another cache with --cache", log[-EVIDENCE:]

@@ -1,6 +1,7 @@
-"""The root file system of a container image, for guests: bench runs on the libraries that it was linked with.
+"""Extracts the root file system of a container image for guests.
 
-A bench that was built on a newer libc than the host's does not start in a guest that has the host's programs.
+A bench that was linked against a newer libc than the host's does not start on the host's programs. So the
+guest gets the libraries of the image in which bench was built.
 """
 
 import re
@@ -16,7 +17,7 @@ from cliffwatch_runner.host.programs import container_engine, find_udev
 from cliffwatch_runner.sandbox.untrusted_files import remove_tree
 
 FOLDER = "guest-roots"
-"""In the cache: a folder for each image by its digest, with the file system under `root`."""
+"""In the cache: one folder per image, named by its digest, with the file system in `root`."""
 
 _SECONDS = 600.0
 _DIGEST = re.compile(r"(?:sha256:)?([0-9a-f]{64})")
@@ -29,20 +30,21 @@ rm "$1/root.tar" || exit
 find "$1/root" ! -type f ! -type d ! -type l -delete || exit
 chmod 755 "$1/root" "$1"
 """
-"""The same modes whatever the user's umask is, and nothing that is a device or a pipe: as root those would be
-real ones.
+"""Sets the same modes whatever the user's umask is.
+
+Omits devices and pipes: unpacked by root they would be real.
 """
 
 
 class _EngineFailed(Exception):
-    """What the engine or tar said."""
+    """Output of the engine or of tar."""
 
 
 def image_root(cache: Path, image: str, uses: Uses, should_stop: Callable[[], bool]) -> Path | Failure | None:
-    """The file system, held until the run ends; None of an image without udev, in which no guest can be
-    started.
+    """Returns the image's file system, held until the run ends.
 
-    Raises Stopped where the run is to end, OSError where the cache may not be written.
+    Returns None if it has no udev, without which no guest starts. Raises Stopped if the run must end, OSError
+    if the cache cannot be written.
     """
     try:
         digest = _last_word(_asked(["image", "inspect", "--format", "{{.Id}}", image], should_stop), _DIGEST)
@@ -60,7 +62,7 @@ def image_root(cache: Path, image: str, uses: Uses, should_stop: Callable[[], bo
 
 
 def _unpack(digest: str, folder: Path, should_stop: Callable[[], bool]) -> None:
-    """Puts the file system there in one step; whoever comes second takes what is there."""
+    """Stores the file system atomically. If another process was faster, its result is used."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     temporary = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
     try:
@@ -103,7 +105,7 @@ def _done(finished: process.Finished) -> str:
 
 
 def _last_word(output: str, form: re.Pattern[str]) -> str:
-    """An engine may warn before it answers."""
+    """Returns the last word of the output, because an engine may print warnings before its answer."""
     match = form.fullmatch((output.split() or [""])[-1])
     if match is None:
         raise _EngineFailed(output)

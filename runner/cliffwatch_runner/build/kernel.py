@@ -1,4 +1,4 @@
-"""Builds kernels: named by tree, configuration and tools, never built twice."""
+"""Builds kernels, named by a digest of tree, configuration and tools. No kernel is built twice."""
 
 import hashlib
 import re
@@ -27,7 +27,7 @@ _STEP = re.compile(
 )
 _FIRST_BUILD_STEPS = 1780
 _RECIPE = "1"
-"""Raised when the way of building changes what comes out."""
+"""Increase it when a change to the build changes its result."""
 
 OUTPUTS = (
     Output(path=".config", name="config", bytes=4 * MIB),
@@ -35,24 +35,25 @@ OUTPUTS = (
     Output(path="btf", name="btf", bytes=128 * MIB),
     Output(path="System.map", name="System.map", bytes=128 * MIB),
 )
-"""Several times the bytes that those of any kernel have."""
+"""The limits are several times the sizes of any known kernel."""
 
 RECORD = "kernel.json"
 INITRAMFS = "initramfs"
-"""Its name in the entry of a kernel that needs one."""
+"""File name in the entry of a kernel that needs an initramfs."""
 
 
 class KernelRecord(Part, frozen=True, kw_only=True):
-    """What an entry says of its kernel; `seconds` are for whoever looks into the cache. `prebuilt` and
-    `shows_config`: see `Kernel`.
-    """
+    """Record of a kernel's cache entry."""
 
     notes: tuple[str, ...]
     config_digest: str
     seconds: float
+    """Duration of the build; only for people who inspect the cache."""
     release: str
     prebuilt: bool = False
+    """See `Kernel`."""
     shows_config: bool = True
+    """See `Kernel`."""
 
 
 _ENTRY = CacheRecipe(outputs=OUTPUTS, record=RECORD, kind=KernelRecord)
@@ -60,22 +61,28 @@ _ENTRY = CacheRecipe(outputs=OUTPUTS, record=RECORD, kind=KernelRecord)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kernel:
-    """A kernel in the cache: `folder` holds bzImage, config, btf and kernel.json; build.log and System.map of
-    one that was built here.
-
-    `prebuilt` is one that somebody else built (cliffwatch_runner.build.prebuilt), with an initramfs where
-    its drivers are modules. `release` is the source's, of a prebuilt one what `uname -r` says;
-    `shows_config` whether the guest can read its configuration.
-    """
+    """A kernel in the cache."""
 
     digest: str
     folder: Path
+    """Has bzImage, config, btf and kernel.json.
+
+    Also build.log and System.map if the kernel was built here.
+    """
     was_there: bool
+    """True if it came from the cache."""
     notes: tuple[str, ...]
     config_digest: str
+    """SHA-256 of its configuration, hexadecimal."""
     release: str
+    """Version of the source; for a prebuilt kernel the output of `uname -r`."""
     prebuilt: bool
+    """True if it was built elsewhere (cliffwatch_runner.build.prebuilt).
+
+    It has an initramfs if its drivers are modules.
+    """
     shows_config: bool
+    """True if the guest can read the kernel's configuration."""
 
     @property
     def btf(self) -> Path:
@@ -83,7 +90,7 @@ class Kernel:
 
     @property
     def given_config(self) -> Path | None:
-        """The configuration of a kernel that shows none itself, for its guest to be checked by."""
+        """Configuration file to check the guest with, if the kernel does not show its own; otherwise None."""
         return None if self.shows_config else self.folder / "config"
 
     @property
@@ -93,11 +100,12 @@ class Kernel:
 
 
 def kernel_digest(revision: Revision, fragments: Fragments, toolchain: Toolchain, trust: Trust) -> str:
-    """The name of the image: equal trees, configurations and tools have one image, whatever the commits are
-    called.
+    """Returns the name of the image.
 
-    Not across trust: what was built among trees that anybody brings is nothing for the history of a
-    followed branch.
+    Equal trees, configurations and tools share an image, whatever the commits.
+
+    Trusts share none: a kernel built among trees from outside must not enter the history of a followed
+    branch.
     """
     tools = (toolchain.kernel_identity, toolchain.image or "")
     parts = (_RECIPE, revision.tree, fragments.digest, *tools, *trust_names(trust))
@@ -105,13 +113,14 @@ def kernel_digest(revision: Revision, fragments: Fragments, toolchain: Toolchain
 
 
 def trust_names(trust: Trust) -> tuple[str, ...]:
-    """What the trust adds to the names of things that are built."""
+    """Returns the parts that a trust adds to the digests of built things."""
     return () if trust == "local" else (trust,)
 
 
 def worktree_name(toolchain: Toolchain) -> str:
-    """One worktree for all configurations: kbuild knows which files depend on an option, and makes only those
-    anew.
+    """Returns the name of a worktree, which all configurations share.
+
+    kbuild knows which files depend on an option and rebuilds only these.
     """
     return toolchain.kernel_identity
 
@@ -119,9 +128,11 @@ def worktree_name(toolchain: Toolchain) -> str:
 def build_kernel(
     tree: Tree, revision: Revision, *, fragments: Fragments, toolchain: Toolchain, settings: BuildSettings
 ) -> Kernel | Failure:
-    """The kernel of a revision, from the cache or built now. A failure's log stays under `failures/`.
+    """Returns the kernel of a revision, from the cache or built now.
 
-    Raises Stopped where the user asked to stop; OSError where the cache cannot be written.
+    After a failure the log is kept in `failures/`.
+
+    Raises Stopped if the user asked to stop, OSError if the cache cannot be written.
     """
     digest = kernel_digest(revision, fragments, toolchain, settings.trust)
     folder = settings.built / "kernels" / digest
@@ -139,7 +150,7 @@ def build_kernel(
 
 
 def cached_kernel(folder: Path, settings: BuildSettings, *, was_there: bool = True) -> Kernel | None:
-    """The kernel of an entry, which is in use from now on; None where there is none."""
+    """Returns the kernel of an entry and marks the entry as in use; None if there is none."""
     record = _ENTRY.read(folder, settings.uses)
     if record is None:
         return None
@@ -220,7 +231,7 @@ def _make(worktree: Worktree, toolchain: Toolchain) -> list[str]:
 
 
 def _configure(worktree: Worktree, fragments: Fragments, toolchain: Toolchain, log: Path) -> Failure | None:
-    """Makes the configuration, and looks at it before an hour is spent on building it."""
+    """Generates the configuration and checks it before any time is spent on a build."""
     fragment = f"KCONFIG_ALLCONFIG={worktree.given('fragment')}"
     failure = worktree.make([*_make(worktree, toolchain), fragment, "allnoconfig"], log)
     if failure is not None:
@@ -233,7 +244,7 @@ def _configure(worktree: Worktree, fragments: Fragments, toolchain: Toolchain, l
 
 
 def _dump_btf(worktree: Worktree, log: Path) -> Failure | None:
-    """Keeps the types of vmlinux, which bench is built from, without its 200 MB of debug information."""
+    """Keeps the types of vmlinux, from which bench is built, without its 200 MB of debug information."""
     clear = ["rm", "-rf", "--", f"{worktree.build}/btf"]
     dump = [
         "objcopy",
@@ -246,7 +257,10 @@ def _dump_btf(worktree: Worktree, log: Path) -> Failure | None:
 
 
 class _Steps:
-    """How far a build is: lines of make against those of the build before, else those of a first one."""
+    """Estimates the progress of a build from make's output lines.
+
+    The first build is compared with a fixed count.
+    """
 
     def __init__(self, memory: Path, report_progress: Callable[[float | None, str], None]) -> None:
         self._memory = memory

@@ -1,4 +1,4 @@
-"""Kernel configuration: made from fragments over allnoconfig, and compared with what was wanted."""
+"""Builds a kernel configuration from fragments over allnoconfig, and compares the result with them."""
 
 import hashlib
 import re
@@ -26,7 +26,7 @@ REQUIRED = (
     "CONFIG_PERF_EVENTS",
     "CONFIG_TMPFS",
 )
-"""Without these nothing can be measured, whatever the tree."""
+"""Symbols without which nothing can be measured on any tree."""
 
 FORBIDDEN = (
     "CONFIG_KASAN",
@@ -51,7 +51,7 @@ FORBIDDEN = (
     "CONFIG_FAULT_INJECTION",
     "CONFIG_GCOV_KERNEL",
 )
-"""With one of these a kernel is refused: what it costs hides what is to be measured."""
+"""Symbols with which a kernel is refused: their cost hides the measured code."""
 
 _LIKELY_CAUSE: Mapping[str, str] = {
     "CONFIG_DEBUG_INFO_BTF": "pahole is missing or too old for this tree",
@@ -60,7 +60,7 @@ _LIKELY_CAUSE: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fragments:
-    """Fragments in the order in which they apply; a later line wins."""
+    """Configuration fragments in their order of application; a later line wins."""
 
     text: str
 
@@ -74,9 +74,9 @@ class Fragments:
 
 
 def read_fragments(suites: Sequence[Suite], extra: Sequence[Path]) -> Fragments | Failure:
-    """Our own fragment, what these suites need besides, and the user's fragments after them.
+    """Reads our own fragment, the lines that these suites need, and then the user's fragments.
 
-    The suites' lines are sorted, so that the same suites in any order have the same kernel.
+    The suites' lines are sorted, so the order of suites does not change the kernel.
     """
     texts = [(files("cliffwatch_runner.build") / "config" / "base.config").read_text()]
     texts += [f"{line}\n" for line in sorted({line for suite in suites for line in suite.config})]
@@ -89,7 +89,7 @@ def read_fragments(suites: Sequence[Suite], extra: Sequence[Path]) -> Fragments 
 
 
 def parse_config(text: str) -> dict[str, str]:
-    """Symbols and values of a .config or fragment; a symbol that is set off has the value "n". Total."""
+    """Parses a .config or fragment into symbols and values; "n" for a symbol that is not set. Total."""
     values: dict[str, str] = {}
     for line in text.splitlines():
         if match := _SET.fullmatch(line):
@@ -100,11 +100,11 @@ def parse_config(text: str) -> dict[str, str]:
 
 
 def check_config(wanted: Mapping[str, str], config: str) -> tuple[Failure | None, tuple[str, ...]]:
-    """Whether a made .config can be measured, and notes on wanted symbols that this tree does not have or set
-    otherwise.
+    """Checks whether a generated .config can be measured.
 
-    kconfig drops a symbol whose dependencies are not met without a word, so every wanted one is looked
-    for.
+    Returns a failure or None, and notes on unmet requests.
+
+    kconfig silently drops a symbol whose dependencies are not met, so every requested symbol is checked.
     """
     made = parse_config(config)
     notes = tuple(

@@ -1,5 +1,6 @@
-"""What a build leaves for us: named files of limited size, copied out of its reach into an entry of the
-cache.
+"""Copies the outputs of a build into a cache entry, out of the build's reach.
+
+Outputs are named files of limited size.
 """
 
 import shutil
@@ -23,33 +24,34 @@ R = TypeVar("R", bound=Part)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Output:
-    """A file below the build's output folder, the name that its copy gets, and the most bytes that it may
-    have.
-    """
+    """One file that a build must produce."""
 
     path: str
+    """Below the build's output folder."""
     name: str
+    """Name of the copy in the entry."""
     bytes: int
+    """Largest accepted size."""
     mode: int = 0o644
+    """Permissions of the copy."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CacheRecipe(Generic[R]):
-    """What an entry of the cache is made of: the build's outputs, its log, and the record of that name and
-    kind, which is read back.
-    """
+    """Contents of one kind of cache entry: the build's outputs, its log and a record."""
 
     outputs: tuple[Output, ...]
     record: str
+    """File name of the record."""
     kind: type[R]
+    """Type of the record."""
 
     def store(
         self, folder: Path, source: UntrustedFolder, log: Path, describe: Callable[[Path], R | Failure]
     ) -> Failure | None:
-        """Makes the entry `folder` whole; a Failure names the output that is missing or unfit. `describe`
-        makes the record from the copies.
+        """Creates the entry `folder` atomically. `describe` makes the record from the copied outputs.
 
-        Raises OSError on a full disk.
+        Returns a Failure if an output is missing or unfit. Raises OSError on a full disk.
         """
         folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".taken-", dir=folder.parent) as temporary:
@@ -68,7 +70,10 @@ class CacheRecipe(Generic[R]):
         return None
 
     def read(self, folder: Path, uses: Uses) -> R | None:
-        """The record of an entry, which is in use from now on; None where there is none that can be read."""
+        """Returns the record of an entry and marks the entry as in use.
+
+        Returns None if there is no readable record.
+        """
         if not uses.take(folder):
             return None
         try:
@@ -88,7 +93,7 @@ def _copy(outputs: Sequence[Output], source: UntrustedFolder, to: Path) -> Failu
 
 
 def unfit_output(file: UnfitFile) -> Failure:
-    """The failure of a build that ended well and left something else than the file that it makes."""
+    """Returns the failure of a build that succeeded but did not produce a usable output file."""
     return kernel_failed(
         f"it builds, but {file.name} in its output {file.reason}",
         "look at the rule that makes it in the tree's Makefiles",
@@ -96,7 +101,7 @@ def unfit_output(file: UnfitFile) -> Failure:
 
 
 def save_failure_log(failure: Failure, log: Path, cache: Path, digest: str) -> None:
-    """Keeps the log of a failed build, with the evidence that came from elsewhere."""
+    """Keeps the log of a failed build. Evidence that is not in the log is appended."""
     text = log.read_text(errors="replace") if log.exists() else ""
     if failure.evidence not in text:
         text += failure.evidence

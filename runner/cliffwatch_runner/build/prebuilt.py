@@ -1,9 +1,7 @@
-"""Kernels that somebody else built: a distribution's package, an image with its configuration, or a folder
-that has these.
+"""Kernels built elsewhere: a distribution's package, an image with its configuration, or a folder with both.
 
-A package is hostile input: it is unpacked, and what is compressed in it is decompressed, in the sandbox.
-The host takes named files of limited size out of it and follows no link
-(cliffwatch_runner.sandbox.untrusted_files).
+A package is untrusted input: it is unpacked and decompressed in the sandbox. The host copies only named files
+of limited size out of it and follows no links (cliffwatch_runner.sandbox.untrusted_files).
 """
 
 import hashlib
@@ -34,7 +32,7 @@ from cliffwatch_runner.build.worktree import BuildSettings
 from cliffwatch_runner.sandbox.untrusted_files import UnfitFile
 
 _RECIPE = "1"
-"""Raised when the way of taking a kernel changes what comes out."""
+"""Increase it when a change to the import changes its result."""
 
 _LARGEST_PACKAGE, _LARGEST_BTF, _LARGEST_INIT = 4096 * MIB, 128 * MIB, 1 * MIB
 _UNPACKED = "unpacked"
@@ -46,9 +44,7 @@ at=$(LC_ALL=C grep -abo -m 1 IKCFG_ST "$1/vmlinux" | head -n 1 | cut -d : -f 1)
 objcopy --dump-section ".BTF=$1/btf" "$1/vmlinux" /dev/null
 exit 0
 """
-"""What CONFIG_IKCONFIG puts into a kernel, its configuration packed with gzip between two marks, and its
-types.
-"""
+"""Extracts the configuration that CONFIG_IKCONFIG embeds, gzipped between two marks, and the BTF types."""
 
 _COMPILE = (
     *("env", "CCACHE_DISABLE=1", "gcc", "-O2", "-Wall", "-static", "-nostdlib", "-ffreestanding"),
@@ -58,7 +54,7 @@ _COMPILE = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Parts:
-    """What of a kernel goes into the cache."""
+    """The parts of a kernel that go into the cache."""
 
     image: bytes
     config: bytes
@@ -68,12 +64,13 @@ class _Parts:
 
 
 def prebuilt_kernel(path: Path, settings: BuildSettings) -> Kernel | Failure:
-    """The kernel of a package (.deb), of an image with its configuration beside it, or of a folder that has
-    both.
+    """Returns a kernel built elsewhere.
 
-    From the cache, by its content, or taken now. A Failure says why it cannot be measured: no types, a
-    debug configuration, drivers that it does not have. Raises Stopped where the user asked to stop;
-    OSError where the cache cannot be written.
+    `path` is a package (.deb), an image beside its configuration, or a folder with both.
+
+    It comes from the cache, by a digest of its content, or is imported now. A Failure says why it cannot be
+    measured: no BTF, a debug configuration, or missing drivers. Raises Stopped if the user asked to stop,
+    OSError if the cache cannot be written.
     """
     try:
         found = None if _is_package(path) else find_named(path)
@@ -118,8 +115,10 @@ def _kernel(path: Path, found: FoundKernel | None, settings: BuildSettings) -> K
 
 
 def _digest(path: Path, found: FoundKernel | None, settings: BuildSettings) -> str:
-    """A package's name is of its bytes; an image's of its own and its configuration's, as it takes no modules
-    but those built with it.
+    """Returns the name of the cache entry.
+
+    It depends on the bytes of a package. For an image it depends on the image and its configuration: an image
+    only loads modules that were built with it.
     """
     content = hashlib.sha256()
     if found is None:
@@ -146,7 +145,10 @@ def _unpacked(shop: Workshop, package: Path) -> FoundKernel:
 
 
 def _taken(shop: Workshop, found: FoundKernel) -> _Parts:
-    """Everything of the kernel. Raises Refused with why it cannot be measured, as soon as that is known."""
+    """Returns all parts of the kernel.
+
+    Raises Refused as soon as it is clear why the kernel cannot be measured.
+    """
     release = found.header.release
     if found.config is not None:
         _check(found.config)
@@ -191,9 +193,7 @@ def _check(config: bytes) -> Mapping[str, str]:
 
 
 def _look_into(shop: Workshop, header: BzImage) -> None:
-    """Leaves what the image holds in the workshop: vmlinux, and of it `config` and `btf` where
-    it has them.
-    """
+    """Extracts vmlinux from the image into the workshop, and from it `config` and `btf` if it has them."""
     failure = shop.decompress({"vmlinux": Packed(header.compression, header.payload)})
     if failure is not None:
         raise said(
@@ -207,7 +207,7 @@ def _look_into(shop: Workshop, header: BzImage) -> None:
 
 
 def _config_inside(shop: Workshop) -> bytes | None:
-    """The configuration that the image itself holds; where it has one, no other counts."""
+    """Returns the configuration embedded in the image, which takes precedence; None if there is none."""
     config = shop.output.read("config", limit=LARGEST_CONFIG)
     return None if isinstance(config, UnfitFile) else config or None
 

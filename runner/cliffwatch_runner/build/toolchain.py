@@ -1,4 +1,4 @@
-"""The tools that build a kernel and its bench, and what a tree needs of them."""
+"""Finds the tools that build a kernel and its bench, and checks them against the needs of a tree."""
 
 import hashlib
 import re
@@ -40,7 +40,7 @@ _ASK_SECONDS = 120.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolChoice:
-    """Tools that the user names; None leaves the choice to `cliffwatch`."""
+    """Tools that the user named; None leaves the choice to `cliffwatch`."""
 
     cc: str | None
     clang: str | None
@@ -50,25 +50,30 @@ class ToolChoice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tool:
-    """A program as it is called, with the first line and the number of the version that it prints."""
+    """A program of the toolchain."""
 
     name: str
     program: str
+    """Command that calls it."""
     version: Version
+    """Parsed from `version_line`; empty if that has no version."""
     version_line: str
+    """The line of its `--version` output that has the version."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Toolchain:
-    """The tools of a build. `image` is a container image that holds them, or None for the host's own."""
+    """The tools of a build."""
 
     cc: Tool
     clang: Tool
+    """Compiles BPF programs."""
     llc: Tool
     llvm_strip: Tool
     pahole: Tool
     ld: Tool
     image: str | None
+    """Container image that has the tools; None for the host's own."""
 
     @property
     def tools(self) -> tuple[Tool, ...]:
@@ -76,12 +81,12 @@ class Toolchain:
 
     @property
     def kernel_identity(self) -> str:
-        """A digest of what the kernel's code depends on."""
+        """Digest of the tools on which the kernel's code depends."""
         return _digest(self.cc, self.ld, self.pahole)
 
     @property
     def bench_identity(self) -> str:
-        """A digest of what bench's code depends on."""
+        """Digest of the tools on which bench's code depends."""
         return _digest(self.cc, self.clang, self.llvm_strip)
 
     def record(self) -> dict[str, object]:
@@ -90,14 +95,16 @@ class Toolchain:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Needs:
-    """What a tree asks for, as least versions, each with its source."""
+    """Tool versions that a tree requires."""
 
     versions: tuple[tuple[str, Version, str], ...]
+    """Tool, minimum version, and the source of the requirement."""
 
 
 def find_toolchain(choice: ToolChoice) -> Toolchain | tuple[Failure, ...]:
-    """The named tools, else the newest clang of the host and its plain gcc and pahole; all that is missing at
-    once.
+    """Returns the named tools; by default the host's newest clang and plain gcc and pahole.
+
+    If tools are missing, returns one Failure for each of them.
     """
     suffix = _llvm_suffix(choice)
     cc = choice.cc or "gcc"
@@ -140,8 +147,9 @@ def _llvm_suffix(choice: ToolChoice) -> str:
 
 
 def _newest_llvm(programs: Collection[str]) -> str:
-    """The suffix of the newest clang that has llc and llvm-strip beside it; none where only the plain one
-    does, or no clang.
+    """Returns the suffix of the newest clang that comes with llc and llvm-strip.
+
+    The suffix is empty if only the unversioned clang has them, or none.
     """
     suffixes = {match[1] or "" for program in programs if (match := _CLANG.fullmatch(program))}
     whole = [suffix for suffix in suffixes if {f"llc{suffix}", f"llvm-strip{suffix}"} <= set(programs)]
@@ -149,8 +157,9 @@ def _newest_llvm(programs: Collection[str]) -> str:
 
 
 def _programs_of(image: str) -> tuple[str, ...]:
-    """Names of what is on PATH in an image; nothing where it cannot be started, which asking for its tools
-    then says.
+    """Returns the names of the programs on PATH in an image; empty if the image cannot be started.
+
+    In that case the later query for its tools reports the failure.
     """
     listing = 'IFS=:; for folder in $PATH; do ls "$folder" 2>/dev/null; done; true'
     try:
@@ -165,7 +174,7 @@ def _in_image(image: str) -> list[str]:
 
 
 def ask(name: str, program: str, image: str | None = None) -> Tool | Failure:
-    """A program with the version that it prints, in the container image where one is named."""
+    """Returns a program with the version that it prints, in the container image if one is named."""
     engine = _in_image(image) if image else []
     try:
         ended = process.run([*engine, program, "--version"], deadline=_ASK_SECONDS * (5 if image else 1))
@@ -182,7 +191,7 @@ def ask(name: str, program: str, image: str | None = None) -> Tool | Failure:
 
 
 def installable(name: str) -> str:
-    """The package that has a tool."""
+    """Returns the package that contains a tool."""
     return _PACKAGES.get(name.removeprefix("bpf-"), name)
 
 
@@ -206,12 +215,12 @@ def _broken_tool(program: str, ended: process.Finished) -> Failure:
 
 
 def needs_of(mirror: Path, revision: Revision) -> Needs:
-    """The needs of the tree.
+    """Returns the tool versions that the tree requires.
 
-    Sources: scripts/min-tool-version.sh (gcc, llvm); PAHOLE_VERSION in Kconfig files; and for bench, whose
-    needs stand in no file: kfunc prototypes reach vmlinux.h through pahole's decl_tag_kfuncs from 1.27 on,
-    and the selftests of linux 7.0 and later declare no kfunc themselves; their arena programs want a clang
-    newer than 19.
+    Sources: scripts/min-tool-version.sh (gcc, llvm), and PAHOLE_VERSION in Kconfig files. No file states the
+    needs of bench: kfunc prototypes reach vmlinux.h through pahole's decl_tag_kfuncs from 1.27 on, and the
+    selftests of linux 7.0 and later declare no kfuncs themselves; their arena programs need a clang newer
+    than 19.
     """
     script = blob(mirror, revision, "scripts/min-tool-version.sh") or ""
     versions = [("pahole", _BTF_PAHOLE, "CONFIG_DEBUG_INFO_BTF")]
@@ -228,7 +237,7 @@ def needs_of(mirror: Path, revision: Revision) -> Needs:
 
 
 def unmet(needs: Needs, toolchain: Toolchain, revision: Revision) -> tuple[Failure, ...]:
-    """The tools that are too old for a tree, each with what brings a newer one; empty if all will do."""
+    """Returns a failure for each tool that is too old for a tree, with the way to get a newer one."""
     least: dict[str, tuple[Version, str]] = {}
     for name, version, why in needs.versions:
         if name not in least or version > least[name][0]:

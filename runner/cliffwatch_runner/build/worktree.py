@@ -1,4 +1,4 @@
-"""A worktree: a source and its build output, in which one build after the other is made."""
+"""A worktree: a source tree and its build output, reused by one build after another."""
 
 import tempfile
 from collections.abc import Callable, Sequence
@@ -20,10 +20,11 @@ from cliffwatch_runner.source.revision import Revision, check_out, mentions
 from cliffwatch_runner.source.tree import Tree
 
 BUILD = ".cliffwatch"
-"""The kernel's build output, directly below the source root: kbuild then uses relative paths (srctree=..)."""
+"""The kernel's build output, directly below the source root, so that kbuild uses relative paths (srctree=..).
+"""
 
 DISTRUSTED = "distrusted"
-"""The mark of a worktree whose output goes before its next use."""
+"""Marks a worktree whose output must be removed before its next use."""
 
 _SOURCE = Path("/cliffwatch/tree/src")
 _CCACHE = Path("/cliffwatch/ccache")
@@ -39,26 +40,28 @@ _LOG_BYTES = 16 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuildSettings:
-    """What all builds of a run have in common.
-
-    `report_progress` gets a share between 0 and 1 (or None) and what is being made; `uses` holds what the
-    run takes from the cache. `built` is the folder that has what was built: the cache, or one of the run's
-    own.
-    """
+    """Settings that all builds of a run share."""
 
     cache: Path
     built: Path
+    """Folder for everything that is built: the cache, or a folder of this run."""
     sandbox: Sandbox
     limits: SandboxLimits
     trust: Trust
     jobs: int
+    """For make -j."""
     report_progress: Callable[[float | None, str], None]
+    """Takes a fraction from 0 to 1 (None if unknown) and the name of the current step."""
     should_stop: Callable[[], bool]
     uses: Uses
+    """Holds the cache entries that the run uses."""
 
 
 class Worktree:
-    """A worktree that this process holds. `given` is what the host hands to its builds; they read it."""
+    """A worktree that this process has locked.
+
+    `given` is a folder of the host's files for its builds to read.
+    """
 
     def __init__(self, folder: Path, ccache: Path, given: Path, settings: BuildSettings) -> None:
         self.folder = folder
@@ -81,17 +84,17 @@ class Worktree:
         return self.source / BUILD
 
     def given(self, name: str) -> Path:
-        """A file that the host handed over, as a build sees it."""
+        """Returns the path of a file from the host as a build sees it."""
         return (_GIVEN if self._fixed else self._given) / name
 
     def log(self, name: str) -> Path:
-        """A log of this worktree, empty at first."""
+        """Returns the path of a log of this worktree, after deleting the old log."""
         path = self.folder / f"{name}.log"
         path.unlink(missing_ok=True)
         return path
 
     def check_out(self, tree: Tree, revision: Revision) -> Failure | None:
-        """Makes the worktree hold a revision, with the way to compile it."""
+        """Checks a revision out and chooses how to call the compiler."""
         failure = check_out(tree.mirror, revision, self._source, self.folder / "index", keep_free=BUILD)
         if failure is None:
             self.open_output()
@@ -102,13 +105,13 @@ class Worktree:
         return failure
 
     def open_output(self) -> None:
-        """Makes the build output a folder of the source, that builds may write to."""
+        """Creates the build output folder in the source, writable by builds."""
         (self._source / BUILD).mkdir(exist_ok=True)
         if not self._fixed:
             self.settings.sandbox.give(self._source / BUILD)
 
     def compiler(self, program: str) -> str:
-        """How a Makefile calls a compiler through ccache."""
+        """Returns the command with which a Makefile calls a compiler through ccache."""
         return f"sh {self.given(_COMPILER)} {program}" if self._fixed else f"ccache {program}"
 
     def make(
@@ -118,13 +121,12 @@ class Worktree:
         on_output: Callable[[str], None] | None = None,
         tools: Sequence[Mount] = (),
     ) -> Failure | None:
-        """Runs a command in the worktree's sandbox; what went wrong is sorted by whose fault it is. Raises
-        Stopped.
+        """Runs a command in the worktree's sandbox.
 
-        `tools` are folders of the host's programs outside of /usr that the command needs.
+        Returns a failure that says whose fault it is, or None. Raises Stopped.
 
-        A tree that writes into its own source is given a copy of it to write to, which goes with the
-        worktree's use.
+        `tools` are folders with programs outside /usr that the command needs. If a tree writes into its own
+        source, the command is repeated on a writable copy of the source, which is removed after this use.
         """
         done = self._run(command, log, on_output, tools)
         if self._writes_its_source(done):
@@ -135,19 +137,20 @@ class Worktree:
         return None if done.ok else failure_of(_read_log(log, done))
 
     def ask(self, command: Sequence[str], *, seconds: float) -> process.Finished | Failure:
-        """Runs a program that a build made, which may write nothing at all. Raises Stopped."""
+        """Runs a program that a build made, without write access to any file. Raises Stopped."""
         limits = replace(self.settings.limits, seconds=seconds)
         mounts = [Mount(source=mount.source, target=mount.target) for mount in self._mounts()]
         return self._finished(command, mounts, limits, jobs=1)
 
     def distrust_output(self) -> None:
-        """Lets the next use begin with an empty output: what a build left in a file's place would be in
-        another tree's way.
+        """Has the next use start with an empty output.
+
+        A build may have put, say, a folder in a file's place, where it would block another tree's build.
         """
         (self.folder / DISTRUSTED).touch()
 
     def discard(self) -> None:
-        """Ends the use of a copied source."""
+        """Removes the copy of the source, if there is one."""
         if self._scratch is not None:
             remove_tree(self._scratch)
             self._scratch = None
@@ -182,7 +185,7 @@ class Worktree:
         log: process.Log | None = None,
         on_output: Callable[[str], None] | None = None,
     ) -> process.Finished | Failure:
-        """How a command ended in its sandbox, or the limit that it reached. Raises Stopped."""
+        """Returns how a command ended in its sandbox, or the limit that it reached. Raises Stopped."""
         sandbox = self.settings.sandbox
         own = not sandbox.shares_session
         argv = sandbox.argv(
@@ -215,8 +218,9 @@ class Worktree:
         ]
 
     def _environment(self, jobs: int) -> dict[str, str]:
-        """What a build knows of the world. Fixed names and times make the image depend on its
-        sources alone.
+        """Returns the environment of a build.
+
+        Fixed names and times make the image depend on its sources only.
         """
         container = self.settings.sandbox.image is not None
         return {
@@ -263,8 +267,6 @@ def _tail(log: Path) -> str:
 
 
 def _read_log(log: Path, done: process.Finished) -> str:
-    """The output of a failed build: the log, which has an end, and the last of its output where that came
-    later.
-    """
+    """Returns the output of a failed build: its log, and the latest output if the log reached its limit."""
     text = log.read_text(errors="replace") if log.exists() else ""
     return text if len(text) < _LOG_BYTES // 2 else text + done.output

@@ -1,12 +1,11 @@
-"""The worktrees of the cache: one for each toolchain and trust, and one for each build of a tree from
-outside.
+"""The worktrees of the cache: one per toolchain and trust, and one per build of a tree from outside.
 
 worktrees/NAME/
-    lock, index*, steps, *.log  the host's own: no build gets to them
-    distrusted                  a build left something unfit in its output, which goes before the next one
-    source/                     written by git alone; builds read it
+    lock, index*, steps, *.log  used by the host only, out of reach of builds
+    distrusted                  a build left something unfit in its output; the next use removes the output
+    source/                     written by git only, read by builds
     output/                     written by builds; the host never opens a path in it
-    ccache/                     of a worktree that is made for one build
+    ccache/                     only in a worktree for a single build
 """
 
 import hashlib
@@ -26,10 +25,9 @@ _FOR_ONE_BUILD = "outside-"
 
 @contextmanager
 def lock_worktree(name: str, settings: BuildSettings, given: Path) -> Iterator[Worktree]:
-    """Holds a worktree: of a tree from outside one of its own, which leaves nothing; else that of this name
-    and trust.
+    """Holds a worktree: for a tree from outside a new one that is removed afterwards, else the shared one.
 
-    Waits, and reports it, while another process builds in it. Raises Stopped.
+    If another process builds in the shared worktree, waits and reports that. Raises Stopped.
     """
     given.chmod(0o755)
     for path in given.iterdir():
@@ -74,8 +72,10 @@ def _shared_folders(name: str, settings: BuildSettings) -> Iterator[tuple[Path, 
 
 @contextmanager
 def place_of_builds(cache: Path, trust: Trust, should_stop: Callable[[], bool]) -> Iterator[Path]:
-    """The folder that has what a run builds: the cache; for trees from outside one that goes with the run, so
-    that nobody else finds it. Raises Stopped.
+    """Yields the folder for everything that a run builds.
+
+    This is the cache. For trees from outside it is a folder that is removed after the run, so that nobody
+    else uses its contents. Raises Stopped.
     """
     if trust != "outside":
         yield cache
@@ -87,15 +87,16 @@ def place_of_builds(cache: Path, trust: Trust, should_stop: Callable[[], bool]) 
 
 @contextmanager
 def _single_use_folders(settings: BuildSettings) -> Iterator[tuple[Path, Path]]:
-    """The folders of a worktree for one build, and of its ccache."""
+    """Yields the folders of a worktree for one build, and of its ccache."""
     with _single_use_folder(settings.cache, settings.should_stop) as folder:
         yield folder, folder / "ccache"
 
 
 @contextmanager
 def _single_use_folder(cache: Path, should_stop: Callable[[], bool]) -> Iterator[Path]:
-    """A folder that goes with the block. Those of processes that were killed go first: they hold their locks
-    no longer.
+    """Yields a folder that is removed when the block ends.
+
+    First removes such folders of killed processes, which hold their locks no longer.
     """
     worktrees = cache / "worktrees"
     worktrees.mkdir(parents=True, exist_ok=True)

@@ -1,1 +1,1 @@
-"""The isolation of a tree's code from this host, and the only way to what that code writes."""
+"""Isolates a tree's code from this host, and reads the files that this code writes."""

@@ -1,8 +1,6 @@
-"""Control groups of sandboxes, in cgroup v2 or v1: made below our own wherever a trial shows that this
-process may.
+"""Control groups of sandboxes (cgroup v2 or v1), created below our own if a trial shows that we may.
 
-The kernel itself then holds everything that a sandbox starts to the limits, and a group can be ended
-whole.
+The kernel then enforces the limits on every process of a sandbox, and the whole group can be killed.
 """
 
 import os
@@ -23,12 +21,15 @@ _SECONDS = 20.0
 _PAUSE = 0.02
 
 _JOIN = 'while [ "$1" != -- ]; do echo 0 > "$1" || exit 125; shift; done; shift; exec "$@"'
-"""0 is whoever writes: the group is joined before the command is, so that nothing of it is ever outside."""
+"""Writing 0 adds the writer.
+
+The shell joins the group before it starts the command, so no process is ever outside.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ControlGroup:
-    """The group of one sandbox: one folder in v2, a folder for each controller in v1."""
+    """The control group of one sandbox: one folder in v2, one per controller in v1."""
 
     memory: Path
     pids: Path
@@ -38,26 +39,24 @@ class ControlGroup:
         return tuple(dict.fromkeys((self.memory, self.pids)))
 
     def argv(self, command: Sequence[str]) -> list[str]:
-        """The command in this group."""
+        """Returns the command started in this group."""
         doors = [str(folder / "cgroup.procs") for folder in self.folders]
         return ["sh", "-c", _JOIN, "sh", *doors, "--", *command]
 
     def passed(self) -> Literal["memory", "processes"] | None:
-        """Which limit the kernel has had to enforce."""
+        """Returns the limit that the kernel had to enforce; None if it enforced none."""
         if any(_count(self.memory / name, "oom_kill") for name in ("memory.events", "memory.oom_control")):
             return "memory"
         return "processes" if _count(self.pids / "pids.events", "max") else None
 
     def memory_used(self) -> int:
-        """Bytes of memory of the group, what it has in file systems in memory and in the page cache among
-        them.
-        """
+        """Returns the group's memory use in bytes, including in-memory file systems and page cache."""
         return next(
             (int(_words(self.memory / name)[0]) for name in _USAGE if (self.memory / name).exists()), 0
         )
 
     def kill(self) -> None:
-        """Ends all that is in the group; nothing can be started in it from here on."""
+        """Kills every process in the group and prevents new ones."""
         _wrote(self.pids / "pids.max", "0")
         _wrote(self.memory / "cgroup.kill", "1")  # v2 since 5.14
         until = clock.monotonic() + _SECONDS
@@ -67,16 +66,14 @@ class ControlGroup:
             clock.pause(_PAUSE)
 
     def remove(self) -> None:
-        """Removes the group, which nothing is in any more. The kernel may need a moment to see that."""
+        """Removes the empty group. The kernel may take a moment to notice that it is empty."""
         until = clock.monotonic() + _SECONDS
         for folder in self.folders:
             while not _remove_group(folder) and clock.monotonic() < until:
                 clock.pause(_PAUSE)
 
     def _kill_member(self, number: int) -> None:
-        """Kills through a descriptor, so that a number that the kernel has given away meanwhile means nobody
-        else.
-        """
+        """Kills a process through a pidfd, so that a reused pid cannot hit another process."""
         try:
             descriptor = os.pidfd_open(number)
         except OSError:
@@ -91,7 +88,7 @@ class ControlGroup:
 
 
 def make_group(memory_bytes: int, processes: int, proc: Path = Path("/proc/self")) -> ControlGroup | None:
-    """A group with these limits; None where this process may make none, or may not move anybody into it."""
+    """Creates a group with these limits; None if this process may not create it or move processes into it."""
     for memory, pids in _parents(proc):
         _remove_leftovers({memory, pids})
         name = f"{_PREFIX}{os.getpid()}-{secrets.token_hex(4)}"
@@ -124,7 +121,7 @@ def _make_group(group: ControlGroup, memory_bytes: int, processes: int) -> bool:
 
 
 def _parents(proc: Path) -> Iterator[tuple[Path, Path]]:
-    """Where groups may be made, as pairs of folders for memory and processes."""
+    """Yields folders in which groups may be created, as pairs for memory and processes."""
     own = _own_folders(proc)
     unified = own.get("")
     # In v2 only a group without processes of its own hands controllers down: a sibling of ours is often what
@@ -137,7 +134,7 @@ def _parents(proc: Path) -> Iterator[tuple[Path, Path]]:
 
 
 def _hands_down(parent: Path) -> bool:
-    """Whether groups below `parent` have limits on memory and processes."""
+    """True if groups below `parent` can limit memory and processes. Enables the controllers if needed."""
     handed = parent / "cgroup.subtree_control"
     if not os.access(parent / "cgroup.procs", os.W_OK) or not os.access(handed, os.W_OK):
         return False
@@ -147,7 +144,7 @@ def _hands_down(parent: Path) -> bool:
 
 
 def _own_folders(proc: Path) -> dict[str, Path]:
-    """Our own group's folder of each controller of v1, and of v2 under the empty name."""
+    """Returns our own group's folder by v1 controller; the empty name stands for v2."""
     own = {}
     for line in _lines(proc / "cgroup"):
         _, controllers, path = line.split(":", 2)
@@ -165,9 +162,7 @@ def _own_folders(proc: Path) -> dict[str, Path]:
 
 
 def _remove_leftovers(parents: set[Path]) -> None:
-    """Removes the groups of runs that were killed: bubblewrap's processes end with them, so that these are
-    empty.
-    """
+    """Removes the groups of killed runs. They are empty, because bubblewrap's processes end with the run."""
     for parent in parents:
         for folder in parent.glob(f"{_PREFIX}*-*"):
             owner = folder.name.removeprefix(_PREFIX).split("-")[0]

@@ -1,8 +1,8 @@
-"""Holds somebody else's code to its limits, with systemd or without.
+"""Enforces limits on untrusted code, with systemd or without.
 
-The kernel holds a sandbox to them by a control group where this process may make one. Everywhere a process
-of its own watches what the sandbox uses and ends it (cliffwatch_runner.sandbox.watching); limits on each
-process (RLIMIT_NPROC, RLIMIT_DATA, RLIMIT_FSIZE) keep the host usable until it has looked.
+If this process may create a control group, the kernel enforces the limits. In any case a separate process
+watches what the sandbox uses and ends it at its limits (cliffwatch_runner.sandbox.watching). Limits on each
+process (RLIMIT_NPROC, RLIMIT_DATA, RLIMIT_FSIZE) keep the host usable until the watcher has looked.
 """
 
 import os
@@ -28,23 +28,22 @@ from cliffwatch_runner.sandbox.process_tree import (
 from cliffwatch_runner.sandbox.watching import ENDED, Watched
 
 _NICENESS = 10
-"""Of builds that only the watcher limits: some hundred processes that fork without end leave it no CPU for
-seconds else.
+"""Niceness of builds that only the watcher limits.
+
+Otherwise some hundred endlessly forking processes would take all CPU from the watcher for seconds.
 """
 
 _PATIENCE = 10.0
 _ENDING_SECONDS = 300.0
-"""For all of a sandbox to end; a bomb takes a while."""
+"""Time for the whole sandbox to end; a fork bomb takes a while."""
 
 _WATCHER = (sys.executable, "-P", "-m", "cliffwatch_runner.sandbox.watching")
 _FIRST_TO_GO = 'echo 1000 > /proc/self/oom_score_adj; exec "$@"'
-"""Where the host runs out of memory all the same, the kernel takes the sandbox's processes before anybody
-else's.
-"""
+"""If the host runs out of memory anyway, the kernel kills the sandbox's processes first."""
 
 
 class Guard:
-    """Holds one sandbox to its limits. `reason` is the limit that it reached."""
+    """Enforces the limits of one sandbox. `reason` is the limit that it reached, None so far."""
 
     def __init__(
         self,
@@ -69,8 +68,9 @@ class Guard:
         self._settled = False
 
     def argv(self, command: Sequence[str]) -> list[str]:
-        """The command under its limits: what it starts is in the control group from its first
-        instruction on.
+        """Returns the command under its limits.
+
+        Its processes are in the control group from their first instruction.
         """
         limits = self._limits
         each = ["prlimit", "--core=0", f"--fsize={limits.file_bytes}", f"--data={limits.memory_bytes}"]
@@ -86,7 +86,7 @@ class Guard:
         return limited if self._group is None else self._group.argv(limited)
 
     def begin(self, number: int) -> None:
-        """Has the process of that number, which was just started, watched, and all that it starts."""
+        """Starts watching the process with this pid, which was just started, and all of its descendants."""
         self._root = process_of(number)
         watched = Watched(
             limits=self._limits,
@@ -102,23 +102,25 @@ class Guard:
             self._watcher.send(watched.line())
 
     def should_stop(self) -> bool:
-        """Whether a limit was reached; the sandbox has been ended then. One that nobody watches any more is
-        to be ended too.
+        """True if a limit was reached or the watcher has ended.
+
+        At a limit the watcher has ended the sandbox already. If the watcher has ended, the caller must end
+        it.
         """
         if self.reason is None:
             self._hear(0.0)
         return self.reason is not None
 
     def failure(self, what: str) -> Failure | None:
-        """Why `what` ("the build") was ended, once it has ended; None where no limit was reached.
+        """Returns why `what` ("the build") was ended, after it has ended; None if no limit was reached.
 
-        Ask before you look at how it ended: what was killed has a status and a log too.
+        Call this before you interpret its exit status: a killed command has a status and a log too.
         """
         self._settle()
         return None if self.reason is None else limit_failure(self.reason, self._limits, what)
 
     def end(self) -> None:
-        """Ends what is left of the sandbox, and its group."""
+        """Ends the rest of the sandbox and removes its control group."""
         self._settle()
         if self._group is not None:
             self._group.remove()
@@ -136,7 +138,7 @@ class Guard:
             self.reason = self.reason or self._group.passed()
 
     def _hear(self, seconds: float) -> bool:
-        """Takes what the watcher says; whether it has said that all is ended."""
+        """Reads the watcher's messages. Returns True once it has reported the end of the sandbox."""
         while (line := self._watcher.receive(seconds)) is not None:
             if line == ENDED:
                 return True
@@ -160,12 +162,13 @@ def guard_sandbox(
     niceness: int = _NICENESS,
     control_groups: bool = True,
 ) -> Iterator[Guard]:
-    """Guards one sandbox: start `guard.argv(…)`, give its number to `guard.begin`, ask `guard.should_stop`
-    now and then.
+    """Guards one sandbox: start `guard.argv(…)`, pass its pid to `guard.begin`, poll `guard.should_stop`.
 
-    `writable` are the host's folders that the sandbox may write to, `user` is whom its processes run as;
-    without a control group they leave the CPU to others by `niceness`. At the end of the block nothing of
-    the sandbox is left.
+    - `writable`: folders of the host that the sandbox may write to.
+    - `user`: uid that its processes run as; None means our own.
+    - `niceness`: of its processes if there is no control group.
+
+    When the block ends, nothing of the sandbox is left.
     """
     group = make_group(limits.memory_bytes, limits.processes) if control_groups else None
     with process.conversation(_WATCHER, patience=_PATIENCE) as watcher:

@@ -1,5 +1,6 @@
-"""The choice of isolation between a tree's code and this host: the strongest that works here; none only where
-the user asks for it.
+"""Chooses the isolation between a tree's code and this host.
+
+It is the strongest that works here. Without isolation, code runs only if the user asks for that.
 """
 
 import re
@@ -17,14 +18,14 @@ from cliffwatch_runner.sandbox.seccomp_filter import filter_program
 from cliffwatch_runner.sandbox.unprivileged_user import out_of_reach, unprivileged_user
 
 IsolationChoice = Level | Literal["auto"]
-"""The isolation that was asked for: the strongest that works here, or the one named."""
+"""The requested isolation: a level, or `auto` for the strongest that works here."""
 
 _PLAIN = re.compile(r"[\w/.,+@%=~-]+")
-"""Paths that make takes as one word, and a shell as they are."""
+"""Paths that make reads as one word and that a shell does not expand."""
 
 
 def choose_sandbox(wanted: IsolationChoice, image: str | None) -> Sandbox | Failure:
-    """The sandbox for builds, or why there is none and what to do about it."""
+    """Returns the sandbox for builds, or why there is none and what to do about it."""
     if image is None and wanted == "container" and find_isolation_gap() is None:
         return Sandbox(level="container", user=unprivileged_user())
     if image is not None or wanted == "container":
@@ -39,13 +40,15 @@ def choose_sandbox(wanted: IsolationChoice, image: str | None) -> Sandbox | Fail
 
 @cache
 def _refusal() -> NamespaceRefusal | None:
-    """Asked once in a run, which has a process of its own."""
+    """Cached for this process, which serves one run."""
     return bubblewrap_refusal()
 
 
 def choose_guest_sandbox(wanted: IsolationChoice) -> Sandbox | Failure:
-    """The sandbox in which emulators run: bubblewrap, or none where the user asks for it. Of containers only
-    the one that all of this runs in: another would have to hold them.
+    """Returns the sandbox for emulators: bubblewrap, or none if the user asks for it.
+
+    The only container it uses is the one that Cliffwatch itself runs in: any other would have to contain
+    Cliffwatch.
     """
     if wanted == "container" and find_isolation_gap() is not None:
         wanted = "auto"
@@ -68,7 +71,7 @@ def _container(wanted: IsolationChoice, image: str | None) -> Sandbox | Failure:
 
 
 def unreachable(sandbox: Sandbox, paths: Sequence[Path]) -> Failure | None:
-    """Without a view of its own, a tree's code gets to its folders only where its user may go."""
+    """Returns a Failure if the sandbox has no view of its own and its user cannot reach one of the paths."""
     if sandbox.fixed_paths or sandbox.user is None:
         return None
     for path in paths:
@@ -85,8 +88,9 @@ def unreachable(sandbox: Sandbox, paths: Sequence[Path]) -> Failure | None:
 
 
 def find_path_problem(level: Level, paths: Sequence[Path]) -> Failure | None:
-    """Make takes spaces and colons in a path for ends of words; bubblewrap and containers show builds plain
-    paths instead.
+    """Refuses paths that make would split, such as at spaces or colons.
+
+    bubblewrap and containers show the build plain paths instead, so there nothing is refused.
     """
     odd = next((path for path in paths if not _PLAIN.fullmatch(str(path))), None)
     if odd is None or level != "none":
@@ -99,7 +103,7 @@ def find_path_problem(level: Level, paths: Sequence[Path]) -> Failure | None:
 
 
 def isolation_sentence(level: Level) -> str:
-    """One line for the report."""
+    """Returns the report's line about the isolation."""
     return {
         "bubblewrap": "built without network and without your home (bubblewrap)",
         "container": "built in a container without network",

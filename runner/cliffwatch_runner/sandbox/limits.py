@@ -1,4 +1,4 @@
-"""What somebody else's code may use of this host: memory, processes, disk and time."""
+"""Limits for untrusted code on this host: memory, processes, disk and time."""
 
 import os
 from collections.abc import Sequence
@@ -28,28 +28,33 @@ _GIB = 1 << 30
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SandboxLimits:
-    """`processes` counts threads too; `disk_bytes` is what the writable folders may gain, `file_bytes` one
-    file.
-
-    `spare_memory` and `spare_disk` are bytes that stay free on the host, whoever uses the rest.
-    """
+    """Limits of one sandbox, and the resources that must stay free on the host whoever uses the rest."""
 
     memory_bytes: int
     processes: int
+    """Largest number of processes and threads."""
     disk_bytes: int
+    """Bytes by which the writable folders may grow."""
     file_bytes: int
+    """Largest size of one file."""
     seconds: float
+    """Longest run time."""
     spare_memory: int
+    """Bytes of memory that stay free on the host."""
     spare_disk: int
+    """Bytes of disk that stay free on the host."""
 
     def container_arguments(self) -> list[str]:
-        """For a container engine, whose processes are its daemon's and in no group of ours."""
+        """Returns the limits as arguments of a container engine.
+
+        Its daemon starts the processes, so they are in no control group of ours.
+        """
         size = str(self.memory_bytes)
         return ["--memory", size, "--memory-swap", size, "--pids-limit", str(self.processes)]
 
 
 def host_limits(seconds: float, meminfo: Path = Path("/proc/meminfo")) -> SandboxLimits:
-    """What a build may use of this host: enough for any kernel, and never all of it."""
+    """Returns the limits of a build on this host: enough for any kernel, but never the whole host."""
     total = meminfo_bytes("MemTotal", meminfo) or _GIB
     return SandboxLimits(
         memory_bytes=total * 3 // 4,
@@ -63,7 +68,7 @@ def host_limits(seconds: float, meminfo: Path = Path("/proc/meminfo")) -> Sandbo
 
 
 def change_limits(limits: SandboxLimits, words: Sequence[str]) -> SandboxLimits | Failure:
-    """The limits as a user wants them: `memory=32G`, `processes=8192`, `disk=100G`, `hours=6`."""
+    """Applies the limits that a user named: `memory=32G`, `processes=8192`, `disk=100G`, `hours=6`."""
     for word in words:
         name, _, value = word.partition("=")
         size = parse_size(value)
@@ -83,8 +88,9 @@ def change_limits(limits: SandboxLimits, words: Sequence[str]) -> SandboxLimits 
 
 
 def refusal(user: int, uid_map: Path = Path("/proc/self/uid_map")) -> Failure | None:
-    """Why nothing may be run as this user: the kernel counts no processes of the host's root, unless in a
-    control group.
+    """Returns why no untrusted code may run as this user; None if it may.
+
+    The kernel does not count processes of the host's root, except in a control group.
     """
     if user != 0 or uid_map.read_text().split()[:2] != ["0", "0"]:
         return None
@@ -99,7 +105,7 @@ def refusal(user: int, uid_map: Path = Path("/proc/self/uid_map")) -> Failure | 
 
 
 def limit_failure(reason: Reason, limits: SandboxLimits, what: str) -> Failure:
-    """Why `what` ("the build") was ended, and what to do about it."""
+    """Says why `what` ("the build") was ended, and what to do about it."""
     spare = {
         "host memory": f"has less than {size_text(limits.spare_memory)} of memory left",
         "host disk": f"has less than {size_text(limits.spare_disk)} of disk left, or few inodes",

@@ -1,6 +1,4 @@
-"""The memory of a sandbox's processes, read from /proc: for hosts whose kernel does not limit it (no control
-groups).
-"""
+"""Reads the memory use of a sandbox's processes from /proc, for hosts without control groups."""
 
 import os
 import re
@@ -15,8 +13,9 @@ _UNDER_WAY = re.compile(r"(?m)^scm_fds:\s*+[1-9]")
 
 
 def memory_used(tree: Iterable[SandboxProcess], limit: int, proc: Path = _PROC) -> int:
-    """Bytes of memory of these processes. Exact only above the limit: shared pages are then counted once,
-    which takes long.
+    """Returns the bytes of memory that these processes use, exact only above the limit.
+
+    Below it, pages that processes share are counted several times. Counting them once takes long.
     """
     each = {member.number: member.resident for member in tree}
     total = sum(each.values())
@@ -28,9 +27,10 @@ def memory_used(tree: Iterable[SandboxProcess], limit: int, proc: Path = _PROC) 
 
 
 def in_memory_files(tree: Iterable[SandboxProcess], proc: Path = _PROC) -> int:
-    """Bytes in the sandbox's own file systems in memory (/tmp, /dev/shm): they are no process's.
+    """Returns the bytes in the sandbox's in-memory file systems (/tmp, /dev/shm), which belong to no process.
 
-    All of a sandbox's processes have one view, which the first of them that has another than ours shows.
+    All processes of a sandbox have the same mounts, so the first process with mounts other than ours shows
+    them.
     """
     ours = dict(_memory_mounts(proc / "self"))
     for member in tree:
@@ -42,13 +42,12 @@ def in_memory_files(tree: Iterable[SandboxProcess], proc: Path = _PROC) -> int:
 
 
 def shared_memory(tree: Iterable[SandboxProcess], most: int, proc: Path = _PROC) -> int:
-    """Bytes of memory that these processes share without a file, beyond what is resident in each: at most
-    `most`, and as much where one of them hides its mappings, or has sent a descriptor that nobody has
-    received.
+    """Returns the bytes of fileless memory that these processes share, beyond their resident memory.
 
-    Such memory (MAP_SHARED of /dev/zero, or of nothing; a memfd, which libbpf makes one of for each map)
-    stays when a process gives its pages back (MADV_DONTNEED) or never maps them, and is then resident in
-    none.
+    The result is at most `most`. It is `most` if a process hides its mappings, or has sent a descriptor that
+    nobody has received yet. Fileless memory (MAP_SHARED of /dev/zero or anonymous; memfds, of which libbpf
+    creates one per map) persists when a process gives its pages back (MADV_DONTNEED) or never maps them. It
+    is then resident in no process.
     """
     objects: dict[int, int] = {}
     resident = 0
@@ -70,7 +69,7 @@ def shared_memory(tree: Iterable[SandboxProcess], most: int, proc: Path = _PROC)
 
 
 def _mapped_memory(lines: Iterable[bytes]) -> Iterator[tuple[int, int]]:
-    """Inodes and bytes of what /proc/PID/maps has of memory without a file."""
+    """Yields inode and bytes of each fileless shared mapping in the lines of /proc/PID/maps."""
     for line in lines:
         if b" /dev/zero (deleted)" in line or b" /memfd:" in line:
             span, _, offset, _, inode = line.split()[:5]
@@ -79,8 +78,9 @@ def _mapped_memory(lines: Iterable[bytes]) -> Iterator[tuple[int, int]]:
 
 
 def _held_files(folder: Path) -> list[tuple[int, int]] | None:
-    """Inodes and bytes of the memfds that a process has descriptors of; None where a descriptor is under way
-    in one of its sockets.
+    """Returns inode and bytes of each memfd that a process has open; None if a descriptor is in flight.
+
+    A descriptor is in flight if one of the process's sockets holds it and nobody has received it.
     """
     held = []
     for descriptor in (folder / "fd").iterdir():
@@ -97,7 +97,10 @@ def _held_files(folder: Path) -> list[tuple[int, int]] | None:
 
 
 def _proportional(folder: Path, resident: int) -> int:
-    """The process's share of its memory; all of it where it keeps that to itself."""
+    """Returns the process's proportional share of its memory.
+
+    If the share cannot be read, all of its resident memory counts.
+    """
     share = _of_smaps(folder, "Pss:")
     return resident if share is None else share
 
@@ -119,7 +122,7 @@ def _used_bytes(path: str) -> int:
 
 
 def _memory_mounts(folder: Path) -> list[tuple[str, str]]:
-    """Device and path of each tmpfs in a process's view."""
+    """Returns device and path of each tmpfs that a process sees."""
     mounts = []
     with suppress(OSError):
         for line in (folder / "mountinfo").read_text(errors="replace").splitlines():

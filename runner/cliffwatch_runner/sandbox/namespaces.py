@@ -1,6 +1,4 @@
-"""Whether bubblewrap makes namespaces on this host, by a trial; where it does not, what keeps it from that
-and what allows it.
-"""
+"""Tries whether bubblewrap can create namespaces on this host. If not, finds the cause and the fix."""
 
 import shutil
 from collections.abc import Mapping
@@ -17,26 +15,26 @@ from cliffwatch_runner.sandbox.seccomp_filter import filter_program
 from cliffwatch_runner.sandbox.unprivileged_user import unprivileged_user
 
 _TRIAL_SECONDS = 300.0
-"""For a trial that takes milliseconds: on a host that is only busy a build must not lose its isolation."""
+"""Deadline of a trial that takes milliseconds: a busy host must not lose the isolation of its builds."""
 
 _LONGEST_WORDS = 300
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamespaceRefusal:
-    """Why a tree's code cannot be kept in on this host."""
+    """Why a tree's code cannot be isolated on this host."""
 
     message: str
-    """One sentence that ends with bubblewrap's own words."""
+    """One sentence that ends with bubblewrap's own output."""
 
     commands: tuple[str, ...] = ()
-    """They allow it for good."""
+    """Commands that allow namespaces permanently."""
 
     otherwise: str = ""
-    """What to do where no command helps."""
+    """What to do if no command helps."""
 
     def failure(self, instead: str = "") -> Failure:
-        """As a failure of this host. `instead` is what else the caller can do."""
+        """Returns the refusal as a failure of this host. `instead` is the caller's alternative."""
         step = "; ".join(f"`{command}`" for command in self.commands) or self.otherwise
         return host_failed(self.message, f"{step}; or {instead}" if instead else step)
 
@@ -44,7 +42,7 @@ class NamespaceRefusal:
 TRUST = (
     "where you trust the tree as you trust what you run by hand: --isolation none, make demo ISOLATION=none"
 )
-"""What whoever starts a run may do instead, and a worker never."""
+"""Alternative for the person who starts a run; never for a worker."""
 
 NOT_INSTALLED = NamespaceRefusal(
     message="bubblewrap is not installed, which keeps a tree's code in",
@@ -60,14 +58,16 @@ _SYSCTL = "echo {setting} | sudo tee /etc/sysctl.d/60-namespaces.conf && sudo sy
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Switch:
-    """A setting that keeps an ordinary user from making namespaces."""
+    """A setting that keeps an ordinary user from creating namespaces."""
 
     path: str
     """Below /proc/sys."""
     value: str
-    """With which it forbids them."""
+    """The value that forbids them."""
     whose: str
+    """Subject of the message: who forbids them."""
     fix: str
+    """Shell command that allows them."""
 
     @property
     def setting(self) -> str:
@@ -96,8 +96,9 @@ _SWITCHES = (
 )
 
 _PROC_IS_COVERED = "mount proc"
-"""In bubblewrap's words where the kernel refuses a new /proc, as something lies over a part of the one around
-it.
+"""In bubblewrap's output if the kernel refuses a new /proc.
+
+The kernel does so if a mount covers a part of the current /proc.
 """
 
 _UNCOVER = (
@@ -111,8 +112,9 @@ _IN_A_CONTAINER = (
 
 
 def bubblewrap_refusal(root: Path = Path("/")) -> NamespaceRefusal | None:
-    """Why bubblewrap does not work here now; None where it works. It is started as a build is, under the same
-    limits.
+    """Returns why bubblewrap does not work here now; None if it works.
+
+    The trial runs under the limits of a build.
     """
     user = unprivileged_user()
     sandbox = Sandbox(level="bubblewrap", user=user, calls=filter_program())
@@ -124,7 +126,7 @@ def bubblewrap_refusal(root: Path = Path("/")) -> NamespaceRefusal | None:
 
 
 def _words_of_bubblewrap(sandbox: Sandbox) -> str | None:
-    """What bubblewrap said when it failed."""
+    """Returns bubblewrap's output if the trial failed; None if it worked."""
     argv = sandbox.argv(["true"], env={"PATH": "/usr/bin:/bin"}, mounts=(), workdir=HOME)
     with guard_sandbox(host_limits(_TRIAL_SECONDS), (), user=sandbox.uid) as guard:
         ended = process.run(
@@ -145,7 +147,8 @@ def _settings(root: Path) -> dict[str, str | None]:
 
 
 def explain_refusal(words: str, settings: Mapping[str, str | None]) -> NamespaceRefusal:
-    """What keeps bubblewrap from its work, by its own words and by the values of settings below /proc/sys.
+    """Explains a failure of bubblewrap from its output and from the values of settings below /proc/sys.
+
     Pure.
     """
     said = words.splitlines()[-1][-_LONGEST_WORDS:]

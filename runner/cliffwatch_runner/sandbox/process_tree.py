@@ -1,6 +1,4 @@
-"""What a sandbox's processes use, read from /proc: for hosts whose kernel does not limit them (no control
-groups).
-"""
+"""Reads from /proc which processes a sandbox has, for hosts without control groups, and ends them."""
 
 import os
 import resource
@@ -23,27 +21,32 @@ _GRACE_SECONDS = 1.0
 _PAUSE = 0.02
 _SAMPLE = 64
 _DESCENDANTS = 8
-"""Looked at for a namespace's first process: bubblewrap's is its child."""
+"""Number of processes examined for the first process of a namespace. bubblewrap's is its child."""
 
 _LINKS_OF_A_FOLDER = 2
-"""Of a process's folder `task` (proc(5)); each of its threads is one more."""
+"""Link count of a process's `task` folder without threads (proc(5)); each thread adds one."""
 
 
 @dataclass(frozen=True, slots=True)
 class SandboxProcess:
-    """One process. `number` and `started` (ticks since the host's start) together are given only once."""
+    """One process. `number` and `started` together identify it: the kernel reuses numbers."""
 
     number: int
+    """Pid."""
     started: int
+    """Start time in clock ticks since the host booted."""
     parent: int
+    """Pid of the parent."""
     session: int
     threads: int
     resident: int
+    """Resident memory in bytes."""
     alive: bool
+    """False for a zombie."""
 
 
 def process_of(number: int, proc: Path = _PROC) -> SandboxProcess | None:
-    """The process of that number, if there is one."""
+    """Returns the process with a pid; None if there is none."""
     try:
         text = (proc / str(number) / "stat").read_bytes()
     except OSError:
@@ -64,11 +67,11 @@ def process_of(number: int, proc: Path = _PROC) -> SandboxProcess | None:
 def members(
     root: SandboxProcess, known: Collection[SandboxProcess] = (), proc: Path = _PROC
 ) -> dict[int, SandboxProcess]:
-    """The processes that `root` started, itself among them, by number.
+    """Returns the processes that `root` started, including itself, by pid.
 
-    All that a process namespace's processes start stays below its first one. Without such a namespace an
-    orphan goes to the host's init: whoever is in `root`'s session or was `known` belongs to it still, and
-    so does what he started.
+    Processes in a process namespace stay descendants of its first process. Without such a namespace an orphan
+    moves to the host's init. It still counts if it is in `root`'s session or was `known`, and so do its
+    children.
     """
     by_number = {member.number: member for member in _processes(proc)}
     children = defaultdict(list)
@@ -89,7 +92,7 @@ def members(
 
 
 def threads_of(user: int, proc: Path = _PROC) -> int:
-    """How many processes and threads a user has, as RLIMIT_NPROC counts them."""
+    """Counts the processes and threads of a user, as RLIMIT_NPROC does."""
     count = 0
     for folder in process_folders(proc):
         about = _status(folder)
@@ -99,10 +102,10 @@ def threads_of(user: int, proc: Path = _PROC) -> int:
 
 
 def threads_of_others(user: int, proc: Path = _PROC) -> int:
-    """How many processes and threads of the host do not belong to this user.
+    """Counts the processes and threads of the host that do not belong to this user.
 
-    A container's /proc/loadavg counts all processes of its host, but its /proc lists only its own: the
-    rest are others'.
+    In a container /proc/loadavg counts all processes of the host, but /proc lists only the container's. The
+    difference belongs to others.
     """
     # Read first: what a bomb starts meanwhile must not pass for somebody else's.
     running = threads_running(proc)
@@ -115,10 +118,9 @@ def threads_of_others(user: int, proc: Path = _PROC) -> int:
 
 
 def latest_are_ours(user: int, count: int, proc: Path = _PROC) -> bool:
-    """Whether at least half of the last `count` processes and threads still run and belong to this user, by a
-    sample of them.
+    """True if at least half of the last `count` processes and threads still run and belong to this user.
 
-    Beside a bomb whoever looks at all of them waits for seconds; a sample takes a few milliseconds.
+    Checks a sample in a few milliseconds. Next to a fork bomb, looking at all of them takes seconds.
     """
     latest = int((proc / "loadavg").read_text().split()[4])
     largest = int((proc / "sys/kernel/pid_max").read_text())
@@ -131,17 +133,16 @@ def latest_are_ours(user: int, count: int, proc: Path = _PROC) -> bool:
 
 
 def _is_of(user: int, folder: Path) -> bool:
-    """Whether a process belongs to this user. Raises OSError if the process is gone.
+    """True if a process belongs to this user. Raises OSError if the process is gone.
 
-    The folder of a process that is not dumpable belongs to root (proc_pid(5)), so for those only its
-    status tells.
+    Root owns the folder of a process that is not dumpable (proc_pid(5)), so its status is read instead.
     """
     owner = folder.stat().st_uid
     return owner == user or (owner == 0 and _real_user(_status(folder)) == user)
 
 
 def _status(folder: Path) -> dict[bytes, bytes]:
-    """The fields of a process's status (proc_pid_status(5)); empty if the process is gone."""
+    """Returns the fields of a process's status (proc_pid_status(5)); empty if the process is gone."""
     try:
         text = (folder / "status").read_bytes()
     except OSError:
@@ -154,7 +155,7 @@ def _real_user(status: dict[bytes, bytes]) -> int | None:
 
 
 def send(member: SandboxProcess, number: signal.Signals, proc: Path = _PROC) -> None:
-    """Sends this process a signal, and nobody who has got its number since."""
+    """Sends a signal to exactly this process, never to a later one with the same pid."""
     try:
         descriptor = os.pidfd_open(member.number)
     except OSError:
@@ -170,12 +171,13 @@ def send(member: SandboxProcess, number: signal.Signals, proc: Path = _PROC) -> 
 
 
 def end_tree(root: SandboxProcess, known: Collection[SandboxProcess] = ()) -> int:
-    """Ends `root` and all that it started; gives how many threads they had, as far as that was still to be
-    seen.
+    """Ends `root` and all processes that it started.
 
-    With a process namespace's first process the kernel ends all in it, at once and for one signal. `root`
-    gets SIGTERM: a container's client has its container ended. The others are stopped, all of them, before
-    any is killed: a bomb starts them faster.
+    Returns how many threads they had, as far as still visible.
+
+    Killing the first process of a process namespace makes the kernel end all of them at once. `root` gets
+    SIGTERM, so that a container client ends its container. All other processes are stopped before any is
+    killed, because a fork bomb starts them faster than they can be killed.
     """
     began = clock.monotonic()
     stopped: set[tuple[int, int]] = set()
@@ -199,8 +201,9 @@ def end_tree(root: SandboxProcess, known: Collection[SandboxProcess] = ()) -> in
 
 
 def _end_namespaces(root: int, seconds: float) -> None:
-    """Ends the process namespaces that this process or its first descendants made; their first process goes
-    last of all.
+    """Ends the process namespaces that this process or its first descendants created.
+
+    Waits for the first process of each, because it ends last.
     """
     waiting = [root]
     for _ in range(_DESCENDANTS):
@@ -221,8 +224,9 @@ def _end_namespaces(root: int, seconds: float) -> None:
 
 
 def _first_in_a_namespace(number: int, proc: Path = _PROC) -> int | None:
-    """A descriptor of this process, where it is the first one of a process namespace (NSpid in
-    proc_pid_status(5)).
+    """Opens a pidfd of this process if it is the first of a process namespace (NSpid in proc_pid_status(5)).
+
+    Returns None otherwise.
     """
     try:
         descriptor = os.pidfd_open(number)
@@ -238,7 +242,7 @@ def _first_in_a_namespace(number: int, proc: Path = _PROC) -> int | None:
 
 
 def _children(number: int, proc: Path = _PROC) -> list[int]:
-    """The numbers of a process's children; none where the kernel does not list them."""
+    """Returns the pids of a process's children; empty if the kernel does not list them."""
     try:
         return [int(word) for word in (proc / f"{number}/task/{number}/children").read_text().split()]
     except OSError:

@@ -1,4 +1,4 @@
-"""The sandbox of a command that runs somebody else's code: its file systems, its user, its system calls."""
+"""The sandbox of a command that runs untrusted code: its file systems, its user, its system calls."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -47,45 +47,47 @@ _KEPT_BY_SETPRIV = ("CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mount:
-    """A folder of the host, and its path in the sandbox."""
+    """A folder of the host that is mounted in the sandbox."""
 
     source: Path
+    """Path on the host."""
     target: Path
+    """Path in the sandbox."""
     writable: bool = False
     device: bool = False
+    """True if device files in it may be used."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sandbox:
-    """The isolation that a host has. `user` is whom the command becomes, None where we are no root; `image`
-    is the container's, None for the one that we are in; `calls` is the filter of system calls that
-    bubblewrap applies (cliffwatch_runner.sandbox.seccomp_filter).
-    """
+    """The isolation that commands run in."""
 
     level: Level
     user: User | None
+    """User that the command switches to; None if we are not root."""
     image: str | None = None
+    """Container image; None for the container that we run in, or without a container."""
     calls: bytes | None = None
+    """System call filter for bubblewrap (see seccomp_filter); None without one."""
     engine: str = "docker"
     engine_options: tuple[str, ...] = ()
 
     @property
     def fixed_paths(self) -> bool:
-        """Whether a command sees its folders under the same names every time, wherever they lie
-        on the host.
-        """
+        """True if a command sees its folders under fixed names, wherever they are on the host."""
         return self.level == "bubblewrap" or self.image is not None
 
     @property
     def shares_session(self) -> bool:
-        """Whether a build may stay in the session of who starts it: it gets neither to the terminal nor, for
-        the filter of system calls, into another session.
+        """True if a build may stay in its caller's session.
+
+        It can then reach neither the terminal nor, because of the system call filter, another session.
         """
         return self.level == "bubblewrap" and self.calls is not None
 
     @property
     def uid(self) -> int:
-        """Whom the command runs as, by number."""
+        """Uid that the command runs as."""
         return os.geteuid() if self.user is None else self.user.uid
 
     def argv(
@@ -98,10 +100,10 @@ class Sandbox:
         groups: tuple[int, ...] = (),
         own_session: bool = True,
     ) -> list[str]:
-        """The command in its sandbox. Later mounts lie over earlier ones. `own_session` may be false where it
-        `shares_session`.
+        """Returns the command in its sandbox. Later mounts cover earlier ones.
 
-        Start it with `process_input()`: bubblewrap reads the filter there.
+        `own_session` may be false only if `shares_session`. Start the command with `process_input()`, from
+        which bubblewrap reads the filter.
         """
         if self.image is not None:
             return self._container(command, env, mounts, workdir)
@@ -117,8 +119,9 @@ class Sandbox:
         return clean if self.user is None else self.user.argv(clean, groups=groups)
 
     def process_input(self) -> ProcessInput:
-        """All that the program which makes the sandbox gets: nothing of the environment that the command may
-        not read.
+        """Returns the complete input of the program that creates the sandbox.
+
+        Its environment has no variable that the command may not read.
         """
         if self.image is not None:
             kept = {name: os.environ[name] for name in _ENGINE_SETTINGS if name in os.environ}
@@ -128,7 +131,7 @@ class Sandbox:
         )
 
     def give(self, folder: Path) -> None:
-        """Makes a folder the command's own, for it to write to."""
+        """Makes the command's user the owner of a folder, to write to."""
         if self.user is not None:
             self.user.own(folder)
 
@@ -201,13 +204,11 @@ class Sandbox:
 def view_of_host(
     user: User | None, *, own_session: bool = True, etc: Path = Path("/etc"), top: Path = Path("/")
 ) -> list[str]:
-    """A bubblewrap call whose view has the host's programs and nothing of its users: no home, no secret, no
-    network.
+    """Returns a bubblewrap call whose view has the host's programs but no home, no secret and no network.
 
-    With a user to become it makes no user namespace: root makes the view, and what setpriv needs to become
-    him is all that is left of root's rights. Nobody but him runs in it then, so that the host's root owns
-    nothing that he could write. In the session of who starts it, it has no device that leads to his
-    terminal.
+    With a `user`, root creates the view without a user namespace, and keeps only the rights that setpriv
+    needs to switch to that user. Only that user runs in the view, so that the host's root owns nothing that
+    the command could write. Without `own_session` the view has no device that leads to the caller's terminal.
     """
     argv = [
         "bwrap",
@@ -235,6 +236,6 @@ def view_of_host(
 
 
 def host_links(top: Path) -> Mapping[str, str]:
-    """The links of a merged-/usr host at its top: {"/bin": "usr/bin", …}."""
+    """Returns the top-level links of a merged-/usr host: {"/bin": "usr/bin", …}."""
     names = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
     return {f"/{name}": str((top / name).readlink()) for name in names if (top / name).is_symlink()}

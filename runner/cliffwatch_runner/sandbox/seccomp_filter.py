@@ -1,9 +1,8 @@
-"""The system calls that no compiler, no make and no emulator needs, refused in every sandbox.
+"""Refuses system calls that no compiler, make or emulator needs, in every sandbox.
 
-A classic BPF program for bubblewrap's `--seccomp`. It lists what is refused: a list of what is allowed
-would break with the next compiler. Numbers that no kernel had when this was written are answered with
-ENOSYS, as an older kernel would, so that what a new kernel adds is refused until somebody has looked at
-it.
+This is a classic BPF program for bubblewrap's `--seccomp`. It lists refused calls: an allow list would break
+with the next compiler. Call numbers that no kernel had when this was written get ENOSYS, as on an older
+kernel, so that new calls stay refused until somebody has reviewed them.
 """
 
 import errno
@@ -12,13 +11,16 @@ import struct
 from collections.abc import Iterator, Mapping, Sequence
 
 _DESCRIPTOR = "9"
-"""The descriptor on which bubblewrap reads the program: of one digit, as a POSIX shell's redirections are."""
+"""Descriptor from which bubblewrap reads the program.
+
+A single digit, because POSIX shells redirect no others.
+"""
 
 _MOVED = f'exec "$@" {_DESCRIPTOR}<&0 </dev/null'
 
 _X86_64 = 0xC000003E
 _NEWEST = 466
-"""removexattrat (6.13). What is above: newer calls, and the x32 calls, which have bit 30 set."""
+"""removexattrat (6.13). Higher numbers are newer calls, and the x32 calls, which have bit 30 set."""
 
 # fmt: off
 _REFUSED: Mapping[int, Mapping[str, int]] = {
@@ -56,15 +58,16 @@ _NEW_NAMESPACES = 0x7E020000
 """CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID and NEWNET."""
 
 _TERMINAL_REQUESTS = (0x5412, 0x541C)
-"""TIOCSTI and TIOCLINUX type into the terminal of whoever started the sandbox."""
+"""TIOCSTI and TIOCLINUX type into the terminal of the user who started the sandbox."""
 
 _PERSONALITIES = (0, 0x8, 0x20000, 0x20008, 0xFFFFFFFF)
-"""Linux and a 32-bit `uname`, as containers allow; not READ_IMPLIES_EXEC, which undoes W^X. The last one
-asks.
+"""Linux and a 32-bit `uname`, as containers allow; not READ_IMPLIES_EXEC, which undoes W^X.
+
+The last value only queries.
 """
 
 _FAMILIES = (1, 2, 10, 16)
-"""Unix, IPv4, IPv6 and netlink. Not vsock, which no network namespace holds back from the hypervisor."""
+"""Unix, IPv4, IPv6 and netlink. Not vsock, which reaches the hypervisor from any network namespace."""
 
 _ALLOW, _KILL, _ERRNO = 0x7FFF0000, 0x80000000, 0x00050000
 _LOAD, _RETURN, _IF_EQUAL, _IF_GREATER, _IF_ANY_BIT = 0x20, 0x06, 0x15, 0x25, 0x45
@@ -75,18 +78,19 @@ here.
 
 
 def filter_program(machine: str | None = None) -> bytes | None:
-    """The program as bubblewrap reads it; null for a machine whose system calls are numbered otherwise than
-    x86-64's.
+    """Returns the program as bubblewrap reads it; None on machines other than x86-64.
+
+    Their system calls have other numbers.
     """
     return b"".join(_program()) if (machine or platform.machine()) == "x86_64" else None
 
 
 def filter_call(bwrap: Sequence[str]) -> list[str]:
-    """A bubblewrap call (its first word is `bwrap`) under the filter that it is given on standard input.
+    """Returns a bubblewrap call (its first word is `bwrap`) that applies the filter given on standard input.
 
-    bubblewrap reads and closes the descriptor, and applies the filter in the sandbox, last before the
-    command, whose own standard input is empty. The filter has no path: /proc shows the files of a process
-    that closed its memory, as the worker does, to nobody but root.
+    bubblewrap reads and closes the descriptor, and applies the filter in the sandbox just before the command,
+    whose own standard input is empty. The filter is not passed as a path: if a process made itself
+    undumpable, as the worker does, only root sees its files in /proc.
     """
     return ["sh", "-c", _MOVED, "sh", bwrap[0], "--seccomp", _DESCRIPTOR, *bwrap[1:]]
 
@@ -112,7 +116,7 @@ def _program() -> Iterator[bytes]:
 
 
 def _of_call(number: int, argument: int, steps: Sequence[bytes]) -> Iterator[bytes]:
-    """Steps that look at one argument of one call; they return in every case."""
+    """Yields steps that inspect one argument of one call. They return in every case."""
     yield _step(_IF_EQUAL, number, unless=len(steps) + 1)
     yield _step(_LOAD, _ARGUMENTS + 8 * argument)
     yield from steps
@@ -124,13 +128,14 @@ def _any_of(values: Sequence[int], answer: int) -> Iterator[bytes]:
 
 
 def _answer_if(test: int, value: int, answer: int, *, otherwise: bool = False) -> Iterator[bytes]:
-    """Returns `answer` where the test is met, or with `otherwise` where it is not."""
+    """Returns `answer` if the test is true, or, with `otherwise`, if it is false."""
     yield _step(test, value, then=1) if otherwise else _step(test, value, unless=1)
     yield _step(_RETURN, answer)
 
 
 def _step(code: int, value: int, *, then: int = 0, unless: int = 0) -> bytes:
-    """One struct sock_filter; `then` and `unless` are steps to leap over where a test is met, and where it is
-    not.
+    """Returns one struct sock_filter.
+
+    `then` and `unless` are the steps to skip if a test is true or false.
     """
     return struct.pack("=HBBI", code, then, unless, value)

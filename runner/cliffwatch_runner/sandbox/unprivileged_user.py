@@ -1,4 +1,4 @@
-"""Whom somebody else's code runs as where Cliffwatch itself is root: a user who owns nothing of the host."""
+"""Chooses the user for untrusted code when Cliffwatch itself is root: a user who owns nothing on the host."""
 
 import os
 import pwd
@@ -7,33 +7,35 @@ from pathlib import Path
 
 NAME = "cliffwatch-build"
 _NUMBER = 64750
-"""Where the host has no user of that name: one of the numbers that are kept for users without an account
-(systemd.io/UIDS-GIDS).
+"""Uid and gid if the host has no user of that name, from a range for users without an account.
+
+See systemd.io/UIDS-GIDS.
 """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class User:
-    """A user's and his group's numbers."""
+    """An unprivileged user."""
 
     uid: int
     gid: int
 
     def argv(self, command: list[str], *, groups: tuple[int, ...] = ()) -> list[str]:
-        """The command as this user, without any right of root's and with no way back."""
+        """Returns the command as this user, without any of root's rights and without a way to regain them."""
         more = ["--groups", ",".join(map(str, groups))] if groups else ["--clear-groups"]
         rights = ["--no-new-privs", "--bounding-set=-all", "--inh-caps=-all", "--"]
         return ["setpriv", "--reuid", str(self.uid), "--regid", str(self.gid), *more, *rights, *command]
 
     def own(self, folder: Path) -> None:
-        """Gives him a folder of ours, for him to write to."""
+        """Makes the user the owner of one of our folders, to write to."""
         os.chown(folder, self.uid, self.gid, follow_symlinks=False)
 
 
 def unprivileged_user(process: Path = Path("/proc/self")) -> User | None:
-    """The user to become; None where Cliffwatch is no root and has none to give up.
+    """Returns the user to switch to; None if Cliffwatch is not root.
 
-    The root of a user namespace that has no other users is one of the host's ordinary users.
+    Root of a user namespace that maps no other users counts as an ordinary user of the host, so there is none
+    either.
     """
     if os.geteuid() != 0:
         return None
@@ -47,15 +49,16 @@ def unprivileged_user(process: Path = Path("/proc/self")) -> User | None:
 
 
 def _exists(number: int, numbers: Path) -> bool:
-    """Whether a user namespace has that number; each line has the first number, the one outside that it is,
-    and how many follow.
+    """True if a user namespace maps this id.
+
+    Each line of the map has the first id inside, the id outside, and a count.
     """
     rows = (map(int, line.split()) for line in numbers.read_text().splitlines())
     return any(first <= number < first + count for first, _, count in rows)
 
 
 def out_of_reach(user: User, path: Path) -> Path | None:
-    """The first folder on the way to `path` into which that user cannot go; None where he gets there."""
+    """Returns the first folder on the way to `path` that the user cannot enter; None if there is none."""
     for folder in reversed((path, *path.parents)):
         about = folder.stat()
         bit = 0o100 if about.st_uid == user.uid else 0o010 if about.st_gid == user.gid else 0o001

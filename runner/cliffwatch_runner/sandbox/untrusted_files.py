@@ -1,9 +1,8 @@
-"""The only way by which the host opens what a build could have written: regular files, read through
-descriptors, as copies.
+"""Opens files that a build may have written: regular files only, through descriptors, as copies.
 
-A build owns its output folder: any name in it may be a link to a secret of the host, a pipe that nobody
-feeds, a device, a folder, or larger than the memory. So an `UntrustedFolder` shows nobody its path but the
-sandbox, which mounts it.
+A build owns its output folder. A name in it may be a link to a secret of the host, a pipe that nobody writes
+to, a device, a folder, or a file larger than the memory. All code of the host must therefore read it through
+`UntrustedFolder`. Only the sandbox, which mounts the folder, uses its path.
 """
 
 import os
@@ -24,20 +23,22 @@ _REMOVAL_SECONDS = 3600.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnfitFile:
-    """A file that is not copied, and why, in words that come after its name."""
+    """A file that is not copied."""
 
     name: str
     reason: str
+    """Predicate that follows the file's name in a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
 class UntrustedFolder:
-    """A folder that somebody else's code writes. `mount_source` is for the sandbox alone."""
+    """A folder that untrusted code writes."""
 
     mount_source: Path
+    """Path for the sandbox only."""
 
     def read(self, name: str, *, limit: int) -> bytes | UnfitFile:
-        """The content of a regular file of at most `limit` bytes."""
+        """Returns the content of a regular file of at most `limit` bytes."""
         try:
             with self._opened(name) as file:
                 return _content(file, name, limit)
@@ -45,8 +46,9 @@ class UntrustedFolder:
             return UnfitFile(name=name, reason=_why(error))
 
     def copy(self, name: str, to: Path, *, limit: int, mode: int = 0o644) -> UnfitFile | None:
-        """Copies a regular file of at most `limit` bytes to a new file of the host. Raises OSError where that
-        cannot be written.
+        """Copies a regular file of at most `limit` bytes to a new file of the host.
+
+        Raises OSError if the new file cannot be written.
         """
         try:
             with self._opened(name) as file:
@@ -56,15 +58,13 @@ class UntrustedFolder:
             return UnfitFile(name=name, reason=_why(error.cause))
 
     def below(self, name: str) -> "UntrustedFolder":
-        """A folder in it, which is followed as little if it is a link."""
+        """Returns a subfolder. If it is a link, it is not followed either."""
         assert name not in ("", ".", "..")
         assert "/" not in name
         return UntrustedFolder(self.mount_source / name)
 
     def names(self, folder: str, *, limit: int) -> tuple[str, ...]:
-        """The names in a folder, sorted, of the first `limit` that there are; none where there is no such
-        folder.
-        """
+        """Returns up to `limit` names in a folder, sorted; empty if there is no such folder."""
         try:
             with self._opened(folder, end=_FOLDER) as descriptor, os.scandir(descriptor) as entries:
                 return tuple(sorted(entry.name for entry in islice(entries, limit)))
@@ -73,9 +73,7 @@ class UntrustedFolder:
 
     @contextmanager
     def _opened(self, name: str, end: int = _FILE) -> Iterator[int]:
-        """A descriptor of what lies under a relative name, reached folder by folder without
-        following a link.
-        """
+        """Yields a descriptor for a relative name, opened folder by folder without following links."""
         parts = PurePosixPath(name).parts
         assert not {"..", "/"} & set(parts), name
         try:
@@ -93,10 +91,10 @@ class UntrustedFolder:
 
 
 def open_below(folder: Path, parts: Sequence[str], *, way: int, end: int) -> int:
-    """Opens what lies at the end of `parts`, each from the descriptor of the one before: with `way` the
-    folders, with `end` the last.
+    """Opens the path `parts` below a folder, each part relative to the descriptor of the part before.
 
-    No link on the way is followed where the flags have O_NOFOLLOW. Raises OSError.
+    `way` has the flags for folders, `end` those for the last part. With O_NOFOLLOW no link is followed.
+    Raises OSError.
     """
     descriptor = os.open(folder, way)
     for index, part in enumerate(parts):
@@ -109,7 +107,7 @@ def open_below(folder: Path, parts: Sequence[str], *, way: int, end: int) -> int
 
 
 class _Unreadable(OSError):
-    """The untrusted side could not be opened, as against the host's own."""
+    """The untrusted file could not be opened, in contrast to an error on the host's own file."""
 
     def __init__(self, cause: OSError) -> None:
         super().__init__(cause.errno, cause.strerror)
@@ -164,10 +162,11 @@ def _why(error: OSError) -> str:
 
 
 def remove_tree(path: Path) -> None:
-    """Removes a folder that somebody else's code wrote, however deep and whatever its modes. Raises OSError
-    where it stays.
+    """Removes a folder that untrusted code wrote, of any depth and with any modes.
 
-    GNU's tools walk by descriptors and follow no link on the way; Python's own walks are recursive.
+    Raises OSError if it cannot be removed.
+
+    GNU's tools walk by descriptors and follow no links. Python's own walks are recursive.
     """
     if path.is_symlink() or not path.is_dir():
         path.unlink(missing_ok=True)
@@ -180,9 +179,11 @@ def remove_tree(path: Path) -> None:
 
 
 def disk_bytes(path: Path) -> int:
-    """What a file or folder takes on the disk; links are not followed, what cannot be read counts nothing.
+    """Returns the disk usage of a file or folder in bytes.
 
-    No recursion, and no path is put together: a tree of folders may be deeper than both allow.
+    Links are not followed; unreadable parts count as 0.
+
+    The walk uses neither recursion nor joined paths: a tree of folders may be too deep for both.
     """
     try:
         about = path.lstat()
@@ -197,10 +198,10 @@ def disk_bytes(path: Path) -> int:
 
 
 def _bytes_below(top: int) -> int:
-    """Sums up a folder whose descriptor it closes. Goes down by name and up by `..`, one descriptor at a
-    time.
+    """Returns the disk usage below a folder, and closes its descriptor.
 
-    Nothing writes meanwhile; a folder that is moved all the same makes the sum wrong, and nothing else.
+    Descends by name and ascends by `..`, with one open descriptor. Nothing should write meanwhile. If a
+    folder is moved all the same, only the sum is wrong.
     """
     total = 0
     here = top
@@ -231,7 +232,7 @@ def _bytes_below(top: int) -> int:
 
 
 def _one_folder(descriptor: int) -> tuple[int, list[str]]:
-    """Bytes of a folder's entries, and the names of those that are folders."""
+    """Returns the disk usage of a folder's entries, and the names of its subfolders."""
     total = 0
     folders: list[str] = []
     with suppress(OSError), os.scandir(descriptor) as entries:

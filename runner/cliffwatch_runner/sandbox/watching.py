@@ -1,9 +1,8 @@
-"""Watches one sandbox and ends it at its limits, in a process of its own: whatever its caller works at does
-not hold it up.
+"""Watches one sandbox from a separate process and ends it at its limits, however busy the caller is.
 
-`python -m cliffwatch_runner.sandbox.watching` reads a line of JSON (`Watched`) and writes the limit that
-was reached, if any. Once its input ends, as it does when its caller dies, it ends what is left of the
-sandbox, writes `ended` and ends.
+`python -m cliffwatch_runner.sandbox.watching` reads a line of JSON (`Watched`). If a limit is reached, it
+writes the limit's name. When its input ends, which also happens when the caller dies, it ends the rest of the
+sandbox, writes `ended` and exits.
 """
 
 import itertools
@@ -34,31 +33,35 @@ from cliffwatch_runner.sandbox.process_tree import (
 )
 
 ENDED = "ended"
-"""Says that nothing of the sandbox is left."""
+"""Written when nothing of the sandbox is left."""
 
 _GLANCE_SECONDS = 0.1
 _GLANCES = 3
-"""At the number of the host's processes, which is one short file, between two looks at them all."""
+"""Cheap looks at the host's process count (one short file) per full look at all processes."""
 
 _MUCH = 32 << 20
+"""Bytes below which the sandbox is not blamed for a full disk."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watched:
-    """What a sandbox may use, and what the host had before it: free bytes by writable folder, threads, and
-    bytes of shared memory.
-
-    `root` is its first process; `user` is whom its processes run as.
-    """
+    """Limits of a sandbox, and the state of the host before it started."""
 
     limits: SandboxLimits
     disks: Mapping[str, int]
+    """Free bytes by writable folder."""
     user: int
+    """Uid that its processes run as."""
     group: tuple[str, str] | None
+    """Memory and pids folders of its control group; None without one."""
     root: SandboxProcess | None
+    """Its first process; None if that had already ended."""
     threads: int
+    """Processes and threads of the host."""
     threads_of_others: int
+    """Processes and threads of other users."""
     shared: int
+    """Bytes of shared memory of the host."""
 
     def line(self) -> str:
         return json.dumps(asdict(self))
@@ -76,7 +79,7 @@ def watched_sandbox(line: str) -> Watched:
 
 
 class Watch:
-    """The look at one sandbox, again and again."""
+    """Checks one sandbox repeatedly."""
 
     def __init__(self, watched: Watched) -> None:
         self._watched = watched
@@ -90,8 +93,9 @@ class Watch:
         self._began = clock.monotonic()
 
     def reason(self) -> Reason | None:
-        """The limit that was reached, at which the sandbox is ended; None where the caller's end
-        came first.
+        """Waits until a limit is reached, ends the sandbox and returns the limit.
+
+        Returns None if the caller ends first.
         """
         for glance in itertools.cycle(range(_GLANCES)):
             if _input_ended(_GLANCE_SECONDS):
@@ -113,8 +117,9 @@ class Watch:
         return reason
 
     def glance(self) -> Reason | None:
-        """A bomb slows down whoever counts its processes one by one: the host's number must not rise by more,
-        either.
+        """Checks only the host's process count.
+
+        While a fork bomb runs, counting single processes takes too long.
         """
         most = self._limits.processes
         if self._group is not None or self._more() <= most:
@@ -124,9 +129,7 @@ class Watch:
         return "processes" if self._more() > most else None
 
     def _more(self) -> int:
-        """How many processes and threads the host has more than at the beginning, without those of other
-        users.
-        """
+        """Returns how many threads the host has gained since the start, without other users' threads."""
         return threads_running() - self._watched.threads - (self._others - self._watched.threads_of_others)
 
     def _look(self) -> Reason | None:
@@ -146,8 +149,10 @@ class Watch:
         return "memory" if used > limits.memory_bytes else self._host_memory(used) or self._disk()
 
     def _memory(self) -> int:
-        """Bytes of memory, where no control group counts them. What the processes share is looked for once
-        the host has as much more of it.
+        """Returns the bytes of memory that the sandbox uses, if no control group counts them.
+
+        Memory shared between processes is searched for only if the host's shared memory has grown enough to
+        exceed the limit.
         """
         known, most = self._known.values(), self._limits.memory_bytes
         files = in_memory_files(known)
@@ -156,7 +161,7 @@ class Watch:
         return used if used > most or used + grown <= most else used + shared_memory(known, grown)
 
     def _host_memory(self, used: int) -> Reason | None:
-        """Whether the host runs short of memory, and whose doing that is."""
+        """Returns who uses too much memory if the host runs short of it; None otherwise."""
         available = meminfo_bytes("MemAvailable")
         if available is None or available >= self._limits.spare_memory:
             return None
@@ -174,19 +179,20 @@ class Watch:
         return None
 
     def _lost(self) -> dict[Path, int]:
-        """What each writable folder's file system has less than at the beginning."""
+        """Returns by how many free bytes each writable folder's file system has shrunk since the start."""
         return {folder: before - free_disk(folder) for folder, before in self._disks.items()}
 
     def _ours(self, lost: dict[Path, int]) -> bool:
-        """Whether the sandbox has filled the disk: what lies in its folders, and what went with its
-        processes.
+        """True if the sandbox filled the disk.
+
+        That is so if its folders, plus the space that its end freed, make up half of the loss.
         """
         after = self._lost()
         gone = sum(max(0, lost[folder] - after[folder]) for folder in lost)
         return gone + sum(map(size_below, self._disks)) >= max(lost.values()) // 2 >= _MUCH
 
     def end(self) -> int:
-        """Ends all of the sandbox; gives how many threads it had, as far as that was to be seen."""
+        """Ends the whole sandbox. Returns how many threads it had, as far as they were visible."""
         if self._group is not None:
             self._group.kill()
         return 0 if self._root is None else end_tree(self._root, self._known.values())
@@ -197,7 +203,7 @@ def group_of(folders: tuple[str, str] | None) -> ControlGroup | None:
 
 
 def _input_ended(seconds: float) -> bool:
-    """Whether the input ends within so many seconds; nothing more comes in it."""
+    """True if the input ends within `seconds`. No more data is expected from it."""
     return bool(select.select([sys.stdin], [], [], seconds)[0])
 
 

@@ -1,1 +1,1 @@
-"""From what a person names as a tree to revisions whose objects lie in one bare mirror."""
+"""Resolves tree names to revisions, whose objects are kept in one bare mirror."""

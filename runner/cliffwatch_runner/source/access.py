@@ -1,8 +1,8 @@
-"""How git may fetch a tree, by the right of whoever named its address.
+"""How git may fetch a tree, depending on who vouches for its address.
 
-A user who names a tree by hand fetches it with all that is his. A job's tree is named by somebody else: it
-is fetched without any key, credential or setting of this host's user, from the address that was checked
-and no other.
+A user who names a tree fetches it with their own keys, credentials and settings. The tree of a job is named
+by somebody else: git fetches it without any key, credential or setting of this host's user, and only from the
+address that was checked.
 """
 
 import os
@@ -21,12 +21,19 @@ from cliffwatch_runner import process
 
 _VERSION = re.compile(r"(\d{1,9})\.(\d{1,9})")
 TreeAccess = Literal["own", "allowed", "public"]
-"""Who vouches for the tree's address: this user; an administrator, so that it may be anywhere; nobody, so
-that it must be public.
+"""Who vouches for the tree's address.
+
+- `own`: this user.
+- `allowed`: an administrator, so the address may be anywhere.
+- `public`: nobody, so the address must be public.
 """
 
 Trust = Literal["followed", "local", "outside"]
-"""Whose tree it is: of a branch that an administrator follows, of the user at this keyboard, or of anybody.
+"""Whose tree it is.
+
+- `followed`: a branch that an administrator follows.
+- `local`: this user's own tree.
+- `outside`: anybody's.
 """
 
 ACCESSES: tuple[TreeAccess, ...] = get_args(TreeAccess)
@@ -35,22 +42,26 @@ _OWN = ("HOME", "SSH_AUTH_SOCK", "GIT_SSH_COMMAND", "GIT_SSL_CAINFO", "http_prox
 _ALLOWED = ("GIT_SSL_CAINFO", "http_proxy", "https_proxy", "no_proxy")
 _PUBLIC = ("GIT_SSL_CAINFO",)
 _PINNING = (2, 37)
-"""The git that takes http.curloptResolve; an older one would look the name up again."""
+"""First git version with http.curloptResolve. An older git would resolve the host name again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fetching:
-    """One call of git that reaches out: the URL as git is to read it, and the settings and environment that
-    hold it there.
-    """
+    """One call of git that uses the network."""
 
     url: str
+    """The URL as git must read it."""
     settings: tuple[str, ...]
+    """Settings that keep git to the checked URL."""
     env: Mapping[str, str]
+    """Environment that keeps git to the checked URL."""
 
 
 def fetching(url: str, access: TreeAccess) -> Fetching | Failure:
-    """How to fetch from a URL now. For each call anew: a name may lead elsewhere by the next one."""
+    """Returns how to fetch from a URL now.
+
+    Call it before every fetch: the host name may resolve differently later.
+    """
     if has_credentials(url):
         return wrong_usage(
             "the address of the tree carries credentials",
@@ -78,7 +89,7 @@ def fetching(url: str, access: TreeAccess) -> Fetching | Failure:
 
 
 def reading_of(git_dir: Path) -> Fetching:
-    """How to fetch from a repository of our own on this host."""
+    """Returns how to fetch from one of our own repositories on this host."""
     return Fetching(url=str(git_dir), settings=(), env=nobodys_environment(("file",)))
 
 
@@ -127,14 +138,15 @@ def _look_up_host(address: TreeAddress) -> list[str] | Failure:
 
 
 def is_closed(address: str) -> bool:
-    """Whether other people's trees may not be at an address: none that is not everybody's, and none of this
-    very host.
-    """
+    """True if other people's trees may not be at an address: it is not public, or it belongs to this host."""
     return closed(address) or _is_ours(address)
 
 
 def _is_ours(address: str) -> bool:
-    """A host reaches its own addresses from these themselves. Nothing is sent."""
+    """True if the address belongs to this host: a host reaches its own address from that address.
+
+    Sends nothing.
+    """
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     try:
         with socket.socket(family, socket.SOCK_DGRAM) as probe:

@@ -1,5 +1,6 @@
-"""Imports a source archive into a mirror without unpacking it: decompressor, reader and git work side by
-side.
+"""Imports a source archive into a mirror without unpacking it on disk.
+
+Decompressor, reader and git run as a pipeline.
 """
 
 import secrets
@@ -19,13 +20,11 @@ _PIPELINE = (
 )
 _SECONDS = 4 * 3600.0
 _FAST = ("-c", "core.compression=0", "-c", "pack.compression=0")
-"""What is read again minutes later is not worth compressing."""
+"""The objects are read again within minutes, so compressing them does not pay."""
 
 
 def import_archive(path: Path, mirror: Path) -> str | Failure:
-    """Imports an archive's files; returns the hash of their tree. The archive's one top folder
-    is left out.
-    """
+    """Imports the files of an archive, without its one top folder. Returns the hash of their tree."""
     decompressor = _DECOMPRESSORS[path.suffix]
     ref = f"refs/importing/{secrets.token_hex(8)}"
     flags = "" if decompressor == "cat" else "-dc "

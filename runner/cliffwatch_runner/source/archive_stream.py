@@ -1,10 +1,12 @@
-"""Turns a source archive into a stream for `git fast-import`: one commit with the archive's files, its top
-folder left out.
+"""Converts a source archive into a stream for `git fast-import`.
 
-Run as a program between a decompressor and git: `xz -dc A.tar.xz | python -m
-cliffwatch_runner.source.archive_stream REF BYTES | git fast-import`. The format of the stream is that of
-git-fast-import(1). An archive is someone else's: names that leave its top folder, and what is neither
-file, link nor folder, end the import.
+The stream is one commit with the archive's files, without the top folder. This program runs between a
+decompressor and git:
+
+`xz -dc A.tar.xz | python -m cliffwatch_runner.source.archive_stream REF BYTES | git fast-import`
+
+git-fast-import(1) defines the format of the stream. Archives are untrusted: a name outside the top folder, or
+a member that is neither file, link nor folder, ends the import.
 """
 
 import os
@@ -18,25 +20,23 @@ from cliffwatch_runner.source.tree_size import LIMITS
 _WHO = b"Cliffwatch <cliffwatch@localhost> 0 +0000"
 _PIECE = 1 << 20
 _MEMORY = 512 << 20
-"""Bytes that this program may take: headers of an archive are read whole, and may say any length."""
+"""Memory limit of this program in bytes: tarfile reads headers whole, and a header may declare any length."""
 
 _MOST_MEMBERS = 300_000
 _MOST_BYTES = 4 << 30
 _MOST_TIMES = 60
-"""What an archive may unpack to, in times of its own size; sources of Linux do to ten."""
+"""Largest ratio of unpacked to packed size. Linux sources unpack to about ten times their size."""
 
 _SMALL = 64 << 20
-"""Bytes to which any archive may unpack."""
+"""Unpacked size in bytes that every archive may reach, whatever its packed size."""
 
 
 class BadArchive(ValueError):
-    """Why an archive is not imported, for whoever gave it."""
+    """The reason why an archive is not imported, for the person who named it."""
 
 
 class _Pieces:
-    """The archive as it comes out of the decompressor. Raises BadArchive where that is more than `most`
-    bytes.
-    """
+    """The decompressor's output. Raises BadArchive after more than `most` bytes."""
 
     def __init__(self, archive: IO[bytes], most: int) -> None:
         self._archive, self._left = archive, most
@@ -50,13 +50,14 @@ class _Pieces:
 
 
 def most_bytes(packed: int) -> int:
-    """To how many bytes an archive of this size may unpack."""
+    """Returns the number of bytes to which an archive of `packed` bytes may unpack."""
     return min(_MOST_BYTES, max(_SMALL, packed * _MOST_TIMES))
 
 
 def write_stream(archive: IO[bytes], ref: str, stream: IO[bytes], *, packed: int) -> None:
-    """Reads an uncompressed tar archive and writes it as a commit to `ref`. `packed` are the bytes of its
-    file.
+    """Reads an uncompressed tar archive and writes it as a commit to `ref`.
+
+    `packed` is the archive's file size in bytes.
 
     Raises BadArchive, tarfile.TarError, OSError.
     """
@@ -108,13 +109,16 @@ def _parts(name: str) -> list[str]:
 
 
 def _quote_path(path: str) -> bytes:
-    """A path as git-fast-import(1) reads it, in C style."""
+    """Quotes a path in C style, as git-fast-import(1) reads it."""
     plain = os.fsencode(path).replace(b"\\", b"\\\\").replace(b'"', b'\\"').replace(b"\n", b"\\n")
     return b'"' + plain + b'"'
 
 
 def main(ref: str, packed: str) -> int:
-    """Reads standard input; 1 with the reason on standard error where the archive is not to be imported."""
+    """Reads the archive from standard input.
+
+    Returns 1, with the reason on standard error, if it cannot be imported.
+    """
     resource.setrlimit(resource.RLIMIT_DATA, (_MEMORY, _MEMORY))
     try:
         write_stream(sys.stdin.buffer, ref, sys.stdout.buffer, packed=int(packed))

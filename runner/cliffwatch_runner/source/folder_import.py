@@ -1,7 +1,6 @@
-"""Imports a source folder into a mirror by git's plumbing: nothing in the folder tells git what to do.
+"""Imports a source folder into a mirror with git plumbing commands. Nothing in the folder configures git.
 
-A repository nested in the folder is a folder as any other, but for its `.git`, which is left out wherever
-it lies.
+A repository nested in the folder is imported like any other folder. Every `.git` is left out.
 """
 
 import hashlib
@@ -17,8 +16,9 @@ from cliffwatch_runner.source.git_writing import write_git
 
 
 def import_folder(path: Path, mirror: Path) -> str | Failure:
-    """Imports all files and links of a folder; returns the hash of their tree. An index is kept per folder,
-    so only changed files are read again.
+    """Imports all files and links of a folder. Returns the hash of their tree.
+
+    Each folder keeps an index in the mirror, so only changed files are read again.
     """
     index = mirror / "imports" / hashlib.sha256(str(path).encode()).hexdigest()[:24]
     try:
@@ -38,7 +38,10 @@ def import_folder(path: Path, mirror: Path) -> str | Failure:
 
 
 def _write_tree(path: Path, found: set[bytes], mirror: Path, index: Path) -> process.Finished:
-    """Brings the index up to date, beside which lie the names that it may have, and writes its tree."""
+    """Updates the index and writes its tree.
+
+    A file beside the index lists the names that the index may contain.
+    """
     index.parent.mkdir(exist_ok=True)
     listed = index.with_name(f"{index.name}.names")
     if not listed.exists():
@@ -57,7 +60,7 @@ def _write_tree(path: Path, found: set[bytes], mirror: Path, index: Path) -> pro
 
 
 def _files(folder: Path) -> Iterator[bytes]:
-    """The regular files and links below a folder, as git names them. Raises OSError."""
+    """Yields the regular files and links below a folder, as git names them. Raises OSError."""
     top = os.fsencode(folder)
     for above, folders, names in os.walk(top, onerror=_raise_error):
         folders[:] = [name for name in folders if not _is_gits(name)]

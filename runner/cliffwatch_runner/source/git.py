@@ -1,6 +1,4 @@
-"""Calls git on repositories of our own, or on none. Those of others are read through
-`source.named_repository`.
-"""
+"""Runs git on our own repositories or on none. `source.named_repository` reads repositories of others."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -14,7 +12,7 @@ from cliffwatch_runner import process
 from cliffwatch_runner.source.access import Fetching
 
 _FETCHED = ("core.looseCompression=1",)
-"""What comes from elsewhere may be zeros without end."""
+"""Compress loose objects: fetched content may be endless zeros."""
 
 _AUTHOR = {
     "GIT_AUTHOR_NAME": "Cliffwatch",
@@ -25,13 +23,14 @@ _AUTHOR = {
     "GIT_COMMITTER_DATE": "1970-01-01T00:00:00+0000",
 }
 GitReader = Callable[[Sequence[str]], process.Finished]
-"""Git on one repository, which it only reads."""
+"""Runs read-only git commands on one repository."""
 
 _HOURS = 3600.0
 _READABLE = ("sh", "-c", 'umask 022 && exec "$@"', "sh")
 _HOLDING = ("sh", "-c", 'trap : TERM; input=$1; shift; "$@" <"$input"; exit $?', "sh")
-"""Has a lock as its standard input until git has ended. git itself does not get it: what it leaves running
-would hold it on.
+"""Keeps a lock as its standard input until git has ended.
+
+git itself does not inherit the lock: a process that git leaves running would keep it.
 """
 
 
@@ -48,12 +47,12 @@ def git(
     should_stop: Callable[[], bool] | None = None,
     reading: Path = Path("/dev/null"),
 ) -> process.Finished:
-    """Runs git and returns how it ended. Only a call with a `fetching` reaches out. `on_output` and
-    `should_stop` are those of `process.run`.
+    """Runs git and returns how it ended. Only a call with `fetching` uses the network.
 
-    `readable`: all users may read what it writes, whatever our own umask is. `holding`: descriptor of a
-    lock that stays taken until git has ended, even where this process ends before. `reading`: file that is
-    its standard input.
+    - `readable`: other users may read the files that git writes, whatever our umask is.
+    - `holding`: descriptor of a lock that stays taken until git has ended, even if this process ends first.
+    - `reading`: file for standard input.
+    - `on_output`, `should_stop`: see `process.run`.
     """
     called = git_argv(arguments, git_dir, (*fetching.settings, *_FETCHED) if fetching is not None else ())
     with ExitStack() as open_files:
@@ -76,6 +75,6 @@ def git(
 
 
 def git_environment(fetching: Fetching | None = None) -> dict[str, str]:
-    """All of the environment of a call of git."""
+    """Returns the complete environment of a git call."""
     named = nobodys_environment() if fetching is None else dict(fetching.env)
     return {"PATH": os.environ.get("PATH", os.defpath), **named, **_AUTHOR}

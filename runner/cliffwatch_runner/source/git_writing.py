@@ -1,9 +1,9 @@
-"""Calls of git that write where other runs write too: one at a time, and locks that nobody holds any more go.
+"""Serialises git calls that write to a shared repository, and removes stale locks.
 
-git locks a file by making another one beside it, which a killed git leaves for ever. So each of our
-writers holds a lock of the kernel's meanwhile (flock(2)), which ends with its holder, and one of git's
-that is met under it is no writer's of ours. It may still be that of a git which somebody else runs there:
-as long as one lives that may be, it is waited for.
+git locks a file by creating a lock file beside it; a killed git leaves that file forever. So each of our
+writers also holds a flock(2) lock, which ends with its holder. A git lock file met under the flock is
+therefore not from one of our writers. It may still belong to a git that somebody else runs there: while such
+a process lives, the writer waits for it.
 """
 
 import errno
@@ -20,10 +20,10 @@ from cliffwatch_runner.source.access import Fetching
 from cliffwatch_runner.source.git import git
 
 _PATIENCE = 2 * 3600.0
-"""Seconds after which a writer counts as stuck: no fetch takes so long."""
+"""Seconds after which one of our writers counts as stuck: no fetch takes that long."""
 
 _OTHERS_PATIENCE = 600.0
-"""The same of somebody else's git, which may wait for a person."""
+"""Seconds to wait for somebody else's git, which may be waiting for a person."""
 
 _POLL_SECONDS = 0.2
 _AT_MOST = 100
@@ -42,10 +42,12 @@ def write_git(
     readable: bool = False,
     reading: Path = Path("/dev/null"),
 ) -> process.Finished:
-    """Runs git as `git` does, while no other run has the lock: that of the repository's refs, or of an index.
-    Raises OSError where it cannot be had.
+    """Runs `git` while holding `lock`, so that no other run writes.
 
-    git itself keeps the lock until it ends, though this process be killed before.
+    Raises OSError if the lock cannot be taken.
+
+    `lock` is that of an index; None means the lock of the repository's refs. A child process keeps the lock
+    until git ends, even if this process is killed first.
     """
     with _lock_file(lock or git_dir / "cliffwatch-writing") as descriptor:
         until = clock.monotonic() + _OTHERS_PATIENCE
@@ -95,8 +97,9 @@ def _try_lock(descriptor: int) -> bool:
 
 
 def _lock_in_the_way(output: str, git_dir: Path) -> Path | None:
-    """The lock of this repository that git met. What a server says stands in the output too: no other file is
-    touched.
+    """Returns the lock file of this repository that stopped git; None if no such file is named.
+
+    The output may also quote a server, so no file outside the repository is returned.
     """
     named = [match["lock"] for match in _LOCK.finditer(output)]
     named += [f"{match['file']}.lock" for match in _CONFIG.finditer(output)]
@@ -108,13 +111,15 @@ def _lock_in_the_way(output: str, git_dir: Path) -> Path | None:
 
 
 def _is_index(path: Path, git_dir: Path) -> bool:
-    """Whether it is that of an index of a worktree of ours: these lie in folders beside the mirror."""
+    """True if the lock belongs to the index of one of our worktrees, which are beside the mirror."""
     return path.name == "index.lock" and path.resolve().is_relative_to(git_dir.resolve().parent)
 
 
 def _holder(lock: Path, git_dir: Path) -> str | None:
-    """A process that may hold the lock, as people know it: one that has it open; of a lock that git closes
-    before it lets go, a git there.
+    """Returns the name and pid of a process that may hold the lock; None if there is none.
+
+    A holder has the lock file open. git closes some lock files before it releases them; for these, any git
+    process that works on this repository counts.
     """
     try:
         about = lock.lstat()
@@ -144,8 +149,9 @@ def _has_open(folder: Path, about: os.stat_result) -> bool:
 
 
 def _is_git_of(folder: Path, git_dir: Path, owner: int) -> bool:
-    """Whether a process is a git that names the repository or is in it. One of the lock's owner that may not
-    be looked into is.
+    """True if a process is a git that names the repository or runs in it.
+
+    A git of the lock's owner counts too if it may not be inspected.
     """
     if not _name(folder).startswith("git"):
         return False

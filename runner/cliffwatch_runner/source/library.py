@@ -1,5 +1,6 @@
-"""Revisions of a Go library's repository as folders. Whose commits they are is not asked: nothing of them is
-run or followed here.
+"""Checks out revisions of a Go library's repository as folders.
+
+Who wrote the commits does not matter: nothing in them is executed, and no link is followed.
 """
 
 from pathlib import Path
@@ -13,9 +14,7 @@ from cliffwatch_runner.source.tree_size import refuse_large
 
 
 def open_library(spec: str, home: Path, access: TreeAccess) -> Tree | Failure:
-    """The repository that a path or URL names, with a mirror of its own below `home`: kernels' objects lie
-    elsewhere.
-    """
+    """Returns the repository that a path or URL names. Its mirror is in `home`, apart from kernel objects."""
     if not is_url(spec):
         found = find_repository(Path(spec)) if Path(spec).is_dir() else None
         if access != "own" or found is None:
@@ -30,8 +29,9 @@ def open_library(spec: str, home: Path, access: TreeAccess) -> Tree | Failure:
 
 
 def check_out_library(library: Tree, commit: str, folder: Path) -> Failure | None:
-    """Makes `folder` hold a commit, given by its whole hash. A symbolic link becomes a file with the link's
-    text, so that none leads to this host's.
+    """Checks a commit, given by its full hash, out into `folder`.
+
+    A symbolic link becomes a file with the link's text, so that no link leads to files of this host.
     """
     fetched = library.fetch(commit)
     if isinstance(fetched, Failure):

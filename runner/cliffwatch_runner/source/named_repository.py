@@ -1,10 +1,9 @@
-"""Repositories that somebody names on this host, read through a view: their objects and refs in a git
-directory of our own.
+"""Reads repositories on this host that somebody named, through a view: a git directory of our own.
 
-A repository's settings name programs: an ssh, a hook, a filter, a file system monitor, what signs and what
-shows differences. So git never reads them: it is told of a folder that has links to objects and refs and
-no settings, hooks or attributes but ours. Nothing that the repository lacks is fetched into it, since its
-settings say from where and how.
+The settings of a repository name programs: ssh, hooks, filters, a file system monitor, signers and diff
+viewers. So git never reads them. It gets a folder with links to the repository's objects and refs, and with
+our settings, hooks and attributes only. Missing objects are never fetched, because the repository's settings
+would say where from and how.
 """
 
 import os
@@ -36,23 +35,26 @@ _GIT_DIR = "gitdir:"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamedRepository:
-    """Where git keeps what is a worktree's `own`, such as HEAD, and what is `shared`. `top` is the worktree,
-    None of a bare repository.
-    """
+    """A git repository on this host. `own` and `shared` differ in a linked worktree."""
 
     own: Path
+    """Git directory of the worktree, with its HEAD."""
     shared: Path
+    """Git directory with the objects and refs that all worktrees share."""
     top: Path | None
+    """Top folder of the worktree; None for a bare repository."""
 
     @property
     def is_partial(self) -> bool:
-        """Whether it may lack objects, which git would fetch when it needs them."""
+        """True if it may lack objects that git would fetch on demand."""
         return next((self.shared / "objects" / "pack").glob("*.promisor"), None) is not None
 
 
 def find_repository(path: Path) -> NamedRepository | None:
-    """The repository that a folder is, or lies in. One above the folder counts if the folder's owner or this
-    user owns it: others could have put it there.
+    """Returns the repository at a folder or above it; None if there is none.
+
+    A repository above the folder counts only if the folder's owner or this user owns it: somebody else could
+    have planted it.
     """
     path = path.expanduser().resolve()
     for folder in (path, *path.parents):
@@ -63,14 +65,14 @@ def find_repository(path: Path) -> NamedRepository | None:
 
 
 def read_repository(path: Path, arguments: Sequence[str]) -> process.Finished:
-    """A call of git that reads the repository at a path."""
+    """Runs a read-only git command on the repository at a path."""
     with repository_reader(path) as read:
         return read(arguments)
 
 
 @contextmanager
 def repository_reader(path: Path) -> Iterator[GitReader]:
-    """Calls of git that read the repository at a path, while the block lasts."""
+    """Yields a function that runs read-only git commands on the repository at a path."""
     found = find_repository(path)
     if found is None:
         yield git
@@ -81,7 +83,7 @@ def repository_reader(path: Path) -> Iterator[GitReader]:
 
 @contextmanager
 def repository_view(repository: NamedRepository) -> Iterator[Path]:
-    """The git directory through which a repository is read while the block lasts."""
+    """Yields a git directory through which a repository can be read. It is removed when the block ends."""
     with tempfile.TemporaryDirectory(prefix="cliffwatch-view-") as temporary:
         view = Path(temporary)
         own, shared = repository.own, repository.shared
@@ -100,7 +102,7 @@ def repository_view(repository: NamedRepository) -> Iterator[Path]:
 
 
 def _repository(folder: Path, *, top: Path | None) -> NamedRepository | None:
-    """The repository whose git directory is a folder, or is named by a file."""
+    """Returns the repository whose git directory is `folder`, or is named by the file `folder`."""
     own = folder
     with suppress(OSError):
         if top is not None and folder.is_file():
@@ -124,7 +126,10 @@ def _text(folder: Path, name: str, *, limit: int) -> str | None:
 
 
 def _link_folder(folder: Path, *sources: Path) -> None:
-    """Makes a folder with links to all that several have; the first one that has a name gives it."""
+    """Creates a folder with links to the entries of several folders.
+
+    For a name in several, the first folder wins.
+    """
     folder.mkdir()
     for source in sources:
         for name in UntrustedFolder(source).names("", limit=_MOST_NAMES):

@@ -1,4 +1,4 @@
-"""Revisions whose objects lie in the mirror: their facts, their files, and checking them out."""
+"""Revisions whose objects are in the mirror: reads their facts and files, and checks them out."""
 
 import re
 from collections.abc import Sequence
@@ -17,18 +17,22 @@ _RELEASE_PART = re.compile(r"(?m)^(VERSION|PATCHLEVEL|SUBLEVEL)[^\S\n]*+=[^\S\n]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Revision:
-    """One commit, with its objects in the mirror. `release` is that of the tree's Makefile, such as
-    "6.12.117".
-    """
+    """One commit whose objects are in the mirror."""
 
     commit: str
+    """Full hash of the commit."""
     tree: str
+    """Hash of the commit's root tree."""
     subject: str
     author_date: str
+    """ISO 8601."""
     release: str
+    """Kernel version from the top Makefile, such as "6.12.117"."""
     author: str = ""
     commit_date: str = ""
+    """ISO 8601."""
     parents: tuple[str, ...] = ()
+    """Hashes of the parent commits, at most 20."""
 
     @property
     def short(self) -> str:
@@ -40,7 +44,7 @@ class Revision:
 
 
 def describe(mirror: Path, commit: str) -> Revision | Failure:
-    """A revision's facts, read from the mirror."""
+    """Reads the facts of a revision from the mirror."""
     shown = git(["show", "-s", "--format=%H%n%T%n%aI%n%an%n%cI%n%s", commit], git_dir=mirror)
     makefile = git(["cat-file", "blob", f"{commit}:Makefile"], git_dir=mirror)
     release = _release(makefile.output) if makefile.ok else None
@@ -63,7 +67,10 @@ def describe(mirror: Path, commit: str) -> Revision | Failure:
 
 
 def _parents(mirror: Path, commit: str) -> tuple[str, ...]:
-    """Read from the object itself: to `git show` a commit that was fetched alone has none."""
+    """Reads the parents from the commit object.
+
+    `git show` reports none for a commit fetched without its history.
+    """
     header = git(["cat-file", "commit", commit], git_dir=mirror).output.partition("\n\n")[0]
     return tuple(line.removeprefix("parent ") for line in header.splitlines() if line.startswith("parent "))[
         :20
@@ -73,10 +80,11 @@ def _parents(mirror: Path, commit: str) -> tuple[str, ...]:
 def check_out(
     mirror: Path, revision: Revision, source: Path, index: Path, *, keep_free: str
 ) -> Failure | None:
-    """Makes `source` hold a revision. Only files that differ are written, so make builds only what depends on
-    them.
+    """Checks a revision out into `source`.
 
-    `keep_free` is a name at its top that is ours; a tree that has it is refused.
+    Only files that differ are written, so make rebuilds only their dependents.
+
+    `keep_free` is a name at the top of the tree that Cliffwatch uses; a tree that contains it is refused.
     """
     if object_name(mirror, revision, keep_free) is not None:
         return kernel_failed(
@@ -100,31 +108,34 @@ def check_out(
 
 
 def blob(mirror: Path, revision: Revision, path: str) -> str | None:
-    """The text of a file at a revision, or None."""
+    """Returns the text of a file at a revision; None if there is no such file."""
     shown = git(["cat-file", "blob", f"{revision.commit}:{path}"], git_dir=mirror)
     return shown.output if shown.ok else None
 
 
 def files_of(mirror: Path, revision: Revision, folder: str) -> tuple[str, ...]:
-    """The names in a folder at a revision; nothing where it has none."""
+    """Returns the names in a folder at a revision; empty if there is no such folder."""
     listed = git(["ls-tree", "--name-only", "-z", f"{revision.commit}:{folder}"], git_dir=mirror)
     return tuple(name for name in listed.output.split("\0") if name) if listed.ok else ()
 
 
 def mentions(mirror: Path, revision: Revision, word: str, folders: Sequence[str]) -> bool:
-    """Whether a text file of these folders holds the word; where that cannot be known, it does."""
+    """True if a text file in these folders contains the word, or if the search failed."""
     argv = ["grep", "--quiet", "-I", "--fixed-strings", "-e", word, revision.commit, "--", *folders]
     return git(argv, git_dir=mirror).status != 1
 
 
 def object_name(mirror: Path, revision: Revision, path: str) -> str | None:
-    """The hash of a file or folder at a revision, or None."""
+    """Returns the hash of a file or folder at a revision; None if it does not exist."""
     parsed = git(["rev-parse", "--verify", "--quiet", f"{revision.commit}:{path}"], git_dir=mirror)
     return parsed.output.strip() if parsed.ok else None
 
 
 def commit_tree(mirror: Path, tree: str, subject: str, *, parent: str | None = None) -> str:
-    """A commit with fixed author and date, so that the same content is the same commit."""
+    """Creates a commit with fixed author and dates, so that equal content gives an equal commit.
+
+    Returns its hash.
+    """
     arguments = ["commit-tree", tree, "-m", subject, *(["-p", parent] if parent else [])]
     commit = git(arguments, git_dir=mirror).output.strip()
     git(["update-ref", f"refs/cliffwatch/{commit}", commit], git_dir=mirror)

@@ -1,6 +1,4 @@
-"""A suite's folder as one archive, from which its program is built: equal folders give equal bytes, wherever
-they lie.
-"""
+"""Packs a suite's folder into one archive to build its program from. Equal folders give equal bytes."""
 
 import hashlib
 import io
@@ -16,7 +14,7 @@ from cliffwatch.failure import Failure, wrong_usage
 
 MOST_BYTES = 64 << 20
 MOST_FILES = 5000
-"""Of a suite's folder: who names a whole tree by mistake is told so."""
+"""Limits of a suite's folder: they catch a whole tree named by mistake."""
 
 _ELF = b"\x7fELF"
 _LEFT_OUT = frozenset({".git", "suite.toml"})
@@ -24,17 +22,19 @@ _LEFT_OUT = frozenset({".git", "suite.toml"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PackedFolder:
-    """The tar archive of a folder, and its digest."""
+    """A folder as a tar archive."""
 
     archive: bytes
     digest: str
+    """SHA-256 of the archive, hexadecimal."""
 
 
 def pack_folder(folder: Path, *, made: Collection[str]) -> PackedFolder | Failure:
-    """All files of a folder but suite.toml, .git and, of the files `made`, programs: the build makes them
-    anew.
+    """Packs a folder into one archive.
 
-    Names, contents, links and what may be executed: no times and no owners. A link stays a link.
+    It leaves out suite.toml, `.git`, and compiled programs among the files `made`, because the build makes
+    these. The archive keeps names, contents, links and executable bits, but no times and no owners. Links are
+    not followed.
     """
     packed = io.BytesIO()
     size = count = 0
@@ -69,7 +69,7 @@ def _below(folder: Path) -> Iterator[Path]:
 
 
 def _is_program(path: Path, about: os.stat_result) -> bool:
-    """Whether a file is what a compiler makes; a script is none."""
+    """True if a file is a compiled program; a script is not."""
     if not stat.S_ISREG(about.st_mode):
         return False
     with path.open("rb") as file:
@@ -77,7 +77,10 @@ def _is_program(path: Path, about: os.stat_result) -> bool:
 
 
 def _add(archive: tarfile.TarFile, path: Path, name: str, about: os.stat_result) -> bool:
-    """Adds a folder, a link or a file; False of anything else, such as a pipe, which is not opened."""
+    """Adds a folder, a link or a file.
+
+    Returns False for anything else, such as a pipe, and does not open it.
+    """
     entry = tarfile.TarInfo(name)
     entry.mode = 0o755 if stat.S_ISDIR(about.st_mode) or about.st_mode & 0o100 else 0o644
     if stat.S_ISDIR(about.st_mode):

@@ -1,4 +1,4 @@
-"""Trees: from what a person names to revisions whose objects lie in one bare mirror."""
+"""Trees: resolves the names of trees and revisions to revisions whose objects are in one bare mirror."""
 
 import hashlib
 import os
@@ -33,18 +33,18 @@ _SUBJECT = re.compile(r"(?m)^Subject:[^\S\n]*+(?:\[[^\]\n]*+\][^\S\n]*+)*+(.+)$"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tree:
-    """A kernel tree. `kind` is repository, url or imported; `location` is the path, the URL or the imported
-    commit; `access` is the right by which it is fetched.
-    """
+    """A kernel tree."""
 
     spec: str
     kind: str
+    """`repository`, `url` or `imported`."""
     location: str
+    """Path, URL or imported commit, by `kind`."""
     mirror: Path
     access: TreeAccess
 
     def resolve(self, name: str) -> Revision | Failure:
-        """The revision that a name means in this tree, fetched into the mirror."""
+        """Returns the revision that a name means in this tree, fetched into the mirror."""
         wrong = _explain_unknown_name(name)
         if wrong is not None:
             return wrong
@@ -89,7 +89,7 @@ class Tree:
         return self.fetch(peeled[0] if peeled else rows[0][0])
 
     def fetch(self, commit: str) -> str | Failure:
-        """The commit, by its whole hash, with its files in the mirror and nothing of what lies below it."""
+        """Fetches a commit, given by its full hash, into the mirror: its files, but not its history."""
         if git(["cat-file", "-e", f"{commit}^{{tree}}"], git_dir=self.mirror).ok and _complete(
             self.mirror, commit
         ):
@@ -121,7 +121,7 @@ class Tree:
             return _fetch_from(reading_of(view), commit, self.mirror)
 
     def with_patch(self, base: Revision, patch: Path) -> Revision | Failure:
-        """A revision that is `base` with a patch applied; the same patch gives the same commit."""
+        """Returns `base` with a patch applied. Equal patches give equal commits."""
         try:
             text = patch.read_text(errors="replace")
         except OSError as error:
@@ -176,9 +176,9 @@ def _not_fetched(commit: str, tree: Tree, evidence: str) -> Failure:
 
 
 def open_tree(spec: str, cache: Path, access: TreeAccess) -> Tree | Failure:
-    """The tree that a path or URL names. Folders and archives without git are imported here.
+    """Opens the tree that a path or URL names. Imports folders and archives that have no git repository.
 
-    Only a URL that may be fetched by this `access` is one; a path is named by this user.
+    With an `access` other than `own`, only a URL that this access may fetch is accepted.
     """
     refused = _find_access_problem(spec, access)
     if refused is not None:
@@ -198,7 +198,7 @@ def open_tree(spec: str, cache: Path, access: TreeAccess) -> Tree | Failure:
 
 
 def open_mirror(folder: Path) -> Path:
-    """A bare repository for fetched objects, made where there is none."""
+    """Creates a bare repository for fetched objects if there is none. Returns `folder`."""
     if not (folder / "HEAD").exists():
         folder.parent.mkdir(parents=True, exist_ok=True)
         write_git(["init", "--quiet", "--bare"], git_dir=folder)
@@ -223,9 +223,7 @@ def _no_tree(spec: str, path: Path) -> Failure:
 
 
 def _is_in(path: Path, repository: NamedRepository) -> bool:
-    """Whether the path belongs to that repository, rather than being an unpacked source below somebody's
-    checkout.
-    """
+    """True if the path belongs to the repository. An unpacked source below somebody's checkout does not."""
     if repository.top is None:
         return repository.own == path
     makefile = path.relative_to(repository.top) / "Makefile"
@@ -234,7 +232,7 @@ def _is_in(path: Path, repository: NamedRepository) -> bool:
 
 
 def _archive(path: Path, spec: str, mirror: Path) -> Tree | Failure:
-    """Imports a source archive once: a file of the same name, size and time is known again."""
+    """Imports a source archive. A file of the same path, size and time is imported only once."""
     about = path.stat()
     mark = hashlib.sha256(f"{path}\0{about.st_size}\0{about.st_mtime_ns}".encode()).hexdigest()[:24]
     name = f"refs/imports/{mark}"
@@ -275,7 +273,7 @@ def _no_kernel_tree(spec: str) -> Failure:
 
 
 def _complete(mirror: Path, commit: str) -> bool:
-    """Whether a fetch of this commit came to its end: only then there is a ref to it."""
+    """True if a fetch of this commit finished: only then is there a ref to it."""
     return git(["rev-parse", "--verify", "--quiet", f"refs/cliffwatch/{commit}"], git_dir=mirror).ok
 
 
@@ -295,7 +293,7 @@ def _unknown(name: str, spec: str, hint: str) -> Failure:
 
 
 def _near(repository: Path, name: str) -> str:
-    """Branches and tags that look like the name that was not found."""
+    """Suggests branches and tags that look like the name that was not found."""
     words = ["for-each-ref", "--format=%(refname:short)", "refs/heads", "refs/tags", "refs/remotes"]
     names = read_repository(repository, words).output.split()
     stem = name.split("~", maxsplit=1)[0].split("^", maxsplit=1)[0].lower()

@@ -1,5 +1,6 @@
-"""How large a commit's files would be on the disk, before anything is checked out: a few kilobytes of git
-name a million files.
+"""Checks how large a commit would be on disk before its checkout.
+
+A few kilobytes of git objects can name a million files.
 """
 
 from dataclasses import dataclass, field
@@ -15,21 +16,24 @@ _SECONDS = 600.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TreeLimits:
-    """What a commit may have: entries are files and folders, `path_bytes` are of a path. Linux has 95,000,
-    1.6 GB, 13 levels and 120 bytes.
+    """Largest tree that is checked out.
+
+    Linux has 95,000 entries, 1.6 GB, 13 levels and paths of up to 120 bytes.
     """
 
     entries: int = 300_000
+    """Files and folders."""
     total_bytes: int = 4 << 30
     levels: int = 64
     path_bytes: int = 1024
+    """Length of one path."""
 
 
 LIMITS = TreeLimits()
 
 
 def refuse_large(mirror: Path, commit: str, limits: TreeLimits = LIMITS) -> Failure | None:
-    """Walks the tree of a commit, and stops at the first limit. Missing objects fail it too."""
+    """Walks the tree of a commit and stops at the first exceeded limit. Missing objects are a failure too."""
     walk = _Walk(limits)
     words = ["ls-tree", "-r", "-t", "-l", "-z", "--full-tree", commit]
     until = clock.monotonic() + _SECONDS
@@ -55,15 +59,16 @@ def refuse_large(mirror: Path, commit: str, limits: TreeLimits = LIMITS) -> Fail
 
 @dataclass(slots=True)
 class _Walk:
-    """Counts what `git ls-tree -l -z` prints, in pieces of any length; `passed` is the limit that was passed,
-    in words.
-    """
+    """Counts the entries that `git ls-tree -l -z` prints, in pieces of any length."""
 
     limits: TreeLimits
     passed: str | None = None
+    """Description of the exceeded limit; None while all limits are met."""
     entries: int = 0
     bytes: int = 0
+    """Total size of the files so far."""
     _rest: str = field(default="")
+    """Incomplete last entry of the previous piece."""
 
     def take(self, piece: str) -> None:
         *whole, self._rest = (self._rest + piece).split("\0")

@@ -1,1 +1,1 @@
-"""What builds leave for later: entries, who uses them, and which of them go."""
+"""The build cache: its entries, who uses them, and which of them are removed."""

@@ -1,6 +1,4 @@
-"""Entries of the cache: named by their content, complete or not there, safe when two processes
-want the same.
-"""
+"""Cache entries. They are named by their content, complete or absent, and safe under concurrent use."""
 
 import fcntl
 import os
@@ -19,10 +17,11 @@ class Stopped(Exception):
 
 @contextmanager
 def locked(path: Path, *, waiting: Callable[[], None], should_stop: Callable[[], bool]) -> Iterator[None]:
-    """Holds an exclusive lock on a file. `waiting` is called once if another process holds it; raises
-    Stopped.
+    """Holds an exclusive lock on a file.
 
-    The lock ends with the process that holds it, however that ends; the file stays and means nothing.
+    If another process holds it, calls `waiting` once and waits. Raises Stopped.
+
+    The lock ends with its holder, however that ends. The file remains and has no meaning.
     """
     waited = False
     while (descriptor := _locked_now(path)) is None:
@@ -39,8 +38,9 @@ def locked(path: Path, *, waiting: Callable[[], None], should_stop: Callable[[],
 
 
 def _locked_now(path: Path) -> int | None:
-    """A descriptor of the locked file; None while another process has it, or has just removed it with its
-    folder.
+    """Returns a descriptor of the locked file.
+
+    Returns None if another process holds the lock or has just removed the file with its folder.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
@@ -51,7 +51,7 @@ def _locked_now(path: Path) -> int | None:
 
 
 def lock_alone(descriptor: int) -> bool:
-    """Locks a file with flock(2); False where another process has it."""
+    """Locks a file with flock(2). Returns False if another process holds it."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -60,8 +60,9 @@ def lock_alone(descriptor: int) -> bool:
 
 
 def is_at(descriptor: int, path: Path) -> bool:
-    """Whether a file is still under its name: its folder may have been removed while its lock
-    was waited for.
+    """True if the open file is still at its path.
+
+    Its folder may have been removed while the caller waited for the lock.
     """
     try:
         return os.path.samestat(os.fstat(descriptor), path.lstat())
@@ -70,8 +71,9 @@ def is_at(descriptor: int, path: Path) -> bool:
 
 
 def open_to_read(folder: Path) -> None:
-    """Modes as under the usual umask, whatever the user's is: a guest's view of a folder must not depend on
-    it.
+    """Sets the modes that the usual umask gives, whatever the user's umask is.
+
+    A guest's view of a folder must not depend on it.
     """
     for path in (folder, *folder.rglob("*")):
         runs = path.is_dir() or path.lstat().st_mode & 0o100
@@ -80,8 +82,9 @@ def open_to_read(folder: Path) -> None:
 
 @contextmanager
 def new_entry(folder: Path) -> Iterator[Path]:
-    """A temporary folder that becomes `folder` in one step when the block ends well, and is removed when it
-    does not.
+    """Yields a temporary folder.
+
+    If the block succeeds, it atomically becomes `folder`; otherwise it is removed.
     """
     folder.parent.mkdir(parents=True, exist_ok=True)
     temporary = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))

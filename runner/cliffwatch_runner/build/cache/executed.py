@@ -1,4 +1,4 @@
-"""The kernel's functions that cases execute, as earlier runs left it in the cache."""
+"""The kernel functions that cases execute, as earlier runs stored them in the cache."""
 
 import gzip
 from collections.abc import Iterable, Mapping
@@ -20,20 +20,22 @@ _MOST_LOOKED_AT = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Executed:
-    """The kernel's functions that cases execute: by case, and `start` of every guest. `measured` are those on
-    the measured path of a case. `source` says in words where that is known from, and `kernels` are the
-    digests of those that were counted.
-    """
+    """The kernel functions that cases execute."""
 
     source: str
+    """Describes where the functions are known from."""
     cases: Mapping[CaseKey, frozenset[str]]
+    """Functions by case."""
     start: frozenset[str]
+    """Functions that every guest executes at its start."""
     kernels: frozenset[str]
+    """Digests of the kernels whose functions were counted."""
     measured: Mapping[CaseKey, frozenset[str]] = field(default_factory=dict)
+    """Functions on the measured path, by case."""
 
 
 def read_kept(cache: Path, trust: str, key: str, kernel: str) -> Executed | None:
-    """What is kept of a kernel with this digest; None where nothing is, or it cannot be read."""
+    """Returns the stored functions of a kernel; None if there are none or they cannot be read."""
     try:
         with gzip.open(_home(cache, trust) / key / _FILE) as file:
             record = read_as(file.read(_LARGEST_BYTES), ExecutedRecord)
@@ -51,8 +53,9 @@ def read_kept(cache: Path, trust: str, key: str, kernel: str) -> Executed | None
 
 
 def measured_by_case(cache: Path, trust: str) -> Mapping[CaseKey, frozenset[str]]:
-    """What is on the measured path of cases, by the newest runs of this trust on this host, whatever kernels
-    they were of.
+    """Returns the functions on the measured path of each case, whatever the kernel.
+
+    They come from the newest runs of this trust on this host.
     """
     home = _home(cache, trust)
     found: dict[CaseKey, frozenset[str]] = {}
@@ -69,7 +72,7 @@ def _named(record: ExecutedRecord, places: Iterable[int]) -> frozenset[str]:
 
 
 def keep_executed(cache: Path, trust: str, key: str, executed: Executed) -> None:
-    """Keeps it for the next run; the oldest ones go. Raises OSError."""
+    """Stores the functions for later runs and removes the oldest records. Raises OSError."""
     names = sorted(executed.start.union(*executed.cases.values()))
     places = {name: place for place, name in enumerate(names)}
     record = ExecutedRecord(
@@ -103,7 +106,7 @@ def _age(folder: Path) -> float:
 
 
 def _home(cache: Path, trust: str) -> Path:
-    """What builds of one trust leave is nothing to those of another."""
+    """Separates trusts: results of one trust are not used for another."""
     return cache / _FOLDER / trust
 
 
@@ -112,7 +115,7 @@ def _places(names: Iterable[str], places: Mapping[str, int]) -> tuple[int, ...]:
 
 
 def joined(*of_runs: Executed) -> Executed:
-    """What any of them executed. Names that no kernel has any more cost nothing."""
+    """Returns the union of what several runs executed. Names that no kernel has any more do no harm."""
     cases: dict[CaseKey, frozenset[str]] = {}
     measured: dict[CaseKey, frozenset[str]] = {}
     for each in of_runs:

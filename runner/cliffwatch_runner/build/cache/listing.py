@@ -1,4 +1,4 @@
-"""What builds left in the cache: kinds of entries, their sizes, and when they were last used."""
+"""Lists the cache: kinds of entries, their sizes, and when they were last used."""
 
 import json
 import shutil
@@ -31,36 +31,38 @@ LOCKS: Mapping[EntryKind, str] = {
     "ccache": MARK,
     "mirror": MARK,
 }
-"""What is locked by those who use an entry of a kind; the other kinds are nobody's any more."""
+"""The file that users of an entry lock, by kind. Entries of other kinds have no users."""
 
 _PARTS: Mapping[str, str] = {"source": "source", "output": "output"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CacheEntry:
-    """One thing that can be removed. `parts` are sizes within `bytes`; `about` is for people and may be
-    empty.
-
-    `leftover` is what a build that was killed had begun to store.
-    """
+    """One thing in the cache that can be removed."""
 
     kind: EntryKind
+    """`leftover` is a half-stored result of a killed build."""
     name: str
     path: Path
     bytes: int
+    """Disk usage."""
     parts: Mapping[str, int]
+    """Sizes of parts within `bytes`, by name."""
     last_used: datetime
     in_use: bool
+    """True if a running process uses it."""
     about: str
+    """Description for people; may be empty."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listing:
-    """A cache as it is now. `free_bytes` is of its file system."""
+    """The contents of a cache."""
 
     cache: Path
     entries: tuple[CacheEntry, ...]
     free_bytes: int
+    """Free space of its file system."""
 
     @property
     def bytes(self) -> int:
@@ -87,7 +89,7 @@ class Listing:
 
 
 def list_cache(cache: Path, kinds: Sequence[EntryKind] = KINDS) -> Listing:
-    """Looks at a cache, which must be there. Entries that others remove meanwhile are passed over."""
+    """Lists an existing cache. Entries that others remove meanwhile are skipped."""
     entries: list[CacheEntry] = []
     for kind in kinds:
         for path in _paths(cache, kind):
@@ -141,8 +143,9 @@ def _entry(kind: EntryKind, path: Path) -> CacheEntry:
 
 
 def _about(record: Path) -> str:
-    """The kernel release that an entry was built from, or the suite whose program it is; empty for one of an
-    older Cliffwatch.
+    """Returns the kernel release that an entry was built from, or the suite of its program.
+
+    Returns an empty string if an older Cliffwatch did not record it.
     """
     try:
         known = json.loads(record.read_text())

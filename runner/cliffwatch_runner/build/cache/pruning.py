@@ -1,6 +1,4 @@
-"""Which entries of the cache go, and their going: least recently used first, never what a running process
-uses.
-"""
+"""Chooses and removes cache entries: least recently used first, never while a process uses them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,26 +10,28 @@ from cliffwatch_runner.build.cache.uses import MARK, remove_unused
 from cliffwatch_runner.sandbox.untrusted_files import remove_tree
 
 KEEP_BYTES = 20 << 30
-"""What `cliffwatch cache prune` leaves of a cache."""
+"""Size to which `cliffwatch cache prune` reduces a cache."""
 
 KEEP_BUILT_BYTES = 5 << 30
-"""What the end of a run leaves of kernels, benches, programs and guest roots: some four hundred kernels, or
-five roots.
+"""Size to which the end of a run reduces kernels, benches, programs and guest roots.
+
+That is about 400 kernels, or 5 guest roots.
 """
 
 KEEP_MIRROR_BYTES = 10 << 30
-"""To what the mirror of fetched trees may grow: six kernels, each packed on its own."""
+"""Size to which the mirror of fetched trees may grow: six kernels, each packed separately."""
 
 _LEFTOVER_AGE = timedelta(days=1)
-"""No build takes so long: what it had begun to store is nobody's by then."""
+"""Longer than any build, so that nobody still writes an older leftover."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pruned:
-    """What was removed; what could not be removed, with the reason."""
+    """Result of a removal."""
 
     removed: tuple[CacheEntry, ...]
     refused: tuple[tuple[CacheEntry, str], ...]
+    """Entries that could not be removed, with the reason."""
 
     @property
     def bytes(self) -> int:
@@ -41,10 +41,10 @@ class Pruned:
 def to_remove(
     entries: Sequence[CacheEntry], *, keep: int, unused_since: datetime | None, now: datetime
 ) -> tuple[CacheEntry, ...]:
-    """Entries in the order in which they go: those last used before `unused_since`, and others until `keep`
-    bytes are left.
+    """Returns the entries to remove, in order of removal.
 
-    Entries in use count towards `keep` and stay.
+    These are the entries last used before `unused_since`, and more until `keep` bytes are left. Entries in
+    use count towards `keep` and stay.
     """
     left = sum(entry.bytes for entry in entries)
     chosen: list[CacheEntry] = []
@@ -62,7 +62,7 @@ def to_remove(
 
 
 def remove(entries: Sequence[CacheEntry]) -> Pruned:
-    """Removes entries one after the other; one that cannot be removed keeps no other one back."""
+    """Removes entries one by one. A failure does not stop the others."""
     removed: list[CacheEntry] = []
     refused: list[tuple[CacheEntry, str]] = []
     for entry in entries:
@@ -85,18 +85,19 @@ def _removed(entry: CacheEntry) -> bool:
 
 
 def prune_built(cache: Path, keep: int, now: datetime) -> Pruned:
-    """What the end of a run does: kernels, benches, programs and guest roots beyond `keep` bytes go. Those of
-    runs under way, its own too, stay.
+    """Removes kernels, benches, programs and guest roots beyond `keep` bytes, at the end of a run.
+
+    Entries that this or another run still uses stay.
     """
     listed = list_cache(cache, ("kernel", "bench", "program", "root"))
     return remove(to_remove(listed.entries, keep=keep, unused_since=None, now=now))
 
 
 def prune_mirror(cache: Path, keep: int = KEEP_MIRROR_BYTES) -> bool:
-    """What the begin of a run does: a mirror of more than `keep` bytes goes, unless another run uses it.
+    """Removes the mirror at the start of a run if it exceeds `keep` bytes and no other run uses it.
 
-    Strangers' objects lie in it among the others, and nothing but their use tells them apart; all of it
-    can be fetched again.
+    It mixes objects of strangers with others, and only their use tells them apart. All of it can be fetched
+    again.
     """
     (mirror, *_) = list_cache(cache, ("mirror",)).entries or (None,)
     return mirror is not None and mirror.bytes > keep and _removed(mirror)

@@ -1,9 +1,10 @@
-"""Who uses what of the cache: a run holds what it took, so that pruning leaves it alone, and each taking
-marks the last use.
+"""Tracks who uses cache entries.
 
-An entry is a folder with a file that is locked with flock(2): shared by those who use it, alone by who
-removes it. The file's time is when the entry was last used, whatever the file system does with times of
-reading.
+A run holds its entries, so that pruning skips them; each use records its time.
+
+An entry is a folder with a marker file that is locked with flock(2): shared by users, exclusive by the
+remover. The marker's modification time is the entry's last use, which does not depend on access times of the
+file system.
 """
 
 import fcntl
@@ -23,14 +24,15 @@ _FLAGS = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 class Uses:
-    """What one run took from the cache."""
+    """The cache entries that one run uses."""
 
     def __init__(self) -> None:
         self._descriptors: list[int] = []
 
     def take(self, folder: Path, *, make: bool = False) -> bool:
-        """Holds an entry until the run ends, one that is not there yet as well if it is to `make` it; False
-        where it is not there. Raises OSError where it may not be written.
+        """Holds an entry until the run ends. Returns False if it does not exist.
+
+        With `make` a missing entry is created. Raises OSError if it cannot be written.
         """
         while True:
             if make:
@@ -56,7 +58,7 @@ class Uses:
 
 @contextmanager
 def cache_uses() -> Iterator[Uses]:
-    """Uses that end with the block."""
+    """Yields uses that end with the block."""
     uses = Uses()
     try:
         yield uses
@@ -65,15 +67,16 @@ def cache_uses() -> Iterator[Uses]:
 
 
 def last_used(folder: Path) -> datetime:
-    """When an entry was last taken; of one that never was, when it was made."""
+    """Returns when an entry was last used; for an unused entry, when it was created."""
     mark = folder / MARK
     seconds = (mark if mark.exists() else folder).lstat().st_mtime
     return datetime.fromtimestamp(seconds, UTC)
 
 
 def is_used(folder: Path, lock: str = MARK) -> bool:
-    """Whether a living process holds the entry, whose lock is that file. What cannot be looked into counts as
-    used.
+    """True if a living process holds the entry's lock file.
+
+    An entry that cannot be examined counts as used.
     """
     try:
         descriptor = os.open(folder / lock, os.O_RDONLY | _FLAGS)
@@ -88,7 +91,7 @@ def is_used(folder: Path, lock: str = MARK) -> bool:
 
 
 def remove_unused(folder: Path, lock: str = MARK) -> bool:
-    """Removes an entry in one step, as others see it; False where somebody uses it by now. Raises OSError."""
+    """Removes an entry atomically for other processes. Returns False if somebody uses it. Raises OSError."""
     with suppress(FileNotFoundError):
         descriptor = os.open(folder / lock, os.O_RDWR | os.O_CREAT | _FLAGS, 0o644)
         try:

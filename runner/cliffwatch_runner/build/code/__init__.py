@@ -1,1 +1,1 @@
-"""A kernel's machine code: what of it is the same in two builds."""
+"""A kernel's machine code: which parts are the same in two builds."""

@@ -1,10 +1,14 @@
-"""Lists a kernel in a process of its own: `python -m cliffwatch_runner.build.code REQUEST ANSWER`.
+"""Lists a kernel in a separate process: `python -m cliffwatch_runner.build.code REQUEST ANSWER`.
 
-The kernel is somebody else's, and the disassembler a library in C: both stay inside the sandbox in which
-guests are emulated. REQUEST is JSON with `kernel`, a folder with bzImage and System.map, and `functions`,
-names or null for all; ANSWER gets `digests` by name, or for names `functions` with their bytes and lines.
-Or with `programs`, BPF programs that the JIT of this kernel made, each with its start, its code in hex and
-its neighbours; ANSWER gets the lines of each. Else it gets what is `odd` about the kernel.
+The kernel is untrusted and the disassembler is a C library, so both stay in the sandbox in which guests are
+emulated. REQUEST is JSON with `kernel`, a folder with bzImage and System.map, and one of:
+
+- `functions`: names, or null for all functions. For null ANSWER gets `digests` by name, for names `functions`
+  with their bytes and lines.
+- `programs`: BPF programs that this kernel's JIT made, each with its start, its code in hex and its
+  neighbours. ANSWER gets the lines of each.
+
+If the kernel cannot be listed, ANSWER gets the reason as `odd`.
 """
 
 import json
@@ -17,7 +21,7 @@ from cliffwatch_runner.build.code.program_listing import Neighbour, ProgramListi
 from cliffwatch_runner.build.code.symbols import LARGEST_MAP_BYTES, Names, read_names
 
 _Program = tuple[int, str, list[Neighbour]]
-"""Where it began, its code in hex, and what lay beside it."""
+"""Start address, code in hex, and neighbours."""
 
 
 def main() -> None:

@@ -1,5 +1,6 @@
-"""Digests and listings of a kernel's functions, and of what its JIT made, made in the sandbox of its guests:
-the kernel is somebody else's.
+"""Digests and lists a kernel's functions and its JIT's output.
+
+This happens in the sandbox of its guests, because the kernel is untrusted.
 """
 
 import json
@@ -23,7 +24,7 @@ from cliffwatch_runner.sandbox.sandbox import HOME, Mount, Sandbox
 from cliffwatch_runner.sandbox.untrusted_files import open_below
 
 RECIPE = "2"
-"""Raised when the same function could get another digest."""
+"""Increase it when the same function could get another digest."""
 
 _DIGESTS = "digests.json"
 _SECONDS = 600.0
@@ -36,25 +37,25 @@ _NO_ANSWER = "the disassembler ended without an answer"
 _MOST_NEIGHBOURS = 1000
 
 Digests = Mapping[str, str]
-"""By the name of a function; those of one name have `@` and their ordinal, but for the first."""
+"""Digest by function name. If functions share a name, all but the first have `@` and an ordinal appended."""
 
 Listings = Mapping[str, tuple[int, tuple[str, ...]]]
-"""Bytes and instructions of functions by name, addresses replaced by names."""
+"""Size in bytes and instructions of functions by name, with names in place of addresses."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JitProgram:
-    """A BPF program as it lay in a guest: from where on, its code, and the other code that the JIT had made
-    there (begin, end, name).
-    """
+    """A BPF program as it was laid out in a guest."""
 
     start: int
+    """Address of its first byte."""
     code: bytes
     neighbours: tuple[tuple[int, int, str], ...]
+    """Other code that the JIT had made there: begin, end, name."""
 
 
 class _Answer(msgspec.Struct, frozen=True):
-    """What the process answers."""
+    """Answer of the process. `odd` says why it has none of the others."""
 
     digests: dict[str, str] | None = None
     functions: dict[str, tuple[int, tuple[str, ...]]] | None = None
@@ -65,8 +66,10 @@ class _Answer(msgspec.Struct, frozen=True):
 def function_digests(
     kernel: Path, cache: Path, sandbox: Sandbox, should_stop: Callable[[], bool] = lambda: False
 ) -> Digests | str:
-    """Digests of all functions of the kernel in a folder of the cache, from the cache or made now in some
-    seconds; a sentence where there are none. Raises Stopped, OSError where the cache cannot be written.
+    """Returns the digests of all functions of a kernel in the cache.
+
+    They come from the cache or are made now, which takes some seconds. If that fails, returns a sentence that
+    says why. Raises Stopped; OSError if the cache cannot be written.
     """
     folder = cache / "code" / f"{kernel.name}-{RECIPE}"
     known = _read(folder)
@@ -87,8 +90,9 @@ def function_digests(
 def function_listings(
     kernel: Path, names: Collection[str], sandbox: Sandbox, should_stop: Callable[[], bool] = lambda: False
 ) -> Listings | str:
-    """The listings of those of the named functions that a kernel has; a sentence where there are none. Raises
-    Stopped.
+    """Returns the listings of the named functions that a kernel has; on failure a sentence that says why.
+
+    Raises Stopped.
     """
     answer = _asked(kernel, {"functions": sorted(names)}, sandbox, should_stop)
     return answer.odd or _NO_ANSWER if answer.functions is None else answer.functions
@@ -100,8 +104,9 @@ def program_listings(
     sandbox: Sandbox,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> tuple[tuple[str, ...], ...] | str:
-    """The instructions of BPF programs that a kernel made, in their order; a sentence where there are none.
-    Raises Stopped.
+    """Returns the instructions of BPF programs that a kernel made, in the order of `programs`.
+
+    On failure returns a sentence that says why. Raises Stopped.
     """
     asked = [(each.start, each.code.hex(), each.neighbours[:_MOST_NEIGHBOURS]) for each in programs]
     answer = _asked(kernel, {"programs": asked}, sandbox, should_stop)
@@ -113,8 +118,9 @@ def program_listings(
 def _asked(
     kernel: Path, request: Mapping[str, object], sandbox: Sandbox, should_stop: Callable[[], bool]
 ) -> _Answer:
-    """Has the process list the kernel. What it answers is as hostile as the kernel, and read
-    within limits.
+    """Lets the separate process list the kernel.
+
+    Its answer is as untrusted as the kernel and is read within limits.
     """
     package = Path(cliffwatch_runner.__file__).parent
     with tempfile.TemporaryDirectory(prefix="cliffwatch-code-") as temporary:
@@ -174,5 +180,5 @@ def _read(folder: Path) -> Digests | None:
 
 
 def differing(base: Digests, head: Digests) -> frozenset[str]:
-    """Names of functions that are not the same in both, or that only one has."""
+    """Returns the names of functions that differ between base and head, or that only one of them has."""
     return frozenset(name for name in base.keys() | head.keys() if base.get(name) != head.get(name))

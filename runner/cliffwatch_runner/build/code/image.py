@@ -1,8 +1,7 @@
-"""The kernel inside a bzImage, as it lies in memory.
+"""Reads the kernel inside a bzImage, as it is laid out in memory.
 
-Sources: Documentation/arch/x86/boot.rst for the header (setup_sects, payload_offset, payload_length), and
-the ELF-64 specification. An image can be of anybody's making: sizes are limited, and what is odd comes
-back as a sentence.
+Sources: Documentation/arch/x86/boot.rst for the header (setup_sects, payload_offset, payload_length), and the
+ELF-64 specification. An image is untrusted: sizes are limited, and a problem is returned as a sentence.
 """
 
 import bz2
@@ -28,7 +27,7 @@ _SEGMENT_BYTES = 56
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """Bytes that are loaded from an address on, in virtual memory."""
+    """Bytes that are loaded at a virtual address."""
 
     address: int
     content: memoryview
@@ -36,12 +35,12 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class KernelImage:
-    """What a kernel's image puts into memory; its segments are in the order of their addresses."""
+    """The segments that a kernel's image loads, ordered by address."""
 
     segments: tuple[Segment, ...]
 
     def read(self, address: int, size: int) -> bytes:
-        """At most `size` bytes that begin at an address; empty where the image has nothing there."""
+        """Returns at most `size` bytes at an address; empty if the image has nothing there."""
         at = bisect_right(self.segments, address, key=lambda each: each.address) - 1
         if at < 0:
             return b""
@@ -50,7 +49,7 @@ class KernelImage:
 
 
 def read_image(path: Path) -> KernelImage | str:
-    """The image in a file, or what is odd about it."""
+    """Returns the image in a file, or a sentence that says what is wrong with it."""
     try:
         with path.open("rb") as file:
             content = file.read(LARGEST_IMAGE_BYTES)

@@ -1,5 +1,6 @@
-"""A function's instructions with names in the place of addresses, so that two builds that put them elsewhere
-read the same.
+"""Lists a function's instructions with names in place of addresses.
+
+Two builds that put the function at different addresses give the same text.
 """
 
 import hashlib
@@ -15,7 +16,7 @@ from cliffwatch_runner.build.code.symbols import Names, is_bound
 _RELATIVE = re.compile(r"\brip ([+-]) (0x[0-9a-f]+|\d+)")
 _ABSOLUTE = re.compile(r"(- ?)?0x([0-9a-f]{8,16})\b")
 _ALONE = re.compile(r"\b(byte|word|dword|qword|xmmword|ymmword) ptr \[(?:rip [+-] )?(?:- ?)?0x[0-9a-f]+\]")
-"""An operand that is read as it lies there, and in no other place."""
+"""An operand that is read at exactly this place."""
 
 _SIZES = {"byte": 1, "word": 2, "dword": 4, "qword": 8, "xmmword": 16, "ymmword": 32}
 _TOP = 0xFFFFFFFF80000000
@@ -26,20 +27,23 @@ _CONSTANT_BYTES = 64
 _LARGEST_OBJECT = 1 << 16
 _PRINTED = re.compile(rb"[\x01\t\n\r\x1b -~]{1,511}\0")
 _TEXTS_BEHIND = re.compile(rb"[\x00\x01\t\n\r\x1b -~]{1024,}\Z")
-"""All texts of a kernel lie together behind the last object of constants, and have no symbol of their own."""
+"""All strings of a kernel follow the last constant object and have no symbol of their own."""
 
 _ABOUT_ITSELF = re.compile(
     r"^(kallsyms_|__BTF_ID__|linux_banner|linux_proc_banner|__bug_table|__param_|orc_lookup|__st(art|op)_|__smp_locks|__alt_instructions|__ksymtab_)"
 )
-"""Tables that a build makes of itself: they change with any change, and say nothing of what is executed."""
+"""Tables in which a build describes itself. They change with any change and do not show what is executed."""
 
 _INITCALL_BYTES = 4
-"""Of an entry: how far its function lies from it (include/linux/init.h, CONFIG_HAVE_ARCH_PREL32_RELOCATIONS).
+"""Size of an entry, which is the distance to its function.
+
+See include/linux/init.h, CONFIG_HAVE_ARCH_PREL32_RELOCATIONS.
 """
 
 _SIDE_INSTRUCTIONS = 4
-"""Of code without a name that a function jumps to: what stands aside until the kernel knows its processor
-(.altinstr_aux).
+"""Instructions to list of unnamed code that a function jumps to.
+
+Such code serves until the kernel knows its processor (.altinstr_aux).
 """
 
 _SIDE_BYTES = 64
@@ -57,8 +61,9 @@ class Listing:
         self._initcalls: str | None = None
 
     def lines(self, start: int, end: int) -> list[str]:
-        """The instructions of the function between two addresses, one a line; empty where the image does not
-        have it. What pads it is left out.
+        """Returns the instructions of the function between two addresses, one per line, without padding.
+
+        Returns an empty list if the image does not have the function.
         """
         code = self._image.read(start, end - start)
         lines = [
@@ -70,12 +75,13 @@ class Listing:
         return lines
 
     def digest(self, start: int, end: int) -> str:
-        """Equal for functions that do the same with the same data."""
+        """Returns a digest that is equal for functions that do the same with the same data."""
         return hashlib.sha256("\n".join(self.lines(start, end)).encode()).hexdigest()[:24]
 
     def _named(self, operands: str, following: int, start: int, end: int) -> str:
-        """An instruction's operands; `following` is the address of the next one, to which some
-        are relative.
+        """Returns an instruction's operands with names.
+
+        Some are relative to `following`, the next instruction's address.
         """
         if "0x" not in operands and "rip" not in operands:
             return operands
@@ -100,8 +106,9 @@ class Listing:
         return _ABSOLUTE.sub(absolute, _RELATIVE.sub(relative, operands))
 
     def _name(self, target: int, start: int, end: int, size: int) -> str:
-        """What an address stands for: a place in the function itself, another symbol, a text, or data with
-        what it holds at the start.
+        """Returns what an address stands for.
+
+        This is a place in the function itself, another symbol, a string, or data with its initial content.
         """
         if start <= target < end:
             return f".+{target - start:x}"
@@ -115,8 +122,9 @@ class Listing:
         return place if self._names.is_code(target) else self._data(target, place, found, size)
 
     def _data(self, target: int, place: str, found: tuple[str, int, int], read: int) -> str:
-        """A place in data, of a symbol that is `found` for it: with what it holds at the start, but for what
-        a build says of itself.
+        """Returns a place in the data of the symbol `found`, with its initial content.
+
+        The content is left out if it is what a build says about itself.
         """
         name, offset, size = found
         # Data of one name is known by what it holds: any other of that name in the kernel changes its
@@ -147,12 +155,13 @@ class Listing:
                 return
 
     def _plain(self, operands: str, following: int, start: int, end: int) -> str:
-        """As `_named`, where further code without a name stays an address without digits."""
+        """Returns the operands as `_named` does."""
         return self._named(operands, following, start, end)
 
     def _constant(self, address: int, read: int) -> str:
-        """What has no name of its own is known by what it holds: a text, else as many bytes as are read, or
-        may be read.
+        """Returns the content of unnamed data: a string, or a digest of the bytes that are read.
+
+        If their number is unknown, it digests as many bytes as may be read.
         """
         content = self._image.read(address, _LONGEST_TEXT)
         pointer = int.from_bytes(content[:8], "little") >= _TOP
@@ -162,7 +171,7 @@ class Listing:
         return f"[{_digest(self._words(address, content[:read]))}]"
 
     def _object(self, start: int, size: int) -> str:
-        """A digest of an object's first content; empty of one that begins as zeros."""
+        """Returns a digest of an object's initial content; empty if that is all zeros."""
         known = self._objects.get(start)
         if known is None:
             # What fills the room up to the next object is no part of it.
@@ -177,8 +186,9 @@ class Listing:
         return first < last and first <= address <= last
 
     def _initcall(self, address: int) -> str:
-        """A place in the table of what the kernel calls as it starts: how many calls lie before it, and which
-        functions the whole table names.
+        """Returns a place in the table of initcalls.
+
+        The text has the number of calls before it, and a digest of all functions in the table.
         """
         if self._initcalls is None:
             first, last = self._names.initcalls
@@ -195,8 +205,9 @@ class Listing:
         return f"<initcall {(address - self._names.initcalls[0]) // _INITCALL_BYTES} of {self._initcalls}>"
 
     def _words(self, start: int, content: bytes) -> Iterator[bytes]:
-        """Content in words; those that are addresses as names, without the distance in data, which other data
-        moves.
+        """Yields the content in words, with names for addresses.
+
+        For data addresses the name and offset are left out, because other data moves them.
         """
         first = min(-start % 8, len(content))
         last = first + (len(content) - first) // 8 * 8

@@ -1,5 +1,6 @@
-"""A BPF program's instructions as the JIT made them, with names in the place of what differs from boot to
-boot and from build to build.
+"""Lists a BPF program's instructions as the JIT made them.
+
+Names replace whatever differs from boot to boot and from build to build.
 """
 
 import re
@@ -11,14 +12,14 @@ import capstone
 from cliffwatch_runner.build.code.symbols import Names
 
 Neighbour = tuple[int, int, str]
-"""Where other code that the JIT made begins and ends, and its name."""
+"""Other code that the JIT made: begin, end, name."""
 
 _JIT = range(0xFFFFFFFFA0000000, 0xFFFFFFFFFF000000)
-"""Where programs lie, and modules."""
+"""Addresses of JIT programs and modules."""
 
 _IMAGE = range(0xFFFFFFFF80000000, 0xFFFFFFFFA0000000)
 _MEMORY = range(0xFF00000000000000, 0xFFFFFFFF80000000)
-"""What the kernel has at run time and no symbol: maps, their values, what is known of a program."""
+"""Addresses of run-time memory without symbols: maps, their values, program metadata."""
 
 _ALL = 1 << 64
 _NUMBER = re.compile(r"(?P<minus>- ?)?0x(?P<digits>[0-9a-f]{8,16})\b")
@@ -29,15 +30,16 @@ _ADDS_CPU = re.compile(r"^add (?P<register>\w+), qword ptr gs:")
 _HALF = re.compile(r"r\d+d")
 _DIRECT = re.compile(r"^0x[0-9a-f]+$")
 _LONGEST_DISTANCE = 64 << 10
-"""Behind the last variable of CPUs come no further ones, but other symbols much later."""
+"""Offsets from a symbol beyond this are not per-CPU variables: other symbols come only much later."""
 
 
 @dataclass(frozen=True, slots=True)
 class Instruction:
-    """Where it lies, its bytes' number, and what the disassembler says of it."""
+    """One instruction as the disassembler prints it."""
 
     address: int
     size: int
+    """In bytes."""
     mnemonic: str
     operands: str
 
@@ -47,7 +49,7 @@ class Instruction:
 
 
 class ProgramListing:
-    """Lists programs of the boots of one kernel."""
+    """Lists programs from the boots of one kernel."""
 
     def __init__(self, names: Names) -> None:
         self._names = names
@@ -55,9 +57,10 @@ class ProgramListing:
         self._engine.skipdata = True
 
     def lines(self, start: int, code: bytes, neighbours: Sequence[Neighbour]) -> list[str]:
-        """The instructions of a program that lay at an address, one a line. Places in the program itself are
-        `#` and the number of an instruction, from 0; what has no name is numbered in the order in which it
-        appears.
+        """Returns the instructions of a program at an address, one per line.
+
+        Places in the program itself are `#` and the number of an instruction, from 0. Unnamed memory is
+        numbered in order of appearance.
         """
         instructions = [Instruction(*each) for each in self._engine.disasm_lite(code, start)]
         naming = _Naming(self._names, start, len(code), instructions, neighbours)
@@ -93,7 +96,10 @@ class _Naming:
         return f"{mnemonic} {self._named(operands, instruction.address + instruction.size)}".rstrip()
 
     def _named(self, operands: str, following: int) -> str:
-        """Operands; `following` is the address of the next instruction, to which some are relative."""
+        """Returns operands with names.
+
+        Some are relative to `following`, the address of the next instruction.
+        """
 
         def relative(match: re.Match[str]) -> str:
             distance = int(match["distance"], 0)
@@ -126,13 +132,13 @@ class _Naming:
         return f"{target:#x}"
 
     def _is_of_cpu(self, number: int, register: str) -> bool:
-        """Whether the next instruction adds where a CPU's variables lie to a number in a register."""
+        """True if the next instruction adds a CPU's per-CPU base to the number in a register."""
         following = self._instructions[number + 1].text if number + 1 < len(self._instructions) else ""
         added = _ADDS_CPU.match(following)
         return added is not None and _whole(added["register"]) == _whole(register)
 
     def _of_cpu(self, offset: int) -> str:
-        """A variable that each CPU has: its name where the kernel has it from the start."""
+        """Returns the name of a per-CPU variable, if the kernel has it from the start."""
         symbol = self._names.at(offset) if offset < _IMAGE.start else None
         if symbol is None:
             return self._place(offset) if offset in _IMAGE else "<memory of the CPU>"
@@ -144,7 +150,7 @@ def _behind(name: str, distance: int) -> str:
 
 
 def _whole(register: str) -> str:
-    """The register of 64 bits of which a register is a part."""
+    """Returns the 64-bit register that contains a register."""
     if register.startswith("e"):
         return f"r{register[1:]}"
     return register.rstrip("d") if _HALF.fullmatch(register) else register

@@ -1,6 +1,4 @@
-"""The parts of a kernel's image and their sizes, by the bounds that its linker script puts into System.map;
-of code the functions themselves.
-"""
+"""Sizes of the sections of a kernel's image, from the bounds that its linker script puts into System.map."""
 
 import re
 from collections.abc import Mapping
@@ -24,12 +22,15 @@ _LINE = re.compile(
 
 
 _GAP = 64 << 10
-"""No function is as long: do_jit, the longest of linux 6.12, has 13 KiB."""
+"""Longer than any function: do_jit, the longest of linux 6.12, has 13 KiB."""
 
 
 def section_sizes(system_map: bytes) -> Mapping[SectionName, int]:
-    """Bytes by name; without those whose bounds the map does not have once, in their order. The linker fills
-    code up to the next two megabytes: that gap is no function's, and text without it shows what changed.
+    """Returns bytes by section, in order.
+
+    A section is left out unless the map has each of its bounds exactly once.
+
+    The linker pads code to the next 2 MiB. The size of text leaves out this gap, so that it shows changes.
     """
     places: dict[bytes, list[int]] = {}
     for address, name in _LINE.findall(system_map):

@@ -1,4 +1,4 @@
-"""The names of a kernel's memory, from its System.map: code, data and variables of each CPU."""
+"""Reads the symbols of a kernel from its System.map: code, data and per-CPU variables."""
 
 import re
 from bisect import bisect_left, bisect_right
@@ -25,25 +25,26 @@ def _preference(name: str) -> tuple[bool, bool, str]:
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """Symbols in the order of their addresses, one for each. `rodata` are the bounds of constants, `texts`
-    those of code: what stays, and what runs at boot alone; `initcalls` those of the table of what the
-    kernel calls as it starts. At `btf_ids` lie numbers of types, which any other type changes; at `ends`
-    something ends, and what begins there does so by chance.
-    """
+    """Symbols of a kernel, ordered by address, one per address."""
 
     addresses: tuple[int, ...]
     names: tuple[str, ...]
     rodata: tuple[int, int]
+    """Bounds of the constants."""
     texts: tuple[tuple[int, int], ...]
+    """Bounds of permanent code and of code that runs only at boot."""
     initcalls: tuple[int, int] = (0, 0)
+    """Bounds of the table of functions that the kernel calls at its start."""
     btf_ids: frozenset[int] = frozenset()
+    """Addresses of BTF type ids, which change with any type."""
     ends: frozenset[int] = frozenset()
+    """Addresses at which something ends. A symbol that begins there does so by chance."""
 
     def is_code(self, address: int) -> bool:
         return any(start <= address < end for start, end in self.texts)
 
     def functions(self) -> Iterator[tuple[str, int, int]]:
-        """Each function with where it begins and ends."""
+        """Yields each function with its start and end."""
         for start, end in self.texts:
             first, last = bisect_left(self.addresses, start), bisect_left(self.addresses, end)
             for place in range(first, last):
@@ -51,8 +52,9 @@ class Names:
                 yield self.names[place], self.addresses[place], following
 
     def at(self, address: int) -> tuple[str, int, int] | None:
-        """The symbol that an address belongs to, how far it lies behind it, and the bytes until the next one;
-        None before the first.
+        """Returns the symbol of an address, the offset in it, and the bytes from it to the next symbol.
+
+        Returns None before the first symbol.
         """
         place = bisect_right(self.addresses, address) - 1
         if place < 0:
@@ -63,13 +65,15 @@ class Names:
 
 
 def is_bound(name: str) -> bool:
-    """Whether a symbol says where something begins or ends, and is nothing itself."""
+    """True if a symbol only marks where something begins or ends."""
     return _BOUND.search(name) is not None
 
 
 def read_names(system_map: bytes) -> Names:
-    """Of symbols at one address the first in the alphabet that is no bound and has no underscore in front;
-    symbols of one name have `@` and their ordinal, but for the first.
+    """Reads the symbols of a System.map.
+
+    If symbols share an address, the alphabetically first wins that is not a bound and has no leading
+    underscore. If symbols share a name, all but the first have `@` and an ordinal appended.
     """
     at: dict[int, str] = {}
     bounds: dict[str, int] = {}

@@ -1,1 +1,1 @@
-"""Kernels that somebody else built: what is found in a package or folder, and what is taken out of it."""
+"""Kernels built elsewhere: finds their files in a package or folder and extracts them."""

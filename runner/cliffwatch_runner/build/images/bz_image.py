@@ -1,5 +1,6 @@
-"""The header of an x86 kernel image, as the boot protocol has it (Documentation/arch/x86/boot.rst): its
-release and its payload.
+"""Reads the header of an x86 kernel image: its release and its payload.
+
+Documentation/arch/x86/boot.rst defines the boot protocol.
 """
 
 import re
@@ -12,11 +13,11 @@ _SETUP_SECTORS = 0x1F1
 _PROTOCOL, _RELEASE, _PAYLOAD, _PAYLOAD_LENGTH = 0x206, 0x20E, 0x248, 0x24C
 _SECTOR = 512
 _WITH_PAYLOAD = 0x0208
-"""The protocol that says where the payload lies: linux 2.6.26."""
+"""First protocol version that states the payload's offset: linux 2.6.26."""
 
 _FORM = re.compile(rb"([0-9A-Za-z][\w.+~-]{0,63})(?: |\0)")
 _SIZE_BEHIND = 4
-"""Behind the payload stands how large it was, but for gzip, which says so itself."""
+"""Bytes after the payload that state its uncompressed size. gzip has its own instead."""
 
 COMPRESSIONS: Mapping[str, bytes] = {
     "gzip": b"\x1f\x8b",
@@ -26,20 +27,22 @@ COMPRESSIONS: Mapping[str, bytes] = {
     "bzip2": b"BZh",
     "lzma": b"\x5d\0\0",
 }
-"""What a payload begins with."""
+"""Magic bytes at the start of a payload."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BzImage:
-    """`release` is what `uname -r` will say; `payload` is vmlinux, compressed with `compression`."""
+    """The parts of a kernel image."""
 
     release: str
+    """As `uname -r` will print it."""
     compression: str
     payload: bytes
+    """vmlinux, compressed with `compression`."""
 
 
 def read_bz_image(image: bytes) -> BzImage | str:
-    """The parts of an image, or why it is none, in words that come after its name. Total."""
+    """Returns the parts of an image, or a predicate that says why it cannot be read. Total."""
     if image[_MAGIC] != b"HdrS" or image[_BOOT_FLAG] != b"\x55\xaa":
         return "is no x86 kernel image (bzImage)"
     if _number(image, _PROTOCOL, 2) < _WITH_PAYLOAD:

@@ -1,6 +1,4 @@
-"""What is asked of the configuration of a kernel that somebody else built, and what of it differs from our
-own kernels'.
-"""
+"""Checks the configuration of a kernel built elsewhere, and compares it with that of our own kernels."""
 
 from collections.abc import Mapping
 
@@ -16,7 +14,7 @@ BUILT_IN = {
     "CONFIG_TMPFS": "the guest's scratch space is memory",
     "CONFIG_DEVTMPFS": "the guest's devices appear in it",
 }
-"""What must be in the image itself, and why."""
+"""Options that must be built into the image, with the reason."""
 
 DRIVERS = {
     "CONFIG_VIRTIO_PCI": "virtio_pci",
@@ -26,14 +24,15 @@ DRIVERS = {
     "CONFIG_OVERLAY_FS": "overlay",
     "CONFIG_UNIX": "unix",
 }
-"""What must be in the image or be a module of that name: a guest does not get to its root, its console or its
-udev without it.
+"""Options that must be in the image or be a module of this name.
+
+Without them a guest cannot reach its root, its console or its udev.
 """
 
 _FOR_MODULES = ("CONFIG_MODULES", "CONFIG_BLK_DEV_INITRD")
 
 HARDENING_THAT_IS_FORBIDDEN = ("CONFIG_UBSAN",)
-"""Forbidden in our own kernels, and on in those of distributions, who check bounds with it."""
+"""Forbidden in our own kernels, but enabled by distributions, which check bounds with it."""
 
 _HARDENING = (
     "CONFIG_CPU_MITIGATIONS",
@@ -64,16 +63,16 @@ _HARDENING = (
     "CONFIG_AUDITSYSCALL",
     *HARDENING_THAT_IS_FORBIDDEN,
 )
-"""What our own fragment leaves out, as each costs something on paths that are measured."""
+"""Options that our own fragment leaves out, because each slows down measured code."""
 
 
 def forbidden_in_prebuilt() -> tuple[str, ...]:
-    """The options with which a prebuilt kernel is refused."""
+    """Returns the options with which a prebuilt kernel is refused."""
     return tuple(symbol for symbol in FORBIDDEN if symbol not in HARDENING_THAT_IS_FORBIDDEN)
 
 
 def refused_config(values: Mapping[str, str]) -> Failure | None:
-    """Why a kernel with this configuration cannot be measured; None of one that can."""
+    """Returns why a kernel with this configuration cannot be measured; None if it can."""
     if not values:
         return wrong_usage(
             "its configuration has no lines of one", "give the package that the kernel came in"
@@ -99,7 +98,7 @@ def refused_config(values: Mapping[str, str]) -> Failure | None:
 
 
 def without_btf(reason: str) -> Failure:
-    """The refusal of a kernel that does not tell its types."""
+    """Returns the refusal of a kernel that has no BTF."""
     return wrong_usage(
         f"it has no types (BTF), which bench is loaded with: {reason}",
         "take a kernel that is built with CONFIG_DEBUG_INFO_BTF=y",
@@ -107,16 +106,15 @@ def without_btf(reason: str) -> Failure:
 
 
 def modules_wanted(values: Mapping[str, str]) -> tuple[str, ...]:
-    """Names of the drivers that this kernel has as modules, in the order in which they are loaded."""
+    """Returns the drivers that this kernel has as modules, in loading order."""
     return tuple(module for symbol, module in DRIVERS.items() if values.get(symbol) == "m")
 
 
 def stated_differences(values: Mapping[str, str]) -> tuple[str, ...]:
-    """Notes on what our own fragment asks for and this kernel has otherwise, and on what hardening it has
-    besides.
+    """Returns notes on options that differ from our own fragment, and on additional hardening.
 
-    What cannot differ in what it costs once a guest runs is left out: drivers that are modules, and how
-    the configuration is shown.
+    Differences without a cost in a running guest are left out: drivers as modules, and access to the
+    configuration.
     """
     fragments = read_fragments((), ())
     assert not isinstance(fragments, Failure)

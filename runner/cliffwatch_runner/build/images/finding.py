@@ -1,7 +1,7 @@
-"""Where an image, its configuration and its modules lie: in an unpacked package, in a folder like one, or
-beside each other.
+"""Finds an image, its configuration and its modules.
 
-No link is followed below what the user named: a folder of his may be a package that he unpacked.
+They are in an unpacked package, in a folder with the same layout, or side by side. Links below the path that
+the user named are not followed: the folder may be an unpacked package.
 """
 
 from dataclasses import dataclass
@@ -19,17 +19,20 @@ _MOST_NAMES = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundKernel:
-    """An image with the configuration that lies beside it. Its modules lie in one of `folders`."""
+    """An image and the files that belong to it."""
 
     folders: tuple[UntrustedFolder, ...]
+    """Folders to search for its modules."""
     name: str
+    """File name of the image."""
     image: bytes
     header: BzImage
     config: bytes | None
+    """Configuration beside the image; None if there is none."""
 
 
 def find_named(path: Path) -> FoundKernel:
-    """The image that the user named, or the only one of a folder. Raises Refused."""
+    """Returns the image that the user named, or the only image of a folder. Raises Refused."""
     if not path.exists():
         raise refused("there is no such file", "name a package, an image or a folder that has one")
     named = path.resolve()
@@ -39,7 +42,8 @@ def find_named(path: Path) -> FoundKernel:
 
 
 def find_in(top: UntrustedFolder) -> FoundKernel:
-    """The only image of a folder in which things lie as a package has them, or side by side.
+    """Returns the only image of a folder with the layout of a package, or with files side by side.
+
     Raises Refused.
     """
     images = [name for name in top.names(".", limit=_MOST_NAMES) if name.startswith(("vmlinuz", "bzImage"))]
@@ -73,7 +77,10 @@ def _found(folders: tuple[UntrustedFolder, ...], image: str) -> FoundKernel:
 
 
 def _config_beside(folders: tuple[UntrustedFolder, ...], release: str) -> bytes | None:
-    """The configuration in a file of its own; a plain name counts beside the image alone."""
+    """Returns the configuration from a separate file.
+
+    The plain name `config` counts only beside the image.
+    """
     names = [
         f"boot/config-{release}",
         f"config-{release}",

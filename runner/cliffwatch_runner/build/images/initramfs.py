@@ -1,8 +1,7 @@
-"""The initial file system of a kernel whose drivers are modules: our own init (guest/initramfs_init.c) and
-the modules in order.
+"""Builds the initramfs of a kernel whose drivers are modules.
 
-Written here and not by virtme-ng, which would choose among the host's modules and its busybox at every
-boot.
+It has our init (guest/initramfs_init.c) and the modules in loading order. virtme-ng could build it too, but
+would use the host's modules and its busybox at every boot.
 """
 
 import io
@@ -15,19 +14,20 @@ _DEPENDS = re.compile(rb"\0depends=([\w,-]*)\0")
 _PATH = re.compile(r"[\w.+@/-]{1,300}\.ko")
 _MOST_MODULES = 64
 _LONGEST_NAME = 55
-"""The kernel takes no module with a longer one."""
+"""The kernel accepts no module with a longer name."""
 
 _CONSOLE = (5, 1)
 
 
 def module_name(path: str) -> str:
-    """The name under which a module is asked for: files may have a dash where names have an underscore."""
+    """Returns a module's name. Its file name may have dashes where the name has underscores."""
     return PurePosixPath(path).name.removesuffix(".ko").replace("-", "_")
 
 
 def modules_of(listing: str) -> dict[str, str]:
-    """Names and paths of the modules in a `modules.order` or `modules.builtin`; lines of another form are
-    none. Total.
+    """Returns names and paths of the modules in a `modules.order` or `modules.builtin`.
+
+    Other lines are skipped. Total.
     """
     paths = (line.strip() for line in listing.splitlines())
     modules = ((module_name(path), path) for path in paths if _PATH.fullmatch(path) and _below(path))
@@ -40,14 +40,14 @@ def _below(path: str) -> bool:
 
 
 def dependencies(module: bytes) -> tuple[str, ...]:
-    """The modules that a module (an ELF file) says it needs. Total."""
+    """Returns the modules that a module (an ELF file) declares as dependencies. Total."""
     match = _DEPENDS.search(module)
     names = match[1].decode().split(",") if match else []
     return tuple(name.replace("-", "_") for name in names if name)[:_MOST_MODULES]
 
 
 def initramfs(init: bytes, modules: Mapping[str, bytes]) -> bytes:
-    """A cpio archive ("newc"). `modules` are in the order in which init loads them."""
+    """Returns a cpio archive ("newc"). `modules` are in loading order."""
     archive = _Archive()
     for folder in ("dev", "proc", "root", "modules"):
         archive.add(folder, stat.S_IFDIR | 0o755)
@@ -62,7 +62,7 @@ def initramfs(init: bytes, modules: Mapping[str, bytes]) -> bytes:
 
 
 class _Archive:
-    """Files of root's, without times: the same files make the same archive."""
+    """Files of root without times, so that equal files make equal archives."""
 
     def __init__(self) -> None:
         self._bytes = io.BytesIO()

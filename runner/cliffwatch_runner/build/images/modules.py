@@ -1,5 +1,6 @@
-"""The modules that a guest needs before it has its root: taken one by one, each after those that it needs
-itself.
+"""Collects the modules that a guest needs before it can mount its root.
+
+Each module comes after its dependencies.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,11 +15,11 @@ from cliffwatch_runner.sandbox.untrusted_files import UnfitFile, UntrustedFolder
 _LARGEST_LIST, _LARGEST_MODULE = 4 * MIB, 64 * MIB
 _MOST_MODULES = 64
 _COMPRESSIONS = {"": "none", ".xz": "xz", ".zst": "zstd", ".gz": "gzip"}
-"""By what a module's file is called after `.ko`."""
+"""By the suffix of a module's file name after `.ko`."""
 
 
 def take_modules(workshop: Workshop, found: FoundKernel, names: Sequence[str]) -> dict[str, bytes]:
-    """These modules and those that they need, in the order in which they can be loaded. Raises Refused."""
+    """Returns these modules and their dependencies in loading order. Raises Refused."""
     if not names:
         return {}
     modules = _Modules(workshop, *_folder_of(found, names))
@@ -34,8 +35,9 @@ def take_modules(workshop: Workshop, found: FoundKernel, names: Sequence[str]) -
 
 
 def _in_order(contents: Mapping[str, bytes], names: Sequence[str]) -> dict[str, bytes]:
-    """Each after those that it needs. Modules that need each other, which no kernel has, come in
-    any order.
+    """Orders modules after their dependencies.
+
+    Circular dependencies, which no kernel has, get an arbitrary order.
     """
     ordered: dict[str, bytes] = {}
 
@@ -52,7 +54,7 @@ def _in_order(contents: Mapping[str, bytes], names: Sequence[str]) -> dict[str, 
 
 
 def _folder_of(found: FoundKernel, names: Sequence[str]) -> tuple[UntrustedFolder, str]:
-    """The folder of the kernel's modules: one that has their list."""
+    """Returns the folder of the kernel's modules: the one that has their list."""
     release = found.header.release
     for folder in found.folders:
         for below in (*(f"{each}/{release}" for each in MODULE_FOLDERS), "."):
@@ -78,7 +80,7 @@ class _Modules:
         return {} if isinstance(listing, UnfitFile) else modules_of(listing.decode(errors="replace"))
 
     def contents(self, names: Sequence[str]) -> dict[str, bytes]:
-        """Modules by their names, decompressed. Raises Refused."""
+        """Returns modules by name, decompressed. Raises Refused."""
         failure = self._workshop.decompress({f"{name}.ko": self._packed(name) for name in names})
         if failure is not None:
             raise said(failure, "its modules do not decompress", "fetch the package once more")

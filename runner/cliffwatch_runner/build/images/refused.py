@@ -1,4 +1,4 @@
-"""Why a kernel that somebody else built is not taken, carried out of the steps that take it."""
+"""Carries the reason why a kernel built elsewhere is refused out of the steps that import it."""
 
 from dataclasses import replace
 
@@ -6,7 +6,7 @@ from cliffwatch.failure import Failure, wrong_usage
 
 
 class Refused(Exception):
-    """Holds the failure, whose message comes after the name of what was given."""
+    """Holds the failure. Its message is a sentence that follows the name of the kernel's file."""
 
     def __init__(self, failure: Failure) -> None:
         super().__init__(failure.message)
@@ -18,5 +18,5 @@ def refused(message: str, next_step: str, evidence: str = "") -> Refused:
 
 
 def said(failure: Failure, message: str, next_step: str) -> Refused:
-    """The failure of a step, in words of what was wanted of it; the host's stays as it is."""
+    """Restates the failure of a step in terms of its purpose. A failure of the host stays as it is."""
     return Refused(failure) if failure.whose == "host" else refused(message, next_step, failure.evidence)

@@ -1,4 +1,4 @@
-"""The sandbox in which somebody else's package is unpacked and what is compressed in it is decompressed."""
+"""The sandbox in which packages from elsewhere are unpacked and decompressed."""
 
 import shutil
 import tempfile
@@ -16,7 +16,7 @@ from cliffwatch_runner.sandbox.untrusted_files import remove_tree
 _SECONDS = 1800.0
 _DISK_BYTES = 8192 * MIB
 _FILE_BYTES = 1024 * MIB
-"""Several times what any kernel has: its package, and its vmlinux without debug information."""
+"""Limits of several times the needs of any kernel: its package, and its vmlinux without debug information."""
 
 _EVIDENCE = 1000
 
@@ -55,14 +55,14 @@ done
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """Something compressed, and how; "none" is a way too."""
+    """Compressed content. `compression` may be "none"."""
 
     compression: str
     content: bytes
 
 
 class Workshop:
-    """`output` is what its commands write; they read what they are given."""
+    """Runs commands on given files. `output` is the folder that they write."""
 
     def __init__(self, worktree: Worktree, given: Path, settings: BuildSettings) -> None:
         self.settings = settings
@@ -72,7 +72,10 @@ class Workshop:
         self._given = given
 
     def give(self, name: str, content: bytes | Path) -> str:
-        """A file for the commands to read, with this content or that of a file; its path as they see it."""
+        """Stores this content, or that of a file, for the commands to read.
+
+        Returns its path as they see it.
+        """
         path = self._given / name
         if isinstance(content, Path):
             shutil.copyfile(content, path)
@@ -82,15 +85,16 @@ class Workshop:
         return str(self._worktree.given(name))
 
     def path(self, name: str) -> str:
-        """What a command writes, as it sees it."""
+        """Returns the path of an output file as a command sees it."""
         return f"{self._worktree.build}/{name}"
 
     def unpack_package(self, given: str, name: str) -> Failure | None:
         return self.run(["sh", "-c", _UNPACK, "sh", given, self.path(name)])
 
     def decompress(self, packed: Mapping[str, Packed]) -> Failure | None:
-        """Makes files of these names, all in one go: to begin and end a sandbox takes longer than what is
-        done in it.
+        """Decompresses into files of these names.
+
+        One command for all, because starting a sandbox takes longer than the work.
         """
         words = [
             word
@@ -100,7 +104,7 @@ class Workshop:
         return self.run(["sh", "-c", _DECOMPRESS, "sh", *words])
 
     def run(self, command: Sequence[str]) -> Failure | None:
-        """Why a command failed, with the end of what it said. Raises Stopped."""
+        """Runs a command. Returns its failure with the end of its output, or None. Raises Stopped."""
         self.log.unlink(missing_ok=True)
         failure = self._worktree.make(command, self.log)
         if failure is None or failure.whose == "host":
@@ -110,13 +114,16 @@ class Workshop:
 
 
 def _reached(failure: Failure) -> str:
-    """The limit at which a command was ended."""
+    """Returns the limit at which a command was ended; empty if it reached none."""
     return failure.message if failure.message.startswith("the build") else ""
 
 
 @contextmanager
 def workshop(settings: BuildSettings) -> Iterator[Workshop]:
-    """A workshop that leaves nothing. What one that was killed left is listed with the cache's leftovers."""
+    """Yields a workshop that is removed afterwards.
+
+    Folders of killed processes are listed as leftovers of the cache.
+    """
     kernels = settings.built / "kernels"
     kernels.mkdir(parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(prefix=".prebuilt-", dir=kernels))

@@ -1,1 +1,1 @@
-"""Programs of suites that bring their own: built from the suite's folder, and what went wrong with that."""
+"""Builds the programs that suites bring, from their folders, and explains failures."""

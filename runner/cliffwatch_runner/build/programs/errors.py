@@ -1,4 +1,4 @@
-"""Why a suite's program does not build, in words for whoever wrote the suite."""
+"""Explains why a suite's program does not build, for the suite's author."""
 
 import re
 from dataclasses import replace
@@ -22,8 +22,9 @@ _NETWORK = re.compile(
 
 
 def of_suite(failure: Failure, suite: str, program: Program, *, own: bool) -> Failure:
-    """The failure as that of the suite's author, where he is who runs it; of the catalogue's, and what is the
-    host's anyway, the host's.
+    """Turns a build failure into a failure of the suite's author if the suite is the user's own.
+
+    For a suite of the catalogue, and for a failure of the host, it stays or becomes the host's.
     """
     about = f"suite {suite}: "
     if failure.whose == "host":
@@ -33,7 +34,7 @@ def of_suite(failure: Failure, suite: str, program: Program, *, own: bool) -> Fa
 
 
 def _of_log(log: str) -> tuple[str, str] | None:
-    """What is missing in the isolation of a build, and what to do about it; None where nothing known is."""
+    """Returns what the isolated build lacks and what to do about it; None for an unknown cause."""
     if _MODULES.search(log):
         return (
             (

@@ -1,5 +1,6 @@
-"""What of a program is loaded when it runs, as a digest: debug information and build IDs differ between
-programs that run alike.
+"""Digests the parts of a program that are loaded when it runs.
+
+Debug information and build IDs may differ between programs that run alike.
 """
 
 import hashlib
@@ -14,9 +15,9 @@ _LITTLE_ENDIAN_64 = b"\x7fELF\x02\x01"
 
 
 def loaded_digest(program: bytes) -> str:
-    """Of the sections of an ELF file that are loaded, notes aside.
+    """Digests the loaded sections of an ELF file, except notes.
 
-    Of the whole file if it is none, or if its sections lie outside it or over each other.
+    Digests the whole file if it is not ELF, or if its sections overlap or lie outside the file.
     """
     whole = memoryview(program)
     try:

@@ -1,7 +1,7 @@
-"""The one way out of the sandbox in which strangers' modules are fetched: a socket through which it asks the
-module proxies of this host, by the paths of their protocol and nothing else.
+"""The only exit of the sandbox in which modules of strangers are fetched.
 
-In the sandbox `relayed.py` takes go's connections to it.
+Through a socket the sandbox can query the module proxies of this host, only by paths of their protocol.
+Inside the sandbox `relayed.py` connects go to the socket.
 """
 
 import base64
@@ -24,25 +24,30 @@ _MIRRORS = {"sum.golang.google.cn": (CHECKSUMS, "https://sum.golang.google.cn")}
 _PATH = re.compile(r"/(?P<number>[0-9])(?P<path>(?:/[A-Za-z0-9!@+~._%-]{1,200}){1,40})", re.ASCII)
 _SECONDS = 120.0
 _LARGEST_BYTES = 600 << 20
-"""Go takes no module of more than 500 MB."""
+"""Go accepts no module of more than 500 MB."""
 
 _PIECE = 1 << 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModuleProxies:
-    """Where modules come from: `urls` are reached through the relay. `goproxy` and `gosumdb` are go's
-    settings, with {relay} for its address and {folderN} for where the N-th of the `folders` is seen.
-    """
+    """Where modules come from."""
 
     urls: tuple[str, ...]
+    """Proxies that are reached through the relay, by number; the last is the checksum database."""
     folders: tuple[Path, ...]
+    """Proxies in folders of this host."""
     goproxy: str
+    """GOPROXY with {relay} for the relay's address and {folderN} for the path of the N-th folder."""
     gosumdb: str
+    """GOSUMDB with {relay} for the relay's address."""
 
 
 def module_proxies(goproxy: str, gosumdb: str) -> ModuleProxies:
-    """The proxies that settings of go name, without `direct`; Go's own where they name none."""
+    """Returns the proxies that go's settings name, without `direct`.
+
+    If they name none, returns Go's defaults.
+    """
     urls: list[str] = []
     folders: list[Path] = []
     names: list[str] = []
@@ -83,7 +88,7 @@ class _Server(socketserver.ThreadingUnixStreamServer):
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """Answers a GET with what the proxy answers."""
+    """Answers a GET with the proxy's answer."""
 
     server: _Server
 
@@ -125,7 +130,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def _request(url: str, path: str) -> urllib.request.Request:
-    """Credentials of the proxy's address stay outside of the sandbox."""
+    """Builds a request. The credentials in the proxy's address stay outside the sandbox."""
     parts = urlsplit(url)
     user, at, host = parts.netloc.rpartition("@")
     request = urllib.request.Request(parts._replace(netloc=host).geturl() + path)  # noqa: S310
@@ -136,7 +141,7 @@ def _request(url: str, path: str) -> urllib.request.Request:
 
 @contextmanager
 def module_relay(urls: Sequence[str], socket: Path) -> Iterator[None]:
-    """Serves the proxies on a socket while the block lasts."""
+    """Serves the proxies on a socket until the block ends."""
     with _Server(str(socket), _Handler) as server:
         server.urls = urls
         socket.chmod(0o666)  # its folder is this user's alone, but the sandbox may be another's

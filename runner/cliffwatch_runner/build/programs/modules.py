@@ -1,6 +1,7 @@
-"""Go modules of a suite's program, fetched outside of the isolation of builds: nothing of them is run, go
-checks each against go.sum or the checksum database, and the build gets them as a vendor folder beside the
-suite's own files.
+"""Fetches the Go modules of a suite's program, outside the isolation of builds.
+
+No code of a module is executed. go checks each module against go.sum or the checksum database. The build gets
+the modules as a vendor folder beside the suite's own files.
 """
 
 import os
@@ -48,17 +49,19 @@ _FALSE = re.compile(r"checksum mismatch|SECURITY ERROR|missing go\.sum entry")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchedModules:
-    """A suite's folder with the modules of its program, and of all that it is built with the versions: of one
-    from a folder, that it is.
-    """
+    """A suite's folder with the modules of its program."""
 
     packed: PackedFolder
+    """The folder, including vendor/."""
     versions: Mapping[str, str]
+    """Version of each vendored module by path; "a folder" for a module from a folder."""
 
 
 def needs_modules(folder: Path, chosen: Mapping[str, Path | str]) -> bool:
-    """Whether modules have to be fetched for the program of a suite's folder: what it requires does not lie
-    there, or others are chosen.
+    """True if modules must be fetched for a suite's program.
+
+    That is so if it requires modules and has no vendor folder, or if modules were chosen. Never without
+    go.mod.
     """
     text = go_mod(folder)
     if text is None:
@@ -68,11 +71,10 @@ def needs_modules(folder: Path, chosen: Mapping[str, Path | str]) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchWalls:
-    """What holds go in where anybody chose the modules: a sandbox whose only way out leads to the module
-    proxies, and limits.
-    """
+    """Confinement of go for modules that anybody may have chosen."""
 
     sandbox: Sandbox
+    """Its only exit leads to the module proxies."""
     limits: SandboxLimits
 
 
@@ -83,11 +85,10 @@ def fetch_modules(
     should_stop: Callable[[], bool],
     walls: FetchWalls | None,
 ) -> FetchedModules | Failure:
-    """The folder of a suite with the modules of its go.mod in vendor/, of those in `chosen` this version (or
-    branch, or commit) or folder.
+    """Returns a suite's folder with the modules of its go.mod in vendor/.
 
-    Without `walls` go has the user's own settings and credentials. Raises Stopped, and OSError where the
-    host cannot write them.
+    `chosen` maps modules to a version (or branch or commit) or a folder to use instead. Without `walls` go
+    has the user's own settings and credentials. Raises Stopped; OSError if the host cannot write the modules.
     """
     with _unpacked(packed) as home:
         try:
@@ -133,8 +134,10 @@ def _unpacked(packed: PackedFolder) -> Iterator[Path]:
 
 
 def _commands(home: Path, chosen: Mapping[str, Path | str], *, in_view: bool) -> Iterator[Sequence[str]]:
-    """Folders stand beside the suite's under names that are the same everywhere, so that equal modules give
-    equal bytes: as links, or `in_view` as mounts.
+    """Yields the go commands.
+
+    Chosen folders appear beside the suite's under fixed names, so that equal modules give equal bytes: as
+    links, or, `in_view`, as mounts.
     """
     folders = ((name, how) for name, how in sorted(chosen.items()) if isinstance(how, Path))
     for number, (name, how) in enumerate(folders):
@@ -149,10 +152,9 @@ def _commands(home: Path, chosen: Mapping[str, Path | str], *, in_view: bool) ->
 
 
 def _environment() -> dict[str, str]:
-    """That of the user, whose proxy and credentials go takes; go.sum is as the suite has it unless modules
-    were chosen.
+    """Returns the user's environment, with its proxy and credentials settings for go.
 
-    No other version of go is fetched, as that would be run.
+    go may not fetch another version of itself, because that would be executed.
     """
     root, path = find_go_root(), os.environ.get("PATH", os.defpath)
     path = path if root is None else f"{root}/bin:{path}"
@@ -178,8 +180,9 @@ def _no_go(suite: str) -> Failure:
 
 
 def _failure(suite: str, chosen: Mapping[str, Path | str], ended: process.Finished) -> Failure:
-    """Why go did not get the modules: which do not exist, which go or package they want, what this host
-    cannot reach.
+    """Explains why go did not get the modules.
+
+    They may not exist, may need something that is missing, or may be unreachable from here.
     """
     said = ended.output
     named = ", ".join(

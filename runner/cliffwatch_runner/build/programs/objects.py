@@ -1,5 +1,6 @@
-"""Builds veristat and the BPF objects of a tree's selftests, for suites that let the kernel verify them. What
-does not build is named.
+"""Builds veristat and the BPF objects of a tree's selftests, for suites that let the kernel verify them.
+
+Objects that do not build are reported by name.
 """
 
 import hashlib
@@ -53,11 +54,11 @@ cd ../objects
 ls > ../built
 tar -cf ../objects.tar --mtime=@0 --owner=0 --group=0 --numeric-owner --mode=0644 -T ../built
 """
-"""Without what only debuggers read: types for the kernel stay."""
+"""Strips debug information but keeps BTF, which the kernel reads."""
 
 
 class _ObjectsRecord(Part, frozen=True, kw_only=True):
-    """What an entry says of its build; `seconds` and `release` are for whoever looks into the cache."""
+    """Record of a cache entry. `seconds` and `release` are only for people who inspect the cache."""
 
     seconds: float
     release: str
@@ -78,17 +79,19 @@ _ENTRY = CacheRecipe(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TreeObjects:
-    """veristat and objects in the cache: `archive` has those that are `built`; `unbuilt` says of the others
-    why they are not, as does the file `reasons`.
-    """
+    """veristat and BPF objects in the cache."""
 
     digest: str
     veristat: Path
     archive: Path
+    """Tar archive of the `built` objects."""
     reasons: Path
+    """File with the reasons in `unbuilt`, for guests."""
     built: tuple[str, ...]
     unbuilt: Mapping[str, str]
+    """Reason by name of each object that did not build."""
     was_there: bool
+    """True if they came from the cache."""
 
 
 def build_objects(
@@ -100,8 +103,9 @@ def build_objects(
     toolchain: Toolchain,
     settings: BuildSettings,
 ) -> TreeObjects | Failure:
-    """The veristat of a revision and those of its objects that are named, with vmlinux.h made from a kernel's
-    types. Raises Stopped, OSError.
+    """Returns the veristat and the named objects of a revision, built with vmlinux.h from a kernel's types.
+
+    Raises Stopped, OSError.
     """
     sources = sources_of(tree, revision, toolchain)
     wanted = sorted(names)
@@ -177,8 +181,9 @@ def _build(
 def _built_and_unbuilt(
     listed: Path, wanted: Sequence[str], said: str
 ) -> tuple[tuple[str, ...], dict[str, str]]:
-    """The objects that were built, and of the others why they were not. The list of the first becomes one of
-    the others, which guests read.
+    """Returns the objects that were built, and a reason for each of the others.
+
+    Replaces the list of built objects in the file `listed` by the reasons, which guests read.
     """
     there = set(listed.read_text(errors="replace").split("\n"))
     unbuilt = {name: why_unbuilt(name, said) for name in wanted if name not in there}
@@ -187,8 +192,9 @@ def _built_and_unbuilt(
 
 
 def _make(worktree: Worktree, sources: SelftestSources, wanted: Sequence[str], log: Path) -> Failure | None:
-    """veristat, then every object that builds, and an archive of these. Objects of another kernel's types go
-    first.
+    """Builds veristat, then every object that builds, and an archive of these.
+
+    Removes old objects first, because they may have been built with another kernel's types.
     """
     toolchain, output = sources.toolchain, f"{worktree.build}/{OUTPUT}"
     failure = prepare_sources(worktree, sources, log, "veristat")
@@ -221,7 +227,7 @@ def _collect(
 
 
 class _Count:
-    """How many of the objects were begun."""
+    """Counts the objects whose build has started."""
 
     def __init__(self, settings: BuildSettings, expected: int) -> None:
         self._settings = settings
@@ -234,7 +240,7 @@ class _Count:
 
 
 def why_unbuilt(name: str, log: str) -> str:
-    """The first error that a compiler had in an object's source, or in what that includes."""
+    """Returns the first compiler error in an object's source or in a file that it includes."""
     source = f"progs/{name.removesuffix(SUFFIX)}.c"
     including = ""
     for line in log.splitlines():

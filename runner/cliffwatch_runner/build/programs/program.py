@@ -1,6 +1,4 @@
-"""Builds the program of a suite that brings its own, in the isolation of a tree's builds: without network,
-and without the user's home.
-"""
+"""Builds the program that a suite brings, in the isolation of a tree's builds: no network and no home."""
 
 import hashlib
 import re
@@ -31,7 +29,7 @@ _RECIPE = "1"
 _ARCHIVE = "suite.tar"
 _RECORD = "program.json"
 _STORED = "file-"
-"""Before the names of a program's files in the cache, where the record and the log lie beside them."""
+"""Prefix of the program's files in the cache, so that they cannot collide with the record and the log."""
 
 _LARGEST_FILE = 256 * MIB
 _UNPACK_AND_BUILD = """
@@ -51,7 +49,7 @@ _ASK_SECONDS = 300.0
 
 
 class _ProgramRecord(Part, frozen=True, kw_only=True):
-    """What an entry says of its build; `seconds` and `suite` are for whoever looks into the cache."""
+    """Record of a program's cache entry. `seconds` and `suite` are only for people who inspect the cache."""
 
     seconds: float
     suite: str
@@ -60,29 +58,30 @@ class _ProgramRecord(Part, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SuiteProgram:
-    """A built program in the cache. `files` are it and what it needs beside it, by their names.
-
-    `source_digest` is of what it was built from and with, part of a series' identity, without Go modules
-    that were fetched: of all that it is built with `modules` has the versions. `go` is what go says of
-    itself, empty of a program that is not built with it. `dynamic` says whether the loader preloads into
-    it, None of a script.
-    """
+    """A built program in the cache."""
 
     suite: str
     name: str
+    """Name of the program to run, in `files`."""
     digest: str
     source_digest: str
+    """Digest of its sources and tools, without fetched Go modules; part of a series' identity."""
     files: Mapping[str, Path]
+    """The program and the files that it needs, by name."""
     fixed_seed: Path
     dynamic: bool | None
+    """True if a loader starts it, so that a library can be preloaded; None for a script."""
     was_there: bool
+    """True if it came from the cache."""
     modules: Mapping[str, str]
+    """Versions of the Go modules that were fetched for it."""
     go: str
+    """Output of `go version`; empty for a program that is not built with Go."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """A program's place in the cache, with what is known of it before it is built."""
+    """A program's place in the cache, and what is known before it is built."""
 
     source: ProgramSource
     source_digest: str
@@ -93,8 +92,9 @@ class _Entry:
 def build_program(
     source: ProgramSource, *, own: bool, toolchain: Toolchain, settings: BuildSettings
 ) -> SuiteProgram | Failure:
-    """The program of a suite that has one, from the cache or built now. `own` says that it is the user's, who
-    can change it. Raises Stopped, OSError.
+    """Returns the program of a suite that has one, from the cache or built now.
+
+    `own` says that the suite is the user's, who can change it. Raises Stopped, OSError.
     """
     suite, program = source.suite, source.program
     go = _go_version(settings) if source.of_go or _GO.search(program.build) else ""
@@ -197,7 +197,7 @@ def _cached(entry: _Entry, settings: BuildSettings, *, was_there: bool = True) -
 
 
 def _command(worktree: Worktree, program: Program) -> list[str]:
-    """Unpacks the folder into the build output and builds there."""
+    """Returns the command that unpacks the folder into the build output and builds there."""
     script = f"cd {worktree.build}\n{_UNPACK_AND_BUILD}"
     environment = {**_environment(worktree.settings), **_WITHOUT_NETWORK}
     words = [f"{name}={value}" for name, value in environment.items()]
@@ -205,7 +205,7 @@ def _command(worktree: Worktree, program: Program) -> list[str]:
 
 
 def _environment(settings: BuildSettings) -> dict[str, str]:
-    """PATH with the tools that a kernel's build does not need; an image has its own."""
+    """Returns a PATH that also has tools which a kernel's build does not need. An image has its own PATH."""
     if settings.sandbox.image is not None:
         return {}
     root = _GO_IN_VIEW if _go_mounts(settings) else find_go_root()
@@ -213,7 +213,7 @@ def _environment(settings: BuildSettings) -> dict[str, str]:
 
 
 def _go_mounts(settings: BuildSettings) -> tuple[Mount, ...]:
-    """Shows the build the user's Go where that lies outside of /usr, such as in his home."""
+    """Shows the build the user's Go if that is outside /usr, for example in the user's home."""
     root = find_go_root()
     if (
         root is None
@@ -226,7 +226,7 @@ def _go_mounts(settings: BuildSettings) -> tuple[Mount, ...]:
 
 
 def _go_version(settings: BuildSettings) -> str:
-    """What go says of itself where it is, in the isolation of the build; empty where it is not."""
+    """Returns the output of `go version` in the isolation of the build; empty if there is no go."""
     sandbox = settings.sandbox
     environment = {"HOME": str(HOME), **_environment(settings), **_WITHOUT_NETWORK}
     argv = sandbox.argv(["env", "go", "version"], env=environment, mounts=_go_mounts(settings), workdir=HOME)
@@ -237,11 +237,11 @@ def _go_version(settings: BuildSettings) -> str:
 
 _ELF64 = b"\x7fELF\x02\x01"
 _INTERPRETER = 3
-"""The segment that names a program's loader (PT_INTERP)."""
+"""Type of the segment that names a program's loader (PT_INTERP)."""
 
 
 def _is_dynamic(program: Path) -> bool | None:
-    """Whether a loader starts the program; None of what is no ELF file of this machine, such as a script."""
+    """True if a loader starts the program; None if it is not a 64-bit ELF file, such as a script."""
     with program.open("rb") as file:
         header = file.read(64)
         if len(header) < 64 or not header.startswith(_ELF64):

@@ -1,7 +1,8 @@
-"""Runs a command beside a port of loopback that leads to a socket: `python relayed.py SOCKET NAME=VALUE… --
-COMMAND…`.
+"""Runs a command next to a loopback port that leads to a socket.
 
-Run in a sandbox that sees neither this package nor a network. In the values {relay} becomes the port's
+`python relayed.py SOCKET NAME=VALUE… -- COMMAND…`
+
+It runs in a sandbox that sees neither this package nor a network. In the values {relay} becomes the port's
 address.
 """
 
@@ -36,7 +37,7 @@ def _take(listener: socket.socket, path: str) -> None:
 
 
 def main(path: str, words: list[str]) -> int:
-    """The command's exit status."""
+    """Returns the command's exit status."""
     listener = socket.create_server(("127.0.0.1", 0))
     address = "http://127.0.0.1:%d" % listener.getsockname()[1]  # noqa: UP031 - braces are the values'
     threading.Thread(target=_take, args=(listener, path), daemon=True).start()

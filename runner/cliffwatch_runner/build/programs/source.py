@@ -1,4 +1,4 @@
-"""What a suite's program is built from: its folder, and the Go modules that were fetched for it."""
+"""The sources of a suite's program: its folder, and the Go modules that were fetched for it."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -12,16 +12,18 @@ from cliffwatch_runner.source.suite_folder import PackedFolder, pack_folder
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProgramSource:
-    """A suite's folder as its author left it, and as its program is built, with modules. Of those `modules`
-    has the versions, and is empty where none were fetched.
-    """
+    """The sources of a suite's program."""
 
     suite: Suite
     program: Program
     folder: PackedFolder
+    """The suite's folder as its author left it."""
     with_modules: PackedFolder
+    """The folder that is built: with a vendor folder if modules were fetched."""
     modules: Mapping[str, str]
+    """Versions of the fetched modules by path; empty if none were fetched."""
     of_go: bool
+    """True if the folder has a go.mod."""
 
 
 def program_source(
@@ -30,10 +32,12 @@ def program_source(
     should_stop: Callable[[], bool],
     walls: FetchWalls | None = None,
 ) -> ProgramSource | Failure:
-    """The source of a suite's program with these modules in place of those of its go.mod: for each a version
-    or a folder. With `walls` anybody may have chosen them.
+    """Returns the source of a suite's program.
 
-    Raises Stopped, and OSError where the host cannot keep them.
+    `chosen` maps modules to versions or folders that replace those of go.mod.
+
+    `walls` must be given if anybody may have chosen the modules. Raises Stopped; OSError if the host cannot
+    store them.
     """
     assert suite.program is not None
     assert suite.source_file is not None

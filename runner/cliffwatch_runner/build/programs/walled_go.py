@@ -1,8 +1,7 @@
-"""Runs go on modules that anybody chose: in a sandbox without network, whose only way out leads to the module
-proxies of this host.
+"""Runs go on modules that anybody may have chosen, in a sandbox without network.
 
-Go has none of this user's settings and credentials there, runs no program that fetches, and asks no
-address that a go.mod names.
+The sandbox's only exit leads to the module proxies of this host. There go has none of this user's settings
+and credentials, runs no program to fetch with, and contacts no address from a go.mod.
 """
 
 import os
@@ -42,10 +41,10 @@ def run_go_within(
     limits: SandboxLimits,
     should_stop: Callable[[], bool],
 ) -> process.Finished | Failure:
-    """Runs a command of go in the folder `suite` of `home`, which it may write to; `folders` are seen beside
-    it as module-0, module-1, ….
+    """Runs a go command in the folder `suite` of `home`, which it may write to.
 
-    Raises Stopped, FileNotFoundError where there is no go, OSError.
+    It sees `folders` beside that folder as module-0, module-1, …. Raises Stopped, FileNotFoundError if go is
+    missing, OSError.
     """
     root = find_go_root()
     if root is None:
@@ -86,7 +85,7 @@ def run_go_within(
 
 
 def _with_proxies(said: str, proxies: ModuleProxies) -> str:
-    """Go's words with the proxies' own addresses in place of the relay's."""
+    """Returns go's output with the proxies' addresses in place of the relay's."""
 
     def named(match: re.Match[str]) -> str:
         number = int(match[1])
@@ -96,7 +95,7 @@ def _with_proxies(said: str, proxies: ModuleProxies) -> str:
 
 
 def _setting(name: str) -> str:
-    """A setting of this host's go: of the environment, else as `go env -w` keeps it."""
+    """Returns a go setting of this host, from the environment or from `go env -w`."""
     if name in os.environ:
         return os.environ[name]
     root = find_go_root()
@@ -136,12 +135,12 @@ def _mounts(root: Path, folders: Sequence[Path], proxies: ModuleProxies) -> list
 
 
 def _python() -> str:
-    """The interpreter that runs this, without its environment of packages."""
+    """Returns the interpreter that runs this process, without its virtual environment."""
     return str(Path(sys.executable).resolve())
 
 
 def _prepare(home: Path, sandbox: Sandbox) -> None:
-    """Gives the sandbox's user a folder that this one made, with what runs go in it."""
+    """Gives the sandbox's user the folder `home`, with the program that runs go in it."""
     given = home / "given"
     if given.exists():
         return

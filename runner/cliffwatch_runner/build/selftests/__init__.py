@@ -1,1 +1,1 @@
-"""What is built of the kernel's selftests of BPF: bench, and bench without lookups."""
+"""Builds programs from the kernel's BPF selftests: bench, and bench with empty loops."""

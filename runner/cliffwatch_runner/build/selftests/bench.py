@@ -45,7 +45,7 @@ OUTPUTS = (
 
 
 class _BenchRecord(Part, frozen=True, kw_only=True):
-    """What an entry says of its build; `seconds` and `release` are for whoever looks into the cache."""
+    """Record of a bench's cache entry. `seconds` and `release` are only for people who inspect the cache."""
 
     offered: tuple[str, ...]
     seconds: float
@@ -62,17 +62,19 @@ _LIST_SECONDS, _LIST_HOST_SECONDS = 30, 1800.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BenchProgram:
-    """A built bench in the cache. `source_digest` is of its sources and compilers alone: part of a series'
-    identity. `empty_loop` is the bench without lookups, whose benchmarks `offered` names too.
-    """
+    """A built bench in the cache."""
 
     digest: str
     source_digest: str
+    """Digest of its sources and compilers only; part of a series' identity."""
     program: Path
     fixed_seed: Path
     empty_loop: Path
+    """The bench without lookups."""
     offered: tuple[str, ...]
+    """Benchmarks of `program` and of `empty_loop`."""
     was_there: bool
+    """True if it came from the cache."""
 
 
 def build_bench(
@@ -83,7 +85,10 @@ def build_bench(
     toolchain: Toolchain,
     settings: BuildSettings,
 ) -> BenchProgram | Failure:
-    """The bench of a revision, with vmlinux.h made from a kernel's types. Raises Stopped, OSError."""
+    """Returns the bench of a revision, built with vmlinux.h from a kernel's types.
+
+    Raises Stopped, OSError.
+    """
     sources = sources_of(tree, revision, toolchain)
     btf = hashlib.sha256(kernel.btf.read_bytes()).hexdigest()
     ours = (fixed_seed_source(), empty_loop_source())
@@ -150,12 +155,12 @@ def _cached(
 
 
 def fixed_seed_source() -> str:
-    """The source of the library that fixes random numbers (guest/fixed_seed.c)."""
+    """Returns the source of the library that fixes random numbers (guest/fixed_seed.c)."""
     return (Path(__file__).parents[2] / "guest" / "fixed_seed.c").read_text()
 
 
 def _make(worktree: Worktree, sources: SelftestSources, log: Path) -> Failure | tuple[str, ...]:
-    """Builds bench in the worktree; the names of its benchmarks once that is done."""
+    """Builds bench in the worktree. Returns the names of its benchmarks."""
     toolchain = sources.toolchain
     failure = prepare_sources(worktree, sources, log, "bench")
     if failure is None:
@@ -177,7 +182,10 @@ def _of_bench(failure: Failure) -> Failure:
 
 
 def _list_benchmarks(worktree: Worktree) -> Failure | tuple[str, ...]:
-    """The benchmarks that bench itself lists, in the same isolation: it is the tree's code."""
+    """Returns the benchmarks that bench lists.
+
+    It runs in the build's isolation, because it is the tree's code.
+    """
     command = ["prlimit", f"--cpu={_LIST_SECONDS}", f"{worktree.build}/{OUTPUT}/bench", "-l"]
     listed = worktree.ask(command, seconds=_LIST_HOST_SECONDS)
     if isinstance(listed, Failure):
@@ -191,8 +199,9 @@ def _list_benchmarks(worktree: Worktree) -> Failure | tuple[str, ...]:
 
 
 def make_fixed_seed(worktree: Worktree, log: Path) -> Failure | None:
-    """Builds our own library last, and over whatever was left under its name, from `fixed_seed.c` among what
-    the host handed over.
+    """Builds our own library from `fixed_seed.c` among the given files.
+
+    This comes last and replaces anything that the tree's build left under its name.
     """
     target = f"{worktree.build}/fixed_seed.so"
     clear = ["rm", "-rf", "--", target]

@@ -1,5 +1,6 @@
-"""Builds bench a second time, with the lookups taken out of the loop of task local storage: what is left is
-what surrounds them.
+"""Builds bench a second time without the lookups in the loop of task local storage.
+
+The time of this empty loop is the overhead around the lookups.
 """
 
 from collections.abc import Sequence
@@ -13,10 +14,13 @@ from cliffwatch_runner.build.toolchain import Toolchain
 from cliffwatch_runner.build.worktree import Worktree
 
 HEADER = "empty_loop.h"
-"""Its name among what the host hands to a build."""
+"""File name of the header, among the files that the host gives to a build."""
 
 PROGRAM = "bench-empty-loop"
-"""Its name, in the build's output and in the guest; empty where the tree's program cannot be emptied."""
+"""Name of the program in the build's output and in the guest.
+
+The file is empty if the tree's program cannot be emptied.
+"""
 
 EMPTY_LOOP = Output(path=f"{OUTPUT}/{PROGRAM}", name=PROGRAM, bytes=256 * MIB, mode=0o755)
 
@@ -25,7 +29,7 @@ BENCHMARKS = (
     "local-storage-cache-int-get",
     "local-storage-cache-hashmap-control",
 )
-"""Those of bench whose BPF program the header empties."""
+"""Benchmarks whose BPF program the header empties."""
 
 _OBJECT = "local_storage_bench"
 _MAKE = """
@@ -43,19 +47,21 @@ fi
 rm -f "$object".* bench_local_storage.o whole.bpf.o
 mv bench.whole bench
 """
-"""Of the same output folder, in which nothing but that program and what includes it is stale; what was
-emptied does not stay in it.
+"""Works in the output folder of bench, where only this program and its dependents are stale.
+
+Removes the emptied objects afterwards.
 """
 
 
 def empty_loop_source() -> str:
-    """The header that takes the lookups out."""
+    """Returns the header that removes the lookups."""
     return (Path(__file__).parent / HEADER).read_text()
 
 
 def make_empty_loop(worktree: Worktree, toolchain: Toolchain, log: Path) -> Failure | None:
-    """After bench itself, by the same `make` with the header included. A tree whose program has other lookups
-    leaves an empty file.
+    """Builds the emptied bench after bench itself, with the same `make` and the header included.
+
+    If the tree's program has other lookups, the output is an empty file.
     """
     emptying = f"{toolchain.clang.program} -include {worktree.given(HEADER)}"
     make = make_command(worktree, toolchain, emptying, ["bench"])
@@ -65,7 +71,7 @@ def make_empty_loop(worktree: Worktree, toolchain: Toolchain, log: Path) -> Fail
 
 
 def offered_empty(program: Path, offered: Sequence[str]) -> tuple[str, ...]:
-    """The benchmarks that the emptied bench has, by the names under which catalogues ask for them."""
+    """Returns the benchmarks of the emptied bench, by their names in catalogues."""
     if program.stat().st_size == 0:
         return ()
     return tuple(f"{EMPTIED}{name}" for name in BENCHMARKS if name in offered)

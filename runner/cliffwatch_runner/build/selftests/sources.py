@@ -1,6 +1,4 @@
-"""The build of what lies in the kernel's selftests of BPF: sources, and the steps that lead to any of its
-targets.
-"""
+"""The sources of the kernel's BPF selftests, and the steps that build any of their targets."""
 
 import hashlib
 from collections.abc import Sequence
@@ -15,33 +13,32 @@ from cliffwatch_runner.source.tree import Tree
 
 FOLDER = "tools/testing/selftests/bpf"
 OUTPUT = "bench"
-"""Below the build's output: what bench needs beside it the others need too."""
+"""Folder below the build's output. All targets share it, because they need the same helpers."""
 
 BTF = "btf"
-"""A kernel's types, among what the host hands over."""
+"""File name of a kernel's types, among the files that the host gives to a build."""
 
 _SOURCES = (FOLDER, "tools/lib", "tools/bpf", "tools/include", "tools/build", "include/uapi")
 _STEERING = (
     *("Makefile", "scripts", "arch/x86/Makefile", "arch/x86/entry/syscalls", "arch/x86/include/uapi"),
     *("tools/scripts", "tools/testing/selftests/lib.mk", "kernel/bpf/disasm.c", "kernel/bpf/disasm.h"),
 )
-"""What Makefiles of theirs usually run and read besides."""
+"""Other files that their Makefiles usually run and read."""
 
 
 @dataclass(frozen=True, slots=True)
 class SelftestSources:
-    """The sources of selftests with their compilers. `digest` is of the sources that make up a benchmark: its
-    identity, which most commits leave as it is. `made_from` is of all that a Makefile can run or read: the
-    name of what was built.
-    """
+    """The sources of selftests with their compilers."""
 
     tree: Tree
     revision: Revision
     toolchain: Toolchain
     digest: str
+    """Digest of the sources of a benchmark: its identity, which most commits leave unchanged."""
 
     @property
     def made_from(self) -> str:
+        """Digest of everything that a Makefile can run or read: the name of the built program."""
         return _digest(self.revision.tree, self.toolchain.bench_identity, self.toolchain.image or "")
 
 
@@ -59,8 +56,10 @@ def _digest(*parts: str) -> str:
 
 
 def prepare_sources(worktree: Worktree, sources: SelftestSources, log: Path, progress: str) -> Failure | None:
-    """Checks the sources out and makes the kernel's headers, which all selftests need. The Makefile does not
-    follow everything: another source is built from nothing.
+    """Checks the sources out and builds the kernel headers that all selftests need.
+
+    The Makefile does not track all dependencies. So if the sources differ from the last build, the output is
+    removed first.
     """
     worktree.settings.report_progress(None, f"{progress}: checking out")
     failure = worktree.check_out(sources.tree, sources.revision)
@@ -82,7 +81,7 @@ def prepare_sources(worktree: Worktree, sources: SelftestSources, log: Path, pro
 
 
 def make_command(worktree: Worktree, toolchain: Toolchain, clang: str, targets: Sequence[str]) -> list[str]:
-    """The call that makes these targets, named as they lie in the output."""
+    """Returns the call of make for these targets, named relative to the output."""
     output = f"{worktree.build}/{OUTPUT}"
     return [
         *("make", "-C", f"{worktree.source}/{FOLDER}", "RELEASE=1", f"O={worktree.build}"),
@@ -94,7 +93,7 @@ def make_command(worktree: Worktree, toolchain: Toolchain, clang: str, targets: 
 
 
 def keep_sources(worktree: Worktree, sources: SelftestSources) -> None:
-    """Lets the next build of the same sources begin with what lies there now."""
+    """Lets the next build of the same sources reuse the current output."""
     _mark(worktree).write_text(_state_of(sources))
 
 
@@ -103,5 +102,8 @@ def _state_of(sources: SelftestSources) -> str:
 
 
 def _mark(worktree: Worktree) -> Path:
-    """The digest of the sources that the output's selftests are of; removed while one is made."""
+    """Returns the file with the digest of the sources from which the output was built.
+
+    It is absent during a build.
+    """
     return worktree.folder / "bench-source"

@@ -1,1 +1,1 @@
-"""What lies between two revisions: which ones are meant, their history, and what differs."""
+"""Relates two revisions: which ones are meant, their shared history, and the differences between them."""

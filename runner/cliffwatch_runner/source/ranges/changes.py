@@ -1,4 +1,4 @@
-"""What differs between two revisions: files, and the functions of C files whose text does."""
+"""Finds the differences between two revisions: files, and the C functions whose text differs."""
 
 import re
 from collections.abc import Mapping
@@ -16,31 +16,39 @@ _COMMENT = re.compile(r"/\*(?s:.*?)(?:\*/|\Z)|//[^\n]*+")
 
 _C = (".c", ".h")
 _MOST_READ = 500
-"""Files that are read; of a larger change all of each file counts."""
+"""Number of files up to which their contents are compared.
+
+In a larger change every file counts as wholly changed.
+"""
 
 _OUTSIDE = ""
-"""Stands for what is in no function: types, macros, variables."""
+"""Key for text outside functions: types, macros, variables."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangedFile:
-    """A file that differs. `functions` are those whose text does, all of head's where something outside of
-    them does too (`whole`); empty of a file that is not C.
-    """
+    """A file that differs between two revisions."""
 
     path: str
+    """Path in the tree."""
     functions: frozenset[str] = frozenset()
+    """C functions whose text differs; if `whole`, all functions of head's file.
+
+    Empty for a file that is not C.
+    """
     whole: bool = True
+    """True if text outside functions differs, or if the file was not compared by function."""
 
     @property
     def is_code(self) -> bool:
-        """Whether more than comments and blanks differs."""
+        """True if more than comments and whitespace differs."""
         return self.whole or bool(self.functions)
 
 
 def changed_files(read: GitReader, base: str, head: str) -> tuple[ChangedFile, ...]:
-    """The files in which two commits of the repository differ that `read` reads, in the order of
-    their paths.
+    """Returns the files that differ between two commits, ordered by path.
+
+    `read` runs git on their repository.
     """
     listed = read(["diff-tree", "-r", "-z", "--no-renames", "--name-only", base, head])
     paths = [path for path in listed.output.split("\0") if path] if listed.ok else []
@@ -66,8 +74,9 @@ def _text(read: GitReader, commit: str, path: str) -> str | None:
 
 
 def functions_of(text: str) -> Mapping[str, str]:
-    """The functions of a C file in the kernel's style by name, each with its text, and under no name all
-    else; without comments and blanks.
+    """Splits a C file in kernel style into functions: name to text, without comments and extra whitespace.
+
+    The empty name stands for everything outside functions.
     """
     parts: dict[str, list[str]] = {_OUTSIDE: []}
     header: list[str] = []
@@ -92,7 +101,10 @@ def functions_of(text: str) -> Mapping[str, str]:
 
 
 def _name(header: str) -> str | None:
-    """The name that a function's header defines; of `BPF_CALL_2(name, …)` and its like the first argument."""
+    """Returns the function name that a header defines.
+
+    For macros such as `BPF_CALL_2(name, …)` it is the first argument.
+    """
     if "=" in header.partition("(")[0]:
         return None
     for call in _CALL.finditer(header):

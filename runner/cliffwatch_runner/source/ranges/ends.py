@@ -1,5 +1,6 @@
-"""The two ends of a comparison as people name them: ranges, and branches, which stand for the commit at which
-head left them.
+"""Resolves base and head as people name them: by ranges, commits and branches.
+
+A branch named as base stands for its merge base with head.
 """
 
 import re
@@ -22,18 +23,18 @@ _BRANCHES = ("refs/heads/", "refs/remotes/")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamedEnds:
-    """Base and head by their names; `parts_at_merge_base` if the dots of `A...B` asked for it,
-    whatever A is.
-    """
+    """Base and head by name."""
 
     base: str | None
     head: str | None
     parts_at_merge_base: bool = False
+    """True if the dots of `A...B` asked for the merge base, whatever A is."""
 
 
 def read_ends(base: str | None, head: str | None) -> NamedEnds | Failure:
-    """Base and head, of which one may be a range that names both: `A..B` or `A...B`. A side that a range
-    leaves out is HEAD.
+    """Reads base and head, one of which may be a range that names both: `A..B` or `A...B`.
+
+    An empty side means HEAD.
     """
     ranges = [
         (option, name) for option, name in (("--base", base), ("--head", head)) if name and ".." in name
@@ -54,19 +55,19 @@ def read_ends(base: str | None, head: str | None) -> NamedEnds | Failure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChosenBase:
-    """The commit that head is compared with, and a sentence that says which one it is; empty if the names say
-    all.
-    """
+    """The commit that head is compared with."""
 
     commit: str
     sentence: str
+    """Says which commit was chosen; empty if the names are clear enough."""
 
 
 def choose_base(
     tree: Tree, ends: NamedEnds, base: str, head: str, *, patched: bool = False
 ) -> ChosenBase | Failure:
-    """The base of head, by the commits of both: the merge base if base is a branch, the named commit
-    otherwise. `patched`: a patch comes on top of head.
+    """Chooses the base of head: the merge base if base is a branch, otherwise the named commit.
+
+    `base` and `head` are commits. `patched` is true if a patch is applied on top of head.
     """
     as_named = ChosenBase(commit=base, sentence="")
     by_merge_base = ends.parts_at_merge_base or is_branch(tree, ends.base or "")
@@ -90,7 +91,7 @@ def choose_base(
 
 
 def is_branch(tree: Tree, name: str) -> bool:
-    """Whether a name is that of a branch, here or of a remote; a hash, a tag, HEAD and HEAD~2 are none."""
+    """True if a name is a local or remote branch. A hash, a tag, HEAD and HEAD~2 are not."""
     if tree.kind == "imported" or name in ("HEAD", "@") or name.startswith("-"):
         return False
     if tree.kind == "url":
@@ -109,7 +110,7 @@ def _is_listed_branch(tree: Tree, name: str) -> bool:
 
 
 def same_files(base: Revision, name: str, head: Revision) -> str:
-    """A sentence for an arm, called `name`, whose files are those of base; empty if they differ."""
+    """Returns a sentence if the files of the arm `name` equal those of base; empty if they differ."""
     if base.tree != head.tree:
         return ""
     equal = (

@@ -1,4 +1,4 @@
-"""The history that two commits share: where they parted, and how many commits each has alone."""
+"""Finds where the histories of two commits diverged, and how many commits each has alone."""
 
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -14,8 +14,7 @@ from cliffwatch_runner.source.named_repository import repository_reader
 from cliffwatch_runner.source.tree import Tree
 
 _DEPTHS = (100, 2_000, 50_000)
-"""Commits of each side that are fetched from a URL, one depth after the other, until the merge base is
-certain. Without their files.
+"""Fetch depths for a URL, tried one after the other until the merge base is certain. Files are not fetched.
 """
 
 _UNCERTAIN = host_failed("the merge base lies deeper than was fetched", "clone the tree and name the clone")
@@ -23,18 +22,20 @@ _UNCERTAIN = host_failed("the merge base lies deeper than was fetched", "clone t
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parting:
-    """`merge_base` is the newest commit that both have, None if they share none; `base_alone` and
-    `head_alone` count what only one has.
-    """
+    """Where two histories diverged."""
 
     merge_base: str | None
+    """Newest common commit; None if there is none."""
     base_alone: int = 0
+    """Number of commits that only base has."""
     head_alone: int = 0
+    """Number of commits that only head has."""
 
 
 def parting_of(tree: Tree, base: str, head: str, *, thorough: bool) -> Parting | Failure:
-    """Where two commits of a tree with a history parted. Of a URL as much history is fetched as that takes,
-    or a little if not `thorough`.
+    """Finds where two commits of a tree diverged.
+
+    For a URL it fetches as much history as it needs. If not `thorough`, it tries only the smallest depth.
     """
     if tree.kind == "repository":
         with repository_reader(Path(tree.location)) as read:
@@ -44,7 +45,7 @@ def parting_of(tree: Tree, base: str, head: str, *, thorough: bool) -> Parting |
 
 
 def _parting(read: GitReader, base: str, head: str) -> Parting:
-    """`read` calls git on the repository of both."""
+    """`read` runs git on the repository of both commits."""
     found = read(["merge-base", base, head])
     if not found.ok or not found.output.strip():
         return Parting(merge_base=None)
@@ -55,8 +56,9 @@ def _parting(read: GitReader, base: str, head: str) -> Parting:
 
 @contextmanager
 def _fetched_history(tree: Tree, base: str, head: str, depths: Sequence[int]) -> Iterator[Path | Failure]:
-    """A repository with as much of the history of two commits of a URL as their merge base takes; a Failure
-    where the depths do not reach it.
+    """Yields a temporary repository with enough history of a URL to find the merge base of two commits.
+
+    Yields a Failure if no depth reaches it.
     """
     with tempfile.TemporaryDirectory(prefix="cliffwatch-history-") as temporary:
         folder = Path(temporary)
@@ -89,8 +91,9 @@ def _deepen(tree: Tree, folder: Path, depth: int, *commits: str) -> Failure | No
 
 
 def _is_certain(folder: Path, base: str, head: str) -> bool:
-    """Whether deeper history can show no newer merge base: no path from either end to the one found was cut
-    off.
+    """True if deeper history cannot reveal a newer merge base.
+
+    That is so if no path from either end to the merge base was cut off.
     """
     shallow = folder / "shallow"
     cut = set(shallow.read_text().split()) if shallow.exists() else set()

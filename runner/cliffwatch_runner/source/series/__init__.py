@@ -1,1 +1,1 @@
-"""Patch series from mailboxes: which mails are its patches, and putting them on a revision."""
+"""Patch series from mailboxes: finds their patches and applies them to a revision."""

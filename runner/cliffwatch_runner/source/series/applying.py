@@ -1,5 +1,6 @@
-"""Puts the patches of a series on a base, one commit after another; the same patches on the same base are the
-same commits.
+"""Applies the patches of a series to a base, one commit each.
+
+Equal patches on an equal base give equal commits.
 """
 
 import tempfile
@@ -12,8 +13,9 @@ from cliffwatch_runner.source.series.mailbox import Series
 
 
 def apply_series(mirror: Path, base: Revision, series: Series) -> Revision | Failure:
-    """The last of the series' commits. A patch that does not apply is named with its place and git's own
-    words.
+    """Returns the last commit of the applied series.
+
+    The Failure names the patch that does not apply, with git's output.
     """
     commit = base.commit
     with tempfile.TemporaryDirectory(prefix="cliffwatch-series-") as folder:

@@ -1,9 +1,8 @@
-"""A patch series from a mailbox, as b4 and lore give it: which mails are its patches, of which version, on
-which base.
+"""Reads a patch series from a mailbox of b4 or lore: its patches, their version and their base.
 
-Everything in it is somebody's mail: replies, other versions, notices of bots, the same mail by two lists.
-What is chosen is said, and what is left out; where a series cannot be told from what is there, that is
-said instead.
+A mailbox contains untrusted mail: replies, other versions, bot notices, the same mail from two lists. The
+notes of the series say what was chosen and what was left out. If the mails leave the series ambiguous,
+reading fails.
 """
 
 import re
@@ -25,27 +24,28 @@ _WHOLE_THREAD = "get the whole thread: b4 mbox MESSAGE-ID"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeriesPatch:
-    """One patch: its title without brackets, and its text with the diff. Bytes that are no UTF-8 are escaped
-    (PEP 383).
-    """
+    """One patch."""
 
     title: str
+    """Subject without brackets."""
     text: str
+    """Mail text with the diff. Bytes that are not UTF-8 are escaped (PEP 383)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Series:
-    """Patches in their order. `base` is the whole commit of its `base-commit:` line; `notes` say what was
-    chosen.
-    """
+    """A patch series."""
 
     patches: tuple[SeriesPatch, ...]
+    """In the order of application."""
     base: str | None
+    """Full hash from its `base-commit:` line; None if it has none."""
     notes: tuple[str, ...]
+    """Sentences about what was chosen and what was left out."""
 
 
 def read_series(file: Path) -> Series | Failure:
-    """The newest series in a mailbox file, which may be packed, as lore gives it."""
+    """Reads the newest series in a mailbox file, which may be compressed as lore serves it."""
     content = _content(file)
     if isinstance(content, Failure):
         return content
@@ -67,7 +67,7 @@ def _content(file: Path) -> bytes | Failure:
 
 
 def _may_be_patch(mail: PatchMail) -> bool:
-    """A cover letter is one only if it has the whole series attached: what it shows else is no part of it."""
+    """True if the mail has a diff. A cover letter counts only if the whole series is attached to it."""
     return mail.has_diff if mail.index != 0 else bool(mail.attached) and len(mail.attached) == mail.total
 
 
@@ -82,8 +82,10 @@ def _no_patches(file: Path, mails: Sequence[PatchMail]) -> Failure:
 
 
 def _without_answers(patches: Sequence[PatchMail]) -> list[PatchMail]:
-    """Of a series with places those that have one; else without what others than its sender answer to its
-    patches.
+    """Leaves out patches that other people sent as answers to the series.
+
+    If any patch has a place such as 2/5, only patches with a place are kept. Otherwise a patch that answers a
+    patch of another sender is left out.
     """
     if any(mail.index is not None for mail in patches):
         return [mail for mail in patches if mail.index is not None]
@@ -98,7 +100,7 @@ def _without_answers(patches: Sequence[PatchMail]) -> list[PatchMail]:
 
 
 def _once(patches: Sequence[PatchMail]) -> list[PatchMail]:
-    """Each patch once, though it came by two lists; what was sent again stands for what was sent before."""
+    """Returns each patch once, even if it came from two lists. A resent patch replaces the earlier mail."""
     resent = {(mail.index, mail.title) for mail in patches if mail.resent}
     kept: dict[object, PatchMail] = {}
     for mail in patches:
@@ -143,7 +145,10 @@ def _series(
 
 
 def _explain_left_out(others: Sequence[PatchMail], ordered: Sequence[PatchMail]) -> Sequence[str]:
-    """What is said of mails with a diff that are none of the patches, nor one of these once more."""
+    """Returns a note on mails with a diff that are not part of the series; empty if there are none.
+
+    Copies of its patches are not mentioned.
+    """
     taken = {(mail.title, diff_of(mail.inline)) for mail in ordered}
     subjects = [
         _printable(mail.subject) for mail in others if (mail.title, diff_of(mail.inline)) not in taken
@@ -157,7 +162,7 @@ def _explain_left_out(others: Sequence[PatchMail], ordered: Sequence[PatchMail])
 
 
 def _patches(file: Path, ordered: Iterable[PatchMail]) -> tuple[SeriesPatch, ...] | Failure:
-    """The patches of the mails in order. What a mail has attached is taken whole or not at all."""
+    """Returns the patches of the mails in order. The attachments of a mail are taken all or not at all."""
     patches: list[SeriesPatch] = []
     for mail in ordered:
         inline = [mail.inline] if mail.index != 0 and has_diff(mail.inline) else []
@@ -182,7 +187,7 @@ def _patches(file: Path, ordered: Iterable[PatchMail]) -> tuple[SeriesPatch, ...
 
 
 def _in_order(file: Path, patches: Sequence[PatchMail], version: int) -> list[PatchMail] | Failure:
-    """The patches by their places; without places as they come."""
+    """Orders the patches by their places; without places, keeps the order of the mailbox."""
     placed = [mail for mail in patches if mail.index]
     if not placed:
         return list(patches)

@@ -1,8 +1,6 @@
-"""Mails of a mailbox, read as patches: what their subjects say of place and version, and the diffs that they
-carry.
+"""Reads the mails of a mailbox as patches: the place and version in their subjects, and their diffs.
 
-Everything in a mailbox is somebody's mail. What cannot be read as a mail is passed over; nothing in it is
-believed.
+Mail is untrusted: a mail that cannot be parsed is skipped.
 """
 
 import re
@@ -32,34 +30,40 @@ _MOST_CONTAINERS = 300
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttachedPatch:
-    """A text with a diff. `title` is that of its own header; empty where it has none."""
+    """An attached text with a diff."""
 
     title: str
+    """Title from its own header; empty if it has none."""
     text: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PatchMail:
-    """One mail that is no reply.
-
-    `named`: its subject's brackets say PATCH or RFC, or patchwork wrote it. `notice`: a bot tells what
-    became of a patch. `index` and `total` are None where its subject has no place (`[PATCH]`); `answered`
-    are the mails that it answers. `inline` is its text; `attached` are the diffs beside it.
-    """
+    """One mail that is not a reply."""
 
     identity: str
+    """Message-ID; empty if missing."""
     sender: str
     subject: str
     title: str
+    """Subject without brackets."""
     named: bool
+    """True if the brackets of the subject contain PATCH or RFC, or if patchwork wrote the mail."""
     notice: bool
+    """True if a bot reports what happened to a patch."""
     resent: bool
     version: int
+    """1 if the subject names none."""
     index: int | None
+    """Place in the series, 0 for a cover letter; None if the subject has no place (`[PATCH]`)."""
     total: int | None
+    """Length of the series; None if the subject has no place."""
     answered: frozenset[str]
+    """Message-IDs of the mails that it answers."""
     inline: str
+    """Text of the mail."""
     attached: tuple[AttachedPatch, ...]
+    """Diffs besides the text."""
 
     @property
     def has_diff(self) -> bool:
@@ -71,14 +75,18 @@ def has_diff(text: str) -> bool:
 
 
 def diff_of(text: str) -> str:
-    """What a text changes, without its words and its signature; the same for the same patch by two lists."""
+    """Returns the diff of a text, without its description and signature.
+
+    Copies of a patch from two lists are equal.
+    """
     match = _DIFF.search(text)
     return text[match.start() :].partition("\n-- \n")[0].rstrip() if match else ""
 
 
 def read_mails(content: bytes) -> Iterator[PatchMail]:
-    """Every mail that is no reply, each once, though it may have come by several lists; also those that a
-    mail has attached.
+    """Yields every mail that is not a reply, including attached mails.
+
+    A mail that came from several lists is yielded once.
     """
     seen = set()
     for raw in _split(content):
@@ -90,7 +98,7 @@ def read_mails(content: bytes) -> Iterator[PatchMail]:
 
 
 def _split(content: bytes) -> Iterator[bytes]:
-    """Mails between their `From ` lines; one alone need not have any."""
+    """Yields the mails between `From ` lines. A single mail needs no such line."""
     marks = list(_SEPARATOR.finditer(content))
     marks = [
         mark for mark in marks if mark.start() == 0 or content[mark.start() - 2 : mark.start()] == b"\n\n"
@@ -103,9 +111,7 @@ def _split(content: bytes) -> Iterator[bytes]:
 
 
 def _messages(raw: bytes) -> Sequence[EmailMessage]:
-    """A mail and the mails that it has attached whole; nothing of one that is nested too deeply to be
-    anybody's.
-    """
+    """Returns a mail and the mails attached to it; empty if it is nested too deeply to be genuine."""
     if (
         sum(map(raw.lower().count, _CONTAINERS)) > _MOST_CONTAINERS
     ):  # the parser's time grows with their square
@@ -164,7 +170,7 @@ def _header(message: EmailMessage, name: str) -> str:
 
 
 def _split_subject(subject: str) -> tuple[list[str], str]:
-    """The brackets that a subject begins with, and its title."""
+    """Returns the leading brackets of a subject, and its title."""
     brackets = []
     while match := _BRACKETS.match(subject):
         brackets.append(match["words"])
@@ -173,13 +179,18 @@ def _split_subject(subject: str) -> tuple[list[str], str]:
 
 
 def _last(pattern: re.Pattern[str], words: Sequence[str]) -> re.Match[str] | None:
-    """The last whole word of this form: `5.10/5.15` is no place and `riscv64` no version."""
+    """Returns the last word that matches completely.
+
+    `5.10/5.15` is not a place, and `riscv64` is not a version.
+    """
     return next((match for word in reversed(words) if (match := pattern.fullmatch(word))), None)
 
 
 def _texts(message: EmailMessage) -> tuple[str, tuple[AttachedPatch, ...]]:
-    """The mail's text, the first with a diff before others, and the diffs beside it in the order of their
-    names' numbers.
+    """Returns the mail's text and its attached diffs.
+
+    A text with a diff comes before others. If all attachment names start with a number, the diffs are ordered
+    by it.
     """
     inline: list[str] = []
     attached: list[tuple[str, AttachedPatch]] = []
@@ -201,7 +212,7 @@ def _number(name: str) -> int:
 
 
 def _parts(message: MIMEPart) -> Iterator[MIMEPart]:
-    """The parts that are texts or files of patches; not those of mails that are attached whole."""
+    """Yields the parts that are texts or patch files, except those of attached mails."""
     for part in message.iter_parts() if message.is_multipart() else (message,):
         kind = part.get_content_type()
         if part.is_multipart() and kind != "message/rfc822" and part is not message:
@@ -213,7 +224,10 @@ def _parts(message: MIMEPart) -> Iterator[MIMEPart]:
 
 
 def _content(part: MIMEPart) -> str:
-    """The text of a part as it was written: bytes that its charset does not have are kept."""
+    """Returns the text of a part as written.
+
+    Bytes that are invalid in its charset are kept, escaped (PEP 383).
+    """
     payload = part.get_payload(decode=True)
     assert isinstance(payload, bytes)
     text = payload.decode(part.get_content_charset("utf-8"), errors="surrogateescape")
@@ -224,8 +238,9 @@ def _content(part: MIMEPart) -> str:
 
 
 def undo_flowed(text: str, *, delete_space: bool) -> str:
-    """Undoes format=flowed (RFC 3676) as git does: a space that was put before a line goes, and lines that
-    end in one go on.
+    """Undoes format=flowed (RFC 3676) as git does.
+
+    Removes space stuffing, and joins lines that end in a space.
     """
     lines: list[str] = []
     begun = ""
@@ -244,7 +259,7 @@ def undo_flowed(text: str, *, delete_space: bool) -> str:
 
 
 def _own_title(text: str) -> str:
-    """The title in the header of an attached patch, as `git format-patch` writes one."""
+    """Returns the title in the header of an attached patch, as `git format-patch` writes it."""
     head = text[: max(text.find("\n\n"), 0)].encode(errors="surrogateescape")
     if head.startswith(b"From "):
         head = head.partition(b"\n")[2]
