@@ -60,7 +60,7 @@ def _tell_of_boots(group: Sequence[BenchOutput], problems: list[Problem]) -> Non
         if len(alike) > 1:
             name = alike[0].name or "unknown"
             what = (
-                f"{count_noun(len(alike), 'output')} of '{name}' cannot be told apart:"
+                f"{count_noun(len(alike), 'output')} of '{name}' cannot be distinguished:"
                 " they were read as boots of one case"
             )
             problems.append(problem_at(alike[0].line, name, what))
