@@ -35,7 +35,7 @@ def test_a_hundred_lines_of_a_kind_are_told_and_the_others_counted(
     assert len(alike) == 101
     assert sum(each.lines for each in alike) == 5000
     assert alike[-1].text == "and 4,900 more lines that were not read"
-    assert any("5,000 lines, the first is" in sentence for sentence in warnings_of(problems, "x"))
+    assert any("5,000 lines, the first of them" in sentence for sentence in warnings_of(problems, "x"))
 
 
 @pytest.mark.parametrize(("count", "told"), [(100, 100), (101, 101)])

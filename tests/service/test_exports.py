@@ -86,7 +86,7 @@ def test_what_a_host_has_on_its_disk_comes_back_from_the_service(
             assert set(boot.outcomes) == set(of_run.outcomes)
 
 
-@pytest.mark.parametrize("form", ["csv", "parquet", "go-bench", "kcidb"])
+@pytest.mark.parametrize("form", ["csv", "parquet", "go-bench"])
 def test_what_is_amiss_with_the_host_is_exported(running: Running, tmp_path: Path, form: str) -> None:
     run = run_of(boots=3, cases=1)
     run.record["host_faults"] = ["smt: on", "boost: on"]
