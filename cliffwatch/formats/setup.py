@@ -151,14 +151,14 @@ def _problems(setup: Setup) -> Iterator[str]:
         yield "two files have one name"
     within = sorted(name for name in files if any(other.startswith(f"{name}/") for other in files))
     if within:
-        yield f"{within[0]!r} is a file and the folder of another one"
+        yield f"{within[0]!r} is both a file and a folder"
     wanted = {*(name for arm in setup.arms for name in arm.files), *((setup.data,) if setup.data else ())}
     wanted |= {f"{folder}/suite.toml" for folder in setup.folders}
     if wanted - files:
-        yield f"the file {min(wanted - files)!r} is named and did not come along"
+        yield f"the file {min(wanted - files)!r} is named but was not sent"
     yield from _problems_of_files(setup.files)
     if not all(shape.word() for shape in setup.shapes):
-        yield "a shape names nothing: give cpus, possible_cpus or numa_nodes"
+        yield "a shape is empty: give cpus, possible_cpus or numa_nodes"
 
 
 def _problems_of_files(files: Iterable[SetupFile]) -> Iterator[str]:

@@ -72,7 +72,7 @@ def read_address(text: str) -> TreeAddress | str:
     host = _host(authority["host"]) if authority is not None else None
     port = int(authority["port"] or PORTS[scheme]) if authority is not None else 0
     if host is None or not 0 < port < 1 << 16:
-        return "its host is no plain name or address, or its port no number up to 65535"
+        return "its host is not a plain name or address, or its port is not a number up to 65535"
     path = _path(parts["rest"])
     return path if isinstance(path, str) else TreeAddress(scheme=scheme, host=host, port=port, path=path)
 
@@ -97,7 +97,7 @@ def _path(rest: str) -> tuple[str, ...] | str:
     plain = tuple(unquote(part, errors="surrogateescape") for part in parts)
     for part in plain:
         if part in ("", ".", "..") or not part.isprintable() or any(letter in part for letter in "/\\%?#"):
-            return "its path has empty parts, dots alone, or escapes of what may not be escaped"
+            return "its path has empty parts, parts of dots only, or escapes that are not allowed"
     return plain
 
 

@@ -389,7 +389,7 @@ def test_a_content_that_is_not_the_one_that_was_listed_is_not_measured(tmp_path:
     refused = take_files(Giving(b"other"), work, tmp_path / "asked")  # type: ignore[arg-type]
 
     assert isinstance(refused, Failure)
-    assert "another content of sub/p" in refused.message
+    assert "sent sub/p with content other than" in refused.message
     assert not (tmp_path / "asked/sub/p").exists()
     assert take_files(Giving(b"patch"), work, tmp_path / "asked") is None  # type: ignore[arg-type]
     assert (tmp_path / "asked/sub/p").read_bytes() == b"patch"

@@ -42,7 +42,7 @@ def take_files(client: Client, offer: Work, folder: Path) -> Failure | Unreached
         content = contents.get(file.name)
         if content is None or hashlib.sha256(content).hexdigest() != file.sha256:
             return host_failed(
-                f"the service sent {file.name} with other content than the job lists",
+                f"the service sent {file.name} with content other than the job lists",
                 "submit the request again",
             )
         _write(folder / file.name, content, file)
