@@ -75,9 +75,8 @@ def test_what_is_answered_fits_its_description(filled: Any, data: Path) -> None:
             continue
         address = path.format(**{**known, "run": real} if path.endswith(("/raw", "/code")) else known)
         with filled.http("admin") as http:
-            answer = http.get(
-                address, params={"revision": commit_of("head")} if path.endswith("/samples") else {}
-            )
+            needed = {"/samples": "revision", "/answer": "commit"}.get(path[path.rindex("/") :])
+            answer = http.get(address, params={needed: commit_of("head")} if needed else {})
         assert answer.status_code == 200, (path, answer.text)
         schema = methods["get"]["responses"]["200"]["content"]["application/json"]["schema"]
         if schema:

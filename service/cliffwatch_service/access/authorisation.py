@@ -44,6 +44,7 @@ RIGHTS: Mapping[str, Right] = {
     "GET /api/v1/runs/{run}/boots/{number}/raw/{path}": _READ,
     "GET /api/v1/runs/{run}/comparison": _READ,
     "GET /api/v1/runs/{run}/export": _READ,
+    "GET /api/v1/answer": _READ,
     "GET /api/v1/comparisons": _READ,
     "GET /api/v1/comparisons/{pair}": _READ,
     "GET /api/v1/series": _READ,

@@ -154,7 +154,7 @@ def renew_lease(lease: UUID, request: Request, service: ServiceHere, caller: All
     summary="Files that came with the request of a lease's job",
     responses=document_response(AskedFiles),
 )
-def read_files(lease: UUID, request: Request, service: ServiceHere, caller: Allowed) -> Response:
+def read_lease_files(lease: UUID, request: Request, service: ServiceHere, caller: Allowed) -> Response:
     with service.transaction() as connection:
         files = asked_files(connection, request_of_lease(connection, lease, by=caller))
     return answer(request, as_json(files))

@@ -156,7 +156,7 @@ def read_request(request_id: UUID, request: Request, service: ServiceHere, _: Al
     summary="Files of a request: patches, configuration, suites, data",
     responses=document_response(AskedFiles),
 )
-def read_files(request_id: UUID, request: Request, service: ServiceHere, _: Allowed) -> Response:
+def read_request_files(request_id: UUID, request: Request, service: ServiceHere, _: Allowed) -> Response:
     with service.transaction() as connection:
         files = asked_files(connection, request_named(connection, request_id).id)
     return answer(request, as_json(files))

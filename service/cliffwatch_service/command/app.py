@@ -3,7 +3,7 @@
 import re
 from functools import partial
 
-from fastapi import FastAPI, Request
+from fastapi import Depends, FastAPI, Request
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.responses import Response
 
@@ -18,6 +18,7 @@ from cliffwatch_service.http.context import PREFIX, Service
 from cliffwatch_service.http.heads import Heads
 from cliffwatch_service.http.large import LargeWork
 from cliffwatch_service.http.logging import RequestLog
+from cliffwatch_service.http.parameters import refuse_unknown_parameters
 from cliffwatch_service.http.problems import MEDIA_TYPE, ProblemDocument
 from cliffwatch_service.http.room import Room
 from cliffwatch_service.refusal import Refusal
@@ -45,6 +46,7 @@ def create_app(service: Service, large: LargeWork) -> FastAPI:
         openapi_url=f"{PREFIX}/openapi.json",
         docs_url=None,
         redoc_url=None,
+        generate_unique_id_function=lambda route: route.name,
         responses={
             "default": {
                 "model": ProblemDocument,
@@ -55,7 +57,7 @@ def create_app(service: Service, large: LargeWork) -> FastAPI:
     )
     app.state.service, app.state.large = service, large
     for router in api.routers():
-        app.include_router(router)
+        app.include_router(router, dependencies=[Depends(refuse_unknown_parameters)])
     app.include_router(operations.router)
     site.install(app)
     problems.install(app, _refused)

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 from psycopg import Connection
 
+from cliffwatch.comparing.ordering import sort_rows
 from cliffwatch.formats.comparison import (
     FORMAT,
     FORMAT_VERSION,
@@ -15,21 +16,31 @@ from cliffwatch.formats.comparison import (
     TargetRecord,
 )
 from cliffwatch.identities import digest_of
-from cliffwatch_service.compare.pairing import Answer
-from cliffwatch_service.compare.stored import read_summary, rows_text
+from cliffwatch.reports.several.across import across
+from cliffwatch_service.compare.filters import Filters
+from cliffwatch_service.compare.pairing import Answer, targets_of
+from cliffwatch_service.compare.stored import read_stored_rows, read_summary, rows_text
+from cliffwatch_service.refusal import Refusal
 from cliffwatch_service.store.comparisons import StoredComparison
 
 
-def document_tag(answers: Sequence[Answer]) -> str:
-    """The identity of what these comparisons say."""
-    return digest_of([FORMAT_VERSION, *(each.comparison.digest for each in answers)])
+def document_tag(answers: Sequence[Answer], filters: Filters | None = None) -> str:
+    """Identifies what these comparisons say, of the rows that pass the filters."""
+    query = [] if filters is None else sorted(filters.as_query().items())
+    return digest_of([FORMAT_VERSION, *(each.comparison.digest for each in answers), *query])
 
 
 def comparison_document(
-    connection: Connection[Any], head: str, answers: Sequence[Answer], *, demonstration: bool
+    connection: Connection[Any],
+    head: str,
+    answers: Sequence[Answer],
+    filters: Filters | None = None,
+    *,
+    demonstration: bool,
 ) -> bytes:
-    """Comparison JSON of two revisions. The rows are stored as they are answered, so a comparison of
-    thousands is put together without being read.
+    """Comparison JSON of two revisions: all rows of every target, or those that pass the filters.
+
+    All rows are copied as they are stored, without being read.
     """
     document = RevisionComparison(
         format=FORMAT,
@@ -40,9 +51,28 @@ def comparison_document(
         comparisons=(),
         demonstration=demonstration,
     )
-    return splice_rows(
-        msgspec.json.encode(document), [rows_text(connection, each.comparison.id) for each in answers]
+    rows = (
+        [rows_text(connection, each.comparison.id) for each in answers]
+        if filters is None
+        else [_filter_rows(connection, answers, filters)]
     )
+    return splice_rows(msgspec.json.encode(document), rows)
+
+
+def _filter_rows(connection: Connection[Any], answers: Sequence[Answer], filters: Filters) -> bytes:
+    """The rows that pass the filters as a JSON array: a case on every target, then the next case.
+
+    Raises Refusal (404) for a suite that was not compared.
+    """
+    rows = [read_stored_rows(connection, each.comparison.id) for each in answers]
+    suites = sorted({row.suite for of_target in rows for row in of_target})
+    if filters.suite and filters.suite not in suites:
+        raise Refusal(
+            404, "no such suite", f"{filters.suite} is not in this comparison: it has {', '.join(suites)}"
+        )
+    every = across(rows, all_metrics=filters.metrics == "all")
+    chosen = sort_rows(filters.choose(every, targets_of(answers)), filters.sort)
+    return msgspec.json.encode([cell for row in chosen for cell in row.cells if cell is not None])
 
 
 def _base(answers: Sequence[Answer]) -> SideRecord | None:

@@ -10,6 +10,7 @@ from typing import Any
 from psycopg import Connection
 
 from cliffwatch.formats.comparison import ComparisonSummary
+from cliffwatch.reports.several.across import Target, targets_named
 from cliffwatch.samples import Mode, compared_arms
 from cliffwatch_service.compare.analysis import keep_compared, stored_comparison
 from cliffwatch_service.compare.naming import revision_named, run_named, runs_beginning
@@ -100,6 +101,10 @@ def answers(
     made = [answer_soon(connection, pair, now) for pair in paired.pairs]
     there = [each for each in made if each is not None]
     return Answers(head=paired.head, answers=there, pending=len(made) - len(there))
+
+
+def targets_of(answers: Sequence[Answer]) -> tuple[Target, ...]:
+    return targets_named([(each.target.platform, each.target.mode) for each in answers])
 
 
 def sides_named(name: str) -> tuple[str, str] | None:

@@ -7,7 +7,7 @@ from cliffwatch.comparing.ordering import Detectable, detectable
 from cliffwatch.counting import count_noun
 from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.formats.verdicts import Control
-from cliffwatch.reports.several.across import Target, targets_named
+from cliffwatch.reports.several.across import Target
 from cliffwatch_service.compare.pairing import Answer
 from cliffwatch_service.web.layout.drawing import Scale, band, band_edges
 from cliffwatch_service.web.layout.intervals import intervals_words, levels_of
@@ -42,10 +42,6 @@ class Column:
     def intervals(self) -> str:
         """What the bounds of its rows are."""
         return intervals_words(self.levels)
-
-
-def targets_of(answers: Sequence[Answer]) -> tuple[Target, ...]:
-    return targets_named([(each.target.platform, each.target.mode) for each in answers])
 
 
 def thresholds_of(answer: Answer, rows: Iterable[ComparisonRow]) -> tuple[float, ...]:

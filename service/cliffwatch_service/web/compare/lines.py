@@ -1,9 +1,7 @@
 """A row of the compare page: its name, its address, and a cell for every target."""
 
-import re
 from collections.abc import Sequence
 from typing import NamedTuple
-from urllib.parse import quote
 
 from cliffwatch.comparing.comparison import CHANGES
 from cliffwatch.comparing.ordering import CHANGED, beyond_noise
@@ -11,6 +9,7 @@ from cliffwatch.counting import count_noun
 from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.reports import figures
 from cliffwatch.reports.several.across import Across, across, whereabouts
+from cliffwatch_service.compare.row_addresses import case_path, row_path
 from cliffwatch_service.refusal import not_found
 from cliffwatch_service.web.compare.columns import Column, Rows
 from cliffwatch_service.web.layout.drawing import Scale, bar
@@ -40,23 +39,6 @@ class TableRow(NamedTuple):
     href: str
     where: str
     cells: tuple[Cell, ...]
-
-
-_PLAIN = re.compile(r"[A-Za-z0-9_.~=/-]+").fullmatch
-
-
-def case_path(row: Across) -> str:
-    """The part of an address that names a case: suite/benchmark/parameter=value/…"""
-    parts = [row.suite, row.benchmark, *[f"{name}={value}" for name, value in row.params.items()]]
-    path = "/".join(parts)
-    if _PLAIN(path) and path.count("/") == len(parts) - 1:
-        return path
-    return "/".join([quote(part, safe="=") for part in parts])
-
-
-def row_path(row: Across) -> str:
-    """The part of an address that names a row: its case and metric."""
-    return f"{case_path(row)}?metric={row.metric if _PLAIN(row.metric) else quote(row.metric, safe='')}"
 
 
 def row_at(rows: Sequence[Rows], raw: str, path: str, metric: str) -> Across:

@@ -8,8 +8,8 @@ from cliffwatch.comparing.comparison import CHANGES, size_of
 from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.reports import figures
 from cliffwatch.reports.several.across import Across
+from cliffwatch_service.compare.row_addresses import row_path
 from cliffwatch_service.web.compare.columns import Column
-from cliffwatch_service.web.compare.lines import row_path
 from cliffwatch_service.web.layout.drawing import Scale
 from cliffwatch_service.web.layout.wording import tone
 

@@ -17,7 +17,8 @@ from cliffwatch.comparing.attribution.documents import blocks_of_document
 from cliffwatch.comparing.ordering import FILTERS, SORTS
 from cliffwatch.formats.run_record import RunRecord
 from cliffwatch_service.compare.document import comparison_document, document_tag
-from cliffwatch_service.compare.pairing import Answer, Paired, answer_soon, canonical, pair_named
+from cliffwatch_service.compare.filters import Filters
+from cliffwatch_service.compare.pairing import Answer, Paired, answer_soon, canonical, pair_named, targets_of
 from cliffwatch_service.http.context import Service, ServiceHere
 from cliffwatch_service.ingest.kernel_code import sentences_of
 from cliffwatch_service.ingest.stored_records import stored_record
@@ -27,13 +28,12 @@ from cliffwatch_service.store.history import ancestry, reports
 from cliffwatch_service.store.history.ancestry import AncestorRow
 from cliffwatch_service.store.trees import RevisionRow
 from cliffwatch_service.web.compare.arms import run_of_other_arms, show_arms
-from cliffwatch_service.web.compare.columns import targets_of
 from cliffwatch_service.web.compare.conditions import conditions
 from cliffwatch_service.web.compare.details import detail_of, with_instructions
 from cliffwatch_service.web.compare.formats import FORMS, MEDIA_TYPES, wanted_form, write_reports
 from cliffwatch_service.web.compare.lines import row_at
 from cliffwatch_service.web.compare.not_measured import not_measured
-from cliffwatch_service.web.compare.table import Compared, Filters, rows_of
+from cliffwatch_service.web.compare.table import Compared, rows_of
 from cliffwatch_service.web.compare.table import build_page as page_of
 from cliffwatch_service.web.compare.tables import table_html
 from cliffwatch_service.web.layout.render import page

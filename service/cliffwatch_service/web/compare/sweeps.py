@@ -11,9 +11,10 @@ from cliffwatch.comparing.sweeps.choice import ChosenCurves, chosen_curves, fixe
 from cliffwatch.formats.verdicts import Sweep
 from cliffwatch.reports.several.across import Across, Target
 from cliffwatch.stats.curves.breakpoints import FEWEST
+from cliffwatch_service.compare.row_addresses import row_path
 from cliffwatch_service.web.compare.columns import Column
 from cliffwatch_service.web.compare.curves import Curve, SweepPoint, curve
-from cliffwatch_service.web.compare.lines import row_path, table_row
+from cliffwatch_service.web.compare.lines import table_row
 from cliffwatch_service.web.compare.tables import Tables
 from cliffwatch_service.web.layout.drawing import Scale
 

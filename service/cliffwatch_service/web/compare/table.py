@@ -9,41 +9,19 @@ from typing import Any
 from psycopg import Connection
 
 from cliffwatch.comparing.comparison import took_turns
-from cliffwatch.comparing.ordering import CHANGED, GROUPS, passes, sort_rows
+from cliffwatch.comparing.ordering import CHANGED, GROUPS, sort_rows
 from cliffwatch.reports.context import SIGHT
-from cliffwatch.reports.several.across import Across, Target, across, facets, sentence_across, whereabouts
-from cliffwatch_service.compare.pairing import Answer
+from cliffwatch.reports.several.across import Across, across, facets, sentence_across, whereabouts
+from cliffwatch_service.compare.filters import Filters
+from cliffwatch_service.compare.pairing import Answer, targets_of
 from cliffwatch_service.compare.stored import read_stored_rows
-from cliffwatch_service.web.compare.columns import Column, Rows, column_of, targets_of, thresholds_of
+from cliffwatch_service.web.compare.columns import Column, Rows, column_of, thresholds_of
 from cliffwatch_service.web.compare.lines import table_row
 from cliffwatch_service.web.compare.overview import ChangeStrip, LargestChange, change_strips, largest_change
 from cliffwatch_service.web.compare.sweeps import SweepShown, sweeps_of
 from cliffwatch_service.web.compare.tables import Tables
 from cliffwatch_service.web.layout.drawing import Scale, common_scale
 from cliffwatch_service.web.layout.render import query
-
-
-@dataclass(frozen=True, slots=True)
-class Filters:
-    """What of a comparison is asked for; every field is of the address."""
-
-    text: str = ""
-    suite: str = ""
-    verdict: str = ""
-    where: str = ""
-    sort: str = "size"
-    metrics: str = ""
-    platform: str = ""
-    mode: str = ""
-
-    @property
-    def choosing(self) -> bool:
-        """Whether any row is left out."""
-        return bool(self.text or self.suite or self.verdict or self.where)
-
-    def as_query(self) -> dict[str, str]:
-        given = {name: getattr(self, name) for name in self.__slots__}
-        return {name: value for name, value in given.items() if value and (name, value) != ("sort", "size")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +67,7 @@ def build_page(answers: Sequence[Answer], rows: Sequence[Rows], filters: Filters
     """The page of these answers and their rows, at the address of `pair`."""
     targets = targets_of(answers)
     every = across(rows, all_metrics=filters.metrics == "all")
-    chosen = [row for row in every if _passes_filters(row, filters, targets)] if filters.choosing else every
-    shown = sort_rows(chosen, filters.sort)
+    shown = sort_rows(filters.choose(every, targets), filters.sort)
     thresholds = [thresholds_of(each, of_target) for each, of_target in zip(answers, rows, strict=True)]
     scale = common_scale(
         [cell for row in shown for cell in row.cells if cell],
@@ -129,23 +106,6 @@ def build_page(answers: Sequence[Answer], rows: Sequence[Rows], filters: Filters
 def _failed_alike(rows: Iterable[Across]) -> bool:
     cells = [cell for row in rows for cell in row.cells if cell is not None]
     return {cell.verdict for cell in cells} == {"failed"} and len({cell.reason for cell in cells}) == 1
-
-
-def _passes_filters(row: Across, filters: Filters, targets: Sequence[Target]) -> bool:
-    """Whether a row passes the filters."""
-    if filters.suite and row.suite != filters.suite:
-        return False
-    if filters.verdict and not passes(row.verdict, filters.verdict):
-        return False
-    if filters.where and whereabouts(row, targets) != filters.where:
-        return False
-    if not filters.text:
-        return True
-    name = (
-        f"{row.suite}/{row.benchmark}/{'/'.join(f'{key}={value}' for key, value in row.params.items())}"
-        f" {' '.join(dict(row.measures))}"
-    )
-    return all(word in name.lower() for word in filters.text.lower().split())
 
 
 def _sections(

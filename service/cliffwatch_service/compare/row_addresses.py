@@ -1,0 +1,22 @@
+"""Addresses of a comparison's rows, below the address of the comparison: /compare/BASE...HEAD/cases/…"""
+
+import re
+from urllib.parse import quote
+
+from cliffwatch.reports.several.across import Across
+
+_PLAIN = re.compile(r"[A-Za-z0-9_.~=/-]+").fullmatch
+
+
+def case_path(row: Across) -> str:
+    """The part of an address that names a case: suite/benchmark/parameter=value/…"""
+    parts = [row.suite, row.benchmark, *[f"{name}={value}" for name, value in row.params.items()]]
+    path = "/".join(parts)
+    if _PLAIN(path) and path.count("/") == len(parts) - 1:
+        return path
+    return "/".join([quote(part, safe="=") for part in parts])
+
+
+def row_path(row: Across) -> str:
+    """The part of an address that names a row: its case and metric."""
+    return f"{case_path(row)}?metric={row.metric if _PLAIN(row.metric) else quote(row.metric, safe='')}"
