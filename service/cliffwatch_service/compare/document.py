@@ -1,4 +1,4 @@
-"""Comparison JSON of several targets in one document (docs/formats.md), from what is stored."""
+"""Builds Comparison JSON (docs/formats.md) from stored comparisons, several targets in one document."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -21,15 +21,16 @@ from cliffwatch_service.store.comparisons import StoredComparison
 
 
 def document_tag(answers: Sequence[Answer]) -> str:
-    """The identity of what these comparisons say."""
+    """Digest that identifies the content of a document of these comparisons."""
     return digest_of([FORMAT_VERSION, *(each.comparison.digest for each in answers)])
 
 
 def comparison_document(
     connection: Connection[Any], head: str, answers: Sequence[Answer], *, demonstration: bool
 ) -> bytes:
-    """Comparison JSON of two revisions. The rows are stored as they are answered, so a comparison of
-    thousands is put together without being read.
+    """Returns the Comparison JSON of two revisions.
+
+    Rows are stored as JSON and spliced in without being parsed, which keeps thousands of rows cheap.
     """
     document = RevisionComparison(
         format=FORMAT,
@@ -46,7 +47,7 @@ def comparison_document(
 
 
 def _base(answers: Sequence[Answer]) -> SideRecord | None:
-    """None where the targets have different ones."""
+    """Returns the base; None if the targets have different bases."""
     bases = {each.target.base.commit for each in answers}
     return _at(answers[0].summary.base, bases.pop()) if len(bases) == 1 else None
 
@@ -80,7 +81,7 @@ def _target(answer: Answer) -> TargetRecord:
 
 
 def run_document(connection: Connection[Any], stored: StoredComparison) -> bytes:
-    """Comparison JSON of a run's own arms, from the row of the stored comparison."""
+    """Returns the Comparison JSON of a run's own arms from the stored comparison."""
     summary = read_summary(stored.summary)
     members = {name: getattr(summary, name) for name in summary.__struct_fields__}
     document = RunComparison(**members, comparisons=(), comparison=stored.digest)
@@ -88,7 +89,7 @@ def run_document(connection: Connection[Any], stored: StoredComparison) -> bytes
 
 
 def splice_rows(document: bytes, rows: Sequence[bytes]) -> bytes:
-    """A document without rows, with these arrays of them as its `comparisons`."""
+    """Puts arrays of rows into the empty `comparisons` of an encoded document."""
     arrays = [each[1:-1] for each in rows]
     joined = b",".join(array for array in arrays if array)
     return document.replace(b'"comparisons":[]', b'"comparisons":[' + joined + b"]", 1)
