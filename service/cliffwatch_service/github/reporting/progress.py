@@ -82,7 +82,7 @@ def state_of(
 
 
 def _without_jobs(row: PullRequestRow) -> tuple[TargetState, ...]:
-    """Returns the targets of a pull request without jobs, all with the reason why there are none yet."""
+    """Returns the targets of a pull request without jobs: failed, cancelled, waiting or queued."""
     progress: Progress
     if row.problem:
         progress = Failed(failure=wrong_usage(row.problem, "fix that, then say `/bench`"))

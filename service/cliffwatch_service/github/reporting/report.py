@@ -60,7 +60,7 @@ def report_pull_request(parts: GitHubParts, identity: int) -> None:
 
 
 def _superseded_state(state: PullRequestState, head: str) -> PullRequestState:
-    """Returns the state of a replaced head. It ends the head's check run, which would otherwise run forever."""
+    """Returns the state of a replaced head. It ends the check run, which would otherwise run forever."""
     targets = tuple(replace(each, progress=Superseded(by=state.head)) for each in state.targets)
     return replace(state, head=head, targets=targets, links=(), earlier=None, notes=())
 

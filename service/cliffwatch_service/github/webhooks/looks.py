@@ -1,4 +1,4 @@
-"""Derives from a webhook what to look at. The facts themselves come from GitHub's API, never from the webhook.
+"""Derives from a webhook what to look at. The facts come from GitHub's API, never from the webhook.
 
 A webhook that is duplicated, late, out of order or replayed therefore costs a look and changes nothing.
 """

@@ -14,7 +14,7 @@ def signature_of(body: bytes, secret: str) -> str:
 
 
 def signed_by_any(body: bytes, signature: str, secrets: Iterable[str]) -> bool:
-    """True if one of the secrets signed these bytes. SHA-1 signatures, which GitHub also sends, do not count."""
+    """True if one of the secrets signed these bytes. SHA-1, which GitHub also sends, does not count."""
     if len(signature) != _LENGTH or not signature.isascii():
         return False
     return any(hmac.compare_digest(signature_of(body, secret), signature) for secret in secrets)
