@@ -64,7 +64,7 @@ class Written:
     kept: int
     """Parts left as they were."""
     written: int
-    """Parts written anew."""
+    """Parts written by this update."""
     runs: int
     """Runs in all parts."""
     rows: int

@@ -220,7 +220,7 @@ def _ask_github(pull: PullRequestNow, path: str) -> FreeJson:
 def _cancel_jobs(
     parts: GitHubParts, pull: PullRequestNow, conversation: Conversation, comment: int
 ) -> CommandOutcome:
-    """Cancels what is running. Reacts first: a retry after a failed reaction would find nothing to cancel."""
+    """Cancels unfinished jobs. Reacts first: a retry after a failed reaction would find nothing to cancel."""
     with parts.transaction() as connection:
         row = pull_requests.pull_request_numbered(connection, pull.repository.id, pull.opened.number)
         running = row is not None and has_running(connection, row.id)

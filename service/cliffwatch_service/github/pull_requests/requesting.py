@@ -172,7 +172,7 @@ def has_running(connection: Connection[Any], pull_request: int) -> bool:
 
 
 def cancel_all(connection: Connection[Any], pull_request: int, now: datetime) -> None:
-    """Cancels all running measurements of a pull request at somebody's request."""
+    """Cancels all unfinished measurements of a pull request at somebody's request."""
     running = _running(connection, pull_request)
     for number in running:
         _cancel_jobs(connection, number, now)
@@ -187,7 +187,7 @@ def _running(connection: Connection[Any], pull_request: int) -> list[int]:
 
 
 def drop_all(connection: Connection[Any], pull_request: int, now: datetime) -> None:
-    """Cancels all running measurements of a pull request that is closed or out of reach.
+    """Cancels all unfinished measurements of a pull request that is closed or out of reach.
 
     They are requested anew if it comes back.
     """
