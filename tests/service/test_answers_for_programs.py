@@ -102,6 +102,13 @@ def test_the_filters_of_the_page_filter_the_document(demonstration: Running) -> 
     assert sorted(rows_named(document(demonstration, f"{PAIR}?metrics=all"))) == sorted(rows_named(whole))
 
 
+def test_each_choice_of_rows_has_its_own_etag(demonstration: Running) -> None:
+    queries = ("", "?metrics=primary", "?metrics=all", "?verdict=changed", "?sort=size", "?sort=name")
+    with demonstration.http(None) as http:
+        tags = {http.get(f"/api/v1{PAIR}{query}").headers["etag"] for query in queries}
+    assert len(tags) == len(queries) - 1, "only sort=size is what metrics=primary answers"
+
+
 def test_rows_are_sorted_as_asked(demonstration: Running) -> None:
     by_name = rows_named(document(demonstration, f"{PAIR}?sort=name&platform=amd-rome"))
     by_size = rows_named(document(demonstration, f"{PAIR}?sort=size&platform=amd-rome"))

@@ -1,1 +1,1 @@
-"""Comparisons of what is stored: made, looked up by name, and written."""
+"""Makes comparisons of stored runs, finds them by name and exports them."""

@@ -1,4 +1,4 @@
-"""Compares what is stored, keeps the verdicts, and takes medians into history."""
+"""Compares stored arms, stores the verdicts and adds medians to history."""
 
 import statistics
 from collections.abc import Mapping, Sequence
@@ -41,7 +41,7 @@ _NOT_INDEXED = ("unchanged",)
 
 @dataclass(frozen=True, slots=True)
 class StoredArm:
-    """An arm with its boots, and the run that it is of."""
+    """An arm with its boots and its run."""
 
     arm: Arm
     row: ArmRow
@@ -50,9 +50,9 @@ class StoredArm:
 
 
 def load_arms(connection: Connection[Any], wanted: Sequence[tuple[RunRow, ArmRow]]) -> list[StoredArm]:
-    """Arms from the documents of their boots, as `cliffwatch compare` would read them from the host's disk.
+    """Loads arms from their stored boots, as `cliffwatch compare` loads them from a host's disk.
 
-    What arms share is read once: the record of their run, and the columns of their boots.
+    Shared data is read once: the record of a run and the columns of its boots.
     """
     rows = {row.id: boots.whole_boots_of_arm(connection, row.id) for _, row in wanted}
     keys = keys_of(connection, [boot.columns_id for of_arm in rows.values() for boot in of_arm])
@@ -80,9 +80,11 @@ def _stored_arm(
 
 
 def analyse_run(connection: Connection[Any], digest: str, now: datetime) -> int | None:
-    """Points and, where the run has two arms with boots, their comparison, whose id it answers. What an
-    anchor read is no point of its revision: that history would get one in every run. Done twice, it
-    changes nothing.
+    """Stores the points of a run and compares its base and head.
+
+    Returns the id of the comparison; None if the run lacks base or head, or one of them has no revision.
+    The anchor's medians are stored apart from the points of its revision, which would otherwise get one from
+    every run. Idempotent. Raises Refusal if the run is unknown or its arms cannot be compared.
     """
     run = runs.run_row(connection, digest)
     if run is None:
@@ -104,9 +106,7 @@ def analyse_run(connection: Connection[Any], digest: str, now: datetime) -> int 
 
 
 def _medians(connection: Connection[Any], arm_id: int) -> list[Point]:
-    """Median and interval of each series over the screening boots of an arm, from the samples as they are
-    stored.
-    """
+    """Returns the median and interval of each series over the screening boots of an arm."""
     screened = [row for row in boots.samples_of_arm(connection, arm_id) if row.stage == "screen"]
     columns = series.columns_rows(connection, [row.columns_id for row in screened])
     values: dict[int, list[float]] = {}
@@ -120,7 +120,7 @@ def _medians(connection: Connection[Any], arm_id: int) -> list[Point]:
 
 
 def _interval(values: Sequence[float]) -> tuple[float | None, float | None]:
-    """Order statistics that hold the median; None from too few boots."""
+    """Confidence interval of the median from order statistics; None, None if there are too few boots."""
     rank = median_rank(len(values), POINT_LEVEL)
     if rank is None:
         return None, None
@@ -129,8 +129,9 @@ def _interval(values: Sequence[float]) -> tuple[float | None, float | None]:
 
 
 def stored_comparison(connection: Connection[Any], base_id: int, head_id: int) -> StoredComparison | None:
-    """What is stored of two arms, if it is of the very boots and code.json that are here now, by
-    this method.
+    """Returns the stored comparison of two arms; None if there is none or it is out of date.
+
+    It is up to date if it was made by this method version from the boots and code.json that are stored now.
     """
     stored = comparisons.comparison_of_arms(connection, base_id, head_id)
     if stored is None or stored.method_version != METHOD_VERSION:
@@ -143,7 +144,7 @@ def _inputs(connection: Connection[Any], base_id: int, head_id: int) -> str:
 
 
 def inputs_of_arms(connection: Connection[Any], arms: Sequence[int]) -> str:
-    """A digest of all that a comparison of arms is made of."""
+    """Digest of all inputs of a comparison: the boots and the code digests of the arms."""
     return digest_of(
         [
             *(boots.boot_digests_of_arm(connection, arm) for arm in arms),
@@ -160,12 +161,12 @@ def keep_compared(
     *,
     turn: AbstractContextManager[Any] | None = None,
 ) -> int:
-    """Compares two stored arms unless that was done of the very same boots by this method; answers the
-    comparison's id.
+    """Compares two stored arms and returns the id of the comparison.
 
-    `turn` is waited for, and held while it computes alone: storing may wait for another's transaction,
-    which needs a turn itself where it compares on several targets. Raises Refusal where the arms cannot be
-    compared at all.
+    An up-to-date stored comparison is returned as it is. `turn` is a lock that is held only while the
+    comparison is computed. Storing may wait for another transaction, which may itself need the lock because
+    it compares several targets: holding the lock there would deadlock. Raises Refusal if the arms cannot be
+    compared.
     """
     stored = stored_comparison(connection, base_id, head_id)
     if stored is not None:
@@ -184,7 +185,7 @@ def _make_comparison(connection: Connection[Any], base_id: int, head_id: int) ->
     functions = functions_of_rows(connection, compared, side_of_run(base), side_of_run(head))
     context = replace(context_of_record(head.record, None), functions=functions)
     if base.run.id != head.run.id:
-        context = replace(context, chosen=())  # they are of that run's own base
+        context = replace(context, chosen=())  # head's run chose them against its own base
     document = comparison_document(compared, context)
     summary: FreeJson = as_json(document)
     del summary["comparisons"]
@@ -208,7 +209,7 @@ def _make_comparison(connection: Connection[Any], base_id: int, head_id: int) ->
 def _sides(
     connection: Connection[Any], base_id: int, head_id: int
 ) -> tuple[StoredArm, StoredArm, Arm | None]:
-    """Two arms, and the control where they are of one run that has it."""
+    """Loads two arms, and the control if both are of one run that has a control."""
     wanted = []
     for arm_id in (base_id, head_id):
         row = run_arms.arm_row(connection, arm_id)
@@ -240,7 +241,7 @@ def _compare_arms(base: StoredArm, head: StoredArm, control: Arm | None) -> Comp
 
 
 def _indexed_rows(connection: Connection[Any], compared: ComparisonSet, run: RunRow) -> list[VerdictRow]:
-    """The rows that are worth an index: all but the unchanged, and only of series that exist."""
+    """Rows for the verdict index: all rows of existing series whose verdict is not `unchanged`."""
     rows = [row for row in compared.rows if row.verdict not in _NOT_INDEXED and row.metric]
     digests = [series_digest(row.case, row.metric, row.unit, run.platform, run.mode) for row in rows]
     ids = series.series_ids(connection, digests)

@@ -1,4 +1,4 @@
-"""The functions behind what changed between two commits, whichever comparison of theirs counted them."""
+"""Finds the functions behind the changes between two commits, in whichever comparison counted them."""
 
 from typing import Any
 
@@ -15,13 +15,13 @@ _MOST_FUNCTIONS = 4
 
 
 def functions_between(connection: Connection[Any], base: str, head: str) -> tuple[CaseFunctionsRecord, ...]:
-    """Case by case; nothing where no comparison under icount of these commits has any."""
+    """Returns the functions of each case; empty if no icount comparison of these commits has any."""
     summary = comparisons.summary_with_functions(connection, base, head)
     return () if summary is None else read_summary(summary).functions
 
 
 def causes_between(connection: Connection[Any], base: str, head: str) -> tuple[FunctionBlock, ...]:
-    """The same as reports show it, a block for each cause."""
+    """Returns the functions as reports show them: one block per cause."""
     blocks, _ = blocks_of_document(
         functions_between(connection, base, head), most=_MOST_CAUSES, each=_MOST_FUNCTIONS
     )

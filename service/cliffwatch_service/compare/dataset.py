@@ -1,9 +1,8 @@
-"""The public dataset: every sample of the runs that the service vouches for, as files in a folder that
-anybody may be given.
+"""Writes the public dataset: every sample of the runs that the service vouches for, as files in a folder.
 
-What is public is what is history: runs that enrolled hosts made for followed branches
-(docs/threat-model.md). Names of hosts, of people and of tokens are not in it. Memory is bounded: a boot, a
-row group and lists of runs.
+Public runs are the runs of history: enrolled hosts made them for followed branches (docs/threat-model.md).
+Names of hosts, people and tokens are left out. Memory holds at most one boot, one row group and the lists of
+runs.
 """
 
 import gzip
@@ -39,36 +38,43 @@ from cliffwatch_service.store.runs import HistoryRunRow
 
 MOST_RUNS = 200
 MOST_SAMPLES = 1_000_000
-"""Of a part; a run that is larger has a part of its own."""
+"""Most samples of a part. A larger run gets a part of its own."""
 
 _NOT_PUBLIC = frozenset({"author"})
 _WRITING = ".writing"
 
 Row = Mapping[str, object]
-"""Of a table, by field."""
+"""A row of a table: values by field name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """`form` is parquet or csv; `licence` an SPDX identifier, as the operator has decided."""
+    """How to write a dataset."""
 
     form: str
+    """`parquet` or `csv`."""
     licence: str
+    """SPDX identifier; chosen by the operator."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Written:
-    """Parts that were kept as they were and parts that were written; runs and rows of all of them."""
+    """Summary of a written dataset."""
 
     kept: int
+    """Parts left as they were."""
     written: int
+    """Parts written by this update."""
     runs: int
+    """Runs in all parts."""
     rows: int
+    """Rows in all parts."""
 
 
 def write_dataset(transaction: Transaction, folder: Path, wanted: Wanted, now: datetime) -> Written:
-    """Brings the folder's dataset to what is public now. Interrupted, it leaves the dataset of before. Raises
-    Refusal, OSError.
+    """Updates the dataset of a folder to the runs that are public now.
+
+    An interrupted update leaves the previous dataset intact. Raises Refusal or OSError.
     """
     if wanted.form == "parquet" and not has_parquet():
         raise Refusal(
@@ -117,8 +123,9 @@ def write_dataset(transaction: Transaction, folder: Path, wanted: Wanted, now: d
 
 
 def _public_runs(transaction: Transaction, known: set[str]) -> dict[str, HistoryRunRow]:
-    """The rows of runs that are history and whole, by identity, in the order in which they came. Known ones
-    are whole: a run that is stays so.
+    """Returns the fully uploaded runs of history by digest, in the order in which they were stored.
+
+    `known` runs are not checked again: a fully uploaded run stays so.
     """
     with transaction() as connection:
         listed = runs.history_runs(connection)
@@ -136,14 +143,14 @@ def _whole(transaction: Transaction, run_id: int) -> bool:
 
 
 def _stays(folder: Path, part: Part, public: Mapping[str, HistoryRunRow]) -> bool:
-    """A full part of which everything is still public and nothing happened to the file."""
+    """True if a part is full, its file has the recorded size and all of its runs are still public."""
     path = folder / part.path
     there = part.finished and path.is_file() and path.stat().st_size == part.bytes
     return there and all(run in public for run in part.runs)
 
 
 def _groups(waiting: Sequence[HistoryRunRow]) -> Iterator[tuple[list[HistoryRunRow], bool]]:
-    """Runs for a part each, and whether the part is full."""
+    """Splits runs into parts. Yields the runs of each part and whether the part is full."""
     group: list[HistoryRunRow] = []
     samples = 0
     for row in waiting:
@@ -165,7 +172,7 @@ def _write_part(
     *,
     finished: bool,
 ) -> Part:
-    """The name holds a part of the digest: a file that a dataset names never changes under it."""
+    """Writes one part. Its file name contains a piece of its digest, so a published file never changes."""
     writing = folder / _WRITING
     pieces = _pieces(transaction, group)
     count = write_parquet(writing, pieces) if form == "parquet" else _write_csv(writing, pieces)
@@ -187,7 +194,10 @@ def _pieces(transaction: Transaction, group: Sequence[HistoryRunRow]) -> Iterato
 
 
 def _write_csv(path: Path, pieces: Iterator[list[TableRow]]) -> int:
-    """Equal rows make equal files: neither a name nor a time is packed with them."""
+    """Writes gzipped CSV and returns the number of rows.
+
+    Equal rows give equal files: the gzip header holds neither a name nor a time.
+    """
     count = 0
 
     def counted() -> Iterator[list[TableRow]]:
@@ -204,7 +214,7 @@ def _write_csv(path: Path, pieces: Iterator[list[TableRow]]) -> int:
 def _write_tables(
     transaction: Transaction, folder: Path, public: Mapping[str, HistoryRunRow], parts: Sequence[Part]
 ) -> None:
-    """Small beside the samples, and written whole each time."""
+    """Writes the tables of runs, revisions and verdicts. They are small, so each update writes them whole."""
     of_run = {run: part.name for part in parts for run in part.runs}
     listed = [{"run": digest, **asdict(row), "part": of_run[digest]} for digest, row in public.items()]
     _put_pages(folder / "runs.csv", RUN_FIELDS, iter([listed]))

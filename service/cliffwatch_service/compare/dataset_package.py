@@ -1,4 +1,4 @@
-"""The Data Package (datapackage.org) that says what lies in the folder of a public dataset."""
+"""Reads and writes the Data Package (datapackage.org) that describes the folder of a public dataset."""
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -63,16 +63,16 @@ VERDICT_FIELDS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """A file of samples. A finished one is full and stays as it is; the last one is written again with what
-    came since.
-    """
+    """A file of samples."""
 
     path: str
     bytes: int
     hash: str
+    """`sha256:` and the digest of the file."""
     rows: int
     runs: tuple[str, ...]
     finished: bool
+    """True if the part is full and never changes. The last part is rewritten until it is full."""
 
     @property
     def name(self) -> str:
@@ -81,15 +81,17 @@ class Part:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contents:
-    """What a folder holds: its parts, and its tables as a file name and its fields."""
+    """Contents of a dataset folder."""
 
     form: str
     licence: str
     demonstration: bool
     created: str
     version: str
+    """Version of Cliffwatch."""
     parts: Sequence[Part]
     tables: Mapping[str, Mapping[str, tuple[str, str]]]
+    """Type and description of each field of each table, by file name."""
 
 
 class _Licence(Member, frozen=True, kw_only=True):
@@ -97,7 +99,7 @@ class _Licence(Member, frozen=True, kw_only=True):
 
 
 class _About(Member, frozen=True, kw_only=True):
-    """What the package says for readers of ours."""
+    """The package's section for Cliffwatch's own readers."""
 
     format: Literal["cliffwatch-dataset"] = FORMAT
     format_version: Literal[1] = FORMAT_VERSION
@@ -167,7 +169,7 @@ class _ReadAbout(Member, frozen=True, kw_only=True):
 
 
 class _ReadResource(Member, frozen=True, kw_only=True):
-    """A part, or a table, which has no `finished`."""
+    """A part or a table. Tables have no `finished`."""
 
     path: str
     bytes: int
@@ -178,7 +180,7 @@ class _ReadResource(Member, frozen=True, kw_only=True):
 
 
 class _ReadPackage(Member, frozen=True, kw_only=True):
-    """What is read of a package that was written before."""
+    """The members that are read from an existing package."""
 
     cliffwatch: _ReadAbout
     resources: tuple[_ReadResource, ...]
@@ -193,7 +195,7 @@ def hash_of(path: Path) -> str:
 
 
 def package(folder: Path, contents: Contents) -> bytes:
-    """The whole document. Files that it names are there already."""
+    """Returns the package document. The files that it names must exist already."""
     described = _Package(
         schema=_PROFILE,
         name="cliffwatch-samples",
@@ -251,8 +253,9 @@ def _tables(folder: Path, contents: Contents) -> Iterator[_Table]:
 
 
 def parts_of(folder: Path, form: str) -> list[Part]:
-    """The parts that a folder has; none where it is empty or is not there. Raises Refusal where it holds
-    anything else.
+    """Returns the parts of a dataset folder; none if the folder is empty or does not exist.
+
+    Raises Refusal if the folder holds anything but a dataset of this form.
     """
     file = folder / FILE
     if not file.exists():
@@ -275,7 +278,7 @@ def _another(what: str) -> Refusal:
 
 
 def _read_parts(content: _ReadPackage) -> list[Part] | None:
-    """None where a file is named that lies elsewhere."""
+    """Returns the parts of a package; None if it names a file outside its folder."""
     listed = [each for each in content.resources if each.finished is not None]
     if any(Path(each.path).name != each.path for each in listed):
         return None

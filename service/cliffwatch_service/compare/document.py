@@ -1,6 +1,7 @@
-"""Comparison JSON of several targets in one document (docs/formats.md), from what is stored."""
+"""Builds Comparison JSON (docs/formats.md) from stored comparisons, several targets in one document."""
 
 from collections.abc import Sequence
+from dataclasses import astuple
 from typing import Any
 
 import msgspec
@@ -26,8 +27,8 @@ from cliffwatch_service.store.comparisons import StoredComparison
 
 def document_tag(answers: Sequence[Answer], filters: Filters | None = None) -> str:
     """Identifies what these comparisons say, of the rows that pass the filters."""
-    query = [] if filters is None else sorted(filters.as_query().items())
-    return digest_of([FORMAT_VERSION, *(each.comparison.digest for each in answers), *query])
+    chosen = () if filters is None else astuple(filters)
+    return digest_of([FORMAT_VERSION, *(each.comparison.digest for each in answers), *chosen])
 
 
 def comparison_document(
@@ -40,7 +41,7 @@ def comparison_document(
 ) -> bytes:
     """Comparison JSON of two revisions: all rows of every target, or those that pass the filters.
 
-    All rows are copied as they are stored, without being read.
+    Without filters, rows are spliced in as they are stored, which keeps thousands of rows cheap.
     """
     document = RevisionComparison(
         format=FORMAT,
@@ -76,7 +77,7 @@ def _filter_rows(connection: Connection[Any], answers: Sequence[Answer], filters
 
 
 def _base(answers: Sequence[Answer]) -> SideRecord | None:
-    """None where the targets have different ones."""
+    """Returns the base; None if the targets have different bases."""
     bases = {each.target.base.commit for each in answers}
     return _at(answers[0].summary.base, bases.pop()) if len(bases) == 1 else None
 
@@ -110,7 +111,7 @@ def _target(answer: Answer) -> TargetRecord:
 
 
 def run_document(connection: Connection[Any], stored: StoredComparison) -> bytes:
-    """Comparison JSON of a run's own arms, from the row of the stored comparison."""
+    """Returns the Comparison JSON of a run's own arms from the stored comparison."""
     summary = read_summary(stored.summary)
     members = {name: getattr(summary, name) for name in summary.__struct_fields__}
     document = RunComparison(**members, comparisons=(), comparison=stored.digest)
@@ -118,7 +119,7 @@ def run_document(connection: Connection[Any], stored: StoredComparison) -> bytes
 
 
 def splice_rows(document: bytes, rows: Sequence[bytes]) -> bytes:
-    """A document without rows, with these arrays of them as its `comparisons`."""
+    """Puts arrays of rows into the empty `comparisons` of an encoded document."""
     arrays = [each[1:-1] for each in rows]
     joined = b",".join(array for array in arrays if array)
     return document.replace(b'"comparisons":[]', b'"comparisons":[' + joined + b"]", 1)

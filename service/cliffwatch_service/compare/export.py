@@ -1,6 +1,4 @@
-"""A run's samples in the formats that other tools read, boot by boot, so that no run is ever
-whole in memory.
-"""
+"""Exports a run's samples in formats that other tools read, one boot in memory at a time."""
 
 import errno
 import tempfile
@@ -48,30 +46,33 @@ MEDIA_TYPES = {
 Transaction = Callable[[], AbstractContextManager[Connection[Any]]]
 LARGEST_FILE = 512 << 20
 _BYTES_A_SAMPLE = 200
-"""About, in JSON."""
+"""Approximate size of a sample in JSON."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """One of MEDIA_TYPES' formats; of bmf which arm, None for the head or the only one; of kcidb
-    who reports.
-    """
+    """What to export."""
 
     form: str
+    """A key of MEDIA_TYPES."""
     arm: str | None = None
+    """The only arm to export; None for all arms, and in bmf for head or the only arm."""
     origin: str = "cliffwatch"
+    """Origin of a KCIDB report."""
 
 
 @dataclass(frozen=True, slots=True)
 class Exportable:
-    """What an export will be: `tag` is another one for another content; `size` is about its bytes."""
+    """An export that can be made."""
 
     tag: str
+    """Digest that changes with the content."""
     size: int
+    """Approximate size in bytes."""
 
 
 def exportable(transaction: Transaction, digest: str, wanted: Wanted) -> Exportable:
-    """Raises Refusal."""
+    """Checks that an export is possible and returns its tag and size. Raises Refusal."""
     if wanted.form == "parquet" and not has_parquet():
         detail = (
             "this service was installed without Parquet: ask for csv or json (its operator:"
@@ -89,7 +90,7 @@ def exportable(transaction: Transaction, digest: str, wanted: Wanted) -> Exporta
 
 
 def write_export(transaction: Transaction, file: IO[bytes], digest: str, wanted: Wanted) -> None:
-    """Writes the samples of a run, one boot in memory at a time. Raises Refusal."""
+    """Writes an export, one boot in memory at a time. Raises Refusal."""
     with transaction() as connection:
         run = _run(connection, digest)
         chosen = _arms_for(wanted, [row.name for row in run_arms.arms_of(connection, run.id)])
@@ -127,7 +128,7 @@ def _run(connection: Connection[Any], digest: str) -> RunRow:
 
 
 def _arms_for(wanted: Wanted, names: Sequence[str]) -> list[str]:
-    """Raises Refusal where the format has room for one arm and none is named."""
+    """Selects the arms to export. Raises Refusal if the format holds one arm and none is named."""
     if wanted.arm is not None and wanted.arm not in names:
         raise Refusal(
             422, "no such arm", f"the run has no arm {wanted.arm!r}: choose among {', '.join(names)}"
@@ -150,9 +151,7 @@ def _write_summed(
     numbers: Sequence[tuple[int, str]],
     wanted: Wanted,
 ) -> Iterator[str]:
-    """Formats in which what is said first rests on all samples: boots are read once more for each pass over
-    them.
-    """
+    """Writes a format whose first lines depend on all samples. Each pass over the samples reads the boots."""
     record = stored_record(run)
     read = _Boots(transaction, run, record)
     arms = [
@@ -165,7 +164,7 @@ def _write_summed(
 
 
 class _ReadWhenNeeded(Sequence[Boot]):
-    """The boots of an arm, none of which is kept."""
+    """The boots of an arm, read on each access and never cached."""
 
     def __init__(self, read: Callable[[int], Boot], numbers: Sequence[int]) -> None:
         self._read, self._numbers = read, numbers
@@ -206,8 +205,9 @@ def _settings(record: RunRecord) -> dict[str, str]:
 def run_table(
     transaction: Transaction, run: RunRow, arms: Sequence[str], *, leave_out: frozenset[str] = frozenset()
 ) -> Iterator[list[TableRow]]:
-    """The rows of a run, arm by arm and boot by boot. Each boot is read in a transaction of its own: a slow
-    client holds none open. Facts named in `leave_out` are not among what is known of an arm.
+    """Yields the rows of a run, arm by arm and boot by boot, without the arms' facts named in `leave_out`.
+
+    Each boot is read in its own transaction, so a slow client does not hold one open.
     """
     record = stored_record(run)
     settings, read = _settings(record), _Boots(transaction, run, record)
@@ -226,7 +226,7 @@ def _public(arm: Arm, leave_out: frozenset[str]) -> Arm:
 
 
 class _Boots:
-    """Reads boots of a run by their number; as a rule all have the same columns, which are read once."""
+    """Reads boots of a run by number. Boots usually share their columns, so the last columns are cached."""
 
     def __init__(self, transaction: Transaction, run: RunRow, record: RunRecord) -> None:
         self._transaction, self._run, self._order = transaction, run, plan_order(record)
@@ -254,7 +254,7 @@ def _json(pieces: Iterator[list[TableRow]]) -> Iterator[bytes]:
 
 
 def _object(row: TableRow, params: dict[str | None, Any]) -> FreeJson:
-    """Without text that holds JSON; `params` are those that were read already, by their text."""
+    """Converts a row to an object and parses its JSON columns. `params` caches parsed params by text."""
     known: FreeJson = dict(zip(NAMES, row, strict=True))
     if row.params not in params:
         params[row.params] = None if row.params is None else orjson.loads(row.params)
@@ -276,7 +276,7 @@ _SUMMED: Mapping[str, Callable[[Sequence[Arm], RunRow, Wanted], Iterator[str]]] 
 
 
 def export_file(transaction: Transaction, folder: Path, digest: str, wanted: Wanted) -> Path:
-    """A file of its own in `folder`, which the caller removes. Raises Refusal."""
+    """Writes an export to a new file in `folder`, which the caller removes. Raises Refusal."""
     with tempfile.NamedTemporaryFile(dir=folder, prefix="export-", delete=False) as file:
         path = Path(file.name)
         try:

@@ -1,6 +1,6 @@
-"""The functions behind rows, from the function counts among the raw outputs of boots.
+"""Attributes rows to functions, from the function counts in the raw outputs of boots.
 
-Archives are somebody's upload: what cannot be read of them is as if it were not there.
+Archives are uploads, so they are untrusted: unreadable counts are treated as missing.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,43 +25,47 @@ from cliffwatch_service.store import boots
 
 FUNCTION_COUNTS = "functions.json"
 _LARGEST_BYTES = 16 << 20
-"""A boot of all suites has 6 MB."""
+"""Limit of `functions.json`. A boot of all suites has 6 MB."""
 _MOST_BOOTS = 2
-"""Of an arm: counts of equal kernels repeat to four digits."""
+"""Boots per arm that are read. Few suffice: counts of equal kernels agree to four digits."""
 
 _MOST_ROWS = 100
-"""Of a comparison, those with the largest changes."""
+"""Changed rows per comparison, those with the largest changes."""
 
 _MOST_OTHERS = 400
-"""Of those that did not change, which are looked through for functions that did."""
+"""Rows per comparison without a change that are searched for functions that did change."""
 
 _MOST_FUNCTIONS = 40
-"""Of a row."""
+"""Functions per row."""
 
 
 @dataclass(frozen=True, slots=True)
 class SideOfRun:
-    """An arm as it was measured: its boots, its row's identity, and the name of its run."""
+    """One side of a comparison: an arm with its boots."""
 
     arm: Arm
     arm_id: int
     run: str
+    """Digest of the run."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Counts:
-    """A boot's function counts: the document, its cases, and the values of rows in that boot."""
+    """Function counts of a boot."""
 
     record: FunctionCountsRecord
     cases: Mapping[CaseKey, CaseCounts]
     values: Mapping[RowKey, tuple[float, str]]
+    """Value and unit of each sample of the boot, by case and metric."""
 
 
 def functions_of_rows(
     connection: Connection[Any], compared: ComparisonSet, base: SideOfRun, head: SideOfRun
 ) -> Functions:
-    """Of the rows that changed, and of others that hide a function which did, by the name of the head's arm,
-    case and metric; empty where a side was not counted.
+    """Returns the functions behind rows, by head's arm name, case and metric.
+
+    Covers the changed rows, and rows without a change that hide a changed function. Empty if a side has no
+    function counts.
     """
     if compared.mode != "icount":
         return {}
@@ -84,7 +88,7 @@ def functions_of_rows(
 
 
 def _counts(connection: Connection[Any], side: SideOfRun) -> Iterator[_Counts]:
-    """Of the first boots of an arm that have counts which can be read."""
+    """Yields the counts of the first boots of an arm whose counts are readable."""
     numbers = boots_with_counts(connection, side.arm_id)
     values = {boot.index: boot.samples for boot in side.arm.boots}
     for number in [each for each in numbers if each in values][:_MOST_BOOTS]:
@@ -106,7 +110,7 @@ def _of_row(row: Comparison, side: Sequence[_Counts]) -> Iterator[OperationCount
 
 
 def boots_with_counts(connection: Connection[Any], arm_id: int) -> list[int]:
-    """The numbers of an arm's boots whose raw outputs have function counts."""
+    """Returns the numbers of an arm's boots whose raw outputs include function counts."""
     return [
         row.number
         for row in boots.raw_files_of_arm(connection, arm_id)
@@ -115,7 +119,7 @@ def boots_with_counts(connection: Connection[Any], arm_id: int) -> list[int]:
 
 
 def counts_of_boot(transaction: Transaction, run: str, number: int) -> FunctionCountsRecord | None:
-    """The function counts of a boot; None where they are missing, too large or none."""
+    """Returns the function counts of a boot; None if they are missing, too large or invalid."""
     try:
         file = raw_file(transaction, run, number, FUNCTION_COUNTS)
         content = b"".join(file.pieces) if file.size <= _LARGEST_BYTES else b""

@@ -1,6 +1,4 @@
-"""What people name: revisions by a part of their commit, a tag or a branch, runs by a part of
-their identity.
-"""
+"""Resolves names: revisions by commit prefix, tag or branch; runs by digest prefix."""
 
 import re
 from collections.abc import Sequence
@@ -19,8 +17,9 @@ _SHOWN = 12
 
 
 def revision_named(connection: Connection[Any], name: str) -> RevisionRow:
-    """The revision whose commit begins so, in either case; else that of a tag, or the newest measured one of
-    a branch. Raises Refusal where none or several are meant.
+    """Resolves a name to a revision: a commit prefix (upper or lower case), else a tag, else a branch.
+
+    A branch means its newest measured revision. Raises Refusal if no revision or several match.
     """
     digits = name.lower()
     matches = trees.revisions_named(connection, digits) if _COMMIT.fullmatch(digits) else []
@@ -44,7 +43,7 @@ def revision_named(connection: Connection[Any], name: str) -> RevisionRow:
 
 
 def is_branch(connection: Connection[Any], name: str) -> bool:
-    """Whether `revision_named` takes a name for that of a branch."""
+    """True if `revision_named` resolves the name as a branch."""
     tag, branch = name.removeprefix("refs/tags/"), name.removeprefix("refs/heads/")
     is_commit = _COMMIT.fullmatch(name.lower()) and trees.revisions_named(connection, name.lower())
     return (
@@ -56,7 +55,7 @@ def is_branch(connection: Connection[Any], name: str) -> bool:
 
 
 def _of_ref(connection: Connection[Any], name: str) -> RevisionRow | None:
-    """Of a tag, else of a branch."""
+    """Resolves a tag, else a branch; None if there is neither. Raises Refusal if several commits match."""
     if not name.isprintable():
         return None
     for kind, matches in (
@@ -75,7 +74,7 @@ def _of_ref(connection: Connection[Any], name: str) -> RevisionRow | None:
 
 
 def run_named(connection: Connection[Any], name: str) -> RunRow:
-    """The run whose identity begins so. Raises Refusal where none or several do."""
+    """Returns the run whose digest starts with `name`. Raises Refusal if there is none or several."""
     matches = runs_beginning(connection, name)
     if not matches:
         raise not_found("run", name)
@@ -85,6 +84,6 @@ def run_named(connection: Connection[Any], name: str) -> RunRow:
 
 
 def runs_beginning(connection: Connection[Any], name: str) -> Sequence[RunRow]:
-    """The runs whose identity begins so, two at most; none where it is no beginning of one."""
+    """Returns at most two runs whose digest starts with `name`; none if `name` cannot be a digest prefix."""
     digits = name.lower()
     return runs.runs_named(connection, digits) if _RUN.fullmatch(digits) else []

@@ -1,4 +1,4 @@
-"""Which measurements answer the question how two revisions, or two runs, compare."""
+"""Selects the arms that compare two revisions or two runs, and finds or makes their comparisons."""
 
 import re
 import threading
@@ -25,46 +25,40 @@ from cliffwatch_service.store.runs import RunRow
 from cliffwatch_service.store.trees import RevisionRow
 
 NEAREST = "nearest"
-"""In place of a base: the nearest measured first-parent ancestor of head, on each platform and mode by
-itself.
-"""
+"""In place of a base: head's nearest measured first-parent ancestor, for each platform and mode."""
 
 AT_ONCE = 20_000
-"""Samples that are compared while a reader waits; more are compared in the background."""
+"""Most samples that are compared while a reader waits. More are compared in the background."""
 
 _one_at_a_time = threading.Lock()
-"""A comparison that nobody asked for before takes seconds of one CPU; several at once would hold up
-everything else.
-"""
+"""A new comparison takes seconds of CPU. Several at once would stall all other requests."""
 
 
 @dataclass(frozen=True, slots=True)
 class TargetBase:
-    """One platform and mode, and the base that answers there: `distance` commits before head where it was
-    looked for.
-    """
+    """A platform and mode with the base to compare against."""
 
     platform: str
     mode: Mode
     base: AncestorRow | RevisionRow
     distance: int | None
+    """Commits from base to head; None if the base was named."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """The arms that answer on a target, and which run or runs they are of, base's first."""
+    """The two arms to compare on a target."""
 
     target: TargetBase
     base_arm: int
     head_arm: int
     runs: tuple[str, ...]
+    """Digests of the arms' runs, base's first; one digest if both arms are of one run."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A comparison that answers on a target, without its rows, and which arms of which run or
-    runs it is of.
-    """
+    """The comparison on a target, without its rows. The other fields are as in `Pair`."""
 
     target: TargetBase
     comparison: StoredComparison
@@ -76,7 +70,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Paired:
-    """Head's revision, and what answers on each platform and mode that has both sides."""
+    """Head's revision, and a pair for each platform and mode that measured both sides."""
 
     head: RevisionRow
     pairs: Sequence[Pair]
@@ -84,19 +78,18 @@ class Paired:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answers:
-    """Of head's revision: a comparison on each platform and mode, but for `pending` ones, which are being
-    made in the background.
-    """
+    """Head's revision, and its comparison on each platform and mode."""
 
     head: RevisionRow
     answers: Sequence[Answer]
     pending: int
+    """Number of comparisons that are still being made in the background."""
 
 
 def answers(
     connection: Connection[Any], base: str, head: str, platform: str | None, mode: str | None, now: datetime
 ) -> Answers:
-    """Raises Refusal where no platform and mode has both."""
+    """Compares two revisions on each target. Raises Refusal if no platform and mode measured both."""
     paired = pair_revisions(connection, base, head, platform, mode)
     made = [answer_soon(connection, pair, now) for pair in paired.pairs]
     there = [each for each in made if each is not None]
@@ -108,9 +101,7 @@ def targets_of(answers: Sequence[Answer]) -> tuple[Target, ...]:
 
 
 def sides_named(name: str) -> tuple[str, str] | None:
-    """Base and head of `BASE...HEAD`, or of `BASE..HEAD`, which people write by habit; None of
-    anything else.
-    """
+    """Splits `BASE...HEAD`, or `BASE..HEAD` as git users write it; None if the name is neither."""
     for dots in ("...", ".."):
         base, separator, head = name.partition(dots)
         if separator:
@@ -119,8 +110,9 @@ def sides_named(name: str) -> tuple[str, str] | None:
 
 
 def pair_named(connection: Connection[Any], name: str) -> Paired:
-    """Of BASE...HEAD (revisions, `nearest` for a base, or two runs) or of one run with two arms. Raises
-    Refusal.
+    """Resolves BASE...HEAD or one run with two arms. Raises Refusal.
+
+    BASE and HEAD are two revisions or two runs. BASE may be `nearest`.
     """
     sides = sides_named(name)
     if sides is None:
@@ -141,8 +133,9 @@ def pair_named(connection: Connection[Any], name: str) -> Paired:
 
 
 def run_meant(connection: Connection[Any], name: str) -> RunRow | None:
-    """The run whose identity begins so, where no commit does; None where a revision is meant. Raises Refusal
-    where several do.
+    """Returns the run whose digest starts with `name`; None if no run or also a commit does.
+
+    Raises Refusal if several runs match.
     """
     if not runs_beginning(connection, name) or trees.revisions_named(connection, name.lower()):
         return None
@@ -153,8 +146,9 @@ _PLAIN = re.compile(rf"({NEAREST}|[0-9a-f]{{7,64}})\.\.\.[0-9a-f]{{7,64}}|[0-9a-
 
 
 def canonical(connection: Connection[Any], name: str) -> str:
-    """A pair as addresses have it: commits and runs by their digits, for tags and branches move. Raises
-    Refusal.
+    """Normalises the name of a pair for URLs: tags and branches move, so they become commits.
+
+    Raises Refusal.
     """
     if _PLAIN(name):
         return name
@@ -173,7 +167,7 @@ def _digits(connection: Connection[Any], side: str) -> str:
 def pair_revisions(
     connection: Connection[Any], base: str, head: str, platform: str | None, mode: str | None
 ) -> Paired:
-    """Raises Refusal where no platform and mode has both."""
+    """Pairs two revisions on each target. Raises Refusal if no platform and mode measured both."""
     head_row = revision_named(connection, head)
     base_row = None if base == NEAREST else revision_named(connection, base)
     targets = [
@@ -261,7 +255,7 @@ def _own_arms(connection: Connection[Any], run: RunRow) -> Paired:
 
 
 def _of_runs(connection: Connection[Any], ours: RunRow, theirs: RunRow) -> Paired:
-    """Of each run its head, or its only arm."""
+    """Pairs two runs by their heads. A run without a head contributes its first compared arm."""
     for what, one, other in (("platform", ours.platform, theirs.platform), ("mode", ours.mode, theirs.mode)):
         if one != other:
             raise Refusal(
@@ -298,16 +292,16 @@ def _of_arms(
 
 
 def find_answer(connection: Connection[Any], pair: Pair) -> Answer | None:
-    """The answer that is stored; None where the comparison has still to be made."""
+    """Returns the stored answer; None if the comparison has not been made yet."""
     stored = stored_comparison(connection, pair.base_arm, pair.head_arm)
     return None if stored is None else _answer(pair, stored)
 
 
 def answer_soon(connection: Connection[Any], pair: Pair, now: datetime) -> Answer | None:
-    """The answer, if it is stored or small; None where it was asked for in the background. Raises Refusal
-    where there can be none.
+    """Returns the answer if it is stored or quick to make. Otherwise requests it in the background: None.
 
-    What is compared here is in the memory of the process that serves.
+    A comparison that is made here uses the memory of the serving process. Raises Refusal if the arms cannot
+    be compared.
     """
     answer = find_answer(connection, pair)
     if answer is None and run_arms.sample_count(connection, (pair.base_arm, pair.head_arm)) <= AT_ONCE:
@@ -318,9 +312,7 @@ def answer_soon(connection: Connection[Any], pair: Pair, now: datetime) -> Answe
 
 
 def make_answer(connection: Connection[Any], pair: Pair, now: datetime) -> Answer:
-    """The answer, made now where it is not stored. Raises Refusal where the arms cannot be
-    compared at all.
-    """
+    """Returns the stored answer, or makes it. Raises Refusal if the arms cannot be compared."""
     identity = keep_compared(connection, pair.base_arm, pair.head_arm, now, turn=_one_at_a_time)
     row = comparisons.comparison_by_id(connection, identity)
     assert row is not None

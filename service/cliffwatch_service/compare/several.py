@@ -1,6 +1,4 @@
-"""Compares a run's own arms where they are others than base and head: each against the first one, in one
-family.
-"""
+"""Compares the arms of a run whose arms are not just base and head: each against the first, in one family."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -31,18 +29,19 @@ from cliffwatch_service.store.runs import RunRow
 
 
 def has_other_arms(arms: Sequence[ArmRow]) -> bool:
-    """Whether a run has arms to compare, and not base and head alone, which are compared as two revisions
-    are, with an anchor or without.
+    """True if a run has several arms to compare and they are not just base and head.
+
+    A run of base and head, with or without an anchor, is compared as two revisions.
     """
     names = compared_arms(arm.name for arm in arms)
     return len(names) > 1 and set(names) != {"base", "head"}
 
 
 def compare_own_arms(connection: Connection[Any], digest: str, now: datetime) -> None:
-    """Compares the arms of a run that are others than base and head, unless that was done of the very same
-    boots by this method.
+    """Compares the arms of a run if they are not just base and head, and stores the result.
 
-    Raises Refusal where they cannot be compared.
+    Does nothing if the stored comparison is up to date: same boots, same method version. Raises Refusal if
+    the arms cannot be compared.
     """
     run = runs.run_row(connection, digest)
     if run is None:
@@ -91,7 +90,7 @@ def _compare_run_arms(connection: Connection[Any], arms: Mapping[str, StoredArm]
 
 
 def arms_comparison(connection: Connection[Any], run: RunRow) -> RunComparison | None:
-    """The stored comparison of a run's arms; None where there is none yet."""
+    """Returns the stored comparison of a run's arms; None if there is none yet."""
     stored = comparisons.run_comparison(connection, run.id)
     if stored is None:
         return None

@@ -1,4 +1,4 @@
-"""Reads stored comparisons: a summary and its rows."""
+"""Reads stored comparisons: their summaries and rows."""
 
 from typing import Any
 
@@ -12,15 +12,15 @@ from cliffwatch_service.store import comparisons
 
 
 def read_summary(content: FreeJson) -> ComparisonSummary:
-    """Reads the summary of a comparison."""
+    """Reads the summary of a comparison. Raises ValueError if the database holds an invalid one."""
     summary = convert_to(content, ComparisonSummary)
     if isinstance(summary, Wrong):
-        raise ValueError(f"a stored comparison cannot be read: {summary}")  # noqa: TRY004 - what is wrong is the database
+        raise ValueError(f"a stored comparison cannot be read: {summary}")  # noqa: TRY004 - the database is at fault
     return summary
 
 
 def read_stored_rows(connection: Connection[Any], identity: int) -> tuple[ComparisonRow, ...]:
-    """Reads the rows of a comparison."""
+    """Reads the rows of a comparison. Raises ValueError if the database holds invalid ones."""
     rows = read_as(rows_text(connection, identity), tuple[ComparisonRow, ...])
     if isinstance(rows, Wrong):
         raise ValueError(f"the rows of comparison {identity} cannot be read: {rows}")  # noqa: TRY004 - as above
@@ -28,5 +28,5 @@ def read_stored_rows(connection: Connection[Any], identity: int) -> tuple[Compar
 
 
 def rows_text(connection: Connection[Any], identity: int) -> bytes:
-    """The rows of a comparison as a JSON array."""
+    """Returns the rows of a comparison as an encoded JSON array."""
     return unpack_content(comparisons.rows_of(connection, identity))

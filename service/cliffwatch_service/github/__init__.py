@@ -1,1 +1,1 @@
-"""The GitHub App: what webhooks say is looked up at GitHub, measured, and told in the pull request."""
+"""The GitHub App: verifies webhooks' claims at GitHub, requests measurements and reports in pull requests."""

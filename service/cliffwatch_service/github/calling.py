@@ -1,8 +1,8 @@
-"""Asks GitHub: the one module of the service that makes HTTP requests, but for the keys that GitHub signs
-with (`actions/signing_keys.py`).
+"""Makes requests to GitHub's API.
 
-They go to the address of the settings and to no other: no redirect leads away from it, no proxy of the
-environment is used, and nothing that a webhook, a comment or an answer names is an address here.
+Requests go only to the address in the settings. Redirects to other addresses are not followed, proxies of the
+environment are not used, and no address comes from a webhook, a comment or an unchecked answer. GitHub's
+signing keys have their own client (`actions/signing_keys.py`).
 """
 
 import asyncio
@@ -34,39 +34,42 @@ _AGAIN_SECONDS = 15.0
 _SECONDARY_SECONDS = 60.0
 _LONGEST_WAIT = 3600.0
 _SKEW_SECONDS, _LASTING_SECONDS = 60, 9 * 60
-"""GitHub takes what signs the App in for ten minutes, and its clock may be behind ours."""
+"""GitHub accepts an App's JWT for at most ten minutes, and its clock may be behind ours."""
 
 _EARLY = timedelta(minutes=2)
-"""Before a token ends another one is fetched: what is under way must not end with it."""
+"""Tokens are replaced this long before they expire, so that none expires during a request."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What GitHub answered; `more` is the address of the next page."""
+    """GitHub's answer to a request."""
 
     status: int
     body: Any
     more: str | None = None
+    """URL of the next page; None on the last page."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GitHubProblem:
-    """Why GitHub did not do it: `later` may be tried again after `wait` seconds, everything else will stay
-    so.
-    """
+    """Why a request failed."""
 
     kind: Kind
+    """Only `later` is worth a retry. All other kinds are permanent."""
     status: int
+    """HTTP status; 0 if GitHub did not answer."""
     message: str
     wait: float = 0.0
+    """Seconds to wait before a retry."""
 
 
 Reply = Answer | GitHubProblem
 
 
 class GitHub:
-    """GitHub as the App sees it: as itself, and in one installation after another. Tokens are kept in memory
-    alone.
+    """Client of GitHub's API, as the App itself or in one of its installations.
+
+    Tokens are kept in memory only.
     """
 
     def __init__(self, api: str, files: AppFiles, now: Callable[[], datetime]) -> None:
@@ -88,7 +91,7 @@ class GitHub:
         return self._send(method, self._api + path, {}, None)
 
     def as_app(self, method: str, path: str, body: Any = None, *, key: str | None = None) -> Reply:
-        """As the App itself; `key` is another private key than the one that is kept."""
+        """Sends a request as the App itself. `key` replaces the stored private key."""
         identity, kept = self._files.identity(), key or self._files.private_key()
         if identity is None or kept is None:
             return GitHubProblem(
@@ -105,7 +108,7 @@ class GitHub:
         return Installed(self, installation)
 
     def in_installation(self, installation: int, method: str, url: str, body: Any) -> Reply:
-        """A token that GitHub no longer takes is fetched anew, once."""
+        """Sends a request in an installation. If GitHub refuses the token, retries once with a new one."""
         for attempt in range(2):
             token = self.token(installation, fresh=attempt > 0)
             if isinstance(token, GitHubProblem):
@@ -116,7 +119,7 @@ class GitHub:
         return reply
 
     def token(self, installation: int, *, fresh: bool) -> str | GitHubProblem:
-        """The token of an installation, a `fresh` one where GitHub refused the last."""
+        """Returns an installation's token. `fresh` forces a new one, for when GitHub refused the last."""
         known = self._tokens.get(installation)
         if known is not None and not fresh and self._now() < known[1] - _EARLY:
             return known[0]
@@ -125,8 +128,9 @@ class GitHub:
     def answer_of(
         self, method: str, url: str, headers: Mapping[str, str], body: bytes
     ) -> tuple[int, Mapping[str, str], bytes]:
-        """The bytes that GitHub answers. Raises ConnectionError where none come, ValueError for an address
-        elsewhere.
+        """Returns the status, headers and body of GitHub's answer.
+
+        Raises ConnectionError if GitHub does not answer, ValueError if the URL is not GitHub's.
         """
         import httpx2  # noqa: PLC0415 - 15 MB, which a service without a GitHub App does without
 
@@ -141,7 +145,7 @@ class GitHub:
         return self._api + path
 
     def is_here(self, url: str) -> bool:
-        """Whether an address that GitHub named is at the address of the settings."""
+        """True if a URL that GitHub named is below the address in the settings."""
         try:
             ours, theirs = urlsplit(self._api), urlsplit(url)
         except ValueError:
@@ -172,14 +176,14 @@ class GitHub:
             except (httpx2.TransportError, httpx2.InvalidURL) as error:
                 return _broken_answer(0, f"GitHub was not reached: {error or type(error).__name__}")
             target = self._target(url, answered.get("location"))
-            # A repository that was renamed answers reads so.
+            # GitHub redirects reads of a renamed repository.
             if method != "GET" or status not in (301, 302, 307, 308) or target is None:
                 return _read(status, answered, content, self._now())
             url = target
         return _broken_answer(status, "GitHub redirects in a circle")
 
     def _target(self, url: str, location: str | None) -> str | None:
-        """Where an answer sends us; None where that is no address, or one elsewhere."""
+        """Returns the target of a redirect; None if there is none or it is not GitHub's."""
         import httpx2  # noqa: PLC0415 - 15 MB, which a service without a GitHub App does without
 
         try:
@@ -204,7 +208,7 @@ class GitHub:
 
 
 class PostingApi(GitHubAPI):
-    """What posts comments asks by this, one request after another, to the same address and no other."""
+    """API client for posting. It sends one request at a time, and only to the address in the settings."""
 
     def __init__(self, github: GitHub) -> None:
         super().__init__("cliffwatch", base_url=github.address(""))
@@ -221,7 +225,7 @@ class PostingApi(GitHubAPI):
 
 @dataclass(frozen=True, slots=True)
 class Installed:
-    """GitHub with the rights of one installation. Paths are below the address of the settings."""
+    """Client with the rights of one installation. Paths are relative to the address in the settings."""
 
     github: GitHub
     number: int
@@ -239,7 +243,7 @@ class Installed:
         return self.github.in_installation(self.number, method, self.github.address(path), body)
 
     def every(self, path: str, member: str | None = None) -> list[Any] | GitHubProblem:
-        """The items of all pages, under `member` where a page is an object."""
+        """Returns the items of all pages. If a page is an object, `member` names its list of items."""
         found: list[Any] = []
         for reply in self._pages(path):
             if isinstance(reply, GitHubProblem):

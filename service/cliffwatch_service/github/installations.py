@@ -1,4 +1,4 @@
-"""Where the App is installed and what it reaches there, as GitHub says now."""
+"""Tracks where the App is installed and which repositories it reaches, by asking GitHub."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ _log = structlog.get_logger("cliffwatch.github")
 
 
 def look_at_installation(parts: GitHubParts, number: int) -> None:
-    """Keeps what GitHub says of an installation. Raises NotNow."""
+    """Updates the stored state and repositories of an installation from GitHub. Raises NotNow."""
     reply = parts.github.as_app("GET", f"/app/installations/{number:d}")
     if isinstance(reply, GitHubProblem):
         raise_if_later(reply)
@@ -52,15 +52,16 @@ def _is_repository(each: Any) -> bool:
 
 
 def _drop(parts: GitHubParts, number: int) -> None:
-    """What nobody can be told any more is not measured."""
+    """Cancels all work for an installation's open pull requests: nobody can receive the results."""
     with parts.transaction() as connection:
         for identity in pull_requests.open_of_installation(connection, number):
             drop_all(connection, identity, parts.now())
 
 
 def known_repository(parts: GitHubParts, installation: int, repository: int) -> RepositoryRow | None:
-    """A repository that an active installation reaches; where it is not known, GitHub is asked. Raises
-    NotNow.
+    """Returns a repository that an active installation reaches; None if it is out of reach.
+
+    Asks GitHub if the repository is not stored. Raises NotNow.
     """
     row = _find_reached(parts, repository)
     if row is None or row.installation_id != installation:
@@ -80,7 +81,7 @@ def _find_reached(parts: GitHubParts, repository: int) -> RepositoryRow | None:
 
 
 def note_lost(parts: GitHubParts, installation: int, problem: GitHubProblem) -> None:
-    """After GitHub refused in an installation: whether it is still there is looked up. Raises NotNow."""
+    """Updates an installation after GitHub refused a request there. Raises NotNow."""
     raise_if_later(problem)
     if problem.kind in ("unauthorised", "gone", "forbidden"):
         look_at_installation(parts, installation)

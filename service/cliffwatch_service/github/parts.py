@@ -1,4 +1,4 @@
-"""What the use cases of GitHub work with."""
+"""Dependencies of the GitHub use cases."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,12 +14,12 @@ from cliffwatch_service.github.calling import GitHub, GitHubProblem
 from cliffwatch_service.runtime.settings import Settings
 
 ASKER = "github"
-"""The name under which pull requests ask: a token that has no secret and so no holder."""
+"""Name of the token that pull requests' measurements are requested under. It has no secret or holder."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GitHubParts:
-    """GitHub is asked between transactions, never in one: an answer may take half a minute."""
+    """Dependencies. Ask GitHub between transactions, never inside one: an answer may take half a minute."""
 
     pool: ConnectionPool[Any]
     now: Callable[[], datetime]
@@ -34,7 +34,7 @@ class GitHubParts:
 
 
 class NotNow(Exception):
-    """GitHub did not answer, or asked for patience: the task is done again after `wait` seconds."""
+    """GitHub did not answer or limits requests. The task is retried after `wait` seconds."""
 
     def __init__(self, message: str, wait: float) -> None:
         super().__init__(message)
@@ -42,6 +42,6 @@ class NotNow(Exception):
 
 
 def raise_if_later(problem: GitHubProblem) -> None:
-    """Raises NotNow for what may go another time."""
+    """Raises NotNow if a retry may succeed."""
     if problem.kind == "later":
         raise NotNow(problem.message, problem.wait)

@@ -1,1 +1,1 @@
-"""GitHub Actions: jobs that show whose they are, and get a token for a quarter of an hour."""
+"""GitHub Actions: jobs prove their identity and get an upload token for 15 minutes."""

@@ -1,6 +1,4 @@
-"""Which job of which repository somebody is, by the identity token (OIDC) that GitHub Actions
-signed for it.
-"""
+"""Verifies the identity token (OIDC) that GitHub Actions signs for a job."""
 
 import re
 from collections.abc import Callable
@@ -16,14 +14,15 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 
 EVENTS = frozenset({"workflow_run", "push", "workflow_dispatch"})
-"""Of the workflows that publish. Those of pull requests are their authors', and `pull_request_target` is used
-nowhere.
+"""Events whose workflows may publish.
+
+Workflows of pull requests are written by their authors. `pull_request_target` is used nowhere.
 """
 
 LARGEST_TOKEN = 8192
 LEEWAY_SECONDS = 30
 LONGEST_LIFE_SECONDS = 3600
-"""What lives longer is not taken: for how long its number must be known depends on it."""
+"""Longest accepted lifetime. It bounds how long used token numbers (`jti`) must be remembered."""
 
 _REQUIRED = [
     "iss",
@@ -44,32 +43,34 @@ _COMMIT = re.compile(r"[0-9a-f]{40}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expected:
-    """What an identity must say. `workflows` are those that publish:
-    OWNER/NAME/.github/workflows/FILE@REF.
-    """
+    """Required claims of an identity token."""
 
     issuer: str
     audience: str
     workflows: frozenset[str]
+    """Workflows that may publish, as OWNER/NAME/.github/workflows/FILE@REF."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobIdentity:
-    """A job of a repository (OWNER/NAME, and GitHub's number of it). `jti` is the number of the token that
-    said so.
-    """
+    """A job of a repository."""
 
     repository: int
+    """GitHub's number of the repository."""
     name: str
+    """OWNER/NAME."""
     run: str
+    """Id of the workflow run, as text for the audit."""
     jti: str
+    """Number of the identity token."""
 
 
 def read_identity(
     token: str, key_named: "Callable[[str], RSAPublicKey | None]", expected: Expected, now: datetime
 ) -> JobIdentity:
-    """The job that an identity token is of. Raises Refusal: 401 for a token that is none, 403 for a job that
-    publishes nothing.
+    """Verifies an identity token and returns its job.
+
+    Raises Refusal: 401 for an invalid token, 403 for a job that may not publish.
     """
     import jwt  # noqa: PLC0415 - 15 MB, which a service without a GitHub App does without
 
@@ -77,7 +78,7 @@ def read_identity(
     if key is None:
         raise _refuse_identity("GitHub signs with no key of that name: ask GitHub for a new one")
     try:
-        # Times are held against the service's clock below.
+        # `_refuse_time` checks the times against the service's own clock.
         claims: FreeJson = jwt.decode(
             token,
             key,
@@ -109,7 +110,7 @@ def read_identity(
 
 
 def _name_of_key(token: str) -> str:
-    """Which key it says to be signed with; nothing is fetched for what no key of ours could have signed."""
+    """Returns the key name that a token claims. Refuses malformed tokens before any key is fetched."""
     import jwt  # noqa: PLC0415 - 15 MB, which a service without a GitHub App does without
 
     if len(token) > LARGEST_TOKEN:
@@ -141,8 +142,8 @@ def _refuse_time(claims: FreeJson, now: datetime) -> None:
 def _refuse_job(claims: FreeJson, workflows: frozenset[str]) -> None:
     if str(claims["event_name"]) not in EVENTS:
         raise _no_publisher(f"jobs of the event {_show_claim(claims['event_name'])} publish nothing")
-    # A self-hosted runner may have built a stranger's tree before, and `runs-on` is a label that any of them
-    # can carry.
+    # A self-hosted runner may have built a stranger's tree before, and any runner can carry any `runs-on`
+    # label.
     if claims.get("runner_environment") != "github-hosted":
         raise _no_publisher("it does not run on a runner of GitHub's own")
     reference = str(claims["job_workflow_ref"])

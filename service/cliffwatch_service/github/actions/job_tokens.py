@@ -1,8 +1,7 @@
-"""Tokens for jobs of GitHub Actions: they upload for one repository and one trust, and end after a quarter of
-an hour.
+"""Tokens for jobs of GitHub Actions. Each uploads for one repository and trust and expires after 15 minutes.
 
-Beside each is a lasting token that nobody holds, one for a repository and trust: quotas count under it,
-runs are its own, and revoking it ends every job's token of that repository.
+Every repository and trust also has a permanent token that nobody holds. It owns the uploaded runs, quotas
+count under it, and revoking it ends all job tokens of that repository and trust.
 """
 
 import hashlib
@@ -22,23 +21,24 @@ from cliffwatch_service.store.github import installations, job_tokens
 
 LASTING = timedelta(minutes=15)
 KEPT = timedelta(days=1)
-"""For which used identities are known, which is longer than any of them lives."""
+"""How long used identity tokens are remembered. None of them is valid for that long."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobToken:
-    """`host` is the name under which it uploads, and no other."""
+    """A new token for a job."""
 
     name: str
     secret: str
     host: str
+    """The only host name that the job may upload under."""
     expires: datetime
 
 
 def make_job_token(
     connection: Connection[Any], settings: Settings, job: JobIdentity, *, fork: bool, now: datetime
 ) -> JobToken:
-    """A token for a job; `fork` where what it uploads was measured by a fork's workflow. Raises Refusal."""
+    """Makes a token for a job. `fork`: a fork's workflow measured the uploads. Raises Refusal."""
     _refuse_other_repository(connection, settings, job)
     host = f"{'github-fork' if fork else 'github'}:{job.name}"
     owner = job_tokens.keep_owner(connection, host, now)
@@ -66,7 +66,7 @@ def make_job_token(
 
 
 def _refuse_other_repository(connection: Connection[Any], settings: Settings, job: JobIdentity) -> None:
-    """Numbers count: whoever takes the name of a repository that is gone is another."""
+    """Checks the repository by number: a deleted repository's name may be taken by somebody else."""
     if job.repository in settings.github_repositories:
         return
     row = installations.repository_row(connection, job.repository)
@@ -80,5 +80,5 @@ def _refuse_other_repository(connection: Connection[Any], settings: Settings, jo
 
 
 def forget_job_tokens(connection: Connection[Any], now: datetime) -> int:
-    """Forgets those that ended long ago; how many."""
+    """Removes the tokens that expired more than `KEPT` ago; returns how many."""
     return job_tokens.remove_job_tokens(connection, now - KEPT)

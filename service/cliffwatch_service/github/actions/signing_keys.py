@@ -1,6 +1,4 @@
-"""The public keys that GitHub signs the identities of jobs with, fetched from one address of the settings and
-kept for an hour.
-"""
+"""Public keys of GitHub's identity tokens, fetched from the issuer in the settings and cached for an hour."""
 
 import json
 import threading
@@ -16,10 +14,10 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 
 LASTING = timedelta(hours=1)
-"""After which keys are fetched again: one that GitHub withdrew is good here for no longer."""
+"""Lifetime of the cache. A key that GitHub withdrew is accepted for at most this long."""
 
 BETWEEN_FETCHES = timedelta(minutes=1)
-"""Keys that nobody knows are looked up no more often, whoever names how many."""
+"""Shortest time between fetches, however many unknown keys tokens name."""
 
 AFTER_A_FAILURE = timedelta(seconds=10)
 
@@ -33,9 +31,7 @@ _log = structlog.get_logger("cliffwatch.github")
 
 
 class SigningKeys:
-    """The keys of one issuer, by their names. They are fetched when somebody first asks, one
-    fetch at a time.
-    """
+    """Cache of an issuer's keys by name. It fetches on demand, one fetch at a time."""
 
     def __init__(self) -> None:
         self._known: Mapping[str, RSAPublicKey] = {}
@@ -45,8 +41,9 @@ class SigningKeys:
         self._lock = threading.Lock()
 
     def key(self, name: str, issuer: str, now: datetime) -> "RSAPublicKey | None":
-        """The key of this name; None where the issuer has none. Raises Refusal (503) where the issuer cannot
-        be asked.
+        """Returns the key of this name; None if the issuer has none.
+
+        Raises Refusal (503) if the issuer cannot be asked.
         """
         if not self._lock.acquire(timeout=_PATIENCE_SECONDS):
             raise _away()
@@ -97,7 +94,7 @@ def _content(address: str) -> bytes:
 
 
 def _keys_of(content: bytes) -> "dict[str, RSAPublicKey]":
-    """RSA keys for signing; others are no business of ours. Raises ValueError where it holds none."""
+    """Returns the RSA signing keys of a key set and ignores others. Raises ValueError if there are none."""
     document = json.loads(content)
     listed = document.get("keys") if isinstance(document, dict) else None
     found = dict(_rsa_keys(listed[:_MOST_KEYS])) if isinstance(listed, list) else {}

@@ -1,1 +1,1 @@
-"""The App itself: its identity and secrets, how it is made, and how they are changed."""
+"""The App: its identity and secrets, its setup and the rotation of its secrets."""

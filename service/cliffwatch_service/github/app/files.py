@@ -1,5 +1,6 @@
-"""The App's identity, its private key and its webhook secrets: files that the service's user alone reads
-(decision 0016).
+"""Stores the App's identity, private key and webhook secrets in files that only the service's user can read.
+
+Decision 0016 says why.
 """
 
 import json
@@ -17,26 +18,30 @@ _LEAST_BITS = 2048
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AppIdentity:
-    """The App as GitHub calls it: its number, its name in addresses, whose it is, and its page."""
+    """The App as registered at GitHub."""
 
     id: int
     slug: str
+    """Name in URLs."""
     name: str
     owner: str
+    """Login of the owning account."""
     page: str
+    """URL of the App's page."""
 
     @property
     def login(self) -> str:
-        """Under which its comments stand."""
+        """Login that writes the App's comments."""
         return f"{self.slug}[bot]"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebhookSecret:
-    """`until` is None for the one in use, and a time for one that is on its way out."""
+    """A webhook secret."""
 
     secret: str = field(repr=False)
     until: datetime | None
+    """When a replaced secret expires; None for the current one."""
 
     def holds(self, now: datetime) -> bool:
         return self.until is None or now < self.until
@@ -44,7 +49,7 @@ class WebhookSecret:
 
 @dataclass(frozen=True, slots=True)
 class AppFiles:
-    """The folder of one service's App. What is missing is None or empty: no App has been set up."""
+    """The folder of the App's files. Missing files read as None or empty: no App has been set up."""
 
     folder: Path
 
@@ -89,7 +94,7 @@ class AppFiles:
             return None
 
     def _write(self, name: str, content: str) -> None:
-        """Whole, or not at all: a process that reads meanwhile sees the old file."""
+        """Writes a file atomically. Concurrent readers see the old file or the new one."""
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         writing = self.folder / f".{name}.writing"
         writing.unlink(missing_ok=True)
@@ -105,7 +110,7 @@ def app_files(settings: Settings) -> AppFiles:
 
 
 def find_key_problem(pem: str) -> Failure | None:
-    """Why this is no private key of an App."""
+    """Returns why a text is not the private key of an App; None if it is."""
     from cryptography.exceptions import UnsupportedAlgorithm  # noqa: PLC0415 - 15 MB, which a service without a GitHub App does without
     from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey  # noqa: PLC0415 - as above
     from cryptography.hazmat.primitives.serialization import load_pem_private_key  # noqa: PLC0415 - as above

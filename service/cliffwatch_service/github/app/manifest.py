@@ -1,4 +1,4 @@
-"""What the App asks GitHub for, and why: its manifest, and the page on which an owner makes it."""
+"""The App's manifest: its permissions and events with reasons, and the page that sends it to GitHub."""
 
 import html
 import json
@@ -25,7 +25,7 @@ PERMISSIONS: Mapping[str, tuple[str, str]] = {
         "to open an issue for a regression report, in repositories that the settings name and no other",
     ),
 }
-"""By permission: how far, and what for."""
+"""Access level and reason of each permission."""
 
 EVENTS: Mapping[str, str] = {
     "push": "a followed branch is looked at when it moves, not only every few minutes",
@@ -34,12 +34,14 @@ EVENTS: Mapping[str, str] = {
     "check_suite": "a head that was not seen yet is looked at",
     "check_run": "its button to run it again shows the state anew",
 }
-"""By event: what it is for. GitHub sends installation events without being asked."""
+"""Purpose of each event. GitHub sends installation events without a subscription."""
 
 
 def manifest(*, name: str, pages_url: str, webhook_url: str, redirect_url: str) -> FreeJson:
-    """A private App: only its owner's account can install it, so nobody else's repository uses this service's
-    hosts.
+    """Returns the manifest of a private App.
+
+    Only its owner's account can install a private App, so other people's repositories cannot use this
+    service's hosts.
     """
     return {
         "name": name,
@@ -59,7 +61,7 @@ def form_address(github_web: str, organisation: str | None) -> str:
 
 
 def form_page(action: str, state: str, content: FreeJson) -> str:
-    """A page with one button, which sends the manifest to GitHub from the owner's browser."""
+    """Returns a page with one button. It sends the manifest to GitHub from the owner's browser."""
     rows = "".join(
         f"<tr><td>{html.escape(permission)}</td><td>{how}</td><td>{html.escape(why)}</td></tr>"
         for permission, (how, why) in PERMISSIONS.items()

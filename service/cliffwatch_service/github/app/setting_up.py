@@ -1,4 +1,4 @@
-"""Makes the App known to this service, and gives it another key or webhook secret."""
+"""Sets up the App and rotates its private key and webhook secret."""
 
 import re
 import secrets
@@ -10,7 +10,7 @@ from cliffwatch_service.github.app.files import AppFiles, AppIdentity, WebhookSe
 from cliffwatch_service.github.calling import Answer, GitHub, GitHubProblem
 
 OVERLAP = timedelta(hours=1)
-"""For which the webhook secret before is still taken: deliveries under way and redeliveries carry it."""
+"""How long a replaced webhook secret is still accepted: deliveries in flight and redeliveries use it."""
 
 _IN_ADDRESS = re.compile(r"[?&]code=([^&\s]+)")
 _CODE = re.compile(r"[A-Za-z0-9]{1,100}")
@@ -18,7 +18,7 @@ _CODE = re.compile(r"[A-Za-z0-9]{1,100}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifested:
-    """What GitHub gives for the code of a manifest."""
+    """The App that GitHub made from a manifest."""
 
     identity: AppIdentity
     pem: str = field(repr=False)
@@ -26,7 +26,7 @@ class Manifested:
 
 
 def code_of(pasted: str) -> str | Failure:
-    """The code in what somebody pasted: the code itself, or the address at which his browser ended."""
+    """Extracts the code from pasted text: the code itself or the URL that the browser ended at."""
     found = _IN_ADDRESS.search(pasted)
     code = found[1] if found else pasted.strip()
     if _CODE.fullmatch(code):
@@ -37,7 +37,7 @@ def code_of(pasted: str) -> str | Failure:
 
 
 def convert_code(github: GitHub, code: str) -> Manifested | Failure:
-    """Exchanges the code for the App's key and secret; GitHub does so once, within an hour."""
+    """Exchanges a code for the App's key and secret. GitHub accepts a code once, within an hour."""
     reply = github.without_login("POST", f"/app-manifests/{code}/conversions")
     if isinstance(reply, GitHubProblem):
         return failure_of(reply, "GitHub takes a code once and within an hour: begin anew")
@@ -53,14 +53,14 @@ def convert_code(github: GitHub, code: str) -> Manifested | Failure:
         pem, secret = str(body["pem"]), body["webhook_secret"]
     except (TypeError, KeyError, ValueError):
         return host_failed("GitHub's answer holds no App", "begin anew")
-    # GitHub makes a secret where the manifest names a webhook; one of our own replaces it if it did not.
+    # GitHub generates a secret if the manifest names a webhook. If it did not, generate one here.
     return find_key_problem(pem) or Manifested(
         identity=identity, pem=pem, webhook_secret=str(secret) if secret else secrets.token_urlsafe(32)
     )
 
 
 def keep_app(github: GitHub, files: AppFiles, made: Manifested, webhook_url: str) -> Failure | None:
-    """Keeps the App, then has its webhooks sent as JSON, with the secret, by https that is checked."""
+    """Stores the App, then configures its webhooks: JSON, signed with the secret, TLS verified."""
     files.keep_private_key(made.pem)
     files.keep_webhook_secrets((WebhookSecret(secret=made.webhook_secret, until=None),))
     files.keep_identity(made.identity)
@@ -68,20 +68,23 @@ def keep_app(github: GitHub, files: AppFiles, made: Manifested, webhook_url: str
 
 
 def rotate_webhook_secret(github: GitHub, files: AppFiles, webhook_url: str, now: datetime) -> Failure | None:
-    """Another secret. Both are taken from before GitHub knows the new one until `OVERLAP` after it does."""
+    """Replaces the webhook secret.
+
+    Both secrets are accepted from before GitHub gets the new one until `OVERLAP` after.
+    """
     before = tuple(each for each in files.webhook_secrets() if each.holds(now))
     fresh = secrets.token_urlsafe(32)
     files.keep_webhook_secrets((WebhookSecret(secret=fresh, until=None), *before))
     failure = _configure(github, fresh, webhook_url)
     if failure is not None:
-        return failure  # whether GitHub took it or not, what it signs is taken: both stay until the next time
+        return failure  # GitHub may have stored the new secret: both stay valid until the next rotation
     ending = tuple(WebhookSecret(secret=each.secret, until=each.until or now + OVERLAP) for each in before)
     files.keep_webhook_secrets((WebhookSecret(secret=fresh, until=None), *ending))
     return None
 
 
 def rotate_private_key(github: GitHub, files: AppFiles, pem: str) -> Failure | None:
-    """Takes a key that was made on the App's page, once GitHub has shown that it knows it."""
+    """Replaces the private key with one made on the App's page, after GitHub has accepted it."""
     refused = find_key_problem(pem)
     if refused is not None:
         return refused

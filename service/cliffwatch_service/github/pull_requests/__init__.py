@@ -1,1 +1,1 @@
-"""Pull requests: what they are now, what is measured of them, and what people ask for in them."""
+"""Pull requests: reads their current state, requests measurements and carries out commands."""

@@ -1,6 +1,4 @@
-"""Commands in comments: carried out for those who may write to the repository, as GitHub says at
-that moment.
-"""
+"""Carries out commands in comments, for people who have write access to the repository at that moment."""
 
 import re
 from collections.abc import Mapping
@@ -51,7 +49,7 @@ _log = structlog.get_logger("cliffwatch.github")
 
 
 def carry_out(parts: GitHubParts, installation: int, repository: int, number: int, comment: int) -> None:
-    """Does what a comment says, once, and answers it. Raises NotNow."""
+    """Carries out the command of a comment once, and answers it. Raises NotNow."""
     pull = pull_request_now(parts, installation, repository, number)
     if pull is None:
         return
@@ -92,8 +90,9 @@ def _done(parts: GitHubParts, pull: PullRequestNow, comment: int, head_known: st
 
 
 def _read_comment(body: Any, pull: PullRequestNow) -> tuple[str | None, str]:
-    """Which person a comment of this pull request is by, and what it says now. What bots write may be what
-    others told them.
+    """Returns the author and the current text of a comment.
+
+    The author is None for a comment of another pull request and for a bot: its text may come from anybody.
     """
     of_this = isinstance(body, Mapping) and str(body.get("issue_url", "")).endswith(
         f"/issues/{pull.opened.number}"
@@ -104,7 +103,7 @@ def _read_comment(body: Any, pull: PullRequestNow) -> tuple[str | None, str]:
 
 
 def _decline(parts: GitHubParts, pull: PullRequestNow, conversation: Conversation) -> CommandOutcome:
-    """Once in a pull request: who goes on asking gets no more notifications sent to others."""
+    """Answers only once per pull request, so that repeated commands do not notify everybody."""
     with parts.transaction() as connection:
         row = pull_requests.pull_request_numbered(connection, pull.repository.id, pull.opened.number)
     if row is None or not row.declined:
@@ -160,8 +159,9 @@ def _carry_out(
 
 
 def _own(pull: PullRequestNow) -> bool:
-    """Whether only those push to head who may write to the repository: their next commit is theirs to
-    measure.
+    """True if everybody who can push to head is trusted.
+
+    Such a head may be measured even if it moved after the command.
     """
     return pull.opened.is_trusted(pull.policy) if isinstance(pull.policy, Policy) else pull.opened.own
 
@@ -169,7 +169,7 @@ def _own(pull: PullRequestNow) -> bool:
 def _request_measurement(
     parts: GitHubParts, pull: PullRequestNow, command: BenchCommand, comment: int
 ) -> str | None:
-    """Why it cannot be done, in one line."""
+    """Requests what a command asks for; returns why that is not possible, in one line, or None."""
     if not isinstance(pull.policy, Policy):
         return measure_now(parts, pull, approve=True)
     with parts.transaction() as connection:
@@ -186,8 +186,9 @@ def _request_measurement(
 
 
 def _resolve_base(pull: PullRequestNow, revision: str) -> str | None:
-    """The commit that is base: the merge base if a branch was named. NOT_NEWER if the pull request adds
-    nothing to it; None if there is no such commit.
+    """Resolves the base of a command to a commit; a branch that diverged from head means the merge base.
+
+    Returns NOT_NEWER if the pull request adds nothing to the base, None if there is no such commit.
     """
     if wrong_branch(revision) is not None:
         return None
@@ -208,7 +209,7 @@ def _resolve_base(pull: PullRequestNow, revision: str) -> str | None:
 
 
 def _ask_github(pull: PullRequestNow, path: str) -> FreeJson:
-    """GitHub's answer about the repository; empty where it has none. Raises NotNow."""
+    """Returns GitHub's answer about the repository; empty on permanent problems. Raises NotNow."""
     reply = pull.installed.get(f"/repos/{pull.name}/{path}")
     if isinstance(reply, GitHubProblem):
         raise_if_later(reply)
@@ -219,9 +220,7 @@ def _ask_github(pull: PullRequestNow, path: str) -> FreeJson:
 def _cancel_jobs(
     parts: GitHubParts, pull: PullRequestNow, conversation: Conversation, comment: int
 ) -> CommandOutcome:
-    """Reacts first: done again after a reaction that GitHub did not take, it would find nothing left to
-    cancel.
-    """
+    """Cancels unfinished jobs. Reacts first: a retry after a failed reaction would find nothing to cancel."""
     with parts.transaction() as connection:
         row = pull_requests.pull_request_numbered(connection, pull.repository.id, pull.opened.number)
         running = row is not None and has_running(connection, row.id)

@@ -1,5 +1,6 @@
-"""Which two commits of a pull request are measured: the merge base, or what a series' daemon recorded,
-without commits for CI.
+"""Finds the measured base and head of a pull request, leaving out commits that touch only CI files.
+
+The base is the merge base, or the upstream commit that the daemon recorded for a mailing list series.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,17 +17,17 @@ from cliffwatch_service.github.calling import GitHubProblem, Installed
 from cliffwatch_service.github.pull_requests.opened import Opened
 
 _MOST_COMMITS = 60
-"""Of a series whose files are asked for, one request each; of a longer branch, those at its end."""
+"""Commits of a series whose files are read, one request each. Of a longer branch, the last ones."""
 
 _MOST_FILES = 300
-"""That GitHub lists of a comparison."""
+"""Most files that GitHub lists of a comparison."""
 
 _MOST_BELOW = 10
-"""Commits from the merge base down in which the recorded upstream base is looked for."""
+"""Commits searched for the recorded upstream base, from the merge base down."""
 
 
 def measured_range(installed: Installed, name: str, opened: Opened) -> CountingRange | GitHubProblem:
-    """Base and head of what is measured; the same commit where nothing counts."""
+    """Returns the measured base and head; the same commit if only CI files changed."""
     compared = installed.get(f"/repos/{name}/compare/{opened.base}...{opened.head}?per_page=100")
     if isinstance(compared, GitHubProblem):
         return compared
@@ -39,7 +40,7 @@ def measured_range(installed: Installed, name: str, opened: Opened) -> CountingR
             kind="wrong", status=compared.status, message="GitHub's answer holds no comparison"
         )
     if opened.series is None:
-        # GitHub lists 300 files and no more, `.github/` first: of so large a change all is not for CI.
+        # GitHub lists at most 300 files, `.github/` first. So large a change is not only for CI.
         head = opened.head if counts(files) or len(files) >= _MOST_FILES else merge_base
         paths = tuple(files) if len(files) < _MOST_FILES else ()
         return CountingRange(base=merge_base, head=head, commits=tuple(commits), paths=paths)
@@ -72,7 +73,10 @@ def _of_series(
 
 
 def _recorded_upstream(installed: Installed, name: str, opened: Opened) -> str | GitHubProblem | None:
-    """The upstream commit that the author of the pull request, which is the daemon, wrote down last."""
+    """Returns the upstream commit of the newest record; None if there is none.
+
+    Only comments by the pull request's author count: the daemon.
+    """
     comments = installed.every(f"/repos/{name}/issues/{opened.number:d}/comments?per_page=100")
     if isinstance(comments, GitHubProblem):
         return comments
@@ -93,7 +97,7 @@ def _commit(installed: Installed, name: str, commit: str) -> BranchCommit | GitH
         return BranchCommit(
             commit=str(body["sha"]),
             parents=tuple(str(each["sha"]) for each in body["parents"]),
-            # A list that goes on on another page is of no small change to CI: a commit without a list counts.
+            # A list that continues on another page is too long for CI only. A commit without paths counts.
             paths=() if reply.more else tuple(str(each["filename"]) for each in body.get("files") or ()),
         )
     except (KeyError, TypeError):

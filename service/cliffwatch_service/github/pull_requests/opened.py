@@ -1,4 +1,4 @@
-"""A pull request as GitHub describes it now, reduced to what is used."""
+"""Reads from GitHub the facts of a pull request that the service uses."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,26 +19,32 @@ from cliffwatch_service.ingest.free_form import plain_text
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Opened:
-    """`own` is whether head lies in the repository itself, where only those push who may write to it; `owner`
-    is whose the repository of head is. `series` and `version` are of a mailing list's series.
-    """
+    """A pull request as GitHub describes it."""
 
     number: int
     open: bool
     title: str
     author: str
+    """Login; `ghost` if the account is gone."""
     association: str
+    """GitHub's `author_association`."""
     head: str
     base: str
+    """Commit at the end of the base branch."""
     base_branch: str
     own: bool
+    """True if head is in the repository itself, where only people with write access push."""
     owner: str
+    """Login that owns the repository of head; empty if that repository is gone."""
     series: SeriesBranch | None
+    """Branch of a mailing list series; None for other pull requests."""
     version: int | None
+    """Version of the series; None if there is no series or its version is unknown."""
 
     def is_trusted(self, policy: Policy) -> bool:
-        """Whether it is measured without a maintainer's word: whoever could push to its head is somebody whom
-        the policy trusts, or may write to the repository anyway.
+        """True if it is measured without a maintainer's approval.
+
+        Everybody who can push to its head then has write access to the repository or the policy's trust.
         """
         return self.own or (self.owner == self.author and policy.trusts(self.author, self.association))
 
@@ -46,7 +52,7 @@ class Opened:
 def read_pull_request(
     installed: Installed, name: str, repository: int, number: int
 ) -> Opened | GitHubProblem:
-    """As GitHub says now, whatever webhooks said."""
+    """Reads a pull request from GitHub."""
     reply = installed.get(f"/repos/{name}/pulls/{number:d}")
     if isinstance(reply, GitHubProblem):
         return reply
@@ -62,7 +68,7 @@ def _read_opened(body: FreeJson, repository: int, number: int) -> Opened:
     head, base = body["head"], body["base"]
     if base["repo"]["id"] != repository:
         raise ValueError("another repository has the name now")
-    source = head["repo"]  # null where the fork is gone
+    source = head["repo"]  # null if the fork is gone
     own = source is not None and source["id"] == repository
     title = plain_text(str(body["title"])[:300])
     series = read_series_branch(str(head["ref"])) if own else None
@@ -94,7 +100,7 @@ def _commit(text: Any) -> str:
 
 
 def may_write(installed: Installed, name: str, login: str) -> bool | GitHubProblem:
-    """Whether somebody may write to the repository, as GitHub says at this moment."""
+    """Asks GitHub whether a user has write access to the repository now."""
     reply = installed.get(f"/repos/{name}/collaborators/{quote(login, safe='')}/permission")
     if isinstance(reply, GitHubProblem):
         return False if reply.kind == "gone" else reply

@@ -1,5 +1,6 @@
-"""What is measured of a repository's pull requests: an administrator's policy, else the file of the base
-branch. Never of head.
+"""Finds the policy for a repository's pull requests: an administrator's, else the file of the base branch.
+
+The head's file never counts: its author could write anything into it.
 """
 
 from base64 import b64decode
@@ -17,11 +18,11 @@ from cliffwatch_service.store.github.installations import RepositoryRow
 
 
 def policy_of(installed: Installed, repository: RepositoryRow, base_branch: str) -> Policy | Failure:
-    """The policy for pull requests to a branch of the repository. Raises NotNow."""
+    """Returns the policy for pull requests to a branch. Raises NotNow."""
     if repository.policy is not None:
         return read_policy(repository.policy, "policy of the service")
     if read_series_branch(base_branch) is not None:
-        return DEFAULT  # what lies there came by mail, from anybody
+        return DEFAULT  # files of a series branch came by mail, from anybody
     path = f"/repos/{repository.name}/contents/{FILE_NAME}?ref={quote(f'refs/heads/{base_branch}', safe='')}"
     reply = installed.get(path)
     if isinstance(reply, GitHubProblem):

@@ -1,5 +1,6 @@
-"""A look at a pull request: what it is now decides what is measured, whatever webhooks said and in whatever
-order.
+"""Looks at a pull request and requests its measurement.
+
+Only its current state at GitHub decides, not the content or the order of webhooks.
 """
 
 from dataclasses import dataclass
@@ -34,22 +35,24 @@ _log = structlog.get_logger("cliffwatch.github")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PullRequestNow:
-    """A pull request as it is now, in a repository that the App reaches, and what holds for it."""
+    """Current state of a pull request in a reachable repository, and its policy."""
 
     repository: RepositoryRow
     installed: Installed
     opened: Opened
     policy: Policy | Failure
+    """Failure if the policy cannot be read."""
 
     @property
     def name(self) -> str:
+        """Repository as OWNER/NAME."""
         return self.repository.name
 
 
 def pull_request_now(
     parts: GitHubParts, installation: int, repository: int, number: int
 ) -> PullRequestNow | None:
-    """None where the App does not reach it any more. Raises NotNow."""
+    """Reads a pull request from GitHub; None if the App no longer reaches it. Raises NotNow."""
     row = known_repository(parts, installation, repository)
     if row is None:
         _log.info("repository not reached", installation=installation, repository=repository)
@@ -65,7 +68,7 @@ def pull_request_now(
 
 
 def look_at_pull_request(parts: GitHubParts, installation: int, repository: int, number: int) -> None:
-    """Measures a head that is new, cancels what it replaces, and has it told. Raises NotNow."""
+    """Requests measurement of a new head, cancels the work that it replaces and reports. Raises NotNow."""
     pull = pull_request_now(parts, installation, repository, number)
     if pull is None:
         return
@@ -102,9 +105,10 @@ def measure_now(
     base: str | None = None,
     approve: bool = False,
 ) -> str | None:
-    """Measures what the policy says, or a `selection` in its place, against `base` where one is given;
-    `approve` lets this head of an outsider go on. Answers why nothing can be measured, in words, or None.
-    Raises NotNow.
+    """Requests measurement of the pull request's head; returns why nothing is measured, or None.
+
+    `selection` replaces the policy's selection, and `base` the merge base. `approve` records that a
+    maintainer approved this head of an outsider. Raises NotNow.
     """
     problem: str | None = None
     counting: CountingRange | None = None
@@ -160,7 +164,7 @@ def _carry_out(
 
 
 def _try_measure(connection: Connection[Any], parts: GitHubParts, request: MeasurementRequest) -> str | None:
-    """What was written for a refused request goes, and nothing else."""
+    """Requests a measurement; returns the reason of a refusal. A refusal rolls back only its own writes."""
     try:
         with connection.transaction():
             measure(connection, request, parts.settings, parts.now())

@@ -1,4 +1,4 @@
-"""Requests for pull requests: what is wanted of a head is asked once, and what it replaces is cancelled."""
+"""Requests measurements for pull requests, each once, and cancels those that they replace."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -28,23 +28,32 @@ _ENDED = frozenset({"done", "failed"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasurementRequest:
-    """What to measure of a pull request's head, of a repository at this address."""
+    """What to measure of a pull request's head."""
 
     pull_request: int
+    """Row id of the pull request."""
     name: str
+    """Repository as OWNER/NAME."""
     number: int
+    """GitHub's number of the pull request."""
     pull_head: str
+    """The head at GitHub."""
     base: str
+    """The base that is built."""
     head: str
+    """The head that is built, without commits at the end that touch only CI files."""
     version: int | None
+    """Version of a mailing list series; None for other pull requests."""
     selection: Selection
 
 
 def measure(
     connection: Connection[Any], request: MeasurementRequest, settings: Settings, now: datetime
 ) -> bool:
-    """Asks for it, unless that was done; whether anything new was asked. Everything else that was asked for
-    this pull request is superseded. Raises Refusal where no host or no suite is there for it.
+    """Requests a measurement unless the same one already stands. Returns whether a request was made.
+
+    A new request supersedes all others of the pull request. Raises Refusal if the tree is not allowed, a
+    suite is unknown or no host offers a target.
     """
     selection = request.selection
     key = digest_of(
@@ -86,11 +95,13 @@ def _stands(
     same: Sequence[MeasurementRow],
     now: datetime,
 ) -> bool:
-    """Whether nothing has to be asked: it was, and is under way or done, or somebody cancelled it or asked
-    for something else of this head.
+    """True if no new request is needed.
+
+    That is so if the same measurement is running, done or cancelled by somebody, or if a command already
+    requested another measurement of this head.
     """
     if request.selection.again:
-        return bool(same)  # a comment asks once, whatever became of it
+        return bool(same)  # a comment requests only once, whatever the outcome
     supersede_others(connection, request.pull_request, request.pull_head, now)
     if any(
         each.again and each.state != "superseded" and each.pull_head == request.pull_head for each in before
@@ -139,8 +150,9 @@ def _ask(
 
 
 def tree_of(connection: Connection[Any], name: str, settings: Settings) -> str:
-    """The address of a repository, written as it is followed where it is: heads of pull requests lie there,
-    too.
+    """Returns the URL of a repository, which also holds the heads of pull requests.
+
+    If the repository is followed, the URL is spelled as in the follow.
     """
     address = f"{settings.github_web}/{name}"
     same = {read_address(address), read_address(f"{address}.git")}
@@ -149,18 +161,18 @@ def tree_of(connection: Connection[Any], name: str, settings: Settings) -> str:
 
 
 def supersede_others(connection: Connection[Any], pull_request: int, head: str, now: datetime) -> None:
-    """Cancels what was asked for other heads."""
+    """Cancels the measurements of other heads."""
     others = pull_requests.measurements_of(connection, pull_request)
     _supersede(connection, (each for each in others if each.state == "asked" and each.pull_head != head), now)
 
 
 def has_running(connection: Connection[Any], pull_request: int) -> bool:
-    """Whether something of a pull request has not ended."""
+    """True if a measurement of a pull request has not ended."""
     return bool(_running(connection, pull_request))
 
 
 def cancel_all(connection: Connection[Any], pull_request: int, now: datetime) -> None:
-    """Cancels, for somebody who asked for that, everything of a pull request that has not ended."""
+    """Cancels all unfinished measurements of a pull request at somebody's request."""
     running = _running(connection, pull_request)
     for number in running:
         _cancel_jobs(connection, number, now)
@@ -175,8 +187,9 @@ def _running(connection: Connection[Any], pull_request: int) -> list[int]:
 
 
 def drop_all(connection: Connection[Any], pull_request: int, now: datetime) -> None:
-    """Cancels what has not ended of a pull request that is closed, or out of reach: it begins anew if it
-    comes back.
+    """Cancels all unfinished measurements of a pull request that is closed or out of reach.
+
+    They are requested anew if it comes back.
     """
     asked = [
         each for each in pull_requests.measurements_of(connection, pull_request) if each.state == "asked"
@@ -192,7 +205,7 @@ def _supersede(connection: Connection[Any], measurements: Iterable[MeasurementRo
 
 
 def _cancel_jobs(connection: Connection[Any], measurement: int, now: datetime) -> None:
-    """Of those alone that this service asked: results that others asked for stay theirs."""
+    """Cancels only the jobs that the service itself requested. Jobs of other requesters go on."""
     asker = tokens.keep_asker(connection, ASKER, now)
     caller = Caller(name=ASKER, token_id=asker, scopes=frozenset({"upload"}))
     for job in pull_requests.jobs_of_measurement(connection, measurement):

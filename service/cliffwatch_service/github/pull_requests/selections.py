@@ -1,4 +1,4 @@
-"""What is measured of a pull request: what its policy says, changed by what a command asks for."""
+"""Selects what to measure of a pull request, from its policy and from commands."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
@@ -13,20 +13,19 @@ from cliffwatch.pull_request.policy import Policy
 from cliffwatch.samples import CaseKey
 
 Targets = tuple[tuple[str, str], ...]
-"""Platforms and modes."""
+"""Pairs of platform and mode."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """As a request takes it. `again` is empty for what the policy asks, and tells apart what people ask for
-    anew.
-    """
+    """What to measure, as a request takes it."""
 
     suites: tuple[str, ...]
     profile: str
     boots: str
     targets: Targets
     again: str = ""
+    """Distinguishes measurements that people requested by comment; empty for the policy's own."""
 
 
 def selection_of(policy: Policy) -> Selection:
@@ -39,8 +38,9 @@ def selection_of(policy: Policy) -> Selection:
 
 
 def none_affected(selection: Selection, paths: Sequence[str]) -> str | None:
-    """Why nothing is measured: the suites are those that a change concerns, and these files concern none.
-    None if any is measured.
+    """Returns why nothing is measured; None if something is.
+
+    Nothing is measured if suites are selected automatically and no suite is affected by these files.
     """
     if set(selection.suites) != {AUTO} or not paths or suites_touched(load_catalogue().suites, paths):
         return None
@@ -55,8 +55,9 @@ def none_affected(selection: Selection, paths: Sequence[str]) -> str | None:
 def select_measurement(
     policy: Policy, command: BenchCommand, offered: Collection[tuple[str, str]], comment: int
 ) -> Selection | str:
-    """What a command asks for, or one line on what cannot be done. A platform that the policy lacks may be
-    any that a host offers.
+    """Returns what a command asks for, or one line that says why it is not possible.
+
+    A command may name platforms outside the policy if a host offers them.
     """
     selection = selection_of(policy)
     targets = _targets(selection.targets, command, sorted(offered))
@@ -89,8 +90,9 @@ def _targets(own: Targets, command: BenchCommand, offered: Sequence[tuple[str, s
 
 
 def _suites_with(cases: Sequence[str]) -> tuple[str, ...]:
-    """The suites with a benchmark or a case of one of these names or patterns: a case is measured with the
-    rest of its suite.
+    """Returns the suites that have a benchmark or a case matching one of these names or patterns.
+
+    A case is always measured with the rest of its suite.
     """
     return tuple(
         suite.name

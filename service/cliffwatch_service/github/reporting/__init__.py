@@ -1,1 +1,1 @@
-"""What is written into a pull request: from the state of its jobs to its comments and check run."""
+"""Reports in a pull request: derives comments and a check run from the state of its jobs."""

@@ -1,4 +1,4 @@
-"""Writes in a pull request: comments, check runs and reactions, by the library's posting."""
+"""Posts comments, check runs and reactions in a pull request, with `cliffwatch.pull_request.posting`."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -18,7 +18,7 @@ from cliffwatch_service.store.github.installations import RepositoryRow
 
 _AGAIN_SECONDS = 60.0
 _PATIENCE = posting.Patience(tries=3, longest_wait=5.0)
-"""What takes longer is done again later: meanwhile others are told."""
+"""A post that takes longer is retried later, so that it does not hold up other pull requests."""
 
 T = TypeVar("T")
 _log = structlog.get_logger("cliffwatch.github")
@@ -26,18 +26,22 @@ _log = structlog.get_logger("cliffwatch.github")
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """Says things in one pull request of a repository (OWNER/NAME). What GitHub cannot take now raises
-    NotNow; what it will never take, as in a locked conversation, is logged and left.
+    """Posts in one pull request.
+
+    Raises NotNow if GitHub cannot accept a post now. A post that GitHub will never accept, as in a locked
+    conversation, is logged and dropped.
     """
 
     parts: GitHubParts
     installed: Installed
     name: str
+    """Repository as OWNER/NAME."""
     number: int
+    """Number of the pull request."""
 
     @property
     def login(self) -> str:
-        """Under which we speak."""
+        """The App's login; empty if no App is set up."""
         identity = self.parts.files.identity()
         return identity.login if identity is not None else ""
 
@@ -48,7 +52,7 @@ class Conversation:
         self._done("reaction", posting.react(self._poster(), self.name, comment, reaction))
 
     def report(self, body: str) -> bool:
-        """Whether it is there now, or something newer."""
+        """Posts the sticky comment. Returns whether it, or a newer one, is there now."""
         return (
             self._done("report", posting.put_sticky(self._poster(), self.name, self.number, body)) is not None
         )
@@ -74,7 +78,7 @@ class Conversation:
         return None
 
     def _row(self) -> RepositoryRow | None:
-        """By its name of now; by its number it is found after it got another one, too."""
+        """Returns the repository of the current name. Its number finds it even after it is renamed."""
         with self.parts.transaction() as connection:
             return installations.repository_named(connection, self.name)
 

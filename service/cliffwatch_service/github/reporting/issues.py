@@ -1,4 +1,4 @@
-"""News of a regression report as an issue of a repository: one issue a report, later news as its comments."""
+"""Sends news of regression reports as issues: one issue per report, later news as comments on it."""
 
 from typing import Any
 
@@ -17,8 +17,10 @@ _ENDS = ("fixed", "closed")
 def send_issue(
     parts: GitHubParts, name: str, whole: NewsWhole, *, first: NewsRow, thread: str | None
 ) -> Sent | NotSent:
-    """Opens the issue of a report in a repository (OWNER/NAME), or comments there; what was posted already is
-    not posted again, whether we heard of it or not. Where it goes is checked here, whoever asks.
+    """Opens the issue of a report in a repository (OWNER/NAME), or comments on the issue numbered `thread`.
+
+    A hidden mark identifies each post, so a retry never posts twice, even if GitHub's answer was lost. The
+    settings' list of allowed repositories is checked here, whoever calls.
     """
     if not allows_repository(parts.settings.news_repositories, name):
         return NotSent(
@@ -75,7 +77,7 @@ def _continue_issue(
 
 
 def _in_state(installed: Installed, name: str, number: int, whole: NewsWhole) -> Sent | NotSent:
-    """The issue is closed and open as the report is."""
+    """Closes or reopens the issue with its report."""
     changed: Reply | None = None
     if whole.news.kind in _ENDS:
         reason = "completed" if whole.news.state == "fixed" else "not_planned"

@@ -1,4 +1,4 @@
-"""How far a pull request's measurements are, from what is stored, as the library's comments take it."""
+"""Builds the state of a pull request's measurements, from which its comments are made."""
 
 import shlex
 from collections.abc import Mapping
@@ -51,7 +51,7 @@ Expected = Mapping[UUID, Estimate]
 def state_of(
     connection: Connection[Any], row: PullRequestRow, pages_url: str, now: datetime
 ) -> PullRequestState:
-    """The state of a pull request (`row`), with the sequence that its comment had last."""
+    """Returns the state of a pull request, with the sequence of its last comment."""
     measurements = pull_requests.measurements_of(connection, row.id)
     current = next(
         (each for each in measurements if each.pull_head == row.head and each.state != "superseded"), None
@@ -82,9 +82,7 @@ def state_of(
 
 
 def _without_jobs(row: PullRequestRow) -> tuple[TargetState, ...]:
-    """A pull request for which nothing was asked: it waits for a maintainer, is closed, or there
-    is a reason.
-    """
+    """Returns the targets of a pull request without jobs: failed, cancelled, waiting or queued."""
     progress: Progress
     if row.problem:
         progress = Failed(failure=wrong_usage(row.problem, "fix that, then say `/bench`"))
@@ -92,9 +90,7 @@ def _without_jobs(row: PullRequestRow) -> tuple[TargetState, ...]:
         progress = Cancelled()
     else:
         progress = Waiting() if row.waits else Queued()
-    targets = cast(
-        "list[tuple[str, Mode]]", row.targets
-    )  # of a policy that was read, which names no other mode
+    targets = cast("list[tuple[str, Mode]]", row.targets)  # a parsed policy contains only valid modes
     return tuple(TargetState(platform=platform, mode=mode, progress=progress) for platform, mode in targets)
 
 
@@ -129,7 +125,7 @@ def _running(connection: Connection[Any], job: JobRow, seconds: float | None) ->
 
 
 def _progress_of_done_job(connection: Connection[Any], job: JobRow) -> Progress:
-    """A job that is done: its comparison, or its boots until that is made."""
+    """Returns the comparison of a finished job, or its boots if the comparison is not made yet."""
     assert job.run_id is not None
     run = runs.run_by_id(connection, job.run_id)
     assert run is not None
@@ -153,9 +149,7 @@ def _progress_of_done_job(connection: Connection[Any], job: JobRow) -> Progress:
 def _load_comparison(
     connection: Connection[Any], arms: Mapping[str, ArmRow]
 ) -> tuple[ComparisonSet, Functions] | None:
-    """The stored comparison of base and head, and the functions behind its rows; None where there is none
-    yet.
-    """
+    """Returns the stored comparison of base and head with its functions; None if there is none yet."""
     if "base" not in arms or "head" not in arms:
         return None
     stored = stored_comparison(connection, arms["base"].id, arms["head"].id)
@@ -167,7 +161,7 @@ def _load_comparison(
 
 
 def _not_possible(job: JobRow) -> Failure:
-    """What was asked for cannot be measured: the host's words say why."""
+    """The failure of a request that cannot be measured, with the host's reason."""
     return wrong_usage(
         "this cannot be measured as it was asked for",
         "push another head, or name what to measure: /bench suite=NAME",
@@ -176,7 +170,7 @@ def _not_possible(job: JobRow) -> Failure:
 
 
 def _kernel_failure(connection: Connection[Any], job: JobRow) -> Failure:
-    """The kernel's, with the evidence of the arm that failed where the run has it."""
+    """The failure of a kernel under test, with the failed arm's evidence if the run recorded it."""
     run = runs.run_by_id(connection, job.run_id) if job.run_id is not None else None
     context: ReportContext | None = context_of_record(stored_record(run), None) if run is not None else None
     step = "fix it and push: the new head is measured by itself"
@@ -193,9 +187,7 @@ def _series(row: PullRequestRow) -> Series | None:
 def _earlier(
     connection: Connection[Any], row: PullRequestRow, measurements: list[MeasurementRow]
 ) -> EarlierVersion | None:
-    """What the version before this one measured, as far as it was done: the newest that has any
-    comparison.
-    """
+    """Returns the newest earlier version of a series that has a comparison; None if there is none."""
     if row.version is None:
         return None
     before = [

@@ -1,6 +1,4 @@
-"""Brings what a pull request is told up to date: its comment, its check run, and the second comment for what
-is confirmed.
-"""
+"""Updates a pull request's sticky comment, its check run and the notification of confirmed regressions."""
 
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -17,15 +15,19 @@ from cliffwatch_service.store.github import pull_requests
 from cliffwatch_service.store.github.pull_requests import PullRequestRow
 
 PROGRESS_EVERY = timedelta(minutes=5)
-"""Expected times and counts of boots change all the time: GitHub takes 500 comments of an App an hour."""
+"""Shortest time between updates that only change expected times and boot counts.
+
+These change all the time, and GitHub accepts 500 comments an hour from an App.
+"""
 
 _log = structlog.get_logger("cliffwatch.github")
 
 
 def report_pull_request(parts: GitHubParts, identity: int) -> None:
-    """Posts what is new. Tasks of one pull request do not overlap; each writes what is so when it runs, under
-    a sequence that grows, so that one that is late has the newest content or is turned away. Raises
-    NotNow.
+    """Posts the state of a pull request if it has changed. Raises NotNow.
+
+    Tasks of one pull request do not overlap. Each posts the state at the time it runs, under an increasing
+    sequence. A late task therefore posts the newest state or is rejected.
     """
     with parts.transaction() as connection:
         row = pull_requests.pull_request_row(connection, identity)
@@ -58,18 +60,18 @@ def report_pull_request(parts: GitHubParts, identity: int) -> None:
 
 
 def _superseded_state(state: PullRequestState, head: str) -> PullRequestState:
-    """The state of a head that another one replaced, for its check run: else that would run for ever."""
+    """Returns the state of a replaced head. It ends the check run, which would otherwise run forever."""
     targets = tuple(replace(each, progress=Superseded(by=state.head)) for each in state.targets)
     return replace(state, head=head, targets=targets, links=(), earlier=None, notes=())
 
 
 def _never_heard_of(row: PullRequestRow, state: PullRequestState) -> bool:
-    """A pull request that was closed before anything was said."""
+    """True if a pull request was closed before anything was posted."""
     return row.state == "closed" and row.shown is None and not state.measured()
 
 
 def _digests(state: PullRequestState, fail_on: FailOn) -> str:
-    """Of the kind of progress, and of everything that is said."""
+    """Returns two digests: of the kinds of progress, and of the whole text that is posted."""
     kinds = [type(each.progress).__name__ for each in state.targets]
     coarse = digest_of([state.head, state.base, kinds, list(state.notes)])
     unnumbered = replace(state, sequence=0)

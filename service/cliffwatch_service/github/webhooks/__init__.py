@@ -1,1 +1,1 @@
-"""What GitHub sends: whether it did, and where to look then."""
+"""Webhooks: verifies their signatures and derives what to look at."""

@@ -1,4 +1,4 @@
-"""Takes webhooks: each delivery once, and quickly. What is to be done for one is done by background tasks."""
+"""Accepts each webhook delivery once. Background tasks do the work, so that the answer is quick."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -20,14 +20,15 @@ from cliffwatch_service.store import background, follows
 from cliffwatch_service.store.github import deliveries
 
 KEPT_DAYS = 30
-"""For which deliveries are known. GitHub sends one again for three days; later copies cost a look (see
-`webhooks`).
+"""How long deliveries are remembered. GitHub redelivers for three days.
+
+A later copy only causes another look at GitHub (`github.webhooks.looks`).
 """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delivery:
-    """A webhook whose signature is good."""
+    """A webhook with a verified signature."""
 
     identity: UUID
     event: str
@@ -35,7 +36,7 @@ class Delivery:
 
 
 def take_delivery(connection: Connection[Any], delivery: Delivery, github_web: str, now: datetime) -> bool:
-    """Asks for what a delivery is about; whether it was new."""
+    """Requests the background tasks for a delivery. Returns whether the delivery was new."""
     action = delivery.payload.get("action") if isinstance(delivery.payload, dict) else None
     action = action[:100] if isinstance(action, str) else None
     if not deliveries.keep_delivery(connection, delivery.identity, delivery.event, action, now):
@@ -62,9 +63,7 @@ def _ask(connection: Connection[Any], look: Look, github_web: str, now: datetime
 
 
 def _followed_branches(connection: Connection[Any], address: str, branch: str) -> list[int]:
-    """The followed branches of this name whose tree is at the repository's address, with or
-    without `.git`.
-    """
+    """Returns the followed branches of this name in trees at `address`, with or without `.git`."""
     wanted = {read_address(address), read_address(f"{address}.git")}
     return [
         row.id

@@ -1,8 +1,6 @@
-"""What a webhook is about. Nothing that one says is believed but where to look: what is so is asked from
-GitHub.
+"""Derives from a webhook what to look at. The facts come from GitHub's API, never from the webhook.
 
-So a webhook that comes twice, late, out of order or from somebody who kept a copy costs a look, and
-changes nothing.
+A webhook that is duplicated, late, out of order or replayed therefore costs a look and changes nothing.
 """
 
 import re
@@ -62,14 +60,12 @@ _PULL_REQUEST_ACTIONS = frozenset(
 
 
 def is_repository_name(name: str) -> bool:
-    """Whether this may be OWNER/NAME: nothing else becomes a part of an address."""
+    """True if a text has the form OWNER/NAME. Nothing else may become part of a URL."""
     return _NAME.fullmatch(name) is not None
 
 
 def looks_of(event: str, payload: Any) -> tuple[Look, ...]:
-    """What to look at; nothing for events that are of no interest, and for payloads that are not what they
-    should be.
-    """
+    """Returns what to look at; nothing for irrelevant events and malformed payloads."""
     read = _READERS.get(event)
     return () if read is None or not isinstance(payload, dict) else read(payload)
 
@@ -100,7 +96,7 @@ def _look_at(payload: FreeJson, number: int | None) -> tuple[Look, ...]:
 
 
 def _issue_comment(payload: FreeJson) -> tuple[Look, ...]:
-    """A command, or a record of a series' upstream base."""
+    """Looks for a new comment with a command or with the upstream base of a series."""
     if not isinstance(_at(payload, "issue", "pull_request"), Mapping):
         return ()
     looks = _look_at(payload, _number(payload, "issue", "number"))

@@ -1,4 +1,4 @@
-"""Whether GitHub sent a webhook: the signature of its bytes, as they came."""
+"""Verifies that GitHub signed the bytes of a webhook."""
 
 import hashlib
 import hmac
@@ -9,12 +9,12 @@ _LENGTH = len(_BEGINNING) + 64
 
 
 def signature_of(body: bytes, secret: str) -> str:
-    """As X-Hub-Signature-256 has it."""
+    """Returns the value of X-Hub-Signature-256."""
     return _BEGINNING + hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
 
 
 def signed_by_any(body: bytes, signature: str, secrets: Iterable[str]) -> bool:
-    """Whether one of the secrets signed these bytes. SHA-1, which GitHub sends too, is no signature here."""
+    """True if one of the secrets signed these bytes. SHA-1, which GitHub also sends, does not count."""
     if len(signature) != _LENGTH or not signature.isascii():
         return False
     return any(hmac.compare_digest(signature_of(body, secret), signature) for secret in secrets)
