@@ -217,7 +217,7 @@ def _of_metric(rows: Sequence[ArmPointRow], metric: str, unit: str) -> list[ArmP
 
 
 def _params(row: ArmPointRow) -> dict[str, str]:
-    return {name: value for name, value in row.params}  # noqa: C416 - pairs are lists here, which dict() has no type for
+    return {name: value for name, value in row.params}  # noqa: C416 - dict() is not typed for pairs that are lists
 
 
 def _metrics(named: tuple[str, str], measured: Measured) -> list[str]:

@@ -149,7 +149,7 @@ def show_series(
 
 
 def _under_other_names(connection: Connection[Any], row: SeriesRow) -> list[tuple[str, str]]:
-    """Returns other names of the benchmark under which the series exists, with the digests of those series."""
+    """Returns other names of the benchmark under which this series exists, each with that series' digest."""
     params = tuple((name, value) for name, value in row.params)
     names = load_catalogue().other_names(row.suite, row.benchmark)
     digests = [

@@ -110,7 +110,7 @@ def say_mute(
 def end(
     subscription: SubscriptionNumber,
     service: ServiceHere,
-    form: FormHere,  # noqa: ARG001 - read for the check of the form
+    form: FormHere,  # noqa: ARG001 - the token check needs it
     visitor: Annotated[Visitor, require_form_token()],
 ) -> Response:
     with service.transaction() as connection:

@@ -147,7 +147,7 @@ async def stream_job(
     job: UUID,
     request: Request,
     service: ServiceHere,
-    visitor: ReaderHere,  # noqa: ARG001 - who may read, may follow
+    visitor: ReaderHere,  # noqa: ARG001 - checks the right to read
     last: Annotated[str | None, Header(alias="Last-Event-ID", max_length=30)] = None,
 ) -> StreamingResponse:
     """Streams a job's events to its page."""
