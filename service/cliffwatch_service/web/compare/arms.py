@@ -1,4 +1,4 @@
-"""The page of a run whose arms are not just base and head: one row per case, one column per arm."""
+"""The page of a run with arms other than base and head: one row per case, one column per arm."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -32,7 +32,7 @@ from cliffwatch_service.web.layout.session import Visitor
 
 
 def run_of_other_arms(connection: Connection[Any], name: str) -> RunRow | None:
-    """Returns the run with this name if its arms are not just base and head; None for anything else."""
+    """Returns the run with this name if it has arms other than base and head; None for anything else."""
     run = None if "." in name else run_meant(connection, name)
     return run if run is not None and has_other_arms(run_arms.arms_of(connection, run.id)) else None
 

@@ -23,7 +23,7 @@ router = APIRouter()
 def choose(
     request: Request, service: ServiceHere, visitor: ReaderHere, base: Text = "", head: Text = ""
 ) -> Response:
-    """Redirects to the comparison that the form names. Shows the form if it is empty."""
+    """Redirects to the comparison that the form names. Without a head, shows the form."""
     with service.transaction() as connection:
         wanted = _read_pair(connection, base.strip(), head.strip())
         if wanted:

@@ -164,7 +164,7 @@ def _choose_case(known: Sequence[tuple[str, str]], suite: str, benchmark: str) -
 
 
 def side_by_side(named: tuple[str, str], measured: Measured, wishes: Wishes) -> SideBySide:
-    """Lays out the table of a benchmark. Ignores wishes that cannot be met.
+    """Lays out the table of a benchmark. Ignores choices that the data do not offer.
 
     By default the rows are the values of the parameter that has the most.
     """
