@@ -1,4 +1,4 @@
-"""Addresses of a comparison's rows, below the address of the comparison: /compare/BASE...HEAD/cases/…"""
+"""URL paths of a comparison's rows, below /compare/BASE...HEAD/cases/."""
 
 import re
 from urllib.parse import quote
@@ -9,7 +9,7 @@ _PLAIN = re.compile(r"[A-Za-z0-9_.~=/-]+").fullmatch
 
 
 def case_path(row: Across) -> str:
-    """The part of an address that names a case: suite/benchmark/parameter=value/…"""
+    """Returns the URL path of a case: suite/benchmark/parameter=value/…"""
     parts = [row.suite, row.benchmark, *[f"{name}={value}" for name, value in row.params.items()]]
     path = "/".join(parts)
     if _PLAIN(path) and path.count("/") == len(parts) - 1:
@@ -18,5 +18,5 @@ def case_path(row: Across) -> str:
 
 
 def row_path(row: Across) -> str:
-    """The part of an address that names a row: its case and metric."""
+    """Returns the URL path of a row: its case, and the metric as a query."""
     return f"{case_path(row)}?metric={row.metric if _PLAIN(row.metric) else quote(row.metric, safe='')}"

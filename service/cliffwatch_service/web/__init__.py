@@ -1,1 +1,1 @@
-"""The pages: what people look at. Server-rendered, and whole without JavaScript."""
+"""The web pages. Rendered on the server; they work without JavaScript."""

@@ -1,4 +1,4 @@
-"""The home page: followed branches at a glance, what is open, what runs, what is stale."""
+"""The home page: followed branches, open regression reports, running jobs and stale targets."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ from cliffwatch_service.web.layout.render import page
 from cliffwatch_service.web.layout.session import ReaderHere
 
 CELLS = 30
-"""Revisions in a branch's strip."""
+"""Number of revisions in a branch's strip."""
 
 _DAY = timedelta(days=1)
 
@@ -40,34 +40,42 @@ router = APIRouter()
 
 @dataclass(frozen=True, slots=True)
 class StripCell:
-    """A revision on one target: `kind` for style and sign, `words` for everybody else."""
+    """A revision on one target."""
 
     commit: str
     base: str | None
+    """Commit it was compared with; None if it was not compared."""
     kind: str
+    """CSS class."""
     sign: str
+    """One character; empty if the revision was not compared."""
     words: str
+    """Commit, subject and counts of verdicts, as a tooltip and for screen readers."""
 
 
 @dataclass(frozen=True, slots=True)
 class BranchStrip:
-    """A branch on one target, the oldest revision first: time runs to the right on every page."""
+    """A branch on one target."""
 
     platform: str
     mode: str
     cells: Sequence[StripCell]
+    """Oldest revision first: time runs from left to right on every page."""
 
 
 @dataclass(frozen=True, slots=True)
 class FollowedBranch:
-    """A branch with its strips."""
+    """A followed branch with its strips."""
 
     tree: str
     branch: str
     policy: str
     problem: str | None
+    """Why the last look failed; None if it did not."""
     strips: Sequence[BranchStrip]
+    """One per target."""
     revisions: int
+    """Number of revisions in each strip."""
 
 
 @router.get("/")
@@ -143,14 +151,14 @@ _STANDINGS: Mapping[Standing, tuple[str, str]] = {
     "unchanged": ("same", "·"),
     "inconclusive": ("inconclusive", "?"),
 }
-"""Style and sign of a revision's verdicts together."""
+"""CSS class and sign of a revision, by the standing of all its verdicts."""
 
 
 @router.get("/revisions/{commit:path}")
 def show_revision(
     commit: Annotated[str, Path(max_length=200)], request: Request, service: ServiceHere, visitor: ReaderHere
 ) -> Response:
-    """What is known of a revision: where it was measured, and what it can be compared with."""
+    """Shows where a revision was measured and what it can be compared with."""
     with service.transaction() as connection:
         row = revision_named(connection, commit)
         recent = runs.list_runs(connection, RunsWanted(revision=row.id, limit=50))

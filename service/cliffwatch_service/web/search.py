@@ -1,4 +1,4 @@
-"""The search of every page's head: revisions, branches, tags and series by what is displayed of them."""
+"""The search box of every page: finds revisions, branches, tags and series by their displayed text."""
 
 import re
 from typing import Annotated
@@ -27,7 +27,7 @@ def find(
     visitor: ReaderHere,
     q: Annotated[str, Query(max_length=500)] = "",
 ) -> Response:
-    """At most 20 of each kind."""
+    """Shows at most 20 hits of each kind."""
     text = q.replace("\0", "").strip()
     digits = text.lower()
     with service.transaction() as connection:

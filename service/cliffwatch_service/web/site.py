@@ -1,4 +1,4 @@
-"""The site, put together: its routers, and what a failure looks like on it."""
+"""Assembles the site: its routers and its error pages."""
 
 import psycopg
 from fastapi import FastAPI, Request
@@ -16,7 +16,7 @@ from cliffwatch_service.web.layout.render import compile_templates, page
 from cliffwatch_service.web.layout.session import Visitor, visitor_of
 from cliffwatch_service.web.work import hosts, jobs, measure, requests, runs
 
-# The addresses of `compare` come before the ones of `choose`, which take what is left.
+# `compare` comes before `choose`, whose route /compare/{rest:path} matches all remaining paths.
 _PARTS = (
     assets,
     home,
@@ -45,7 +45,7 @@ def install(app: FastAPI) -> None:
 
 
 def refusal_page(request: Request, refusal: Refusal) -> Response:
-    """The page of a failure: what is wrong, and what to do."""
+    """Renders an error page: what is wrong and what to do."""
     visitor = _visitor(request)
     headers = {"Retry-After": "5"} if refusal.status in (429, 503) else {}
     template = "layout/refused_part.html" if request.headers.get("hx-request") else "layout/refused.html"
@@ -53,7 +53,10 @@ def refusal_page(request: Request, refusal: Refusal) -> Response:
 
 
 def _visitor(request: Request) -> Visitor:
-    """Who asked, where the failed request came far enough to know or the cookie still names him."""
+    """Returns the visitor of a failed request.
+
+    If the request failed before the visitor was known, the session cookie decides.
+    """
     known: Visitor | None = getattr(request.state, "visitor", None)
     if known is not None:
         return known

@@ -1,4 +1,4 @@
-"""Suites: what each case measures, and where it comes from."""
+"""The pages of suites: what each case measures, and where it comes from."""
 
 from collections.abc import Iterable
 from typing import Annotated
@@ -37,5 +37,5 @@ def show_suite(name: Annotated[str, Path(max_length=200)], request: Request, vis
 
 
 def _sort_cases(cases: Iterable[CaseSpec]) -> list[CaseSpec]:
-    """As people count, not as their profiles were written."""
+    """Sorts cases in natural order of their parameters, whatever their order in the profiles."""
     return sorted(cases, key=lambda case: natural_key(parameters(case.params)))

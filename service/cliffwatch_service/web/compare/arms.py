@@ -1,4 +1,4 @@
-"""The comparison of a run's own arms, where they are others than base and head: cases down, arms across."""
+"""The page of a run with arms other than base and head: one row per case, one column per arm."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -32,7 +32,7 @@ from cliffwatch_service.web.layout.session import Visitor
 
 
 def run_of_other_arms(connection: Connection[Any], name: str) -> RunRow | None:
-    """The run that a name means, where its arms are others than base and head; None of anything else."""
+    """Returns the run with this name if it has arms other than base and head; None for anything else."""
     run = None if "." in name else run_meant(connection, name)
     return run if run is not None and has_other_arms(run_arms.arms_of(connection, run.id)) else None
 
@@ -40,8 +40,9 @@ def run_of_other_arms(connection: Connection[Any], name: str) -> RunRow | None:
 def show_arms(
     connection: Connection[Any], run: RunRow, form: str, request: Request, visitor: Visitor, service: Service
 ) -> Response | None:
-    """The page or the text; None where the comparison is still being computed. Raises Refusal where boots are
-    outstanding.
+    """Renders the comparison as a page or in another format.
+
+    None if it is still being computed. Raises Refusal if boots are outstanding.
     """
     document = arms_comparison(connection, run)
     if document is None:
@@ -76,7 +77,7 @@ def show_arms(
 
 
 def bounds(row: Comparison | None) -> str:
-    """The interval of a change; empty where it has none."""
+    """Formats the interval of a change. Empty if it has none or if the change is within the noise."""
     if row is None or row.ci_low is None or row.ci_high is None or not beyond_noise(row):
         return ""
     return f"{100 * row.ci_low:+.2f} to {100 * row.ci_high:+.2f} %"

@@ -1,4 +1,4 @@
-"""Naming the two sides of a comparison: the form, and other ways to write an address."""
+"""The form that names the two sides of a comparison, and redirects from other spellings of its URL."""
 
 from typing import Annotated, Any
 from urllib.parse import quote
@@ -23,7 +23,7 @@ router = APIRouter()
 def choose(
     request: Request, service: ServiceHere, visitor: ReaderHere, base: Text = "", head: Text = ""
 ) -> Response:
-    """Goes on to the comparison that the form names; without one, shows the form."""
+    """Redirects to the comparison that the form names. Without a head, shows the form."""
     with service.transaction() as connection:
         wanted = _read_pair(connection, base.strip(), head.strip())
         if wanted:
@@ -33,8 +33,9 @@ def choose(
 
 
 def _read_pair(connection: Connection[Any], base: str, head: str) -> str:
-    """What the two fields of the form name together: either may hold a whole pair, and a run alone has arms
-    of its own.
+    """Returns the pair that the two fields name; empty without a head.
+
+    Either field may hold a whole pair. A run as head, without a base, means the comparison of its own arms.
     """
     whole = next((each for each in (head, base) if sides_named(each) is not None), None)
     if whole is not None:
@@ -49,9 +50,9 @@ def other_forms(
     rest: Annotated[str, Path(max_length=400)],
     request: Request,
     service: ServiceHere,
-    visitor: ReaderHere,  # noqa: ARG001 - who may read, may ask
+    visitor: ReaderHere,  # noqa: ARG001 - checks the right to read
 ) -> Response:
-    """A pair with a slash in it, as names of branches have; and BASE/HEAD, which people write by habit."""
+    """Redirects pairs that contain a slash, as names of branches do, and BASE/HEAD, a common habit."""
     if sides_named(rest) is not None:
         with service.transaction() as connection:
             return RedirectResponse(f"/compare/{canonical(connection, rest)}{query_string(request)}", 303)

@@ -1,4 +1,4 @@
-"""Columns of the compare page: a target each, with what is to be known of its numbers."""
+"""Columns of the compare page: one per target, with its thresholds, interval levels and A/A control."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -13,26 +13,30 @@ from cliffwatch_service.web.layout.drawing import Scale, band, band_edges
 from cliffwatch_service.web.layout.intervals import intervals_words, levels_of
 
 Rows = Sequence[ComparisonRow]
-"""Of one target."""
+"""The rows of one target."""
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A target with the thresholds of its rows and the levels of their intervals. On the bars' scale: what
-    lies below each threshold, and the largest difference of the A/A control. `detectable` is of its
-    unchanged rows.
-    """
+    """A target with its comparison."""
 
     target: Target
     answer: Answer
     notable: float
+    """Threshold of the comparison, a fraction."""
     thresholds: tuple[float, ...]
+    """Distinct thresholds of the rows, smallest first."""
     bands: tuple[tuple[float, float], ...]
+    """Left edge and width of the area below each threshold, on the scale of the bars."""
     levels: tuple[float | None, ...]
+    """Distinct interval levels, highest first; None stands for repeatability bands."""
     control_edges: tuple[float, float] | None
+    """X coordinates of the largest difference of the A/A control, either way; None without a control."""
     control: Control | None
     detectable: Detectable | None
+    """Of the unchanged rows."""
     boots: str
+    """Number of boots, in words."""
 
     @property
     def mixed(self) -> bool:
@@ -40,12 +44,12 @@ class Column:
 
     @property
     def intervals(self) -> str:
-        """What the bounds of its rows are."""
+        """Words for the kinds of interval in this column."""
         return intervals_words(self.levels)
 
 
 def thresholds_of(answer: Answer, rows: Iterable[ComparisonRow]) -> tuple[float, ...]:
-    """From which sizes on changes of these rows are reported, the smallest first."""
+    """Returns the distinct thresholds of the rows, smallest first; without rows, that of the comparison."""
     return tuple(sorted({row.threshold for row in rows})) or (answer.summary.notable,)
 
 

@@ -1,4 +1,4 @@
-"""Under which conditions two sides were measured: the same, or item by item what differs."""
+"""Compares the environments of two sides item by item."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ _LONGEST = 300
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """An item of the environment on both sides, in words."""
+    """An item of the environment with its text on both sides."""
 
     item: str
     base: str
@@ -25,7 +25,7 @@ class Condition:
 
 
 def conditions(base: RunRecord, base_arm: str, head: RunRecord, head_arm: str) -> list[Condition]:
-    """Of two records (run.json) and the names of the arms in them: what differs first."""
+    """Compares two run records (run.json), each with the name of its arm. Differing items come first."""
     ours = dict(_flat(_facts(base, base_arm)))
     theirs = dict(_flat(_facts(head, head_arm)))
     items = [
@@ -42,7 +42,7 @@ def _facts(record: RunRecord, name: str) -> FreeJson:
 
 
 def flat_conditions(record: RunRecord) -> list[tuple[str, str]]:
-    """The environment of one run, item by item."""
+    """Returns the environment of one run as pairs of item and text."""
     return list(_flat(environment_facts(record)))
 
 

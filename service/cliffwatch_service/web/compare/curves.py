@@ -1,5 +1,6 @@
-"""A benchmark over one parameter: what base and head cost, and below it by how much they differ, which no log
-axis shows.
+"""Charts of a benchmark over one parameter: the costs of base and head, and below them the relative change.
+
+The change has a chart of its own because a log axis of costs hides it.
 """
 
 import math
@@ -11,11 +12,11 @@ from cliffwatch.reports import figures
 from cliffwatch_service.web.layout.drawing import Dot, line
 
 _TOP, _BOTTOM = 12, 176
-"""Of the costs; below them stand the parameter's values."""
+"""Y coordinates of the chart of costs. The parameter's values stand below it."""
 _RATIO_TOP, _RATIO_BOTTOM = 226, 296
 _RIGHT = 448
 _LETTER = 6.6
-"""Width of a digit in a label."""
+"""Width of a character in a label."""
 _MOST_POINTS = 120
 
 Coordinate = Callable[[float], float]
@@ -23,58 +24,67 @@ Coordinate = Callable[[float], float]
 
 @dataclass(frozen=True, slots=True)
 class SweepPoint:
-    """A value of the parameter, what base and head cost there, the row that says it, and where that row
-    stands.
-    """
+    """The row of one parameter value."""
 
     value: float
+    """Value of the parameter."""
     base: float
+    """Cost in the row's unit."""
     head: float
+    """Cost in the row's unit."""
     row: ComparisonRow
     href: str
+    """Path of the row below the comparison's URL."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """A label of an axis; `anchor` is which part of it stands at `at`."""
+    """A label of an axis."""
 
     at: float
+    """Coordinate along the axis."""
     label: str
     anchor: str
+    """The part of the label that stands at `at`: `middle` or `end`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ratio:
-    """Head over base, as a change: its line, the band of its bounds, what lies below the threshold (top and
-    height), dots.
-    """
+    """The chart of changes, head against base."""
 
     line: str
+    """SVG path."""
     band: str
+    """SVG path around the intervals; empty for fewer than two."""
     below: tuple[float, float]
+    """Top and height of the area below the smallest threshold."""
     zero: float
+    """Y coordinate of no change."""
     dots: tuple[Dot, ...]
     ticks: tuple[Tick, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """A sweep on one target: the lines of base and head, head's dots, breakpoints and ticks; `left` is where
-    the axes begin.
-    """
+    """A sweep on one target."""
 
     left: float
+    """X coordinate at which the axes begin."""
     base: str
+    """SVG path."""
     head: str
+    """SVG path."""
     dots: tuple[Dot, ...]
+    """The points of head."""
     breakpoints: tuple[tuple[str, float, float], ...]
+    """Side, left edge and width of each breakpoint."""
     x_ticks: tuple[Tick, ...]
     y_ticks: tuple[Tick, ...]
     ratio: Ratio
 
 
 def curve(points: Sequence[SweepPoint], breakpoints: Mapping[str, Sequence[float] | None]) -> Curve:
-    """Of points on a log axis; `breakpoints` are those of base and head, by name."""
+    """Draws points on a log axis. `breakpoints` has the parameter range of each side's breakpoint, if any."""
     points = _thin_points(sorted(points, key=lambda point: point.value))
     costs = [cost for point in points for cost in (point.base, point.head)]
     y_of, y_values = _value_axis(min(costs), max(costs))
@@ -127,7 +137,7 @@ def _ratio(
 
 
 def _shares(points: Sequence[SweepPoint]) -> tuple[float, float, Sequence[float]]:
-    """The ends of the axis of changes, and the changes to name: the largest either way, and none at all."""
+    """Returns the ends of the axis of changes, and its labelled values: both extremes, and zero."""
     bounds = [
         bound
         for point in points
@@ -155,7 +165,7 @@ def _cost(value: float) -> str:
 
 
 def _value_axis(least: float, largest: float) -> tuple[Coordinate, Sequence[float]]:
-    """Places of costs and the values to name: logarithmic where they span more than a factor of five."""
+    """Returns the cost axis and its labelled values. The axis is logarithmic above a factor of five."""
     room = _BOTTOM - _TOP
     if largest > 5 * least > 0:
         low, high = math.log(least / 1.1), math.log(largest * 1.1)
@@ -169,7 +179,7 @@ def _value_axis(least: float, largest: float) -> tuple[Coordinate, Sequence[floa
 
 
 def _thin_points(points: Sequence[SweepPoint]) -> Sequence[SweepPoint]:
-    """A sweep of thousands of points is drawn by every so many of them."""
+    """Keeps about 120 evenly spaced points of a long sweep, the last one included."""
     step = math.ceil(len(points) / _MOST_POINTS)
     return points if step == 1 else [*points[::step], points[-1]]
 
@@ -181,7 +191,7 @@ def _log_axis(values: Sequence[float], left: float, right: float) -> Coordinate:
 
 
 def _x_ticks(values: Sequence[float], x_of: Coordinate) -> Sequence[Tick]:
-    """The last of the measured values, and of the others those whose labels lie on no other label."""
+    """Labels the last measured value, and every other value whose label overlaps no other."""
     last = Tick(x_of(values[-1]), _parameter(values[-1]), "end")
     free_until = last.at - _width(last.label)
     ticks: list[Tick] = []
@@ -200,7 +210,7 @@ def _parameter(value: float) -> str:
 
 
 def _width(label: str) -> float:
-    """Of a label with some air."""
+    """Returns the width of a label with some space around it."""
     return _LETTER * len(label) + 8
 
 

@@ -1,4 +1,4 @@
-"""One row of a comparison on one target, down to every sample and the raw output behind it."""
+"""The details of a row of a comparison, on each target: samples, functions, code and raw outputs."""
 
 import shlex
 from collections.abc import Sequence
@@ -36,41 +36,52 @@ from cliffwatch_service.web.work.requests import Again, again_of
 
 @dataclass(frozen=True, slots=True)
 class RawLink:
-    """A raw output of a boot that holds this case; `path` as an address has it."""
+    """A link to the raw output of a case in one boot."""
 
     arm: str
     boot: int
     run: str
     path: str
+    """Name of the file, URL-quoted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Detail:
-    """A cell, unfolded. `threshold` is from which size on its change is reported, `bounds` what the bounds of
-    the change are, `counted` whether its values are; `series` is its digest, None where it has no history;
-    `command` repeats the run. `image` is how the code of the kernels differs, `programs` are the BPF
-    programs of the case that do, `instructions` what was counted of it, `code` is whether what the case
-    executes does.
-    """
+    """The details of a row on one target."""
 
     target: Target
     row: ComparisonRow | None
+    """None if neither side ran the case on this target."""
     threshold: float
+    """Smallest change that is reported, a fraction."""
     bounds: str
+    """The kind of interval, in words."""
     counted: bool
+    """True for counted values with a repeatability band."""
     series: str | None
+    """Digest; None if the series is not stored."""
     strips: Sequence[Strip]
     low: float
+    """Smallest sample."""
     high: float
+    """Largest sample."""
     raw: Sequence[RawLink]
     command: str
+    """Repeats the measurement on a host of one's own."""
     again: Again | None
+    """The form that requests a repeat; None if hosts cannot fetch the tree."""
     runs: Sequence[str]
+    """Digests: one run, or base's and head's."""
     counted_sides: CountedSides | None
+    """The boots to read function counts from; None if a side has none."""
     instructions: CountedCase | None = None
+    """None before `with_instructions`, and if a side was not counted."""
     image: ArmCode | None = None
+    """How the kernels' code differs; None if that is not stored."""
     programs: Sequence[ProgramBlock] = ()
+    """BPF programs of the case that differ."""
     code: CodeOfCase | None = None
+    """Whether both arms execute the same code in this case; None without digests."""
 
 
 def detail_of(
@@ -114,7 +125,7 @@ def detail_of(
 
 
 def with_instructions(transaction: Transaction, detail: Detail) -> Detail:
-    """With what was counted of the row, which is read from raw outputs, in transactions of its own."""
+    """Adds the function counts of the row. Reads them from raw outputs, in transactions of its own."""
     return replace(
         detail, instructions=counted_case(transaction, detail.row, detail.counted_sides, detail.image)
     )
@@ -123,7 +134,7 @@ def with_instructions(transaction: Transaction, detail: Detail) -> Detail:
 def _samples(
     connection: Connection[Any], series_row: SeriesRow, answer: Answer
 ) -> list[tuple[str, list[tuple[float, str]]]]:
-    """Of each arm that was compared every boot's value, and what to call it."""
+    """Returns name and samples of both arms: the value of each boot, with its tooltip."""
     arms = []
     for name, arm in (("base", answer.base_arm), ("head", answer.head_arm)):
         rows = series.samples_of_arm(connection, series_row.id, arm)
@@ -135,8 +146,9 @@ def _samples(
 
 
 def _raw(connection: Connection[Any], answer: Answer, case: CaseKey) -> list[RawLink]:
-    """The outputs of this case, boot by boot of both arms: files are named by the case's index in their run's
-    plan.
+    """Links the outputs of a case in all boots of both arms.
+
+    The number in a file's name is the index of the case in the plan of its run.
     """
     links = []
     for name, arm, run in (
@@ -154,7 +166,7 @@ def _raw(connection: Connection[Any], answer: Answer, case: CaseKey) -> list[Raw
 
 
 def _index_in_plan(record: RunRecord, case: CaseKey) -> int | None:
-    """Of a case in a run's plan."""
+    """Returns the index of a case in the plan of a run; None if the plan lacks it."""
     return next((index for index, each in enumerate(record.plan.cases) if each.key == case), None)
 
 
@@ -165,7 +177,7 @@ def _record(connection: Connection[Any], name: str) -> RunRecord:
 
 
 def _command(record: RunRecord, suite: str, answer: Answer, head: RevisionRow) -> str:
-    """What measures this again on a host of one's own, in the order that was drawn here."""
+    """Returns the command that repeats the measurement elsewhere. The seed keeps the order of boots."""
     boots_an_arm = max(side.boots for side in answer.summary.arms)
     options = {
         "--tree": record.tree or "DIR",

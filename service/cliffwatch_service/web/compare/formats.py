@@ -1,4 +1,4 @@
-"""A comparison of several targets in the formats that people paste, and which of them a request wants."""
+"""Text formats of a comparison of several targets, and content negotiation."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -15,7 +15,7 @@ from cliffwatch.reports.text import text_report
 from cliffwatch_service.compare.pairing import Answer
 
 FORMS: Mapping[str, str] = {"json": ".json", "text": ".txt", "commit": ".commit", "markdown": ".md"}
-"""Names of formats, and what is put behind the address to get them."""
+"""Names of formats, and the suffixes that select them in a URL."""
 
 MEDIA_TYPES: Mapping[str, str] = {
     "json": "application/json",
@@ -36,8 +36,9 @@ DEMONSTRATION = "DEMONSTRATION DATA, not measured for you"
 
 
 def wanted_form(pair: str, accept: str) -> tuple[str, str]:
-    """The pair without its suffix, and the format: the suffix's, else the first that Accept prefers, else
-    HTML.
+    """Returns the pair without its suffix, and the format.
+
+    The suffix decides; without one, the Accept header; without a known type in it, the format is HTML.
     """
     for form, suffix in FORMS.items():
         if pair.endswith(suffix):
@@ -66,7 +67,7 @@ def write_reports(
     *,
     demonstration: bool,
 ) -> str:
-    """One report a target, each of which names its platform and mode."""
+    """Writes one report per target. Each names its platform and mode."""
     write = _WRITERS[form]
     parts = [DEMONSTRATION + "\n"] if demonstration else []
     for each, of_target, record in zip(answers, rows, records, strict=True):

@@ -1,4 +1,4 @@
-"""The functions behind one row, from the function counts among the raw outputs of its boots."""
+"""The functions behind one row, from the function counts in the raw outputs of its boots."""
 
 import dataclasses
 from collections.abc import Iterator, Sequence
@@ -25,16 +25,17 @@ from cliffwatch_service.store import series
 from cliffwatch_service.web.layout.icicle import Icicle, icicle_of
 
 _MOST_BOOTS = 2
-"""Of an arm: counts of equal kernels repeat to four digits."""
+"""Boots to read per arm. More add nothing: counts of equal kernels repeat to four digits."""
 
 
 @dataclass(frozen=True, slots=True)
 class CountedBoot:
-    """A boot with function counts, and the value that it measured of the row."""
+    """A boot with function counts."""
 
     run: str
     number: int
     value: float
+    """The boot's sample of the row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,7 @@ class CountedSides:
 
 
 def counted_sides(connection: Connection[Any], digest: str | None, answer: Answer) -> CountedSides | None:
-    """The boots of a row, whose series has this digest; None where a side has none with counts."""
+    """Returns boots with function counts for a row, given its series' digest. None if a side has none."""
     row = None if digest is None else series.series_by_digest(connection, digest)
     if row is None or answer.target.mode != "icount":
         return None
@@ -63,22 +64,20 @@ def _boots(connection: Connection[Any], series_id: int, arm: int, run: str) -> l
 
 @dataclass(frozen=True, slots=True)
 class CountedCase:
-    """What a page shows of a row that was counted.
-
-    functions: those behind its change, or that an unchanged row hides; None where there are none
-    icicle: all of its instructions; None where its operations are not known
-    """
+    """Function counts of a row."""
 
     functions: FunctionBlock | None
+    """Functions behind the change, or changed functions that an unchanged row hides; None without any."""
     icicle: Icicle | None
+    """All instructions; None if the operations are unknown."""
 
 
 def counted_case(
     transaction: Transaction, row: ComparisonRow | None, sides: CountedSides | None, image: ArmCode | None
 ) -> CountedCase | None:
-    """None where a side was not counted.
+    """Reads the function counts of a row. None if a side was not counted.
 
-    Archives are somebody's upload: what cannot be read of them is as if it were not there.
+    Archives are uploads: skips parts that cannot be read.
     """
     if row is None or sides is None:
         return None
@@ -95,7 +94,7 @@ def counted_case(
 
 
 def programs_of(row: ComparisonRow | None, image: ArmCode | None) -> tuple[ProgramBlock, ...]:
-    """The BPF programs of a row's case that differ; what a host sent moves no cursor and turns no line."""
+    """Returns the BPF programs of a row's case that differ. Replaces control characters that a host sent."""
     if row is None:
         return ()
     blocks = program_blocks(image, CaseKey(row.suite, row.benchmark, tuple(row.params.items())))
@@ -106,7 +105,7 @@ def programs_of(row: ComparisonRow | None, image: ArmCode | None) -> tuple[Progr
 
 
 def _code(image: ArmCode | None) -> CodeOfArm | None:
-    """What a host sent moves no cursor and turns no line."""
+    """Returns the functions' code. Replaces control characters that a host sent."""
     if image is None:
         return None
     functions = tuple(replace(each, lines=tuple(map(plain, each.lines))) for each in image.functions)

@@ -1,4 +1,4 @@
-"""A row of the compare page: its name, its address, and a cell for every target."""
+"""Rows of the compare page: name, URL and a cell for every target."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -18,20 +18,22 @@ from cliffwatch_service.web.layout.wording import MARKS, measure, tone
 
 
 class Cell(NamedTuple):
-    """A row on one target as it is shown: `ground` names the drawing of its threshold, `kind` is for the
-    style, `text` and `small` to read, `path` to draw.
-    """
+    """A row on one target."""
 
     target: str
     ground: str
+    """Names the background drawing of its threshold: index of the column, index of the threshold."""
     kind: str
+    """CSS class."""
     text: str
     small: str
+    """Details below the text."""
     path: str
+    """SVG path of the bar."""
 
 
 class TableRow(NamedTuple):
-    """A row of the table."""
+    """A row of the compare page's table."""
 
     name: str
     params: str
@@ -42,8 +44,10 @@ class TableRow(NamedTuple):
 
 
 def row_at(rows: Sequence[Rows], raw: str, path: str, metric: str) -> Across:
-    """By its address as it was written, or as a server on the way has unpacked it; where no metric is named,
-    that which decides.
+    """Finds a row by its URL path. Raises Refusal if there is none.
+
+    `raw` is the path as sent and `path` the decoded one; a proxy may have decoded both. Without a metric,
+    prefers a primary one.
     """
     found = [
         row
@@ -79,9 +83,7 @@ def table_row(row: Across, columns: Sequence[Column], scale: Scale) -> TableRow:
 
 
 def _measure(row: Across) -> str:
-    """`hits-latency in ns/op, lower is better`; with another measure on some targets that too:
-    `; insns/op`.
-    """
+    """Returns `hits-latency in ns/op, lower is better`. Measures of other targets follow: `; insns/op`."""
     better = next((cell.better for cell in row.cells if cell and cell.metric == row.metric), None)
     others = "".join(f"; {measure(metric, unit)}" for metric, unit in row.measures[1:])
     return f"{measure(row.metric, row.unit)}{f', {better} is better' if better else ''}{others}"
@@ -99,7 +101,7 @@ _WORDS = {"regression": "worse", "improvement": "better", "changed": "changed"}
 
 
 def _cell_text(row: ComparisonRow, interval: str) -> tuple[str, str, str]:
-    """Kind, text and small text. What is reported has its colour here as in every other format."""
+    """Returns kind, text and small text. Reported changes have the colour that other formats give them."""
     verdict, change = row.verdict, row.change
     n = row.n_base if row.n_base == row.n_head else f"{row.n_base}/{row.n_head}"
     if verdict in CHANGES:
@@ -120,12 +122,12 @@ def _cell_text(row: ComparisonRow, interval: str) -> tuple[str, str, str]:
 
 
 def _values(row: ComparisonRow) -> str:
-    """What base and head read; the unit stands with the row's name."""
+    """Formats the values of base and head without the unit, which stands beside the row's name."""
     return f"{figures.value(row.base)} → {figures.value(row.head)}"
 
 
 def _interval(row: ComparisonRow, bounds: str) -> str:
-    """Its bounds, and what kind they are where the rows of a column differ in that."""
+    """Formats the interval. `bounds` names its kind; empty if all rows of the column have the same kind."""
     low, high = row.ci_low, row.ci_high
     if low is None or high is None:
         return "no interval"

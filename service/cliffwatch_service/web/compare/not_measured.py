@@ -7,8 +7,9 @@ from cliffwatch_service.compare.pairing import Answer
 
 
 def not_measured(answers: Sequence[Answer]) -> Iterator[tuple[str, int, Sequence[OutcomeRecord]]]:
-    """By target, under a title: what need not be measured, since nothing that it executes differs, and the
-    rest.
+    """Yields title, index of the target, and cases. A target's unchanged builds come before its other cases.
+
+    An unchanged build was not measured because nothing that the case executes differs.
     """
     for index, each in enumerate(answers):
         unchanged = [left for left in each.summary.left_out if left.status == "unchanged-build"]

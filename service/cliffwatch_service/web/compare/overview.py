@@ -1,4 +1,4 @@
-"""All changes of a comparison in one picture: a strip per target, on the scale of the rows' bars."""
+"""An overview of all changes of a comparison: one strip per target, on the scale of the rows' bars."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -22,21 +22,23 @@ class ChangeStrip:
 
     name: str
     below: tuple[float, float]
-    """Left edge and width of what lies below the smallest threshold, of a width of 120."""
+    """Left edge and width of the area below the smallest threshold. The whole strip is 120 wide."""
     paths: tuple[tuple[str, str], ...]
-    """Kind of the rows and their strokes: taller where several rows changed alike."""
+    """CSS class and SVG path per kind of row. A stroke is taller if several rows changed alike."""
     words: str
-    """What the picture shows, for those who do not see it."""
+    """Description for screen readers."""
 
 
 @dataclass(frozen=True, slots=True)
 class LargestChange:
-    """The row of the largest reported change, with its address below the comparison's."""
+    """The row of the largest reported change."""
 
     change: str
     case: str
     target: str
+    """Empty if there is only one target."""
     href: str
+    """Path below the comparison's URL."""
 
 
 def change_strips(rows: Sequence[Across], columns: Sequence[Column], scale: Scale) -> tuple[ChangeStrip, ...]:
@@ -75,7 +77,7 @@ def _stroke(x: float, count: int) -> str:
 
 
 def largest_change(rows: Iterable[Across], columns: Sequence[Column]) -> LargestChange | None:
-    """The largest change that is reported; None where there is none."""
+    """Finds the largest reported change; None if no change is reported."""
     changed = [
         (size_of(cell), index, row, cell)
         for row in rows

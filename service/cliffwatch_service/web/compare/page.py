@@ -1,6 +1,4 @@
-"""The compare page, and the same comparison as JSON, text, commit message and Markdown at the
-same address.
-"""
+"""The compare page. The same URL serves the comparison as JSON, text, commit message and Markdown."""
 
 import threading
 from collections import OrderedDict
@@ -47,14 +45,14 @@ PairName = Annotated[str, Path(max_length=200)]
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """What can be shown of a comparison: answers, how many targets are still being compared, and which cannot
-    be, with why.
-    """
+    """The finished part of a comparison."""
 
     head: RevisionRow
     answers: Sequence[Answer]
     pending: int
+    """Number of targets that are still being compared."""
     refused: Sequence[tuple[str, str]]
+    """Targets that cannot be compared, each with the reason."""
 
 
 def _filters(
@@ -78,7 +76,7 @@ def show(
     visitor: ReaderHere,
     filters: Annotated[Filters, Depends(_filters)],
 ) -> Response:
-    """Every filter is in the address; `platform` and `mode` choose the columns."""
+    """Shows a comparison. The query holds all filters; `platform` and `mode` select columns."""
     name, form = wanted_form(pair, request.headers.get("accept", ""))
     with service.transaction() as connection:
         plain = canonical(connection, name)
@@ -115,12 +113,12 @@ def show(
 
 
 def query_string(request: Request) -> str:
-    """The query of a request, to go on with."""
+    """Returns the query of a request, with `?`, for a redirect."""
     return f"?{request.url.query}" if request.url.query else ""
 
 
 def _not_yet(request: Request, visitor: Visitor, name: str, form: str) -> Response:
-    """For a browser a page that reloads itself, for programs when to ask again."""
+    """Returns a page that reloads itself; for other formats, a response with Retry-After."""
     if form == "html":
         return page(
             request, visitor, "compare/comparing.html", status=202, headers={"Refresh": "2"}, pair=name
@@ -136,9 +134,7 @@ _pages_lock = threading.Lock()
 _MOST_CAUSES = 4
 _MOST_FUNCTIONS = 4
 _MOST_PAGES = 16
-"""Of what pages show, by the identity of their comparisons: laying out thousands of rows takes ten times as
-long as writing them.
-"""
+"""Laid-out pages to keep in memory. Laying out thousands of rows takes ten times as long as writing them."""
 
 
 def _lay_out(connection: Connection[Any], ready: Ready, filters: Filters, pair: str) -> Compared:
@@ -157,7 +153,7 @@ def _lay_out(connection: Connection[Any], ready: Ready, filters: Filters, pair: 
 
 
 def _on(paired: Paired, platform: str, mode: str) -> Paired:
-    """Of a pair the columns that are asked for. Raises Refusal where there is none."""
+    """Selects the requested columns of a pair. Raises Refusal if none is left."""
     pairs = [
         each
         for each in paired.pairs
@@ -170,8 +166,9 @@ def _on(paired: Paired, platform: str, mode: str) -> Paired:
 
 
 def _ready(connection: Connection[Any], paired: Paired, service: Service) -> Ready:
-    """What is stored, and what is small enough to be compared now; the rest is asked for. Raises Refusal
-    where nothing can be.
+    """Reads stored comparisons, makes small ones now and requests the others in the background.
+
+    Raises Refusal if no target can be compared.
     """
     answers: list[Answer] = []
     refused: list[tuple[str, str]] = []
@@ -208,7 +205,7 @@ def _format_response(connection: Connection[Any], ready: Ready, form: str, servi
 
 
 def _records(connection: Connection[Any], answer: Answer) -> tuple[RunRecord, RunRecord]:
-    """run.json of base's and of head's run."""
+    """Returns run.json of base's and of head's run, which may be the same run."""
     records = {name: _record(connection, name) for name in answer.runs}
     return records[answer.runs[0]], records[answer.runs[-1]]
 
@@ -220,7 +217,7 @@ def _record(connection: Connection[Any], name: str) -> RunRecord:
 
 
 class _Around(TypedDict):
-    """What the page says besides the rows, of which the template alone reads more."""
+    """Template variables besides the rows. `object` stands where only the template looks inside."""
 
     bases: Sequence[RevisionRow]
     head: RevisionRow
@@ -240,9 +237,7 @@ class _Around(TypedDict):
 
 
 def _around(connection: Connection[Any], ready: Ready, filters: Filters) -> _Around:
-    """What the page says besides the rows: both revisions, how far apart they are, and what was different
-    around them.
-    """
+    """Collects the content around the rows: revisions, their distance, conditions, failures and causes."""
     bases = {each.target.base.id: each.target.base for each in ready.answers}
     rows = trees.revision_rows(connection, [*bases, ready.head.id])
     of_targets = []
@@ -301,7 +296,7 @@ def show_case(
     platform: Text = "",
     mode: Text = "",
 ) -> Response:
-    """Everything of one row: values, samples, raw outputs, history, and the command that repeats it."""
+    """Shows a row in detail: values, samples, raw outputs, history, and the command that repeats it."""
     with service.transaction() as connection:
         paired = pair_named(connection, pair)
         answers = _ready(connection, _on(paired, platform, mode), service).answers

@@ -1,6 +1,4 @@
-"""Platforms of one revision side by side: a benchmark's metric over two of its parameters, a block for each
-platform and mode.
-"""
+"""The page that shows one revision on all platforms: a metric over two parameters, one block per target."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -30,49 +28,55 @@ router = APIRouter()
 _MOST_POINTS = 5000
 _MOST_PARAMETERS = 20
 ALL = ""
-"""The place of a table that has one row or column, because nothing varies along it."""
+"""Name of the only row or column of a table, if no parameter varies along it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """What one platform and mode read; `cells` by row and column.
-
-    metric, unit: the page's, or the instructions of an operation where this block has these and not the
-    time that the others have beside: the first platform of its mode, beside whose values its own stand;
-    None for that one
-    """
+    """The values of one platform and mode."""
 
     platform: str
     mode: Mode
     run: str
+    """Digest."""
     metric: str
+    """The page's metric, or instructions if this block has those in place of a time."""
     unit: str
+    """Unit of that metric."""
     cells: Mapping[tuple[str, str], ArmPointRow]
+    """By row and column."""
     beside: str | None
+    """First platform of the same mode, which the values are compared with; None for that platform itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SideBySide:
-    """A metric of a benchmark over the parameters `down` and `across`, empty for none, whose values are
-    `rows` and `columns`; of each other parameter that varies `fixed` has the value that is shown, and
-    `choices` all of them.
-    """
+    """A metric of a benchmark over two of its parameters."""
 
     metric: str
     metrics: Sequence[str]
+    """All metrics of the benchmark, to choose from."""
     unit: str
     down: str
+    """Parameter of the rows; empty for none."""
     across: str
+    """Parameter of the columns; empty for none."""
     varying: Sequence[str]
+    """Parameters with more than one value."""
     fixed: Mapping[str, str]
+    """Chosen values of the other varying parameters."""
     choices: Mapping[str, Sequence[str]]
+    """All values of those parameters."""
     rows: Sequence[str]
+    """Values of `down`."""
     columns: Sequence[str]
+    """Values of `across`."""
     blocks: Sequence[Block]
 
     def difference(self, block: Block, place: tuple[str, str]) -> float | None:
-        """How much more a block reads than the first one of its mode, as a fraction: machines side by side,
-        no verdict. None where either has no value.
+        """Returns the difference of a cell from the first block of the same mode, as a fraction.
+
+        It compares machines and is no verdict. None if either value is missing or the first is zero.
         """
         others = (each for each in self.blocks if (each.platform, each.mode) == (block.beside, block.mode))
         other = next(others, None)
@@ -84,7 +88,7 @@ class SideBySide:
 
 @dataclass(frozen=True, slots=True)
 class Wishes:
-    """What the address asks for; empty is for the page to choose."""
+    """The choices in the query. The page chooses for empty fields."""
 
     metric: str
     down: str
@@ -110,7 +114,7 @@ def show(
         list[Annotated[str, Query(max_length=200)]] | None, Query(max_length=_MOST_PARAMETERS)
     ] = None,
 ) -> Response:
-    """One revision; `rows` and `columns` name parameters, each `at` is PARAMETER=VALUE of another one."""
+    """Shows one revision. `rows` and `columns` name parameters; each `at` fixes another: PARAMETER=VALUE."""
     with service.transaction() as connection:
         row = revision_named(connection, revision)
         arms = _arms(connection, row.id)
@@ -140,7 +144,7 @@ def show(
 
 
 def _arms(connection: Connection[Any], revision_id: int) -> list[tuple[str, Mode, MeasuredArmRow]]:
-    """The newest measurement on each platform and in each mode, platforms of one mode side by side."""
+    """Returns the newest arm of a revision for each platform and mode, walltime first."""
     found = []
     for platform, mode in sorted(
         run_arms.targets_of(connection, revision_id), key=lambda target: target[1] != "walltime"
@@ -152,7 +156,7 @@ def _arms(connection: Connection[Any], revision_id: int) -> list[tuple[str, Mode
 
 
 def _choose_case(known: Sequence[tuple[str, str]], suite: str, benchmark: str) -> tuple[str, str]:
-    """What is nearest to what was asked for. Raises Refusal where this revision has nothing of it."""
+    """Returns the first benchmark that fits the query. Raises Refusal if the revision has none that does."""
     for each in known:
         if suite in ("", each[0]) and benchmark in ("", each[1]):
             return each
@@ -160,8 +164,9 @@ def _choose_case(known: Sequence[tuple[str, str]], suite: str, benchmark: str) -
 
 
 def side_by_side(named: tuple[str, str], measured: Measured, wishes: Wishes) -> SideBySide:
-    """The table for what was measured, by the wishes that can be met. Rows are, where nobody says, over the
-    parameter with the most values.
+    """Lays out the table of a benchmark. Ignores choices that the data do not offer.
+
+    By default the rows are the values of the parameter that has the most.
     """
     metrics = _metrics(named, measured)
     metric = wishes.metric if wishes.metric in metrics else metrics[0]
@@ -204,9 +209,7 @@ def side_by_side(named: tuple[str, str], measured: Measured, wishes: Wishes) -> 
 
 
 def _of_metric(rows: Sequence[ArmPointRow], metric: str, unit: str) -> list[ArmPointRow]:
-    """The rows of a metric, or of the instructions that stand for a time or rate where hardware has that and
-    a count has not.
-    """
+    """Returns the rows of a metric. If a target lacks this time or rate, returns its instructions instead."""
     found = [row for row in rows if row.metric == metric]
     if found or nanoseconds(1.0, unit) is None:
         return found
@@ -214,13 +217,11 @@ def _of_metric(rows: Sequence[ArmPointRow], metric: str, unit: str) -> list[ArmP
 
 
 def _params(row: ArmPointRow) -> dict[str, str]:
-    return {name: value for name, value in row.params}  # noqa: C416 - pairs are lists here, which dict() has no type for
+    return {name: value for name, value in row.params}  # noqa: C416 - dict() is not typed for pairs that are lists
 
 
 def _metrics(named: tuple[str, str], measured: Measured) -> list[str]:
-    """Those that decide first, as the catalogue has them; instructions after the time beside which they
-    stand.
-    """
+    """Returns the metrics, the catalogue's primary ones first. Instructions come last within each group."""
     rows = [(mode, row) for _, mode, _, rows in measured for row in rows]
     catalogue, case = load_catalogue(), CaseKey(*named)
     decides = {row.metric: catalogue.traits(case, row.metric, row.unit, mode).primary for mode, row in rows}
@@ -232,8 +233,9 @@ def _metrics(named: tuple[str, str], measured: Measured) -> list[str]:
 def _fix_parameters(
     every: Sequence[Mapping[str, str]], names: Sequence[str], wished: Mapping[str, str]
 ) -> dict[str, str]:
-    """A value for each of these parameters: the one that is asked for, else that of the most cases among
-    those left.
+    """Returns a value for each parameter: the requested one if it occurs, else the most frequent one.
+
+    Each choice narrows the cases that the next one counts.
     """
     fixed: dict[str, str] = {}
     left = list(every)

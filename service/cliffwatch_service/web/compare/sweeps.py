@@ -1,6 +1,4 @@
-"""Benchmarks over a parameter on the compare page: a curve a target, and the rows that are
-folded under it.
-"""
+"""Sweeps on the compare page: a curve per target, with the rows that are folded under it."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,49 +22,50 @@ Fixed = tuple[str | None, ...]
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A curve as it is drawn; `fixed` says of which other parameters, empty where the benchmark has one
-    alone.
-    """
+    """A drawn curve."""
 
     target: Target
     fixed: str
+    """Values of the fixed parameters, in words; empty if the benchmark has no other parameter."""
     words: str
     curve: Curve
 
 
 @dataclass(frozen=True, slots=True)
 class Undrawn:
-    """The curves of a target that are not drawn: how many there are of which kind, and what each of the
-    judged ones shows.
-    """
+    """The curves of a target that are not drawn."""
 
     target: Target
     sentence: str
+    """Number and kinds of the curves."""
     curves: tuple[tuple[str, str], ...]
+    """Fixed parameters and result of each judged curve, in words."""
 
 
 @dataclass(frozen=True, slots=True)
 class SweepShown:
-    """A benchmark over one parameter, with its curves on each target; `lines` are its rows that are shown
-    nowhere else.
-    """
+    """A benchmark over one parameter, with its curves on each target."""
 
     benchmark: str
     parameter: str
     metric: str
     unit: str
     changes: str
+    """How many of its rows changed, in words."""
     figures: tuple[Figure, ...]
     undrawn: tuple[Undrawn, ...]
     folded: int
+    """Number of rows folded under the curves. The page shows them nowhere else."""
     parts: tuple[bytes, ...]
+    """Those rows as packed HTML."""
 
 
 def sweeps_of(
     every: Sequence[Across], shown: Sequence[Across], tables: Tables, scale: Scale
 ) -> tuple[tuple[SweepShown, ...], set[int]]:
-    """The sweeps of all targets, whole whatever is filtered, and which of the shown rows (by id) are folded
-    into them.
+    """Returns the sweeps of all targets, and the ids of the shown rows that are folded under them.
+
+    Filters do not thin out a sweep: it is shown whole if any of its rows passes them.
     """
     columns = tables.columns
     groups: dict[tuple[str, str, str], list[Across]] = {}
@@ -101,9 +100,7 @@ def sweeps_of(
 def _by_benchmark(
     columns: Sequence[Column], every: Sequence[Across]
 ) -> dict[tuple[str, str, str, str], dict[int, ChosenCurves]]:
-    """By suite, benchmark, metric of its rows and parameter: the curves on each target that has them, by the
-    target's index.
-    """
+    """Groups curves by suite, benchmark, the rows' metric, and parameter; within a group by target index."""
     named = {(row.suite, row.benchmark, metric): row.metric for row in every for metric, _ in row.measures}
     found: dict[tuple[str, str, str, str], dict[int, ChosenCurves]] = {}
     for index, column in enumerate(columns):
@@ -119,7 +116,7 @@ def _fixed_parameters(sweep: Sweep) -> Fixed:
 
 
 def _points(group: Sequence[Across], parameter: str, of_targets: Mapping[int, ChosenCurves]) -> list[Across]:
-    """The rows that are a point of any of these curves."""
+    """Returns the rows that are points of any of these curves."""
     found: set[int] = set()
     for chosen in of_targets.values():
         names = tuple(chosen.all[0].fixed)
@@ -138,7 +135,7 @@ def _figures(
     of_targets: Mapping[int, ChosenCurves],
     columns: Sequence[Column],
 ) -> Iterator[Figure]:
-    """What any target tells is drawn of all that have it, side by side."""
+    """Draws each chosen curve on every target that has it, side by side."""
     by_target = {
         index: {_fixed_parameters(sweep): sweep for sweep in chosen.all}
         for index, chosen in of_targets.items()
@@ -186,7 +183,7 @@ def _curve(group: Sequence[Across], index: int, sweep: Sweep) -> Curve | None:
 
 
 def _number(text: str | None) -> float:
-    """A parameter's value; 0 for what is no number of a curve."""
+    """Returns the value of a parameter; 0 if it is missing or not a finite number."""
     try:
         value = float(text or "")
     except ValueError:

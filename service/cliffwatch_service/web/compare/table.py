@@ -1,6 +1,4 @@
-"""The table of the compare page, from the stored comparisons of two revisions: rows in groups, columns,
-sweeps, sentences.
-"""
+"""The content of the compare page: groups of rows, columns, sweeps and sentences of stored comparisons."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -26,45 +24,50 @@ from cliffwatch_service.web.layout.render import query
 
 @dataclass(frozen=True, slots=True)
 class RowSection:
-    """Rows of one group of verdicts, in parts of a table (`tables`); `first` stands before sweeps."""
+    """The rows of one group of verdicts."""
 
     name: str
     title: str
     first: bool
+    """True if the section stands before the sweeps."""
     count: int
     parts: tuple[bytes, ...]
+    """The rows as packed HTML; see `tables`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """The page."""
+    """The content of the compare page."""
 
     sentence: str
     failed_alike: bool
-    """Every row failed for the same reason, such as a kernel that does not build."""
+    """True if every row failed for the same reason, such as a kernel that does not build."""
     largest: LargestChange | None
     strips: tuple[ChangeStrip, ...]
     facets: tuple[str, ...]
     sights: tuple[str, ...]
+    """Limitations of the modes, in words."""
     columns: tuple[Column, ...]
     scale: Scale
     sections: tuple[RowSection, ...]
     sweeps: tuple[SweepShown, ...]
     shown: int
+    """Number of rows that pass the filters."""
     total: int
     wheres: tuple[str, ...]
+    """Values of the filter `where`: the sets of targets on which rows changed, in words."""
     suites: tuple[str, ...]
     platforms: tuple[str, ...]
     modes: tuple[str, ...]
 
 
 def rows_of(connection: Connection[Any], answers: Sequence[Answer]) -> list[Rows]:
-    """The stored rows of every answer."""
+    """Reads the stored rows of every answer."""
     return [read_stored_rows(connection, each.comparison.id) for each in answers]
 
 
 def build_page(answers: Sequence[Answer], rows: Sequence[Rows], filters: Filters, pair: str) -> Compared:
-    """The page of these answers and their rows, at the address of `pair`."""
+    """Builds the page of these answers. `pair` is its URL path below /compare/."""
     targets = targets_of(answers)
     every = across(rows, all_metrics=filters.metrics == "all")
     shown = sort_rows(filters.choose(every, targets), filters.sort)

@@ -1,8 +1,7 @@
-"""Tables of the compare page as HTML, packed: of a page that is kept the rows are text, which is sent in a
-tenth of the time that drawing takes.
+"""Tables of the compare page as compressed HTML.
 
-Written here and not by a template: a page has 6,000 cells of six texts each, and a template asks of every
-one of them what it is.
+A kept page holds its rows as HTML, because sending that takes a tenth of the time of writing it. No template
+writes it: a page has 6,000 cells of six texts each, and a template checks the type of every text.
 """
 
 import re
@@ -18,24 +17,24 @@ from cliffwatch_service.web.compare.lines import Cell, TableRow
 from cliffwatch_service.web.layout.render import query
 
 PART = 50
-"""Rows that are drawn, or left undrawn, together."""
+"""Rows per table. A browser renders each table only when it is in view."""
 
 _HARMLESS = re.compile(r"[^&<>\"'@]*").fullmatch
-"""Neither markup nor an address with credentials."""
+"""Matches text without markup and without a URL that may have credentials."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """What the tables of a page have in common: the pair and the query of its rows' addresses, and the
-    columns.
-    """
+    """The tables of a page."""
 
     pair: str
+    """Start of the rows' links."""
     query: str
+    """End of the rows' links: the selected columns, from `&` on; may be empty."""
     columns: Sequence[Column]
 
     def packed(self, rows: Sequence[TableRow], title: str) -> tuple[bytes, ...]:
-        """The rows in parts that a browser draws only when they are seen."""
+        """Writes the rows as tables of 50 and compresses each."""
         packer = zstandard.ZstdCompressor(level=1)
         parts = [rows[start : start + PART] for start in range(0, len(rows), PART)]
         return tuple(packer.compress("".join(self._table(part, title)).encode()) for part in parts)
@@ -79,11 +78,12 @@ class Tables:
 
 
 def _text(value: str) -> str:
-    """Escaped for an element or an attribute in quotes, without credentials of an address that was stored
-    before they were refused.
+    """Escapes a text for an element or a quoted attribute.
+
+    Removes credentials from URLs, because old rows have some: they were not always refused.
     """
     return value if _HARMLESS(value) else str(escape(without_credentials(value)))
 
 
 def table_html(packed: bytes) -> Markup:
-    return Markup(zstandard.ZstdDecompressor().decompress(packed).decode())  # noqa: S704 - all of it is escaped above
+    return Markup(zstandard.ZstdDecompressor().decompress(packed).decode())  # noqa: S704 - escaped when it was written

@@ -1,4 +1,4 @@
-"""Followed branches, and what watching them does now: fresh comparisons of candidates, and bisections."""
+"""The page of followed branches, with the open confirmations and the bisections."""
 
 from typing import Annotated, cast, get_args
 
@@ -25,7 +25,7 @@ router = APIRouter()
 
 _MOST_SHOWN = 50
 _OF_TARGET = "by target"
-"""The policy that each target has by its mode."""
+"""Option of the form: each target gets the policy of its mode."""
 
 FollowId = Annotated[int, Path(ge=1, lt=2**31)]
 Signed = Annotated[Visitor, require_form_token()]
@@ -55,7 +55,7 @@ def show_branches(request: Request, service: ServiceHere, visitor: ReaderHere) -
 
 @router.post("/branches")
 def follow(service: ServiceHere, form: FormHere, visitor: Signed) -> Response:
-    """Follows the branch of the form."""
+    """Follows the branch that the form names."""
     where = _branch(form.get("tree", "").strip(), form.get("branch", "").strip())
     platform, _, mode = form.get("target", "").rpartition(":")
     if not platform or mode not in MODES:
@@ -76,7 +76,7 @@ def follow(service: ServiceHere, form: FormHere, visitor: Signed) -> Response:
 
 
 def _branch(tree: str, branch: str) -> Preset:
-    """Raises Refusal."""
+    """Returns a preset by name, or a tree and branch by URL. Raises Refusal if the URL is not accepted."""
     preset = PRESETS.get(tree)
     if preset is not None:
         return Preset(preset.tree, branch or preset.branch)

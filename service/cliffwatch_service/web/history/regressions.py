@@ -1,4 +1,4 @@
-"""The regression inbox: what is open, how sure and how old, whose it is, and the comments on it."""
+"""The regression inbox: lists regression reports, shows one, and takes triage."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -55,7 +55,7 @@ def inbox(
     state: Annotated[str, Query(max_length=20)] = "open",
     cursor: Annotated[str | None, Query(max_length=300)] = None,
 ) -> Response:
-    """Reports in a state, `open` (new or acknowledged) or `all`."""
+    """Lists reports by state. `open` means new or acknowledged; `all` means every state."""
     at, number = read_cursor(cursor, moment, identity)
     states: Sequence[str] = {"open": OPEN, "all": STATES}.get(state, (state,))
     with service.transaction() as connection:
@@ -112,8 +112,9 @@ def show_report(report: ReportId, request: Request, service: ServiceHere, visito
 def say_triage_of_many(
     service: ServiceHere, form: FormHere, visitor: Annotated[Visitor, require_form_token()]
 ) -> Response:
-    """Stores the same triage of every selected report; owners stay unless they are assigned. Raises Refusal:
-    of all or of none.
+    """Stores the same triage for every selected report, or for none of them if it raises Refusal.
+
+    The owners stay unless the visitor takes the reports over.
     """
     selected = [name.removeprefix("report:") for name in form if name.startswith("report:")]
     state, note = _state(form), _text(form, "note", 4000)
@@ -133,7 +134,7 @@ def say_triage_of_many(
 def say_triage(
     report: ReportId, service: ServiceHere, form: FormHere, visitor: Annotated[Visitor, require_form_token()]
 ) -> Response:
-    """Stores a person's triage of a report, and goes back to the page of the form."""
+    """Stores the triage of one report and returns to the page of the form."""
     state, note = _state(form), _text(form, "note", 4000)
     owner = visitor.caller.name if form.get("assign") == "me" else _text(form, "owner", 200)
     fix = _text(form, "fix", 64)

@@ -1,4 +1,4 @@
-"""Series: the history of one metric, drawn and listed."""
+"""The pages of series: the list, and the history of one series as a chart and in words."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -37,8 +37,9 @@ router = APIRouter()
 RANGES = (50, 200, 1000, 5000)
 _PAGE = 100
 _FITS = 3.0
-"""A reference line further off than this many times the series is written in words: drawn, it would flatten
-everything else.
+"""Factor beyond the values of the series at which a reference line is not drawn.
+
+The page lists it in words only: drawn, it would flatten everything else.
 """
 
 Text = Annotated[str, Query(max_length=2000)]
@@ -71,8 +72,10 @@ def list_series(
 
 
 def words_of(text: str) -> list[str]:
-    """The words of a search, in any order: a title that somebody copied has commas between its parameters and
-    dots between parts.
+    """Splits a search into words.
+
+    Drops commas and lone punctuation, because a copied title has commas between its parameters and dots
+    between its parts.
     """
     return [
         word
@@ -92,7 +95,7 @@ def show_series(
     last: Annotated[int, Query(ge=2, le=10_000)] = 200,
     scale: Annotated[str, Query(pattern="^(raw|relative|anchor)$")] = "raw",
 ) -> Response:
-    """The newest `last` points along a branch, or by date where the series is on none."""
+    """Shows the newest `last` points along a branch. If the series is on no branch, orders them by date."""
     with service.transaction() as connection:
         row = series.series_by_digest(connection, digest)
         if row is None:
@@ -146,9 +149,7 @@ def show_series(
 
 
 def _under_other_names(connection: Connection[Any], row: SeriesRow) -> list[tuple[str, str]]:
-    """Names that the benchmark had before or has now, each with the digest of its series where
-    there is one.
-    """
+    """Returns other names of the benchmark under which this series exists, each with that series' digest."""
     params = tuple((name, value) for name, value in row.params)
     names = load_catalogue().other_names(row.suite, row.benchmark)
     digests = [
@@ -161,17 +162,17 @@ def _under_other_names(connection: Connection[Any], row: SeriesRow) -> list[tupl
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnPoint:
-    """The point of a revision that somebody asks after: `position` is above the revision of the branch from
-    which its line leaves it (its `fork`), else at the end; without `comparable` it is of another epoch
-    than the point there.
-    """
+    """The point of the revision that the visitor asked for, which may be off the branch."""
 
     commit: str
     subject: str | None
     point: PointAtRow
     fork: ForkRow | None
+    """Where the revision left the branch; None if that is unknown."""
     position: int
+    """Index of the branch's point at which it is drawn: the fork; without one, the newest."""
     comparable: bool
+    """False if the branch's point at `position` belongs to another epoch."""
 
 
 def _own_point(
@@ -198,7 +199,7 @@ def _own_point(
 
 
 def _position(points: Sequence[PointRow], ordinal: int) -> int:
-    """Of the last point that is no later on its branch; of the first where all are."""
+    """Returns the index of the last point at or before `ordinal`; 0 if all points are later."""
     before = [
         index for index, point in enumerate(points) if point.ordinal is not None and point.ordinal <= ordinal
     ]
@@ -206,8 +207,10 @@ def _position(points: Sequence[PointRow], ordinal: int) -> int:
 
 
 def _values(points: Sequence[PointRow], scale: str) -> list[Bounds]:
-    """Centre and bounds as they are drawn: in the unit, or as a fraction of the first point of their epoch or
-    of their anchor.
+    """Returns centre and bounds of each point on a scale.
+
+    `raw` keeps the unit. `relative` and `anchor` give percent against the first point of the epoch or against
+    the anchor.
     """
     scaled: list[Bounds] = []
     first, epoch = 1.0, None
@@ -243,7 +246,7 @@ def _draw_history(
 def _references(
     row: SeriesRow, points: Sequence[PointRow]
 ) -> tuple[list[Reference], list[tuple[Reference, bool]]]:
-    """The references that fit into the picture, and all of them with whether they do."""
+    """Returns the references that fit into the chart, and all references with True for those that fit."""
     centres = [point.centre for point in points]
     if not centres:
         return [], []
@@ -261,7 +264,7 @@ def _data(
     fitting: Sequence[Reference],
     scale: str,
 ) -> str:
-    """What the script draws from; JSON that cannot end the element it stands in."""
+    """Returns the data of the chart script as JSON. `<` is escaped, so that it cannot end its element."""
     positions = {point.commit: index for index, point in enumerate(points)}
     content = {
         "unit": row.unit if scale == "raw" else "%",
@@ -296,7 +299,7 @@ def _own_drawn(own: OwnPoint) -> dict[str, float | None]:
 
 
 def releases(points: Sequence[PointRow]) -> list[tuple[int, str]]:
-    """Points at which a kernel names another release than the point before, and which one."""
+    """Returns index and release of each point whose release differs from that of the point before."""
     first_points = []
     for index, point in enumerate(points):
         release = point.release

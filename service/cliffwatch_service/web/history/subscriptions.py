@@ -1,6 +1,4 @@
-"""Subscriptions to news of regressions: the feeds for everybody, one's own subscriptions for who
-signed in.
-"""
+"""The page of subscriptions to regression news: feeds for everybody, and the visitor's own subscriptions."""
 
 from typing import Annotated, get_args
 
@@ -64,7 +62,7 @@ def _subscriptions_page(
 def make(
     request: Request, service: ServiceHere, form: FormHere, visitor: Annotated[Visitor, require_form_token()]
 ) -> Response:
-    """Subscribes. The secret of a webhook is on the page that answers, and nowhere afterwards."""
+    """Makes a subscription. The response shows the secret of a webhook; no later page does."""
     channel = next((each for each in get_args(Channel) if each == form.get("channel")), None)
     if channel is None:
         raise Refusal(
@@ -85,7 +83,7 @@ def make(
 
 
 def _names(form: FormHere, name: str) -> list[str]:
-    """What stands between commas."""
+    """Splits a comma-separated field. Raises Refusal if it is too long."""
     text = plain_text(form.get(name, ""))
     found = [each.strip() for each in text.split(",") if each.strip()]
     if len(text) > _LONGEST or len(found) > 50:
@@ -112,7 +110,7 @@ def say_mute(
 def end(
     subscription: SubscriptionNumber,
     service: ServiceHere,
-    form: FormHere,  # noqa: ARG001 - read for the check of the form
+    form: FormHere,  # noqa: ARG001 - the token check needs it
     visitor: Annotated[Visitor, require_form_token()],
 ) -> Response:
     with service.transaction() as connection:

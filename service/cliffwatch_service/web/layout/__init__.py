@@ -1,1 +1,1 @@
-"""What all pages share: rendering, sign-in, drawing, words."""
+"""Parts that all pages share: rendering, sign-in, drawing and wording."""

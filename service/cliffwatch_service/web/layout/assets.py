@@ -1,5 +1,6 @@
-"""Style, script and pictures: served under names that change with their content, so browsers may keep them
-for ever.
+"""Style sheets, scripts and images.
+
+Their URLs contain a digest of the content, so browsers may cache them forever.
 """
 
 from functools import cache
@@ -18,7 +19,7 @@ router = APIRouter(include_in_schema=False)
 
 @cache
 def _files() -> dict[str, tuple[bytes, str, str]]:
-    """By name: content, media type and digest."""
+    """Returns content, media type and digest by file name."""
     folder = resources.files("cliffwatch_service.web") / "static"
     files = {}
     for file in folder.iterdir():
@@ -30,7 +31,7 @@ def _files() -> dict[str, tuple[bytes, str, str]]:
 
 
 def asset(name: str) -> str:
-    """The address of a file under static/. Raises KeyError where there is none."""
+    """Returns the URL path of a file in static/. Raises KeyError if there is no such file."""
     return f"/static/{_files()[name][2][:12]}/{name}"
 
 
@@ -45,7 +46,7 @@ def read_asset(digest: str, name: str) -> Response:
 
 @router.get("/favicon.ico")
 def read_favicon() -> Response:
-    """What browsers ask for by themselves."""
+    """Serves the icon that browsers request without a link."""
     return Response(
         _files()["favicon.svg"][0], media_type=KINDS[".svg"], headers={"Cache-Control": "max-age=86400"}
     )

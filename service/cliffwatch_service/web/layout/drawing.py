@@ -1,6 +1,4 @@
-"""Shapes for SVG: what a page draws before any script runs. Coordinates only; colours are the
-style sheet's.
-"""
+"""SVG shapes that a page shows before any script runs. Coordinates only; the style sheet has the colours."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -18,12 +16,13 @@ _MIDDLE = BAR_WIDTH / 2
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """The common scale of interval bars: `reach` is the change at either end, as a fraction."""
+    """The common scale of interval bars."""
 
     reach: float
+    """Change at either end, as a fraction."""
 
     def x(self, change: float) -> float:
-        """The coordinate of a change; what lies beyond the scale is drawn at its end."""
+        """Returns the x coordinate of a change. A change beyond the scale is drawn at its end."""
         if change >= self.reach:
             return BAR_WIDTH - 2.0
         if change <= -self.reach:
@@ -32,14 +31,14 @@ class Scale:
 
 
 def common_scale(rows: Iterable[ComparisonRow], thresholds: Iterable[float]) -> Scale:
-    """Wide enough for nine in ten of the intervals that are reported, and for twice every threshold."""
+    """Returns a scale that fits 90 % of the reported intervals and twice every threshold."""
     bounds = reported_reach(rows)
     widest = bounds[math.ceil(0.9 * len(bounds)) - 1] if bounds else 0.0
     return Scale(_round_up(max(widest, *(2 * threshold for threshold in thresholds), 0.001)))
 
 
 def _round_up(number: float) -> float:
-    """To a step that people read easily."""
+    """Rounds up to a number that is easy to read on an axis."""
     power = 10.0 ** math.floor(math.log10(number))
     return float(
         next(step * power for step in (1, 1.5, 2, 3, 4, 5, 6, 8, 10) if step * power >= number * 0.999)
@@ -47,8 +46,9 @@ def _round_up(number: float) -> float:
 
 
 def bar(row: ComparisonRow, scale: Scale) -> str:
-    """The path of an interval: a line between its bounds, a stroke at the change; arrows where it leaves the
-    scale.
+    """Returns the SVG path of an interval: a line between its bounds and a stroke at the change.
+
+    A bound beyond the scale ends in an arrow. Empty without a change.
     """
     low, high, change = row.ci_low, row.ci_high, row.change
     if change is None:
@@ -65,34 +65,38 @@ def bar(row: ComparisonRow, scale: Scale) -> str:
 
 
 def band(threshold: float, scale: Scale) -> tuple[float, float]:
-    """Left edge and width of what lies below a threshold."""
+    """Returns left edge and width of the area below a threshold."""
     left, right = band_edges(threshold, scale)
     return left, round(right - left, 1)
 
 
 def band_edges(size: float, scale: Scale) -> tuple[float, float]:
-    """Left and right edge of a difference of this size either way."""
+    """Returns the x coordinates of the changes `-size` and `+size`."""
     return round(scale.x(-size), 1), round(scale.x(size), 1)
 
 
 @dataclass(frozen=True, slots=True)
 class Dot:
-    """A value that is drawn; `title` says what it is, `href` is where it leads, empty where nowhere."""
+    """A value as a dot."""
 
     x: float
     y: float
     title: str
+    """Tooltip."""
     href: str
+    """Target of its link; empty without a link."""
 
 
 @dataclass(frozen=True, slots=True)
 class Strip:
-    """All samples of one arm in a line: `dots`, and where their median lies."""
+    """All samples of one arm on a line."""
 
     name: str
     dots: tuple[Dot, ...]
     median: float
+    """X coordinate."""
     n: int
+    """Number of samples."""
 
 
 STRIP_WIDTH, STRIP_HEIGHT = 560, 34
@@ -100,7 +104,7 @@ _EDGE = 10
 
 
 def strips(arms: Sequence[tuple[str, Sequence[tuple[float, str]]]]) -> tuple[list[Strip], float, float]:
-    """Of arms with their values and titles, on one axis; its least and largest value."""
+    """Draws arms, given their values and titles, on one axis. Also returns its least and largest value."""
     values = [value for _, samples in arms for value, _ in samples]
     low, high = min(values), max(values)
     span = (high - low) or abs(high) or 1.0
@@ -118,7 +122,7 @@ def strips(arms: Sequence[tuple[str, Sequence[tuple[float, str]]]]) -> tuple[lis
 
 
 def _dots(samples: Sequence[tuple[float, str]], x_of: Any) -> Iterable[Dot]:
-    """Equal values lie above each other, so that none hides another."""
+    """Stacks nearby values, six high, so that none hides another."""
     seen: dict[int, int] = {}
     for value, title in sorted(samples):
         x = x_of(value)
@@ -137,20 +141,28 @@ _LEFT, _RIGHT = 58, 12
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """A series as lines, one an epoch, with their bands; `xs` are the coordinates of the points."""
+    """A drawn series."""
 
     lines: tuple[str, ...]
+    """SVG paths, one per epoch."""
     bands: tuple[str, ...]
+    """SVG paths of the intervals, one per epoch; empty for fewer than two intervals."""
     dots: tuple[Dot, ...]
+    """Empty for more than 400 points."""
     epochs: tuple[float, ...]
+    """X coordinates at which a new epoch begins."""
     y_ticks: tuple[tuple[float, str], ...]
+    """Y coordinates and labels."""
     xs: tuple[float, ...]
+    """X coordinates of the points."""
     own: tuple[float | None, ...] | None
+    """Y coordinates of centre, low and high of a requested revision; None without one."""
     references: tuple[tuple[float, str], ...]
+    """Y coordinates and labels of published results."""
 
 
 Bounds = tuple[float, float | None, float | None]
-"""Centre, low and high of a point as they are to be drawn."""
+"""Centre, low and high of a point, on the chosen scale."""
 
 
 def history(
@@ -160,8 +172,9 @@ def history(
     references: Sequence[Reference],
     unit: str,
 ) -> History:
-    """Of points, oldest first, whose values are in `unit`; each epoch is a line of its own. `own` is a pull
-    request's, which lies in the same picture, and so do references.
+    """Draws points, oldest first, with one line per epoch. `unit` is the unit in their tooltips.
+
+    The value axis has room for the references and for `own`, the value of a requested revision.
     """
     named = [(each.value,) for each in references]
     bounds = [

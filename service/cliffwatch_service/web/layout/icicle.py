@@ -1,8 +1,7 @@
-"""Instructions of a case as an icicle: the whole case, its parts, their functions; base over head on one
-scale.
+"""Icicle charts of a case's instructions: the whole case, its parts, their functions.
 
-Callers are not counted (docs/decisions/0021), so a function's parent is where its code lies: the kernel,
-BPF programs or user space.
+Base and head share one scale. Callers are not counted (docs/decisions/0021), so the parent of a function is
+the place of its code: the kernel, BPF programs or user space.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,47 +13,43 @@ from cliffwatch.reports.styles import plain
 
 _PARTS: Mapping[CodeObject, str] = {"kernel": "kernel", "bpf": "BPF programs", "user": "user space"}
 _NARROWEST = 0.5
-"""Per cent of the larger side. Narrower functions of a part are drawn as one box."""
+"""Percent of the larger side. Narrower functions of a part share one box."""
 _LABELLED = 3.0
-"""Per cent of the larger side. Narrower boxes have a title and no label."""
+"""Percent of the larger side. Narrower boxes have a title but no label."""
 _CHANGED = 0.005
-"""Fraction of the larger side. Boxes that differ by more are coloured."""
+"""Fraction of the larger side. Boxes with a larger difference are coloured."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Box:
-    """A box of an icicle.
-
-    level: row, 0 the whole case, 1 a part, 2 a function
-    left, width: per cent of the larger side
-    label: written into the box; empty where it is too narrow
-    title: what a pointer shows
-    kind: `more`, `less` or `same`, head against base
-    """
+    """A box of an icicle."""
 
     level: int
+    """Row: 0 the whole case, 1 a part, 2 a function."""
     left: float
+    """Percent of the larger side."""
     width: float
+    """Percent of the larger side."""
     label: str
+    """Text in the box; empty if the box is too narrow."""
     title: str
+    """Tooltip."""
     kind: str
+    """`more`, `less` or `same`: head against base."""
 
 
 @dataclass(frozen=True, slots=True)
 class Icicle:
-    """Both sides of a case.
-
-    base, head: the boxes of a side
-    parts: each part's name with its instructions per operation in base and in head
-    """
+    """Both sides of a case."""
 
     base: Sequence[Box]
     head: Sequence[Box]
     parts: Sequence[tuple[str, float, float]]
+    """Name of each part, and its instructions per operation in base and head."""
 
 
 def icicle_of(base: OperationCounts, head: OperationCounts) -> Icicle | None:
-    """The icicle of a case's mean counts; None if its operations are not known or nothing was counted."""
+    """Draws the mean counts of a case. None if its operations are unknown or nothing was counted."""
     ours, theirs = base.instructions, head.instructions
     whole = max(sum(ours.values()), sum(theirs.values()))
     if base.whole or head.whole or whole <= 0:
@@ -85,7 +80,7 @@ def _boxes(
     functions: Sequence[Function],
     whole: float,
 ) -> Iterator[Box]:
-    """The boxes of one side. Functions have the same order on both sides, so that a move is visible."""
+    """Yields the boxes of one side. Both sides have the same order of functions, so that shifts show."""
     ours, theirs = both
     total = (sum(ours.values()), sum(theirs.values()))
     yield _box(0, 0.0, sum(side.values()), "all", total, whole)

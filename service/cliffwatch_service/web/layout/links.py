@@ -1,4 +1,4 @@
-"""Addresses of commits at the hosts of kernel trees; links only, nothing is ever fetched from there."""
+"""Links to the web pages of commits. The service never fetches them."""
 
 import re
 
@@ -16,7 +16,7 @@ _COMMIT_PAGES = (
 
 
 def commit_page(tree: str | None, commit: str) -> str | None:
-    """Where people read this commit; None where the tree's host is not known to show any."""
+    """Returns the URL of a commit's web page; None for hosts other than GitHub and git.kernel.org."""
     for pattern, address in _COMMIT_PAGES:
         match = pattern.fullmatch(tree or "")
         if match and _COMMIT.fullmatch(commit):

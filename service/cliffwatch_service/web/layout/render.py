@@ -1,4 +1,4 @@
-"""Renders a page: the templates, what all of them may say, and the headers that keep a page to itself."""
+"""Renders pages: templates, the globals and filters they share, and security headers."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -45,11 +45,11 @@ HEADERS = {
     "Cache-Control": "private, no-cache",
     "Vary": "Accept, Cookie, HX-Request",
 }
-"""No script, style or picture but ours, no request to another host, no frame around us."""
+"""Only our own scripts, styles and images; no requests to other hosts; no framing by other sites."""
 
 
 def _hide_credentials(value: Any) -> Any:
-    """What a page says of an address that was stored before credentials were refused."""
+    """Removes credentials from a URL. Old rows have some: uploads with credentials were once accepted."""
     return without_credentials(value) if type(value) is str else value
 
 
@@ -93,20 +93,20 @@ def _templates() -> Environment:
 
 
 def compile_templates() -> None:
-    """All of them, before anybody waits for the first one."""
+    """Compiles all templates at start, so that no visitor waits for it."""
     for name in _templates().list_templates():
         _templates().get_template(name)
 
 
 def query(given: Mapping[str, object], **changed: object) -> str:
-    """The query of an address: the given one with changes; what is None or empty is left out."""
+    """Returns a query string from parameters and changes to them, without None and empty values."""
     together = {**given, **changed}
     text = urlencode({name: value for name, value in together.items() if value not in (None, "")})
     return f"?{text}" if text else ""
 
 
 def _here(request: Request) -> str:
-    """Where a visitor goes on after signing in: this page, or the one whose form brought him here."""
+    """Returns the page to show after sign-in: this page, or the page that posted the form."""
     if request.method != "GET":
         return own_address(urlsplit(request.headers.get("referer", "")).path)
     return f"{request.url.path}?{request.url.query}" if request.url.query else request.url.path
@@ -121,9 +121,7 @@ def page(
     headers: Mapping[str, str] = {},
     **content: Any,
 ) -> Response:
-    """A page of a template. `content` has the template's variables; times are relative to the service's
-    clock.
-    """
+    """Renders a template. `content` has its variables. Relative times use the service's clock."""
     service: Service = request.app.state.service
     path = request.url.path
     html = visible(

@@ -1,8 +1,8 @@
-"""Who looks at a page: the public, or somebody who signed in with a token.
+"""Sessions of visitors: the public, or people who signed in with a token.
 
-The cookie holds the token's number, a nonce and when it was made, signed; that the token is still good,
-and that nobody signed out with this cookie, is asked at every request. Forms carry the nonce, signed for
-forms, so that no other site can write in somebody's name.
+The signed session cookie holds the token's number, a nonce and the time of sign-in. Every request checks that
+the token is still valid and that the session was not ended by signing out. Forms carry the nonce, signed
+separately, so that no other site can write on behalf of a visitor.
 """
 
 import secrets
@@ -38,13 +38,13 @@ _MOST_FIELDS = 50
 
 @dataclass(frozen=True, slots=True)
 class Visitor:
-    """Who looks, and what his forms must carry; `form_token` and the session's `nonce` are empty where nobody
-    signed in.
-    """
+    """The visitor of a page."""
 
     caller: Caller
     form_token: str = ""
+    """Token that the visitor's forms must carry; empty unless signed in."""
     nonce: str = ""
+    """The session's nonce; empty unless signed in."""
 
     @property
     def signed_in(self) -> bool:
@@ -52,7 +52,7 @@ class Visitor:
 
 
 def session_key(settings: Settings) -> str:
-    """The key of the settings, else that of the data directory, made where there is none."""
+    """Returns the signing key: the one in the settings, else the data directory's, created if missing."""
     if settings.session_key is not None:
         return settings.session_key.get_secret_value()
     path = settings.data_dir / "session-key"
@@ -74,7 +74,7 @@ def _forms(service: Service) -> URLSafeSerializer:
 
 
 def begin(request: Request, response: Response, service: Service, caller: Caller) -> None:
-    """Signs somebody in: his browser shows the cookie from now on, until he signs out."""
+    """Signs a caller in: starts a session and sets its cookie."""
     assert caller.token_id is not None
     now, nonce = service.now(), secrets.token_urlsafe(16)
     with service.transaction() as connection:
@@ -95,15 +95,16 @@ def _lasting(service: Service) -> timedelta:
 
 
 def end(response: Response, service: Service, visitor: Visitor) -> None:
-    """Signs somebody out: no copy of his cookie is worth anything from now on."""
+    """Signs a visitor out. Copies of the cookie become invalid."""
     with service.transaction() as connection:
         tokens.end_session(connection, hash_token(visitor.nonce))
     response.delete_cookie(COOKIE)
 
 
 def visitor_of(request: Request, service: ServiceHere) -> Visitor:
-    """Who asks; a cookie that is expired, forged or of a revoked token is nobody's. Raises Refusal for too
-    many requests.
+    """Returns the visitor of a request. Raises Refusal for too many requests.
+
+    An expired or forged cookie, or one of a revoked token, counts as no cookie.
     """
     visitor = _find_visitor(request, service)
     if visitor is None:
@@ -132,7 +133,7 @@ def _find_visitor(request: Request, service: Service) -> Visitor | None:
 
 
 def is_signed_in(request: Request, service: Service) -> bool:
-    """Whether the request shows the cookie of somebody who may read."""
+    """True if the request has a valid session cookie and the caller may read."""
     visitor = _find_visitor(request, service)
     return visitor is not None and visitor.caller.may("read")
 
@@ -149,7 +150,7 @@ ReaderHere = Annotated[Visitor, Depends(_reader)]
 
 
 async def form_of(request: Request) -> dict[str, str]:
-    """A form's fields, of a page of ours. Raises Refusal for forms of other sites and for what is no form."""
+    """Reads the fields of a form. Raises Refusal for forms of other sites and for other content."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/x-www-form-urlencoded":
         raise Refusal(415, "unknown content type", "this address takes the form of a page here")
@@ -171,8 +172,9 @@ FormHere = Annotated[dict[str, str], Depends(form_of)]
 
 
 def require_form_token() -> Any:
-    """A dependency: the visitor who sent this form, if he may do such things and it is a form that he was
-    given.
+    """Returns a dependency that checks a form and gives its visitor.
+
+    It refuses visitors who are not signed in or lack the right, and forms of another session.
     """
 
     async def checked(request: Request, service: ServiceHere, form: FormHere) -> Visitor:
@@ -192,7 +194,7 @@ def require_form_token() -> Any:
 
 
 def own_address(path: str | None) -> str:
-    """An address of this site to go on to; the home page for anything else."""
+    """Returns the path if it is on this site, else the home page. Prevents open redirects."""
     if path is None or not path.startswith("/") or path.startswith(("//", "/\\")) or not path.isprintable():
         return "/"
     return path

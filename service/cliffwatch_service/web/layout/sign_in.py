@@ -1,4 +1,4 @@
-"""Signing in with a token, and out again."""
+"""Sign-in with a token, and sign-out."""
 
 from typing import Annotated
 
@@ -24,7 +24,7 @@ def show(
 
 @router.post("/sign-in")
 def sign_in(request: Request, service: ServiceHere, visitor: VisitorHere, form: FormHere) -> Response:
-    """Takes a token and gives the browser a cookie for it."""
+    """Exchanges a token for a session cookie."""
     going = own_address(form.get("next"))
     try:
         caller = caller_by_secret(service, address_of(request.scope), form.get("token", "").strip())
@@ -44,7 +44,7 @@ def sign_in(request: Request, service: ServiceHere, visitor: VisitorHere, form: 
 
 @router.post("/sign-out")
 def sign_out(service: ServiceHere, form: FormHere, visitor: VisitorHere) -> Response:
-    """Ends the session; a form of another site, or an old one, does nothing."""
+    """Ends the session. A form with another session's token does nothing."""
     response = RedirectResponse("/", 303)
     if visitor.signed_in and form.get(session.FORM_FIELD) == visitor.form_token:
         session.end(response, service, visitor)

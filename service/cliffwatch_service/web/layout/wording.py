@@ -1,4 +1,4 @@
-"""How times, lengths of time and names are written on pages."""
+"""Formats times, durations and names for pages."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -7,9 +7,7 @@ _UNITS = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 
 
 def lasting(seconds: float | None) -> str:
-    """`3 min`, `2 h`: one unit, the largest that fits twice or the next smaller; a dash for what is not
-    known.
-    """
+    """Returns a duration in its largest unit that fits at least twice: `3 min`, `2 h`. A dash for None."""
     if seconds is None:
         return "–"
     for size, unit in _UNITS:
@@ -30,13 +28,13 @@ def clock_time(at: datetime | None) -> str:
 
 
 def parameters(params: Mapping[str, str] | Sequence[Sequence[str]]) -> str:
-    """`nr_maps=16, batch=4`; nothing for a case without parameters."""
+    """Returns `nr_maps=16, batch=4`; empty for a case without parameters."""
     pairs = params.items() if isinstance(params, Mapping) else params
     return ", ".join(f"{name}={value}" for name, value in pairs)
 
 
 def measure(metric: str, unit: str) -> str:
-    """`hits-latency in ns/op`; the metric alone where it says its unit, or has none."""
+    """Returns `hits-latency in ns/op`. The metric alone if it has no unit or is named like its unit."""
     return metric if not unit or metric == unit else f"{metric} in {unit}"
 
 
@@ -53,21 +51,21 @@ MARKS: Mapping[str, str] = {
     "missing": "–",
     "invalid": "✕",
 }
-"""Worse and better by shape as well: colours alone do not reach everybody."""
+"""Signs of verdicts, because not everybody can tell the colours apart."""
 
 
 def mark(kind: str, *, sure: bool = True) -> str:
-    """The sign of a verdict or a kind of change; of what is no more than a candidate a hollow one."""
+    """Returns the sign of a verdict or a kind of change. A candidate, not `sure`, has a hollow sign."""
     return MARKS.get(kind, "◇") if sure else "◇"
 
 
 def tone(kind: str, *, sure: bool = True) -> str:
-    """The style of a verdict: colour only for what is reported and sure."""
+    """Returns the CSS class of a verdict. Only sure regressions and improvements have a colour."""
     return {"regression": "worse", "improvement": "better"}.get(kind, "") if sure else ""
 
 
 def verdict_words(counts: Mapping[str, int]) -> str:
-    """`▲ 4 worse, ▼ 8 better, 16 unchanged`: what needs a look comes first."""
+    """Returns `▲ 4 worse, ▼ 8 better, 16 unchanged`. Verdicts that need attention come first."""
     words = {"regression": "worse", "improvement": "better"}
     named = [name for name in (*MARKS, "unchanged") if counts.get(name)]
     return ", ".join(

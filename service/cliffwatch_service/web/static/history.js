@@ -1,4 +1,4 @@
-// The history of a series, zoomable: draws in place of the server's picture what the page's data say.
+// A zoomable chart of a series' history. Replaces the server's picture, using the data in the page.
 "use strict";
 
 (() => {
@@ -9,7 +9,7 @@
   const indexes = data.commits.map((_, index) => index);
   const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-  const roomy = () => holder.clientWidth >= 600; // narrower, words would lie on each other: the lists below say them
+  const roomy = () => holder.clientWidth >= 600; // narrower, labels would overlap; the lists below repeat them
 
   const across = (plot, index, colour, dash, label) => {
     const { ctx, bbox } = plot;
@@ -78,7 +78,7 @@
     ctx.restore();
   };
 
-  // No line across an epoch: nothing on its two sides is comparable.
+  // No line crosses the border of an epoch, because values on its two sides are not comparable.
   const starts = new Set(data.epochs);
   const gaps = (values) => (plot, series, from, to) => [...starts].filter((index) => index > from && index <= to).map((index) => [
     plot.valToPos(index - 1, "x", true), plot.valToPos(index, "x", true)]);
@@ -86,7 +86,7 @@
   const bounds = [...data.centre, ...data.low, ...data.high, data.own?.centre, data.own?.low, data.own?.high, ...data.references.map((each) => each.value)].filter((value) => value != null);
   const least = Math.min(...bounds), largest = Math.max(...bounds);
   const room = (largest - least) * 0.08 || Math.abs(largest) * 0.02 || 1;
-  // A click, which is no drag, leads to the revision under the cursor.
+  // A click without a drag opens the revision under the cursor.
   const leading = (plot) => {
     let from = null;
     plot.over.style.cursor = "pointer";

@@ -1,4 +1,4 @@
-// What pages do besides being read: keys, unfolding rows, copying, the theme, live jobs. Without it they are whole.
+// Keys, unfolding of rows, copying, the theme and live jobs. All pages are complete without this script.
 "use strict";
 
 const all = (selector, within = document) => [...within.querySelectorAll(selector)];
@@ -10,11 +10,11 @@ theme.addEventListener("click", () => {
     ? document.documentElement.dataset.theme === "dark"
     : matchMedia("(prefers-color-scheme: dark)").matches;
   document.documentElement.dataset.theme = dark ? "light" : "dark";
-  try { localStorage.setItem("theme", document.documentElement.dataset.theme); } catch { /* it lasts for this page */ }
+  try { localStorage.setItem("theme", document.documentElement.dataset.theme); } catch { /* no storage: the choice lasts for this page */ }
   document.dispatchEvent(new Event("themechange"));
 });
 
-// Rows: a link to a case unfolds it in place; the link alone opens its page.
+// Rows: a plain click on the link of a case unfolds its details; with a modifier key it opens their page.
 const rowLinks = () => all("table.rows tbody th a, a.row").filter(visible);
 
 async function unfold(link) {
@@ -58,7 +58,7 @@ document.addEventListener("click", async (event) => {
   setTimeout(() => { button.textContent = label; }, 2000);
 });
 
-// Filters take effect as they are chosen.
+// Filters apply as soon as they change.
 const filters = document.getElementById("filters");
 if (filters) for (const chosen of all("select, input[type=checkbox]", filters)) chosen.addEventListener("change", () => filters.requestSubmit());
 
@@ -93,7 +93,7 @@ document.addEventListener("keydown", (event) => {
   act();
 });
 
-// A job that is under way: its events as they come, its phases with them.
+// A running job: appends events as they arrive and refreshes the phases.
 const job = document.getElementById("job");
 if (job?.dataset.stream && window.EventSource) {
   const source = new EventSource(job.dataset.stream);

@@ -1,9 +1,9 @@
-// Before anything is drawn: the theme that was chosen here, if any (without one the system's counts), and what only scripts can do,
-// so that nothing moves when they begin.
+// Runs before the first paint, so that nothing moves later. Applies the theme chosen in this browser; without
+// one, the system's theme applies. Also shows the controls that need scripts.
 (() => {
   const root = document.documentElement;
   let chosen = null;
-  try { chosen = localStorage.getItem("theme"); } catch { /* storage may be shut: the system's theme then */ }
+  try { chosen = localStorage.getItem("theme"); } catch { /* no storage: use the system's theme */ }
   if (chosen === "light" || chosen === "dark") root.dataset.theme = chosen;
   root.classList.add("scripted");
   if (navigator.clipboard) root.classList.add("clipboard");

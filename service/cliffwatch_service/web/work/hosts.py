@@ -1,4 +1,4 @@
-"""Hosts: who works on what, when it was last seen, what its doctor reports, and which platforms are stale."""
+"""The page of hosts: current jobs, when each was last seen, doctor findings and stale platforms."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ router = APIRouter()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One of its doctor's checks."""
+    """The result of one doctor check."""
 
     name: str
     status: str
@@ -30,17 +30,17 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class HostSummary:
-    """What a host says of itself, as far as it can be read: it may say anything. `verdict` None where it sent
-    none.
-    """
+    """A host's last report about itself. Unreadable parts are dropped, because a host may send anything."""
 
     modes: str
+    """Comma-separated."""
     verdict: str | None
+    """None if the host sent no doctor report."""
     findings: Sequence[Finding]
 
 
 def doctor_summary(about: Any) -> HostSummary:
-    """What a host last said of itself; workers of before 2026-11-24 wrote `found` and `mend`."""
+    """Reads a host's last report. Workers before 2026-11-24 sent `found` and `mend`."""
     fields = about if isinstance(about, dict) else {}
     doctor = fields.get("doctor")
     checks = doctor.get("checks") if isinstance(doctor, dict) else None

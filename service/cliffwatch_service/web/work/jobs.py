@@ -1,4 +1,4 @@
-"""Jobs and the queue: what runs, what waits, and how it goes while it goes."""
+"""The pages of the queue, of requests and of jobs, with live progress."""
 
 import re
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ router = APIRouter()
 _PAGE = 50
 _EVENTS = 1000
 _FIRST_EVENTS = 200
-"""Of a long job the last events are shown; its first ones name the phases that are done."""
+"""Events from the start of a job. A long job shows only its last events; the first name its early phases."""
 
 _LINE = re.compile(r"\[(?P<elapsed>[^\]]++)\]\s*+(?P<phase>[a-z][a-z ]*+)(?:: (?P<detail>.*+))?")
 _SHARE = re.compile(r"\b(\d{1,3})\s?%")
@@ -37,12 +37,13 @@ _SHARE = re.compile(r"\b(\d{1,3})\s?%")
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """A phase of a run as its last line reports it; `share` is 0 to 100, None where nobody can know."""
+    """A phase of a run, as its last line reports it."""
 
     name: str
     detail: str
     elapsed: str
     share: int | None
+    """Progress in percent, 0 to 100; None if the line has none."""
 
 
 @router.get("/queue")
@@ -127,7 +128,7 @@ def show_job(job: UUID, request: Request, service: ServiceHere, visitor: ReaderH
 
 
 def phases(events: Sequence[EventRow]) -> list[Phase]:
-    """The phases of a run in the order in which its lines first name them, each with its last line."""
+    """Returns the phases of a run in order of their first line. Each has the text of its last line."""
     by_name: dict[str, Phase] = {}
     for event in events:
         line = _LINE.fullmatch(str(event.data.get("text", ""))) if event.kind == "line" else None
@@ -146,10 +147,10 @@ async def stream_job(
     job: UUID,
     request: Request,
     service: ServiceHere,
-    visitor: ReaderHere,  # noqa: ARG001 - who may read, may follow
+    visitor: ReaderHere,  # noqa: ARG001 - checks the right to read
     last: Annotated[str | None, Header(alias="Last-Event-ID", max_length=30)] = None,
 ) -> StreamingResponse:
-    """A job's events for the page that shows it."""
+    """Streams a job's events to its page."""
     return await event_stream(request, service, job, last)
 
 

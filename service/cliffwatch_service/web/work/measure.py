@@ -1,4 +1,4 @@
-"""The form that asks for a first measurement: of two revisions, or of a pasted patch on one."""
+"""The form that requests a measurement of two revisions, or of a pasted patch on a base."""
 
 import hashlib
 import re
@@ -44,13 +44,15 @@ _PATCH = "pasted.patch"
 
 @dataclass(frozen=True, slots=True)
 class Offered:
-    """A platform and mode to tick: `name` of its field, and when a job of now would be done."""
+    """A platform and mode to tick."""
 
     name: str
+    """Name of the form field."""
     platform: str
     mode: str
     wait: Wait
     chosen: bool
+    """Ticked when the form opens."""
 
 
 @router.get("/measure")
@@ -64,7 +66,7 @@ def show_form(
     suite: Text = "",
     target: Text = "",
 ) -> Response:
-    """The form, filled in as far as the address and what is known of `head` say."""
+    """Shows the form, filled in from the query and from stored data about `head`."""
     now = service.now()
     with service.transaction() as connection:
         known = _find_revision(connection, head)
@@ -93,8 +95,10 @@ def show_form(
 def _targets(
     targets: Sequence[tuple[str, str]], waits: Mapping[tuple[str, str], Wait], wanted: str
 ) -> list[Offered]:
-    """`wanted` is a platform, or a platform and a mode as tables name them; where nobody wants one, the only
-    one is.
+    """Lists the targets to tick.
+
+    `wanted` names the ticked target as tables do: a platform, with or without a mode. A single target is
+    always ticked.
     """
     return [
         Offered(
@@ -111,7 +115,7 @@ def _targets(
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """What is known of a revision that somebody wants measured."""
+    """Stored data about the head that the query names. All fields are empty if the revision is unknown."""
 
     commit: str = ""
     subject: str | None = None
@@ -134,7 +138,7 @@ def _find_revision(connection: Connection[Any], name: str) -> _Known:
 def make_request(
     service: ServiceHere, form: FormHere, visitor: Annotated[Visitor, require_form_token()]
 ) -> Response:
-    """Asks; the same form sent twice asks once. Raises Refusal, which says which field is wrong."""
+    """Makes the request. A form sent twice makes it once. Raises Refusal with the name of a wrong field."""
     now = service.now()
     assert visitor.caller.token_id is not None
     with service.transaction() as connection:
@@ -194,7 +198,7 @@ def _field(form: Mapping[str, str], name: str, pattern: re.Pattern[str], advice:
 
 
 def _commit(connection: Connection[Any], name: str, given: str) -> str:
-    """A whole commit may be unknown here; of a known one a part, a tag or a branch will do."""
+    """Resolves a commit. Only a full hash may be unknown here. Raises Refusal for other unknown names."""
     text = given.strip()
     if _WHOLE.fullmatch(text.lower()):
         return text.lower()
@@ -209,14 +213,14 @@ def _commit(connection: Connection[Any], name: str, given: str) -> str:
 
 
 def _base(connection: Connection[Any], given: str, commit: str, head: str) -> str:
-    """The commit that was named; of a branch the one at which head left it."""
+    """Returns the commit; if a branch was named, its merge base with head."""
     if not is_branch(connection, given):
         return commit
     return base_on_branch(connection, given, revision_named(connection, given), head)
 
 
 def _arms_with_patch(base: str, patch: str) -> tuple[Setup, Mapping[str, bytes]]:
-    """Two arms: the base, and the base with the patch, or with the mails of `git format-patch`."""
+    """Returns a setup with two arms: the base, and the base with the patch or `git format-patch` mails."""
     content = patch.encode()
     file = SetupFile(name=_PATCH, bytes=len(content), sha256=hashlib.sha256(content).hexdigest())
     head = (

@@ -1,4 +1,4 @@
-"""What a page shows of a raw output: its beginning and its end, within a fixed memory however long it is."""
+"""Shortens a raw output for a page to its beginning and end. Memory use is bounded, whatever its length."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -6,24 +6,27 @@ from dataclasses import dataclass
 from cliffwatch.parsers.splats import find_splats
 
 _SHOWN = 400_000
-"""Characters of an output on a page; the whole of it is one link further."""
+"""Most characters of an output on a page. The page links to the whole output."""
 
 _SEARCHED = 1 << 20
-"""Bytes of the beginning in which splats are counted that are not shown."""
+"""Bytes from the start that are searched for splats, shown or not."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
-    """`left` characters (bytes, of a long output) lie between the beginning and the end that are shown."""
+    """A shortened output."""
 
     text: str
     left: int
+    """Characters left out in the middle; bytes if the output is longer than about 1 MiB."""
     hidden_splats: int
+    """Splats in the first 1 MiB that are not shown."""
 
 
 def cut_output(pieces: Iterator[bytes], size: int) -> Shown:
-    """The beginning and the end of an output, where kernels say their last words, and how much
-    lies between.
+    """Keeps the beginning and the end of an output of `size` bytes.
+
+    The end matters because it has the kernel's last messages.
     """
     first = bytearray()
     for piece in pieces:
@@ -50,8 +53,9 @@ def _last(pieces: Iterator[bytes], end: bytes) -> bytes:
 
 
 def mark_lines(text: str) -> list[tuple[str, str]]:
-    """Lines with what they are: `splat` for those that a kernel says when something went wrong, the first of
-    each `first`.
+    """Returns each line with its kind: `first` for the first line of a splat, `splat` for its other lines.
+
+    The kind of all other lines is empty.
     """
     firsts, within = set(), set()
     for splat in find_splats(text):

@@ -1,4 +1,4 @@
-"""Asking for more boots from a page."""
+"""The form of the compare page that requests more boots."""
 
 import re
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ _FIELDS = {
 
 @dataclass(frozen=True, slots=True)
 class Again:
-    """What a form asks to be measured again; None of these can be asked of a tree that hosts cannot reach."""
+    """Fields of the form that requests a repeat."""
 
     tree: str
     base: str
@@ -52,8 +52,9 @@ class Again:
 
 
 def again_of(record: RunRecord, base: str, head: str, suite: str) -> Again | None:
-    """The request that measures a run's suite again, with more boots; None where the tree is one host's own
-    folder.
+    """Returns the request that measures a suite of a run again, with more boots.
+
+    None if the tree is a local folder, which other hosts cannot fetch.
     """
     if not _TREE.fullmatch(record.tree):
         return None
@@ -76,7 +77,7 @@ def make_request(
     form: FormHere,
     visitor: Annotated[Visitor, require_form_token()],
 ) -> Response:
-    """Makes the request of a page's form; the same form sent twice asks once."""
+    """Makes the request. A form sent twice makes it once."""
     wrong = [name for name, pattern in _FIELDS.items() if not pattern.fullmatch(form.get(name, ""))]
     if wrong:
         raise Refusal(

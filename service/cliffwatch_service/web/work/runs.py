@@ -1,4 +1,4 @@
-"""Runs: how they go, what failed, every boot, and every raw output."""
+"""The pages of runs, their boots and their raw outputs."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -40,7 +40,7 @@ router = APIRouter()
 _PAGE = 50
 
 RunId = Annotated[str, Path(pattern="^[0-9a-fA-F]{7,32}$")]
-"""All digits of a run's identity, or the first ones, as pages show them."""
+"""A run's digest, whole or abbreviated as on pages."""
 BootNumber = Annotated[int, Path(ge=1, le=MOST_BOOTS)]
 Text = Annotated[str, Query(max_length=200)]
 
@@ -76,7 +76,7 @@ def list_runs(
 
 @router.get("/runs/{run}")
 def show_run(run: RunId, request: Request, service: ServiceHere, visitor: ReaderHere) -> Response:
-    """A run from the failure, if there is one, to the last boot."""
+    """Shows a run: failures first, then every boot."""
     with service.transaction() as connection:
         row = run_named(connection, run)
         record = stored_record(row)
@@ -115,7 +115,7 @@ def show_run(run: RunId, request: Request, service: ServiceHere, visitor: Reader
 def _documents(
     connection: Connection[Any], run_id: int, stored_boots: Sequence[BootRow]
 ) -> dict[int, BootAccount]:
-    """By boot: what it says besides its samples."""
+    """Returns the accounts of the boots, without samples, by boot number."""
     documents = {}
     for boot in stored_boots:
         whole = boots.whole_boot(connection, run_id, boot.number)
@@ -132,7 +132,7 @@ def _comparison(connection: Connection[Any], arms: Sequence[ArmRow]) -> StoredCo
 
 
 def _outcomes(documents: Mapping[int, BootAccount]) -> list[tuple[int, OutcomeRecord]]:
-    """The cases that did not end well, with their boot."""
+    """Returns at most 200 outcomes other than `ok`, each with its boot number."""
     return [
         (number, outcome)
         for number, document in documents.items()
@@ -145,7 +145,7 @@ def _outcomes(documents: Mapping[int, BootAccount]) -> list[tuple[int, OutcomeRe
 def show_boot(
     run: RunId, number: BootNumber, request: Request, service: ServiceHere, visitor: ReaderHere
 ) -> Response:
-    """A boot: how it went, the kernel's log, and all its outputs."""
+    """Shows a boot: its outcomes, the kernel's log and all raw outputs."""
     with service.transaction() as connection:
         row = run_named(connection, run)
         whole = boots.whole_boot(connection, row.id, number)
@@ -173,8 +173,9 @@ _OF_CASE = re.compile(r"(?:^|/)(\d{3,})-[^/]*$")
 
 
 def case_in_plan(record: RunRecord, name: str | None) -> PlannedCaseRecord | None:
-    """The case that an output is of: files are numbered by their case's index in the run's plan. None for
-    what is of no case.
+    """Returns the case of an output file; None if it belongs to no case.
+
+    The number in the file name is the index of the case in the run's plan.
     """
     cases = record.plan.cases
     numbered = _OF_CASE.search(name or "")
@@ -185,8 +186,9 @@ def case_in_plan(record: RunRecord, name: str | None) -> PlannedCaseRecord | Non
 def outputs_of(
     files: Sequence[RawFileListed], record: RunRecord
 ) -> list[tuple[RawFileListed, PlannedCaseRecord | None]]:
-    """A boot's outputs with the case that each is of: the kernel's log first, then what is of no case, then
-    by case.
+    """Pairs a boot's output files with their cases, None for a file without one.
+
+    The kernel's log comes first, then the other files without a case, then the files of cases.
     """
     outputs = [(file, case_in_plan(record, file["name"])) for file in files]
     return sorted(outputs, key=lambda each: (not _is_log(each[0]), each[1] is not None, each[0]["name"]))
@@ -206,7 +208,7 @@ def show_output(
     visitor: ReaderHere,
     plain: Annotated[int, Query(ge=0, le=1)] = 0,
 ) -> Response:
-    """One raw output with the kernel's splats marked; `plain=1` is the file itself."""
+    """Shows a raw output with its splats highlighted. `plain=1` returns the file itself."""
     with service.transaction() as connection:
         row = run_named(connection, run)
     file = raw_file(service.transaction, row.digest, number, path)
