@@ -54,7 +54,7 @@ def test_a_pipe_in_place_of_a_suite_is_refused(tmp_path: Path) -> None:
     errors = read_suite(tmp_path / "suite.toml")
 
     assert isinstance(errors, tuple)
-    assert "no file that can be read" in errors[0].message
+    assert "it is not a regular file" in errors[0].message
 
 
 def files_of_a_run() -> list[str]:

@@ -84,7 +84,7 @@ def test_a_program_of_the_catalogue_that_reads_a_file_is_given_it(
     (tmp_path / "keys.txt").write_text("5\n")
     refused = run(repository, "--suite", "counter", "--data", tmp_path / "keys.txt")
     assert refused.exit_code == 2
-    assert "for those of the catalogue that read a file" in refused.stderr
+    assert "only your own suites do, some of the catalogue" in refused.stderr
 
     replaced(catalogue, 'output = "go-bench"', 'output = "go-bench"\nreads_data = true')
     _read_anew()

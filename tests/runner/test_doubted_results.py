@@ -52,9 +52,9 @@ def test_a_doubted_result_is_failed_with_the_reason_that_an_import_gives(tmp_pat
     (lost,) = (each for boot in arm.boots for each in boot.outcomes)
     assert (read.outcome.status, read.samples) == ("failed", ())
     # An import does not know how long the warm-up was, so that its mean of the readings is another.
-    assert (lost.status, lost.reason.partition(" make ")[0]) == (
+    assert (lost.status, lost.reason.partition(" average ")[0]) == (
         "failed",
-        read.outcome.reason.partition(" make ")[0],
+        read.outcome.reason.partition(" average ")[0],
     )
 
 

@@ -169,4 +169,4 @@ def test_that_guests_run_on_the_hosts_programs_is_said(files: Path, tmp_path: Pa
 
     assert not isinstance(rooted, Failure)
     assert rooted.guest_root is None
-    assert any("guests run on this host's programs" in line for line in progress.lines)
+    assert any("guests use this host's programs" in line for line in progress.lines)

@@ -14,6 +14,7 @@ from cliffwatch.identities import series_digest
 from cliffwatch.samples import CaseKey
 from cliffwatch_service.compare.naming import revision_named
 from cliffwatch_service.history.change_words import change_words
+from cliffwatch_service.history.finding import words_of
 from cliffwatch_service.history.published_results import Reference, references
 from cliffwatch_service.history.report_summary import is_confirmed, standing_changes
 from cliffwatch_service.history.watching.relative import FEWEST
@@ -69,19 +70,6 @@ def list_series(
         platform=platform,
         platforms=list(dict.fromkeys(each.platform for each in targets)),
     )
-
-
-def words_of(text: str) -> list[str]:
-    """Splits a search into words.
-
-    Drops commas and lone punctuation, because a copied title has commas between its parameters and dots
-    between its parts.
-    """
-    return [
-        word
-        for word in text.lower().replace(",", " ").split()
-        if any(character.isalnum() for character in word)
-    ]
 
 
 @router.get("/series/{digest}")
