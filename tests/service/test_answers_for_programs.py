@@ -137,6 +137,23 @@ def test_what_an_address_does_not_know_is_refused(demonstration: Running, addres
     assert why in refused.json()["detail"]
 
 
+def test_a_search_finds_what_the_page_finds(demonstration: Running) -> None:
+    found = document(demonstration, "/search?q=local storage lookup")
+    assert "bpf: Take the local storage lookup out of line" in [
+        each["subject"] for each in found["revisions"]
+    ]
+    assert document(demonstration, "/search?q=ringbuf")["suites"] == ["ringbufs"]
+    assert document(demonstration, "/search?q=nr_maps=16 walltime")["series"]
+
+
+def test_the_only_result_of_a_search_opens_at_once(demonstration: Running) -> None:
+    with demonstration.http(None) as http:
+        one = http.get("/search?q=ringbufs", follow_redirects=False)
+        several = http.get("/search?q=local storage", follow_redirects=False)
+    assert (one.status_code, one.headers["location"]) == (303, "/suites/ringbufs")
+    assert several.status_code == 200
+
+
 def test_operations_have_short_names(running: Running) -> None:
     operations = [
         operation["operationId"]

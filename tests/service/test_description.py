@@ -75,7 +75,9 @@ def test_what_is_answered_fits_its_description(filled: Any, data: Path) -> None:
             continue
         address = path.format(**{**known, "run": real} if path.endswith(("/raw", "/code")) else known)
         with filled.http("admin") as http:
-            needed = {"/samples": "revision", "/answer": "commit"}.get(path[path.rindex("/") :])
+            needed = {"/samples": "revision", "/answer": "commit", "/search": "q"}.get(
+                path[path.rindex("/") :]
+            )
             answer = http.get(address, params={needed: commit_of("head")} if needed else {})
         assert answer.status_code == 200, (path, answer.text)
         schema = methods["get"]["responses"]["200"]["content"]["application/json"]["schema"]

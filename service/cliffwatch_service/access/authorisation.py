@@ -47,6 +47,7 @@ RIGHTS: Mapping[str, Right] = {
     "GET /api/v1/answer": _READ,
     "GET /api/v1/comparisons": _READ,
     "GET /api/v1/comparisons/{pair}": _READ,
+    "GET /api/v1/search": _READ,
     "GET /api/v1/series": _READ,
     "GET /api/v1/series/{digest}": _READ,
     "GET /api/v1/series/{digest}/history": _READ,

@@ -33,8 +33,7 @@ def find(
 
 def _address(found: Found) -> str:
     """URL path of the first result."""
-    for each in (*found.revisions, *found.branches, *found.tags):
-        return f"/revisions/{each.commit}"
-    for suite in found.suites:
-        return f"/suites/{suite.name}"
-    return f"/series/{found.series[0].digest}"
+    commits = [row.commit for row in found.revisions] + [row.commit for row in (*found.branches, *found.tags)]
+    if commits:
+        return f"/revisions/{commits[0]}"
+    return f"/suites/{found.suites[0].name}" if found.suites else f"/series/{found.series[0].digest}"

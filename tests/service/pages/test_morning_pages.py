@@ -145,10 +145,7 @@ def test_the_head_of_every_page_searches(watched: Any, morning: Running, words: 
     page.goto("/hosts")
     page.locator("header input[name=q]").fill(words)
     page.locator("header input[name=q]").press("Enter")
-    links = page.locator("main ul.plain a.row")
-    assert links.count() > 0
-    assert found in (links.first.get_attribute("href") or "")
-    links.first.click()
+    assert found in page.url, "what alone has that name is opened at once"
     assert page.locator("main h1").inner_text()
 
 

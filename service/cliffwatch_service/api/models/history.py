@@ -20,6 +20,30 @@ class Series(BaseModel):
     mode: str
 
 
+class FoundCommit(BaseModel):
+    commit: str
+    subject: str | None
+    measured: bool
+
+
+class FoundName(BaseModel):
+    """A branch or tag, and the commit it names: of a branch, its newest known one."""
+
+    name: str
+    tree: str
+    commit: str
+
+
+class SearchResults(BaseModel):
+    """Results of a search, at most 20 of each kind."""
+
+    revisions: list[FoundCommit]
+    branches: list[FoundName]
+    tags: list[FoundName]
+    suites: list[str]
+    series: list[Series]
+
+
 class HistoryPoint(BaseModel):
     """The median of one revision.
 
