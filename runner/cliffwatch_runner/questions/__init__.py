@@ -1,0 +1,1 @@
+"""Questions to a service, answered briefly: the tools of `cliffwatch mcp`."""
