@@ -7,7 +7,7 @@ from psycopg_pool import PoolTimeout
 
 from cliffwatch_service.access.tokens import NOBODY
 from cliffwatch_service.refusal import Refusal
-from cliffwatch_service.web import home, search, suites
+from cliffwatch_service.web import documents, home, search, suites
 from cliffwatch_service.web.compare import choose, platforms
 from cliffwatch_service.web.compare import page as compare
 from cliffwatch_service.web.history import branches, regressions, series, subscriptions
@@ -33,6 +33,7 @@ _PARTS = (
     jobs,
     hosts,
     suites,
+    documents,
     requests,
     sign_in,
 )

@@ -131,6 +131,8 @@ def page(
             visitor=visitor,
             now=service.now(),
             demonstration=service.demonstration(),
+            public=service.settings.public_reading,
+            pages_url=service.settings.pages_url,
             path=path,
             here=_here(request),
             **content,
