@@ -14,6 +14,7 @@ import cliffwatch
 from cliffwatch.command.ending import honest_exit
 from cliffwatch.command.streams import prepare_streams
 from cliffwatch.command.terminal import style_help
+from cliffwatch.suggesting import did_you_mean
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -67,6 +68,9 @@ class InstalledCommands(click.RichGroup):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args[0] in OWN:
             return args[0], _own(args[0]), args[1:]
+        if args[0] not in _installed_commands() and not args[0].startswith("-"):
+            guess = did_you_mean(args[0], _installed_commands())
+            ctx.fail(f"no such command {args[0]!r}{guess}")
         name, command, rest = super().resolve_command(ctx, args)
         entry = _installed_commands().get(name or "")
         return name, command if entry is None else _load_command(entry), rest

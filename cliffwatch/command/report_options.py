@@ -137,12 +137,13 @@ def report_options(command: Callable[..., Any]) -> Callable[..., Any]:
         help="Verdict that makes the command end with 1.",
     )
     @click.option(
-        "--notable",
+        "--threshold",
+        "notable",
         type=click.FloatRange(0, 100),
         callback=_number,
         metavar="PERCENT",
         help=(
-            f"Threshold: smallest change that is reported; default {100 * COUNTED:g} in icount,"
+            f"Smallest change that is reported; default {100 * COUNTED:g} in icount,"
             f" {100 * NOISY:g} in walltime."
         ),
     )

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
+from cliffwatch.command.help_groups import group_help
 from cliffwatch.failure import Exit, Failure
 from cliffwatch.reports.styles import visible
 
@@ -32,9 +33,10 @@ def console(*, stderr: bool = False, soft_wrap: bool = False) -> "Console":
 
 
 def style_help() -> None:
-    """Makes help and usage messages respect NO_COLOR and TERM=dumb."""
+    """Groups commands and options, and makes help and usage messages respect NO_COLOR and TERM=dumb."""
     import rich_click  # noqa: PLC0415 - a service writes to a terminal too, and has no help
 
+    group_help(rich_click.rich_click)
     rich_click.rich_click.COLOR_SYSTEM = None if wants_no_colour() else "auto"
 
 

@@ -190,7 +190,7 @@ def test_a_kernel_that_panics_ends_with_3(repository: Path) -> None:
         (("--out", "/proc/results"), "results cannot be written to /proc/results", "--out"),
         (("--config", "/nosuch.config"), "/nosuch.config", "does not exist"),
         (("--upload", "nonsense"), "--upload: 'nonsense' is not a service URL", "https://"),
-        (("--notable", "nan"), "--notable", "a number of per cent"),
+        (("--threshold", "nan"), "--threshold", "a number of per cent"),
     ],
 )
 def test_wrong_arguments_are_told_before_anything_begins(
@@ -317,14 +317,14 @@ def test_a_release_longer_than_any_is_none(repository: Path) -> None:
 
 def test_a_run_is_compared_by_the_threshold_that_it_was_given(repository: Path) -> None:
     change(repository, "behaviour", "slow\n", "bpf: Make it slow")
-    ended = run(repository, "--notable", 60)
+    ended = run(repository, "--threshold", 60)
     results = repository.parent / "results"
 
     assert ended.stdout.startswith("7 unchanged of 7 cases\n")
     assert "Changes are reported from 60 % on" in ended.stdout
     assert cliffwatch("compare", results).stdout == ended.stdout
     assert run(repository).stdout == ended.stdout
-    assert cliffwatch("compare", results, "--notable", 1).stdout.startswith(
+    assert cliffwatch("compare", results, "--threshold", 1).stdout.startswith(
         "5 regressions, 2 unchanged of 7 cases\n"
     )
 

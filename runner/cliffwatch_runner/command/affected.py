@@ -34,7 +34,7 @@ _MOST_FUNCTIONS = 4
 
 
 @click.command()
-@click.option("--tree", required=True, help="Kernel tree, as for `cliffwatch run`.")
+@click.option("--tree", default=".", show_default=True, help="Kernel tree, as for `cliffwatch run`.")
 @arm_options
 @suite_options
 @case_option

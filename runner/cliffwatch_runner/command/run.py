@@ -17,7 +17,7 @@ from cliffwatch_runner.build.cache.entries import Stopped
 from cliffwatch_runner.build.cache.pruning import KEEP_BUILT_BYTES
 from cliffwatch_runner.build.toolchain import ToolChoice
 from cliffwatch_runner.command.failures import host_failure, print_failures
-from cliffwatch_runner.command.options.arms import arm_options, take_arms
+from cliffwatch_runner.command.options.arms import arm_options, take_arms, take_range
 from cliffwatch_runner.command.options.cache import Size, cache_option
 from cliffwatch_runner.command.options.measuring import (
     BOTH,
@@ -44,9 +44,11 @@ _SEVERAL_IN_ONE_TEXT = ("text", "commit", "markdown")
 
 
 @click.command()
+@click.argument("revisions", metavar="[BASE..HEAD]", required=False)
 @click.option(
     "--tree",
-    required=True,
+    default=".",
+    show_default=True,
     help="Kernel tree: git repository, URL, unpacked source folder or source archive.",
 )
 @click.option(
@@ -193,9 +195,11 @@ _SEVERAL_IN_ONE_TEXT = ("text", "commit", "markdown")
 def run(**options: Any) -> NoReturn:
     """Build kernels, or take prebuilt ones, boot them, run BPF benchmarks, and report what changed.
 
-    ^C is safe at any time: the same command resumes after the boots that are done.
+    BASE..HEAD is short for --base and --head. ^C is safe at any time: the same command resumes after the
+    boots that are done.
     """
     report = options.pop("report")
+    take_range(options)
     dry_run, upload = options.pop("dry_run"), options.pop("upload")
     console = terminal.console(stderr=True)
     mode: AskedMode = options.pop("mode")

@@ -29,7 +29,7 @@ from cliffwatch.reports.json_reading import arm_sets_of
 from cliffwatch.reports.several.arms import text_of_arms
 from cliffwatch.reports.styles import plain
 from cliffwatch.samples import DEFAULT_MODE, PROFILES, target_named
-from cliffwatch_runner.command.options.arms import arm_options, take_arms, two_arms
+from cliffwatch_runner.command.options.arms import arm_options, take_arms, take_range, two_arms
 from cliffwatch_runner.command.options.suites import suite_options, take_suites
 from cliffwatch_runner.command.submitted_ends import resolve_commit, resolve_ends
 from cliffwatch_runner.upload.answers import Events, Job, JobQueue, MadeRequest
@@ -44,6 +44,7 @@ _ENDED = ("done", "failed", "cancelled", "parked")
 
 
 @click.command()
+@click.argument("revisions", metavar="[BASE..HEAD]", required=False)
 @click.option("--url", envvar="CLIFFWATCH_URL", required=True, help="URL of the service.")
 @click.option(
     "--token-file",
@@ -79,7 +80,7 @@ _ENDED = ("done", "failed", "cancelled", "parked")
 )
 @click.option("--detach", is_flag=True, help="Do not wait for the jobs of the request.")
 def submit(url: str, token_file: Path | None, detach: bool, key: str | None, **options: Any) -> NoReturn:
-    """Ask a service to measure base..head, or any arms, on its hosts, and print the comparison.
+    """Ask a service to measure BASE..HEAD, or any arms, on its hosts, and print the comparison.
 
     The request includes patches, your own suites and data, up to 4 MiB in total.
     """
@@ -87,6 +88,7 @@ def submit(url: str, token_file: Path | None, detach: bool, key: str | None, **o
     token = read_token(token_file)
     if isinstance(token, Failure):
         raise SystemExit(echo_failure(token))
+    take_range(options)
     work = _work(options)
     if isinstance(work, Failure):
         raise SystemExit(echo_failure(work))

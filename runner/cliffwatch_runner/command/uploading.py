@@ -1,4 +1,4 @@
-"""`cliffwatch run --upload`: uploads a finished run to a service."""
+"""Uploads finished runs to a service: `cliffwatch run --upload` and `cliffwatch upload`."""
 
 import socket
 from pathlib import Path
@@ -31,9 +31,7 @@ def upload_folder(folder: Path, url: str, token: str | None, console: Console) -
     finally:
         client.close()
     if isinstance(uploaded, Uploaded) and not uploaded.refused:
-        console.print(
-            f"uploaded: {url.rstrip('/')}/api/v1/runs/{uploaded.run}", highlight=False, soft_wrap=True
-        )
+        console.print(f"uploaded: {client.url}/runs/{uploaded.run}", highlight=False, soft_wrap=True)
         return Exit.DONE
     if isinstance(uploaded, Uploaded):
         why = "; ".join(uploaded.refused)
@@ -42,6 +40,6 @@ def upload_folder(folder: Path, url: str, token: str | None, console: Console) -
     failure = Failure(
         whose="usage" if isinstance(uploaded, Refused) else "host",
         message=f"the results were not uploaded: {why}",
-        next_step=f"they are in {folder}; run the same command to try again",
+        next_step=f"they are in {folder}; to try again: cliffwatch upload {folder} --url {client.url}",
     )
     return print_failures([failure], console)

@@ -11,6 +11,7 @@ from cliffwatch.catalogue.load import Catalogue
 from cliffwatch.failure import Failure, wrong_usage
 from cliffwatch.reports.explain import matches
 from cliffwatch.samples import CaseKey
+from cliffwatch.suggesting import did_you_mean
 from cliffwatch_runner.build.kernel_config import read_fragments
 from cliffwatch_runner.build.toolchain import ToolChoice, ask, installable
 from cliffwatch_runner.host.facts import NAMED_PLATFORMS
@@ -85,7 +86,8 @@ def unmatched_patterns(request: RunRequest, cases: tuple[CaseKey, ...]) -> tuple
     shown = ", ".join(dict.fromkeys(case.benchmark for case in cases[:50]))
     return tuple(
         wrong_usage(
-            f"{option}: no case of the plan matches {pattern!r}",
+            f"{option}: no case of the plan matches {pattern!r}"
+            f"{did_you_mean(pattern, {case.benchmark for case in cases})}",
             f"give a part of a name, or a pattern with *; the plan has {shown or 'no case'}",
         )
         for option, pattern in wanted

@@ -18,6 +18,7 @@ from cliffwatch.comparing.loops.empty_loop import loop_among
 from cliffwatch.failure import Failure, wrong_usage
 from cliffwatch.reports.explain import matches
 from cliffwatch.samples import CaseKey, CaseOutcome, Mode, Profile
+from cliffwatch.suggesting import did_you_mean
 from cliffwatch_runner.plan.objects import object_of
 
 ANSWERED = (
@@ -43,7 +44,7 @@ def choose_suites(catalogue: Catalogue, names: Sequence[str]) -> tuple[Suite, ..
     for name in names or ("",):
         if name not in known and name not in (ALL, AUTO, DISCOVERED):
             return wrong_usage(
-                f"there is no suite '{name}'",
+                f"there is no suite '{name}'{did_you_mean(name, known)}",
                 (f"choose among: {', '.join([AUTO, ALL, *sorted(known), DISCOVERED])} (cliffwatch suites)"),
             )
     if ALL in names:

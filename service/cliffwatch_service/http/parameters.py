@@ -1,12 +1,12 @@
 """Refuses query parameters that an endpoint does not have: a misspelt filter would answer everything."""
 
-import difflib
 from collections.abc import Iterator
 
 from fastapi import Request
 from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
 
+from cliffwatch.suggesting import did_you_mean
 from cliffwatch_service.refusal import Refusal
 
 _LONGEST_SHOWN = 60
@@ -34,6 +34,4 @@ def _parameters(part: Dependant) -> Iterator[str]:
 def _unknown(name: str, known: list[str]) -> str:
     if not known:
         return f"this address takes no parameters: leave out {name!r}"
-    close = difflib.get_close_matches(name, known, n=1)
-    guess = f"; did you mean {close[0]!r}?" if close else ""
-    return f"this address has no parameter {name!r}: it takes {', '.join(known)}{guess}"
+    return f"this address has no parameter {name!r}: it takes {', '.join(known)}{did_you_mean(name, known)}"

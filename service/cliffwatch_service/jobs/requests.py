@@ -17,6 +17,7 @@ from cliffwatch.formats.values import FreeJson
 from cliffwatch.formats.work import AskedFiles, AskedWork, Priority
 from cliffwatch.identities import digest_of
 from cliffwatch.samples import PROFILES
+from cliffwatch.suggesting import did_you_mean
 from cliffwatch_service.jobs.targets import Needs
 from cliffwatch_service.refusal import Refusal, not_found
 from cliffwatch_service.store import tokens, trees
@@ -202,7 +203,7 @@ def _refuse_unknown(asked: RequestDraft) -> None:
         raise Refusal(
             422,
             "no such suite",
-            f"there is no suite {unknown[0]!r};"
+            f"there is no suite {unknown[0]!r}{did_you_mean(unknown[0], known)};"
             f" there are {', '.join(sorted(known))}, auto, all and discovered",
         )
 

@@ -21,7 +21,9 @@ def test_documents_lead_to_each_other_and_to_their_headings(demonstration: Runni
         for name, page in pages.items():
             for link in re.findall(r'(?:href|src)="(/docs[^"]*|#[^"]*)"', page.text.partition("<main")[2]):
                 target, _, anchor = link.partition("#")
-                if (target and target not in pages and http.get(target).status_code != 200) or (anchor and anchor not in ids.get(target or name, {anchor})):
+                if (target and target not in pages and http.get(target).status_code != 200) or (
+                    anchor and anchor not in ids.get(target or name, {anchor})
+                ):
                     broken.append((name, link))
     assert broken == []
 

@@ -94,6 +94,18 @@ def take_arms(options: MutableMapping[str, object]) -> tuple[ArmRequest, ...] | 
     return of_file if isinstance(of_file, Failure) else (*of_file, *arms)
 
 
+def take_range(options: MutableMapping[str, object]) -> None:
+    """Removes `revisions` from the options: A..B is what `--base` takes. Raises click.UsageError."""
+    revisions = options.pop("revisions")
+    if revisions is None:
+        return
+    if ".." not in str(revisions):
+        raise click.UsageError(f"{revisions!r} is not a range: write BASE..HEAD, or use --base and --head")
+    if options["base"] is not None or options["head"] is not None:
+        raise click.UsageError(f"{revisions} names both sides: leave out --base and --head")
+    options["base"] = revisions
+
+
 def two_arms(
     options: Mapping[str, object], base: str | None, head: str | None
 ) -> tuple[ArmRequest, ...] | Failure:
