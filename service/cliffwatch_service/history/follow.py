@@ -122,7 +122,7 @@ def poll(connection: Connection[Any], number: int, git_dir: Path, now: datetime)
         return asked
     start = extend_branch(connection, row.branch_id, line)
     tags = tags_of(row.tree)
-    if not isinstance(tags, GitProblem):  # read again after the next push
+    if not isinstance(tags, GitProblem):  # if it failed, they are read again after the next push
         trees.keep_tags(connection, trees.keep_tree(connection, row.tree, now), tags)
     commits = [each.commit for each in line]
     anchor = settle_anchor(connection, row, commits, tags, git_dir, now)

@@ -216,8 +216,10 @@ def _widen(connection: Connection[Any], row: ConfirmationRow, candidate: Candida
 def _new(
     branch_id: int, candidate: Candidate, own: SeriesRow, known: Sequence[ConfirmationRow]
 ) -> NewConfirmation:
-    """Of the range that another platform waits for where that holds this one: their kernels are
-    built once.
+    """Returns a confirmation for a candidate.
+
+    If an open confirmation has a range that contains the candidate's, takes that range, so that the kernels
+    are built only once for all platforms.
     """
     base, head = candidate.base.revision_id, candidate.last.revision_id
     for row in known:
