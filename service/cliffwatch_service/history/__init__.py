@@ -1,1 +1,1 @@
-"""Branches over time: followed, searched for steps, and triaged."""
+"""Branches over time: following them, finding their steps, and triaging regression reports."""

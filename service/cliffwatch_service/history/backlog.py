@@ -1,5 +1,6 @@
-"""The backlog of a followed branch: what is too much to be measured at once, the newest and coarsest first,
-then the halves between.
+"""The backlog of a followed branch: ranges of commits that are too long to measure at once.
+
+The longest range is compared first, the newest of equally long ones. Then its halves follow.
 """
 
 from collections.abc import Iterator
@@ -17,7 +18,7 @@ from cliffwatch_service.store.history import backlog
 from cliffwatch_service.store.history.backlog import BacklogRow, NewRange
 
 MOST_WAITING = 50
-"""Jobs of a followed branch that are queued or under way while its backlog is worked off."""
+"""Most jobs of a followed branch that may be queued or running when its backlog adds more."""
 
 
 class Range(NamedTuple):
@@ -30,7 +31,10 @@ class Range(NamedTuple):
 def put_off(
     connection: Connection[Any], follow_id: int, base: str, head: str, commits: int, now: datetime
 ) -> bool:
-    """Measures a range of the branch later, down to every commit of it; whether it was not there yet."""
+    """Puts a range of the branch into its backlog, to be measured down to every commit.
+
+    Returns whether the range is new.
+    """
     whole = NewRange(base_commit=base, head_commit=head, commits=commits, measured=True)
     return backlog.keep_range(connection, follow_id, whole, now)
 
@@ -38,7 +42,10 @@ def put_off(
 def take_from_backlog(
     connection: Connection[Any], row: FollowRow, token_id: int, now: datetime
 ) -> list[Range]:
-    """What of the backlog is due now: as much as fits beside what is queued or under way."""
+    """Takes the ranges that are due from the backlog.
+
+    Takes only as many as fit beside the queued and running jobs, and puts the halves of each back.
+    """
     room = MOST_WAITING - backlog.waiting_jobs(connection, row.id, token_id)
     due: list[Range] = []
     while len(due) * len(row.targets) < room:
@@ -57,14 +64,16 @@ def take_from_backlog(
 
 
 def _give_up(connection: Connection[Any], row: FollowRow, entry: BacklogRow, now: datetime) -> None:
-    """A forced push took the range off the branch."""
+    """Records that a forced push removed the range from the branch."""
     detail = {"base": entry.base_commit, "head": entry.head_commit, "why": "no longer on the branch"}
     tokens.write_audit(connection, who="follow", action="leave out", what=str(row.id), detail=detail, now=now)
 
 
 def _halves(connection: Connection[Any], branch_id: int, entry: BacklogRow) -> Iterator[NewRange]:
-    """Both halves of a range. Of the newer one that is longer than a commit only the parts are compared: its
-    ends were measured already.
+    """Yields both halves of a range, or nothing for a single commit.
+
+    If the newer half is longer than one commit, only its parts are compared: the range and its older half
+    measured both of its ends.
     """
     if entry.commits < 2 or entry.base_ordinal is None or entry.head_ordinal is None:
         return
@@ -78,7 +87,10 @@ def _halves(connection: Connection[Any], branch_id: int, entry: BacklogRow) -> I
 def backfill(
     connection: Connection[Any], follow_id: int, base: str, head: str, *, who: str, now: datetime
 ) -> int:
-    """Measures every commit of a range of a followed branch later; how many commits. Raises Refusal."""
+    """Puts a range of a followed branch into its backlog, to be measured down to every commit.
+
+    Returns the number of commits. Raises Refusal if the branch is not followed or has no such range.
+    """
     row = follows.follow_row(connection, follow_id)
     if row is None:
         raise not_found("followed branch", str(follow_id))
@@ -94,7 +106,7 @@ def backfill(
 
 
 def _place(connection: Connection[Any], row: FollowRow, name: str) -> tuple[str, int]:
-    """A revision's commit and its place on the branch. Raises Refusal."""
+    """Returns a revision's commit and its place on the branch. Raises Refusal if it is not on the branch."""
     commit = revision_named(connection, name).commit
     place = trees.ordinal_of(connection, row.branch_id, commit)
     if place is None:

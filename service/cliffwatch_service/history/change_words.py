@@ -1,4 +1,4 @@
-"""How large a change is, in words."""
+"""The size of a change in words."""
 
 from typing import Protocol
 
@@ -6,8 +6,9 @@ from cliffwatch.reports import figures
 
 
 class Sized(Protocol):
-    """A change: `size` is a fraction of base, and None where that has no sense (from or to zero), which the
-    values of both sides say.
+    """A change with a size.
+
+    `size` is a fraction of base. It is None for a change from or to zero; then both values are set.
     """
 
     @property
@@ -21,12 +22,12 @@ class Sized(Protocol):
 
 
 def change_words(change: Sized) -> str:
-    """`+4.91 %`, or `0 to 2 B/op` of a change that has no percentage."""
+    """Returns `+4.91 %`, or `0 to 2 B/op` for a change without a percentage."""
     return figures.percent(change.size) if change.size is not None else step_words(change)
 
 
 def step_words(change: Sized) -> str:
-    """`0 to 2 B/op`."""
+    """Returns the values of both sides: `0 to 2 B/op`."""
     values = " to ".join(
         "-" if value is None else f"{value:.4g}" for value in (change.base_value, change.head_value)
     )

@@ -1,4 +1,4 @@
-"""Changes that comparisons show, gathered under the reports of their culprits."""
+"""Stores the changes that comparisons show, and adds them to the reports of their culprits."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -19,12 +19,14 @@ from cliffwatch_service.store.history.changes import ChangeFacts, ChangeKind
 
 
 def take_changes(connection: Connection[Any], comparison_id: int, now: datetime) -> int:
-    """The changes that a comparison publishes, gathered under the report of their culprit; how many there
-    are.
+    """Stores the changes that a comparison shows, and adds them to the report of their culprit.
 
-    Only of runs of history: what anybody uploads says nothing in public. Only where base is an ancestor of
-    head: a difference between cousins has no culprit. A change that a fuller comparison of the same two
-    revisions no longer shows is refuted, not removed.
+    Returns the number of changes.
+
+    - Only runs of a branch's history count. Anybody may upload a run, so other runs publish nothing.
+    - Base must be an ancestor of head: a difference between two lines of history has no culprit.
+    - If a fuller comparison of the same two revisions no longer shows a change, the change is refuted, not
+      removed.
     """
     if not comparisons.is_of_history(connection, comparison_id):
         return 0
@@ -63,8 +65,9 @@ def keep_confirmed(
     comparison: int,
     now: datetime,
 ) -> None:
-    """A change of a series between two revisions that was asked about by itself, with what a comparison's row
-    read of it, under the report of its range.
+    """Stores the change of a confirmed candidate, and adds it to the report of its range.
+
+    `pair` are its base and head revisions; `row` is the comparison's row that measured it.
     """
     assert row.change is not None
     kind = _kind_of(row, row.change)
@@ -96,7 +99,7 @@ def _is_apart(connection: Connection[Any], comparison_id: int) -> bool:
 
 
 def _are_apart(comparison: StoredComparison) -> bool:
-    """Whether the sides did not take turns, of values that can drift."""
+    """Whether the sides were measured separately, not in turns. False in icount: counts do not drift."""
     warnings = read_summary(comparison.summary).warnings
     return comparison.mode != "icount" and not took_turns(each.text for each in warnings)
 
@@ -108,8 +111,9 @@ def _kind_of(row: ComparisonRow, change: float) -> ChangeKind:
 
 
 def answers_watching(connection: Connection[Any], run: str) -> bool:
-    """Whether a run was asked for to confirm candidates or to bisect: whoever asked takes what it shows,
-    once.
+    """Whether a run was requested to confirm candidates or to bisect.
+
+    Confirming or bisecting then takes its changes, once.
     """
     row = runs.run_row(connection, run)
     return row is not None and confirmations.asked_by_watching(connection, row.id)
@@ -143,19 +147,19 @@ def _confirmed_change(comparison: StoredComparison, row: VerdictRow, report_id: 
 
 
 def change_digest(series_id: int, base: int, head: int) -> str:
-    """The identity of a step of a series between two revisions."""
+    """Returns the identity of a step of a series between two revisions."""
     return digest_of(["change", series_id, base, head])
 
 
 def report_between(connection: Connection[Any], base: int, head: int, now: datetime) -> int:
-    """The report of a culprit or, while it is not known, of its range."""
+    """Returns the report of a culprit, or of its range while the culprit is unknown; opens one if needed."""
     commits = trees.revision_rows(connection, [base, head])
     digest = digest_of(["report", commits[base].commit, commits[head].commit])
     return reports.keep_report(connection, digest, base, head, now)
 
 
 def branches_with(connection: Connection[Any], run: str) -> list[int]:
-    """The branches on which a revision of this run lies, if the run is one of their history."""
+    """Returns the branches that contain a revision of this run. Empty if the run is not of their history."""
     row = runs.run_row(connection, run)
     assert row is not None
     if not row.of_history:

@@ -1,4 +1,4 @@
-"""Followed branches: looks at a tree now and then, and requests what the branch's policy says."""
+"""Follows branches: polls their trees and requests the comparisons that each branch's policy asks for."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,11 +25,11 @@ from cliffwatch_service.store.follows import ASKER, FollowFacts, FollowRow, Poli
 EACH_COMMIT: Sequence[Policy] = ("commit", "affected")
 
 ONLY_AFFECTED = Setup(only_affected=True)
-"""Of most commits of a branch nothing that is measured executes a line."""
+"""For most commits of a branch, no case executes a changed line."""
 
 NIGHT = timedelta(hours=20)
 MOST_COMMITS = 50
-"""Of one push that are measured one by one; a larger one is a backlog that is worked off (backlog.py)."""
+"""Most commits of a push that are measured one by one. A larger push goes to the backlog (backlog.py)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +43,12 @@ class Wish:
 def wishes(
     policy: Policy, fresh: Sequence[str], before: str | None, requested: datetime | None, now: datetime
 ) -> list[Wish]:
-    """What a policy asks of a branch: `fresh` are its commits since the last request, the oldest first;
-    `before` the one that was requested last. Nothing on the first look, which only learns where the branch
-    is.
+    """Returns the comparisons that a policy asks for.
+
+    - `fresh`: commits of the branch since the last request, oldest first.
+    - `before`: the commit that was requested last; None on the first look. The first look only records
+      where the branch is, and asks for nothing.
+    - `requested`: time of the last request.
     """
     if not fresh or before is None:
         return []
@@ -57,8 +60,9 @@ def wishes(
 
 
 def follow_branch(connection: Connection[Any], entry: FollowFacts, *, who: str, now: datetime) -> int:
-    """Follows a branch from now on, or changes how; answers the entry's number. Raises Refusal where it
-    cannot have the anchor that is named.
+    """Starts to follow a branch, or changes how it is followed. Returns the entry's number.
+
+    Raises Refusal if the branch name, the suites or the anchor are not allowed.
     """
     wrong = wrong_branch(entry.branch)
     if wrong is not None:
@@ -91,8 +95,9 @@ def unfollow(connection: Connection[Any], number: int, *, who: str, now: datetim
 
 
 def poll(connection: Connection[Any], number: int, git_dir: Path, now: datetime) -> int:
-    """Looks at a followed branch, keeps its new revisions in order and its tree's tags, and requests what its
-    policy says; how many requests.
+    """Polls a followed branch. Returns the number of requests made.
+
+    Stores the branch's new revisions in order and its tree's tags, then requests what the policy asks for.
     """
     row = follows.follow_row(connection, number, lock=True)
     if row is None:
@@ -117,7 +122,7 @@ def poll(connection: Connection[Any], number: int, git_dir: Path, now: datetime)
         return asked
     start = extend_branch(connection, row.branch_id, line)
     tags = tags_of(row.tree)
-    if not isinstance(tags, GitProblem):  # the next push brings another look
+    if not isinstance(tags, GitProblem):  # if it failed, they are read again after the next push
         trees.keep_tags(connection, trees.keep_tree(connection, row.tree, now), tags)
     commits = [each.commit for each in line]
     anchor = settle_anchor(connection, row, commits, tags, git_dir, now)
@@ -125,13 +130,15 @@ def poll(connection: Connection[Any], number: int, git_dir: Path, now: datetime)
 
 
 def _is_anchor_unknown(row: FollowRow) -> bool:
-    """Whether an anchor was named that no commit is known of yet."""
+    """Whether the named anchor was not resolved to a commit yet."""
     return row.anchor not in (None, NONE) and row.anchor_commit is None and row.anchor_problem is None
 
 
 def extend_branch(connection: Connection[Any], branch_id: int, line: Sequence[trees.RevisionFacts]) -> int:
-    """Keeps a branch's newest commits (oldest first) behind those that it has; a forced push replaces what it
-    replaced. Answers from where in the line on they are new.
+    """Appends the newest commits of a branch, `line`, oldest first, to its stored commits.
+
+    After a forced push, replaces the commits that the push replaced. Returns the index of the first new
+    commit in `line`.
     """
     known = -1
     start = 0
@@ -161,15 +168,17 @@ def _request(
     anchor: str | None,
     now: datetime,
 ) -> int:
-    """Requests what the policy says of a branch's commits, beside their anchor; those from `start` on are new
-    on it.
+    """Requests what the policy asks for. Returns the number of requests.
+
+    `line` are the branch's newest commits, oldest first; those from index `start` on are new. `anchor` is
+    measured beside them, if not None.
     """
     before = row.requested_commit
     if before is None:
         follows.set_requested(connection, row.id, head=line[-1], requested=line[-1], at=None, now=now)
         return 0
     fresh = line[line.index(before) + 1 :] if before in line else line[start:]
-    if before not in line and start:  # a forced push: what it left of the branch is the base
+    if before not in line and start:  # a forced push: the base is the newest commit that it kept
         before = line[start - 1]
     if row.policy in EACH_COMMIT and len(fresh) > MOST_COMMITS:
         put_off(connection, row.id, before, fresh[-1], len(fresh), now)
@@ -192,7 +201,7 @@ def _ask(
     why: str,
     now: datetime,
 ) -> int:
-    """How many requests it made."""
+    """Requests comparisons. Returns the number of requests."""
     asker = tokens.keep_asker(connection, ASKER, now)
     priority: Priority = "push" if row.policy == "push" else "backfill"
     parts = [(wish, part) for wish in wanted for part in parts_of(row, wish.base, wish.head, anchor)]

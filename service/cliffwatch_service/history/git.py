@@ -1,5 +1,6 @@
-"""The only module of the service that runs git, and only to look at commits: no work tree, no hook, no
-submodule.
+"""Runs git for the service; no other module does.
+
+Reads commits only: no work tree, no hooks, no submodules.
 """
 
 import os
@@ -15,7 +16,7 @@ from cliffwatch_service.ingest.free_form import plain_text, plausible_date
 from cliffwatch_service.store.trees import RevisionFacts
 
 DEPTH = 500
-"""Commits of a branch that are looked at when it is followed first."""
+"""Commits of a branch that are fetched at first."""
 
 _SECONDS = 600.0
 _FORMAT = "%H%x00%T%x00%P%x00%an%x00%aI%x00%cI%x00%s"
@@ -23,13 +24,13 @@ _FORMAT = "%H%x00%T%x00%P%x00%an%x00%aI%x00%cI%x00%s"
 
 @dataclass(frozen=True, slots=True)
 class GitProblem:
-    """Why git could not do it, in its own words."""
+    """Why git failed."""
 
     message: str
 
 
 def branch_head(url: str, branch: str) -> str | GitProblem:
-    """The commit at which a branch of a remote tree is."""
+    """Returns the commit at the head of a branch of a remote tree."""
     listed = _call_remote(url, ["ls-remote"], f"refs/heads/{branch}")
     if isinstance(listed, GitProblem):
         return listed
@@ -38,20 +39,20 @@ def branch_head(url: str, branch: str) -> str | GitProblem:
 
 
 def tags_of(url: str) -> dict[str, str] | GitProblem:
-    """The commits that a remote tree's tags name, by tag."""
+    """Returns the commits of a remote tree's tags, by tag."""
     listed = _call_remote(url, ["ls-remote", "--tags"])
     if isinstance(listed, GitProblem):
         return listed
     tags = {}
     for line in listed.splitlines():
         commit, _, ref = line.partition("\t")
-        # An annotated tag is listed twice: as an object of its own, then with ^{} as what it names.
+        # An annotated tag is listed twice: as a tag object, then with ^{} as the commit that it names.
         tags[ref.removeprefix("refs/tags/").removesuffix("^{}")] = commit
     return tags
 
 
 def fetch_commits(mirror: Path, url: str, branch: str, *, known: str | None) -> GitProblem | None:
-    """Fetches a branch's newest commits without their trees; deeper where `known` is not among them."""
+    """Fetches a branch's newest commits without their trees, and more if `known` is not among them."""
     if not (mirror / "HEAD").exists():
         made = _git(["init", "--quiet", "--bare", str(mirror)])
         if isinstance(made, GitProblem):
@@ -70,8 +71,9 @@ def fetch_commits(mirror: Path, url: str, branch: str, *, known: str | None) -> 
 
 
 def missing_commit(folder: Path, url: str, commit: str) -> GitProblem | None:
-    """Why a remote tree does not give a commit, None where it does; asked in a repository of its own, which a
-    fetch by depth may cut short.
+    """Returns why a remote tree does not give a commit; None if it does.
+
+    Fetches into a separate repository, `folder`, because a fetch of depth 1 truncates its history.
     """
     if not (folder / "HEAD").exists():
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -84,7 +86,7 @@ def missing_commit(folder: Path, url: str, commit: str) -> GitProblem | None:
 
 
 def first_parents(mirror: Path, branch: str) -> list[RevisionFacts]:
-    """The branch's commits in first-parent order, the oldest first, as far as they were fetched."""
+    """Returns the fetched commits of a branch in first-parent order, oldest first."""
     shown = _git(
         [
             "log",
@@ -108,9 +110,10 @@ _DEEPER = (DEPTH, 10 * DEPTH, 100 * DEPTH)
 def commit_graph(
     mirror: Path, url: str, branch: str, base: str, head: str
 ) -> list[RevisionFacts] | GitProblem:
-    """The commits between two revisions of a branch with what merges brought in, back to where all of it
-    meets, the newest first; base and that commit among them. Fetches more of the branch, still without
-    trees, where the mirror does not reach as far.
+    """Returns the commits between two revisions of a branch, newest first.
+
+    They include base, all commits that merges brought in, and the commit where all these lines meet. If the
+    mirror does not reach that far, fetches more of the branch, still without trees.
     """
     for more in (0, *_DEEPER):
         if more:
@@ -126,8 +129,9 @@ def commit_graph(
 
 
 def _meeting(mirror: Path, base: str, head: str) -> str | None:
-    """The commit at which base and everything that merges up to head brought in meet; None where the mirror
-    ends before it.
+    """Returns the commit where base and all lines merged up to head meet.
+
+    None if the mirror's history ends before it.
     """
     listed = _git(["rev-list", "--boundary", f"{base}..{head}", "--"], mirror=mirror)
     if isinstance(listed, GitProblem):
@@ -163,7 +167,7 @@ def _facts(parts: Sequence[str]) -> RevisionFacts:
 
 
 def _date(written: str) -> datetime | None:
-    """None of what no clock can have shown: a commit may say anything."""
+    """Parses a date of a commit. None if it is implausible: a commit may claim any date."""
     try:
         return plausible_date(datetime.fromisoformat(written))
     except ValueError:
@@ -171,8 +175,9 @@ def _date(written: str) -> datetime | None:
 
 
 def _call_remote(url: str, how: Sequence[str], *what: str, mirror: Path | None = None) -> str | GitProblem:
-    """A call of git to a tree that an administrator named: anywhere, but by no key, no credential and no
-    other address.
+    """Calls git on a tree that an administrator named.
+
+    The tree may be anywhere, but git gets no key and no credentials, and follows no redirect.
     """
     address = read_address(url)
     if isinstance(address, str):

@@ -1,6 +1,4 @@
-"""Branches that have a name of their own here, and what is asked of a branch unless somebody
-says otherwise.
-"""
+"""Branches with a short name, and the defaults for following a branch."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -10,7 +8,7 @@ from cliffwatch_service.store.follows import FollowFacts, Policy
 
 
 class Preset(NamedTuple):
-    """A branch of a tree."""
+    """A branch of a tree, with its URL."""
 
     tree: str
     branch: str
@@ -22,10 +20,10 @@ PRESETS: Mapping[str, Preset] = {
     "bpf": Preset(f"{_KERNEL_ORG}/bpf.git", "master"),
     "bpf-next": Preset(f"{_KERNEL_ORG}/bpf-next.git", "master"),
 }
-"""The branches that BPF's maintainers apply to, as MAINTAINERS of the kernel names them."""
+"""The branches that the BPF maintainers apply patches to, as listed in the kernel's MAINTAINERS."""
 
 DEFAULT_TARGET = ("emulated-x86-64", "icount")
-"""Where a branch is measured that nobody named a target for: any host can."""
+"""Target of a branch for which nobody names one: any host can measure it."""
 
 
 def entries_of(
@@ -36,9 +34,10 @@ def entries_of(
     policy: Policy | None,
     anchor: str | None = None,
 ) -> list[FollowFacts]:
-    """How to follow a branch on some targets: by one policy where it is named, else every commit where
-    instructions are counted and nightly where time is measured. The anchor goes to the entries that can
-    have one, and to all where none can, which is refused then.
+    """Returns the entries that follow a branch on some targets, one for each policy.
+
+    If `policy` is None, every commit is measured in icount, and walltime is measured nightly. The anchor
+    goes to the entries that can have one. If none can, it goes to all, and `follow_branch` refuses it.
     """
     named = list(targets) or [DEFAULT_TARGET]
     by_policy: dict[Policy, list[tuple[str, str]]] = {}

@@ -9,29 +9,30 @@ from importlib import resources
 from cliffwatch_service.store.series import SeriesRow
 
 PARAMETERS = {"nr_keys": "hashmap_nr_keys_used", "num_maps": "nr_maps"}
-"""What the published tables call parameters that `bench` calls otherwise."""
+"""Parameters that the published tables name differently, with their names in `bench`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A published value in the series' unit, and where it is from: `platform` is None where nobody wrote down
-    on which machine.
-    """
+    """A published value."""
 
     label: str
+    """Its source."""
     value: float
+    """In the unit of the series."""
     platform: str | None
+    """None if the source does not say which machine."""
 
 
 def read_published(name: str) -> list[dict[str, str]]:
-    """The rows of one of the tables."""
+    """Returns the rows of a published table."""
     text = (resources.files("cliffwatch_service.history") / "published" / name).read_text()
     return list(csv.DictReader(text.splitlines()))
 
 
 @cache
 def _index_results() -> Mapping[tuple[str, str, str, str], tuple[Reference, ...]]:
-    """By benchmark, parameter, its value and unit."""
+    """Returns the published values by benchmark, parameter, value of the parameter, and unit."""
     by_case: dict[tuple[str, str, str, str], list[Reference]] = {}
 
     def add(row: Mapping[str, str], label: str, value: str, platform: str | None) -> None:
@@ -50,8 +51,10 @@ def _index_results() -> Mapping[tuple[str, str, str, str], tuple[Reference, ...]
 
 
 def references(series: SeriesRow) -> tuple[Reference, ...]:
-    """The published values that fit a series: the same benchmark, parameter and unit, measured by the clock
-    on the wall, on a machine of the same platform or on one that nobody named.
+    """Returns the published values that fit a series.
+
+    They have its benchmark, parameter and unit, were measured in walltime, and on a machine of its platform
+    or on an unknown machine.
     """
     params = dict(series.params)
     if series.mode != "walltime" or len(params) != 1:

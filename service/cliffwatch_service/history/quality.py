@@ -1,5 +1,6 @@
-"""How good the reports are: how many of those that somebody judged are real, how many planted steps they
-name, and how soon.
+"""Quality of the regression reports.
+
+How many of the judged reports are real, how many planted steps the reports find, and how soon.
 """
 
 import statistics
@@ -18,20 +19,24 @@ from cliffwatch_service.store.history.reports import ReportState
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportQuality:
-    """How many reports there are in each state; of the `judged` ones the share that is noise and the share
-    that is real; of the `planted` steps how many a report names as its culprit, their share, and the
-    seconds from planting to the report, as a median. Shares and times are None while there is nothing that
-    they are of.
-    """
+    """Precision, recall and delay of the regression reports."""
 
     reports: dict[ReportState, int]
+    """Number of reports in each state."""
     judged: int
+    """Reports that are no longer `new`."""
     noise: float | None
+    """Share of the judged reports that are noise; None without judged reports."""
     precision: float | None
+    """Share of the judged reports that are real; None without judged reports."""
     planted: int
+    """Number of planted steps."""
     found: int
+    """Planted steps that a report names as its culprit."""
     recall: float | None
+    """Share of the planted steps that are found; None without planted steps."""
     seconds_to_detection: float | None
+    """Median time from planting to the report; None if no planted step is found."""
 
 
 def quality(connection: Connection[Any]) -> ReportQuality:
@@ -39,7 +44,7 @@ def quality(connection: Connection[Any]) -> ReportQuality:
 
 
 def quality_of(counts: Mapping[ReportState, int], steps: Sequence[PlantedRow]) -> ReportQuality:
-    """Pure. A report that is new is not judged."""
+    """Computes the quality from the number of reports in each state and the planted steps. Pure."""
     whole = dict.fromkeys(STATES, 0) | dict(counts)
     judged = sum(whole.values()) - whole["new"]
     noise = whole["noise"] / judged if judged else None

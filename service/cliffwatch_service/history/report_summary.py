@@ -1,5 +1,6 @@
-"""Regression reports at a glance: which of their changes stand, what got worse and better, each case counted
-once.
+"""Summaries of regression reports: which changes stand, and what got worse or better.
+
+Counts each case once: metrics that follow from others are counted separately.
 """
 
 from collections.abc import Sequence
@@ -13,34 +14,38 @@ from cliffwatch_service.store.history.changes import ChangeRow
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tally:
-    """How many series got worse and better, and by how much at most, as fractions, None where no such change
-    has a percentage; the first that has none is in words (`0 to 2 B/op`), None where all have one. Metrics
-    that follow from others are counted in `derived` alone, and those of which nobody said which way is
-    better in `changed`.
-    """
+    """How many series of a report got worse and better, and by how much."""
 
     worse: int
+    """Number of regressions."""
     worst: float | None
+    """Largest regression, a positive fraction; None if no regression has a percentage."""
     worse_step: str | None
+    """First regression without a percentage, in words (`0 to 2 B/op`); None if all have one."""
     better: int
+    """Number of improvements."""
     best: float | None
+    """Largest improvement, a positive fraction; None if no improvement has a percentage."""
     better_step: str | None
+    """First improvement without a percentage, in words; None if all have one."""
     derived: int
+    """Changes of metrics that follow from others; counted only here."""
     changed: int = 0
+    """Changes of metrics without a known better direction."""
 
 
 def standing_changes(changes: Sequence[ChangeRow]) -> list[ChangeRow]:
-    """Those that are neither refuted nor superseded."""
+    """Returns the changes that are neither refuted nor superseded."""
     return [change for change in changes if change.state not in ("refuted", "superseded")]
 
 
 def is_confirmed(change: ChangeRow) -> bool:
-    """Whether a comparison showed it: what only history shows is no more than a candidate."""
+    """Whether a comparison showed the change. A step that only history shows is a candidate."""
     return change.state == "confirmed"
 
 
 def tally(changes: Sequence[ChangeRow]) -> Tally:
-    """Of the standing changes of a report. Where none is of a metric that decides, all of them count."""
+    """Counts the standing changes of a report. If no change is of a primary metric, all count."""
     standing = standing_changes(changes)
     counted = primary_changes(standing)
     worse = [change for change in counted if change.kind == "regression"]
@@ -66,22 +71,21 @@ def _first_step(changes: Sequence[ChangeRow]) -> str | None:
 
 
 def largest_changes(changes: Sequence[ChangeRow], most: int) -> list[ChangeRow]:
-    """The first few standing changes of metrics that decide, regressions first; `changes` come with the
-    largest first.
+    """Returns at most `most` standing changes of primary metrics, regressions first.
+
+    `changes` must be sorted, largest first.
     """
     primary = primary_changes(standing_changes(changes))
     return sorted(primary, key=lambda change: change.kind != "regression")[:most]
 
 
 def primary_changes(changes: Sequence[ChangeRow]) -> list[ChangeRow]:
-    """Those of metrics that decide the verdict of their case; all, where none of them does."""
+    """Returns the changes of primary metrics, which decide their case's verdict; all if there are none."""
     return [change for change in changes if _traits(change).primary] or list(changes)
 
 
 def is_counted(change: ChangeRow) -> bool:
-    """Whether the values of a change's series are counted, so that its bounds are the band in which they
-    repeat.
-    """
+    """Whether the values of a change's series are counted. Its bounds are then a repeatability band."""
     return _traits(change).assume == "exact"
 
 

@@ -1,4 +1,4 @@
-"""What people say of regression reports: who, when, why."""
+"""Triage of regression reports: people set their state and owner, with a note."""
 
 import re
 from datetime import datetime
@@ -20,7 +20,7 @@ OPEN: tuple[ReportState, ...] = ("new", "acknowledged")
 
 
 def report_named(connection: Connection[Any], digest: str) -> ReportRow:
-    """Raises Refusal where there is none."""
+    """Returns a report by its digest. Raises Refusal if there is none."""
     rows = reports.list_reports(connection, ReportsWanted(digest=digest, limit=1))
     if not rows:
         raise not_found("regression report", digest)
@@ -38,8 +38,10 @@ def triage(
     now: datetime,
     fix: str | None = None,
 ) -> None:
-    """Sets state and owner of a report and keeps who did; `fix` is the commit that fixed it.
-    Raises Refusal.
+    """Sets the state and owner of a report, and records who did so, when and why.
+
+    `fix` is the commit that fixed it. Raises Refusal if there is no such report, if `fix` is not a full
+    commit hash, or if it is given for a state other than `fixed`.
     """
     if fix is not None and (state != "fixed" or not _COMMIT.fullmatch(fix)):
         raise Refusal(
@@ -63,7 +65,10 @@ def _keep_fix(
     by: str,
     now: datetime,
 ) -> None:
-    """Who opens a report again says that what measurements showed did not fix it."""
+    """Stores the fix of a report.
+
+    If a person reopens a report that measurements closed, records that its commit is not the fix.
+    """
     known = fixes.fix_of(connection, report.id)
     if fix is not None:
         fixes.keep_fix(connection, report.id, fix, by=by, verified=False, now=now)

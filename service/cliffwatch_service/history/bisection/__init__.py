@@ -1,3 +1,1 @@
-"""From a confirmed change of several commits to the commits that made it: what is compared next, and what
-came of it.
-"""
+"""Bisection: narrows a confirmed change of several commits to the commits that made it."""

@@ -1,9 +1,10 @@
-"""Narrows confirmed changes to the commits that made them: asks for one comparison after another, and takes
-what the search says.
+"""Narrows confirmed changes to the commits that made them.
 
-The search itself is the library's (cliffwatch.stats.history.culprits). What it has measured lies in the
-database; the next question, or the answer, follows from that alone, so a result that comes late, twice or
-never changes nothing.
+Requests one comparison after another, and stores the culprits that the search finds. The search itself is in
+cliffwatch.stats.history.culprits.
+
+All measured pairs are in the database. The next pair, or the answer, follows from them alone, so results may
+arrive late, twice or never.
 """
 
 from collections.abc import Mapping, Sequence
@@ -39,23 +40,24 @@ from cliffwatch_service.store.history.changes import WideChangeRow
 from cliffwatch_service.store.trees import RevisionFacts
 
 MOST_OPEN = 4
-"""Comparisons of bisections that are under way at a time; the others wait, the oldest first."""
+"""Most comparisons of bisections under way at a time. The others wait, oldest first."""
 
 SOONEST = timedelta(hours=1)
-"""Until the graph is looked for again where git could not fetch it."""
+"""Wait before the graph is fetched again after git failed."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Known:
-    """What a bisection is of, what its steps answer, and the commits of its range with what git
-    says of them.
-    """
+    """The state of a bisection."""
 
     row: BisectionRow
     changes: Sequence[WideChangeRow]
+    """The confirmed changes that it narrows."""
     steps: Sequence[StepRow]
     judges: Judges
+    """Results of the steps."""
     commits: Mapping[str, RevisionFacts]
+    """The commits of its range, newest first."""
 
     @cached_property
     def graph(self) -> Graph:
@@ -64,21 +66,23 @@ class Known:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NextStep:
-    """A pair to compare on a platform in a mode; `exact` where one comparison decides, of the cases that can
-    differ. `what` is what it says of it besides the range.
-    """
+    """A pair to compare on a platform in a mode."""
 
     pair: Pair
     platform: str
     mode: Mode
     boots: str
+    """Boots of each arm, or `auto`."""
     exact: bool
+    """True for counted values: one comparison of the affected cases decides."""
     what: str
+    """Added to the request's note, after the range."""
 
 
 def bisect_changes(connection: Connection[Any], git_dir: Path, now: datetime) -> int:
-    """Takes the results that came, starts what is to be bisected, and asks for the next ones; how many
-    requests it made.
+    """Stores the results that arrived, starts new bisections, and requests the next comparisons.
+
+    Returns the number of requests made.
     """
     if database.is_demonstration(connection):
         return 0
@@ -101,8 +105,9 @@ def _open(steps: Sequence[StepRow]) -> bool:
 
 
 def _settle(connection: Connection[Any], row: BisectionRow, now: datetime) -> None:
-    """Takes the answer to the open step if it is there. What icount shows of the ends of a bisection in
-    walltime are changes of their own.
+    """Records the result of the open step, if it is there.
+
+    If a bisection in walltime compared its ends in icount, the changes in icount are stored as well.
     """
     for step in bisections.steps_of(connection, row.id):
         if step.state != "asked" or step.request_id is None:
@@ -126,7 +131,7 @@ def _settle(connection: Connection[Any], row: BisectionRow, now: datetime) -> No
 def _go_on(
     connection: Connection[Any], row: BisectionRow, steps: list[StepRow], git_dir: Path, now: datetime
 ) -> bool:
-    """Asks for the next pair, or takes the end; whether it asked."""
+    """Requests the next pair, or ends the bisection. Returns whether it made a request."""
     changes = stored_changes.confirmed_between(
         connection, row.base_revision_id, row.head_revision_id, row.platform, row.mode
     )
@@ -158,7 +163,10 @@ def _go_on(
 def _begin(
     connection: Connection[Any], row: BisectionRow, changes: Sequence[WideChangeRow], now: datetime
 ) -> list[StepRow]:
-    """The ends were compared by whatever confirmed the changes."""
+    """Stores the comparison that confirmed the changes as the first step: it compared both ends.
+
+    Returns the bisection's steps.
+    """
     comparison = next((each.comparison_id for each in changes if each.comparison_id is not None), None)
     if comparison is None:
         return []
@@ -177,7 +185,7 @@ def _begin(
 
 
 def _next(connection: Connection[Any], known: Known, now: datetime) -> NextStep | None:
-    """What to compare next; None where the bisection ended, or waits for one in icount."""
+    """Returns the next pair to compare; None if the bisection ended, or waits for icount."""
     row, judges = known.row, known.judges
     course = Course(why=None)
     if row.mode == "walltime" and judges.noisy.sizes:
@@ -196,7 +204,10 @@ def _next(connection: Connection[Any], known: Known, now: datetime) -> NextStep 
 
 
 def _search(connection: Connection[Any], known: Known, course: Course, now: datetime) -> NextStep | None:
-    """The next pair of the searches in the bisection's own mode; None after their end was taken."""
+    """Returns the next pair of the searches in the bisection's own mode.
+
+    If all searches are done, stores their culprits, ends the bisection and returns None.
+    """
     judges = known.judges
     left = {series: size for series, size in judges.noisy.sizes.items() if series not in course.located}
     ends: list[tuple[Judge, Found]] = []
@@ -218,7 +229,10 @@ def _search(connection: Connection[Any], known: Known, course: Course, now: date
 
 
 def _own_step(known: Known, judge: Judge, course: Course, pair: Pair, what: str) -> NextStep:
-    """With as many boots as noise asks for, over all comparisons that the bisection may take."""
+    """Returns a step on the bisection's own platform in its own mode.
+
+    Noise and the number of comparisons that the bisection may need determine the boots.
+    """
     row = known.row
     ends = judge.measured.get(Pair(row.base, row.head), {})
     changed = [ends[series] for series in judge.sizes if series in ends]

@@ -1,4 +1,4 @@
-"""Takes what a bisection ended with: changes of the revisions that it named, under the reports of these."""
+"""Stores the result of a bisection: the changes of the culprits that it found, under their reports."""
 
 from collections.abc import Container, Iterator, Sequence
 from datetime import datetime
@@ -27,8 +27,10 @@ def take_culprits(
     graph: Graph,
     now: datetime,
 ) -> str | None:
-    """Replaces the changes of a range by those of the commits in it that made them; those of the series in
-    `located` were located in icount. Answers what stays open, if anything.
+    """Replaces the changes of a range by changes of the commits that made them.
+
+    `located` are the digests of the series whose commit was located in icount. Returns what stays open; None
+    if nothing does.
     """
     whole = Pair(row.base, row.head)
     wide = {each.series: each for each in changes}
@@ -57,7 +59,7 @@ def take_culprits(
 def _keep_landings(
     connection: Connection[Any], line: Sequence[str], graph: Graph, culprits: set[str]
 ) -> None:
-    """Of what merges brought in: which of them."""
+    """Records which merge brought each culprit to the line, if the culprit is not on the line itself."""
     for commit in sorted(culprits - set(line)):
         landed = next((each for each in line if commit in graph.ancestors(each)), None)
         if landed is not None:
@@ -104,20 +106,24 @@ def _kind(was: WideChangeRow, step: Step) -> ChangeKind:
 
 
 class _Read(NamedTuple):
-    """What was read of a change: its size with bounds, or the values of both sides where it has no
-    percentage.
-    """
+    """The measured size of a change."""
 
     size: float | None
+    """Fraction; None for a change without a percentage."""
     low: float | None = None
+    """Lower bound of the size; None if unknown."""
     high: float | None = None
+    """Upper bound of the size; None if unknown."""
     base: float | None = None
+    """Value of base, for a change without a percentage."""
     head: float | None = None
+    """Value of head, for a change without a percentage."""
 
 
 def _read(judge: Judge, step: Step, was: WideChangeRow) -> _Read:
-    """The change at the culprit with its bounds as far as they were measured; that of the whole range where
-    they were not.
+    """Returns the size of the change at the culprit, with its bounds if they were measured.
+
+    If the change at the culprit was not measured, returns the size over the whole range.
     """
     row = judge.measured.get(step.pair, {}).get(step.row)
     if step.own is None and row is not None and row.change is not None:
@@ -139,8 +145,11 @@ def _keep_reports(
     gone: Sequence[WideChangeRow],
     now: datetime,
 ) -> None:
-    """A report for each culprit that made something worse. The report of the range becomes that of the first
-    culprit, unless there is one.
+    """Keeps one report for each culprit that made a series worse.
+
+    A report of the range that lost all its changes becomes the report of the first culprit without one. If
+    every culprit has a report, it is merged into the first culprit's. Changes of other commits join a report
+    only if one exists.
     """
     left = sorted({each.report_id for each in gone if each.report_id is not None})
     empty = [report for report in left if not reports.has_changes(connection, report)]

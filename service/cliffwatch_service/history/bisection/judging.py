@@ -1,6 +1,4 @@
-"""What comparisons say to a bisection: how each row of a pair of revisions goes, and how many boots the next
-pair needs.
-"""
+"""Judges pairs of revisions for a bisection: the direction of each row, and the boots of the next pair."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,28 +11,33 @@ from cliffwatch.stats.history.culprits.question import Judged, Pair, RowStep, Wa
 from cliffwatch_service.history.watching.confirming import Rows
 
 ERROR = 0.01
-"""The probability, at most, that noise leads a bisection astray: of all its comparisons together."""
+"""Upper bound on the probability that noise misleads a bisection, over all its comparisons."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judge:
-    """Answers pairs from the rows of `measured` pairs; `skipped` ones say nothing. `sizes` are the changes of
-    the series that are searched over the whole range, as fractions, all of them exact or none: a noisy row
-    counts as changed from half of that on. `differences` are those of the changes that have no percentage,
-    whose size is None, in their unit. `unchanged` are series of measured pairs whose case executes nothing
-    that differs, so that it was not measured.
-    """
+    """Judges pairs from the comparisons that a bisection has. Series are named by digest."""
 
     exact: bool
+    """Whether the values of all series are counted; otherwise all are noisy."""
     sizes: Mapping[str, float | None]
+    """Change of each searched series over the whole range, a fraction; None without a percentage.
+
+    A noisy row counts as changed from half of its series' change.
+    """
     measured: Mapping[Pair, Rows]
+    """Rows of the pairs that were compared."""
     differences: Mapping[str, float] = field(default_factory=dict)
+    """Change over the whole range of each series without a percentage, in its unit."""
     skipped: frozenset[Pair] = field(default_factory=frozenset)
+    """Pairs that could not be compared."""
     unchanged: Mapping[Pair, frozenset[str]] = field(default_factory=dict)
+    """Series of measured pairs whose case executes identical code on both sides, so it was not measured."""
 
     def judged(self, pair: Pair) -> Judged | None:
-        """What came of a pair; None where it has to be measured. Of counted values any two revisions that
-        were measured are a pair.
+        """Returns the result of a pair; None if the pair has to be measured.
+
+        For counted values, any two measured revisions can be compared without a new run.
         """
         if pair in self.skipped:
             return Judged()
@@ -61,9 +64,7 @@ class Judge:
         return direction(row, change) if row.verdict in CHANGES else "none"
 
     def _share(self, series: str, row: ComparisonRow, difference: float) -> float | None:
-        """How much of the whole range's change a row shows; None where both cannot be set
-        against each other.
-        """
+        """Returns the share of the whole range's change that a row shows; None if they are not comparable."""
         size = self.sizes[series]
         if size is None:
             return difference / self.differences[series]
@@ -78,7 +79,10 @@ class Judge:
         )
 
     def _values(self, commit: str) -> dict[str, tuple[ComparisonRow, float]]:
-        """What the series read at a revision, with a row that says which way is better."""
+        """Returns the value of each series at a revision, with a row that has its better direction.
+
+        Uses the values of other commits whose code is identical for the series' case.
+        """
         read: dict[str, tuple[ComparisonRow, float]] = {}
         for series in self.sizes:
             alike = self._alike(series, commit)
@@ -92,7 +96,7 @@ class Judge:
         return read
 
     def _alike(self, series: str, commit: str) -> set[str]:
-        """The commits between which nothing that a series' case executes differs."""
+        """Returns `commit` and the commits whose code is identical to it for a series' case."""
         pairs = [pair for pair, unchanged in self.unchanged.items() if series in unchanged]
         alike = {commit}
         while more := {each for pair in pairs if alike & set(pair) for each in pair} - alike:
@@ -108,16 +112,20 @@ def _between(row: ComparisonRow, before: float, after: float) -> RowStep:
 
 
 def direction(row: ComparisonRow, change: float) -> Way:
-    """Where nobody said which way is better, more is called a regression: the search only tells
-    ways apart.
+    """Returns the direction of a change.
+
+    If the better direction is unknown, an increase is called a regression: the search only needs to
+    distinguish directions.
     """
     worse = change < 0 if row.better == "higher" else change > 0
     return "regression" if worse else "improvement"
 
 
 def boots_of(ends: Sequence[ComparisonRow], exact: bool, comparisons: int) -> str:
-    """What the next comparison is asked for: boots for which noise misleads any of all `comparisons` at most
-    with probability `ERROR`.
+    """Returns the boots per arm of the next comparison, or `auto` for counted values.
+
+    With this many boots, noise misleads any of `comparisons` comparisons with probability `ERROR` at most.
+    `ends` are the rows of the whole range.
     """
     if exact:
         return "auto"
@@ -128,8 +136,9 @@ def boots_of(ends: Sequence[ComparisonRow], exact: bool, comparisons: int) -> st
 
 
 def _spread(row: ComparisonRow) -> float:
-    """The standard deviation over boots as a fraction of base, from the interval of the change: half of it is
-    z sqrt(1/n + 1/m) deviations.
+    """Returns the standard deviation over boots as a fraction of base.
+
+    Half the width of the change's interval is z sqrt(1/n + 1/m) standard deviations.
     """
     if row.ci_low is None or row.ci_high is None or not row.n_base or not row.n_head:
         return abs(row.change or 0.0)

@@ -1,9 +1,12 @@
-"""Locates changes of wall-clock series in icount where that shows them: a boot or two for each comparison,
-and exact.
+"""Locates changes in walltime by means of icount, if icount shows them.
 
-First both ends are compared in icount. What that shows are changes of their own, which a bisection of
-their own narrows; walltime then compares the commit that it named with the one before, once. What to do
-next follows from what is stored of all that.
+A comparison in icount is exact and takes one or two boots.
+
+1. Both ends of the range are compared in icount.
+2. The changes in icount are changes of their own, and a bisection in icount narrows them.
+3. Walltime compares the commit that icount named with the commit before, once.
+
+The next action follows from the stored results alone.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -32,34 +35,37 @@ from cliffwatch_service.store.history.locating import CountedChangeRow
 from cliffwatch_service.store.series import SeriesRow
 
 SHOWS_FROM = 0.5
-"""The part of a change in walltime from which on a change in icount shows it: what walltime itself counts as
-changed from. Where instructions explain less, the larger part may be another commit's, of which they say
-nothing (caches, layout).
+"""Share of a change in walltime from which a change in icount shows it.
+
+The same share from which a row in walltime counts as changed. If instructions explain less, another commit
+may have made the larger part, without executing more instructions (caches, layout).
 """
 
 LEAST = f"{100 * SHOWS_FROM:g} %"
 
 PATIENCE = timedelta(days=2)
-"""A platform counts where one of its hosts was seen within this; a bisection in walltime waits no longer for
-an answer in icount.
+"""Longest time that a bisection in walltime waits for icount.
+
+A platform is available if one of its hosts was seen within this time.
 """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Course:
-    """How a bisection in walltime goes on, and `why`, for people; None where that was said before.
-
-    `platform` is where the ends are to be compared in icount, `pair` what walltime is to verify: a commit
-    that icount named, and the one before. `waits` for icount. `located` are, by series, the pairs that
-    walltime bore out; what is left is searched in walltime.
-    """
+    """How a bisection in walltime continues."""
 
     why: str | None
+    """The reason, for people; None to leave the stored reason as it is."""
     platform: str | None = None
+    """Platform on which to compare the ends in icount; None if that is not next."""
     pair: Pair | None = None
+    """Pair that walltime is to verify: the commit before, and the commit that icount named."""
     waits: bool = False
+    """Whether the bisection waits for icount."""
     located: Mapping[str, Pair] = field(default_factory=dict)
+    """Pairs that walltime verified, by series. The other series are searched in walltime."""
     verified: int = 0
+    """Number of pairs that icount named."""
 
 
 def course_of(
@@ -71,7 +77,10 @@ def course_of(
     graph: Graph,
     now: datetime,
 ) -> Course:
-    """`judge` answers for the noisy series that changed, which `about` describes by digest."""
+    """Decides how a bisection in walltime continues.
+
+    `judge` judges the noisy series that changed; `about` has their rows by digest.
+    """
     named = named_pairs(locating.counted_changes(connection, list(judge.sizes)), judge.sizes, graph, row)
     pairs = tuple(dict.fromkeys(named.values()))
     for pair in pairs:
@@ -89,7 +98,7 @@ def course_of(
         return Course(why=why, located=located, verified=len(pairs))
     ends = Pair(row.base, row.head)
     if any(step.mode == row.mode and Pair(step.base, step.head) not in (ends, *pairs) for step in steps):
-        return Course(why=None, located=located, verified=len(pairs))  # its search in walltime has begun
+        return Course(why=None, located=located, verified=len(pairs))  # the search in walltime has begun
     course = _icount_ends(connection, row, judge, [about[series] for series in left], now)
     return Course(
         why=course.why, platform=course.platform, waits=course.waits, located=located, verified=len(pairs)
@@ -99,9 +108,10 @@ def course_of(
 def named_pairs(
     counted: Iterable[CountedChangeRow], sizes: Mapping[str, float | None], graph: Graph, row: BisectionRow
 ) -> dict[str, Pair]:
-    """Of each series the commit within the range whose change in icount shows that in walltime, with the one
-    before: that of the largest such change. A range of several commits only where a bisection could not
-    narrow it. Pure.
+    """Returns, by series, the pair in the range whose change in icount shows the series' change in walltime.
+
+    Of several such changes, the largest counts. A pair is one commit and its parent. It spans several commits
+    only if a bisection could not narrow it. `counted` has the largest change of each series first. Pure.
     """
     named: dict[str, Pair] = {}
     inside = graph.brought_in(row.head, row.base)
@@ -117,7 +127,7 @@ def named_pairs(
 
 
 def located_end(course: Course, judge: Judge, graph: Graph) -> Found:
-    """The steps that walltime bore out, as a search would end with them. Pure."""
+    """Returns the steps that walltime verified, in the form of a search's result. Pure."""
     steps = []
     for series, pair in course.located.items():
         judged = judge.judged(pair)
@@ -131,15 +141,17 @@ def located_end(course: Course, judge: Judge, graph: Graph) -> Found:
 
 
 def shows(counted: float | None, timed: float | None) -> bool:
-    """Whether a change in icount shows one in walltime of the same case and metric. Both are fractions; a
-    change that has no percentage is not set against another one.
+    """Whether a change in icount shows the change in walltime of the same case and metric.
+
+    Both are fractions. False if either has no percentage (None).
     """
     return counted is not None and timed is not None and timed != 0 and counted / timed >= SHOWS_FROM
 
 
 def _borne_out(judge: Judge, named: Mapping[str, Pair], pairs: Sequence[Pair]) -> dict[str, Pair]:
-    """The series that step in walltime at a commit that icount named, for them or for another series of the
-    range.
+    """Returns the series that step in walltime at a commit that icount named, each with its pair.
+
+    Icount may have named the commit for another series of the range.
     """
     located: dict[str, Pair] = {}
     for series in judge.sizes:
@@ -158,7 +170,10 @@ def _icount_ends(
     about: Sequence[SeriesRow],
     now: datetime,
 ) -> Course:
-    """What icount says of the ends of these series, or whom to ask."""
+    """Decides how to continue for series without a named commit.
+
+    Uses the comparison of the ends in icount, or chooses a platform for it.
+    """
     exact = [each for each in about if is_counted(each)]
     if not exact:
         return Course(why="in walltime: icount does not measure these cases, or does not repeat")
@@ -188,8 +203,9 @@ def _answers_in_icount(
     about: Sequence[SeriesRow],
     now: datetime,
 ) -> Course:
-    """What came of the ends in icount; of counted series that `about` describes, and icount named no commit
-    for.
+    """Decides how to continue after the ends were compared in icount.
+
+    `about` are the series that icount measures, and for which it named no commit.
     """
     where = asked.platform
     if asked.comparison_id is None:
@@ -207,7 +223,7 @@ def _answers_in_icount(
 
 
 def is_counted(about: SeriesRow) -> bool:
-    """Whether the case runs in icount, and the metric repeats there."""
+    """Whether icount measures the case, and the metric is exact there."""
     catalogue = load_catalogue()
     params = tuple((name, value) for name, value in about.params)
     benchmark = catalogue.benchmark(about.benchmark)
@@ -219,8 +235,9 @@ def is_counted(about: SeriesRow) -> bool:
 
 
 def _platform(connection: Connection[Any], row: BisectionRow, now: datetime) -> str | None:
-    """Where to compare in icount: where the branch is followed so, else the platform that any host can
-    emulate, else the first.
+    """Returns the platform on which to compare in icount; None if no host offers icount.
+
+    Prefers a platform on which the branch is followed in icount, then the platform that any host can emulate.
     """
     seen = platforms_seen(connection, "icount", Needs(setup=ONLY_AFFECTED), now - PATIENCE)
     entries = [each for each in follows.list_follows(connection) if each.branch_id == row.branch_id]
@@ -231,8 +248,9 @@ def _platform(connection: Connection[Any], row: BisectionRow, now: datetime) -> 
 def _largest_change_in_icount(
     rows: Rows, sizes: Mapping[str, float | None], about: Sequence[SeriesRow], platform: str
 ) -> str | None:
-    """The largest change in walltime that icount shows, with what it reads there; None where it
-    shows none.
+    """Describes the largest change in walltime that icount shows, with its sizes in both modes.
+
+    None if icount shows none of the changes.
     """
     read = []
     for each in about:

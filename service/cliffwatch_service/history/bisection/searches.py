@@ -1,4 +1,4 @@
-"""The searches of a bisection, and what the comparisons of its steps answer them."""
+"""The searches of a bisection, with the results of its steps."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,14 +21,13 @@ from cliffwatch_service.store.series import SeriesRow
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """The rows of a bisection that one search is for, and what is known of them. The first search without an
-    answer has the next question.
-    """
+    """One search of a bisection. The first search without a result determines the next comparison."""
 
     question: Question
     judge: Judge
 
     def next(self) -> Pair | Found:
+        """Returns the next pair to measure, or the result of the search."""
         judged: dict[Pair, Judged] = {}
         while True:
             pair = next_pair(self.question, judged)
@@ -42,17 +41,18 @@ class Search:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judges:
-    """What is known of the series that changed, counted and noisy ones; `about` describes them by digest."""
+    """The judges of the series that changed."""
 
     counted: Judge
     noisy: Judge
     about: Mapping[str, SeriesRow]
+    """The series by digest."""
 
 
 def judges_of(
     connection: Connection[Any], row: BisectionRow, changes: Sequence[WideChangeRow], steps: Sequence[StepRow]
 ) -> Judges:
-    """From the steps on the bisection's own platform in its own mode."""
+    """Builds the judges from the steps on the bisection's own platform in its own mode."""
     measured: dict[Pair, Rows] = {}
     unchanged: dict[Pair, frozenset[str]] = {}
     own = [step for step in steps if (step.platform, step.mode) == (row.platform, row.mode)]
@@ -83,8 +83,9 @@ def judges_of(
 
 
 def searches_of(row: BisectionRow, graph: Graph, judges: Iterable[Judge]) -> list[Search]:
-    """Of each judge those that got worse, then those that got better; counted series go first, whose
-    comparisons others share.
+    """Returns two searches for each judge with series: for regressions, then for improvements.
+
+    Pass the judge of counted series first: the other searches share its comparisons.
     """
     ways: tuple[Sought, ...] = ("regression", "improvement")
     return [
@@ -96,14 +97,14 @@ def searches_of(row: BisectionRow, graph: Graph, judges: Iterable[Judge]) -> lis
 
 
 def _difference(change: WideChangeRow) -> float:
-    """Of a change that has no percentage, in its unit."""
+    """Returns the difference head - base of a change without a percentage, in its unit."""
     assert change.base_value is not None
     assert change.head_value is not None
     return change.head_value - change.base_value
 
 
 def _exact(rows: Iterable[SeriesRow]) -> set[str]:
-    """The series of counted values, by digest."""
+    """Returns the digests of the series of counted values."""
     catalogue = load_catalogue()
     return {
         row.digest

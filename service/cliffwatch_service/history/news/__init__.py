@@ -1,1 +1,1 @@
-"""News of regression reports: what is news, whom it is for, how it reads, and where it may go."""
+"""News of regression reports: when there is news, its text, its subscribers and its delivery."""

@@ -1,4 +1,4 @@
-"""Closes reports that are fixed and verified, and opens those again of which that no longer holds."""
+"""Closes reports whose fix measurements verified, and reopens them if that no longer holds."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -14,19 +14,20 @@ from cliffwatch_service.store.history.news.fixes import LaterChangeRow
 from cliffwatch_service.store.history.reports import ReportState
 
 OURS = "cliffwatch"
-"""Who closes and opens reports without anybody."""
+"""Name under which reports are closed and reopened automatically."""
 
 _REMAINDER = 0.1
-"""Of a regression that is back may be left, as a share of its size."""
+"""Share of a regression that may remain when its series counts as back."""
 
 _MOST_REMAINDER = 0.5
-"""And no more than this share, however wide the intervals are."""
+"""Upper bound on the share that may remain, however wide the intervals are."""
 
 
 def settle_reports(connection: Connection[Any], now: datetime) -> None:
-    """Closes a report where confirmed changes after its culprit took every series of it back, and opens it
-    again where one of these changes was refuted, or another one took it away. What a person opened again
-    stays open until another commit fixes it.
+    """Closes a report if confirmed changes after its culprit brought every series back to its level.
+
+    Reopens the report if such a change was refuted, or if a later change undid it. A report that a person
+    reopened stays open until another commit fixes it.
     """
 
     def follows(culprit: int, base: int) -> bool:
@@ -62,8 +63,10 @@ def _say(
 
 
 def fix_of(rows: Sequence[LaterChangeRow], follows: Callable[[int, int], bool]) -> str | None:
-    """The commit with which every series of a report came back to its level; None where one did not.
-    `follows` says whether a revision is another one or comes after it.
+    """Returns the commit that brought the series of a report back to their levels.
+
+    If several commits did, returns the one that brought back the most series. None if any series is not
+    back. `follows(culprit, base)` is True if `base` is the culprit or comes after it.
     """
     last: dict[int, str] = {}
     for series, group in groupby(rows, key=lambda row: row.series_id):
@@ -97,8 +100,10 @@ def _is_back(own: LaterChangeRow, later: Sequence[LaterChangeRow]) -> bool:
 
 
 def _is_back_at(level: float, worse: float, newest: LaterChangeRow) -> bool:
-    """Where a regression has no percentage, values alone tell; what the newest change read has none either
-    where the level is zero.
+    """Whether the value after the newest change is back at `level`.
+
+    For a regression without a percentage, whose value went from `level` to `worse`. A change back to zero has
+    no percentage either, so its values are known. False if they are not.
     """
     if newest.later_head_value is None:
         return False
@@ -115,17 +120,17 @@ def _later(each: LaterChangeRow) -> float:
 
 
 def _scaled_change(change: float | None, base: float | None, head: float | None) -> float:
-    """A change on the scale on which changes add up. From or to zero is beyond every other change."""
+    """Returns a change on the log scale, where changes add up. A change from or to zero is infinite."""
     if base is not None and head is not None:
         return math.copysign(math.inf, head - base)
     return _size(change)
 
 
 def _size(change: float | None) -> float:
-    """Of a change as a fraction, on the scale on which changes add up."""
+    """Returns the log of a change that is a fraction. 0 for None and for -1 or less."""
     return 0.0 if change is None or change <= -1 else math.log1p(change)
 
 
 def _width(low: float | None, high: float | None) -> float:
-    """Half an interval."""
+    """Returns half the width of an interval on the log scale; 0 without an interval."""
     return 0.0 if low is None or high is None else abs(_size(high) - _size(low)) / 2

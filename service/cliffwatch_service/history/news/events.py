@@ -1,4 +1,4 @@
-"""What is news of a regression report, and whom it is for. Pure."""
+"""Decides what is news of a regression report, and which subscriptions it is for. Pure."""
 
 import re
 from collections.abc import Sequence
@@ -16,8 +16,11 @@ _AUTHOR = re.compile(r"(?P<name>[^<]*+)<(?P<address>[^>]*+)>\s*+")
 def kind_of_news(
     last: NewsFacts | None, *, state: ReportState, cases: int, named: bool, verified: bool
 ) -> NewsKind | None:
-    """What of a report is news since its `last` news, None where nothing is. `cases` of it got worse, `named`
-    whether its culprit is one commit, `verified` whether measurements show that it is fixed.
+    """Returns the kind of a report's news since its `last` news; None if there is none.
+
+    - `cases`: number of cases that got worse.
+    - `named`: whether its culprit is one commit.
+    - `verified`: whether measurements show that it is fixed.
     """
     if last is None:
         return "new" if state in _OPEN and cases else None
@@ -32,14 +35,16 @@ def kind_of_news(
 
 
 def subsystems_of(subject: str | None) -> list[str]:
-    """What stands before the first colon of a commit's subject: `bpf, x86: Fix …` is of bpf and of x86."""
+    """Returns the names before the first colon of a commit's subject: `bpf, x86: Fix …` gives bpf and x86."""
     before, colon, _ = _TAGS.sub("", subject or "").partition(":")
     return [part.strip().lower() for part in before.split(",") if part.strip()] if colon else []
 
 
 def is_for(subscription: SubscriptionRow, news: NewsFacts, now: datetime) -> bool:
-    """Whether somebody subscribed to these news. Of a culprit that is not yet one commit nobody knows author
-    and subsystem: who asks for one of them hears of it when it is.
+    """Whether the news matches a subscription.
+
+    While the culprit is a range of commits, its author and subsystem are unknown. Subscriptions to an author
+    or a subsystem then match only once the culprit is one commit.
     """
     if subscription.muted_until is not None and now < subscription.muted_until:
         return False
@@ -51,7 +56,7 @@ def is_for(subscription: SubscriptionRow, news: NewsFacts, now: datetime) -> boo
 
 
 def _is_by(author: str | None, wanted: Sequence[str]) -> bool:
-    """By name, by address, or both as git writes them."""
+    """Whether a wanted author matches: by name, by address, or by both as git writes them."""
     if author is None:
         return False
     match = _AUTHOR.fullmatch(author)
@@ -63,6 +68,6 @@ def _is_by(author: str | None, wanted: Sequence[str]) -> bool:
 
 
 def _is_of(subject: str | None, wanted: Sequence[str]) -> bool:
-    """`mm` is of `mm/slub`, too."""
+    """Whether a wanted subsystem matches. `mm` matches `mm/slub`, too."""
     own = subsystems_of(subject)
     return any(part == each or part.startswith(f"{each}/") for each in map(str.lower, wanted) for part in own)

@@ -14,24 +14,26 @@ MEDIA_TYPE = "application/atom+xml"
 
 _ATOM = "http://www.w3.org/2005/Atom"
 _SINCE = "2026"
-"""Of the tag identities (RFC 4151): when whoever has the pages' name had it."""
+"""Year of the tag URIs (RFC 4151): the owner of the pages' host name owned it at that time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FeedAbout:
-    """Which feed: `name` is part of its identity and stays, `address` is where it is, `pages_url` where the
-    pages are.
-    """
+    """What identifies a feed."""
 
     name: str
+    """Part of the feed's id; must never change."""
     title: str
     address: str
+    """URL of the feed itself."""
     pages_url: str
+    """URL of the pages."""
     began: datetime
+    """When the feed began: its update time while it has no news."""
 
 
 def atom_feed(news: Sequence[NewsRow], about: FeedAbout) -> bytes:
-    """A feed with the newest entry first, as `news` comes. Identities stay whatever else changes."""
+    """Returns the feed as XML. `news` must be sorted, newest first. The ids of entries never change."""
     ET.register_namespace("", _ATOM)
     feed = ET.Element(f"{{{_ATOM}}}feed")
     _text(feed, "id", _tag(about.pages_url, about.name))
@@ -48,7 +50,7 @@ def atom_feed(news: Sequence[NewsRow], about: FeedAbout) -> bytes:
 
 
 def last_update(news: Sequence[NewsRow], about: FeedAbout) -> datetime:
-    """When a feed changed last: with its newest news or, where there are none, when it began."""
+    """Returns when the feed last changed: at its newest news; without news, when it began."""
     return max((each.at for each in news), default=about.began)
 
 
@@ -88,7 +90,7 @@ def _text(of: ET.Element, name: str, text: str) -> None:
 
 
 def _clean(text: str) -> str:
-    """Without what no XML may hold, nor what turns the reading direction."""
+    """Removes characters that XML forbids or that change the reading direction."""
     return "".join(
         each
         for each in visible(text)

@@ -1,5 +1,6 @@
-"""Sends mails: the one module that does. To the server of the settings, for addresses that the settings
-allow.
+"""Sends mails through the server of the settings, to addresses that the settings allow.
+
+No other module sends mails.
 """
 
 import smtplib
@@ -20,29 +21,33 @@ from cliffwatch_service.runtime.destinations import allows_mail
 from cliffwatch_service.runtime.settings import Settings
 
 _SECONDS = 20.0
-"""Of each step."""
+"""Timeout of each SMTP step."""
 
 _WHOLE_SECONDS = 90.0
 _LONGEST_HEADER = 990
-"""Characters; a Message-ID that is folded is another one."""
+"""In characters. Long enough that no Message-ID is folded: that would change it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Letter:
-    """A mail: `identity` is the same each time it is tried, `before` the Message-IDs of its thread, the
-    oldest first.
-    """
+    """A mail to send."""
 
     to: str
     subject: str
     text: str
     identity: str
+    """Left part of its Message-ID; the same for every attempt."""
     before: Sequence[str]
+    """Message-IDs of its thread, oldest first."""
     manage: str
+    """URL for unsubscribing."""
 
 
 def send_mail(settings: Settings, letter: Letter, now: datetime) -> Sent | NotSent:
-    """Its Message-ID is the thread that later mails answer. Who it is for is checked here, whoever asks."""
+    """Sends a mail. The Message-ID in the result is the thread that later mails answer.
+
+    Checks the recipient here, so that no caller can bypass the settings.
+    """
     if settings.mail_server is None or settings.mail_from is None:
         return NotSent(reason="no mail server is set: set CLIFFWATCH_MAIL_SERVER and CLIFFWATCH_MAIL_FROM")
     if not allows_mail(settings.news_mail, letter.to):
@@ -63,8 +68,9 @@ def send_mail(settings: Settings, letter: Letter, now: datetime) -> Sent | NotSe
 
 
 def message_of(letter: Letter, sender: str, now: datetime) -> EmailMessage:
-    """RFC 5322, plain text, in the thread of its report (RFC 5322, 3.6.4), marked as sent by a machine (RFC
-    3834).
+    """Returns the mail as a plain-text message (RFC 5322).
+
+    It belongs to the thread of its report (RFC 5322, 3.6.4) and is marked as automatic (RFC 3834).
     """
     message = EmailMessage(policy=policy.SMTP.clone(max_line_length=_LONGEST_HEADER))
     message["From"] = f"Cliffwatch <{sender}>"
@@ -101,14 +107,15 @@ def _hand_over(settings: Settings, server: str, message: EmailMessage, to: str) 
 
 @contextmanager
 def _cut_after(seconds: float, connection: smtplib.SMTP) -> Iterator[None]:
-    """Ends the connection after so long: each byte of an answer has its time, but nothing limits their
-    number.
+    """Ends the connection after `seconds`.
+
+    The timeout of a step applies to each read. A server that sends byte after byte would never reach it.
     """
 
     def cut() -> None:
         taken = connection.sock
         if taken is not None:
-            with suppress(OSError):  # it is connected no more
+            with suppress(OSError):  # already disconnected
                 taken.shutdown(socket.SHUT_RDWR)
 
     timer = threading.Timer(seconds, cut)

@@ -1,33 +1,37 @@
-"""What comes of sending news, and when it is tried again."""
+"""The outcome of sending news, and the time of the next attempt."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 MOST_TRIES = 14
-"""A day and a half: a server that was away over a night or two gets what it missed."""
+"""About a day and a half, so that a server that is down overnight misses nothing."""
 
 _LONGEST_WAIT = timedelta(hours=6)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sent:
-    """It came there; later news of the report answer `thread`."""
+    """The news was sent."""
 
     thread: str | None
+    """Thread that later news of the report answers; None if the channel has no threads."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotSent:
-    """Why not. It is tried again, after `wait` seconds at least, unless that is of no use."""
+    """The news was not sent."""
 
     reason: str
     wait: float = 0.0
+    """Least seconds before the next attempt."""
     for_good: bool = False
+    """True if another attempt is useless."""
 
 
 def next_try(attempts: int, now: datetime, problem: NotSent) -> datetime | None:
-    """When it is tried again after so many attempts: in one minute, two, four, … up to six hours; None where
-    it is given up.
+    """Returns the time of the next attempt; None to give up.
+
+    Exponential backoff: one minute after the first attempt, then two, four, … up to six hours.
     """
     if problem.for_good or attempts >= MOST_TRIES:
         return None

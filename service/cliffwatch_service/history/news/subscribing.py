@@ -1,4 +1,4 @@
-"""Subscriptions: made for addresses that the settings allow, by whom, and muted."""
+"""Creates, mutes and ends subscriptions. The settings say which addresses are allowed."""
 
 import secrets
 from collections.abc import Sequence
@@ -18,14 +18,14 @@ from cliffwatch_service.store.history.news import subscriptions
 from cliffwatch_service.store.history.news.subscriptions import Channel, SubscriptionFacts, SubscriptionRow
 
 MOST_EACH = 20
-"""Subscriptions of one token."""
+"""Most subscriptions per token."""
 
 FOR_EVER = timedelta(days=365 * 50)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """What somebody subscribes to; an empty sequence leaves open."""
+    """What somebody subscribes to. An empty sequence does not filter."""
 
     channel: Channel
     address: str
@@ -36,16 +36,20 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subscribed:
-    """A new subscription; `secret` signs the bodies of a webhook, and is shown this once."""
+    """A new subscription."""
 
     id: int
     secret: str | None
+    """Signs the bodies of a webhook, and is shown only once; None for other channels."""
 
 
 def subscribe(
     connection: Connection[Any], wanted: Wanted, caller: Caller, settings: Settings, now: datetime
 ) -> Subscribed:
-    """Raises Refusal for an address that is not allowed, or has a subscription already."""
+    """Creates a subscription for the caller's token.
+
+    Raises Refusal if the address is not allowed or has a subscription already, or if the token has too many.
+    """
     assert caller.token_id is not None
     _refuse_address(wanted.channel, wanted.address, settings)
     if subscriptions.count_of_token(connection, caller.token_id) >= MOST_EACH:
@@ -92,7 +96,10 @@ def _refuse_address(channel: Channel, address: str, settings: Settings) -> None:
 
 
 def subscription_of(connection: Connection[Any], number: int, caller: Caller) -> SubscriptionRow:
-    """A subscription that is the caller's to change. Raises Refusal; whose it is strangers do not learn."""
+    """Returns a subscription that the caller may change.
+
+    Raises Refusal if there is none, or if it is another's. The refusal does not reveal whose it is.
+    """
     row = subscriptions.subscription_row(connection, number)
     if row is None:
         raise not_found("subscription", str(number))
@@ -107,7 +114,7 @@ def subscription_of(connection: Connection[Any], number: int, caller: Caller) ->
 
 
 def subscriptions_for(connection: Connection[Any], caller: Caller) -> list[SubscriptionRow]:
-    """One's own; an administrator's are all."""
+    """Returns the caller's subscriptions, or all of them for an administrator."""
     return subscriptions.live_subscriptions(connection, None if caller.may("admin") else caller.token_id)
 
 
@@ -125,8 +132,9 @@ def mute(
     report: str | None,
     now: datetime,
 ) -> None:
-    """No news for so many days, for ever where that is None, news again where it is 0; or no more news of one
-    `report`.
+    """Mutes a subscription for `days`: for ever if None; 0 unmutes it.
+
+    If `report` is given, mutes only the news of that report, for ever.
     """
     row = subscription_of(connection, number, caller)
     if report is not None:

@@ -1,6 +1,7 @@
-"""Sends webhooks: signed, to addresses that the settings allow, and to no other that such a one names.
+"""Sends signed webhooks, only to addresses that the settings allow.
 
-No redirect is followed, no proxy of the environment used, and of the answer only the status is read.
+Follows no redirects and uses no proxy from the environment. Of the answer, reads only the status and
+Retry-After.
 """
 
 import asyncio
@@ -16,14 +17,14 @@ from cliffwatch_service.runtime.destinations import allows_webhook
 from cliffwatch_service.runtime.settings import Settings
 
 VERSION = 1
-"""Of the body (docs/news.md): members may come to it, and none of it changes or goes."""
+"""Version of the body (docs/news.md): members may be added, but none changes or disappears."""
 
 _SECONDS = 10.0
 _MOST_CHANGES = 100
 
 
 def body_of(whole: NewsWhole) -> bytes:
-    """JSON, the same each time it is sent."""
+    """Returns the body as JSON, identical for every attempt."""
     news = whole.news
     return orjson.dumps(
         {
@@ -84,7 +85,7 @@ def body_of(whole: NewsWhole) -> bytes:
 
 
 def signature_of(secret: str, moment: int, body: bytes) -> str:
-    """HMAC-SHA-256 over `MOMENT.BODY`, so that a body cannot be sent again later as if it were new."""
+    """Returns the signature: HMAC-SHA-256 over `MOMENT.BODY`, so that a replay is recognised by its time."""
     signed = hmac.new(secret.encode(), f"{moment}.".encode() + body, hashlib.sha256).hexdigest()
     return f"t={moment},v1={signed}"
 
@@ -92,7 +93,10 @@ def signature_of(secret: str, moment: int, body: bytes) -> str:
 def send_webhook(
     settings: Settings, address: str, secret: str, whole: NewsWhole, now: datetime
 ) -> Sent | NotSent:
-    """Where it goes is checked here, whoever asks. Ends in time, however slowly the other side answers."""
+    """Sends a webhook. The timeout covers the whole exchange, however slowly the other side answers.
+
+    Checks the address here, so that no caller can bypass the settings.
+    """
     import httpx2  # noqa: PLC0415 - 15 MB, which a service without webhooks does without
 
     if not allows_webhook(settings.news_webhooks, address):

@@ -1,4 +1,4 @@
-"""How news of a regression report read: one content for mail, issues, feeds and webhooks. Pure."""
+"""The text of news about a regression report, shared by mail, issues, feeds and webhooks. Pure."""
 
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,10 +14,10 @@ from cliffwatch_service.store.history.changes import ChangeRow
 from cliffwatch_service.store.history.news.outbox import NewsKind, NewsRow
 
 WIDTH = 72
-"""Columns of a mail to a kernel list (cliffwatch.reports.commit)."""
+"""Columns of a mail to a kernel mailing list (cliffwatch.reports.commit)."""
 
 BETWEEN = f" {BETWEEN_MEASUREMENTS}"
-"""After what was measured of sides that did not take turns."""
+"""Follows a difference between sides that were measured separately, not in turns."""
 
 _MOST_SHOWN = 10
 _WHAT: Mapping[NewsKind, str] = {
@@ -32,21 +32,24 @@ _WHAT: Mapping[NewsKind, str] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewsWhole:
-    """News with what they are about: the confirmed regressions of the report, the largest first, the tree of
-    its commits where it is known, the address of its page, and the functions behind the changes, where
-    they were counted.
-    """
+    """News with its content."""
 
     news: NewsRow
     changes: Sequence[ChangeRow]
+    """Confirmed regressions of the report, largest first."""
     tree: str | None
+    """Tree of its commits; None if unknown."""
     page: str
+    """URL of the report's page."""
     causes: Sequence[FunctionBlock] = ()
+    """Functions behind the changes; empty if functions were not counted."""
 
 
 def headline(news: NewsRow) -> str:
-    """`bpf: Take the lookup out of line: up to 4.9 % worse in 15 cases`, or `worse in 1 case, from 0 to 2
-    B/op`; of a culprit that is a range, its ends.
+    """Returns the culprit's subject and the size of the regression. A range of commits has its ends instead.
+
+    `bpf: Take the lookup out of line: up to 4.9 % worse in 15 cases`; without a percentage
+    `worse in 1 case, from 0 to 2 B/op`.
     """
     what = plain(news.subject)[:200] if news.subject else _range(news)
     if not news.cases:
@@ -59,7 +62,7 @@ def headline(news: NewsRow) -> str:
 
 
 def sentence(news: NewsRow) -> str:
-    """What happened, in one sentence."""
+    """Returns what happened, in one sentence."""
     if news.kind == "fixed" and news.fix:
         return f"{_WHAT['fixed']}: commit {news.fix[:12]}."
     if news.kind == "closed":
@@ -72,14 +75,15 @@ def _range(news: NewsRow) -> str:
 
 
 def mail_subject(first: NewsRow, *, reply: bool) -> str:
-    """Of the thread: that of a report's first news, whatever is said later."""
+    """Returns the subject of a thread: the headline of the report's first news, for all its mails."""
     subject = f"[cliffwatch] {headline(first)}"
     return f"Re: {subject}" if reply else subject
 
 
 def mail_text(whole: NewsWhole) -> str:
-    """Plain text of at most 72 columns, which can be quoted in a reply; addresses and commands of more stand
-    whole on a line.
+    """Returns plain text of at most 72 columns, which can be quoted in a reply.
+
+    Longer addresses and commands stay whole on a line.
     """
     return "\n".join(_mail(whole)).rstrip() + "\n"
 
@@ -161,7 +165,7 @@ def _causes(causes: Sequence[FunctionBlock]) -> Iterator[str]:
 
 
 def case_name(change: ChangeRow) -> str:
-    """`local-storage/hashmap-get map_size=10`."""
+    """Returns the case as text: `local-storage/hashmap-get map_size=10`."""
     return plain(
         " ".join(
             [f"{change.suite}/{change.benchmark}", *(f"{name}={value}" for name, value in change.params)]
@@ -174,13 +178,14 @@ def _wrap_lines(line: str) -> list[str]:
 
 
 def issue_title(first: NewsRow) -> str:
-    """GitHub takes 256 characters."""
+    """Returns the title of an issue. GitHub accepts 256 characters."""
     return headline(first)[:250]
 
 
 def issue_text(whole: NewsWhole) -> str:
-    """Markdown in which nothing of a commit or a case can be anything but text: it stands in a
-    block of code.
+    """Returns the text of an issue as Markdown.
+
+    The text of the mail is in a code block, so that names from commits and cases are never read as Markdown.
     """
     fence = "~" * 4
     text = mail_text(whole).removeprefix("Hello,\n\n").replace("~~~", "~ ~ ~")

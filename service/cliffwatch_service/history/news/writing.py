@@ -1,4 +1,4 @@
-"""Writes news of reports, in the transaction of what they are about, and whom they go to."""
+"""Writes the news of reports and its deliveries, in the same transaction as the change of the report."""
 
 from datetime import datetime
 from typing import Any
@@ -20,8 +20,9 @@ _OPEN = ("new", "acknowledged")
 
 
 def write_news(connection: Connection[Any], now: datetime) -> int:
-    """Writes what is news of any report, and asks for its delivery; how much there is. Whoever changes a
-    report or its changes calls this in the same transaction; asked again it finds nothing new.
+    """Writes the news of all reports, and defers its delivery. Returns the number of news items.
+
+    Call this in the same transaction as a change of a report or of its changes. A second call finds nothing.
     """
     settle_reports(connection, now)
     written = [_write(connection, digest, now) for digest in outbox.reports_to_look_at(connection, _OPEN)]

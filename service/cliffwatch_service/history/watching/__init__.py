@@ -1,3 +1,1 @@
-"""Watching a branch: steps, events of hosts and trends in its history, and the fresh comparisons that judge
-them.
-"""
+"""Watches branches: finds steps, host events and trends in their histories, and confirms steps afresh."""

@@ -1,8 +1,7 @@
-"""The anchor of a followed branch: one revision that its walltime runs measure beside base and head, so that
-a host's drift shows in it alone.
+"""The anchor of a followed branch: one revision that its walltime runs measure beside base and head.
 
-Counted values do not drift: targets in icount have none, and neither have policies that ask at every
-commit.
+The anchor never changes, so any drift in it is the host's. Targets in icount have no anchor, because counted
+values do not drift. Policies that measure every commit have none either.
 """
 
 import re
@@ -21,7 +20,7 @@ from cliffwatch_service.store import follows, tokens, trees
 from cliffwatch_service.store.follows import ASKER, FollowFacts, FollowRow, Policy
 
 NONE = "none"
-"""What is asked for in place of a revision where nights are to be measured without one."""
+"""Given in place of a revision to measure without an anchor."""
 
 ANCHORED: Sequence[Policy] = ("push", "nightly")
 """Policies whose walltime runs have an anchor."""
@@ -31,13 +30,13 @@ _TAG = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./+-]{0,199}")
 
 
 class Part(NamedTuple):
-    """Targets of a followed branch that one request is for, and what it sets up; `anchor` is
-    part of its key.
-    """
+    """The part of a followed branch's targets that one request measures."""
 
     targets: list[tuple[str, str]]
+    """Pairs of platform and mode."""
     setup: Setup
     anchor: str
+    """Commit, as part of the request's key; empty without an anchor."""
 
 
 def may_have_anchor(policy: Policy, targets: Sequence[Sequence[str]]) -> bool:
@@ -45,7 +44,7 @@ def may_have_anchor(policy: Policy, targets: Sequence[Sequence[str]]) -> bool:
 
 
 def refuse_anchor(entry: FollowFacts) -> None:
-    """Raises Refusal where the anchor of an entry is no name of a revision, or the entry can have none."""
+    """Raises Refusal if an entry's anchor is not a valid name, or if the entry can have no anchor."""
     if entry.anchor in (None, NONE):
         return
     if not _TAG.fullmatch(entry.anchor):
@@ -71,11 +70,13 @@ def settle_anchor(
     git_dir: Path,
     now: datetime,
 ) -> str | None:
-    """The commit that is measured beside base and head from now on; None where there is none, or the tree
-    does not give it, which the entry says then. `line` are the branch's newest commits, the oldest first.
+    """Determines the anchor of a followed branch, and stores it. Returns its commit.
 
-    One that nobody named is where the branch was when following began; where a forced push took that away,
-    where the branch is now.
+    None if the branch has no anchor, or if the tree does not give it; the entry then has the problem. `line`
+    are the branch's newest commits, oldest first.
+
+    If no anchor is named, it is the head of the branch when following began. If a forced push removed that
+    commit, it is the present head.
     """
     if row.anchor == NONE or not may_have_anchor(row.policy, row.targets):
         commit, problem = None, None
@@ -113,7 +114,7 @@ def _explain_unresolved(row: FollowRow, tags: Mapping[str, str] | GitProblem) ->
 
 
 def _not_given(connection: Connection[Any], row: FollowRow, commit: str, git_dir: Path) -> str | None:
-    """Why the tree does not give a commit; None where it is on the branch, or can be fetched by itself."""
+    """Returns why the tree does not give a commit; None if it is on the branch or can be fetched."""
     if trees.ordinal_of(connection, row.branch_id, commit) is not None:
         return None
     missing = missing_commit(git_dir / f"{digest_of(row.tree)}.anchor.git", row.tree, commit)
@@ -123,8 +124,9 @@ def _not_given(connection: Connection[Any], row: FollowRow, commit: str, git_dir
 
 
 def parts_of(row: FollowRow, base: str, head: str, anchor: str | None) -> list[Part]:
-    """The requests that a pair of revisions is asked for by: one, or of what is timed another one with the
-    anchor.
+    """Returns the parts that a comparison of two revisions is requested in.
+
+    With an anchor, the targets in walltime form a part of their own, which measures the anchor too.
     """
     targets = [(target[0], target[1]) for target in row.targets]
     if anchor is None:

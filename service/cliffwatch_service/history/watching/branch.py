@@ -1,6 +1,4 @@
-"""Looks for steps that only the history of a branch shows, and has the revisions around each
-compared afresh.
-"""
+"""Finds steps that only the history of a branch shows, and requests a fresh comparison around each."""
 
 import math
 from bisect import bisect_left
@@ -35,23 +33,26 @@ from cliffwatch_service.store.series import SeriesRow
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """A step of a series at `head`, the first point on its new level; it lies after `base` for all that the
-    noise lets one tell, and at `last` at the latest. `size` is a fraction of the old level.
+    """A step that was found in the history of a series.
+
+    Noise makes its place uncertain: it lies after `base`, and at `last` at the latest.
     """
 
     series_id: int
     base: RecentPointRow
     before: RecentPointRow
+    """Last point on the old level, by the best estimate."""
     head: RecentPointRow
+    """First point on the new level, by the best estimate."""
     last: RecentPointRow
     size: float
+    """Fraction of the old level."""
 
 
 def watch_branch(connection: Connection[Any], branch_id: int, now: datetime) -> int:
-    """Steps in the newest points of every series of a branch that was measured since; how many candidates are
-    new.
+    """Finds steps in the newest points of every series of a branch. Returns the number of new candidates.
 
-    A candidate is no regression yet: a fresh comparison of the revisions around it confirms or refutes it.
+    A candidate is not a regression yet: a fresh comparison of the revisions around it confirms or refutes it.
     """
     stored_candidates.supersede_explained(connection, branch_id, now)
     rows = points.recent_points(connection, branch_id, HORIZON)
@@ -94,18 +95,19 @@ def watch_branch(connection: Connection[Any], branch_id: int, now: datetime) -> 
 
 
 def _newest_epoch(rows: Sequence[RecentPointRow]) -> list[RecentPointRow]:
-    """The measurements, oldest revision first, since conditions last changed."""
+    """Returns the points since the environment last changed, oldest revision first."""
     return list(reversed(list(takewhile(lambda row: row.epoch == rows[-1].epoch, reversed(rows)))))
 
 
 def _one_a_revision(rows: Sequence[RecentPointRow]) -> list[RecentPointRow]:
-    """The newest measurement of each."""
+    """Returns the newest point of each revision."""
     return list({row.ordinal: row for row in rows}.values())
 
 
 def _steps(own: Sequence[RecentPointRow], band: float | None, known: Sequence[SpanRow]) -> list[Step]:
-    """New ones, beside the changes that are known; of counted values with the `band` beyond which they
-    differ.
+    """Returns the steps of a series that are not known changes.
+
+    `band` is the repeatability band of a counted series, a fraction; None for a noisy series.
     """
     if any(row.centre <= 0 or not math.isfinite(row.centre) for row in own):
         return []
@@ -126,14 +128,15 @@ def _reaches(own: Sequence[RecentPointRow], span: SpanRow) -> bool:
 
 
 def _step_of(own: Sequence[RecentPointRow], span: SpanRow) -> Step:
-    """A change as a step, of unknown size, at its last place."""
+    """Returns a known change as a step of unknown size, at the last place where it may lie."""
     place = min(bisect_left([row.ordinal for row in own], span.head), len(own) - 1)
     return Step(index=place, size=0.0, p=0.0, first=place, last=place)
 
 
 def _band(about: SeriesRow) -> float | None:
-    """The change beyond which two values of a counted series differ, a fraction; None where its values are
-    noisy.
+    """Returns the repeatability band of a counted series, a fraction; None for a noisy series.
+
+    Two values differ if their change is larger.
     """
     case = CaseKey(about.suite, about.benchmark, tuple((name, value) for name, value in about.params))
     traits = load_catalogue().traits(case, about.metric, about.unit, about.mode)
@@ -152,15 +155,16 @@ def _candidate(own: Sequence[RecentPointRow], step: Step) -> Candidate:
 
 
 def _nearby(own: Sequence[RecentPointRow], step: Step) -> tuple[int, int]:
-    """The ordinals of the measured revisions next to a step or its range: a change between them is the same
-    step, located anew.
+    """Returns the range of ordinals around a step: after the first, up to the second.
+
+    A known change in it is the same step, located differently.
     """
     first, last = min(step.first, step.index - NEAR), max(step.last, step.index + NEAR)
     return own[max(0, first)].ordinal - 1, own[min(last, len(own) - 1)].ordinal
 
 
 def _is_known_change(after: int, until: int, known: Sequence[SpanRow]) -> bool:
-    """Whether a change lies between these ordinals already."""
+    """Whether a known change overlaps the range after ordinal `after`, up to `until`."""
     return any(span.base < until and span.head > after for span in known)
 
 
@@ -171,8 +175,9 @@ def _attach(
     about: Mapping[int, SeriesRow],
     now: datetime,
 ) -> None:
-    """Makes every candidate wait for a fresh comparison; those that step together on one platform wait for
-    the same one.
+    """Stores the candidates; each waits for a fresh comparison.
+
+    Candidates that step together on one platform share a comparison.
     """
     known = confirmations.open_confirmations(connection, branch_id) if fresh else []
     for candidate in sorted(fresh, key=lambda each: (each.base.ordinal, each.last.ordinal, each.series_id)):
@@ -185,13 +190,13 @@ def _attach(
         else:
             identity = row.id
             _widen(connection, row, candidate, own)
-        if row is None or row.state == "waiting":  # its range may be another now
+        if row is None or row.state == "waiting":  # the range may have changed
             known = confirmations.open_confirmations(connection, branch_id)
         stored_candidates.keep_candidate(connection, _facts(candidate), identity, now)
 
 
 def _serves(row: ConfirmationRow, candidate: Candidate, own: SeriesRow) -> bool:
-    """Whether a comparison that has no answer yet will say something of a candidate."""
+    """Whether a comparison without an answer yet covers a candidate, or can be widened to cover it."""
     same = (row.platform, row.mode) == (
         own.platform,
         own.mode,
@@ -211,8 +216,10 @@ def _widen(connection: Connection[Any], row: ConfirmationRow, candidate: Candida
 def _new(
     branch_id: int, candidate: Candidate, own: SeriesRow, known: Sequence[ConfirmationRow]
 ) -> NewConfirmation:
-    """Of the range that another platform waits for where that holds this one: their kernels are
-    built once.
+    """Returns a confirmation for a candidate.
+
+    If an open confirmation has a range that contains the candidate's, takes that range, so that the kernels
+    are built only once for all platforms.
     """
     base, head = candidate.base.revision_id, candidate.last.revision_id
     for row in known:

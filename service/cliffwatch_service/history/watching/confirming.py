@@ -1,6 +1,4 @@
-"""Has the revisions around candidates compared afresh, and takes what the comparisons show: confirmed,
-refuted, or asked again.
-"""
+"""Requests a fresh comparison around each candidate and records the outcome: confirmed, refuted, retried."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -34,31 +32,30 @@ Rows = Mapping[str, ComparisonRow]
 """The rows of a comparison by the digest of their series."""
 
 MOST_OPEN = 8
-"""Ranges that are compared afresh at a time; the others wait, the oldest first."""
+"""Most ranges compared afresh at a time. The others wait, oldest first."""
 
 MOST_ATTEMPTS = 3
-"""A comparison that showed nothing is asked for again, twice."""
+"""Most requests for a comparison that measures nothing: it is retried twice."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unanswered:
-    """Why a job's comparison says nothing."""
+    """A job without a usable comparison."""
 
     reason: str
+    """Why there is none, for people."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """A comparison that a job was done for."""
+    """The comparison of a finished job."""
 
     comparison_id: int
     rows: Rows
 
 
 def confirm_candidates(connection: Connection[Any], now: datetime) -> int:
-    """Takes every answer that is there, and asks for as many more as may be open; how many
-    requests it made.
-    """
+    """Records the comparisons that finished, and requests the next ones. Returns the number of requests."""
     for row in confirmations.open_confirmations(connection):
         if row.state == "asked" and row.request_id is not None:
             answer = answer_of(connection, row.request_id, row.platform, row.mode, now)
@@ -70,7 +67,7 @@ def confirm_candidates(connection: Connection[Any], now: datetime) -> int:
 def answer_of(
     connection: Connection[Any], request: UUID, platform: str, mode: Mode, now: datetime
 ) -> Answered | Unanswered | None:
-    """What came of a request's job on one platform in one mode; None while it waits or runs."""
+    """Returns the outcome of a request's job on one platform in one mode; None while it waits or runs."""
     job = confirmations.job_of_ask(connection, request, platform, mode)
     if job is None or job.state in ("queued", "leased", "parked"):
         return None
@@ -88,14 +85,15 @@ def answer_of(
 
 
 def rows_by_series(connection: Connection[Any], comparison: int, platform: str, mode: Mode) -> Rows:
-    """The rows of a stored comparison by the digest of their series."""
+    """Returns the rows of a stored comparison by the digest of their series."""
     rows = read_stored_rows(connection, comparison)
     return {series_digest(row.key, row.metric, row.unit, platform, mode): row for row in rows if row.metric}
 
 
 def unchanged_cases(connection: Connection[Any], comparison: int) -> frozenset[CaseKey]:
-    """The cases that a stored comparison's run left out, since nothing that they execute differs; parameters
-    in the order of their names.
+    """Returns the cases that the run of a comparison left out because both arms execute identical code.
+
+    Their parameters are sorted by name.
     """
     stored = comparisons.comparison_by_id(connection, comparison)
     assert stored is not None
@@ -150,8 +148,10 @@ def _end(
     comparison: int,
     now: datetime,
 ) -> None:
-    """What becomes of a candidate whose row the comparison does not report: its family is all rows, the
-    candidate's is itself.
+    """Refutes or confirms a candidate whose row the comparison does not report; leaves it if `said` is open.
+
+    The comparison shares its error among all its rows. The candidate is judged alone, so it may be confirmed
+    although the comparison does not report it.
     """
     if said == "refuted":
         figures = FreshFigures(change=fresh.change, low=fresh.ci_low, high=fresh.ci_high, mde=fresh.mde)
@@ -162,7 +162,7 @@ def _end(
 
 
 def _number(row: ConfirmationRow) -> int:
-    """Which comparison of its candidates a confirmation is at, from 1."""
+    """Returns which comparison of its candidates a confirmation is at: 1 or 2."""
     return 1 if row.boots is None else 2
 
 
@@ -180,8 +180,9 @@ def _says(row: ComparisonRow | None) -> bool:
 
 
 def _move(connection: Connection[Any], candidate: CandidateRow, row: ConfirmationRow) -> bool:
-    """A confirmed step lies between the revisions that were compared. False where that very change is known
-    already.
+    """Moves a confirmed candidate to the revisions that were compared.
+
+    If that change is already known, supersedes the candidate and returns False.
     """
     base, head = row.base_revision_id, row.head_revision_id
     digest = change_digest(candidate.series_id, base, head)
@@ -203,8 +204,10 @@ def _again(
 
 
 def _ask(connection: Connection[Any], now: datetime) -> int:
-    """One request for each range and number of boots, of all platforms that wait for it, while none of that
-    range is open. A demonstration has no hosts.
+    """Requests the next comparisons. Returns the number of requests.
+
+    Makes one request for each range and number of boots, for all platforms that wait for it. Skips ranges
+    with an open request. A demonstration has no hosts, so it requests nothing.
     """
     if database.is_demonstration(connection):
         return 0
@@ -249,5 +252,5 @@ def _asked_alike(row: ConfirmationRow) -> tuple[tuple[int, int, int], str]:
 
 
 def _boots(row: ConfirmationRow) -> str:
-    """Counted values take as few as their profile says."""
+    """Returns the boots to request. For counted values, their profile determines them."""
     return "auto" if row.mode == "icount" else str(row.boots or FIRST_BOOTS)

@@ -1,5 +1,6 @@
-"""Hosts whose anchor steps from one night to the next: the kernel is the same, so that it was the host, and
-no commit is to blame.
+"""Finds events of hosts whose anchor steps from one night to the next.
+
+The anchor's kernel is the same every night, so the host changed, and no commit is blamed.
 """
 
 from bisect import bisect_left
@@ -24,16 +25,16 @@ from cliffwatch_service.store.series import SeriesRow
 
 Rows = Mapping[int, Sequence[RecentPointRow]]
 Host = tuple[str, int | None]
-"""A platform, and the host where runs name one."""
+"""A platform and the id of a host; None if the run names no host."""
 
 
 def keep_control_events(
     connection: Connection[Any], branch_id: int, anchored: Rows, about: Mapping[int, SeriesRow], now: datetime
 ) -> list[EventPlaceRow]:
-    """Keeps an event where many series of a host's anchor step together; answers all that are known of the
-    branch.
+    """Stores an event if many series of a host's anchor step together. Returns all such events of the branch.
 
-    `anchored` has the measurements of noisy series that have an anchor, in the branch's order.
+    `anchored` are the points of noisy series that have an anchor, in the branch's order; `about` are the
+    series by id.
     """
     known = _places(connection, branch_id)
     events = [
@@ -53,7 +54,10 @@ def _places(connection: Connection[Any], branch_id: int) -> list[EventPlaceRow]:
 
 
 def _nights(anchored: Rows, about: Mapping[int, SeriesRow]) -> dict[Host, Rows]:
-    """By host and series one row for each run: that of the newest revision that it measured."""
+    """Returns one point per run, by host and series: the point of the newest revision that the run measured.
+
+    Only points with the series' newest anchor count.
+    """
     by_host: dict[Host, dict[int, list[RecentPointRow]]] = defaultdict(dict)
     for series_id, rows in anchored.items():
         anchor = newest_anchor(rows)
@@ -66,8 +70,10 @@ def _nights(anchored: Rows, about: Mapping[int, SeriesRow]) -> dict[Host, Rows]:
 
 
 def _events(nights: Rows, known: Sequence[int]) -> list[tuple[int, list[int], int]]:
-    """New events of a host: the ordinal of the first revision after each, the series whose anchor steps
-    there, and of how many.
+    """Returns the new events of a host.
+
+    An event is the ordinal of the first revision after it, the ids of the series whose anchor steps there,
+    and the number of series that are long enough to step. `known` are the ordinals of stored events.
     """
     order = sorted({row.ordinal for own in nights.values() for row in own})
     ranks = {ordinal: rank for rank, ordinal in enumerate(order)}
@@ -83,7 +89,7 @@ def _events(nights: Rows, known: Sequence[int]) -> list[tuple[int, list[int], in
 
 
 def _steps(own: Sequence[RecentPointRow], known: Sequence[int]) -> list[Step]:
-    """New steps of what the anchor read, other than at the ordinals of events that are known."""
+    """Returns the steps of the anchor's values, except near the ordinals of known events."""
     logs = np.log([row.anchor or 1.0 for row in own])
     within = [ordinal for ordinal in known if own[0].ordinal < ordinal <= own[-1].ordinal]
     at = [_place(own, ordinal) for ordinal in within]
@@ -121,8 +127,10 @@ def less_control_events(
     events: Sequence[EventPlaceRow],
     counted: Collection[int],
 ) -> dict[int, list[Step]]:
-    """The steps that no event of the host's own anchor explains. Counted series are no host's doing; of those
-    relative to their anchor the event has nothing, for it is in both.
+    """Removes the steps that an event of the host's anchor explains.
+
+    Keeps all steps of the series in `counted`: no host can move counted series, and the event cancels in
+    series that are relative to their anchor.
     """
 
     def explained(series_id: int, step: Step) -> bool:

@@ -1,4 +1,4 @@
-"""What a row of a fresh comparison says of the candidate that it was made for."""
+"""Judges a candidate by its row of a fresh comparison."""
 
 import math
 
@@ -7,15 +7,17 @@ from cliffwatch.stats.history.fresh import Fresh, FreshAnswer, judged_fresh, nex
 
 
 def judge_candidate(size: float, row: ComparisonRow, number: int) -> FreshAnswer:
-    """What the `number`-th fresh comparison says of a candidate of a size whose row it does not report. Of
-    counted values a row is decided by its verdict.
+    """Judges a candidate whose row the `number`-th fresh comparison (from 1) does not report.
+
+    `size` is the candidate's, a fraction. A row of counted values, or without a change and its p-value,
+    refutes the candidate.
     """
     fresh = _fresh(row)
     return "refuted" if fresh is None else judged_fresh(size, fresh, number)
 
 
 def boots_of_second(size: float, row: ComparisonRow) -> int:
-    """Of each arm, for a second comparison of a candidate that this row left open."""
+    """Returns the boots per arm of a second comparison, for a candidate that this row left open."""
     fresh = _fresh(row)
     assert fresh is not None
     return next_boots(size, fresh)

@@ -1,4 +1,4 @@
-"""What moved a host rather than a commit: many series of one host that step at once."""
+"""Finds host events: many series of one host that step at once, because the host changed."""
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
@@ -21,8 +21,9 @@ Steps = Mapping[int, Sequence[Step]]
 def since_events(
     connection: Connection[Any], branch_id: int, points: Points, relative: Collection[int]
 ) -> dict[int, list[RecentPointRow]]:
-    """The points of each series from the last event of its host on: it is watched anew from there. Not those
-    that are `relative` to their anchor where the event is the anchor's own step, which they do not have.
+    """Returns the points of each series since the last event of its host: watching restarts there.
+
+    `relative` are the series that are watched relative to their anchor. They ignore the anchor's own steps.
     """
     begins: dict[int, int] = {}
     for place in watching.event_places(connection, branch_id):
@@ -37,10 +38,10 @@ def since_events(
 def keep_host_events(
     connection: Connection[Any], branch_id: int, points: Points, steps: Steps, now: datetime
 ) -> None:
-    """Keeps an event where many wall-clock series of a host step together: a fresh comparison tells the host
-    from a commit.
+    """Stores an event if many series in walltime of a host step together.
 
-    Counted series are no host's doing, and steps that a comparison confirmed are no longer among `steps`.
+    A fresh comparison distinguishes the host from a commit. Counted series are left out: no host can move
+    them. Steps that a comparison confirmed are no longer among `steps`.
     """
     if not any(steps.values()):
         return
@@ -72,7 +73,10 @@ def keep_host_events(
 def _by_host(
     connection: Connection[Any], points: Points, steps: Steps
 ) -> dict[tuple[str, int | None], dict[int, list[Step]]]:
-    """Steps of wall-clock series by the platform and the host that measured the first revision after each."""
+    """Returns the steps of series in walltime, by platform and by host, then by series.
+
+    The host is the one that measured the first revision after the step; None if its run names no host.
+    """
     targets = {row.id: row for row in watching.targets_of_series(connection, list(steps))}
     stepped: dict[tuple[str, int | None], dict[int, list[Step]]] = defaultdict(lambda: defaultdict(list))
     for series_id, own in steps.items():
@@ -85,7 +89,7 @@ def _by_host(
 
 
 def _watched_series(connection: Connection[Any], platform: str, points: Points) -> int:
-    """How many wall-clock series of a platform have enough points to step at all."""
+    """Returns how many series in walltime of a platform have enough points to contain a step."""
     long = [series_id for series_id, own in points.items() if len(own) >= BEFORE + AFTER]
     rows = watching.targets_of_series(connection, long)
     return sum(row.platform == platform and row.mode == "walltime" for row in rows)

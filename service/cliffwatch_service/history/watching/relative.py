@@ -1,6 +1,4 @@
-"""Histories as they are watched: relative to the anchor of the same run where they have one, so that a host's
-drift cancels.
-"""
+"""Expresses histories relative to the anchor of the same run, so that a host's drift cancels."""
 
 from collections.abc import Sequence
 from typing import TypeVar
@@ -10,16 +8,15 @@ from cliffwatch_service.store.history.points import RecentPointRow
 from cliffwatch_service.store.history.watching import TrendPointRow
 
 FEWEST = BEFORE + AFTER
-"""Revisions that need the same anchor before a history is watched relative to it: with fewer no step of it
-would be seen.
-"""
+"""Fewest revisions with the same anchor for watching a history relative to it. Fewer cannot show a step."""
 
 Row = TypeVar("Row", RecentPointRow, TrendPointRow)
 
 
 def newest_anchor(rows: Sequence[Row]) -> int | None:
-    """The revision that is the anchor of the newest points (rows in a branch's order); None where the newest
-    `AFTER` revisions had none.
+    """Returns the revision id of the newest points' anchor; None if the newest `AFTER` revisions have none.
+
+    `rows` must be in the branch's order.
     """
     seen: set[int] = set()
     for row in reversed(rows):
@@ -32,11 +29,11 @@ def newest_anchor(rows: Sequence[Row]) -> int | None:
 
 
 def relative(rows: Sequence[Row], fewest: int = FEWEST) -> list[Row] | None:
-    """The points that have the newest anchor, one for each revision, as fractions of what the anchor read in
-    the same run, on the same host.
+    """Returns the points with the newest anchor, one per revision, as fractions of the anchor's value.
 
-    None where so few revisions have it that the points are better watched as they are. Points without it
-    belong to no such history, which begins where its anchor does.
+    The anchor's value is from the same run, so from the same host. Points without this anchor are left out:
+    the relative history begins where its anchor does. None if fewer than `fewest` revisions have the anchor;
+    the points are then better watched as they are.
     """
     anchor = newest_anchor(rows)
     if anchor is None:

@@ -1,4 +1,4 @@
-"""What drifts without a step."""
+"""Finds slow trends: series that drift without a step."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -20,8 +20,9 @@ _SINCE: tuple[TrendSince, ...] = ("release", "90 days")
 
 
 def look_for_trends(connection: Connection[Any], now: datetime) -> int:
-    """Slow trends of every measured branch, against the first revision of its release and ninety days; how
-    many there are.
+    """Finds and stores the slow trends of every measured branch. Returns their number.
+
+    Looks at the last ninety days, and at the part of them that has the newest revision's release.
     """
     count = 0
     for branch_id in watching.branches_measured(connection):
@@ -59,7 +60,7 @@ def _trends(rows: Sequence[TrendPointRow]) -> Iterator[TrendFacts]:
 
 
 def _less_steps(logs: Values) -> Values:
-    """The series as if it had not stepped: a step is told as a change, not as a trend."""
+    """Removes the steps from a series: a step is reported as a change, not as a trend."""
     level = np.zeros(len(logs))
     for step in steps(logs):
         level[step.index :] += np.log1p(step.size)
