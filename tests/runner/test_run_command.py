@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from isolation_here import ISOLATION
 from made_documents import made_record
 from run_command import cliffwatch, run
 from toy import change
@@ -27,6 +28,20 @@ def test_a_run_ends_with_its_report(repository: Path) -> None:
     assert ended.exit_code == 0
     assert ended.stdout.startswith("5 regressions, 2 unchanged of 7 cases\n")
     assert "measure: 2 boots" in ended.stderr
+
+
+def test_a_range_is_short_for_base_and_head(repository: Path) -> None:
+    change(repository, "behaviour", "slow\n", "bpf: Make it slow")
+    printed = run(repository).stdout
+    folders = ["--cache", repository.parent / "cache", "--out", repository.parent / "results"]
+    plan = ["--suite", "local-storage", "--mode", "icount", "--boots", 1, "--isolation", ISOLATION]
+    assert cliffwatch("run", "v6.12..HEAD", "--tree", repository, *plan, *folders).stdout == printed
+
+
+def test_a_misspelt_suite_is_guessed(repository: Path) -> None:
+    ended = run(repository, "--suite", "local-storag")
+    assert ended.exit_code == 2
+    assert "there is no suite 'local-storag'; did you mean 'local-storage'?" in ended.stderr
 
 
 def test_fail_on_makes_it_end_with_1(repository: Path) -> None:
@@ -154,7 +169,11 @@ def test_a_kernel_that_panics_ends_with_3(repository: Path) -> None:
             "--clang: there is no program 'clang-of-tomorrow'",
             "install clang",
         ),
-        (("--suite", "local-storge"), "there is no suite 'local-storge'", "choose among: "),
+        (
+            ("--suite", "local-storge"),
+            "there is no suite 'local-storge'; did you mean 'local-storage'?",
+            "choose among: ",
+        ),
         (("--suite", ","), "there is no suite ''", "choose among: "),
         (("--platform", ""), "--platform: '' is no name of a platform", "such as amd-rome"),
         (
@@ -211,7 +230,7 @@ def test_all_that_is_wrong_with_the_arguments_is_told_at_once(repository: Path) 
     ended = run(repository, "--suite", "local-storge", "--pahole", "pahole-of-tomorrow", "--platform", " ")
 
     assert [line for line in ended.stderr.splitlines() if line.startswith("cliffwatch: ")] == [
-        "cliffwatch: there is no suite 'local-storge'",
+        "cliffwatch: there is no suite 'local-storge'; did you mean 'local-storage'?",
         "cliffwatch: --platform: ' ' is no name of a platform",
         "cliffwatch: --pahole: there is no program 'pahole-of-tomorrow' here that prints its version",
     ]

@@ -147,6 +147,24 @@ def test_a_service_keeps_its_data_and_leaves_nothing_running(tmp_path: Path) -> 
         assert http.get("/api/v1/tokens").status_code == 200
 
 
+def test_upload_sends_results_and_prints_the_page(running: Running, data: Path, tmp_path: Path) -> None:
+    token = tmp_path / "token"
+    token.write_text(running.tokens["upload"])
+    token.chmod(0o600)
+    words = ["upload", str(data / "runs/uninlined"), "--token-file", str(token), "--url"]
+    first, again = (CliRunner().invoke(main, [*words, running.url]) for _ in range(2))
+    assert (first.exit_code, again.exit_code) == (0, 0), first.output
+    assert first.stderr == again.stderr
+    page = first.stderr.removeprefix("uploaded: ").strip()
+    with running.http(None) as http:
+        assert http.get(page.removeprefix(running.url)).status_code == 200
+
+    refused = CliRunner().invoke(main, [*words, f"{running.url}/elsewhere"])
+    assert refused.exit_code != 0
+    assert "the results were not uploaded" in refused.stderr
+    assert f"cliffwatch upload {data / 'runs/uninlined'} --url" in refused.stderr
+
+
 @pytest.mark.namespaces
 def test_submit_asks_follows_and_prints_what_was_found(
     running: Running,

@@ -13,7 +13,9 @@ from cliffwatch_runner.worker.secret import read_token
 
 
 @click.command()
-@click.argument("results", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True, file_okay=False))
+@click.argument(
+    "results", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True, file_okay=False)
+)
 @click.option("--url", envvar="CLIFFWATCH_URL", required=True, help="URL of the service.")
 @click.option(
     "--token-file",
