@@ -283,7 +283,7 @@ def _everything(state: PullRequestState, room: int) -> list[str]:
 def _ending(state: PullRequestState) -> list[str]:
     lines = []
     if state.repeat.strip():
-        lines += ["The same again:", *block(command(state.repeat), lines=60, columns=2000, language="sh"), ""]
+        lines += ["Reproduce:", *block(command(state.repeat), lines=60, columns=2000, language="sh"), ""]
     return [*lines, *(_link(link) for link in state.links)]
 
 

@@ -232,7 +232,7 @@ def everything(progress: Measured, name: str, room: int) -> Fold | None:
         changed = [row for row in rows if row.verdict in CHANGES]
         others = [row for row in rows if row.verdict not in CHANGES]
         text = text_report(replace(compared, rows=(*changed, *others)), NO_CONTEXT, colour=False, width=WIDTH)
-    title = f"Everything on {name}: {count_noun(len({row.case for row in rows}), 'case')}"
+    title = f"Full results on {name}: {count_noun(len({row.case for row in rows}), 'case')}"
     return Fold(title=title, lines=tuple(block(text, lines=_fitting(text, room))))
 
 

@@ -42,7 +42,7 @@ def _code(compared: ComparisonSet, context: ReportContext, row: Comparison) -> I
     same = executes_same_code(compared, context, row)
     if same is not None:
         digests = context.case_code[row.case.planned]
-        over = f"{count_noun(digests.functions, 'function')} and what surrounds them"
+        over = f"{count_noun(digests.functions, 'executed function')}"
         yield (
             f"  same code in {compared.base.name} and {compared.head.name}, by {over}: A/A evidence"
             if same

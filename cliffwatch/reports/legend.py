@@ -8,7 +8,7 @@ from cliffwatch.comparing.thresholds import MEAN_LEVEL
 from cliffwatch.formats.verdicts import Mean
 from cliffwatch.reports import figures
 
-_BAND = "the repeatability band, by which equal kernels may differ"
+_BAND = "run-to-run noise of equal kernels"
 
 
 def legend(rows: Sequence[Comparison], means: Sequence[Mean] = ()) -> Iterator[str]:
@@ -16,7 +16,7 @@ def legend(rows: Sequence[Comparison], means: Sequence[Mean] = ()) -> Iterator[s
     judged = [row for row in rows if row.change is not None]
     if judged:
         yield f"Intervals: {_intervals(judged, means)}."
-    yield f"Changes are reported {_thresholds(judged or rows)}; ~ is within the noise."
+    yield f"{_thresholds(judged or rows)}; ~ is within the noise."
     if any(row.verdict == "changed" for row in rows):
         yield (
             "≠ changed: nobody said which way is better; a line Unit UNIT better=higher (or lower) in the"
@@ -37,16 +37,14 @@ def thresholds_differ(rows: Sequence[Comparison]) -> bool:
 
 
 def own_terms(row: Comparison, usual: float) -> str | None:
-    """Says a row's threshold: `noisy: reported from 1 % on`. None if the row has the usual threshold.
+    """Says a row's threshold: `noisy: not reported below 1 %`. None if the row has the usual threshold.
 
     For formats without a threshold column.
     """
     if row.threshold == usual or row.change is None:
         return None
-    return (
-        f"{'counted' if row.interval_level is None else 'noisy'}: reported from"
-        f" {figures.size(row.threshold)} on"
-    )
+    kind = "counted" if row.interval_level is None else "noisy"
+    return f"{kind}: not reported below {figures.size(row.threshold)}"
 
 
 def _intervals(rows: Sequence[Comparison], means: Sequence[Mean]) -> str:
@@ -74,13 +72,13 @@ def _confidence(levels: Sequence[float]) -> str:
 
 
 def _thresholds(rows: Sequence[Comparison]) -> str:
-    """Returns the threshold, `from 1 % on`, or both if counted and noisy rows have different thresholds."""
+    """Says which changes are not reported; both thresholds if counted and noisy rows have different ones."""
     counted, noisy = (
         {row.threshold for row in rows if (row.interval_level is None) == kind} for kind in (True, False)
     )
-    both = [
-        f"from {figures.size(least)} on" for thresholds in (counted, noisy) for least in sorted(thresholds)
-    ]
+    both = [figures.size(least) for thresholds in (counted, noisy) for least in sorted(thresholds)]
+    if not both:
+        return "Changes of any size are reported"
     if counted and noisy and counted != noisy:
-        return f"{both[0]} in counted rows, {both[-1]} in noisy ones"
-    return both[0] if both else "at any size"
+        return f"Changes below {both[0]} in counted rows and {both[-1]} in noisy ones are not reported"
+    return f"Changes below {both[0]} are not reported"

@@ -90,9 +90,9 @@ def test_a_file_with_two_arms_is_compared_alone_by_its_own_threshold(export: Pat
         "6 boots per kernel, icount (instructions, not time), emulated-x86-64, config abea2d6b9145, gcc"
         " 12.2.0" in ended.stdout
     )
-    assert "Changes are reported from 0.25 % on" in ended.stdout
+    assert "Changes below 0.25 % are not reported" in ended.stdout
     assert "bpf: Some head" in ended.stdout
-    assert "Changes are reported from 60 % on" in cliffwatch("compare", export, "--threshold", 60).stdout
+    assert "Changes below 60 % are not reported" in cliffwatch("compare", export, "--threshold", 60).stdout
 
 
 def test_as_one_side_of_two_such_a_file_names_its_arm(export: Path) -> None:

@@ -186,7 +186,7 @@ def test_a_cliff_that_moves_is_said_in_words() -> None:
         moved.words
         == "climbs from nr_maps 16 on (+100 % at 32); head: climbs from nr_maps 32 on (+100 % at 64)"
     )
-    assert same.words == "climbs from nr_maps 16 on (+100 % at 32); head: the same"
+    assert same.words == "climbs from nr_maps 16 on (+100 % at 32); unchanged in head"
 
 
 def test_the_empty_loop_is_subtracted_and_its_spread_carried() -> None:

@@ -197,7 +197,7 @@ def test_published_times_by_data_set_map_and_threads() -> None:
     assert lines(sweeps["update"])[1:] == [
         (
             "update at set=all sorted strings in BTF string area, map=htab: levels off from threads 3 on (-19"
-            " % at 4); head: the same"
+            " % at 4); unchanged in head"
         ),
         "update: 13 more curves over threads without a breakpoint or a sure change of course",
     ]

@@ -38,14 +38,14 @@ def sweep_of(base: Sequence[float], head: Sequence[float] | None = None) -> Swee
         ([1] * 10, "flat from nr_maps 1 to 512, no breakpoint"),
         ([1.2**n for n in range(10)], "climbs all the way from nr_maps 1 to 512 (+416 %), no breakpoint"),
         ([0.8**n for n in range(10)], "falls all the way from nr_maps 1 to 512 (-87 %), no breakpoint"),
-        ([1] * 5 + [2] * 5, "jumps between nr_maps 16 and 32 (+100 %); head: the same"),
-        ([2] * 5 + [1] * 5, "drops between nr_maps 16 and 32 (-50 %); head: the same"),
+        ([1] * 5 + [2] * 5, "jumps between nr_maps 16 and 32 (+100 %); unchanged in head"),
+        ([2] * 5 + [1] * 5, "drops between nr_maps 16 and 32 (-50 %); unchanged in head"),
         (
             [1] * 3 + [1.5] * 4 + [1] * 3,
-            "jumps between nr_maps 4 and 8 (+50 %), drops between nr_maps 64 and 128 (-33 %); head: the same",
+            "jumps between nr_maps 4 and 8 (+50 %), drops between nr_maps 64 and 128 (-33 %); unchanged in head",
         ),
-        ([1] * 5 + [2, 4, 8, 16, 32], "climbs from nr_maps 16 on (+100 % at 32); head: the same"),
-        ([1, 2, 4, 8, 16] + [16] * 5, "levels off from nr_maps 16 on (-50 % at 32); head: the same"),
+        ([1] * 5 + [2, 4, 8, 16, 32], "climbs from nr_maps 16 on (+100 % at 32); unchanged in head"),
+        ([1, 2, 4, 8, 16] + [16] * 5, "levels off from nr_maps 16 on (-50 % at 32); unchanged in head"),
         (
             [1] * 9 + [1.4],
             (

@@ -42,7 +42,7 @@ REPEAT_OF_A_LIBRARY = (
 )
 CONTEXT = ReportContext(
     setting=("config abea2d6b9145", "gcc (Debian 12.2.0-14) 12.2.0", "bench of head (1af2ff43f14d)"),
-    notes=("built without network and without your home (bubblewrap)",),
+    notes=("built in a sandbox without network or your home (bubblewrap)",),
     failures=(),
     folder=None,
 )

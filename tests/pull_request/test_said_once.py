@@ -51,7 +51,7 @@ def test_a_comment_says_once_why_cases_are_open() -> None:
     rows = [replace(each, verdict="inconclusive", reason="drift: of the host") for each in regressed()]
     text = sticky_comment(state(measured(*rows)))
 
-    assert [part.count("drift: of the host") for part in text.split("<summary>Everything")] == [1, 1]
+    assert [part.count("drift: of the host") for part in text.split("<summary>Full results")] == [1, 1]
 
 
 def test_a_drift_that_arms_share_is_one_note_with_its_range() -> None:

@@ -90,24 +90,28 @@ def test_a_commit_message_stays_within_its_width(mixed: ComparisonSet) -> None:
             exact,
             Method(),
             [
-                "the repeatability band, by which equal kernels may differ (counted values)",
-                f"from {size(COUNTED)} on;",
+                "run-to-run noise of equal kernels (counted values)",
+                f"below {size(COUNTED)} are not reported;",
             ],
         ),
-        (noisy, Method(), ["Intervals: 90 % confidence.", f"from {size(NOISY)} on;"]),
-        (noisy, Method(notable=0.0025, alpha=0.05), ["Intervals: 95 % confidence.", "from 0.25 % on;"]),
+        (noisy, Method(), ["Intervals: 90 % confidence.", f"below {size(NOISY)} are not reported;"]),
+        (
+            noisy,
+            Method(notable=0.0025, alpha=0.05),
+            ["Intervals: 95 % confidence.", "below 0.25 % are not reported;"],
+        ),
         (
             int_get_is_noisy,
             Method(),
             [
                 "90 % confidence for noisy rows; for counted",
-                f"{size(COUNTED)} on in counted rows, from {size(NOISY)}",
+                f"below {size(COUNTED)} in counted rows and {size(NOISY)} in noisy",
             ],
         ),
         (
             int_get_is_noisy,
             Method(notable=0.03),
-            ["90 % confidence for noisy rows; for counted", "from 3 % on; ~"],
+            ["90 % confidence for noisy rows; for counted", "below 3 % are not reported; ~"],
         ),
     ],
 )

@@ -20,7 +20,7 @@ from cliffwatch.reports.several.arms import commit_of_arms, markdown_of_arms, te
 
 CONTEXT = ReportContext(
     setting=("config 78ca70a8f8f3", "gcc 12.2.0"),
-    notes=("built without network and without your home (bubblewrap)",),
+    notes=("built in a sandbox without network or your home (bubblewrap)",),
     failures=(
         ArmFailure(arm="v3", message="the kernel does not build", evidence="core.c:3: error: expected ';'"),
     ),

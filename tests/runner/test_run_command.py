@@ -340,7 +340,7 @@ def test_a_run_is_compared_by_the_threshold_that_it_was_given(repository: Path) 
     results = repository.parent / "results"
 
     assert ended.stdout.startswith("7 unchanged of 7 cases\n")
-    assert "Changes are reported from 60 % on" in ended.stdout
+    assert "Changes below 60 % are not reported" in ended.stdout
     assert cliffwatch("compare", results).stdout == ended.stdout
     assert run(repository).stdout == ended.stdout
     assert cliffwatch("compare", results, "--threshold", 1).stdout.startswith(

@@ -249,10 +249,7 @@ def with_digests(results: Path, base: str, head: str) -> None:
     [
         (
             24 * "a",
-            (
-                "yes, <code>aaaaaaaaaaaa</code>, by 4,321 functions and what surrounds them: equal kernels,"
-                " A/A evidence"
-            ),
+            ("yes, <code>aaaaaaaaaaaa</code>, by 4,321 executed functions: equal kernels, A/A evidence"),
         ),
         (24 * "b", "no, base <code>aaaaaaaaaaaa</code>, head <code>bbbbbbbbbbbb</code>, by 4,321 functions"),
     ],

@@ -155,7 +155,7 @@ def test_an_installed_worker_does_a_job_within_what_its_unit_allows(
     assert (job["state"], job["reason"]) == ("done", None), worker.said
     assert len(running.rows("SELECT number FROM boot")) == 4
     record = running.get(f"/runs/{job['run']}")["record"]
-    assert record["isolation"] == "built without network and without your home (bubblewrap)"
+    assert record["isolation"] == "built in a sandbox without network or your home (bubblewrap)"
 
 
 @pytest.mark.namespaces

@@ -271,15 +271,14 @@ def _about(change: "FunctionChange", found: "CaseFunctions") -> Iterator[str]:
     kind = _OBJECTS[change.function.object]
     if kind and kind != change.function.name:
         yield kind
-    if change.new:
+    before = [move for move in found.moves if change.new and move.target == change.function]
+    after = [move for move in found.moves if change.gone and move.source == change.function]
+    if change.new and not before:
         yield "not executed in base"
-    if change.gone:
+    if change.gone and not after:
         yield "not executed in head"
-    for move in found.moves:
-        if change.new and move.target == change.function:
-            yield f"code of {move.source.name}: {move.change:+.2f} together"
-        elif change.gone and move.source == change.function:
-            yield f"code now in {move.target.name}: {move.change:+.2f} together"
+    yield from (f"was part of {move.source.name}: net {move.change:+.2f}" for move in before)
+    yield from (f"now part of {move.target.name}: net {move.change:+.2f}" for move in after)
 
 
 def _per_call(change: "FunctionChange", found: "CaseFunctions") -> Iterator[str]:

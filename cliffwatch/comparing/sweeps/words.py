@@ -16,7 +16,7 @@ def words_of(
 ) -> str:
     ours, theirs = (_side(each, parameter, measured) for each in (base, head))
     if same_course(base, head):
-        return ours if isinstance(base, NoBreakpoint) else f"{ours}; head: the same"
+        return ours if isinstance(base, NoBreakpoint) else f"{ours}; unchanged in head"
     return f"{'base: ' if isinstance(base, NoBreakpoint) else ''}{ours}; head: {theirs}"
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from cliffwatch.comparing.comparison import CHANGES, Comparison
 from cliffwatch.comparing.rows import Draft, Row, Side, largest_steps
-from cliffwatch.comparing.thresholds import CLOSE, LARGEST_DETECTABLE, LIKELY, direction
+from cliffwatch.comparing.thresholds import CLOSE, LARGEST_DETECTABLE, LARGEST_RATIO, LIKELY, direction
 from cliffwatch.comparing.verdicts.apart import Apart, BetweenSides, between_sides, reasons_of
 from cliffwatch.comparing.verdicts.digits import Judged, judge_digits
 from cliffwatch.comparing.verdicts.notes import notes_of
@@ -175,7 +175,7 @@ def _judge_row(
         "n_head": len(used.head),
         "base": _centre(row.base, used.base, summary.base),
         "head": _centre(row.head, used.head, summary.head),
-        "change": math.expm1(summary.shift if size is None else size.shift),
+        "change": math.expm1(min(summary.shift if size is None else size.shift, math.log(LARGEST_RATIO))),
         "ci_low": _fraction_of_log(low),
         "ci_high": _fraction_of_log(high),
         "p": p,
@@ -215,7 +215,8 @@ def _size(decision: Decision, q: float, setting: _Setting) -> PublishedSize | No
 
 
 def _fraction_of_log(log: float) -> float | None:
-    return math.expm1(log) if math.isfinite(log) else None
+    """Returns a change from its logarithm; None if no two values that are compared can lie so far apart."""
+    return math.expm1(log) if math.isfinite(log) and log <= math.log(LARGEST_RATIO) else None
 
 
 def _detectable(spread: float, decision: Decision, setting: _Setting) -> float | None:

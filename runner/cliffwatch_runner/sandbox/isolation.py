@@ -105,7 +105,7 @@ def find_path_problem(level: Level, paths: Sequence[Path]) -> Failure | None:
 def isolation_sentence(level: Level) -> str:
     """Returns the report's line about the isolation."""
     return {
-        "bubblewrap": "built without network and without your home (bubblewrap)",
+        "bubblewrap": "built in a sandbox without network or your home (bubblewrap)",
         "container": "built in a container without network",
         "none": (
             "built and booted WITHOUT isolation, with your files and the network in reach (--isolation none)"
