@@ -44,7 +44,7 @@ def take_from_backlog(
 ) -> list[Range]:
     """Takes the ranges that are due from the backlog.
 
-    Takes only as many as fit beside the queued and running jobs, and puts the halves of each back.
+    Takes as many as MOST_WAITING allows beside the queued and running jobs, and puts their halves back.
     """
     room = MOST_WAITING - backlog.waiting_jobs(connection, row.id, token_id)
     due: list[Range] = []
@@ -72,8 +72,8 @@ def _give_up(connection: Connection[Any], row: FollowRow, entry: BacklogRow, now
 def _halves(connection: Connection[Any], branch_id: int, entry: BacklogRow) -> Iterator[NewRange]:
     """Yields both halves of a range, or nothing for a single commit.
 
-    If the newer half is longer than one commit, only its parts are compared: the range and its older half
-    measured both of its ends.
+    The newer half itself is compared only if it is a single commit. Otherwise only its halves are: the range
+    and the older half measure both of its ends.
     """
     if entry.commits < 2 or entry.base_ordinal is None or entry.head_ordinal is None:
         return
@@ -89,7 +89,8 @@ def backfill(
 ) -> int:
     """Puts a range of a followed branch into its backlog, to be measured down to every commit.
 
-    Returns the number of commits. Raises Refusal if the branch is not followed or has no such range.
+    Returns the number of commits. Raises Refusal if the branch is not followed, if either revision is not on
+    it, or if `base` is not before `head`.
     """
     row = follows.follow_row(connection, follow_id)
     if row is None:

@@ -1,4 +1,4 @@
-"""Search: revisions, branches, tags, series and suites by what people type."""
+"""Finds revisions, branches, tags, suites and series by the text of a search."""
 
 import re
 from collections.abc import Sequence
@@ -18,6 +18,8 @@ MOST = 20
 """Most results of each kind."""
 
 _MOST_WORDS = 20
+"""Most words that are searched in subjects; the others are ignored."""
+
 _COMMIT = re.compile(rf"[0-9a-f]{{{trees.SHORTEST_PREFIX},64}}")
 _WORD = re.compile(r"\w+")
 
@@ -37,10 +39,11 @@ class Found:
 
 
 def find_everything(connection: Connection[Any], text: str) -> Found:
-    """Finds what the text names. An empty text finds nothing.
+    """Returns the results of a search. An empty text finds nothing.
 
-    A revision is found by the beginning of its commit or of each word in its subject; everything else by any
-    part of its name.
+    - A revision matches by a prefix of its commit, or if every word begins a word of its subject.
+    - A branch or tag matches if its name contains the text.
+    - A suite or series matches if its title contains every word. A suite's name counts as part of its title.
     """
     digits = text.lower()
     words = words_of(text)
@@ -56,15 +59,15 @@ def find_everything(connection: Connection[Any], text: str) -> Found:
 
 
 def is_commit(digits: str) -> bool:
-    """True for a commit, or the beginning of one that is long enough."""
+    """Whether the text is a commit, or a prefix of one that is long enough to search for."""
     return _COMMIT.fullmatch(digits) is not None
 
 
 def words_of(text: str) -> list[str]:
     """Splits a search into words.
 
-    Drops commas and lone punctuation, because a copied title has commas between its parameters and dots
-    between its parts.
+    Drops commas and lone punctuation: a copied title has commas between its parameters and dots between its
+    parts.
     """
     return [
         word
@@ -74,7 +77,7 @@ def words_of(text: str) -> list[str]:
 
 
 def _suites(words: Sequence[str]) -> list[Suite]:
-    """Suites whose name or title has every word."""
+    """Returns the suites whose name and title together contain every word."""
     named = {suite.name: f"{suite.name} {suite.title}".lower() for suite in load_catalogue().suites}
     return [
         suite

@@ -25,9 +25,11 @@ from cliffwatch_service.store.follows import ASKER, FollowFacts, FollowRow, Poli
 EACH_COMMIT: Sequence[Policy] = ("commit", "affected")
 
 ONLY_AFFECTED = Setup(only_affected=True)
-"""For most commits of a branch, no case executes a changed line."""
+"""Leaves out unaffected cases: for most commits of a branch, no case executes a changed line."""
 
 NIGHT = timedelta(hours=20)
+"""Least time between two requests of the policy `nightly`."""
+
 MOST_COMMITS = 50
 """Most commits of a push that are measured one by one. A larger push goes to the backlog (backlog.py)."""
 
@@ -48,7 +50,7 @@ def wishes(
     - `fresh`: commits of the branch since the last request, oldest first.
     - `before`: the commit that was requested last; None on the first look. The first look only records
       where the branch is, and asks for nothing.
-    - `requested`: time of the last request.
+    - `requested`: time of the last request; None if there was none.
     """
     if not fresh or before is None:
         return []
@@ -122,7 +124,7 @@ def poll(connection: Connection[Any], number: int, git_dir: Path, now: datetime)
         return asked
     start = extend_branch(connection, row.branch_id, line)
     tags = tags_of(row.tree)
-    if not isinstance(tags, GitProblem):  # if it failed, they are read again after the next push
+    if not isinstance(tags, GitProblem):  # on failure, the next push reads them again
         trees.keep_tags(connection, trees.keep_tree(connection, row.tree, now), tags)
     commits = [each.commit for each in line]
     anchor = settle_anchor(connection, row, commits, tags, git_dir, now)
@@ -137,8 +139,8 @@ def _is_anchor_unknown(row: FollowRow) -> bool:
 def extend_branch(connection: Connection[Any], branch_id: int, line: Sequence[trees.RevisionFacts]) -> int:
     """Appends the newest commits of a branch, `line`, oldest first, to its stored commits.
 
-    After a forced push, replaces the commits that the push replaced. Returns the index of the first new
-    commit in `line`.
+    After a forced push, replaces the stored commits that the push removed. If no commit of `line` is stored,
+    appends them all. Returns the index of the first new commit in `line`.
     """
     known = -1
     start = 0
@@ -170,8 +172,8 @@ def _request(
 ) -> int:
     """Requests what the policy asks for. Returns the number of requests.
 
-    `line` are the branch's newest commits, oldest first; those from index `start` on are new. `anchor` is
-    measured beside them, if not None.
+    `line` are the branch's newest commits, oldest first; those from index `start` on are new. Runs in
+    walltime also measure `anchor`, unless it is None.
     """
     before = row.requested_commit
     if before is None:

@@ -19,6 +19,8 @@ DEPTH = 500
 """Commits of a branch that are fetched at first."""
 
 _SECONDS = 600.0
+"""Timeout of one git command."""
+
 _FORMAT = "%H%x00%T%x00%P%x00%an%x00%aI%x00%cI%x00%s"
 
 
@@ -52,7 +54,7 @@ def tags_of(url: str) -> dict[str, str] | GitProblem:
 
 
 def fetch_commits(mirror: Path, url: str, branch: str, *, known: str | None) -> GitProblem | None:
-    """Fetches a branch's newest commits without their trees, and more if `known` is not among them."""
+    """Fetches a branch's newest commits without their trees; more if `known` is not among them."""
     if not (mirror / "HEAD").exists():
         made = _git(["init", "--quiet", "--bare", str(mirror)])
         if isinstance(made, GitProblem):
@@ -71,7 +73,7 @@ def fetch_commits(mirror: Path, url: str, branch: str, *, known: str | None) -> 
 
 
 def missing_commit(folder: Path, url: str, commit: str) -> GitProblem | None:
-    """Returns why a remote tree does not give a commit; None if it does.
+    """Returns why a commit cannot be fetched from a remote tree; None if it can be.
 
     Fetches into a separate repository, `folder`, because a fetch of depth 1 truncates its history.
     """
@@ -105,6 +107,7 @@ def first_parents(mirror: Path, branch: str) -> list[RevisionFacts]:
 
 
 _DEEPER = (DEPTH, 10 * DEPTH, 100 * DEPTH)
+"""Commits by which the mirror is deepened, one attempt after another."""
 
 
 def commit_graph(
@@ -177,7 +180,7 @@ def _date(written: str) -> datetime | None:
 def _call_remote(url: str, how: Sequence[str], *what: str, mirror: Path | None = None) -> str | GitProblem:
     """Calls git on a tree that an administrator named.
 
-    The tree may be anywhere, but git gets no key and no credentials, and follows no redirect.
+    The tree may be on any server. Git gets no key and no credentials, and follows no redirect.
     """
     address = read_address(url)
     if isinstance(address, str):

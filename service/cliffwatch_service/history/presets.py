@@ -23,7 +23,7 @@ PRESETS: Mapping[str, Preset] = {
 """The branches that the BPF maintainers apply patches to, as listed in the kernel's MAINTAINERS."""
 
 DEFAULT_TARGET = ("emulated-x86-64", "icount")
-"""Target of a branch for which nobody names one: any host can measure it."""
+"""Target of a branch if none is named: any host can measure it."""
 
 
 def entries_of(

@@ -40,7 +40,7 @@ from cliffwatch_service.store.history.changes import WideChangeRow
 from cliffwatch_service.store.trees import RevisionFacts
 
 MOST_OPEN = 4
-"""Most comparisons of bisections under way at a time. The others wait, oldest first."""
+"""Most bisections with a comparison under way at a time. The others wait, oldest first."""
 
 SOONEST = timedelta(hours=1)
 """Wait before the graph is fetched again after git failed."""
@@ -105,9 +105,9 @@ def _open(steps: Sequence[StepRow]) -> bool:
 
 
 def _settle(connection: Connection[Any], row: BisectionRow, now: datetime) -> None:
-    """Records the result of the open step, if it is there.
+    """Records the result of the open step, once it has arrived.
 
-    If a bisection in walltime compared its ends in icount, the changes in icount are stored as well.
+    If a bisection in walltime compared its ends in icount, also stores the changes in icount.
     """
     for step in bisections.steps_of(connection, row.id):
         if step.state != "asked" or step.request_id is None:
@@ -231,7 +231,7 @@ def _search(connection: Connection[Any], known: Known, course: Course, now: date
 def _own_step(known: Known, judge: Judge, course: Course, pair: Pair, what: str) -> NextStep:
     """Returns a step on the bisection's own platform in its own mode.
 
-    Noise and the number of comparisons that the bisection may need determine the boots.
+    The boots depend on the noise, and on the number of comparisons that the bisection may need.
     """
     row = known.row
     ends = judge.measured.get(Pair(row.base, row.head), {})

@@ -147,9 +147,9 @@ def _keep_reports(
 ) -> None:
     """Keeps one report for each culprit that made a series worse.
 
-    A report of the range that lost all its changes becomes the report of the first culprit without one. If
-    every culprit has a report, it is merged into the first culprit's. Changes of other commits join a report
-    only if one exists.
+    If a report of the range lost all its changes, it becomes the report of the first culprit without one. If
+    every culprit has a report, it is merged into the first culprit's. Changes of commits that made no series
+    worse join a report only if their commit has one.
     """
     left = sorted({each.report_id for each in gone if each.report_id is not None})
     empty = [report for report in left if not reports.has_changes(connection, report)]

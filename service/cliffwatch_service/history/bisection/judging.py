@@ -23,7 +23,7 @@ class Judge:
     sizes: Mapping[str, float | None]
     """Change of each searched series over the whole range, a fraction; None without a percentage.
 
-    A noisy row counts as changed from half of its series' change.
+    A noisy row counts as changed if it shows at least half of its series' change.
     """
     measured: Mapping[Pair, Rows]
     """Rows of the pairs that were compared."""
@@ -124,8 +124,8 @@ def direction(row: ComparisonRow, change: float) -> Way:
 def boots_of(ends: Sequence[ComparisonRow], exact: bool, comparisons: int) -> str:
     """Returns the boots per arm of the next comparison, or `auto` for counted values.
 
-    With this many boots, noise misleads any of `comparisons` comparisons with probability `ERROR` at most.
-    `ends` are the rows of the whole range.
+    With this many boots, the probability that noise misleads any of `comparisons` comparisons is at most
+    `ERROR`. `ends` are the rows of the whole range.
     """
     if exact:
         return "auto"

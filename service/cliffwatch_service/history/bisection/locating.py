@@ -35,10 +35,10 @@ from cliffwatch_service.store.history.locating import CountedChangeRow
 from cliffwatch_service.store.series import SeriesRow
 
 SHOWS_FROM = 0.5
-"""Share of a change in walltime from which a change in icount shows it.
+"""Least share of a change in walltime that the change in icount must reach to show it.
 
-The same share from which a row in walltime counts as changed. If instructions explain less, another commit
-may have made the larger part, without executing more instructions (caches, layout).
+A row in walltime counts as changed from the same share. If instructions explain less, another commit may have
+made the larger part without executing more instructions (caches, layout).
 """
 
 LEAST = f"{100 * SHOWS_FROM:g} %"
@@ -151,7 +151,7 @@ def shows(counted: float | None, timed: float | None) -> bool:
 def _borne_out(judge: Judge, named: Mapping[str, Pair], pairs: Sequence[Pair]) -> dict[str, Pair]:
     """Returns the series that step in walltime at a commit that icount named, each with its pair.
 
-    Icount may have named the commit for another series of the range.
+    The commit may be one that icount named for another series of the range.
     """
     located: dict[str, Pair] = {}
     for series in judge.sizes:

@@ -1,4 +1,4 @@
-"""Closes reports whose fix measurements verified, and reopens them if that no longer holds."""
+"""Closes a report once measurements verify its fix, and reopens it if they no longer do."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -17,7 +17,7 @@ OURS = "cliffwatch"
 """Name under which reports are closed and reopened automatically."""
 
 _REMAINDER = 0.1
-"""Share of a regression that may remain when its series counts as back."""
+"""Largest share of a regression that may remain for its series to count as back."""
 
 _MOST_REMAINDER = 0.5
 """Upper bound on the share that may remain, however wide the intervals are."""
@@ -87,6 +87,11 @@ def fix_of(rows: Sequence[LaterChangeRow], follows: Callable[[int, int], bool]) 
 
 
 def _is_back(own: LaterChangeRow, later: Sequence[LaterChangeRow]) -> bool:
+    """Whether the later changes of a series undo its regression.
+
+    What may remain of the regression is _REMAINDER or the combined width of the intervals, whichever is
+    larger, but at most _MOST_REMAINDER.
+    """
     if own.worse_base is not None and own.worse_head is not None:
         return _is_back_at(own.worse_base, own.worse_head, later[-1])
     worse = _worse(own)
@@ -102,8 +107,8 @@ def _is_back(own: LaterChangeRow, later: Sequence[LaterChangeRow]) -> bool:
 def _is_back_at(level: float, worse: float, newest: LaterChangeRow) -> bool:
     """Whether the value after the newest change is back at `level`.
 
-    For a regression without a percentage, whose value went from `level` to `worse`. A change back to zero has
-    no percentage either, so its values are known. False if they are not.
+    Used for a regression without a percentage, whose value went from `level` to `worse`. A change back to
+    zero has no percentage either, so its values are known. False if the newest change has none.
     """
     if newest.later_head_value is None:
         return False

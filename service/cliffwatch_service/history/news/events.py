@@ -44,7 +44,7 @@ def is_for(subscription: SubscriptionRow, news: NewsFacts, now: datetime) -> boo
     """Whether the news matches a subscription.
 
     While the culprit is a range of commits, its author and subsystem are unknown. Subscriptions to an author
-    or a subsystem then match only once the culprit is one commit.
+    or a subsystem match only once the culprit is one commit.
     """
     if subscription.muted_until is not None and now < subscription.muted_until:
         return False
@@ -68,6 +68,6 @@ def _is_by(author: str | None, wanted: Sequence[str]) -> bool:
 
 
 def _is_of(subject: str | None, wanted: Sequence[str]) -> bool:
-    """Whether a wanted subsystem matches. `mm` matches `mm/slub`, too."""
+    """Whether a wanted subsystem matches. `mm` also matches `mm/slub`."""
     own = subsystems_of(subject)
     return any(part == each or part.startswith(f"{each}/") for each in map(str.lower, wanted) for part in own)

@@ -19,7 +19,7 @@ _SINCE = "2026"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FeedAbout:
-    """What identifies a feed."""
+    """Identity and URLs of a feed."""
 
     name: str
     """Part of the feed's id; must never change."""

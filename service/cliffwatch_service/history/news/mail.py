@@ -25,7 +25,7 @@ _SECONDS = 20.0
 
 _WHOLE_SECONDS = 90.0
 _LONGEST_HEADER = 990
-"""In characters. Long enough that no Message-ID is folded: that would change it."""
+"""In characters. Long enough that no Message-ID is folded: folding would change it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,7 +95,7 @@ def _hand_over(settings: Settings, server: str, message: EmailMessage, to: str) 
         connection: smtplib.SMTP = smtplib.SMTP_SSL(timeout=_SECONDS, context=context)
     else:
         connection = smtplib.SMTP(timeout=_SECONDS)
-    connection._host = host  # type: ignore[attr-defined]  # noqa: SLF001 - whose certificate it must be; the constructor would connect
+    connection._host = host  # type: ignore[attr-defined]  # noqa: SLF001 - the name that the certificate must have; as an argument it would connect at once
     with _cut_after(_WHOLE_SECONDS, connection), connection as smtp:
         smtp.connect(host, int(port or kind))
         if settings.mail_security == "starttls":
@@ -109,7 +109,7 @@ def _hand_over(settings: Settings, server: str, message: EmailMessage, to: str) 
 def _cut_after(seconds: float, connection: smtplib.SMTP) -> Iterator[None]:
     """Ends the connection after `seconds`.
 
-    The timeout of a step applies to each read. A server that sends byte after byte would never reach it.
+    The timeout of a step applies to each read: a server that sends one byte at a time would never reach it.
     """
 
     def cut() -> None:

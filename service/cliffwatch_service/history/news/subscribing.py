@@ -21,11 +21,12 @@ MOST_EACH = 20
 """Most subscriptions per token."""
 
 FOR_EVER = timedelta(days=365 * 50)
+"""How long a subscription is muted if no end is given."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """What somebody subscribes to. An empty sequence does not filter."""
+    """A requested subscription: where the news goes, and its filters. An empty filter matches all news."""
 
     channel: Channel
     address: str
@@ -98,7 +99,7 @@ def _refuse_address(channel: Channel, address: str, settings: Settings) -> None:
 def subscription_of(connection: Connection[Any], number: int, caller: Caller) -> SubscriptionRow:
     """Returns a subscription that the caller may change.
 
-    Raises Refusal if there is none, or if it is another's. The refusal does not reveal whose it is.
+    Raises Refusal if there is none, or if it belongs to another token. The refusal does not name that token.
     """
     row = subscriptions.subscription_row(connection, number)
     if row is None:

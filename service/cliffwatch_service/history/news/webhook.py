@@ -1,7 +1,7 @@
 """Sends signed webhooks, only to addresses that the settings allow.
 
-Follows no redirects and uses no proxy from the environment. Of the answer, reads only the status and
-Retry-After.
+Follows no redirects and uses no proxy from the environment. Reads only the status and Retry-After of a
+response.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from cliffwatch_service.runtime.destinations import allows_webhook
 from cliffwatch_service.runtime.settings import Settings
 
 VERSION = 1
-"""Version of the body (docs/news.md): members may be added, but none changes or disappears."""
+"""Version of the body (docs/news.md). Members may be added; changing or removing one needs a new version."""
 
 _SECONDS = 10.0
 _MOST_CHANGES = 100
@@ -93,11 +93,11 @@ def signature_of(secret: str, moment: int, body: bytes) -> str:
 def send_webhook(
     settings: Settings, address: str, secret: str, whole: NewsWhole, now: datetime
 ) -> Sent | NotSent:
-    """Sends a webhook. The timeout covers the whole exchange, however slowly the other side answers.
+    """Sends a webhook. The timeout covers the whole exchange, however slowly the server responds.
 
     Checks the address here, so that no caller can bypass the settings.
     """
-    import httpx2  # noqa: PLC0415 - 15 MB, which a service without webhooks does without
+    import httpx2  # noqa: PLC0415 - 15 MB that only a service with webhooks needs
 
     if not allows_webhook(settings.news_webhooks, address):
         return NotSent(

@@ -46,7 +46,7 @@ class NewsWhole:
 
 
 def headline(news: NewsRow) -> str:
-    """Returns the culprit's subject and the size of the regression. A range of commits has its ends instead.
+    """Returns the culprit's subject, or the ends of a range of commits, and the size of the regression.
 
     `bpf: Take the lookup out of line: up to 4.9 % worse in 15 cases`; without a percentage
     `worse in 1 case, from 0 to 2 B/op`.
@@ -83,7 +83,7 @@ def mail_subject(first: NewsRow, *, reply: bool) -> str:
 def mail_text(whole: NewsWhole) -> str:
     """Returns plain text of at most 72 columns, which can be quoted in a reply.
 
-    Longer addresses and commands stay whole on a line.
+    URLs and commands are not wrapped, even if they are longer.
     """
     return "\n".join(_mail(whole)).rstrip() + "\n"
 
@@ -185,7 +185,7 @@ def issue_title(first: NewsRow) -> str:
 def issue_text(whole: NewsWhole) -> str:
     """Returns the text of an issue as Markdown.
 
-    The text of the mail is in a code block, so that names from commits and cases are never read as Markdown.
+    The text of the mail is in a code block, so that names from commits and cases are not read as Markdown.
     """
     fence = "~" * 4
     text = mail_text(whole).removeprefix("Hello,\n\n").replace("~~~", "~ ~ ~")

@@ -72,8 +72,8 @@ def settle_anchor(
 ) -> str | None:
     """Determines the anchor of a followed branch, and stores it. Returns its commit.
 
-    None if the branch has no anchor, or if the tree does not give it; the entry then has the problem. `line`
-    are the branch's newest commits, oldest first.
+    None if the branch has no anchor, or if the tree does not provide it; the entry then stores the problem.
+    `line` are the branch's newest commits, oldest first.
 
     If no anchor is named, it is the head of the branch when following began. If a forced push removed that
     commit, it is the present head.
@@ -114,7 +114,7 @@ def _explain_unresolved(row: FollowRow, tags: Mapping[str, str] | GitProblem) ->
 
 
 def _not_given(connection: Connection[Any], row: FollowRow, commit: str, git_dir: Path) -> str | None:
-    """Returns why the tree does not give a commit; None if it is on the branch or can be fetched."""
+    """Returns why a commit is unavailable; None if it is on the branch or can be fetched."""
     if trees.ordinal_of(connection, row.branch_id, commit) is not None:
         return None
     missing = missing_commit(git_dir / f"{digest_of(row.tree)}.anchor.git", row.tree, commit)
@@ -124,9 +124,9 @@ def _not_given(connection: Connection[Any], row: FollowRow, commit: str, git_dir
 
 
 def parts_of(row: FollowRow, base: str, head: str, anchor: str | None) -> list[Part]:
-    """Returns the parts that a comparison of two revisions is requested in.
+    """Splits the comparison of two revisions into parts, each requested separately.
 
-    With an anchor, the targets in walltime form a part of their own, which measures the anchor too.
+    With an anchor, the targets in walltime form a separate part, which measures the anchor too.
     """
     targets = [(target[0], target[1]) for target in row.targets]
     if anchor is None:

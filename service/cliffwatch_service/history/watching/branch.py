@@ -33,18 +33,17 @@ from cliffwatch_service.store.series import SeriesRow
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """A step that was found in the history of a series.
-
-    Noise makes its place uncertain: it lies after `base`, and at `last` at the latest.
-    """
+    """A step that was found in the history of a series. Noise makes its place uncertain."""
 
     series_id: int
     base: RecentPointRow
+    """The step lies after this point."""
     before: RecentPointRow
     """Last point on the old level, by the best estimate."""
     head: RecentPointRow
     """First point on the new level, by the best estimate."""
     last: RecentPointRow
+    """The step lies at this point or before it."""
     size: float
     """Fraction of the old level."""
 
@@ -136,7 +135,7 @@ def _step_of(own: Sequence[RecentPointRow], span: SpanRow) -> Step:
 def _band(about: SeriesRow) -> float | None:
     """Returns the repeatability band of a counted series, a fraction; None for a noisy series.
 
-    Two values differ if their change is larger.
+    Two values differ if the change between them is larger than the band.
     """
     case = CaseKey(about.suite, about.benchmark, tuple((name, value) for name, value in about.params))
     traits = load_catalogue().traits(case, about.metric, about.unit, about.mode)
@@ -218,8 +217,8 @@ def _new(
 ) -> NewConfirmation:
     """Returns a confirmation for a candidate.
 
-    If an open confirmation has a range that contains the candidate's, takes that range, so that the kernels
-    are built only once for all platforms.
+    If the range of an open confirmation contains the candidate's, uses that range: the kernels are then built
+    only once for all platforms.
     """
     base, head = candidate.base.revision_id, candidate.last.revision_id
     for row in known:

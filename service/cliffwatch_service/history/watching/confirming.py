@@ -108,6 +108,11 @@ def unchanged_cases(connection: Connection[Any], comparison: int) -> frozenset[C
 def _take(
     connection: Connection[Any], row: ConfirmationRow, answer: Answered | Unanswered, now: datetime
 ) -> None:
+    """Records the outcome for each candidate of a confirmation.
+
+    If nothing was measured, the comparison is retried. If it left candidates open, a second comparison
+    follows. Otherwise ends the confirmation.
+    """
     waiting = candidates.candidates_of(connection, row.id)
     if isinstance(answer, Unanswered):
         _again(connection, row, answer.reason, None, now)
@@ -162,7 +167,7 @@ def _end(
 
 
 def _number(row: ConfirmationRow) -> int:
-    """Returns which comparison of its candidates a confirmation is at: 1 or 2."""
+    """Returns the number of a confirmation's comparison: 1, or 2 if the first left candidates open."""
     return 1 if row.boots is None else 2
 
 
@@ -174,6 +179,7 @@ def _explain_second_round(candidates_left: Sequence[CandidateRow], boots: int) -
 
 
 def _says(row: ComparisonRow | None) -> bool:
+    """Whether a comparison measured the row, so that its candidate can be judged."""
     return (
         row is not None and row.verdict not in TROUBLED and (row.change is not None or row.verdict in CHANGES)
     )
@@ -195,6 +201,7 @@ def _move(connection: Connection[Any], candidate: CandidateRow, row: Confirmatio
 def _again(
     connection: Connection[Any], row: ConfirmationRow, reason: str, comparison: int | None, now: datetime
 ) -> None:
+    """Sets a confirmation to be requested again, or ends it as unanswered after MOST_ATTEMPTS."""
     if row.attempts < MOST_ATTEMPTS:
         confirmations.set_waiting(connection, row.id, reason, row.boots)
         return
@@ -252,5 +259,5 @@ def _asked_alike(row: ConfirmationRow) -> tuple[tuple[int, int, int], str]:
 
 
 def _boots(row: ConfirmationRow) -> str:
-    """Returns the boots to request. For counted values, their profile determines them."""
+    """Returns the boots to request; `auto` in icount, where the profile determines them."""
     return "auto" if row.mode == "icount" else str(row.boots or FIRST_BOOTS)

@@ -1,6 +1,6 @@
-"""Finds events of hosts whose anchor steps from one night to the next.
+"""Finds host events: a host's measurements of the anchor step from one night to the next.
 
-The anchor's kernel is the same every night, so the host changed, and no commit is blamed.
+The anchor's kernel is the same every night. So the host changed, and no commit is blamed.
 """
 
 from bisect import bisect_left
@@ -100,6 +100,7 @@ def _steps(own: Sequence[RecentPointRow], known: Sequence[int]) -> list[Step]:
 
 
 def _place(own: Sequence[RecentPointRow], ordinal: int) -> int:
+    """Returns the index of the first point at or after an ordinal; of the last point if there is none."""
     return min(bisect_left([row.ordinal for row in own], ordinal), len(own) - 1)
 
 

@@ -40,8 +40,8 @@ def keep_host_events(
 ) -> None:
     """Stores an event if many series in walltime of a host step together.
 
-    A fresh comparison distinguishes the host from a commit. Counted series are left out: no host can move
-    them. Steps that a comparison confirmed are no longer among `steps`.
+    A fresh comparison later shows whether the host or a commit moved them. Counted series are left out: no
+    host can move them. Steps that a comparison confirmed are no longer among `steps`.
     """
     if not any(steps.values()):
         return

@@ -33,7 +33,7 @@ def relative(rows: Sequence[Row], fewest: int = FEWEST) -> list[Row] | None:
 
     The anchor's value is from the same run, so from the same host. Points without this anchor are left out:
     the relative history begins where its anchor does. None if fewer than `fewest` revisions have the anchor;
-    the points are then better watched as they are.
+    the caller then watches the points as they are.
     """
     anchor = newest_anchor(rows)
     if anchor is None:

@@ -16,13 +16,15 @@ from cliffwatch_service.store.history import watching
 from cliffwatch_service.store.history.watching import TrendFacts, TrendPointRow, TrendSince
 
 MOST_TREND_POINTS = 150
+"""Most revisions of a branch whose points are read."""
+
 _SINCE: tuple[TrendSince, ...] = ("release", "90 days")
 
 
 def look_for_trends(connection: Connection[Any], now: datetime) -> int:
     """Finds and stores the slow trends of every measured branch. Returns their number.
 
-    Looks at the last ninety days, and at the part of them that has the newest revision's release.
+    Looks at the last ninety days, and within them at the revisions with the newest revision's release.
     """
     count = 0
     for branch_id in watching.branches_measured(connection):
