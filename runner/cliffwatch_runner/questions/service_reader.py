@@ -5,10 +5,11 @@ commits stand between « and », because whoever writes a commit chooses them.
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import quote
 
+from cliffwatch.formats.values import FreeJson
 from cliffwatch_runner.upload.client import Answered, Client, Refused, Unreached
 
 LARGEST_BYTES = 4096
@@ -18,8 +19,6 @@ _MOST = 20
 _TEXTS = ("subject", "base_subject", "head_subject", "label", "note", "author", "reason")
 """Members that hold what the author of a commit or a reader wrote."""
 
-Result = dict[str, Any]
-
 
 class ServiceReader:
     """Answers questions from what one service has stored."""
@@ -27,7 +26,7 @@ class ServiceReader:
     def __init__(self, client: Client) -> None:
         self._client = client
 
-    def answer(self, commit: str, suite: str = "", base: str = "nearest", platform: str = "") -> Result:
+    def answer(self, commit: str, suite: str = "", base: str = "nearest", platform: str = "") -> FreeJson:
         """What a commit changed: verdict, largest changes, functions behind them, detectable change.
 
         commit: a commit, its first digits (at least 7), a tag or a branch. base: likewise, or `nearest` for
@@ -38,7 +37,7 @@ class ServiceReader:
 
     def compare(
         self, base: str, head: str, suite: str = "", verdict: str = "", text: str = "", platform: str = ""
-    ) -> Result:
+    ) -> FreeJson:
         """Rows of a comparison of two revisions, the largest change first.
 
         verdict: changed, regression, improvement, unchanged, inconclusive, missing or failed. text: words of
@@ -59,7 +58,7 @@ class ServiceReader:
         counts = {target["platform"]: target["counts"] for target in found["targets"]}
         return _fit({"url": page, "rows_by_verdict": counts, "rows": rows})
 
-    def search(self, text: str) -> Result:
+    def search(self, text: str) -> FreeJson:
         """Finds commits by their subject or first digits, branches, tags, suites and series (up to 8 each).
 
         Use the `series` identity of a result for `history`.
@@ -74,7 +73,7 @@ class ServiceReader:
             row["url"] = f"{self._client.url}/revisions/{row['commit']}"
         return _fit(found)
 
-    def history(self, series: str, points: int = 10) -> Result:
+    def history(self, series: str, points: int = 10) -> FreeJson:
         """Medians of a series over revisions, newest first. `n` is the number of boots."""
         found = self._ask(f"/series/{quote(series, safe='')}/history", limit=max(1, min(points, _MOST)))
         if "error" in found:
@@ -91,41 +90,41 @@ class ServiceReader:
             }
         )
 
-    def reports(self, state: str = "") -> Result:
+    def reports(self, state: str = "") -> FreeJson:
         """Regression reports, newest first: culprit commit, largest change, platforms, state."""
         return self._list("/reports", "regressions", "report", state=state or None)
 
-    def report(self, report: str) -> Result:
+    def report(self, report: str) -> FreeJson:
         """One regression report by its identity: its culprit, its changes and its triage."""
         found = self._ask(f"/reports/{quote(report, safe='')}")
         return _fit({"url": f"{self._client.url}/regressions/{quote(report, safe='')}", **found})
 
-    def runs(self, revision: str = "", platform: str = "") -> Result:
+    def runs(self, revision: str = "", platform: str = "") -> FreeJson:
         """Runs, newest first: which platform measured which commits, with how many boots."""
         return self._list("/runs", "runs", "run", revision=revision or None, platform=platform or None)
 
-    def suites(self, name: str = "") -> Result:
+    def suites(self, name: str = "") -> FreeJson:
         """The suites of the catalogue; with a name, that suite's benchmarks and what each measures."""
         if not name:
             return self._list("/suites", "suites", "suite", limit=None, without="about")
         found = self._ask(f"/suites/{quote(name, safe='')}")
         return _fit({"url": f"{self._client.url}/suites/{quote(name, safe='')}", **found})
 
-    def hosts(self) -> Result:
+    def hosts(self) -> FreeJson:
         """Hosts: platform, when each was last seen, the job it works on."""
         return self._list("/hosts", "hosts", None, limit=None, without="about")
 
-    def queue(self) -> Result:
+    def queue(self) -> FreeJson:
         """Jobs that wait or run, next first, with the expected wait."""
         return self._list("/queue", "jobs", "job", limit=None)
 
-    def branches(self) -> Result:
+    def branches(self) -> FreeJson:
         """Branches that are measured continuously."""
         return self._list("/branches", "branches", None, limit=None)
 
     def _list(
         self, path: str, page: str, identity: str | None, *, without: str = "", **params: Any
-    ) -> Result:
+    ) -> FreeJson:
         """Reads the first page of a list, and adds to each item the address of its own page."""
         found = self._ask(path, **{"limit": _MOST, **params})
         if "error" in found:
@@ -136,7 +135,7 @@ class ServiceReader:
             item.pop(without, None)
         return _fit({"items": found["items"], "more_pages": found["next"] is not None})
 
-    def _ask(self, path: str, **params: Any) -> Result:
+    def _ask(self, path: str, **params: Any) -> FreeJson:
         reply = self._client.get(path, **params)
         if isinstance(reply, Unreached):
             return {"error": reply.reason, "next_step": "ask again later"}
@@ -146,7 +145,7 @@ class ServiceReader:
         return dict(_mark_texts(reply.body))
 
 
-TOOLS: tuple[Callable[..., Result], ...] = (
+TOOLS: tuple[Callable[..., FreeJson], ...] = (
     ServiceReader.answer,
     ServiceReader.compare,
     ServiceReader.search,
@@ -161,7 +160,7 @@ TOOLS: tuple[Callable[..., Result], ...] = (
 )
 
 
-def _row(row: Mapping[str, Any], page: str) -> Result:
+def _row(row: FreeJson, page: str) -> FreeJson:
     path = [row["suite"], row["benchmark"], *(f"{name}={value}" for name, value in row["params"].items())]
     kept = ("metric", "unit", "platform", "verdict", "base", "head", "change", "ci_low", "ci_high", "mde")
     address = "/".join(quote(part, safe="=") for part in path)
@@ -189,7 +188,7 @@ def _marked(text: str) -> str:
     return f"«{plain[:200]}»"
 
 
-def _fit(result: Result) -> Result:
+def _fit(result: FreeJson) -> FreeJson:
     """Leaves out items at the end of the largest list until the result is small enough.
 
     `left_out` counts them by list.
