@@ -1,5 +1,7 @@
 """Endpoints for operators: health, readiness and metrics."""
 
+import shutil
+
 import psycopg
 import structlog
 from fastapi import APIRouter
@@ -8,11 +10,13 @@ from prometheus_client import CONTENT_TYPE_LATEST, Gauge, generate_latest
 from psycopg_pool import PoolTimeout
 
 from cliffwatch_service.http.context import Allowed, ServiceHere
+from cliffwatch_service.jobs.alarms import online_hosts
 from cliffwatch_service.jobs.staleness import stale_targets
 from cliffwatch_service.refusal import Refusal
 from cliffwatch_service.store import database
-from cliffwatch_service.store.background import counts
+from cliffwatch_service.store.background import counts, oldest_queued
 from cliffwatch_service.store.history.news import outbox
+from cliffwatch_service.store.work.hosts import list_hosts
 
 PATHS = ("/healthz", "/readyz", "/metrics")
 router = APIRouter(tags=["operations"])
@@ -52,6 +56,11 @@ STALE = Gauge(
     ["branch", "platform", "mode"],
 )
 
+HOSTS_ONLINE = Gauge("cliffwatch_hosts_online", "Hosts that are online", ["platform"])
+OLDEST_JOB = Gauge("cliffwatch_oldest_queued_job_seconds", "Age of the oldest queued job; 0 if none waits")
+DATABASE_BYTES = Gauge("cliffwatch_database_bytes", "Size of the database")
+DISK_FREE_BYTES = Gauge("cliffwatch_data_disk_free_bytes", "Free space below CLIFFWATCH_DATA_DIR")
+
 
 @router.get("/metrics", summary="Prometheus metrics", response_class=PlainTextResponse)
 def metrics(service: ServiceHere, _: Allowed) -> Response:
@@ -59,6 +68,14 @@ def metrics(service: ServiceHere, _: Allowed) -> Response:
         states = counts(connection)
         deliveries = outbox.delivery_counts(connection)
         stale = stale_targets(connection, service.now())
+        online = online_hosts(list_hosts(connection), service.now())
+        oldest = oldest_queued(connection)
+        DATABASE_BYTES.set(database.size_bytes(connection))
+    OLDEST_JOB.set((service.now() - oldest).total_seconds() if oldest else 0)
+    DISK_FREE_BYTES.set(shutil.disk_usage(service.settings.data_dir).free)
+    HOSTS_ONLINE.clear()
+    for platform, hosts in online.items():
+        HOSTS_ONLINE.labels(platform).set(hosts)
     for gauge, name in ((JOBS, "jobs"), (TASKS, "tasks")):
         gauge.clear()
         for state, count in states[name].items():

@@ -1,5 +1,6 @@
 """Alarms about missing results: platforms that measure nothing, and offline hosts."""
 
+from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
@@ -45,6 +46,15 @@ def alarms(
     ]
     sentences += [each.sentence(now) for each in stale if (each.platform, each.mode) not in silent]
     return sentences
+
+
+def online_hosts(hosts: Sequence[HostAtWorkRow], now: datetime) -> Counter[str]:
+    """Counts the hosts of each platform that offer to work and are online; 0 for a platform without any."""
+    counts = Counter[str]()
+    for host in hosts:
+        if host.about.get("modes"):
+            counts[host.platform] += bool(host.job) or now - host.last_seen <= ONLINE_WITHIN
+    return counts
 
 
 def offline_hosts(hosts: Sequence[HostAtWorkRow], now: datetime) -> list[HostAtWorkRow]:

@@ -182,6 +182,15 @@ def last_heartbeat(connection: Connection[Any]) -> datetime | None:
     return values(connection, datetime).execute(query).fetchone()
 
 
+def oldest_queued(connection: Connection[Any]) -> datetime | None:
+    """Returns when the oldest queued job was made; None if none waits."""
+    return (
+        values(connection, datetime)
+        .execute("SELECT created FROM job WHERE state = 'queued' ORDER BY created LIMIT 1")
+        .fetchone()
+    )
+
+
 def counts(connection: Connection[Any]) -> dict[str, dict[str, int]]:
     """Returns the number of jobs and of tasks in each state."""
     queries = {

@@ -5,6 +5,8 @@ from typing import Any
 
 from psycopg import Connection
 
+from cliffwatch_service.postgres.rows import fetch_single_row, values
+
 
 def is_demonstration(connection: Connection[Any]) -> bool:
     return connection.execute("SELECT 1 FROM demonstration").fetchone() is not None
@@ -25,6 +27,12 @@ def allow_long_work(connection: Connection[Any]) -> None:
     connection.execute(
         "SET LOCAL statement_timeout = '2min'; SET LOCAL idle_in_transaction_session_timeout = '15min'"
     )
+
+
+def size_bytes(connection: Connection[Any]) -> int:
+    """Size of the database on its disk."""
+    query = "SELECT pg_database_size(current_database())::bigint AS bytes"
+    return fetch_single_row(values(connection, int).execute(query))
 
 
 def answers(connection: Connection[Any]) -> None:
