@@ -206,7 +206,7 @@ class BootsOfColumns(Sequence[Boot]):
         return repr(self._boots)
 
 
-def with_cases(boots: Sequence[Boot], renamed: Callable[[CaseKey], CaseKey]) -> Sequence[Boot]:
+def rename_cases(boots: Sequence[Boot], renamed: Callable[[CaseKey], CaseKey]) -> Sequence[Boot]:
     """The boots with other names of their cases."""
     if isinstance(boots, BootsOfColumns):
         return boots.with_cases(renamed)

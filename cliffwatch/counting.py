@@ -23,7 +23,7 @@ def range_words(values: Sequence[float], form: str = ".2g") -> str:
     return least if least == largest else f"{least} to {largest}"
 
 
-def duration(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """`42 s`, `3 min 20 s`, `2 h 05 min`."""
     whole = round(seconds)
     if whole < 60:

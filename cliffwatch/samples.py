@@ -20,15 +20,15 @@ why.
 """
 
 
-def mode_named(name: object) -> Mode | None:
+def find_mode(name: object) -> Mode | None:
     """The mode of this name; None if there is none."""
     return next((mode for mode in MODES if mode == name), None)
 
 
-def target_named(text: str) -> tuple[str, Mode] | None:
+def parse_target(text: str) -> tuple[str, Mode] | None:
     """Platform and mode of `PLATFORM:MODE`, or of `PLATFORM` in the default mode; None if it is neither."""
     platform, _, name = text.partition(":")
-    mode = mode_named(name) if ":" in text else DEFAULT_MODE
+    mode = find_mode(name) if ":" in text else DEFAULT_MODE
     return None if not platform or mode is None else (platform, mode)
 
 
@@ -40,13 +40,13 @@ CaseStatus = Literal[
 ]
 
 
-MACHINE = (
+MACHINE_KEYS = (
     *("cpu", "goos", "goarch", "goamd64", "goarm", "goarm64", "go386", "gomaxprocs", "go", "toolchain"),
     *("host", "hostname", "machine", "os", "cpus", "cores", "memory", "processor", "microcode"),
 )
 """What outputs of any program say of the machine and of what built them, by the names that they use."""
 
-COMPARED = ("config", "compiler", "bench", "guest", *MACHINE)
+ENVIRONMENT_KEYS = ("config", "compiler", "bench", "guest", *MACHINE_KEYS)
 """What of an environment must be equal on both sides for a difference to be the kernel's."""
 
 
@@ -69,12 +69,12 @@ HOST_FAULTS = "host-faults"
 """The setting of a file that has the faults of an arm's host."""
 
 
-def written_faults(faults: Iterable[str]) -> str:
+def format_faults(faults: Iterable[str]) -> str:
     """The faults of a host as the text of that setting."""
     return "; ".join(dict.fromkeys(faults))
 
 
-def read_faults(settings: Mapping[str, str]) -> tuple[str, ...]:
+def parse_faults(settings: Mapping[str, str]) -> tuple[str, ...]:
     """What the setting says; nothing where there is none."""
     return tuple(fault for fault in settings.get(HOST_FAULTS, "").split("; ") if fault)
 
@@ -83,7 +83,7 @@ REFUSED_BY_VERIFIER = "the verifier refuses it"
 """Why a program was not taken, where no more is known than that."""
 
 
-OF_OBJECT = "program"
+PROGRAM_PARAM = "program"
 """The last parameter of what is measured of each BPF program of an object: a plan has the object alone, whose
 programs are known once it is opened.
 """
@@ -99,7 +99,7 @@ class CaseKey(NamedTuple):
     @property
     def planned(self) -> "CaseKey":
         """The case of the plan that this belongs to: of an object's program the object, else itself."""
-        whole = self.params[:-1] if self.params and self.params[-1][0] == OF_OBJECT else self.params
+        whole = self.params[:-1] if self.params and self.params[-1][0] == PROGRAM_PARAM else self.params
         return self if whole is self.params else CaseKey(self.suite, self.benchmark, whole)
 
     def __str__(self) -> str:
@@ -233,7 +233,7 @@ class Arm:
             return 1
 
 
-def compared_arms(names: Iterable[str]) -> list[str]:
+def select_compared_arms(names: Iterable[str]) -> list[str]:
     """The arms of a run that reports compare, in their order: all but the control and, beside base and head
     alone, the anchor.
     """

@@ -18,7 +18,7 @@ from listening import listening, port_of
 from psycopg.rows import dict_row
 from service_runs import MadeRun, put_all
 
-from cliffwatch.formats.setup import NO_SETUP, Setup, anchored_arms
+from cliffwatch.formats.setup import NO_SETUP, Setup, build_anchored_arms
 from cliffwatch_runner.upload.client import Client, Patience
 from cliffwatch_service.access.tokens import make_token
 from cliffwatch_service.command.app import create_app
@@ -165,7 +165,7 @@ class Running:
             profile="standard",
             boots="auto",
             priority="person",
-            setup=Setup(arms=anchored_arms(base, head, anchor[0])) if anchor else NO_SETUP,
+            setup=Setup(arms=build_anchored_arms(base, head, anchor[0])) if anchor else NO_SETUP,
         )
         host = host or run.host
         with self.service.transaction() as connection:

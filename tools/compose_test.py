@@ -22,7 +22,7 @@ from typing import Any
 import httpx2
 
 from cliffwatch.failure import Failure
-from cliffwatch_runner.source.access import reading_of
+from cliffwatch_runner.source.access import plan_local_fetch
 from cliffwatch_runner.source.git import git
 from cliffwatch_runner.source.tree import open_tree
 
@@ -173,7 +173,7 @@ def repository() -> dict[str, str]:
         git(["config", "uploadpack.allowAnySHA1InWant", "true"], git_dir=folder)
         for name, revision in (("base", base), ("head", head)):
             words = ["push", "--quiet", str(folder), f"{revision.commit}:refs/heads/{name}"]
-            git(words, git_dir=tree.mirror, fetching=reading_of(folder))
+            git(words, git_dir=tree.mirror, fetching=plan_local_fetch(folder))
     return {name: git(["rev-parse", name], git_dir=folder).output.strip() for name in ("base", "head")}
 
 

@@ -24,7 +24,7 @@ from cliffwatch.catalogue.repeatability import COLUMNS, FILE
 from cliffwatch.comparing.compare_run import compare_run, sides_of_run
 from cliffwatch.failure import Failure
 from cliffwatch.formats.result_directory import Run, read_run
-from cliffwatch.samples import OF_OBJECT
+from cliffwatch.samples import PROGRAM_PARAM
 
 ROOT = Path(__file__).parents[1]
 
@@ -145,7 +145,7 @@ def _write(repeated: Sequence[Repeated]) -> int:
     rows = {(row["case"], row["metric"]): row for row in known}
     for row in repeated:
         benchmark = catalogue.benchmark(row.case.partition("/")[0])
-        of_verifier = f"/{OF_OBJECT}=" in row.case  # what it counts is exact in every mode
+        of_verifier = f"/{PROGRAM_PARAM}=" in row.case  # what it counts is exact in every mode
         if benchmark is not None and benchmark.icount.assume == "exact" and not of_verifier:
             content = row._replace(difference=round(row.difference, 8))._asdict()
             rows[row.case, row.metric] = {name: str(value) for name, value in content.items()}

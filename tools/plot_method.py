@@ -19,7 +19,7 @@ from calibrate.families import METRICS, published, staged_family  # noqa: E402
 from calibrate.noise import Values, family  # noqa: E402
 
 from cliffwatch.stats.boot_values import boot_values  # noqa: E402
-from cliffwatch.stats.deciding import Staged, decide_fixed, decide_staged  # noqa: E402
+from cliffwatch.stats.deciding import StagedValues, decide_fixed, decide_staged  # noqa: E402
 from cliffwatch.stats.ranks import two_samples  # noqa: E402
 from cliffwatch.stats.stages import CAREFUL  # noqa: E402
 
@@ -64,7 +64,7 @@ def false_alarms(axes: plt.Axes) -> None:
                 _null(generator, size, CAREFUL.looks[-1].boots),
             )
             rows = [
-                Staged(screened=boot_values(*screened), confirming=boot_values(*confirming))
+                StagedValues(screened=boot_values(*screened), confirming=boot_values(*confirming))
                 for screened, confirming in zip(
                     zip(*first, strict=True), zip(*fresh, strict=True), strict=True
                 )

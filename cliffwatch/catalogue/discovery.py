@@ -54,7 +54,7 @@ def parse_release(text: str) -> Release | None:
     return (int(match[1]), int(match[2])) if match else None
 
 
-def support(
+def check_support(
     benchmark: Benchmark, offered: frozenset[str], release: Release, other_names: frozenset[str] = frozenset()
 ) -> Supported | Unsupported | Missing:
     """Decides if a tree of `release` that offers `offered` can run a benchmark.
@@ -63,28 +63,30 @@ def support(
     that introduced it. Otherwise a branch that drops it by accident would pass as an old tree.
     """
     if benchmark.until is not None and release >= benchmark.until:
-        return Unsupported(f"until {_shown(benchmark.until)}: {benchmark.until_reason}")
+        return Unsupported(f"until {_release_text(benchmark.until)}: {benchmark.until_reason}")
     if benchmark.offered_as in offered:
         return Supported()
     other = next(iter(sorted(other_names & offered)), None)
     if other is not None:
         return Unsupported(f"bench of this tree calls it {other}")
-    return _lacking(benchmark, release)
+    return _explain_lack(benchmark, release)
 
 
-def _lacking(benchmark: Benchmark, release: Release) -> Unsupported | Missing:
+def _explain_lack(benchmark: Benchmark, release: Release) -> Unsupported | Missing:
     """The answer for a tree that offers the benchmark under no name."""
     if benchmark.loop_of:
         return Unsupported(f"the lookups of {benchmark.loop_of} cannot be taken out in this tree")
-    since = f"{'about ' if benchmark.since_uncertain else ''}{_shown(benchmark.since)}"
+    since = f"{'about ' if benchmark.since_uncertain else ''}{_release_text(benchmark.since)}"
     if release < benchmark.since:
         return Unsupported(f"came with linux {since}")
     if benchmark.since_uncertain and release == benchmark.since:
-        return Unsupported(f"came with linux {since}, and this tree of {_shown(release)} has it not yet")
+        return Unsupported(
+            f"came with linux {since}, and this tree of {_release_text(release)} has it not yet"
+        )
     return Missing(f"bench of this tree does not list it, although it came with linux {since}")
 
 
-def _shown(release: Release) -> str:
+def _release_text(release: Release) -> str:
     return f"{release[0]}.{release[1]}"
 
 

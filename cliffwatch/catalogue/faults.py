@@ -15,7 +15,7 @@ _WORDS = {"array": "list", "object": "table"}
 _SCALARS = (str, int, float, bool)
 
 
-def with_all_faults(content: object, kind: type[S], refused: Wrong) -> tuple[S, tuple[Fault, ...]]:
+def collect_faults(content: object, kind: type[S], refused: Wrong) -> tuple[S, tuple[Fault, ...]]:
     """All faults of a document that `convert_to` refused, and the document without them.
 
     The document without faults allows checks between its parts. Wrong or missing members get their default or

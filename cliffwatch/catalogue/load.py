@@ -112,10 +112,10 @@ def read_catalogue(folder: Path) -> tuple[Catalogue, tuple[CatalogueError, ...]]
     if not suites and not errors:
         errors.append(CatalogueError(file=folder, line=0, message="there is no */suite.toml in this folder"))
     repeatability, wrong = read_repeatability(folder)
-    return Catalogue(tuple(suites), repeatability), (*errors, *_twice(suites), *wrong)
+    return Catalogue(tuple(suites), repeatability), (*errors, *_find_duplicates(suites), *wrong)
 
 
-def _twice(suites: list[Suite]) -> list[CatalogueError]:
+def _find_duplicates(suites: list[Suite]) -> list[CatalogueError]:
     errors: list[CatalogueError] = []
     home: dict[str, Suite] = {}
     for suite in suites:

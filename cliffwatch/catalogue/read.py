@@ -75,9 +75,9 @@ def _document(content: object, form: type[F]) -> tuple[F, tuple[Fault, ...]]:
     read = convert_to(content, form)
     if not isinstance(read, Wrong):
         return read, ()
-    from cliffwatch.catalogue.faults import with_all_faults  # noqa: PLC0415 - for files that are wrong
+    from cliffwatch.catalogue.faults import collect_faults  # noqa: PLC0415 - for files that are wrong
 
-    return with_all_faults(content, form, read)
+    return collect_faults(content, form, read)
 
 
 def _contradictions(document: SuiteFile | ProgramSuiteFile) -> Iterator[Fault]:
@@ -90,7 +90,7 @@ def _contradictions(document: SuiteFile | ProgramSuiteFile) -> Iterator[Fault]:
     for index, benchmark in enumerate(document.benchmark):
         place = ("benchmark", index)
         yield from _of_kind(benchmark, place)
-        yield from _twice(benchmark.name, benchmark.sweep, place)
+        yield from _find_duplicate_cases(benchmark.name, benchmark.sweep, place)
     yield from _of_former_names(document.benchmark)
 
 
@@ -109,7 +109,7 @@ def _of_program(document: ProgramSuiteFile) -> Iterator[Fault]:
     known: set[str] = set()
     for index, benchmark in enumerate(document.benchmark):
         place = ("benchmark", index)
-        yield from _twice(benchmark.name, benchmark.sweeps, place)
+        yield from _find_duplicate_cases(benchmark.name, benchmark.sweeps, place)
         if benchmark.name in known:
             yield Fault((*place, "name"), f"'{benchmark.name}' stands here twice")
         known.add(benchmark.name)
@@ -179,7 +179,7 @@ def _of_kind(benchmark: BenchmarkTable, place: Place) -> Iterator[Fault]:
         yield Fault((*place, "primary"), f"kind '{kind}' prints no metric '{primary}'")
 
 
-def _twice(name: str, sweeps: Sequence[SweepTable], place: Place) -> Iterator[Fault]:
+def _find_duplicate_cases(name: str, sweeps: Sequence[SweepTable], place: Place) -> Iterator[Fault]:
     known: set[tuple[tuple[str, str], ...]] = set()
     for params in (
         (*params_of_key(each), *guest.params)

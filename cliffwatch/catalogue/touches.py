@@ -14,13 +14,13 @@ def is_pattern(text: str) -> bool:
     return _PATTERN.fullmatch(text) is not None
 
 
-def touches(suite: Suite, path: str) -> bool:
+def is_touched(suite: Suite, path: str) -> bool:
     """True if the suite declares that its cases execute code of the file."""
     return any(fnmatchcase(path, pattern) for pattern in suite.touches)
 
 
-def suites_touched(suites: Iterable[Suite], paths: Iterable[str]) -> Mapping[str, tuple[str, ...]]:
+def find_touched_suites(suites: Iterable[Suite], paths: Iterable[str]) -> Mapping[str, tuple[str, ...]]:
     """The suites that declare one of the files, in catalogue order, each with these files."""
     paths = tuple(paths)
-    found = {suite.name: tuple(path for path in paths if touches(suite, path)) for suite in suites}
+    found = {suite.name: tuple(path for path in paths if is_touched(suite, path)) for suite in suites}
     return {name: files for name, files in found.items() if files}

@@ -12,7 +12,7 @@ from typing import NoReturn, cast
 import rich_click as click
 
 from cliffwatch.command.blame import blame, failures_of_arms, failures_of_programs
-from cliffwatch.command.report_options import ReportOptions, nothing_explained, report_options, terminal_of
+from cliffwatch.command.report_options import ReportOptions, no_case_matches, report_options, terminal_of
 from cliffwatch.command.terminal import echo_failure
 from cliffwatch.comparing.compare_run import Sides, compare_all, sides_of_run, with_fresh_boots
 from cliffwatch.comparing.comparison import ComparisonSet
@@ -41,10 +41,10 @@ _WRITERS: Mapping[str, str] = {
 """Module and function of each format except text and go-bench. Only the requested module is imported."""
 
 
-_OF_THEIR_OWN_ENCODING = ("json", "html", "go-bench")
+_ALWAYS_UTF8 = ("json", "html", "go-bench")
 """Formats that are written in UTF-8 in every locale."""
 
-_MOST_TOLD = 10
+_MOST_FAILURES = 10
 """Maximum number of program failures that are printed: a broken program fails in each of its cases."""
 
 
@@ -181,7 +181,7 @@ def report_of_run(folder: Path, report: ReportOptions, loop: Arm | None = None) 
     if ended is Exit.USAGE:
         return ended
     failures = failures_of_programs(run)
-    for failure in (*failures_of_arms(run), *failures[:_MOST_TOLD]):
+    for failure in (*failures_of_arms(run), *failures[:_MOST_FAILURES]):
         echo_failure(failure)
     return blame(run, failures) or ended
 
@@ -205,9 +205,7 @@ def _report(sides: Sides, context: ReportContext, report: ReportOptions) -> Exit
     if isinstance(text, Failure):
         return echo_failure(text)
     if report.out is None:
-        click.echo(
-            text.encode(errors="replace") if report.format in _OF_THEIR_OWN_ENCODING else text, nl=False
-        )
+        click.echo(text.encode(errors="replace") if report.format in _ALWAYS_UTF8 else text, nl=False)
     else:
         try:
             report.out.write_text(text, encoding="utf-8", errors="replace")
@@ -254,7 +252,7 @@ def _write_report(
     if report.explain is not None:
         from cliffwatch.reports.explain import explain_report  # noqa: PLC0415 - of one option alone
 
-        return explain_report(compared, report.explain, context) or nothing_explained(report.explain)
+        return explain_report(compared, report.explain, context) or no_case_matches(report.explain)
     if report.reply is not None:
         from cliffwatch.reports.mail.reply import reply_report  # noqa: PLC0415 - as above
 

@@ -26,7 +26,7 @@ from cliffwatch.parsers.table.columns import TableRow
 from cliffwatch.parsers.table.comma_separated import csv_lines
 from cliffwatch.parsers.table.parquet import has_parquet, no_parquet, write_parquet
 from cliffwatch.parsers.table.rows import rows_of_arm
-from cliffwatch.reports.exports.bencher import format_bencher, too_long_for_bencher
+from cliffwatch.reports.exports.bencher import count_overlong_names, format_bencher
 from cliffwatch.reports.exports.go_bench import go_bench_report, run_settings
 from cliffwatch.reports.exports.kcidb import ORIGIN, Reported, build_report, format_kcidb
 from cliffwatch.reports.exports.matrix import Layout, format_matrix
@@ -103,7 +103,7 @@ def export(
     form = _exit_on_failure(_form(format_, origin, (down, across, metric), out))
     source = _exit_on_failure(_read(run))
     chosen = _exit_on_failure(_select_arms(source, format_, arm))
-    _exit_on_failure(_without_cells(source, chosen, form))
+    _exit_on_failure(_refuse_empty_matrix(source, chosen, form))
     try:
         with _target(out) as file:
             _write(file, source, chosen, form)
@@ -180,7 +180,7 @@ def _layout(
     return Layout(down=down, across=across, metric=metric)
 
 
-def _without_cells(source: _Source, arms: Sequence[Arm], form: _Form) -> Failure | None:
+def _refuse_empty_matrix(source: _Source, arms: Sequence[Arm], form: _Form) -> Failure | None:
     """Returns a failure if the matrix would be empty; else None."""
     if form.layout is None or _text(source, arms, form):
         return None
@@ -258,7 +258,7 @@ def _text(source: _Source, arms: Sequence[Arm], form: _Form) -> str:
             arms, reported, lambda case, metric, unit, mode: traits(case, metric, unit, mode).primary
         )
     if form.name == "bmf":
-        for line in (_lost_in_bencher(arms[0]), *_host_warning(arms)):
+        for line in (_describe_loss(arms[0]), *_host_warning(arms)):
             click.echo(f"cliffwatch: {line}", err=True)
         return format_bencher(arms[0])
     of_run = tuple(source.arms.values())
@@ -269,8 +269,8 @@ def _host_warning(arms: Sequence[Arm]) -> tuple[str, ...]:
     return host_warning(fault for arm in arms for fault in arm.host_faults)
 
 
-def _lost_in_bencher(arm: Arm) -> str:
+def _describe_loss(arm: Arm) -> str:
     boots = f"medians of {count_noun(len(arm.boots), 'boot')} of {arm.name} with the smallest and the largest"
-    long = too_long_for_bencher(arm)
+    long = count_overlong_names(arm)
     names = f"; {long} names are longer than Bencher takes" if long else ""
     return f"{boots}; single boots, readings, outcomes and other arms have no place in this format{names}"

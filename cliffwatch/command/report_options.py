@@ -61,7 +61,7 @@ def terminal_of(report: ReportOptions) -> tuple[bool, int]:
     return colour, max(72, shutil.get_terminal_size((140, 40)).columns) if on_terminal else 140
 
 
-def nothing_explained(pattern: str) -> Failure:
+def no_case_matches(pattern: str) -> Failure:
     return wrong_usage(f"no case matches '{pattern}'", "a part of a name will do, or one with *")
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
-from cliffwatch.command.report_options import ReportOptions, nothing_explained, terminal_of
+from cliffwatch.command.report_options import ReportOptions, no_case_matches, terminal_of
 from cliffwatch.comparing.comparison import ComparisonSet
 from cliffwatch.failure import Failure, wrong_usage
 from cliffwatch.reports.context import ReportContext
@@ -53,4 +53,4 @@ def _explain(compared: Sequence[ComparisonSet], pattern: str) -> str | Failure:
     texts = [
         f"{each.head.name} against {each.base.name}\n{text}" for each, text in titled if text is not None
     ]
-    return "\n".join(texts) or nothing_explained(pattern)
+    return "\n".join(texts) or no_case_matches(pattern)

@@ -7,7 +7,7 @@ from cliffwatch.columns import BootsOfColumns, columns_of
 from cliffwatch.comparing.comparison import Comparison, ComparisonSet, SideFacts, took_turns
 from cliffwatch.comparing.geomean import means_of
 from cliffwatch.comparing.loops.empty_loop import with_rows_less_loops
-from cliffwatch.comparing.rows import Row, Side, Traits, blank, draft_of, in_one_table, rows_of
+from cliffwatch.comparing.rows import Row, Side, Traits, blank, draft_of, join_columns, rows_of
 from cliffwatch.comparing.thresholds import PLAIN, SECONDARY_SHARE, Method
 from cliffwatch.comparing.turns import Turns, turns_of, warnings_of_order
 from cliffwatch.comparing.validity import (
@@ -22,7 +22,12 @@ from cliffwatch.comparing.validity import (
     warnings_of_host,
     without_failed_boots,
 )
-from cliffwatch.comparing.verdicts.absent import failed_everywhere, left_out, lost_first, one_sided
+from cliffwatch.comparing.verdicts.absent import (
+    lost_first,
+    one_sided,
+    outcomes_left_out,
+    rows_failed_everywhere,
+)
 from cliffwatch.comparing.verdicts.apart import Apart
 from cliffwatch.comparing.verdicts.control import apply_control, control_of
 from cliffwatch.comparing.verdicts.exact import judge_exact
@@ -54,7 +59,7 @@ def compare_arms(
     All their rows form one family, so more arms make each row stricter.
     """
     for head in heads:
-        unlike = _unlike(base, head)
+        unlike = _check_alike(base, head)
         if unlike is not None:
             return unlike
     mode = base.mode or heads[0].mode
@@ -91,7 +96,7 @@ class _Judged:
     turns: Turns
 
 
-def _unlike(base: Arm, head: Arm) -> Failure | None:
+def _check_alike(base: Arm, head: Arm) -> Failure | None:
     for what, ours, theirs in (("modes", base.mode, head.mode), ("platforms", base.platform, head.platform)):
         if ours is not None and theirs is not None and ours != theirs:
             return wrong_usage(
@@ -111,7 +116,7 @@ def _set_of(
 ) -> ComparisonSet:
     base, head, rows = pair.base, pair.head, pair.rows
     measured = {case for row in rows for case in (row.case, row.case.planned)}
-    comparisons = [*judged.comparisons, *failed_everywhere(base, head, measured, mode, method)]
+    comparisons = [*judged.comparisons, *rows_failed_everywhere(base, head, measured, mode, method)]
     reported = comparisons if itself is None else apply_control(comparisons, itself)
     order = tuple(warnings_of_order(_noisy(rows, reported), judged.turns))
     return ComparisonSet(
@@ -122,7 +127,7 @@ def _set_of(
         notable=method.threshold("exact" if mode == "icount" else "nothing"),
         alpha=method.alpha,
         rows=lost_first(reported),
-        left_out=left_out(base, head, measured),
+        left_out=outcomes_left_out(base, head, measured),
         means=tuple(
             means_of(
                 [row for row, each in zip(rows, reported, strict=False) if each.change is not None],
@@ -175,7 +180,9 @@ def _judge_pairs(pairs: Sequence[_Pair], mode: Mode | None, method: Method) -> t
     paired = [(pair, row) for pair in pairs for row in pair.rows]
     fits = [fit_for_ratios(pair.rows) for pair in pairs]
     judged = [
-        each for pair, fit in zip(pairs, fits, strict=True) for each in _alone_in(pair, fit, mode, method)
+        each
+        for pair, fit in zip(pairs, fits, strict=True)
+        for each in _judge_rows_alone(pair, fit, mode, method)
     ]
     with_ratios = [each for fit in fits for each in fit]
     waiting: dict[int, list[CaseKey]] = {id(pair): [] for pair in pairs}
@@ -194,7 +201,7 @@ def _judge_pairs(pairs: Sequence[_Pair], mode: Mode | None, method: Method) -> t
         if not family:
             continue
         rows = [paired[index][1] for index in family]
-        noisy = in_one_table(
+        noisy = join_columns(
             [row if with_ratios[index] else as_positive(row) for index, row in zip(family, rows, strict=True)]
         )
         decided, open_rows = judge_family(
@@ -245,7 +252,7 @@ def _turns(
     return {pair: turns_of(rows, one_run=method.one_run, notable=notable) for pair, rows in noisy.items()}
 
 
-def _alone_in(
+def _judge_rows_alone(
     pair: _Pair, fits: Sequence[bool], mode: Mode | None, method: Method
 ) -> list[Comparison | None]:
     """Judges each row of a pair that needs no family; None for the others."""
@@ -259,12 +266,12 @@ def _alone_in(
         return None if reason is None else ("failed", reason)
 
     return [
-        _alone(row, base, head, mode, method, unfair(row), fit=fit)
+        _judge_alone(row, base, head, mode, method, unfair(row), fit=fit)
         for row, fit in zip(rows, fits, strict=True)
     ]
 
 
-def _alone(
+def _judge_alone(
     row: Row, base: Arm, head: Arm, mode: Mode | None, method: Method, unfair: _Unfair | None, *, fit: bool
 ) -> Comparison | None:
     """Judges a row without its family; None for a noisy row, which is judged with its family.

@@ -19,7 +19,7 @@ from cliffwatch.comparing.rows import Traits
 from cliffwatch.comparing.thresholds import ALPHA, Method
 from cliffwatch.comparing.verdicts.former_names import under_present_names
 from cliffwatch.failure import Failure, wrong_usage
-from cliffwatch.samples import CONTROL, Arm, Boot, compared_arms
+from cliffwatch.samples import CONTROL, Arm, Boot, select_compared_arms
 from cliffwatch.stats.stages import ADAPTIVE, Look, Stages
 
 if TYPE_CHECKING:  # the types of documents are for runs alone
@@ -68,7 +68,7 @@ def sides_of_run(run: "Run") -> Sides:
 
     Raises ValueError if there are fewer than two arms.
     """
-    base, head, *further = (run.arms[name] for name in compared_arms(run.arms))
+    base, head, *further = (run.arms[name] for name in select_compared_arms(run.arms))
     return Sides(
         base=base,
         head=head,
@@ -155,7 +155,7 @@ def with_fresh_boots(sides: Sides, base: Arm, head: Arm) -> Sides | Failure:
             "compare without --confirm, or the fresh boots by themselves",
         )
     for old, fresh in ((sides.base, base), (sides.head, head)):
-        other = _elsewhere(old, fresh)
+        other = _differing_property(old, fresh)
         if other is not None:
             return wrong_usage(
                 f"the fresh boots of {fresh.label} are of another {other} than those of {old.label}",
@@ -176,7 +176,7 @@ def with_fresh_boots(sides: Sides, base: Arm, head: Arm) -> Sides | Failure:
     )
 
 
-def _elsewhere(old: Arm, fresh: Arm) -> str | None:
+def _differing_property(old: Arm, fresh: Arm) -> str | None:
     """The first property of machine or build that both arms record and that differs; None without one."""
     known: Sequence[tuple[str, str | None, str | None]] = (
         ("mode", old.mode, fresh.mode),

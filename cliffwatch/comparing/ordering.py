@@ -79,7 +79,7 @@ class Sortable(Protocol):
     def sure(self) -> float: ...
 
 
-class Judged(Protocol):
+class JudgedRow(Protocol):
     """A row with its verdict: a comparison, or a row of a document."""
 
     @property
@@ -136,14 +136,14 @@ def natural_key(text: str) -> tuple[tuple[float, str], ...]:
     return tuple((float(part), "") if part.isdecimal() else (-1.0, part) for part in parts)
 
 
-def likely(row: Judged) -> bool:
+def is_likely(row: JudgedRow) -> bool:
     """True if an inconclusive row is worth a second look: its difference is notable and rarely chance."""
     if row.verdict != "inconclusive" or row.p is None or row.change is None:
         return False
     return row.p <= LIKELY and abs(row.change) >= row.threshold
 
 
-def beyond_noise(row: Judged) -> bool:
+def is_beyond_noise(row: JudgedRow) -> bool:
     """True if the difference is real, notable or not. Reports show other rows as `~` and without colour."""
     return is_real(
         verdict=row.verdict, q=row.q, ci_low=row.ci_low, ci_high=row.ci_high, counted=row.p is None
@@ -179,13 +179,13 @@ class Detectable:
     """All rows could have shown this change."""
 
 
-def detectable(rows: Iterable[Judged]) -> Detectable | None:
+def detectable(rows: Iterable[JudgedRow]) -> Detectable | None:
     """The detectable change of the unchanged primary rows; None if no row has a minimum detectable effect."""
     effects = [row.mde for row in rows if row.primary and row.verdict == "unchanged" and row.mde is not None]
     return Detectable(statistics.median(effects), max(effects)) if effects else None
 
 
-def reported_reach(rows: Iterable[Judged]) -> list[float]:
+def reported_reach(rows: Iterable[JudgedRow]) -> list[float]:
     """Distance from zero to the far end of each reported row's interval, in rising order."""
     return sorted(
         max(abs(row.ci_low), abs(row.ci_high))
@@ -195,7 +195,7 @@ def reported_reach(rows: Iterable[Judged]) -> list[float]:
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class ListedRows:
     """Rows that are listed."""
 
     rows: Sequence[Comparison]
@@ -203,12 +203,12 @@ class Listed:
     """How many rows are not listed, as text; empty if all are."""
 
 
-def listed(rows: Sequence[Comparison]) -> Listed:
+def list_rows(rows: Sequence[Comparison]) -> ListedRows:
     """All rows except unchanged rows of BPF programs, of which a suite of objects has thousands."""
     kept = [row for row in rows if row.verdict != "unchanged" or row.case.planned == row.case]
     if len(kept) == len(rows):
-        return Listed(rows, "")
+        return ListedRows(rows, "")
     programs = {row.case for row in rows if row.verdict == "unchanged" and row.case.planned != row.case}
     unlisted = count_noun(len(rows) - len(kept), "more row")
     objects = count_noun(len({case.planned for case in programs}), "object")
-    return Listed(kept, f"{unlisted} of {count_noun(len(programs), 'program')} in {objects}: unchanged")
+    return ListedRows(kept, f"{unlisted} of {count_noun(len(programs), 'program')} in {objects}: unchanged")

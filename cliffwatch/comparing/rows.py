@@ -122,16 +122,16 @@ def _units(keys: Iterable[RowKey]) -> dict[tuple[CaseKey, str], set[str]]:
     return units
 
 
-def in_one_table(rows: Sequence[Row]) -> Sequence[Row]:
+def join_columns(rows: Sequence[Row]) -> Sequence[Row]:
     """Puts the bases of several pairs of arms into one set of columns, and the heads into another.
 
     Computations over many rows at once need that.
     """
-    bases, heads = _in_one([row.base for row in rows]), _in_one([row.head for row in rows])
+    bases, heads = _join_sides([row.base for row in rows]), _join_sides([row.head for row in rows])
     return [row._replace(base=base, head=head) for row, base, head in zip(rows, bases, heads, strict=True)]
 
 
-def _in_one(sides: Sequence[Side]) -> Sequence[Side]:
+def _join_sides(sides: Sequence[Side]) -> Sequence[Side]:
     tables = {id(side.columns): side.columns for side in sides}
     if len(tables) < 2:
         return sides

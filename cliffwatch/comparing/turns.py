@@ -13,7 +13,7 @@ from cliffwatch.comparing.rows import Row, Side, blocks_of, largest_steps
 from cliffwatch.comparing.thresholds import FEWEST_ALIKE, MOST_DRIFTING, MOVED_ALIKE, SEEN
 from cliffwatch.comparing.validity import drifts_of_rows
 from cliffwatch.counting import count_noun
-from cliffwatch.stats.noise.drifts import interleaved
+from cliffwatch.stats.noise.drifts import is_interleaved
 
 _MEDIAN_DISTANCE = 0.6745
 """Median distance from the centre in standard deviations, for normal noise."""
@@ -62,7 +62,7 @@ def _took_turns(rows: Sequence[Row]) -> bool:
     if min(len(first), len(second)) > 1 and (first[-1] < second[0] or second[-1] < first[0]):
         return False
     order = np.concatenate([first, second]).astype(float)
-    return interleaved(order, np.repeat([0.0, 1.0], [len(first), len(second)]))
+    return is_interleaved(order, np.repeat([0.0, 1.0], [len(first), len(second)]))
 
 
 def _positions(sides: Sequence[Side]) -> NDArray[np.int_]:
@@ -128,10 +128,10 @@ def warnings_of_order(rows: Sequence[Row], turns: Turns) -> Iterator[str]:
             f"{common.alike} of {timed} moved the same way by about {common.words}: a drift of the host looks"
             " like this, so this is one statement and no change of each row."
         )
-    yield from _drifting(primary)
+    yield from _warn_of_drift(primary)
 
 
-def _drifting(rows: Sequence[Row]) -> Iterator[str]:
+def _warn_of_drift(rows: Sequence[Row]) -> Iterator[str]:
     timed = [row for row in rows if is_timed(row.unit)]
     totals = [abs(math.expm1(each.total)) for each in drifts_of_rows(timed) if each is not None]
     if len(totals) > MOST_DRIFTING * len(timed):

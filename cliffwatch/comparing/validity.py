@@ -76,8 +76,8 @@ def without_failed_boots(rows: Sequence[Row], base: Arm, head: Arm) -> Sequence[
     A benchmark that reads 0 once did not run that time; a metric that is 0 in most boots really is 0. Boots
     that failed outright count too.
     """
-    ours, our_notes = _fair("base", base, rows, [row.base for row in rows])
-    theirs, their_notes = _fair("head", head, rows, [row.head for row in rows])
+    ours, our_notes = _drop_odd_boots("base", base, rows, [row.base for row in rows])
+    theirs, their_notes = _drop_odd_boots("head", head, rows, [row.head for row in rows])
     if not our_notes and not their_notes:
         return rows
     return [
@@ -99,7 +99,7 @@ def _failures(arm: Arm) -> dict[CaseKey, list[str]]:
     return failures
 
 
-def _fair(
+def _drop_odd_boots(
     name: str, arm: Arm, rows: Sequence[Row], sides: Sequence[Side]
 ) -> tuple[Sequence[Side], dict[int, tuple[str, ...]]]:
     """One side of all rows without its odd boots, and notes on them by row index."""

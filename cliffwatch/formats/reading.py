@@ -117,7 +117,7 @@ def read_as(content: bytes, kind: type[T]) -> T | Wrong:
     try:
         return decode(content, kind)
     except _ODD as error:
-        return wrong(error)
+        return locate_error(error)
 
 
 def convert_to(content: Any, kind: type[T]) -> T | Wrong:
@@ -128,7 +128,7 @@ def convert_to(content: Any, kind: type[T]) -> T | Wrong:
     try:
         return convert(content, kind)
     except _ODD as error:
-        return wrong(error)
+        return locate_error(error)
 
 
 def decode(content: bytes, kind: type[T]) -> T:
@@ -175,7 +175,7 @@ def _path(kind: type[Any], content: object) -> Any:
     raise NotImplementedError(f"{kind} is read from no document")
 
 
-def wrong(error: Exception) -> Wrong:
+def locate_error(error: Exception) -> Wrong:
     """Splits an error of msgspec into place and message.
 
     msgspec writes the place last: `Expected `int`, got `str` - at `$.plan.boots[0].index``.

@@ -115,7 +115,7 @@ class Setup(Part, omit_defaults=True, forbid_unknown_fields=True, frozen=True, k
 NO_SETUP = Setup()
 
 
-def anchored_arms(base: str, head: str, anchor: str) -> tuple[SetupArm, ...]:
+def build_anchored_arms(base: str, head: str, anchor: str) -> tuple[SetupArm, ...]:
     """Returns base, head and the anchor as arms."""
     return tuple(
         SetupArm(name=name, rev=rev) for name, rev in (("base", base), ("head", head), (ANCHOR, anchor))
@@ -129,7 +129,7 @@ class SetupContent(Part, forbid_unknown_fields=True, frozen=True, kw_only=True):
     content: bytes
 
 
-def problem_of(setup: Setup) -> str | None:
+def find_problem(setup: Setup) -> str | None:
     """Returns the first problem of a setup as a whole; None if there is none."""
     return next(_problems(setup), None)
 

@@ -13,12 +13,12 @@ from cliffwatch.importing.arms import (
     declarations_in,
     holds_nothing,
 )
-from cliffwatch.importing.problems import with_problems
+from cliffwatch.importing.problems import add_problems
 from cliffwatch.parsers.detect import parse_any, parse_printed
 from cliffwatch.parsers.readings import Parsed, Problem
 from cliffwatch.parsers.received.decoding import decode
 from cliffwatch.parsers.received.opening import STANDARD_INPUT, read_content
-from cliffwatch.parsers.received.text import as_printed
+from cliffwatch.parsers.received.text import extract_printed
 from cliffwatch.parsers.table.header import is_parquet, looks_like_table
 from cliffwatch.samples import Arm
 from cliffwatch.stats.stages import Stages
@@ -117,7 +117,7 @@ def import_text(text: str, name: str) -> ImportedFile | Failure:
 
     `name` is its name for people.
     """
-    printed = as_printed(text)
+    printed = extract_printed(text)
     if isinstance(printed, Problem):
         return _no_result(name, [printed])
     text = printed
@@ -153,7 +153,7 @@ def _of_table(table: "Table", path: str) -> ImportedFile | Failure:
         )
         for name, arm in table.arms.items()
     }
-    arms = with_problems(arms, table.problems, path)
+    arms = add_problems(arms, table.problems, path)
     one_run = table.one_run and table.settings.get("one-run") != "no"
     stages = _stages(table.settings) if one_run else None
     return ImportedFile(
@@ -178,10 +178,10 @@ def parse_file(name: str | Path, *, stderr: str = "") -> Parsed | Failure:
         return content
     if is_parquet(content):
         from cliffwatch.parsers.table.parquet import read_parquet_table  # noqa: PLC0415 - as above
-        from cliffwatch.parsers.table.reading import parsed_table  # noqa: PLC0415 - as above
+        from cliffwatch.parsers.table.reading import convert_table  # noqa: PLC0415 - as above
 
         table = read_parquet_table(content, str(name))
-        return table if isinstance(table, Failure) else parsed_table(table)
+        return table if isinstance(table, Failure) else convert_table(table)
     return parse_any(decode(content), stderr=stderr)
 
 

@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cliffwatch.columns import BootsOfColumns, BootTable, Columns, RowKey
-from cliffwatch.importing.problems import in_suite, with_problems
+from cliffwatch.importing.problems import add_problems, add_suite
 from cliffwatch.parsers.readings import ArmDescription, BootOrigin, Found, Parsed
 from cliffwatch.parsers.sample_table import SampleTable
 from cliffwatch.samples import (
-    COMPARED,
+    ENVIRONMENT_KEYS,
     HOST_FAULTS,
-    MACHINE,
+    MACHINE_KEYS,
     Arm,
     Boot,
     CaseKey,
     Sample,
-    mode_named,
-    read_faults,
+    find_mode,
+    parse_faults,
 )
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ _NOT_OF_THE_MACHINE = frozenset(
         "declared",
         "one-run",
         HOST_FAULTS,
-        *COMPARED,
+        *ENVIRONMENT_KEYS,
     }
     | {
         "commit",
@@ -84,7 +84,7 @@ def arms_from_parsed(parsed: Parsed, label: str) -> dict[str, Arm]:
     arms = _measured_arms(parsed, label)
     for name in {each.lost.arm for each in parsed.problems if each.lost is not None} - arms.keys():
         arms[name] = _arm(name, (), parsed, label)
-    return with_problems(arms, parsed.problems, label)
+    return add_problems(arms, parsed.problems, label)
 
 
 def _measured_arms(parsed: Parsed, label: str) -> dict[str, Arm]:
@@ -106,7 +106,7 @@ def _measured_arms(parsed: Parsed, label: str) -> dict[str, Arm]:
 
 def _arm(name: str, boots: Sequence[Boot], parsed: Parsed, label: str) -> Arm:
     description = parsed.arms.get(name, NO_DESCRIPTION)
-    settings, mode = description.settings, mode_named(description.settings.get("mode"))
+    settings, mode = description.settings, find_mode(description.settings.get("mode"))
     facts = {key: value for key, value in description.facts.items() if key != "label"}
     return Arm(
         name=name or Path(label).name,
@@ -116,8 +116,10 @@ def _arm(name: str, boots: Sequence[Boot], parsed: Parsed, label: str) -> Arm:
         boots=boots,
         facts=facts,
         warnings=description.warnings,
-        host_faults=read_faults(settings),
-        environment={key: settings[key] for key in (COMPARED if mode else MACHINE) if key in settings},
+        host_faults=parse_faults(settings),
+        environment={
+            key: settings[key] for key in (ENVIRONMENT_KEYS if mode else MACHINE_KEYS) if key in settings
+        },
         recorded={key: text for key, text in settings.items() if _is_of_the_machine(key)},
         # What benchstat may assume of a unit holds for all cases that have it; of a run of ours each case is
         # known better.
@@ -214,5 +216,5 @@ def _case(case: CaseKey, cases: dict[CaseKey, CaseKey]) -> CaseKey:
     """
     known = cases.get(case)
     if known is None:
-        known = cases[case] = in_suite(case)
+        known = cases[case] = add_suite(case)
     return known

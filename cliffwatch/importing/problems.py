@@ -17,13 +17,13 @@ _LONGEST_TEXT = 80
 _LONGEST_REASON = 300
 
 
-def in_suite(case: CaseKey) -> CaseKey:
+def add_suite(case: CaseKey) -> CaseKey:
     """Adds the catalogue's suite to a case if the output does not name it; `unknown` if there is none."""
     suite = case.suite or suite_of(case.benchmark) or "unknown"
     return case if suite == case.suite else case._replace(suite=suite)
 
 
-def with_problems(arms: Mapping[str, Arm], problems: Sequence[Problem], label: str) -> dict[str, Arm]:
+def add_problems(arms: Mapping[str, Arm], problems: Sequence[Problem], label: str) -> dict[str, Arm]:
     """Adds the problems of an output to its arms. `label` is the file's name for people."""
     if not problems:
         return dict(arms)
@@ -37,7 +37,7 @@ def _lost_values(problems: Iterable[Problem], arm: str) -> Iterable[Lost]:
     for each in problems:
         if each.lost is not None and each.lost.arm == arm:
             why = each.lost.why or each.reason
-            yield each.lost._replace(case=in_suite(each.lost.case), why=_one_line(why, _LONGEST_REASON))
+            yield each.lost._replace(case=add_suite(each.lost.case), why=_one_line(why, _LONGEST_REASON))
 
 
 def _with_problems(arm: Arm, lost: Sequence[Lost], warnings: tuple[str, ...]) -> Arm:

@@ -82,7 +82,7 @@ def is_plain(text: str) -> bool:
     return "[" not in text or not _KERNEL_STAMP.search(text)
 
 
-def name_of(text: str) -> str:
+def clean_name(text: str) -> str:
     """Replaces control characters in a name, so that it fits on one line of a document."""
     return _CONTROL_CHARACTER.sub("?", text)
 

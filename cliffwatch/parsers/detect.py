@@ -5,7 +5,7 @@ import re
 from cliffwatch.parsers.cleaning import is_plain
 from cliffwatch.parsers.go_bench import parse_go_bench
 from cliffwatch.parsers.readings import Parsed, Problem, problem_at
-from cliffwatch.parsers.received.text import as_printed
+from cliffwatch.parsers.received.text import extract_printed
 from cliffwatch.parsers.table.header import looks_like_table
 
 _BEGINS = r"(?m)^(?:>|[^\S\n])*"
@@ -31,7 +31,7 @@ def parse_any(text: str, *, stderr: str = "") -> Parsed:
 
     If no other format fits, it is parsed as output of bench. Never raises.
     """
-    printed = as_printed(text)
+    printed = extract_printed(text)
     if isinstance(printed, Problem):
         return Parsed(found=(), problems=(printed,))
     return parse_printed(printed, stderr=stderr)
@@ -98,9 +98,9 @@ def _table(text: str) -> Parsed | None:
     if not looks_like_table(text):
         return None
     from cliffwatch.parsers.table.comma_separated import read_csv_table  # noqa: PLC0415 - as above
-    from cliffwatch.parsers.table.reading import parsed_table  # noqa: PLC0415 - as above
+    from cliffwatch.parsers.table.reading import convert_table  # noqa: PLC0415 - as above
 
-    return parsed_table(read_csv_table(text))
+    return convert_table(read_csv_table(text))
 
 
 def _mentions_programs(text: str) -> bool:

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cliffwatch.parsers.cleaning import Line, clean_lines
-from cliffwatch.parsers.go.context import BESIDE, BOOT, GoContext, rename_arms
+from cliffwatch.parsers.go.context import BOOT, VALUE_COMMENT, GoContext, rename_arms
 from cliffwatch.parsers.go.names import OURS, case_of, metric_of, unit_of
 from cliffwatch.parsers.go.result_lines import ResultLines, number_distinct, result_lines
 from cliffwatch.parsers.printed_digits import finest_steps, step_of, steps_of, with_finest_steps
@@ -95,7 +95,7 @@ def _parse_at_once(text: str) -> Parsed | None:
     if (
         lines is None
         or not lines.names
-        or any(BOOT.fullmatch(each.text) or BESIDE.fullmatch(each.text) for each in lines.others)
+        or any(BOOT.fullmatch(each.text) or VALUE_COMMENT.fullmatch(each.text) for each in lines.others)
         or any(is_piece_of_result(each.text) for each in lines.others)
     ):
         return None

@@ -20,7 +20,7 @@ _COUNTED = re.compile(
 )
 
 
-CUT = frozenset({"B/op"})
+TRUNCATED_UNITS = frozenset({"B/op"})
 """Units whose whole numbers are truncated means.
 
 Go divides the bytes of all iterations by their number (testing.BenchmarkResult). It truncates allocations
@@ -66,7 +66,7 @@ def steps_of(texts: Sequence[str], units: Sequence[str], unit_of: NDArray[np.int
 
 
 def _is_counted(unit: str) -> bool:
-    return unit not in CUT and _COUNTED.search(unit.lower()) is not None
+    return unit not in TRUNCATED_UNITS and _COUNTED.search(unit.lower()) is not None
 
 
 @cache

@@ -7,7 +7,7 @@ veristat's ids.
 import math
 from dataclasses import replace
 
-from cliffwatch.parsers.cleaning import name_of
+from cliffwatch.parsers.cleaning import clean_name
 from cliffwatch.parsers.readings import Found, Lost, Parsed, Problem, ProblemList, problem_at
 from cliffwatch.parsers.table.veristat_rows import arms_of, read_rows
 from cliffwatch.samples import REFUSED_BY_VERIFIER, Assumed, CaseKey, Sample
@@ -59,7 +59,7 @@ def _of_arm(problem: Problem, arm: str) -> Problem:
 
 def _row(row: dict[str, str], found: list[Found], problems: list[Problem], number: int, text: str) -> None:
     benchmark = f"{row.get('file_name', '')}/{row.get('prog_name', '')}"
-    case = CaseKey("veristat", name_of(benchmark))
+    case = CaseKey("veristat", clean_name(benchmark))
     refused = row.get("verdict", "").strip() not in ("success", "")
     if refused:
         reason = f"failed: the verifier refuses {benchmark}"

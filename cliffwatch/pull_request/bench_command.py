@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, cast
 
 from cliffwatch.samples import MODES, Mode
-from cliffwatch.trees.addresses import wrong_branch
+from cliffwatch.trees.addresses import find_branch_problem
 
 Verb = Literal["run", "again", "cancel", "help", "bisect"]
 
@@ -41,7 +41,7 @@ _FORMS: Mapping[str, Callable[[str], object]] = {
     "platform": _NAME.fullmatch,
     "mode": re.compile("|".join(MODES)).fullmatch,
     "boots": re.compile(rf"[1-9][0-9]{{0,2}}|{'|'.join(_BOOTS)}").fullmatch,
-    "base": lambda name: wrong_branch(name) is None,
+    "base": lambda name: find_branch_problem(name) is None,
     "case": _CASE.fullmatch,
 }
 _EXPECTED: Mapping[str, str] = {
@@ -93,17 +93,17 @@ def parse_bench_command(comment: str) -> BenchCommand | WrongCommand | None:
         return None
     words = line[:_LONGEST_LINE].split()[1:]
     if len(line) > _LONGEST_LINE:
-        return _wrong("the line is too long")
+        return _refuse("the line is too long")
     verb: Verb = "run"
     if words and "=" not in words[0]:
         if words[0].lower() not in ("again", "bisect", "cancel", "help"):
-            return _wrong("there is no such command")
+            return _refuse("there is no such command")
         verb = cast(Verb, words.pop(0).lower())
-    values = _values(verb, words)
+    values = _read_values(verb, words)
     if isinstance(values, str):
-        return _wrong(values)
+        return _refuse(values)
     if verb == "bisect" and "case" not in values:
-        return _wrong("`bisect` needs a `case=`")
+        return _refuse("`bisect` needs a `case=`")
     return BenchCommand(
         verb=verb,
         suites=values.get("suite", ()),
@@ -134,7 +134,7 @@ def _plain_lines(comment: str) -> Iterator[str]:
             yield line
 
 
-def _values(verb: Verb, words: list[str]) -> dict[str, tuple[str, ...]] | str:
+def _read_values(verb: Verb, words: list[str]) -> dict[str, tuple[str, ...]] | str:
     """Returns the values by key, without duplicates, or an error message."""
     values: dict[str, tuple[str, ...]] = {}
     for word in words:
@@ -159,5 +159,5 @@ def _too_many_boots(key: str, text: str) -> bool:
     return key == "boots" and text.isdigit() and int(text) > MOST_BOOTS
 
 
-def _wrong(what: str) -> WrongCommand:
+def _refuse(what: str) -> WrongCommand:
     return WrongCommand(help=f"That is no command: {what}. {HELP}")

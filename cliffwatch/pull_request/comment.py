@@ -22,15 +22,15 @@ from cliffwatch.pull_request.state import (
     Superseded,
     Waiting,
 )
-from cliffwatch.pull_request.table import left_words, news_table, table_legend
+from cliffwatch.pull_request.table import describe_left_out, news_table, table_legend
 from cliffwatch.pull_request.verdict import (
     PENDING,
     SHORT,
     chosen_lines,
     pending_lines,
     progress_words,
+    summary_sentences,
     verdict,
-    whereabouts,
 )
 from cliffwatch.reports.markdown import WIDTH, block, code, escape_markdown, inert, length, word, wrap
 from cliffwatch.reports.several.unit_tables import UNIT_LEGEND, unit_tables
@@ -94,7 +94,7 @@ def regression_comment(state: PullRequestState) -> str | None:
         "",
         *_warnings(news),
         *table.lines,
-        *(["", left_words(table.left)] if table.left else []),
+        *(["", describe_left_out(table.left)] if table.left else []),
         "",
         wrap(table_legend(rows)),
         "",
@@ -159,7 +159,7 @@ def _body(state: PullRequestState, news: News) -> str:
     if table is not None:
         lines += [*table.lines, "", wrap(table_legend(rows)), ""]
     lines += changed_curves(news)
-    beside = folds.beside_earlier(state, news)
+    beside = folds.compare_with_earlier(state, news)
     if beside is not None:
         lines += [beside[0], ""]
     lines += [wrap(code(note, 300)) for note in state.notes]
@@ -173,7 +173,7 @@ def _body(state: PullRequestState, news: News) -> str:
         if length(text) <= room:
             parts += [text, ""]
             room -= length(text) + 2
-    parts += _everything(state, room)
+    parts += _full_reports(state, room)
     return inert("\n".join([*lines, *parts, *ending]).strip("\n")) + "\n"
 
 
@@ -192,7 +192,7 @@ def _by_unit(news: News) -> list[str]:
 
 def _top(state: PullRequestState, news: News) -> list[str]:
     lines = [_commits(state), "", *chosen_lines(news), *_warnings(news)]
-    sentences = whereabouts(news) if news.measured else ()
+    sentences = summary_sentences(news) if news.measured else ()
     if sentences:
         lines += [wrap(" ".join(sentences)), ""]
     pending = [f"- {word(name)}: {_progress(progress)}" for name, progress in pending_lines(state)]
@@ -242,7 +242,7 @@ def _folds(state: PullRequestState, news: News, *, more: bool, beside: folds.Fol
     changes = None
     if more:
         rest = news_table(news, news.changed(), most=_MORE_LINES, skip=_TABLE_LINES)
-        left = ["", left_words(rest.left)] if rest.left else []
+        left = ["", describe_left_out(rest.left)] if rest.left else []
         changes = folds.Fold(title="More changes", lines=(*rest.lines, *left))
     return folds.drop_empty(
         [
@@ -250,13 +250,13 @@ def _folds(state: PullRequestState, news: News, *, more: bool, beside: folds.Fol
             changes,
             folds.functions(state),
             beside,
-            folds.unseen(state),
+            folds.limitations(state),
             folds.environments(state),
         ]
     )
 
 
-def _everything(state: PullRequestState, room: int) -> list[str]:
+def _full_reports(state: PullRequestState, room: int) -> list[str]:
     parts: list[str] = []
     measured = [
         (each.progress, name)
@@ -298,7 +298,7 @@ def _break_command(line: str) -> str:
     except ValueError:
         return line
     lines, current = [], ""
-    for each in _with_values(words):
+    for each in _join_values(words):
         if current and len(current) + len(each) + 3 > WIDTH:
             lines.append(current)
             current = f"    {each}"
@@ -307,7 +307,7 @@ def _break_command(line: str) -> str:
     return " \\\n".join([*lines, current])
 
 
-def _with_values(words: Sequence[str]) -> list[str]:
+def _join_values(words: Sequence[str]) -> list[str]:
     """Joins each option with its value."""
     grouped: list[str] = []
     for index, each in enumerate(words):

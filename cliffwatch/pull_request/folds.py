@@ -17,7 +17,7 @@ from cliffwatch.pull_request.state import EarlierVersion, Failed, Measured, Pull
 from cliffwatch.pull_request.table import cell_text
 from cliffwatch.pull_request.verdict import SHORT, pending_lines
 from cliffwatch.reports import figures
-from cliffwatch.reports.context import NO_CONTEXT, SIGHT, code_sentences, trials
+from cliffwatch.reports.context import MODE_LIMITATIONS, NO_CONTEXT, code_sentences, trials
 from cliffwatch.reports.json_report import comparison_row
 from cliffwatch.reports.markdown import WIDTH, block, code, length, word, wrap
 from cliffwatch.reports.several.across import Across, across
@@ -31,7 +31,7 @@ _ERROR = re.compile(
 )
 _EVIDENCE_LINES = 12
 _LISTED = 20
-_OWN = frozenset({"commit", "tree", "subject", "revision", "release", "image", "kernel"})
+_REVISION_FACTS = frozenset({"commit", "tree", "subject", "revision", "release", "image", "kernel"})
 """Facts that differ between any two revisions: no environment differences."""
 
 
@@ -166,19 +166,25 @@ def environments(state: PullRequestState) -> Fold | None:
 
 def _differences(progress: Measured) -> Iterator[str]:
     base, head = progress.compared.base.facts, progress.compared.head.facts
-    for name in sorted((base.keys() & head.keys()) - _OWN):
+    for name in sorted((base.keys() & head.keys()) - _REVISION_FACTS):
         if base[name] != head[name]:
             yield f"{code(name, 40)} {code(base[name], 80)} → {code(head[name], 80)}"
 
 
-def unseen(state: PullRequestState) -> Fold | None:
+def limitations(state: PullRequestState) -> Fold | None:
     """Lists the detectable change, inconclusive rows, left-out cases and the limitations of the mode."""
     lines: list[str] = []
     for each, progress in state.measured():
-        lines.append(wrap(f"{word(each.platform)} {each.mode}: {_sight(progress)}", first="- ", then="  "))
+        lines.append(
+            wrap(
+                f"{word(each.platform)} {each.mode}: {_describe_limitations(progress)}", first="- ", then="  "
+            )
+        )
         shared = figures.shared_reasons(progress.compared.primary_rows())
         still_open = [(names, row) for names, row in shared if row.verdict == "inconclusive"]
-        lines += [wrap(_still_open(*each), first="  - ", then="    ") for each in still_open[:_LISTED]]
+        lines += [
+            wrap(_describe_inconclusive(*each), first="  - ", then="    ") for each in still_open[:_LISTED]
+        ]
         lines += [
             f"  {line}"
             for line in _more(sum(len(names) for names, _ in still_open[_LISTED:]), "inconclusive case")
@@ -197,16 +203,16 @@ def _why_left_out(outcome: CaseOutcome) -> tuple[str, str]:
     return "unchanged build" if outcome.status == "unchanged-build" else "not run", outcome.reason
 
 
-def _still_open(names: Sequence[str], row: Comparison) -> str:
+def _describe_inconclusive(names: Sequence[str], row: Comparison) -> str:
     return (
         f"{figures.shorten_names(names, code)}:"
         f" {figures.mark_verdict(row.verdict)}{', ' + code(row.reason) if row.reason else ''}"
     )
 
 
-def _sight(progress: Measured) -> str:
+def _describe_limitations(progress: Measured) -> str:
     compared = progress.compared
-    words = [SIGHT[compared.mode]] if compared.mode is not None else []
+    words = [MODE_LIMITATIONS[compared.mode]] if compared.mode is not None else []
     shown = detectable(compared.primary_rows())
     if shown is not None:
         median, largest = figures.size(shown.median), figures.size(shown.largest)
@@ -242,7 +248,7 @@ def _fitting(text: str, room: int) -> int:
     return sum(1 for _ in takewhile(lambda size: size <= room, sizes))
 
 
-def beside_earlier(state: PullRequestState, news: News) -> tuple[str, Fold] | None:
+def compare_with_earlier(state: PullRequestState, news: News) -> tuple[str, Fold] | None:
     """Compares a series with its earlier version.
 
     Returns a sentence and a table of rows that changed in either.
@@ -252,7 +258,7 @@ def beside_earlier(state: PullRequestState, news: News) -> tuple[str, Fold] | No
         return None
     before = _rows_of_earlier(state, earlier)
     now = {_key(row): row for row in news.rows}
-    words = [f"{count:,} {what}" for what, count in _since(before, now).items()]
+    words = [f"{count:,} {what}" for what, count in _count_fates(before, now).items()]
     version = f"v{earlier.version} ({code(earlier.head[:SHORT])})"
     sentence = wrap(f"Regressions beside {version}: {', '.join(words) or 'none in either'}.")
     shown = [
@@ -275,7 +281,7 @@ def beside_earlier(state: PullRequestState, news: News) -> tuple[str, Fold] | No
     )
 
 
-def _since(before: Mapping[Any, Across], now: Mapping[Any, Across]) -> dict[str, int]:
+def _count_fates(before: Mapping[Any, Across], now: Mapping[Any, Across]) -> dict[str, int]:
     """Counts the regressions of both versions by fate.
 
     A regression is gone only if this version measured its absence.

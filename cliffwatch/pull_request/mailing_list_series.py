@@ -69,7 +69,7 @@ class BranchCommit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CountingRange:
+class MeasuredRange:
     """The measured range of a branch."""
 
     base: str
@@ -125,15 +125,15 @@ def _series_number(url: str | None) -> int | None:
     return int(numbers[0]) if numbers else None
 
 
-def counts(paths: Iterable[str]) -> bool:
+def touches_more_than_ci(paths: Iterable[str]) -> bool:
     """True unless a commit touches only CI files. Such a commit is not measured."""
     touched = tuple(paths)
     return not touched or any(not path.startswith(CI_FOLDERS) for path in touched)
 
 
-def counting_range(
+def find_measured_range(
     commits: Mapping[str, BranchCommit], *, merge_base: str, head: str, recorded: str | None = None
-) -> CountingRange:
+) -> MeasuredRange:
     """Finds the measured range of a branch.
 
     Leaves out commits that touch only CI files, at both ends and below the base.
@@ -145,18 +145,18 @@ def counting_range(
     base = (
         recorded if recorded is not None and recorded in _first_parents(commits, merge_base) else merge_base
     )
-    base = _counting(commits, base)
+    base = _skip_ci_commits(commits, base)
     below = set(_first_parents(commits, base))
     between = [
         commit
         for commit in _first_parents(commits, head)
         if commit in commits and commit not in below and not _is_left_out(commits, commit)
     ]
-    head = _counting(commits, head) if between else base
-    return CountingRange(base=base, head=head, commits=tuple(reversed(between)))
+    head = _skip_ci_commits(commits, head) if between else base
+    return MeasuredRange(base=base, head=head, commits=tuple(reversed(between)))
 
 
-def _counting(commits: Mapping[str, BranchCommit], commit: str) -> str:
+def _skip_ci_commits(commits: Mapping[str, BranchCommit], commit: str) -> str:
     """Returns the commit, or its nearest first-parent ancestor that touches more than CI files."""
     while _is_left_out(commits, commit) and commits[commit].parents:
         commit = commits[commit].parents[0]
@@ -164,7 +164,11 @@ def _counting(commits: Mapping[str, BranchCommit], commit: str) -> str:
 
 
 def _is_left_out(commits: Mapping[str, BranchCommit], commit: str) -> bool:
-    return commit in commits and len(commits[commit].parents) <= 1 and not counts(commits[commit].paths)
+    return (
+        commit in commits
+        and len(commits[commit].parents) <= 1
+        and not touches_more_than_ci(commits[commit].paths)
+    )
 
 
 def _first_parents(commits: Mapping[str, BranchCommit], head: str) -> Sequence[str]:

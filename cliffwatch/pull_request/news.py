@@ -8,7 +8,7 @@ from cliffwatch.comparing.ordering import CHANGED, ORDER
 from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.pull_request.state import Measured, PullRequestState, RowKey, TargetState
 from cliffwatch.reports.json_report import comparison_row
-from cliffwatch.reports.several.across import Across, Target, across, targets_named
+from cliffwatch.reports.several.across import Across, Target, across, name_targets
 from cliffwatch.samples import CaseKey
 
 
@@ -110,4 +110,4 @@ def names_of(targets: Sequence[TargetState]) -> list[str]:
 
 
 def _name_targets(targets: Sequence[TargetState]) -> tuple[Target, ...]:
-    return targets_named([(each.platform, each.mode) for each in targets])
+    return name_targets([(each.platform, each.mode) for each in targets])

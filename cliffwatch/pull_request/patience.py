@@ -7,7 +7,7 @@ from typing import TypeVar
 from gidgethub import GitHubException, HTTPException
 from gidgethub.abc import GitHubAPI
 
-from cliffwatch.counting import duration
+from cliffwatch.counting import format_duration
 from cliffwatch.failure import Failure, Party, host_failed, wrong_usage
 
 T = TypeVar("T")
@@ -49,7 +49,7 @@ class Limited(Failure):
     """Time until the operation may be retried."""
 
 
-async def patiently(poster: Poster, act: Callable[[str], Awaitable[T]]) -> T | Failure:
+async def retry(poster: Poster, act: Callable[[str], Awaitable[T]]) -> T | Failure:
     """Calls `act` with a token and returns its result. Calls it again after temporary errors.
 
     `act` must be idempotent: GitHub may have carried out a request that it did not answer. So `act` first
@@ -148,7 +148,7 @@ def _limited_until(failure: Failure, seconds: float) -> Limited:
     return Limited(
         whose=failure.whose,
         message=failure.message,
-        next_step=f"ask again in {duration(seconds)}",
+        next_step=f"ask again in {format_duration(seconds)}",
         evidence=failure.evidence,
         seconds=seconds,
     )

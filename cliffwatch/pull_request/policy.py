@@ -259,7 +259,7 @@ def _targets(reader: PolicyReader, content: Mapping[str, object]) -> tuple[Targe
         )
         return ()
     targets = tuple(_target(reader, index, each) for index, each in enumerate(given))
-    for index, message in _twice(targets):
+    for index, message in _find_duplicates(targets):
         reader.refuse(("target", index), message)
     return targets
 
@@ -288,7 +288,7 @@ def _target(reader: PolicyReader, index: int, value: Any) -> Target:
     return Target(platform=platform, mode=mode, runs_on=labels or default)
 
 
-def _twice(targets: Sequence[Target]) -> Iterator[tuple[int, str]]:
+def _find_duplicates(targets: Sequence[Target]) -> Iterator[tuple[int, str]]:
     seen = set()
     for index, target in enumerate(targets):
         if (target.platform, target.mode) in seen:

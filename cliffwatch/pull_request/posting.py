@@ -12,7 +12,7 @@ from gidgethub import HTTPException
 from cliffwatch.failure import Failure
 from cliffwatch.pull_request.comment import CheckRun
 from cliffwatch.pull_request.marker import Marker, read_marker
-from cliffwatch.pull_request.patience import Limited, Patience, Poster, Token, patiently
+from cliffwatch.pull_request.patience import Limited, Patience, Poster, Token, retry
 
 __all__ = [
     "Limited",
@@ -105,7 +105,7 @@ async def _put_comment(poster: Poster, repository: str, number: int, body: str) 
                 how = "created"
         raise TimeoutError("comments are changed by others as fast as we look")
 
-    return await patiently(poster, act)
+    return await retry(poster, act)
 
 
 async def _own_comments(poster: Poster, token: str, repository: str, number: int, kind: str) -> list[_Own]:
@@ -185,7 +185,7 @@ async def put_check_run(
         await poster.api.patch(f"/repos/{repository}/check-runs/{own['id']}", data=content, oauth_token=token)
         return Posted(identity=own["id"], how="edited")
 
-    return await patiently(poster, act)
+    return await retry(poster, act)
 
 
 class _CheckOutput(TypedDict):
@@ -254,7 +254,7 @@ async def react(poster: Poster, repository: str, comment: int, reaction: Reactio
             poster, token, f"/repos/{repository}/issues/comments/{comment}/reactions", {"content": reaction}
         )
 
-    return await patiently(poster, act)
+    return await retry(poster, act)
 
 
 async def _post(poster: Poster, token: str, url: str, data: Any) -> Any:

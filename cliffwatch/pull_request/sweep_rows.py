@@ -27,8 +27,8 @@ def lines_of(chosen: Sequence[Across], everything: Sequence[Across]) -> list[Lin
     apart. If several parameters are swept, merges along the parameter that gives the fewest lines.
     """
     wanted = {id(row) for row in chosen}
-    ways = [_lines_over(parameter, everything, wanted) for parameter in _swept(everything)]
-    lines = min(ways, key=len, default=[_alone(row) for row in chosen])
+    ways = [_lines_over(parameter, everything, wanted) for parameter in _swept_parameters(everything)]
+    lines = min(ways, key=len, default=[_single_line(row) for row in chosen])
     return sorted(lines, key=lambda line: -max(row.size for row in line.rows))
 
 
@@ -36,11 +36,11 @@ def label(params: Mapping[str, str]) -> str:
     return ", ".join(f"{name}={value}" for name, value in params.items())
 
 
-def _alone(row: Across) -> Line:
+def _single_line(row: Across) -> Line:
     return Line(label=label(row.params), rows=(row,))
 
 
-def _swept(rows: Sequence[Across]) -> list[str]:
+def _swept_parameters(rows: Sequence[Across]) -> list[str]:
     """Returns the numeric parameters with enough values, most values first.
 
     Some cases may lack a parameter.
@@ -56,7 +56,7 @@ def _swept(rows: Sequence[Across]) -> list[str]:
 
 
 def _lines_over(parameter: str, everything: Sequence[Across], wanted: set[int]) -> list[Line]:
-    lines = [_alone(row) for row in everything if id(row) in wanted and parameter not in row.params]
+    lines = [_single_line(row) for row in everything if id(row) in wanted and parameter not in row.params]
     for others, rows in _by_others(everything, parameter):
         for neighbours in _runs(rows, wanted):
             lines += _lines(neighbours, parameter, others)
@@ -91,6 +91,6 @@ def _kind(row: Across) -> tuple[str | None, ...]:
 
 def _lines(rows: tuple[Across, ...], parameter: str, others: Mapping[str, str]) -> list[Line]:
     if len(rows) < FEWEST or rows[0].verdict not in CHANGED:
-        return [_alone(row) for row in rows]
+        return [_single_line(row) for row in rows]
     first, last = (row.params[parameter] for row in (rows[0], rows[-1]))
     return [Line(label=", ".join(filter(None, (f"{parameter} {first}-{last}", label(others)))), rows=rows)]

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from cliffwatch.comparing.comparison import CHANGES, ComparisonSet
-from cliffwatch.comparing.ordering import beyond_noise
+from cliffwatch.comparing.ordering import is_beyond_noise
 from cliffwatch.counting import count_noun
 from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.formats.verdicts import Control
@@ -123,7 +123,7 @@ def cell_text(cell: ComparisonRow | None) -> str:
     if cell is None:
         return "-"
     if cell.verdict == "unchanged":
-        return figures.percent(cell.change) if beyond_noise(cell) else figures.NOT_SIGNIFICANT
+        return figures.percent(cell.change) if is_beyond_noise(cell) else figures.NOT_SIGNIFICANT
     if cell.verdict not in CHANGES:
         return figures.mark_verdict(cell.verdict)
     if cell.change is None:
@@ -162,5 +162,5 @@ def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
     return " | ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)).rstrip(" ")
 
 
-def left_words(left: int) -> str:
+def describe_left_out(left: int) -> str:
     return f"{count_noun(left, 'more line does', 'more lines do')} not fit here."

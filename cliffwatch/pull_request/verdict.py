@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from cliffwatch.comparing.comparison import BETWEEN_MEASUREMENTS, CHANGES
 from cliffwatch.comparing.ordering import CHANGED, COUNTED, detectable
-from cliffwatch.counting import count_noun, duration
+from cliffwatch.counting import count_noun, format_duration
 from cliffwatch.pull_request.news import News, count_cases, is_in_turns, names_of
 from cliffwatch.pull_request.state import (
     Booting,
@@ -24,7 +24,7 @@ from cliffwatch.pull_request.state import (
     Waiting,
 )
 from cliffwatch.reports import figures
-from cliffwatch.reports.context import differing
+from cliffwatch.reports.context import count_differences
 from cliffwatch.reports.markdown import escape_markdown, word, wrap
 from cliffwatch.reports.several.across import sentence_across
 
@@ -40,10 +40,10 @@ def verdict(state: PullRequestState, news: News) -> str:
     if not state.targets:
         return "nothing is measured here"
     if news.measured:
-        return _of_rows(news) + (" so far" if pending else "") + _failed_beside(state)
+        return _of_rows(news) + (" so far" if pending else "") + _count_failed(state)
     if pending:
         said = {progress_words(each.progress) for each in pending}
-        return said.pop() if len(said) == 1 else _furthest(state)
+        return said.pop() if len(said) == 1 else _describe_furthest(state)
     if Failed in kinds:
         return _of_failures(state)
     return "superseded by a newer push" if Superseded in kinds else "cancelled"
@@ -58,7 +58,7 @@ def _of_rows(news: News) -> str:
     parts = {each: _count_verdicts(verdicts[each], each) for each in order if verdicts[each]}
     changed = [each for each in parts if each in CHANGED]
     if changed and not news.in_turns():
-        parts[changed[0]] = differing(
+        parts[changed[0]] = count_differences(
             sum(verdicts[each] for each in changed), [parts[each] for each in changed]
         )
         parts = {each: part for each, part in parts.items() if each not in changed[1:]}
@@ -76,7 +76,7 @@ def _count_verdicts(count: int, each: str) -> str:
     return f"{count:,} {words}"
 
 
-def _failed_beside(state: PullRequestState) -> str:
+def _count_failed(state: PullRequestState) -> str:
     failed = sum(isinstance(each.progress, Failed) for each in state.targets)
     return f"; {count_noun(failed, 'target')} failed" if failed else ""
 
@@ -90,7 +90,7 @@ def _of_failures(state: PullRequestState) -> str:
     return "a host failed, nothing was compared"
 
 
-def _furthest(state: PullRequestState) -> str:
+def _describe_furthest(state: PullRequestState) -> str:
     """Describes the target that has made the most progress."""
     order = (Waiting, Queued, Building, Booting)
     pending = [each.progress for each in state.targets if isinstance(each.progress, PENDING)]
@@ -136,7 +136,7 @@ def _format_expected(seconds: float | None) -> str:
     if seconds is None:
         return ""
     minutes = max(1, round(seconds / 60))
-    words = f"{minutes} min" if minutes < 60 else duration(minutes * 60)
+    words = f"{minutes} min" if minutes < 60 else format_duration(minutes * 60)
     return f", done in about {words}"
 
 
@@ -151,7 +151,7 @@ def chosen_lines(news: News) -> Iterator[str]:
         yield from (wrap(": ".join([*where, f"{escape_markdown(text)}."])), "")
 
 
-def whereabouts(news: News) -> Sequence[str]:
+def summary_sentences(news: News) -> Sequence[str]:
     """Returns sentences on the largest change, changes on one target alone, and the fresh boots."""
     sentences = []
     if any(each.compared.mode == "icount" for each in news.measured):

@@ -11,13 +11,13 @@ from itertools import groupby
 
 from cliffwatch.comparing.attribution.blocks import TITLE, function_blocks
 from cliffwatch.comparing.comparison import DECIDED, Comparison, ComparisonSet
-from cliffwatch.comparing.ordering import listed
+from cliffwatch.comparing.ordering import list_rows
 from cliffwatch.comparing.sweeps.choice import sweep_lines
 from cliffwatch.counting import count_noun
 from cliffwatch.formats.verdicts import Verdict
 from cliffwatch.reports import figures
-from cliffwatch.reports.context import ReportContext, circumstances, code_sentences
-from cliffwatch.reports.legend import legend, own_terms
+from cliffwatch.reports.context import ReportContext, code_sentences, describe_measurement
+from cliffwatch.reports.legend import describe_threshold, legend
 from cliffwatch.reports.styles import visible
 
 WIDTH = 72
@@ -25,7 +25,7 @@ WIDTH = 72
 
 def commit_report(compared: ComparisonSet, context: ReportContext) -> str:
     """Writes the environment first, then a group per set of parameters, then means."""
-    lines = _wrap_lines(circumstances(compared, context))
+    lines = _wrap_lines(describe_measurement(compared, context))
     for text in context.chosen:
         lines += _wrap_lines(text)
     for warning in compared.warnings:
@@ -39,7 +39,7 @@ def commit_report(compared: ComparisonSet, context: ReportContext) -> str:
     below = {(row.verdict, row.reason) for _, row in shared}
     for suite, of_suite in groupby(rows, key=lambda row: row.case.suite):
         lines += ["", cut(f"+---- {suite} ".ljust(WIDTH, "-"))]
-        shown = listed(list(of_suite))
+        shown = list_rows(list(of_suite))
         for params, group in _by_params(list(shown.rows)):
             lines += [cut(f"| + {params}"), *_group(group, compared.notable, below)]
         lines += [cut(f"| {shown.others}")] if shown.others else []
@@ -83,7 +83,7 @@ def _row(row: Comparison, usual: float, *, shares_reason: bool) -> Iterator[str]
     values = f"{_fits(row.base)} {_fits(row.head)} {_short(row.unit, 8):<8}"
     yield cut(f"|   +- {_short(row.metric, 24):<24}{values} ({change:^8})")
     below = [figures.explain_inconclusive(row)] if row.verdict not in DECIDED and not shares_reason else []
-    for text in (*below, own_terms(row, usual)):
+    for text in (*below, describe_threshold(row, usual)):
         yield from _below(text or "")
 
 

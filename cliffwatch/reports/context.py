@@ -24,7 +24,7 @@ if TYPE_CHECKING:  # the types of documents are for runs alone
     from cliffwatch.formats.result_directory import Run
     from cliffwatch.formats.run_record import RunRecord
 
-SIGHT: Mapping[Mode, str] = {
+MODE_LIMITATIONS: Mapping[Mode, str] = {
     "icount": (
         "icount counts instructions exactly; caches, branch prediction, memory and contention are not"
         " measured"
@@ -180,7 +180,7 @@ def profiles(compared: ComparisonSet, context: ReportContext) -> tuple[str, ...]
     )
 
 
-def sentence(compared: ComparisonSet) -> str:
+def summarize(compared: ComparisonSet) -> str:
     """Sums up a comparison: `1 failed, 1 regression, 9 unchanged of 11 cases`.
 
     Counts rows if cases have several.
@@ -195,7 +195,7 @@ def sentence(compared: ComparisonSet) -> str:
         if counts[verdict] > noisy[verdict]
     ]
     if noisy:
-        differ = differing(
+        differ = count_differences(
             noisy.total(), [_count_verdict(noisy[each], each) for each in CHANGES if noisy[each]]
         )
         parts.insert(1 if counts["failed"] else 0, differ)
@@ -230,7 +230,7 @@ def _count_verdict(count: int, verdict: Verdict) -> str:
     return f"{count} {plural.get(verdict, verdict) if count != 1 else verdict}"
 
 
-def differing(rows: int, changes: Iterable[str]) -> str:
+def count_differences(rows: int, changes: Iterable[str]) -> str:
     """Counts differences of sides that did not take turns.
 
     Example: `2 differ between the two measurements (1 regression, 1 improvement)`.
@@ -238,7 +238,7 @@ def differing(rows: int, changes: Iterable[str]) -> str:
     return f"{rows:,} {'differs' if rows == 1 else 'differ'} {BETWEEN_MEASUREMENTS} ({', '.join(changes)})"
 
 
-def circumstances(compared: ComparisonSet, context: ReportContext) -> str:
+def describe_measurement(compared: ComparisonSet, context: ReportContext) -> str:
     """Describes the measurement: `21 boots per kernel, walltime, amd-rome, config 78ca70a8f8f3, gcc 12.2`."""
     where = [trials(compared), mode_words(compared.mode), compared.platform or "unknown platform"]
     return ", ".join([*where, *context.setting])

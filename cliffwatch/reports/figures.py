@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from cliffwatch.comparing.comparison import CHANGES, DECIDED, LESS_LOOP, Comparison
-from cliffwatch.comparing.ordering import beyond_noise, likely
+from cliffwatch.comparing.ordering import is_beyond_noise, is_likely
 from cliffwatch.counting import count_noun
 from cliffwatch.formats.verdicts import Control, Mean, Verdict
 from cliffwatch.samples import CaseKey
@@ -32,7 +32,7 @@ SIGNS: Mapping[Verdict, str] = {
 """Shapes for worse and better, because not everybody sees colours."""
 
 
-class Valued(Protocol):
+class RowWithValues(Protocol):
     """A row with the values of both sides: a `Comparison`, or a row of a document."""
 
     @property
@@ -85,10 +85,10 @@ def change(row: Comparison) -> str:
     """Returns the change of a row; `~` within the noise; both values if the change has no percentage."""
     if row.change is None:
         return step(row) if row.verdict in CHANGES else "-"
-    return percent(row.change) if beyond_noise(row) else NOT_SIGNIFICANT
+    return percent(row.change) if is_beyond_noise(row) else NOT_SIGNIFICANT
 
 
-def step(row: Valued) -> str:
+def step(row: RowWithValues) -> str:
     """Formats a change from or to zero, which has no percentage: `0 -> 2`."""
     return " -> ".join("-" if number is None else f"{number:.4g}" for number in (row.base, row.head))
 
@@ -107,8 +107,8 @@ def mark_verdict(verdict: Verdict) -> str:
 
 
 def verdict_word(row: Comparison) -> str:
-    """Returns `likely` for a likely row (see `ordering.likely`), else its verdict."""
-    return "likely" if likely(row) else row.verdict
+    """Returns `likely` for a likely row (see `ordering.is_likely`), else its verdict."""
+    return "likely" if is_likely(row) else row.verdict
 
 
 def explain_inconclusive(row: Comparison) -> str:
@@ -145,7 +145,7 @@ def shorten_names(cases: Sequence[str], marked: Callable[[str], str] = str) -> s
     return ", ".join(map(marked, cases[:_MOST_NAMED])) + (f" and {more} more" if more > 0 else "")
 
 
-def rows_named(rows: Sequence[Comparison]) -> Mapping[tuple[CaseKey, str], str]:
+def name_rows(rows: Sequence[Comparison]) -> Mapping[tuple[CaseKey, str], str]:
     """Names each row by its case, with the metric if the case has several rows."""
     of_case = Counter(row.case for row in rows)
     return {

@@ -10,18 +10,18 @@ from cliffwatch.comparing.attribution.blocks import TITLE, function_blocks
 from cliffwatch.comparing.attribution.profiles import PROFILE_TITLE
 from cliffwatch.comparing.attribution.programs import program_blocks
 from cliffwatch.comparing.comparison import DECIDED, ComparisonSet
-from cliffwatch.comparing.ordering import beyond_noise
+from cliffwatch.comparing.ordering import is_beyond_noise
 from cliffwatch.comparing.sweeps.choice import sweep_lines
 from cliffwatch.counting import count_noun
 from cliffwatch.reports import figures
 from cliffwatch.reports.context import (
-    SIGHT,
+    MODE_LIMITATIONS,
     ReportContext,
-    circumstances,
     code_sentences,
+    describe_measurement,
     profiles,
-    sentence,
     shared_warnings,
+    summarize,
     without_shared_warnings,
 )
 from cliffwatch.reports.legend import legend, thresholds_differ
@@ -62,7 +62,7 @@ def html_of_arms(compared: Sequence[ComparisonSet], context: ReportContext) -> s
         matrix=matrix(compared) if len(parts) > 1 else (),
         cell=cell,
         figures=figures,
-        beyond_noise=beyond_noise,
+        beyond_noise=is_beyond_noise,
         DECIDED=DECIDED,
         counted=count_noun,
         functions_title=TITLE,
@@ -81,8 +81,8 @@ def _part(compared: ComparisonSet, context: ReportContext) -> dict[str, object]:
         "shared": [f"{', '.join(cases)}: {figures.explain_inconclusive(row)}" for cases, row in shared],
         "below": {(row.verdict, row.reason) for _, row in shared},
         "sweep_lines": list(sweep_lines(compared.sweeps)),
-        "sentence": sentence(compared),
-        "circumstances": circumstances(compared, context),
+        "sentence": summarize(compared),
+        "circumstances": describe_measurement(compared, context),
         "legend": list(legend(rows, compared.means)),
         "thresholds": thresholds_differ(rows),
         "functions": function_blocks(
@@ -92,5 +92,5 @@ def _part(compared: ComparisonSet, context: ReportContext) -> dict[str, object]:
         "code": code_sentences(compared, context),
         "image": image,
         "programs": program_blocks(image),
-        "sight": SIGHT[compared.mode] if compared.mode else "",
+        "sight": MODE_LIMITATIONS[compared.mode] if compared.mode else "",
     }

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from cliffwatch.comparing.comparison import Comparison
-from cliffwatch.comparing.ordering import likely
+from cliffwatch.comparing.ordering import is_likely
 from cliffwatch.comparing.thresholds import MEAN_LEVEL
 from cliffwatch.formats.verdicts import Mean
 from cliffwatch.reports import figures
@@ -24,7 +24,7 @@ def legend(rows: Sequence[Comparison], means: Sequence[Mean] = ()) -> Iterator[s
         )
     if any(row.verdict == "inconclusive" for row in rows):
         yield "? is inconclusive: these boots show neither a change nor that there is none."
-    if any(map(likely, rows)):
+    if any(map(is_likely, rows)):
         yield (
             "? likely: chance alone makes as much less than once in twenty rows, which is not rare enough"
             " among so many to report it."
@@ -36,7 +36,7 @@ def thresholds_differ(rows: Sequence[Comparison]) -> bool:
     return len({row.threshold for row in rows if row.change is not None}) > 1
 
 
-def own_terms(row: Comparison, usual: float) -> str | None:
+def describe_threshold(row: Comparison, usual: float) -> str | None:
     """Says a row's threshold: `noisy: not reported below 1 %`. None if the row has the usual threshold.
 
     For formats without a threshold column.

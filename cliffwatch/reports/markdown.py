@@ -18,7 +18,14 @@ from cliffwatch.comparing.comparison import Comparison, ComparisonSet
 from cliffwatch.comparing.sweeps.choice import sweep_lines
 from cliffwatch.counting import count_noun
 from cliffwatch.reports import figures
-from cliffwatch.reports.context import SIGHT, ReportContext, circumstances, code_sentences, profiles, sentence
+from cliffwatch.reports.context import (
+    MODE_LIMITATIONS,
+    ReportContext,
+    code_sentences,
+    describe_measurement,
+    profiles,
+    summarize,
+)
 from cliffwatch.reports.legend import legend, thresholds_differ
 from cliffwatch.reports.styles import plain, visible
 
@@ -31,7 +38,7 @@ _WHOLE = re.compile(r"`[^`\n]*`|(?<=\d) %")
 _COMMAND = re.compile(r"^([^\S\n]*+):(?=:)|##(?=\[)", re.MULTILINE)
 _BACKTICKS = re.compile(r"`+")
 _BETWEEN = "\N{ZERO WIDTH SPACE}"
-_HELD = "\x01"
+_KEPT_BLANK = "\x01"
 _ESCAPED = str.maketrans(
     {character: f"\\{character}" for character in "\\`*_{}[]#|~"} | {"<": "&lt;", ">": "&gt;"}
 )
@@ -44,7 +51,7 @@ def markdown_report(compared: ComparisonSet, context: ReportContext) -> str:
 
     Rows that do not fit are only counted; changed rows are kept.
     """
-    lines = [f"### {sentence(compared)}", "", *chosen_lines(context.chosen)]
+    lines = [f"### {summarize(compared)}", "", *chosen_lines(context.chosen)]
     lines += [line for warning in compared.warnings for line in (f"**{escape_markdown(warning)}**", "")]
     for failure in context.failures:
         lines += [
@@ -74,7 +81,7 @@ def chosen_lines(chosen: Sequence[str]) -> Iterator[str]:
 
 
 def _where(compared: ComparisonSet, context: ReportContext) -> str:
-    return escape_markdown(circumstances(compared, context))
+    return escape_markdown(describe_measurement(compared, context))
 
 
 def _table(rows: Sequence[Comparison], *, thresholds: bool) -> Iterator[str]:
@@ -154,7 +161,7 @@ def _footer(compared: ComparisonSet, context: ReportContext) -> Iterator[str]:
     if compared.control is not None:
         yield f"{figures.control(compared.control)}.  "
     if compared.mode is not None:
-        yield f"{SIGHT[compared.mode]}.  "
+        yield f"{MODE_LIMITATIONS[compared.mode]}.  "
     for line in (*code_sentences(compared, context), *legend(compared.primary_rows(), compared.means)):
         yield f"{escape_markdown(line)}  "
     for note in context.notes:
@@ -226,7 +233,7 @@ def wrap(text: str, *, first: str = "", then: str = "") -> str:
 
     Never breaks code, so no line starts with a word from inside code.
     """
-    held = _WHOLE.sub(lambda match: match[0].replace(" ", _HELD), " ".join(text.split()))
+    held = _WHOLE.sub(lambda match: match[0].replace(" ", _KEPT_BLANK), " ".join(text.split()))
     filled = textwrap.fill(
         held,
         WIDTH,
@@ -235,7 +242,7 @@ def wrap(text: str, *, first: str = "", then: str = "") -> str:
         break_long_words=False,
         break_on_hyphens=False,
     )
-    return filled.replace(_HELD, " ")
+    return filled.replace(_KEPT_BLANK, " ")
 
 
 def inert(markdown: str) -> str:

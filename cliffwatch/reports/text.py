@@ -7,12 +7,19 @@ from itertools import groupby
 from cliffwatch.comparing.attribution.blocks import TITLE, function_blocks, more_cases, text_lines
 from cliffwatch.comparing.attribution.profiles import PROFILE_TITLE
 from cliffwatch.comparing.comparison import LESS_LOOP, Comparison, ComparisonSet
-from cliffwatch.comparing.ordering import Listed, beyond_noise, likely, listed
+from cliffwatch.comparing.ordering import ListedRows, is_beyond_noise, is_likely, list_rows
 from cliffwatch.comparing.sweeps.choice import sweep_lines
 from cliffwatch.counting import count_noun
 from cliffwatch.formats.verdicts import Verdict
 from cliffwatch.reports import figures
-from cliffwatch.reports.context import SIGHT, ReportContext, circumstances, code_sentences, profiles, sentence
+from cliffwatch.reports.context import (
+    MODE_LIMITATIONS,
+    ReportContext,
+    code_sentences,
+    describe_measurement,
+    profiles,
+    summarize,
+)
 from cliffwatch.reports.legend import legend, thresholds_differ
 from cliffwatch.reports.styles import Styles, plain
 
@@ -69,7 +76,7 @@ def text_report(
     lines += _sweeps(compared)
     lines += _functions(compared, context)
     lines += _profiles(compared, context)
-    lines += _left_out(compared, styles)
+    lines += _describe_left_out(compared, styles)
     lines += _footer(compared, rows, context, styles)
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
@@ -86,7 +93,7 @@ def _about(compared: ComparisonSet, context: ReportContext, names: tuple[str, st
     room = max(map(len, names))
     for name, side in zip(names, (compared.base, compared.head), strict=True):
         yield f"  {plain(name):<{room}}  {plain(side.label)}"
-    yield f"  {plain(circumstances(compared, context))}"
+    yield f"  {plain(describe_measurement(compared, context))}"
 
 
 def _table(
@@ -100,7 +107,7 @@ def _table(
     all_metrics: bool,
 ) -> Iterator[str]:
     """Yields one line per row, or two if the columns do not fit. Names the metric if a case has several."""
-    shown = Listed(rows, "") if all_metrics else listed(rows)
+    shown = ListedRows(rows, "") if all_metrics else list_rows(rows)
     alone = [row for row in rows if not row.metric.endswith(LESS_LOOP)]
     rows, all_metrics = shown.rows, all_metrics or len({row.case for row in alone}) < len(alone)
     heads = [*map(plain, names), *_HEADS[3:]]
@@ -161,7 +168,7 @@ def _cells(row: Comparison, *, all_metrics: bool) -> tuple[Cell, ...]:
         (figures.value(row.head), None),
         (plain(row.unit), None),
         (figures.counts(row), None),
-        (figures.change(row), style if beyond_noise(row) else None),
+        (figures.change(row), style if is_beyond_noise(row) else None),
         (figures.interval(row), None),
         (figures.detectable(row), None),
         (figures.size(row.threshold), None),
@@ -183,7 +190,7 @@ def _name(row: Comparison, metric: str) -> str:
 
 
 def _explanations(rows: Sequence[Comparison]) -> list[str]:
-    shared = sorted(figures.shared_reasons(rows), key=lambda each: not likely(each[1]))
+    shared = sorted(figures.shared_reasons(rows), key=lambda each: not is_likely(each[1]))
     told = [(cases, f"{row.verdict}: {row.reason}") for cases, row in shared if row.reason]
     notes: dict[str, dict[str, None]] = {}
     for row in rows:
@@ -221,10 +228,10 @@ def _profiles(compared: ComparisonSet, context: ReportContext) -> Iterator[str]:
 
 
 def _sentence(compared: ComparisonSet) -> str:
-    return sentence(compared) if compared.rows or compared.unchanged_builds() else "nothing was compared"
+    return summarize(compared) if compared.rows or compared.unchanged_builds() else "nothing was compared"
 
 
-def _left_out(compared: ComparisonSet, styles: Styles) -> Iterator[str]:
+def _describe_left_out(compared: ComparisonSet, styles: Styles) -> Iterator[str]:
     reasons: dict[str, list[str]] = {}
     for outcome in compared.left_out:
         if outcome.status == "refused":
@@ -255,7 +262,7 @@ def _sentences_below(
     if compared.control is not None:
         yield figures.control(compared.control)
     if compared.mode is not None:
-        yield f"{SIGHT[compared.mode]}."
+        yield f"{MODE_LIMITATIONS[compared.mode]}."
     yield from code_sentences(compared, context)
     yield from legend(rows, compared.means)
     yield from context.notes

@@ -69,7 +69,7 @@ class BootValues(NamedTuple):
         )
 
 
-class Alike(NamedTuple):
+class EqualBootGroup(NamedTuple):
     """Rows with equal numbers of boots, stacked."""
 
     indexes: NDArray[np.intp]
@@ -105,7 +105,7 @@ class BootTable(Sequence[BootValues]):
         return list(zip(*(each.tolist() for each in bounds), strict=True))
 
     @cached_property
-    def groups(self) -> tuple[Alike, ...]:
+    def groups(self) -> tuple[EqualBootGroup, ...]:
         """Rows grouped by their numbers of boots."""
         ours, theirs = self.base.last - self.base.first, self.head.last - self.head.first
         numbers: dict[tuple[int, int], list[int]] = {}
@@ -113,11 +113,11 @@ class BootTable(Sequence[BootValues]):
             numbers.setdefault(counts, []).append(index)
         return tuple(self._alike(np.array(rows, dtype=np.intp), *counts) for counts, rows in numbers.items())
 
-    def _alike(self, rows: NDArray[np.intp], n: int, m: int) -> Alike:
+    def _alike(self, rows: NDArray[np.intp], n: int, m: int) -> EqualBootGroup:
         ours, theirs = (
             side.first[rows][:, None] + np.arange(boots) for side, boots in ((self.base, n), (self.head, m))
         )
-        return Alike(
+        return EqualBootGroup(
             rows,
             self.base.logs[ours],
             self.head.logs[theirs],
@@ -152,7 +152,7 @@ class BootTable(Sequence[BootValues]):
         )
 
 
-def table_of(rows: Sequence[BootValues]) -> BootTable:
+def to_table(rows: Sequence[BootValues]) -> BootTable:
     """Converts rows to columns. A table is returned as it is."""
     if isinstance(rows, BootTable):
         return rows
@@ -172,25 +172,25 @@ def _side(logs: Sequence[Values], blocks: Sequence[Blocks]) -> ArmLogs:
     )
 
 
-def related(rows: Sequence[BootValues]) -> list[bool]:
+def correlated_within_blocks(rows: Sequence[BootValues]) -> list[bool]:
     """For each row: whether boots of one block correlate so much that a paired comparison detects more."""
     answers = np.zeros(len(rows), dtype=bool)
     apart: list[int] = []
-    for group in table_of(rows).groups:
+    for group in to_table(rows).groups:
         if not group.base.shape[1] or not group.head.shape[1]:
             continue
         blocked = group.base_blocks.max(axis=1) >= group.head_blocks.min(axis=1)
         if group.base.shape == group.head.shape:
             shared = blocked & (group.base_blocks == group.head_blocks).all(axis=1)
-            answers[group.indexes[shared]] = _moving_together(group.base[shared], group.head[shared])
+            answers[group.indexes[shared]] = _correlated(group.base[shared], group.head[shared])
             blocked &= ~shared
         apart += group.indexes[blocked].tolist()
-    for group in table_of([rows[index].paired() for index in apart]).groups:
-        answers[[apart[index] for index in group.indexes]] = _moving_together(group.base, group.head)
+    for group in to_table([rows[index].paired() for index in apart]).groups:
+        answers[[apart[index] for index in group.indexes]] = _correlated(group.base, group.head)
     return [bool(answer) for answer in answers]
 
 
-def _moving_together(base: Values, head: Values) -> NDArray[np.bool_]:
+def _correlated(base: Values, head: Values) -> NDArray[np.bool_]:
     """Per row of pairs, (rows, pairs): whether the correlation reaches `RELATED`.
 
     False below `FEWEST_PAIRS`.
@@ -203,21 +203,23 @@ def _moving_together(base: Values, head: Values) -> NDArray[np.bool_]:
     return np.asarray(moving & ((ours * theirs).sum(axis=-1) >= RELATED * within))
 
 
-def chosen_alike(rows: Sequence[BootValues], in_pairs: Sequence[bool], *, paired: bool) -> Iterator[Alike]:
+def group_by_pairing(
+    rows: Sequence[BootValues], in_pairs: Sequence[bool], *, paired: bool
+) -> Iterator[EqualBootGroup]:
     """Groups of the rows whose `in_pairs` equals `paired`, by their numbers of boots.
 
     `indexes` are those among all rows. With `paired`, only boots of complete pairs are used.
     """
     if not paired and not any(in_pairs):
-        yield from table_of(rows).groups
+        yield from to_table(rows).groups
         return
     chosen = np.flatnonzero(np.array(in_pairs, dtype=bool) == paired)
     used = [rows[index].paired() if paired else rows[index] for index in chosen.tolist()]
-    for group in table_of(used).groups:
+    for group in to_table(used).groups:
         yield group._replace(indexes=chosen[group.indexes])
 
 
-def ranked_alike(
+def rank_groups(
     rows: Sequence[BootValues], in_pairs: Sequence[bool]
 ) -> Iterator[tuple[NDArray[np.intp], Ranked]]:
     """Ranks all rows, one call per group with equal numbers of boots.
@@ -225,10 +227,10 @@ def ranked_alike(
     Yields the group's indexes and its ranks.
     """
     if not any(in_pairs):
-        yield from table_of(rows).ranked
+        yield from to_table(rows).ranked
         return
     for paired, compare in ((True, pairs), (False, two_samples)):
-        for group in chosen_alike(rows, in_pairs, paired=paired):
+        for group in group_by_pairing(rows, in_pairs, paired=paired):
             yield group.indexes, compare(group.base, group.head)
 
 

@@ -11,13 +11,13 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from cliffwatch.stats.boot_values import BootValues, ranked_alike, related, table_of
+from cliffwatch.stats.boot_values import BootValues, correlated_within_blocks, rank_groups, to_table
 from cliffwatch.stats.equivalence import ALPHA, equivalent, level_of_look
 from cliffwatch.stats.families import holm
 from cliffwatch.stats.power.detection import POWER, detection_power
 from cliffwatch.stats.power.spread import rank_spread
 from cliffwatch.stats.ranks import Ranked
-from cliffwatch.stats.shape_guard import guarded
+from cliffwatch.stats.shape_guard import guard_p_value
 from cliffwatch.stats.stages import Family, Stages, confirm, screen
 
 DecisionOutcome = Literal["changed", "changed-small", "equivalent", "open"]
@@ -51,14 +51,14 @@ def decide_fixed(family: Sequence[BootValues], *, margin: float, alpha: float) -
     """
     in_pairs = [
         moving and 2 * family[index].least_p_of_pairs() <= alpha / len(family)
-        for index, moving in enumerate(related(family))
+        for index, moving in enumerate(correlated_within_blocks(family))
     ]
     p_values, shifts, equal = np.ones(len(family)), np.zeros(len(family)), np.zeros(len(family), dtype=bool)
-    for indexes, ranked in ranked_alike(family, in_pairs):
+    for indexes, ranked in rank_groups(family, in_pairs):
         p_values[indexes], shifts[indexes] = ranked.p(), ranked.shift
         equal[indexes] = equivalent(ranked, margin=margin, look=0, looks=1)
     for index in map(int, np.flatnonzero(p_values <= alpha)):
-        p_values[index] = _guarded(
+        p_values[index] = _guard_row(
             family[index], float(p_values[index]), 2, float(shifts[index]), in_pairs=in_pairs[index]
         )
     adjusted = holm(p_values)
@@ -78,9 +78,9 @@ def decide_fixed(family: Sequence[BootValues], *, margin: float, alpha: float) -
     ]
 
 
-def _guarded(row: BootValues, p: float, sides: int, direction: float, *, in_pairs: bool) -> float:
+def _guard_row(row: BootValues, p: float, sides: int, direction: float, *, in_pairs: bool) -> float:
     used = row.paired() if in_pairs else row
-    return guarded(p, used.base, used.head, sides=sides, direction=direction, in_pairs=in_pairs)
+    return guard_p_value(p, used.base, used.head, sides=sides, direction=direction, in_pairs=in_pairs)
 
 
 def _outcome(confirmed: bool, shift: float, shown: bool, margin: float) -> DecisionOutcome:
@@ -90,7 +90,7 @@ def _outcome(confirmed: bool, shift: float, shown: bool, margin: float) -> Decis
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Staged:
+class StagedValues:
     """A metric in a plan of two stages."""
 
     screened: BootValues
@@ -98,14 +98,14 @@ class Staged:
     """Boots of the second stage; None if the metric was not measured again."""
 
 
-def decide_staged(family: Sequence[Staged], stages: Stages, *, margin: float) -> list[Decision]:
+def decide_staged(family: Sequence[StagedValues], stages: Stages, *, margin: float) -> list[Decision]:
     """Screens all rows, then confirms the candidates on boots of the second stage.
 
     Makes each look for which enough boots are in.
     """
-    screened = table_of([row.screened for row in family])
+    screened = to_table([row.screened for row in family])
     directions = _directions(screened, stages, margin)
-    decisions = _screened(screened, directions, stages, margin)
+    decisions = _decide_after_screen(screened, directions, stages, margin)
     candidates = sum(direction != 0 for direction in directions)
     for number in range(1, len(stages.looks) + 1):
         look = _Look(stages=stages, number=number, margin=margin)
@@ -127,9 +127,9 @@ def decide_staged(family: Sequence[Staged], stages: Stages, *, margin: float) ->
             candidates=candidates,
             confirmed=sum(decision.outcome in ("changed", "changed-small") for decision in decisions),
         )
-        confirmed = _confirmed(reached, sharing, look)
+        confirmed = _confirm_candidates(reached, sharing, look)
         for index, row in reached.items():
-            decisions[index] = _looked(row, look, confirmed.get(index))
+            decisions[index] = _decide_after_look(row, look, confirmed.get(index))
     return decisions
 
 
@@ -192,7 +192,7 @@ def _hint(margin: float) -> float:
 def _directions(rows: Sequence[BootValues], stages: Stages, margin: float) -> list[int]:
     """The screen's direction of each row. Rows with equal numbers of boots are screened in one call."""
     directions = [0] * len(rows)
-    for group in table_of(rows).groups:
+    for group in to_table(rows).groups:
         screened = screen(group.base, group.head, alpha=stages.screen_alpha, least=_hint(margin))
         for index, direction in zip(group.indexes.tolist(), screened.tolist(), strict=True):
             directions[index] = direction
@@ -207,13 +207,13 @@ def _boots(row: BootValues) -> int:
     return min(len(row.base), len(row.head)) + 1 if len(row.base) and len(row.head) else 0
 
 
-def _screened(
+def _decide_after_screen(
     rows: Sequence[BootValues], directions: Sequence[int], stages: Stages, margin: float
 ) -> list[Decision]:
     """Decisions after the screen, with `waiting` set where further boots are worthwhile."""
-    in_pairs = related(rows)
+    in_pairs = correlated_within_blocks(rows)
     p_values, equal = np.ones(len(rows)), np.zeros(len(rows), dtype=bool)
-    for indexes, ranked in ranked_alike(rows, in_pairs):
+    for indexes, ranked in rank_groups(rows, in_pairs):
         p_values[indexes] = ranked.p()
         equal[indexes] = equivalent(ranked, margin=margin, look=0, looks=1 + len(stages.looks))
     within_reach = _within_reach(rows, stages, margin)
@@ -242,14 +242,14 @@ def _within_reach(rows: Sequence[BootValues], stages: Stages, margin: float) -> 
     """
     shift, boots = math.log1p(margin), stages.screen + stages.looks[0].boots
     reached = [False] * len(rows)
-    for group in table_of(rows).groups:
+    for group in to_table(rows).groups:
         spreads = rank_spread(group.base, group.head, shift).tolist()
         for index, spread in zip(group.indexes.tolist(), spreads, strict=True):
             reached[index] = detection_power(shift, spread, boots, boots, 2 * ALPHA) >= POWER
     return reached
 
 
-def _confirmed(
+def _confirm_candidates(
     reached: Mapping[int, _Reached], sharing: Family, look: _Look
 ) -> dict[int, tuple[float, float]]:
     """The p and q of each candidate that this look confirms, by row index."""
@@ -261,7 +261,7 @@ def _confirmed(
     }
 
 
-def _looked(row: _Reached, look: _Look, confirmed: tuple[float, float] | None) -> Decision:
+def _decide_after_look(row: _Reached, look: _Look, confirmed: tuple[float, float] | None) -> Decision:
     """The decision after a look: confirmed, equivalent, given up, or open for the next look."""
     so_far = row.so_far._replace(looks=look.number)
     if confirmed is not None:
@@ -288,4 +288,4 @@ def _one_sided(row: _Reached) -> float:
     direction, in_pairs = row.so_far.direction, row.so_far.in_pairs
     ranked = row.fresh.ranked(in_pairs=in_pairs)
     p = float(ranked.p_greater() if direction > 0 else ranked.p_less())
-    return p if p > ALPHA else _guarded(row.fresh, p, 1, direction, in_pairs=in_pairs)
+    return p if p > ALPHA else _guard_row(row.fresh, p, 1, direction, in_pairs=in_pairs)

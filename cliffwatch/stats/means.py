@@ -38,7 +38,7 @@ def mean_ratio(base: Values, head: Values, *, level: float, generator: np.random
     centre = float(np.mean(np.nanmean(head, axis=1) - np.nanmean(base, axis=1)))
     if min(base.shape[1], head.shape[1]) < _FEWEST:
         return MeanRatio(ratio=math.exp(centre), low=None, high=None)
-    theirs, ours = _resampled(head, generator), _resampled(base, generator)
+    theirs, ours = _resample_means(head, generator), _resample_means(base, generator)
     tails = [(1 - level) / 2, (1 + level) / 2]
     widening = _of_few_boots(base.shape[1], head.shape[1]) * _of_unknown_spread(
         ours, theirs, base, head, level
@@ -62,7 +62,7 @@ def _quantiles(values: Values, shares: Sequence[float]) -> list[float]:
     return quantiles
 
 
-def _resampled(arm: Values, generator: np.random.Generator) -> Values:
+def _resample_means(arm: Values, generator: np.random.Generator) -> Values:
     """For each resample of boots: the mean over metrics of the mean over boots, (`RESAMPLES`,)."""
     count = arm.shape[1]
     weights = generator.multinomial(count, np.full(count, 1 / count), size=RESAMPLES).T.astype(float)

@@ -43,8 +43,8 @@ def published_size(ranked: Ranked, *, direction: float, critical_p: float) -> Pu
     None with too few boots for an interval.
     """
     sign = 1.0 if direction > 0 else -1.0
-    plain = _away(ranked, sign, LEVEL)
-    just = _away(ranked, sign, 1 - 2 * critical_p)
+    plain = _directed_interval(ranked, sign, LEVEL)
+    just = _directed_interval(ranked, sign, 1 - 2 * critical_p)
     measured = float(ranked.shift)
     if not math.isfinite(plain[0]) or not math.isfinite(just[0]) or plain[1] <= plain[0]:
         return None
@@ -54,7 +54,7 @@ def published_size(ranked: Ranked, *, direction: float, critical_p: float) -> Pu
     if distance - bound >= _FAR * error:
         low, high, shift = plain[0], plain[1], distance
     else:
-        low, high = (error * each for each in _given_passed(distance / error, bound / error))
+        low, high = (error * each for each in _bounds_given_selection(distance / error, bound / error))
         shift = (low + high) / 2
     low, high = (low, high) if sign > 0 else (-high, -low)
     return PublishedSize(shift=sign * shift, low=low, high=high, measured=measured)
@@ -69,13 +69,13 @@ def _unknown_error(ranked: Ranked) -> float:
     return t_quantile(1 - LEVEL, max(1, boots - 1)) / _NORMAL.inv_cdf((1 + LEVEL) / 2)
 
 
-def _away(ranked: Ranked, sign: float, level: float) -> tuple[float, float]:
+def _directed_interval(ranked: Ranked, sign: float, level: float) -> tuple[float, float]:
     """The interval, mirrored if the change is negative, so that the change points upwards."""
     low, high = (float(each) for each in ranked.interval(level))
     return (low, high) if sign > 0 else (-high, -low)
 
 
-def _given_passed(sample: float, bound: float) -> tuple[float, float]:
+def _bounds_given_selection(sample: float, bound: float) -> tuple[float, float]:
     """Bounds of the size, in standard errors, given that the sample passed: it is at least `bound`."""
     sample = max(sample, bound)
     low = _turn(lambda size: sample - size <= _acceptance(size, bound)[1], 0.0, sample)

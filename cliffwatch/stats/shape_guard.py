@@ -63,7 +63,9 @@ UNEQUAL = 0.8
 """Ratio of the smaller arm's boots to the larger arm's, below which different spreads matter."""
 
 
-def guarded(p: float, base: Values, head: Values, *, sides: int, direction: float, in_pairs: bool) -> float:
+def guard_p_value(
+    p: float, base: Values, head: Values, *, sides: int, direction: float, in_pairs: bool
+) -> float:
     """The p-value of a rank test, raised to that of the tests that have to agree.
 
     One row's logs, (n,) and (m,).
@@ -83,7 +85,7 @@ def _centres(base: Values, head: Values, sides: int, direction: float) -> float:
     """The smaller p-value of both tests of the centre; the larger where spreads surely differ."""
     differ = spreads_differ(base, head)
     share = WHERE_SPREADS_DIFFER if differ else evidence_share(len(base), len(head))
-    trimmed = _enough(_yuen(base, head, direction), share, sides)
+    trimmed = _p_of_trimmed(_yuen(base, head, direction), share, sides)
     medians = min(1.0, sides * _median_test(base, head, direction))
     if differ and spreads_differ(base, head, SPREADS_SURELY_DIFFER):
         return max(trimmed, medians)
@@ -91,9 +93,9 @@ def _centres(base: Values, head: Values, sides: int, direction: float) -> float:
 
 
 def _centre_of_pairs(within: Values, sides: int, direction: float) -> float:
-    trimmed = _towards(direction, trimmed_mean(within), *_error_of_trimmed(within))
+    trimmed = _student_tail(direction, trimmed_mean(within), *_error_of_trimmed(within))
     signs = min(1.0, sides * _sign(within, direction))
-    return min(signs, _enough(trimmed, evidence_share(len(within), len(within)), sides))
+    return min(signs, _p_of_trimmed(trimmed, evidence_share(len(within), len(within)), sides))
 
 
 @cache
@@ -106,7 +108,7 @@ def evidence_share(n: int, m: int) -> float:
     return float(FULL_SHARE * boots**_STEEPNESS / (boots**_STEEPNESS + HALF_SHARE**_STEEPNESS))
 
 
-def _enough(trimmed: float, share: float, sides: int) -> float:
+def _p_of_trimmed(trimmed: float, share: float, sides: int) -> float:
     """The p-value for which the trimmed means bring this share of the evidence.
 
     `trimmed` is their one-sided p-value; the result has `sides` sides.
@@ -208,12 +210,12 @@ def _yuen(base: Values, head: Values, direction: float) -> float:
     (ours, our_freedom), (theirs, their_freedom) = _error_of_trimmed(base), _error_of_trimmed(head)
     error = ours + theirs
     if error in (0.0, math.inf):
-        return _towards(direction, trimmed_mean(head) - trimmed_mean(base), error, 0.0)
+        return _student_tail(direction, trimmed_mean(head) - trimmed_mean(base), error, 0.0)
     freedom = error**2 / (ours**2 / our_freedom + theirs**2 / their_freedom)
-    return _towards(direction, trimmed_mean(head) - trimmed_mean(base), error, freedom)
+    return _student_tail(direction, trimmed_mean(head) - trimmed_mean(base), error, freedom)
 
 
-def _towards(direction: float, apart: float, squared_error: float, freedom: float) -> float:
+def _student_tail(direction: float, apart: float, squared_error: float, freedom: float) -> float:
     """One-sided tail of Student's t, interpolated between whole degrees of freedom.
 
     0 or 1 if the error is 0.
@@ -233,4 +235,4 @@ def _hsu(base: Values, head: Values, direction: float) -> float:
     if fewest < 2:
         return 1.0
     squared = float(base.var(ddof=1) / len(base) + head.var(ddof=1) / len(head))
-    return _towards(direction, float(head.mean() - base.mean()), squared, fewest - 1.0)
+    return _student_tail(direction, float(head.mean() - base.mean()), squared, fewest - 1.0)

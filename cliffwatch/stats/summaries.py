@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cliffwatch.stats.boot_values import BootValues, chosen_alike, ranked_alike, table_of
+from cliffwatch.stats.boot_values import BootValues, group_by_pairing, rank_groups, to_table
 from cliffwatch.stats.noise.shapes import TwoModes, two_modes
 from cliffwatch.stats.power.detection import t_quantile
 from cliffwatch.stats.power.spread import paired_spread, rank_spread
@@ -39,7 +39,7 @@ class Summary(NamedTuple):
     """Ratio of head's mean distance from its median to base's; None unless they differ significantly."""
 
 
-def summarised(
+def summarise_rows(
     rows: Sequence[BootValues],
     in_pairs: Sequence[bool],
     *,
@@ -57,14 +57,14 @@ def summarised(
       samples anyway.
     """
     bounds, wanted = np.zeros((3, len(rows))), np.array(levels)
-    for indexes, ranked in ranked_alike(rows, in_pairs):
+    for indexes, ranked in rank_groups(rows, in_pairs):
         bounds[0, indexes] = ranked.shift
         for level in sorted(set(wanted[indexes].tolist())):
             chosen = wanted[indexes] == level
             bounds[1:, indexes[chosen]] = np.stack(ranked.interval(level))[:, chosen]
     spreads = _spreads(rows, [paired and spread_in_pairs for paired in in_pairs], math.log1p(notable))
     summaries: list[Summary | None] = [None] * len(rows)
-    for group in table_of(rows).groups:
+    for group in to_table(rows).groups:
         centres = (sorted_median(np.sort(arm, axis=1)) for arm in (group.base, group.head))
         noisier = _noisier(group.base, group.head, alpha / len(rows))
         columns = np.stack(
@@ -82,7 +82,7 @@ def _spreads(rows: Sequence[BootValues], in_pairs: Sequence[bool], shift: float)
     """The spread of each row, from the differences of its pairs or from both arms."""
     spreads = np.zeros(len(rows))
     for paired, spread in ((True, paired_spread), (False, rank_spread)):
-        for group in chosen_alike(rows, in_pairs, paired=paired):
+        for group in group_by_pairing(rows, in_pairs, paired=paired):
             spreads[group.indexes] = spread(group.base, group.head, shift)
     return spreads
 

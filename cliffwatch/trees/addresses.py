@@ -126,10 +126,10 @@ def without_credentials(text: str) -> str:
     """Masks the credentials of URLs in a text, for texts that were stored, printed or logged with them."""
     if "://" not in text:
         return text
-    return _SECRET_IN_QUERY.sub(r"\1***", _WITH_USER.sub(_hidden, text))
+    return _SECRET_IN_QUERY.sub(r"\1***", _WITH_USER.sub(_mask_user, text))
 
 
-def _hidden(match: re.Match[str]) -> str:
+def _mask_user(match: re.Match[str]) -> str:
     before = match.string[max(0, match.start() - 8) : match.start()].lower()
     if before.endswith("ssh") and ":" not in match[1]:
         return match[0]
@@ -185,7 +185,7 @@ def closed(address: str) -> bool:
     return any(number in network for network in _CLOSED_4)
 
 
-def allowed(address: TreeAddress, prefixes: Iterable[str]) -> bool:
+def is_allowed(address: TreeAddress, prefixes: Iterable[str]) -> bool:
     """True if this address is at or below one of the administrator's prefixes."""
     known = (read_address(prefix) for prefix in prefixes)
     return any(isinstance(prefix, TreeAddress) and address.below(prefix) for prefix in known)
@@ -197,7 +197,7 @@ LONGEST_BRANCH = 200
 _FORBIDDEN = frozenset(" ~^:?*[\\\x7f")
 
 
-def wrong_branch(name: str) -> str | None:
+def find_branch_problem(name: str) -> str | None:
     """Explains why a name cannot be a branch or tag, as the end of a sentence that begins with the name.
 
     Returns None if it can be one.

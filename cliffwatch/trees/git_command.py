@@ -37,7 +37,7 @@ _ENVIRONMENT = {
     "GIT_ATTR_NOSYSTEM": "1",
     "LC_ALL": "C.UTF-8",
 }
-_NOBODYS = {
+_ISOLATED_ENVIRONMENT = {
     "HOME": "/nonexistent",
     "GIT_CONFIG_NOSYSTEM": "1",
     "GIT_CONFIG_GLOBAL": "/dev/null",
@@ -62,11 +62,11 @@ def users_environment() -> dict[str, str]:
     return dict(_ENVIRONMENT)
 
 
-def nobodys_environment(protocols: Collection[str] = ()) -> dict[str, str]:
+def isolated_environment(protocols: Collection[str] = ()) -> dict[str, str]:
     """Returns the variables to set for a call without any user's settings and keys.
 
     Without `protocols` it cannot fetch.
 
     GIT_ALLOW_PROTOCOL overrides the settings of a repository; the setting protocol.allow would not.
     """
-    return {**_ENVIRONMENT, **_NOBODYS, "GIT_ALLOW_PROTOCOL": ":".join(protocols)}
+    return {**_ENVIRONMENT, **_ISOLATED_ENVIRONMENT, "GIT_ALLOW_PROTOCOL": ":".join(protocols)}

@@ -7,7 +7,7 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cliffwatch.catalogue.faults import with_all_faults
+from cliffwatch.catalogue.faults import collect_faults
 from cliffwatch.catalogue.suite_file import SuiteFile
 from cliffwatch.formats.reading import Fault, Wrong, convert_to
 
@@ -74,7 +74,7 @@ def test_a_document_has_faults_exactly_where_its_type_refuses_it(data: st.DataOb
                 table["unheard-of"] = 1
     read = convert_to(content, SuiteFile)
 
-    document, faults = with_all_faults(content, SuiteFile, NOT_ASKED)
+    document, faults = collect_faults(content, SuiteFile, NOT_ASKED)
 
     if isinstance(read, Wrong):
         assert Fault((), str(NOT_ASKED)) not in faults
@@ -96,7 +96,7 @@ def test_a_fault_that_has_no_words_of_its_own_is_said_in_those_of_the_reader() -
     read = convert_to(content, Short)
     assert isinstance(read, Wrong)
 
-    document, faults = with_all_faults(content, Short, read)
+    document, faults = collect_faults(content, Short, read)
 
     assert faults == (
         Fault(("words",), "'words': Expected array of length <= 1"),

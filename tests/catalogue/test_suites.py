@@ -8,10 +8,10 @@ from cliffwatch.catalogue.discovery import (
     Missing,
     Supported,
     Unsupported,
+    check_support,
     discovered_suite,
     parse_list,
     parse_release,
-    support,
 )
 from cliffwatch.catalogue.load import Catalogue, load_catalogue, read_catalogue
 from cliffwatch.catalogue.read import read_suite
@@ -270,9 +270,9 @@ def test_a_benchmark_may_be_missing_only_below_its_release(catalogue: Catalogue)
     htab_mem = catalogue.benchmark("htab-mem")
     assert htab_mem is not None
 
-    assert isinstance(support(htab_mem, frozenset({"htab-mem"}), (6, 12)), Supported)
-    assert isinstance(support(htab_mem, frozenset(), (6, 5)), Unsupported)
-    assert isinstance(support(htab_mem, frozenset(), (6, 6)), Missing)
+    assert isinstance(check_support(htab_mem, frozenset({"htab-mem"}), (6, 12)), Supported)
+    assert isinstance(check_support(htab_mem, frozenset(), (6, 5)), Unsupported)
+    assert isinstance(check_support(htab_mem, frozenset(), (6, 6)), Missing)
 
 
 def test_a_former_name_is_of_one_benchmark(tmp_path: Path) -> None:
@@ -294,9 +294,9 @@ def test_a_tree_that_has_a_benchmark_under_its_other_name_does_not_lack_it(catal
 
     for benchmark, offered in ((former, present), (present, former)):
         names = uprobes.other_names(benchmark)
-        answer = support(benchmark, frozenset({offered.name}), (8, 0), names)
+        answer = check_support(benchmark, frozenset({offered.name}), (8, 0), names)
         assert answer == Unsupported(f"bench of this tree calls it {offered.name}")
-        assert isinstance(support(benchmark, frozenset(), (8, 0), names), Missing)
+        assert isinstance(check_support(benchmark, frozenset(), (8, 0), names), Missing)
 
 
 def test_a_name_that_only_other_trees_have_keeps_its_suite(tmp_path: Path) -> None:
@@ -316,7 +316,7 @@ def test_a_benchmark_that_cannot_work_any_more_is_unsupported_although_it_is_lis
     tasks_trace = catalogue.benchmark("local-storage-tasks-trace")
     assert tasks_trace is not None
 
-    answer = support(tasks_trace, frozenset({"local-storage-tasks-trace"}), (7, 0))
+    answer = check_support(tasks_trace, frozenset({"local-storage-tasks-trace"}), (7, 0))
     assert isinstance(answer, Unsupported)
     assert "SRCU-fast" in answer.reason
 

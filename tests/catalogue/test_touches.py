@@ -5,7 +5,7 @@
 import pytest
 
 from cliffwatch.catalogue.load import load_catalogue
-from cliffwatch.catalogue.touches import is_pattern, suites_touched
+from cliffwatch.catalogue.touches import find_touched_suites, is_pattern
 
 HASH_MAPS = {"hashmap", "htab-mem", "percpu-traversal", "string-maps"}
 
@@ -50,7 +50,7 @@ PATHS = {
 
 @pytest.mark.parametrize(("path", "suites"), PATHS.items(), ids=list(PATHS))
 def test_a_source_file_chooses_its_suites(path: str, suites: set[str]) -> None:
-    assert set(suites_touched(load_catalogue().suites, [path])) == suites
+    assert set(find_touched_suites(load_catalogue().suites, [path])) == suites
 
 
 def test_every_suite_is_chosen_by_a_file_of_the_table() -> None:

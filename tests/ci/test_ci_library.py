@@ -18,7 +18,7 @@ from cliffwatch.catalogue.folder import suites_folder
 from cliffwatch.command.main import main
 from cliffwatch.formats.result_directory import Run, read_run
 from cliffwatch.pull_request.policy import EMULATED, LIBRARY_DEFAULT
-from cliffwatch_runner.ci.job_plan import JobPlan, LibraryPlan, planned
+from cliffwatch_runner.ci.job_plan import JobPlan, LibraryPlan, make_job_plan
 from cliffwatch_runner.ci.published_results import library_of
 
 pytestmark = [needs_go, pytest.mark.usefixtures("stand_in_guest", "catalogue"), pytest.mark.namespaces]
@@ -61,7 +61,7 @@ def library(tmp_path: Path) -> Path:
 
 
 def plan_of(library: Path, **more: Any) -> JobPlan:
-    plan = planned(
+    plan = make_job_plan(
         LIBRARY_DEFAULT,
         base=git(library, "rev-parse", "HEAD^"),
         head=git(library, "rev-parse", "HEAD"),

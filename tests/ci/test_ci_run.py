@@ -16,7 +16,7 @@ from cliffwatch.failure import Failure
 from cliffwatch.formats.result_directory import Run, read_run
 from cliffwatch.pull_request.policy import EMULATED, Policy, Target
 from cliffwatch_runner.ci import measuring
-from cliffwatch_runner.ci.job_plan import JobPlan, planned, read_job_plan
+from cliffwatch_runner.ci.job_plan import JobPlan, make_job_plan, read_job_plan
 
 pytestmark = [pytest.mark.usefixtures("stand_in_guest"), pytest.mark.namespaces]
 
@@ -24,7 +24,7 @@ BENCH_HOST = Target(platform="amd-rome", mode="walltime", runs_on=("self-hosted"
 
 
 def plan_of(repository: Path, **more: Any) -> JobPlan:
-    plan = planned(
+    plan = make_job_plan(
         Policy(suites=("local-storage",)),
         base=git(repository, "rev-parse", "v6.12"),
         head=git(repository, "rev-parse", "HEAD"),

@@ -8,7 +8,7 @@ from arms import CONTROL, INT_GET, SEQ_GET, arm, exact, noisy
 
 from cliffwatch.comparing.compare import compare
 from cliffwatch.comparing.comparison import Comparison, ComparisonSet
-from cliffwatch.comparing.ordering import beyond_noise
+from cliffwatch.comparing.ordering import is_beyond_noise
 from cliffwatch.comparing.thresholds import COUNTED, NOISY, Method
 from cliffwatch.failure import Failure
 from cliffwatch.samples import CaseKey, CaseOutcome, MetricTraits
@@ -43,7 +43,7 @@ def test_equal_kernels_are_unchanged_and_the_row_says_what_it_could_have_seen() 
     row = only(compare(arm("base", {SEQ_GET: [185.787]}), arm("head", {SEQ_GET: [185.79]}), exact))
 
     assert row.verdict == "unchanged"
-    assert not beyond_noise(row)
+    assert not is_beyond_noise(row)
     assert row.mde == 0.002
 
 
@@ -51,7 +51,7 @@ def test_a_real_change_below_the_threshold_is_unchanged_and_says_so() -> None:
     row = only(compare(arm("base", {SEQ_GET: [100.0]}), arm("head", {SEQ_GET: [100.1]}), exact))
 
     assert row.verdict == "unchanged"
-    assert beyond_noise(row)
+    assert is_beyond_noise(row)
     assert "real, but below the threshold of 0.2%" in row.reason
 
 

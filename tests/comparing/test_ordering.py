@@ -10,9 +10,9 @@ from cliffwatch.comparing import ordering
 from cliffwatch.comparing.comparison import VERDICTS
 from cliffwatch.comparing.ordering import (
     Detectable,
-    beyond_noise,
     detectable,
-    likely,
+    is_beyond_noise,
+    is_likely,
     natural_key,
     passes,
     sort_rows,
@@ -61,11 +61,11 @@ def test_changed_is_whatever_is_reported_on_any_target() -> None:
 
 
 def test_likely_is_what_chance_makes_rarely_and_is_no_small_change() -> None:
-    assert likely(row("inconclusive", p=0.004, change=0.05, threshold=0.01))
-    assert not likely(row("inconclusive", p=0.2, change=0.05, threshold=0.01))
-    assert not likely(row("inconclusive", p=0.004, change=0.005, threshold=0.01))
-    assert not likely(row("inconclusive", p=None, change=None))
-    assert not likely(row("regression", p=0.004, change=0.05, threshold=0.01))
+    assert is_likely(row("inconclusive", p=0.004, change=0.05, threshold=0.01))
+    assert not is_likely(row("inconclusive", p=0.2, change=0.05, threshold=0.01))
+    assert not is_likely(row("inconclusive", p=0.004, change=0.005, threshold=0.01))
+    assert not is_likely(row("inconclusive", p=None, change=None))
+    assert not is_likely(row("regression", p=0.004, change=0.05, threshold=0.01))
 
 
 def test_likely_rows_go_before_those_that_show_nothing() -> None:
@@ -103,7 +103,7 @@ def test_parameters_sort_as_people_count() -> None:
 def test_a_difference_of_counted_values_is_real_where_their_band_lacks_zero(
     bounds: tuple[Any, Any], real: bool
 ) -> None:
-    assert beyond_noise(row(verdict="unchanged", p=None, ci_low=bounds[0], ci_high=bounds[1])) is real
+    assert is_beyond_noise(row(verdict="unchanged", p=None, ci_low=bounds[0], ci_high=bounds[1])) is real
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_a_difference_of_noisy_values_is_real_where_its_verdict_says_so(
     """An interval of one row alone lacks zero somewhere in most reports of two hundred rows in which nothing
     changed.
     """
-    assert beyond_noise(row(verdict=verdict, p=0.001, q=q, ci_low=0.01, ci_high=0.03)) is real
+    assert is_beyond_noise(row(verdict=verdict, p=0.001, q=q, ci_low=0.01, ci_high=0.03)) is real
 
 
 @pytest.mark.parametrize(

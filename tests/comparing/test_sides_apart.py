@@ -16,7 +16,7 @@ from cliffwatch.command.main import main
 from cliffwatch.comparing.compare import compare
 from cliffwatch.comparing.comparison import CHANGES, ComparisonSet
 from cliffwatch.comparing.thresholds import Method
-from cliffwatch.reports.context import NO_CONTEXT, sentence
+from cliffwatch.reports.context import NO_CONTEXT, summarize
 from cliffwatch.reports.json_reading import comparison_set_of
 from cliffwatch.reports.json_report import comparison_document
 from cliffwatch.samples import Arm, Boot, CaseKey, MetricTraits, Sample
@@ -98,7 +98,8 @@ def test_a_row_that_moves_far_more_than_all_others_is_told() -> None:
     seen = compared(side("a", 1, STEADY, FILE), slower(head, [1.3, *[1.0] * 29]), one_run=False)
     assert [row.case.benchmark for row in seen.changed_rows()] == ["row-0"]
     assert (
-        sentence(seen) == "1 differs between the two measurements (1 regression), 29 inconclusive of 30 cases"
+        summarize(seen)
+        == "1 differs between the two measurements (1 regression), 29 inconclusive of 30 cases"
     )
 
 
@@ -136,7 +137,7 @@ def test_rows_that_changed_each_its_own_way_are_no_drift(factors: Sequence[float
     seen = compared(side("a", 1, STEADY, FILE), slower(side("b", 2, STEADY, FILE), factors), one_run=False)
     assert seen.counts()["regression"] > 5
     assert len(seen.warnings) == 1
-    assert " differ between the two measurements (" in sentence(seen)
+    assert " differ between the two measurements (" in summarize(seen)
 
 
 @pytest.mark.parametrize("shape", ["walk", "ramp", "step", "wave"])
@@ -257,7 +258,9 @@ def test_counted_changes_of_two_files_are_changes_beside_noisy_ones_that_differ(
     head = slower(side("b", 2, STEADY, FILE), [1.3, 1.3, *[1.0] * 28])
     found = compare(side("a", 1, STEADY, FILE), head, mixed, Method(one_run=False))
     assert isinstance(found, ComparisonSet)
-    assert sentence(found).startswith("1 differs between the two measurements (1 regression), 1 regression, ")
+    assert summarize(found).startswith(
+        "1 differs between the two measurements (1 regression), 1 regression, "
+    )
 
 
 def test_warnings_are_in_documents_and_come_back_from_them() -> None:

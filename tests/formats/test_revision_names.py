@@ -7,7 +7,7 @@ import pytest
 
 from cliffwatch.pull_request.bench_command import BenchCommand, parse_bench_command
 from cliffwatch.pull_request.policy import Policy, read_policy
-from cliffwatch.trees.addresses import wrong_branch
+from cliffwatch.trees.addresses import find_branch_problem
 
 NAMES = [
     "series/1234=>bpf-next",
@@ -48,13 +48,13 @@ WRONG = [
 
 @pytest.mark.parametrize("name", NAMES)
 def test_names_that_git_allows_are_allowed(name: str) -> None:
-    assert wrong_branch(name) is None
+    assert find_branch_problem(name) is None
     assert parse_bench_command(f"/bench base={name}") == BenchCommand(verb="run", base=name)
 
 
 @pytest.mark.parametrize("name", WRONG)
 def test_names_that_git_does_not_allow_are_refused_in_words(name: str) -> None:
-    words = wrong_branch(name)
+    words = find_branch_problem(name)
 
     assert words
     assert "git allows" in words or "characters" in words or "by git" in words
@@ -65,7 +65,7 @@ def test_names_that_git_does_not_allow_are_refused_in_words(name: str) -> None:
 def test_git_says_the_same(name: str) -> None:
     asked = subprocess.run(["git", "check-ref-format", "--branch", name], capture_output=True, check=False)
 
-    assert (asked.returncode == 0) is (wrong_branch(name) is None)
+    assert (asked.returncode == 0) is (find_branch_problem(name) is None)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -22,7 +22,7 @@ from toy import FAKEVNG, toy_repository
 from cliffwatch.catalogue.folder import suites_folder
 from cliffwatch.failure import Failure
 from cliffwatch_runner.build.programs import module_relay
-from cliffwatch_runner.build.programs.modules import FetchWalls
+from cliffwatch_runner.build.programs.modules import FetchConfinement
 from cliffwatch_runner.build.programs.source import ProgramSource, program_source
 from cliffwatch_runner.plan import prepare
 from cliffwatch_runner.run import prepared_run
@@ -110,10 +110,10 @@ def publish_hostile(folder: Path, requirement: str, directives: str = "") -> Non
         archive.writestr(f"{MODULE}@{HOSTILE}/steps.go", source)
 
 
-def walls() -> FetchWalls:
+def walls() -> FetchConfinement:
     sandbox = choose_guest_sandbox("bubblewrap")
     assert isinstance(sandbox, Sandbox)
-    return FetchWalls(sandbox=sandbox, limits=host_limits(300.0))
+    return FetchConfinement(sandbox=sandbox, limits=host_limits(300.0))
 
 
 def fetched(tmp_path: Path, chosen: dict[str, Path | str]) -> ProgramSource | Failure:

@@ -19,14 +19,14 @@ import toy
 from cliffwatch.failure import Failure
 from cliffwatch.trees.addresses import (
     TreeAddress,
-    allowed,
     closed,
     has_credentials,
+    is_allowed,
     read_address,
     without_credentials,
 )
 from cliffwatch_runner.source import access as tree_access
-from cliffwatch_runner.source.access import Fetching, fetching
+from cliffwatch_runner.source.access import FetchPlan, plan_fetch
 from cliffwatch_runner.source.git import git
 from cliffwatch_runner.source.revision import Revision
 from cliffwatch_runner.source.tree import Tree, open_tree
@@ -218,7 +218,7 @@ def test_an_address_has_one_way_to_write_it(text: str, url: str) -> None:
 )
 def test_a_prefix_allows_whole_parts_of_a_path(tree: str, expected: bool) -> None:
     address = read_address(tree)
-    found = isinstance(address, TreeAddress) and allowed(address, ["https://git.example.org/kernel/"])
+    found = isinstance(address, TreeAddress) and is_allowed(address, ["https://git.example.org/kernel/"])
     assert found is expected
 
 
@@ -347,8 +347,8 @@ def lead(monkeypatch: pytest.MonkeyPatch, *answers: list[str]) -> list[str]:
 
 
 def listed(url: str) -> Any:
-    reach = fetching(url, "public")
-    assert isinstance(reach, Fetching), reach
+    reach = plan_fetch(url, "public")
+    assert isinstance(reach, FetchPlan), reach
     return git(["ls-remote", "--", reach.url], fetching=reach)
 
 
@@ -391,7 +391,7 @@ def test_a_name_that_leads_to_a_closed_address_is_refused(
     answer: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lead(monkeypatch, answer)
-    refused = fetching("https://git.example.invalid/linux.git", "public")
+    refused = plan_fetch("https://git.example.invalid/linux.git", "public")
 
     assert isinstance(refused, Failure)
     assert refused.whose == "usage"
@@ -408,13 +408,13 @@ def test_this_host_itself_is_no_public_address(monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.parametrize("scheme", ["git", "ssh", "file", "ext", "ftp"])
 def test_a_public_tree_comes_by_http_alone(scheme: str) -> None:
-    assert isinstance(fetching(f"{scheme}://8.8.8.8/linux.git", "public"), Failure)
+    assert isinstance(plan_fetch(f"{scheme}://8.8.8.8/linux.git", "public"), Failure)
 
 
 def test_an_old_git_cannot_be_held_to_an_address(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tree_access, "_git_version", lambda: (2, 36))
     lead(monkeypatch, ["8.8.8.8"])
-    refused = fetching("https://git.example.invalid/linux.git", "public")
+    refused = plan_fetch("https://git.example.invalid/linux.git", "public")
 
     assert isinstance(refused, Failure)
     assert refused.whose == "host"
@@ -453,8 +453,8 @@ def test_alternates_of_a_server_lead_to_no_other_server(
     )
     outer = servers(tmp_path / "hollow")
     git(["init", "--quiet", "--bare", str(tmp_path / "mirror.git")])
-    reach = fetching(f"http://127.0.0.1:{outer.port}/linux.git", "public")
-    assert isinstance(reach, Fetching)
+    reach = plan_fetch(f"http://127.0.0.1:{outer.port}/linux.git", "public")
+    assert isinstance(reach, FetchPlan)
     fetched = git(["fetch", "--", reach.url, "master"], git_dir=tmp_path / "mirror.git", fetching=reach)
 
     assert not fetched.ok
@@ -516,8 +516,8 @@ def test_git_itself_would_not_call_ssh_in_a_job(
     user: Path, access: Any, open_loopback: None, tmp_path: Path
 ) -> None:
     """Were the address not refused, the settings of the call would."""
-    reach = fetching("http://127.0.0.1/linux", access)
-    assert isinstance(reach, Fetching)
+    reach = plan_fetch("http://127.0.0.1/linux", access)
+    assert isinstance(reach, FetchPlan)
     for url in (*SSH, f"file://{tmp_path}", str(tmp_path)):
         assert not git(["ls-remote", "--", url], fetching=reach).ok
     assert list(user.iterdir()) == []
@@ -540,8 +540,8 @@ def test_a_job_sends_nothing_that_is_the_users(
     """
     served, commit = tree
     server = servers(served)
-    reach = fetching(f"http://127.0.0.1:{server.port}/linux.git", access)
-    assert isinstance(reach, Fetching)
+    reach = plan_fetch(f"http://127.0.0.1:{server.port}/linux.git", access)
+    assert isinstance(reach, FetchPlan)
     found = git(["ls-remote", "--", reach.url], fetching=reach)
 
     assert found.ok, found.output
@@ -572,9 +572,9 @@ def test_a_jobs_tree_is_no_place_on_the_host(spec: str, access: Any, tmp_path: P
 def test_an_allowed_tree_is_fetched_from_wherever_it_is(tmp_path: Path, tree: Any, servers: Any) -> None:
     served, commit = tree
     server = servers(served)
-    reach = fetching(f"HTTP://LOCALHOST.:{server.port}/linux.git/", "allowed")
+    reach = plan_fetch(f"HTTP://LOCALHOST.:{server.port}/linux.git/", "allowed")
 
-    assert isinstance(reach, Fetching)
+    assert isinstance(reach, FetchPlan)
     assert commit in git(["ls-remote", "--", reach.url], fetching=reach).output
 
 

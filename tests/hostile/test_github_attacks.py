@@ -44,7 +44,7 @@ def test_a_push_while_the_word_is_carried_out_changes_nothing_of_what_is_built(
         world.push(pull, NEXT)
         return real(*given)
 
-    monkeypatch.setattr(pull_request_look, "measured_range", pushed_meanwhile)
+    monkeypatch.setattr(pull_request_look, "load_measured_range", pushed_meanwhile)
     world.say(pull, "alice", "/bench")
 
     assert world.jobs() == [("1111", "2222", "queued")]

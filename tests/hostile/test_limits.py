@@ -23,10 +23,10 @@ from cliffwatch.failure import Failure
 from cliffwatch_runner import process
 from cliffwatch_runner.host.capacity import threads_running
 from cliffwatch_runner.sandbox.guard import guard_sandbox
-from cliffwatch_runner.sandbox.limits import SandboxLimits, change_limits, host_limits, refusal
+from cliffwatch_runner.sandbox.limits import SandboxLimits, change_limits, host_limits, refuse_root
 from cliffwatch_runner.sandbox.process_tree import process_of, threads_of, threads_of_others
 from cliffwatch_runner.sandbox.seccomp_filter import filter_call, filter_program
-from cliffwatch_runner.sandbox.watching import Watch, Watched
+from cliffwatch_runner.sandbox.watching import Watch, WatchRequest
 
 MIB = 1 << 20
 ANSWERS_WITHIN = 2.0
@@ -199,9 +199,9 @@ def ended(
     return failure
 
 
-def watched_from_here(limits: SandboxLimits) -> Watched:
+def watched_from_here(limits: SandboxLimits) -> WatchRequest:
     """A sandbox that is this process, on a host as it is."""
-    return Watched(
+    return WatchRequest(
         limits=limits,
         disks={},
         user=user,
@@ -645,12 +645,12 @@ def test_root_whom_nothing_limits_runs_nothing(tmp_path: Path, monkeypatch: pyte
     host.write_text("         0          0 4294967295\n")
     own.write_text("         0       1000          1\n")
 
-    refused = refusal(0, host)
+    refused = refuse_root(0, host)
 
     assert refused is not None
     assert "ordinary user" in refused.next_step
-    assert refusal(0, own) is None
-    assert refusal(1000, host) is None
+    assert refuse_root(0, own) is None
+    assert refuse_root(1000, host) is None
 
 
 def test_limits_of_a_host_leave_something_to_it(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from cliffwatch.failure import Failure
 from cliffwatch_runner.ci.change import commit_of, policy_at
 from cliffwatch_runner.run.bisection.commits import describe_commit, read_history
 from cliffwatch_runner.source.library import check_out_library, open_library
-from cliffwatch_runner.source.revision import Revision, blob, check_out, files_of
+from cliffwatch_runner.source.revision import Revision, check_out, list_files, read_blob
 from cliffwatch_runner.source.tree import Tree, open_tree
 from cliffwatch_service.history.git import branch_head, fetch_commits
 
@@ -152,8 +152,8 @@ def test_a_repository_with_traps_is_read_fetched_and_checked_out(
         check_out(mirror, revision, tmp_path / "source", tmp_path / "index", keep_free=".cliffwatch") is None
     )
     assert (tmp_path / "source" / "Makefile").read_bytes() == (repository / "Makefile").read_bytes()
-    assert blob(mirror, revision, "Makefile") == (repository / "Makefile").read_text()
-    assert "Makefile" in files_of(mirror, revision, "")
+    assert read_blob(mirror, revision, "Makefile") == (repository / "Makefile").read_text()
+    assert "Makefile" in list_files(mirror, revision, "")
     assert trap.sprung == []
 
 
@@ -208,8 +208,8 @@ def test_a_folder_with_a_nested_repository_is_imported_as_plain_files(
 
     assert isinstance(revision, Revision), revision
     assert tree.kind == "imported"
-    assert blob(tree.mirror, revision, os.path.normpath(f"{where}/inner.c")) == "int changed;\n"
-    assert ".git" not in files_of(tree.mirror, revision, "" if where == "." else where)
+    assert read_blob(tree.mirror, revision, os.path.normpath(f"{where}/inner.c")) == "int changed;\n"
+    assert ".git" not in list_files(tree.mirror, revision, "" if where == "." else where)
     assert trap.sprung == []
 
 

@@ -17,7 +17,7 @@ import pytest
 from isolation_here import ISOLATION, leave_out_root
 
 from cliffwatch.comparing.thresholds import COUNTED
-from cliffwatch_runner.build.code.functions import differing, function_digests
+from cliffwatch_runner.build.code.functions import find_differing, function_digests
 from cliffwatch_runner.command.options.cache import default_cache
 from cliffwatch_runner.sandbox.sandbox import Sandbox
 
@@ -163,7 +163,7 @@ def test_a_case_executes_the_same_code_where_it_executes_no_function_that_differ
     executed = executed_by_case(results)
     same = {name: row["same_code"] for name, row in rows(results).items()}
 
-    assert same == {name: not executed[name] & differing(base, head) for name in same}
+    assert same == {name: not executed[name] & find_differing(base, head) for name in same}
     controls = {name for name in same if name.startswith("local-storage-cache-hashmap-control/")}
     assert len(controls) == 2
     assert {same[name] for name in same.keys() - controls} == {False}

@@ -4,13 +4,13 @@ import pytest
 
 from cliffwatch.pull_request.mailing_list_series import (
     BranchCommit,
-    CountingRange,
+    MeasuredRange,
     SeriesBranch,
     SeriesRecord,
-    counting_range,
-    counts,
+    find_measured_range,
     read_series_branch,
     read_series_record,
+    touches_more_than_ci,
     version_in_subject,
 )
 
@@ -96,10 +96,10 @@ def test_the_version_of_a_subject(subject: str, version: int) -> None:
 
 
 def test_commits_of_ci_files_alone_do_not_count() -> None:
-    assert not counts([".github/workflows/test.yml", "ci/vmtest/configs/DENYLIST"])
-    assert counts([".github/workflows/test.yml", "kernel/bpf/core.c"])
-    assert counts(["circus/clown.c"])
-    assert counts([])
+    assert not touches_more_than_ci([".github/workflows/test.yml", "ci/vmtest/configs/DENYLIST"])
+    assert touches_more_than_ci([".github/workflows/test.yml", "kernel/bpf/core.c"])
+    assert touches_more_than_ci(["circus/clown.c"])
+    assert touches_more_than_ci([])
 
 
 def history(*named: str) -> dict[str, BranchCommit]:
@@ -117,7 +117,7 @@ def history(*named: str) -> dict[str, BranchCommit]:
 def test_the_ci_files_below_a_series_are_left_out() -> None:
     commits = history("old", "upstream", "ci1", "p1", "p2")
 
-    assert counting_range(commits, merge_base="ci1", head="p2") == CountingRange(
+    assert find_measured_range(commits, merge_base="ci1", head="p2") == MeasuredRange(
         base="upstream", head="p2", commits=("p1", "p2")
     )
 
@@ -125,7 +125,7 @@ def test_the_ci_files_below_a_series_are_left_out() -> None:
 def test_the_ci_files_on_top_of_and_within_a_series_are_left_out() -> None:
     commits = history("upstream", "ci1", "p1", "ci2", "p2", "ci3", "ci4")
 
-    assert counting_range(commits, merge_base="ci1", head="ci4") == CountingRange(
+    assert find_measured_range(commits, merge_base="ci1", head="ci4") == MeasuredRange(
         base="upstream", head="p2", commits=("p1", "p2")
     )
 
@@ -133,19 +133,19 @@ def test_the_ci_files_on_top_of_and_within_a_series_are_left_out() -> None:
 def test_a_branch_of_ci_files_alone_has_nothing_to_measure() -> None:
     commits = history("upstream", "ci1", "ci2")
 
-    assert counting_range(commits, merge_base="ci1", head="ci2") == CountingRange(
+    assert find_measured_range(commits, merge_base="ci1", head="ci2") == MeasuredRange(
         base="upstream", head="upstream", commits=()
     )
-    assert counting_range(commits, merge_base="ci2", head="ci2").commits == ()
+    assert find_measured_range(commits, merge_base="ci2", head="ci2").commits == ()
 
 
 def test_the_recorded_base_is_taken_where_it_lies_at_or_below_the_merge_base() -> None:
     commits = history("older", "upstream", "ci1", "p1", "p2")
 
-    assert counting_range(commits, merge_base="ci1", head="p2", recorded="older").base == "older"
-    assert counting_range(commits, merge_base="ci1", head="p2", recorded="elsewhere").base == "upstream"
+    assert find_measured_range(commits, merge_base="ci1", head="p2", recorded="older").base == "older"
+    assert find_measured_range(commits, merge_base="ci1", head="p2", recorded="elsewhere").base == "upstream"
     assert (
-        counting_range(commits, merge_base="ci1", head="p2", recorded="p1").base == "upstream"
+        find_measured_range(commits, merge_base="ci1", head="p2", recorded="p1").base == "upstream"
     )  # it would hide a commit
 
 
@@ -154,7 +154,7 @@ def test_what_was_merged_into_a_branch_is_not_counted_again() -> None:
     commits["next"] = BranchCommit(commit="next", parents=("fork",), paths=("a",))
     commits["merge"] = BranchCommit(commit="merge", parents=("p1", "next"), paths=())
 
-    assert counting_range(commits, merge_base="next", head="merge") == CountingRange(
+    assert find_measured_range(commits, merge_base="next", head="merge") == MeasuredRange(
         base="next", head="merge", commits=("p1", "merge")
     )
 
@@ -162,4 +162,4 @@ def test_what_was_merged_into_a_branch_is_not_counted_again() -> None:
 def test_what_is_not_known_counts() -> None:
     commits = history("base", "p1")
 
-    assert counting_range(commits, merge_base="unknown", head="p1").base == "unknown"
+    assert find_measured_range(commits, merge_base="unknown", head="p1").base == "unknown"

@@ -14,9 +14,9 @@ from cliffwatch.command.main import main
 from cliffwatch.comparing.comparison import NOT_IN_TURNS
 from cliffwatch.comparing.validity import drift_notes
 from cliffwatch.pull_request.comment import check_run, regression_comment, sticky_comment
-from cliffwatch.reports.context import sentence
+from cliffwatch.reports.context import summarize
 from cliffwatch.reports.json_report import comparison_row
-from cliffwatch.reports.several.across import across, sentence_across, targets_named
+from cliffwatch.reports.several.across import across, name_targets, sentence_across
 from cliffwatch.stats.noise.drifts import Drift
 
 DRIFT = "may differ by"
@@ -77,21 +77,21 @@ def failed_and_changed() -> list[object]:
 def test_headlines_count_what_failed_first() -> None:
     rows = failed_and_changed()
     told = compared(*rows)  # type: ignore[arg-type]
-    targets = targets_named([("amd-rome", "walltime")])
+    targets = name_targets([("amd-rome", "walltime")])
     over_targets = across([[comparison_row(each) for each in told.primary_rows()]])
 
-    assert sentence(told).startswith("1 failed, 1 regression, 1 improvement, ")
+    assert summarize(told).startswith("1 failed, 1 regression, 1 improvement, ")
     assert sentence_across(over_targets, targets).startswith("1 failed, 1 regression, 1 improvement, ")
     assert check_run(state(measured(*rows))).title.startswith("1 failed, 1 regression, 1 improvement, ")  # type: ignore[arg-type]
 
 
 def test_they_do_where_sides_did_not_take_turns() -> None:
     told = compared(*failed_and_changed(), took_turns=False)  # type: ignore[arg-type]
-    targets = targets_named([("amd-rome", "walltime")])
+    targets = name_targets([("amd-rome", "walltime")])
     over_targets = across([[comparison_row(each) for each in told.primary_rows()]])
     differ = "1 failed, 2 differ between the two measurements (1 regression, 1 improvement), "
 
-    assert sentence(told).startswith(differ)
+    assert summarize(told).startswith(differ)
     assert sentence_across(over_targets, targets, in_turns=False).startswith(differ)
 
 

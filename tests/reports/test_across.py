@@ -6,9 +6,9 @@ import pytest
 from made_documents import made_row
 
 from cliffwatch.formats.comparison import ComparisonRow
-from cliffwatch.reports.several.across import across, facets, sentence_across, targets_named, whereabouts
+from cliffwatch.reports.several.across import across, describe_targets, facets, name_targets, sentence_across
 
-BOTH = targets_named([("amd-rome", "walltime"), ("intel-skylake", "walltime")])
+BOTH = name_targets([("amd-rome", "walltime"), ("intel-skylake", "walltime")])
 
 
 def row(verdict: str, *, value: str = "1", change: float | None = 0.05, **other: Any) -> ComparisonRow:
@@ -41,12 +41,12 @@ def test_a_case_says_on_which_targets_it_holds(
     rome: str, skylake: str | None, verdict: str, where: str
 ) -> None:
     (found,) = across([[row(rome)], [] if skylake is None else [row(skylake)]])
-    assert (found.verdict, whereabouts(found, BOTH)) == (verdict, where)
+    assert (found.verdict, describe_targets(found, BOTH)) == (verdict, where)
 
 
 def test_changes_to_both_sides_disagree_whether_somebody_judged_them_or_not() -> None:
     (found,) = across([[row("changed")], [row("changed", change=-0.05)]])
-    assert (found.verdict, whereabouts(found, BOTH)) == ("disagree", "disagree")
+    assert (found.verdict, describe_targets(found, BOTH)) == ("disagree", "disagree")
     (alike,) = across([[row("changed")], [row("changed", change=0.01)]])
     assert sentence_across([found, alike], BOTH) == "1 row where targets disagree, 1 changed row"
 
@@ -110,5 +110,5 @@ def test_what_told_rows_have_in_common_is_said_only_where_others_could_have_chan
 
 def test_targets_have_the_shortest_names_that_tell_them_apart() -> None:
     assert [each.name for each in BOTH] == ["amd-rome", "intel-skylake"]
-    mixed = targets_named([("amd-rome", "walltime"), ("amd-rome", "icount"), ("intel-skylake", "walltime")])
+    mixed = name_targets([("amd-rome", "walltime"), ("amd-rome", "icount"), ("intel-skylake", "walltime")])
     assert [each.name for each in mixed] == ["amd-rome walltime", "amd-rome icount", "intel-skylake walltime"]

@@ -7,7 +7,12 @@ from golden import assert_golden
 from cliffwatch.comparing.compare import compare_arms
 from cliffwatch.failure import Failure
 from cliffwatch.reports.context import NO_CONTEXT
-from cliffwatch.reports.several.benchstat import benchstat_of_arms, benchstat_report, scaled, tidied
+from cliffwatch.reports.several.benchstat import (
+    benchstat_of_arms,
+    benchstat_report,
+    convert_unit,
+    format_scaled,
+)
 
 
 def test_arms_stand_across_and_each_unit_has_its_table() -> None:
@@ -45,10 +50,10 @@ def test_a_noisy_row_has_its_p_value_and_its_spread() -> None:
     ],
 )
 def test_values_have_four_digits_that_count_and_a_prefix(number: float, unit: str, text: str) -> None:
-    assert scaled(number, unit) == text
+    assert format_scaled(number, unit) == text
 
 
 def test_units_are_called_as_benchstat_calls_them() -> None:
-    assert tidied("ns/op") == ("sec/op", 1e-9)
-    assert tidied("B/op") == ("B/op", 1.0)
-    assert tidied("steps") == ("steps", 1.0)
+    assert convert_unit("ns/op") == ("sec/op", 1e-9)
+    assert convert_unit("B/op") == ("B/op", 1.0)
+    assert convert_unit("steps") == ("steps", 1.0)

@@ -12,7 +12,7 @@ from golden import assert_golden
 
 from cliffwatch.comparing.compare import compare
 from cliffwatch.comparing.comparison import ComparisonSet
-from cliffwatch.comparing.ordering import beyond_noise
+from cliffwatch.comparing.ordering import is_beyond_noise
 from cliffwatch.comparing.thresholds import COUNTED, NOISY, Method
 from cliffwatch.reports.commit import WIDTH, commit_report
 from cliffwatch.reports.context import NO_CONTEXT, ReportContext
@@ -50,7 +50,7 @@ def mixed() -> ComparisonSet:
     compared = compare(base, head, int_get_is_noisy)
     assert isinstance(compared, ComparisonSet)
     assert [row.verdict for row in compared.rows] == ["regression", "unchanged", "inconclusive"]
-    assert beyond_noise(compared.rows[2])
+    assert is_beyond_noise(compared.rows[2])
     return compared
 
 

@@ -8,7 +8,7 @@ import toy
 from cliffwatch.comparing.compare_run import sides_of_run
 from cliffwatch.failure import Failure
 from cliffwatch.formats.result_directory import Run
-from cliffwatch.samples import compared_arms
+from cliffwatch.samples import select_compared_arms
 from cliffwatch.stats.stages import Look, Stages
 from cliffwatch_runner.plan.arms import ArmRequest, check_arms, parse_arms, read_arms
 
@@ -302,6 +302,6 @@ def test_an_anchor_that_the_tree_lacks_is_left_out_and_said(repository: Path, tm
 
 
 def test_only_beside_base_and_head_an_anchor_is_compared_with_none() -> None:
-    assert compared_arms(("base", "head", "anchor", "control")) == ["base", "head"]
-    assert compared_arms(("anchor", "head", "control")) == ["anchor", "head"]
-    assert compared_arms(("base", "head", "v2", "anchor")) == ["base", "head", "v2", "anchor"]
+    assert select_compared_arms(("base", "head", "anchor", "control")) == ["base", "head"]
+    assert select_compared_arms(("anchor", "head", "control")) == ["anchor", "head"]
+    assert select_compared_arms(("base", "head", "v2", "anchor")) == ["base", "head", "v2", "anchor"]

@@ -20,7 +20,7 @@ from toy import RecordedProgress, change, git, request
 from cliffwatch.command.main import main
 from cliffwatch.samples import MODES, Mode
 from cliffwatch.stats.history.culprits.graph import Graph
-from cliffwatch.stats.history.culprits.question import Found
+from cliffwatch.stats.history.culprits.question import SearchResult
 from cliffwatch_runner.host.kvm_probe import KvmProbe
 from cliffwatch_runner.run import run as running
 from cliffwatch_runner.run.bisection import bisecting, pairs
@@ -398,7 +398,7 @@ def test_walltime_is_for_what_icount_does_not_show_where_both_are_asked_for(
     def bisection(_: object, runs: pairs.PairRuns, mode: Mode) -> SimpleNamespace:
         done.append(mode)
         assert runs.request.mode == mode
-        found = Found(rows=(), steps=(), marks=()) if mode == shown_in else None
+        found = SearchResult(rows=(), steps=(), marks=()) if mode == shown_in else None
         return SimpleNamespace(carried_out=lambda: bisecting.Bisected(mode=mode, ends=(), found=found))
 
     monkeypatch.setattr(bisecting, "_Bisection", bisection)

@@ -9,7 +9,7 @@ from toy import FAKELINUX, change, git, request, run_toy
 from cliffwatch.catalogue.load import load_catalogue
 from cliffwatch.failure import Failure
 from cliffwatch.formats.result_directory import Run
-from cliffwatch_runner.build.cache.entries import Stopped, locked
+from cliffwatch_runner.build.cache.entries import Stopped, hold_lock
 from cliffwatch_runner.build.errors import failure_of, first_error
 from cliffwatch_runner.build.kernel_config import Fragments, check_config, parse_config, read_fragments
 from cliffwatch_runner.build.toolchain import ToolChoice, find_toolchain, needs_of
@@ -284,12 +284,12 @@ def test_who_waits_for_a_lock_says_so_and_can_be_stopped(tmp_path: Path) -> None
         raise AssertionError("nobody holds it")
 
     with (
-        locked(tmp_path / "lock", waiting=not_at_all, should_stop=lambda: True),
+        hold_lock(tmp_path / "lock", waiting=not_at_all, should_stop=lambda: True),
         pytest.raises(Stopped),
-        locked(tmp_path / "lock", waiting=lambda: waits.append("w"), should_stop=lambda: True),
+        hold_lock(tmp_path / "lock", waiting=lambda: waits.append("w"), should_stop=lambda: True),
     ):
         pass
-    with locked(tmp_path / "lock", waiting=not_at_all, should_stop=lambda: True):
+    with hold_lock(tmp_path / "lock", waiting=not_at_all, should_stop=lambda: True):
         pass
 
     assert waits == ["w"]

@@ -23,9 +23,9 @@ from cliffwatch.command.main import main
 from cliffwatch.counting import parse_size, size_text
 from cliffwatch.formats.result_directory import Run
 from cliffwatch_runner.build.cache import entries as cache_entries
-from cliffwatch_runner.build.cache.entries import lock_alone, locked
+from cliffwatch_runner.build.cache.entries import hold_lock, lock_alone
 from cliffwatch_runner.build.cache.listing import CacheEntry, Listing, list_cache
-from cliffwatch_runner.build.cache.pruning import prune_built, remove, to_remove
+from cliffwatch_runner.build.cache.pruning import choose_entries, prune_built, remove
 from cliffwatch_runner.build.cache.uses import MARK, Uses, cache_uses, is_used
 from cliffwatch_runner.command.cache import table_lines
 
@@ -98,7 +98,7 @@ def test_the_least_recently_used_go_until_the_rest_fits() -> None:
     entries = [entry("kernel", days, 10) for days in (1, 5, 3, 2)]
 
     def gone(keep: int, unused_since: datetime | None = None) -> list[str]:
-        return [each.name for each in to_remove(entries, keep=keep, unused_since=unused_since, now=NOW)]
+        return [each.name for each in choose_entries(entries, keep=keep, unused_since=unused_since, now=NOW)]
 
     assert gone(40) == []
     assert gone(39) == ["kernel5"]
@@ -110,7 +110,7 @@ def test_the_least_recently_used_go_until_the_rest_fits() -> None:
 def test_what_is_in_use_counts_and_stays() -> None:
     entries = [entry("kernel", 9, 10, in_use=True), entry("kernel", 1, 10), entry("worktree", 2, 10)]
 
-    chosen = to_remove(entries, keep=10, unused_since=NOW, now=NOW)
+    chosen = choose_entries(entries, keep=10, unused_since=NOW, now=NOW)
 
     assert [each.name for each in chosen] == ["worktree2", "kernel1"]
 
@@ -118,7 +118,9 @@ def test_what_is_in_use_counts_and_stays() -> None:
 def test_what_a_killed_build_left_goes_after_a_day_whatever_the_size() -> None:
     entries = [entry("leftover", 0.5, 10), entry("leftover", 2, 10)]
 
-    assert [each.name for each in to_remove(entries, keep=1000, unused_since=None, now=NOW)] == ["leftover2"]
+    assert [each.name for each in choose_entries(entries, keep=1000, unused_since=None, now=NOW)] == [
+        "leftover2"
+    ]
 
 
 def test_a_run_leaves_what_the_listing_shows(repository: Path, tmp_path: Path, stand_in: None) -> None:
@@ -265,7 +267,7 @@ def test_a_worktree_that_is_removed_while_it_is_locked_is_locked_anew(
         return lock_alone(descriptor)
 
     monkeypatch.setattr(cache_entries, "lock_alone", lock_after_removal)
-    with locked(worktree / "lock", waiting=lambda: None, should_stop=lambda: False):
+    with hold_lock(worktree / "lock", waiting=lambda: None, should_stop=lambda: False):
         assert is_used(worktree, "lock")
 
 

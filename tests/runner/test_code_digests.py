@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from compiled_code import HEADER, PLAIN, SOURCE, build, digests, packed
 
-from cliffwatch_runner.build.code.functions import differing, function_digests, function_listings
+from cliffwatch_runner.build.code.functions import find_differing, function_digests, function_listings
 from cliffwatch_runner.build.code.image import KernelImage, read_image
 from cliffwatch_runner.sandbox.isolation import choose_guest_sandbox
 from cliffwatch_runner.sandbox.sandbox import Sandbox
@@ -56,7 +56,7 @@ def test_a_change_is_seen_in_the_functions_that_it_reaches(
     assert old in SOURCE + HEADER
     head = build(tmp_path / "head", SOURCE.replace(old, new), HEADER.replace(old, new))
 
-    assert differing(digests(base), digests(head)) == changed
+    assert find_differing(digests(base), digests(head)) == changed
 
 
 STARTS = """
@@ -96,13 +96,13 @@ def test_what_a_kernel_calls_as_it_starts_is_known_by_names(
     assert old in source
     before, after = build(tmp_path / "base", source), build(tmp_path / "head", source.replace(old, new))
 
-    assert differing(digests(before), digests(after)) == changed
+    assert find_differing(digests(before), digests(after)) == changed
 
 
 def test_a_static_key_that_begins_true_is_seen(base: Path, tmp_path: Path) -> None:
     head = build(tmp_path / "head", SOURCE, HEADER, "-DKEY_TRUE")
 
-    assert differing(digests(base), digests(head)) == {"uses_key"}
+    assert find_differing(digests(base), digests(head)) == {"uses_key"}
 
 
 def test_a_listing_has_names_in_the_place_of_addresses(base: Path) -> None:

@@ -237,13 +237,16 @@ def test_what_a_server_says_removes_no_file_elsewhere(repository: Path, tmp_path
     (tmp_path / "precious.lock").touch()
     said = f"remote: Unable to create '{tmp_path}/precious.lock': File exists"
 
-    assert git_writing._lock_in_the_way(said, mirror) is None
+    assert git_writing._find_blocking_lock(said, mirror) is None
     assert (
-        git_writing._lock_in_the_way(f"Unable to create '{mirror}/../../precious.lock': File exists", mirror)
+        git_writing._find_blocking_lock(
+            f"Unable to create '{mirror}/../../precious.lock': File exists", mirror
+        )
         is None
     )
     assert (
-        git_writing._lock_in_the_way(f"Unable to create '{mirror}/x.lock': Permission denied", mirror) is None
+        git_writing._find_blocking_lock(f"Unable to create '{mirror}/x.lock': Permission denied", mirror)
+        is None
     )
 
 

@@ -21,7 +21,7 @@ from cliffwatch_runner.sandbox.namespaces import (
     bubblewrap_refusal,
     explain_refusal,
 )
-from cliffwatch_runner.sandbox.unprivileged_user import User, out_of_reach
+from cliffwatch_runner.sandbox.unprivileged_user import User, find_closed_folder
 
 NOBODY = 64750
 PROFILE = "sudo apparmor_parser -r /etc/apparmor.d/bwrap"
@@ -47,7 +47,10 @@ def as_a_user(*words: str) -> "subprocess.CompletedProcess[str]":
     """Python as an ordinary user; root becomes one."""
     become = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--bounding-set=-all"]
     prefix = [*become, "--inh-caps=-all"] if os.geteuid() == 0 else []
-    if prefix and out_of_reach(User(uid=NOBODY, gid=NOBODY), Path(sys.executable).resolve()) is not None:
+    if (
+        prefix
+        and find_closed_folder(User(uid=NOBODY, gid=NOBODY), Path(sys.executable).resolve()) is not None
+    ):
         pytest.skip("root keeps Cliffwatch where no other user gets to")
     return subprocess.run(
         [*prefix, sys.executable, "-P", "-c", *words], capture_output=True, text=True, check=False, cwd="/"

@@ -4,7 +4,7 @@ import io
 
 import pytest
 
-from cliffwatch.counting import duration
+from cliffwatch.counting import format_duration
 from cliffwatch_runner.run.progress import PlainLines, TimedPhases, time_left
 
 
@@ -38,7 +38,7 @@ def test_plain_lines_tell_phases_and_every_half_minute_in_between() -> None:
     ("seconds", "shown"), [(0.4, "0 s"), (59, "59 s"), (200, "3 min 20 s"), (7500, "2 h 05 min")]
 )
 def test_durations_are_read_at_a_glance(seconds: float, shown: str) -> None:
-    assert duration(seconds) == shown
+    assert format_duration(seconds) == shown
 
 
 def test_nobody_is_promised_a_time_before_it_can_be_known() -> None:

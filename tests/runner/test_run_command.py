@@ -256,14 +256,14 @@ def test_tools_that_a_newer_tree_needs_are_told_before_anything_is_built(
     )
     change(repository, "Makefile", makefile, "Linux 7.2")
     old = {"pahole": ("v1.24", (1, 24)), "bpf-clang": ("clang version 19.1.7", (19, 1, 7))}
-    ask = toolchain.ask
+    ask = toolchain.query_tool
 
     def asked(name: str, program: str, image: str | None = None) -> object:
         if name not in old:
             return ask(name, program, image)
         return toolchain.Tool(name=name, program=program, version_line=old[name][0], version=old[name][1])
 
-    monkeypatch.setattr(toolchain, "ask", asked)
+    monkeypatch.setattr(toolchain, "query_tool", asked)
     ended = run(repository)
 
     assert ended.exit_code == 4

@@ -14,7 +14,7 @@ from toy import TESTS, change, git
 
 from cliffwatch.catalogue.suite import Program
 from cliffwatch.failure import Failure
-from cliffwatch_runner.build.programs.errors import of_suite
+from cliffwatch_runner.build.programs.errors import blame_suite
 
 pytestmark = pytest.mark.usefixtures("stand_in")
 
@@ -334,7 +334,7 @@ PROGRAM = Program(build="go test -c -o x.test", run="x.test", files=(), output="
 )
 def test_a_build_that_wants_what_no_build_gets_says_what_to_do(log: str, message: str) -> None:
     failure = Failure(whose="kernel", message="it does not build", next_step="fix the tree", evidence=log)
-    told = of_suite(failure, "mine", PROGRAM, own=True)
+    told = blame_suite(failure, "mine", PROGRAM, own=True)
 
     assert told.whose == "usage"
     assert message in told.message
@@ -344,7 +344,7 @@ def test_a_build_that_wants_what_no_build_gets_says_what_to_do(log: str, message
 def test_a_full_disk_is_no_suites_fault() -> None:
     failure = Failure(whose="host", message="the disk is full", next_step="make room")
 
-    assert of_suite(failure, "mine", PROGRAM, own=True).whose == "host"
+    assert blame_suite(failure, "mine", PROGRAM, own=True).whose == "host"
 
 
 @pytest.mark.timeout(900)

@@ -12,7 +12,7 @@ import pytest
 from cliffwatch.failure import Failure
 from cliffwatch.samples import CaseKey, CaseOutcome
 from cliffwatch_runner.build.cache import executed as module
-from cliffwatch_runner.build.cache.executed import Executed, joined, keep_executed, read_kept
+from cliffwatch_runner.build.cache.executed import Executed, join_executed, keep_executed, load_executed
 from cliffwatch_runner.build.kernel import Kernel
 from cliffwatch_runner.run.unchanged_builds.executed import kept_key, read_executed
 from cliffwatch_runner.run.unchanged_builds.leaving_out import CountsToKeep, ReducedRun, leave_out_unchanged
@@ -74,7 +74,7 @@ def test_what_is_kept_is_read_again(tmp_path: Path) -> None:
 
     keep_executed(tmp_path, "followed", "0a", kept)
 
-    read = read_kept(tmp_path, "followed", "0a", "k")
+    read = load_executed(tmp_path, "followed", "0a", "k")
     assert read is not None
     assert (read.cases, read.start, read.kernels) == (kept.cases, kept.start, kept.kernels)
 
@@ -82,7 +82,7 @@ def test_what_is_kept_is_read_again(tmp_path: Path) -> None:
 def test_what_one_trust_left_is_nothing_to_another(tmp_path: Path) -> None:
     keep_executed(tmp_path, "followed", "0a", executes(lookup={"lookup"}))
 
-    assert read_kept(tmp_path, "local", "0a", "k") is None
+    assert load_executed(tmp_path, "local", "0a", "k") is None
 
 
 @pytest.mark.parametrize("content", [b"", b"no gzip", b"\x1f\x8b\x08\x00\x00"])
@@ -90,7 +90,7 @@ def test_what_cannot_be_read_is_not_known(tmp_path: Path, content: bytes) -> Non
     keep_executed(tmp_path, "local", "0a", executes(lookup={"lookup"}))
     (tmp_path / "executed/local/0a/executed.json.gz").write_bytes(content)
 
-    assert read_kept(tmp_path, "local", "0a", "k") is None
+    assert load_executed(tmp_path, "local", "0a", "k") is None
 
 
 def test_the_oldest_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,7 +101,7 @@ def test_the_oldest_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for key in ages:
         keep_executed(tmp_path, "local", key, executes(lookup={"lookup"}))
 
-    assert [key for key in ages if read_kept(tmp_path, "local", key, "k")] == ["0b", "0c"]
+    assert [key for key in ages if load_executed(tmp_path, "local", key, "k")] == ["0b", "0c"]
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_counts_are_of_one_kernel_with_one_set_of_programs_in_one_guest(changed:
 
 
 def test_what_several_runs_executed_grows_together() -> None:
-    both = joined(executes(lookup={"lookup"}), executes(lookup={"rare"}, control={"hash"}))
+    both = join_executed(executes(lookup={"lookup"}), executes(lookup={"rare"}, control={"hash"}))
 
     assert both.cases == {LOOKUP: {"lookup", "rare"}, CONTROL: {"hash"}}
 
@@ -135,7 +135,7 @@ def test_a_run_keeps_what_it_counted_and_what_it_need_not_count(data: Path, tmp_
 
     counts.keep(data / "runs/uninlined", facts(left_out=left_out))
 
-    kept = read_kept(tmp_path, "local", kept_key(facts(), "head") or "", "k2")
+    kept = load_executed(tmp_path, "local", kept_key(facts(), "head") or "", "k2")
     assert kept is not None
     assert "bpf_local_storage_lookup" in kept.cases[LOOKUP]
     assert "old name" in kept.cases[LOOKUP]
@@ -155,7 +155,7 @@ def test_of_a_case_that_failed_nothing_is_kept(
 
     CountsToKeep(cache=tmp_path, trust="local", known=None).keep(data / "runs/uninlined", facts())
 
-    kept = read_kept(tmp_path, "local", kept_key(facts(), "head") or "", "k2")
+    kept = load_executed(tmp_path, "local", kept_key(facts(), "head") or "", "k2")
     assert kept is not None
     assert set(kept.cases) == {CONTROL}
 

@@ -13,7 +13,7 @@ from service_running import Running
 from cliffwatch_runner.upload.result_directory import upload_run
 from cliffwatch_service.compare.causes import causes_between
 from cliffwatch_service.history.news.webhook import body_of
-from cliffwatch_service.history.news.wording import NewsWhole, mail_text
+from cliffwatch_service.history.news.wording import NewsContent, mail_text
 from cliffwatch_service.store.history.news.outbox import NewsRow
 
 BASE, HEAD = "f95f0ea68abaaa1533374e4a873ed0ec2587a64a", "efa5a3966d84ceca7d927ce53d5871c9e56e0128"
@@ -75,7 +75,7 @@ def test_news_say_why(compared: Any) -> None:
         platforms=["emulated-x86-64"],
         suites=["local-storage"],
     )
-    whole = NewsWhole(
+    whole = NewsContent(
         news=news, changes=(), tree=None, page="https://cliffwatch.example.org/r", causes=causes
     )
 

@@ -9,7 +9,7 @@ from service_running import Running
 from service_runs import MadeRun, commit_of, run_of
 
 from cliffwatch_service.history.news.webhook import body_of
-from cliffwatch_service.history.news.wording import NewsWhole, headline, mail_text
+from cliffwatch_service.history.news.wording import NewsContent, headline, mail_text
 from cliffwatch_service.store.history import changes as stored_changes
 from cliffwatch_service.store.history.news import outbox
 from cliffwatch_service.store.history.reports import ReportsWanted, list_reports
@@ -42,7 +42,7 @@ def test_every_door_says_so(running: Running, *, apart: bool) -> None:
         (news,) = outbox.list_newest_news(connection, suite=None, branch=None, limit=5)
         (report,) = list_reports(connection, ReportsWanted(limit=1))
         changes = stored_changes.changes_of_report(connection, report.id)
-    whole = NewsWhole(
+    whole = NewsContent(
         news=news, changes=changes, tree=None, page="https://cliffwatch.example.org/regressions/1"
     )
     said = json.loads(body_of(whole))

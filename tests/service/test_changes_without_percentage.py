@@ -18,10 +18,10 @@ from stand_in_host import StandInHost
 from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.stats.history.culprits.question import Pair, RowStep
 from cliffwatch_service.history.bisection.judging import Judge
-from cliffwatch_service.history.bisection.locating import shows
+from cliffwatch_service.history.bisection.locating import icount_shows
 from cliffwatch_service.history.change_words import change_words
 from cliffwatch_service.history.news.webhook import body_of
-from cliffwatch_service.history.news.wording import NewsWhole, headline, mail_text
+from cliffwatch_service.history.news.wording import NewsContent, headline, mail_text
 from cliffwatch_service.history.report_summary import tally
 from cliffwatch_service.store.history import changes as stored_changes
 from cliffwatch_service.store.history.news import outbox
@@ -117,10 +117,12 @@ def test_news_say_the_values(running: Running) -> None:
     assert headline(news) == f"bpf: r1: worse in 1 case, from {WORDS}"
     assert change_words(change) == WORDS
     mail = mail_text(
-        NewsWhole(news=news, changes=[change], tree=None, page="https://cliffwatch.example.org/regressions/1")
+        NewsContent(
+            news=news, changes=[change], tree=None, page="https://cliffwatch.example.org/regressions/1"
+        )
     )
     assert f"{WORDS}  local-storage-create/local-storage-create" in mail
-    (listed,) = json.loads(body_of(NewsWhole(news=news, changes=[change], tree=None, page="")))["changes"]
+    (listed,) = json.loads(body_of(NewsContent(news=news, changes=[change], tree=None, page="")))["changes"]
     assert (listed["change"], listed["base_value"], listed["head_value"]) == (None, 0, 2)
     assert (tally([change]).worst, tally([change]).worse_step) == (None, WORDS)
 
@@ -199,9 +201,9 @@ def test_counted_values_of_other_pairs_answer_from_zero_too(after: float, way: s
 
 
 def test_icount_shows_no_change_that_cannot_be_set_against_another() -> None:
-    assert shows(0.1, 0.1)
-    assert not shows(None, 0.1)
-    assert not shows(0.1, None)
+    assert icount_shows(0.1, 0.1)
+    assert not icount_shows(None, 0.1)
+    assert not icount_shows(0.1, None)
 
 
 def test_the_series_page_draws_the_values(running: Running) -> None:

@@ -11,7 +11,7 @@ import toy
 from service_running import Running
 from service_runs import arm_of, record_of, run_of
 
-from cliffwatch_service.history.follow import Wish, poll, wishes
+from cliffwatch_service.history.follow import RevisionPair, choose_pairs, poll
 from cliffwatch_service.ingest.provenance import trust_of
 from cliffwatch_service.store import follows
 from cliffwatch_service.store.work import queue
@@ -22,19 +22,19 @@ NOW = datetime(2026, 11, 21, tzinfo=UTC)
 @pytest.mark.parametrize(
     ("policy", "fresh", "requested", "expected"),
     [
-        ("commit", ["b", "c"], None, [Wish("a", "b"), Wish("b", "c")]),
-        ("affected", ["b", "c"], None, [Wish("a", "b"), Wish("b", "c")]),
-        ("push", ["b", "c"], None, [Wish("a", "c")]),
-        ("nightly", ["b", "c"], None, [Wish("a", "c")]),
+        ("commit", ["b", "c"], None, [RevisionPair("a", "b"), RevisionPair("b", "c")]),
+        ("affected", ["b", "c"], None, [RevisionPair("a", "b"), RevisionPair("b", "c")]),
+        ("push", ["b", "c"], None, [RevisionPair("a", "c")]),
+        ("nightly", ["b", "c"], None, [RevisionPair("a", "c")]),
         ("nightly", ["b", "c"], NOW - timedelta(hours=3), []),
-        ("nightly", ["b", "c"], NOW - timedelta(hours=23), [Wish("a", "c")]),
+        ("nightly", ["b", "c"], NOW - timedelta(hours=23), [RevisionPair("a", "c")]),
         ("commit", [], None, []),
     ],
 )
 def test_a_policy_asks(
-    policy: Any, fresh: list[str], requested: datetime | None, expected: list[Wish]
+    policy: Any, fresh: list[str], requested: datetime | None, expected: list[RevisionPair]
 ) -> None:
-    assert wishes(policy, fresh, "a", requested, NOW) == expected
+    assert choose_pairs(policy, fresh, "a", requested, NOW) == expected
 
 
 def follow(running: Running, url: str, policy: str = "commit") -> int:

@@ -23,7 +23,7 @@ from service_running import Running
 from worker_jobs import TARGET, request
 
 from cliffwatch.command.main import main
-from cliffwatch_runner.sandbox.unprivileged_user import User, out_of_reach
+from cliffwatch_runner.sandbox.unprivileged_user import User, find_closed_folder
 from cliffwatch_runner.worker.installation.files import CACHE, STATE, TOKEN, WORKER_UNIT
 
 TESTS = Path(__file__).parents[1]
@@ -128,7 +128,7 @@ def do_a_job(program: Path, running: Running, folder: Path, shown: Sequence[Path
 def shown_programs() -> tuple[Path, ...]:
     """What the worker's user reads of this Cliffwatch."""
     programs = (Path(sys.prefix), Path(sys.base_prefix), TESTS.parent)
-    if os.geteuid() == 0 and any(out_of_reach(NOBODY, path) is not None for path in programs):
+    if os.geteuid() == 0 and any(find_closed_folder(NOBODY, path) is not None for path in programs):
         pytest.skip("root keeps Cliffwatch where the worker's user does not get to")
     return programs
 

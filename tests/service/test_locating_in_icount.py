@@ -18,7 +18,7 @@ from stand_in_host import StandInHost
 from cliffwatch.catalogue.load import load_catalogue
 from cliffwatch.samples import Mode
 from cliffwatch.stats.history.culprits.graph import Graph
-from cliffwatch_service.history.bisection.locating import is_counted, named_pairs, shows
+from cliffwatch_service.history.bisection.locating import icount_shows, is_counted, named_pairs
 from cliffwatch_service.store import background
 from cliffwatch_service.store.history.bisections import BisectionRow
 from cliffwatch_service.store.history.locating import CountedChangeRow
@@ -397,10 +397,10 @@ def test_which_changes_in_icount_name_a_commit(
 
 
 def test_half_of_a_change_in_the_same_direction_shows_it() -> None:
-    assert shows(0.01, 0.02)
-    assert shows(-0.03, -0.02)
-    assert not shows(0.0099, 0.02)
-    assert not shows(-0.02, 0.02)
+    assert icount_shows(0.01, 0.02)
+    assert icount_shows(-0.03, -0.02)
+    assert not icount_shows(0.0099, 0.02)
+    assert not icount_shows(-0.02, 0.02)
 
 
 def test_what_icount_cannot_measure_is_not_asked_there() -> None:

@@ -18,7 +18,7 @@ from cliffwatch_service.web.history.series import words_of
 from cliffwatch_service.web.layout.drawing import bar, common_scale, history, strips
 from cliffwatch_service.web.layout.links import commit_page
 from cliffwatch_service.web.layout.session import own_address, session_key
-from cliffwatch_service.web.layout.wording import ago, lasting, parameters
+from cliffwatch_service.web.layout.wording import ago, format_duration, parameters
 from cliffwatch_service.web.work.outputs import mark_lines
 from cliffwatch_service.web.work.runs import outputs_of
 
@@ -150,7 +150,7 @@ def test_history_breaks_at_epochs_and_survives_a_flat_line() -> None:
     [(None, "–"), (0, "0 s"), (119, "119 s"), (120, "2 min"), (7300, "2 h"), (200_000, "2 d")],
 )
 def test_lengths_of_time_have_one_unit(seconds: float | None, words: str) -> None:
-    assert lasting(seconds) == words
+    assert format_duration(seconds) == words
 
 
 def test_times_are_told_from_the_services_clock() -> None:

@@ -12,7 +12,7 @@ import pytest
 from load.served import COMMAND
 from psycopg import sql
 
-from cliffwatch_service.compare.export import Wanted, exportable
+from cliffwatch_service.compare.export import Wanted, describe_export
 from cliffwatch_service.postgres.migrate import migrate, schema_version
 from cliffwatch_service.refusal import Refusal
 
@@ -135,7 +135,7 @@ def test_without_parquet_the_other_formats_are_named(monkeypatch: pytest.MonkeyP
         raise AssertionError
 
     with pytest.raises(Refusal) as refused:
-        exportable(never, "digest", Wanted("parquet"))
+        describe_export(never, "digest", Wanted("parquet"))
 
     assert refused.value.status == 501
     assert "csv or json" in refused.value.detail

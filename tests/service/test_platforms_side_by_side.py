@@ -14,10 +14,10 @@ from service_runs import MadeRun, commit_of, put_all, run_of
 from cliffwatch.samples import Mode
 from cliffwatch_service.store.history.points import ArmPointRow
 from cliffwatch_service.store.run_arms import MeasuredArmRow
-from cliffwatch_service.web.compare.platforms import SideBySide, Wishes, side_by_side
+from cliffwatch_service.web.compare.platforms import SideBySide, TableChoices, side_by_side
 
 NAMED = ("percpu-traversal", "percpu-batch")
-NOTHING = Wishes("", "", "", {})
+NOTHING = TableChoices("", "", "", {})
 ENTRIES, CPUS = ("1000", "10000", "40000"), ("8", "64")
 
 
@@ -36,7 +36,7 @@ def read(
     return platform, mode, MeasuredArmRow(id=1, run="a" * 32), rows
 
 
-def table(*measured: Any, wishes: Wishes = NOTHING) -> SideBySide:
+def table(*measured: Any, wishes: TableChoices = NOTHING) -> SideBySide:
     return side_by_side(NAMED, measured, wishes)
 
 
@@ -52,13 +52,15 @@ def test_the_parameter_with_the_most_values_goes_down_and_the_next_one_across() 
 
 
 def test_rows_and_columns_are_those_that_are_asked_for() -> None:
-    shown = table(read("amd-rome", "walltime", 1.0), wishes=Wishes("", "possible-cpus", "", {}))
+    shown = table(read("amd-rome", "walltime", 1.0), wishes=TableChoices("", "possible-cpus", "", {}))
     assert (shown.down, shown.across) == ("possible-cpus", "entries")
     assert (
-        table(read("amd-rome", "walltime", 1.0), wishes=Wishes("", "", "entries", {})).down == "possible-cpus"
+        table(read("amd-rome", "walltime", 1.0), wishes=TableChoices("", "", "entries", {})).down
+        == "possible-cpus"
     )
     assert (
-        table(read("amd-rome", "walltime", 1.0), wishes=Wishes("", "colour", "colour", {})).down == "entries"
+        table(read("amd-rome", "walltime", 1.0), wishes=TableChoices("", "colour", "colour", {})).down
+        == "entries"
     )
 
 
@@ -87,7 +89,9 @@ def test_what_says_nothing_of_an_operation_has_no_instructions_beside_it() -> No
     memory = read("amd-rome", "walltime", 1.0, measure="MiB")
     counting = read("emulated-x86-64", "icount", 9.0, measure="insns/op")
 
-    assert [len(each.cells) for each in table(memory, counting, wishes=Wishes("MiB", "", "", {})).blocks] == [
+    assert [
+        len(each.cells) for each in table(memory, counting, wishes=TableChoices("MiB", "", "", {})).blocks
+    ] == [
         6,
         0,
     ]
@@ -97,11 +101,11 @@ def test_another_parameter_is_held_and_can_be_chosen() -> None:
     both = (read("amd-rome", "walltime", 1.0, value=("8", "64")), read("intel-skylake", "walltime", 2.0))
     shown = table(*both)
     assert (shown.fixed, shown.choices) == ({"value": "8"}, {"value": ["8", "64"]})
-    asked = table(*both, wishes=Wishes("", "", "", {"value": "64"}))
+    asked = table(*both, wishes=TableChoices("", "", "", {"value": "64"}))
     assert asked.fixed == {"value": "64"}
     assert [len(each.cells) for each in asked.blocks] == [6, 0]
     assert asked.difference(asked.blocks[1], ("1000", "8")) is None
-    assert table(*both, wishes=Wishes("", "", "", {"value": "7"})).fixed == {"value": "8"}
+    assert table(*both, wishes=TableChoices("", "", "", {"value": "7"})).fixed == {"value": "8"}
 
 
 def test_a_benchmark_without_parameters_has_one_cell() -> None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 
 from cliffwatch.stats.history.culprits.graph import Graph
-from cliffwatch.stats.history.culprits.question import Found, Judged, Pair, Question, RowStep
+from cliffwatch.stats.history.culprits.question import Pair, PairResult, Question, RowStep, SearchResult
 from cliffwatch.stats.history.culprits.search import next_pair, search
 
 LEVEL = 100.0
@@ -33,12 +33,12 @@ class Host:
     def value(self, row: str, commit: str) -> float:
         return LEVEL + sum(self.effects[row].get(each, 0.0) for each in self.graph.ancestors(commit))
 
-    def compare(self, pair: Pair) -> Judged:
+    def compare(self, pair: Pair) -> PairResult:
         self.pairs.append(pair)
         self.measured += [commit for commit in dict.fromkeys(pair) if commit not in self.measured]
         if self.skipped & set(pair):
-            return Judged()
-        return Judged({row: self._row(row, pair) for row in self.effects})
+            return PairResult()
+        return PairResult({row: self._row(row, pair) for row in self.effects})
 
     def _row(self, row: str, pair: Pair) -> RowStep:
         base, head = self.value(row, pair.base), self.value(row, pair.head)
@@ -46,7 +46,7 @@ class Host:
         way = "none" if abs(difference) < SMALLEST else "regression" if difference > 0 else "improvement"
         return RowStep(way, base, head, SMALLEST)
 
-    def find(self, good: str, bad: str, sought: str = "regression") -> Found:
+    def find(self, good: str, bad: str, sought: str = "regression") -> SearchResult:
         asked = search(Question(graph=self.graph, good=good, bad=bad, sought=sought, exact=self.exact))
         pair = next(asked)
         while True:
@@ -264,7 +264,7 @@ def test_the_next_pair_follows_from_what_is_judged(data: st.DataObject) -> None:
     good, bad, between = ends_of(data.draw, graph)
     host = Host(graph, {"get": {data.draw(st.sampled_from(between)): 3.0}})
     question = Question(graph=graph, good=good, bad=bad, sought="regression", exact=True)
-    judged: dict[Pair, Judged] = {}
+    judged: dict[Pair, PairResult] = {}
     while isinstance(asked := next_pair(question, judged), Pair):
         assert asked not in judged
         judged[asked] = host.compare(asked)

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from cliffwatch.stats.boot_values import BootValues, boot_values, related
-from cliffwatch.stats.deciding import Decision, Staged, decide_fixed, decide_staged
+from cliffwatch.stats.boot_values import BootValues, boot_values, correlated_within_blocks
+from cliffwatch.stats.deciding import Decision, StagedValues, decide_fixed, decide_staged
 from cliffwatch.stats.rank_tables import Values
 from cliffwatch.stats.stages import CAREFUL, Family, Look, Stages, confirm
 
@@ -17,7 +17,7 @@ def boots(seed: int, count: int, shift: float = 0.0, spread: float = QUIET) -> B
     return boot_values(generator.normal(0, spread, count), shift + generator.normal(0, spread, count))
 
 
-def staged(*rows: Staged) -> list[Decision]:
+def staged(*rows: StagedValues) -> list[Decision]:
     return decide_staged(rows, PLAN, margin=0.01)
 
 
@@ -35,38 +35,38 @@ def test_a_real_change_below_the_threshold_is_distinguished() -> None:
 
 
 def test_nothing_is_published_from_the_screen() -> None:
-    (row,) = staged(Staged(screened=boots(4, 8, 0.05), confirming=None))
+    (row,) = staged(StagedValues(screened=boots(4, 8, 0.05), confirming=None))
 
     assert (row.outcome, row.direction, row.waiting) == ("open", 1, True)
 
 
 def test_fresh_boots_confirm_a_candidate_at_the_first_look_that_is_sure() -> None:
-    (row,) = staged(Staged(screened=boots(5, 8, 0.05), confirming=boots(6, 8, 0.05)))
+    (row,) = staged(StagedValues(screened=boots(5, 8, 0.05), confirming=boots(6, 8, 0.05)))
 
     assert (row.outcome, row.looks, row.waiting) == ("changed", 1, False)
     assert len(row.used.base) == 8
 
 
 def test_a_candidate_that_fresh_boots_do_not_bear_out_is_given_up() -> None:
-    (row,) = staged(Staged(screened=boots(7, 8, 0.05), confirming=boots(8, 8, -0.02)))
+    (row,) = staged(StagedValues(screened=boots(7, 8, 0.05), confirming=boots(8, 8, -0.02)))
 
     assert (row.outcome, row.waiting) == ("open", False)
 
 
 def test_a_change_in_the_other_direction_than_the_screen_saw_is_not_published() -> None:
-    (row,) = staged(Staged(screened=boots(9, 8, 0.05), confirming=boots(10, 16, -0.05)))
+    (row,) = staged(StagedValues(screened=boots(9, 8, 0.05), confirming=boots(10, 16, -0.05)))
 
     assert row.outcome == "open"
 
 
 def test_steady_rows_are_done_after_the_screen() -> None:
-    (row,) = staged(Staged(screened=boots(11, 8), confirming=None))
+    (row,) = staged(StagedValues(screened=boots(11, 8), confirming=None))
 
     assert (row.outcome, row.waiting) == ("equivalent", False)
 
 
 def test_noisy_rows_that_more_boots_cannot_decide_are_left() -> None:
-    (row,) = staged(Staged(screened=boots(12, 8, spread=0.05), confirming=None))
+    (row,) = staged(StagedValues(screened=boots(12, 8, spread=0.05), confirming=None))
 
     assert (row.outcome, row.waiting) == ("open", False)
 
@@ -89,7 +89,7 @@ def test_a_broad_change_is_confirmed_together() -> None:
         return boot_values(generator.normal(0, 0.01, count), shift + generator.normal(0, 0.01, count))
 
     rows = [
-        Staged(screened=arms(21, 0.012 * (row < 40)), confirming=arms(30, 0.012 * (row < 40)))
+        StagedValues(screened=arms(21, 0.012 * (row < 40)), confirming=arms(30, 0.012 * (row < 40)))
         for row in range(50)
     ]
     decided = decide_staged(rows, CAREFUL, margin=0.005)
@@ -100,7 +100,8 @@ def test_a_broad_change_is_confirmed_together() -> None:
 
 def test_a_decision_comes_out_the_same_when_it_is_made_again() -> None:
     rows = [
-        Staged(screened=boots(seed, 8, 0.02), confirming=boots(seed + 50, 16, 0.02)) for seed in range(20, 30)
+        StagedValues(screened=boots(seed, 8, 0.02), confirming=boots(seed + 50, 16, 0.02))
+        for seed in range(20, 30)
     ]
 
     assert [row.q for row in staged(*rows)] == [row.q for row in staged(*rows)]
@@ -125,4 +126,4 @@ def test_blocks_of_different_runs_make_no_pairs() -> None:
         base=twins.base, head=twins.head, base_blocks=twins.base_blocks, head_blocks=twins.head_blocks + 10
     )
 
-    assert related([twins, apart]) == [True, False]
+    assert correlated_within_blocks([twins, apart]) == [True, False]

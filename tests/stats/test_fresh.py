@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from cliffwatch.stats.history.fresh import ERROR, FIRST_BOOTS, MOST_BOOTS, Fresh, judged_fresh, next_boots
+from cliffwatch.stats.history.fresh import ERROR, FIRST_BOOTS, MOST_BOOTS, Fresh, judge_fresh, next_boots
 from cliffwatch.stats.ranks import two_samples
 
 SPREAD = 0.015
@@ -25,10 +25,10 @@ def measured(generator: np.random.Generator, step: float, boots: int) -> Fresh:
 
 def followed(generator: np.random.Generator, size: float, step: float) -> str:
     first = measured(generator, step, FIRST_BOOTS)
-    answer = judged_fresh(size, first, 1)
+    answer = judge_fresh(size, first, 1)
     if answer != "open":
         return answer
-    return judged_fresh(size, measured(generator, step, next_boots(size, first)), 2)
+    return judge_fresh(size, measured(generator, step, next_boots(size, first)), 2)
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def followed(generator: np.random.Generator, size: float, step: float) -> str:
     ],
 )
 def test_what_a_comparison_says_of_a_candidate(size: float, read: Fresh, number: int, answer: str) -> None:
-    assert judged_fresh(size, read, number) == answer
+    assert judge_fresh(size, read, number) == answer
 
 
 def test_small_steps_are_given_more_boots_up_to_a_cap() -> None:

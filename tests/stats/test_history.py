@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from cliffwatch.stats.history.events import blamed, machine_events
+from cliffwatch.stats.history.events import machine_events, unexplained_steps
 from cliffwatch.stats.history.steps import candidates, steps
 from cliffwatch.stats.history.trend import slow_trend
 from cliffwatch.stats.history.watch import Watch
-from cliffwatch.stats.history.winsorize import outliers, winsorized
+from cliffwatch.stats.history.winsorize import outliers, winsorize
 from cliffwatch.stats.rank_tables import Values
 
 
@@ -43,7 +43,7 @@ def test_outliers_are_no_step_and_are_named() -> None:
 
     assert steps(series) == []
     assert list(np.flatnonzero(outliers(series))) == [20, 60]
-    assert np.abs(winsorized(series)).max() < 0.06
+    assert np.abs(winsorize(series)).max() < 0.06
 
 
 def test_a_step_near_the_end_waits_for_more_points() -> None:
@@ -82,8 +82,8 @@ def test_many_series_that_step_at_once_are_the_machines_doing() -> None:
 
     assert event.index == 40
     assert len(event.series) == 10
-    assert blamed(steps_of, [event])["patch"] == [70]
-    assert blamed(steps_of, [event])["3"] == []
+    assert unexplained_steps(steps_of, [event])["patch"] == [70]
+    assert unexplained_steps(steps_of, [event])["3"] == []
 
 
 def test_a_step_of_the_control_kernel_blames_no_commit() -> None:
@@ -91,7 +91,7 @@ def test_a_step_of_the_control_kernel_blames_no_commit() -> None:
     events = machine_events(steps_of, measured=200, control=[41])
 
     assert [event.control for event in events] == [True]
-    assert blamed(steps_of, events) == {"lookup": [], "update": [90]}
+    assert unexplained_steps(steps_of, events) == {"lookup": [], "update": [90]}
 
 
 def test_a_slow_drift_is_reported_where_no_step_is() -> None:

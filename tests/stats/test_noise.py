@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from cliffwatch.stats.noise.components import components
-from cliffwatch.stats.noise.drifts import drift, drifts_of, interleaved
+from cliffwatch.stats.noise.drifts import drift, drifts_of, is_interleaved
 from cliffwatch.stats.noise.layouts import layout_spread
 from cliffwatch.stats.noise.shapes import _fisher, two_modes
 
@@ -61,11 +61,11 @@ def test_a_drift_is_detected_with_its_size() -> None:
     assert measured is not None
     assert measured.p < 0.001
     assert measured.total == pytest.approx(0.05, abs=0.01)
-    assert interleaved(order, arms)
+    assert is_interleaved(order, arms)
 
 
 def test_one_arm_after_the_other_is_no_interleaving() -> None:
-    assert not interleaved(np.arange(40.0), np.repeat([0.0, 1.0], 20))
+    assert not is_interleaved(np.arange(40.0), np.repeat([0.0, 1.0], 20))
 
 
 def test_layout_is_separated_from_noise() -> None:

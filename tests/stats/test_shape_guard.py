@@ -16,7 +16,7 @@ from cliffwatch.stats.shape_guard import (
     _median_test,
     _yuen,
     evidence_share,
-    guarded,
+    guard_p_value,
     spread_statistics,
     spreads_differ,
 )
@@ -31,7 +31,9 @@ def normal(seed: int, count: int = BOOTS, spread: float = QUIET) -> Values:
 def of(base: Values, head: Values) -> float:
     """The two-sided p-value that a family gets."""
     ranked = two_samples(base, head)
-    return guarded(float(ranked.p()), base, head, sides=2, direction=float(ranked.shift), in_pairs=False)
+    return guard_p_value(
+        float(ranked.p()), base, head, sides=2, direction=float(ranked.shift), in_pairs=False
+    )
 
 
 def test_a_shift_keeps_its_p_value() -> None:
@@ -81,7 +83,7 @@ def test_pairs_are_held_against_the_trimmed_mean_of_their_differences() -> None:
     winsorized = np.asarray(stats.mstats.winsorize(within, limits=(0.2, 0.2)))
     error = np.sqrt(winsorized.var(ddof=1) * 19 / (12 * 11))
     trimmed = 2 * stats.t.sf(stats.trim_mean(within, 0.2) / error, 11)
-    p = guarded(0.0, np.zeros(20), within, sides=2, direction=1.0, in_pairs=True)
+    p = guard_p_value(0.0, np.zeros(20), within, sides=2, direction=1.0, in_pairs=True)
 
     assert p ** evidence_share(20, 20) == pytest.approx(trimmed)
 

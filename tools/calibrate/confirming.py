@@ -9,7 +9,7 @@ import numpy as np
 
 from calibrate.noise import Values
 from cliffwatch.stats.history.culprits.boots import boots_per_step, steps_of
-from cliffwatch.stats.history.fresh import COMPARISONS, FIRST_BOOTS, Fresh, judged_fresh, next_boots
+from cliffwatch.stats.history.fresh import COMPARISONS, FIRST_BOOTS, Fresh, judge_fresh, next_boots
 from cliffwatch.stats.ranks import two_samples
 
 Boots = Callable[[int], Values]
@@ -39,7 +39,7 @@ def asked(size: float, base: Boots, head: Boots) -> Asked:
     for number in range(1, COMPARISONS + 1):
         fresh = compared(base(boots), head(boots))
         spent += boots
-        answer = judged_fresh(size, fresh, number)
+        answer = judge_fresh(size, fresh, number)
         if answer != "open":
             return Asked(answer == "confirmed", spent, fresh)
         boots = next_boots(size, fresh)

@@ -11,7 +11,7 @@ from scipy import stats
 from calibrate.figures import Figure, share
 from calibrate.noise import KINDS, Kind, Values, family
 from cliffwatch.stats.boot_values import boot_values
-from cliffwatch.stats.deciding import Decision, Staged, decide_staged
+from cliffwatch.stats.deciding import Decision, StagedValues, decide_staged
 from cliffwatch.stats.families import holm
 from cliffwatch.stats.ranks import two_samples
 from cliffwatch.stats.stages import ADAPTIVE, CAREFUL, Stages
@@ -36,7 +36,7 @@ def staged_family(
     boots = stages.looks[-1].boots
     fresh = family(generator, kind, METRICS, boots, SPREAD), family(generator, kind, METRICS, boots, SPREAD)
     rows = [
-        Staged(
+        StagedValues(
             screened=boot_values(first[0][row], first[1][row] + moved[row]),
             confirming=boot_values(fresh[0][row], fresh[1][row] + moved[row]),
         )

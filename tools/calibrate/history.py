@@ -8,7 +8,7 @@ import numpy as np
 
 from calibrate.figures import Figure, share
 from calibrate.noise import Values
-from cliffwatch.stats.history.events import blamed, machine_events
+from cliffwatch.stats.history.events import machine_events, unexplained_steps
 from cliffwatch.stats.history.steps import steps
 from cliffwatch.stats.history.watch import Watch
 
@@ -151,7 +151,7 @@ def machine() -> Iterator[Figure]:
                 logs[55:] += 0.05
             steps_of[str(number)] = [each.index for each in watched(logs)]
         events = machine_events(steps_of, measured=53)
-        left = blamed(steps_of, events)
+        left = unexplained_steps(steps_of, events)
         recognised += any(abs(event.index - 40) <= 2 for event in events)
         wrong += sum(abs(index - 40) <= NEAR for indexes in left.values() for index in indexes)
         blamed_right += sum(any(abs(index - 55) <= 2 for index in left[name]) for name in ("51", "52"))

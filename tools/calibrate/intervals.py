@@ -8,13 +8,13 @@ import numpy as np
 from calibrate.figures import Figure, share
 from calibrate.noise import NOISES, SHAPES, Shape, Values, drifting
 from calibrate.odd_families import printed, serial
-from cliffwatch.stats.boot_values import boot_values, related
+from cliffwatch.stats.boot_values import boot_values, correlated_within_blocks
 from cliffwatch.stats.equivalence import equivalent
 from cliffwatch.stats.noise.shapes import two_modes
 from cliffwatch.stats.power.detectable import boots_needed, needs_range
 from cliffwatch.stats.power.spread import rank_spread
 from cliffwatch.stats.ranks import two_samples
-from cliffwatch.stats.shape_guard import guarded
+from cliffwatch.stats.shape_guard import guard_p_value
 
 SPREAD = 0.02
 _SEED = 4
@@ -127,7 +127,7 @@ def drift(repeats: int, seed: int = 0) -> Iterator[Figure]:
             other = positions[np.arange(21), 1 - first] if not blocked else np.arange(21, 42)
             values = drifting(noise[row], 0.02, np.arange(42) / 41)
             arms = boot_values(values[mine], values[other])
-            wrong += float(arms.ranked(in_pairs=related([arms])[0]).p()) <= 0.05
+            wrong += float(arms.ranked(in_pairs=correlated_within_blocks([arms])[0]).p()) <= 0.05
         yield Figure(
             bar="B7",
             what="21 boots, the host drifts by 2 %, nothing changed, at 5 %: flagged",
@@ -172,7 +172,8 @@ def _boots_for_power(shape: Shape, shift: float, alpha: float, repeats: int) -> 
         base, head = _draw(shape, min(repeats, 500), middle, 1000 + middle)
         p_values = two_samples(base, head + shift).p()
         detected = sum(
-            p <= alpha and guarded(float(p), ours, theirs, sides=2, direction=1, in_pairs=False) <= alpha
+            p <= alpha
+            and guard_p_value(float(p), ours, theirs, sides=2, direction=1, in_pairs=False) <= alpha
             for p, ours, theirs in zip(p_values, base, head + shift, strict=True)
         )
         low, high = (low, middle) if detected >= 0.8 * len(base) else (middle, high)

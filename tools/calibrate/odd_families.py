@@ -13,7 +13,7 @@ from calibrate.families import MARGIN, METRICS, PLANS, SPREAD, counted, publishe
 from calibrate.figures import Figure, share
 from calibrate.noise import Values
 from cliffwatch.stats.boot_values import boot_values
-from cliffwatch.stats.deciding import Decision, Staged, decide_fixed, decide_staged
+from cliffwatch.stats.deciding import Decision, StagedValues, decide_fixed, decide_staged
 from cliffwatch.stats.stages import Stages
 
 Arms = tuple[Values, Values]
@@ -115,7 +115,7 @@ def decided_staged(
     boots = stages.looks[-1].boots
     first, fresh = draw(generator, stages.screen, stages.screen), draw(generator, boots, boots)
     rows = [
-        Staged(
+        StagedValues(
             screened=boot_values(first[0][row], first[1][row] + moved[row]),
             confirming=boot_values(fresh[0][row], fresh[1][row] + moved[row]),
         )

@@ -9,7 +9,7 @@ import numpy as np
 from calibrate.figures import Figure, share
 from calibrate.noise import Values
 from cliffwatch.stats.boot_values import boot_values
-from cliffwatch.stats.deciding import Staged, decide_fixed, decide_staged
+from cliffwatch.stats.deciding import StagedValues, decide_fixed, decide_staged
 from cliffwatch.stats.ranks import two_samples
 from cliffwatch.stats.stages import Look, Stages
 
@@ -42,7 +42,7 @@ def _outcomes(seed: int, nights: Values, size: float) -> dict[str, tuple[bool, b
     )
     cut = STAGES.screen
     rows = [
-        Staged(
+        StagedValues(
             screened=boot_values(ours[:cut], theirs[:cut]), confirming=boot_values(ours[cut:], theirs[cut:])
         )
         for ours, theirs in zip(base, head, strict=True)

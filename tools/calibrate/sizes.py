@@ -14,7 +14,7 @@ from calibrate.figures import Figure, share
 from calibrate.noise import KINDS, Kind, family
 from calibrate.odd_families import FIXED
 from cliffwatch.stats.boot_values import boot_values
-from cliffwatch.stats.deciding import Decision, Staged, decide_fixed, decide_staged
+from cliffwatch.stats.deciding import Decision, StagedValues, decide_fixed, decide_staged
 from cliffwatch.stats.means import mean_ratio
 from cliffwatch.stats.power.detectable import detectable, detectable_in_pairs, detectable_staged
 from cliffwatch.stats.published_size import published_size
@@ -45,7 +45,7 @@ def _first(seed: int, kind: Kind, plan: str, rows: int, shift: float) -> tuple[D
     stages = PLANS[plan]
     both = zip(arms(stages.screen), arms(stages.looks[-1].boots), strict=True)
     rows_of_plan = [
-        Staged(screened=boot_values(*first), confirming=boot_values(*fresh)) for first, fresh in both
+        StagedValues(screened=boot_values(*first), confirming=boot_values(*fresh)) for first, fresh in both
     ]
     decisions = decide_staged(rows_of_plan, stages, margin=MARGIN)
     return decisions[0], sum(decision.direction != 0 for decision in decisions)

@@ -26,10 +26,10 @@ def same_course(base: Breakpoint | NoBreakpoint, head: Breakpoint | NoBreakpoint
         return (
             isinstance(base, NoBreakpoint) and isinstance(head, NoBreakpoint) and _alike_courses(base, head)
         )
-    return _alike(base, head)
+    return _same_breaks(base, head)
 
 
-def _alike(base: Breakpoint, head: Breakpoint) -> bool:
+def _same_breaks(base: Breakpoint, head: Breakpoint) -> bool:
     """True if every break of one side could lie where the other side has one."""
     ours, theirs = ((each, *each.further) for each in (base, head))
     return len(ours) == len(theirs) and all(

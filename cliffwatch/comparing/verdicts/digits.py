@@ -5,7 +5,7 @@ from dataclasses import replace
 from functools import partial
 
 from cliffwatch.comparing.comparison import CHANGES, Comparison
-from cliffwatch.comparing.ordering import likely
+from cliffwatch.comparing.ordering import is_likely
 from cliffwatch.comparing.rows import Draft
 from cliffwatch.comparing.thresholds import ALPHA
 from cliffwatch.formats.verdicts import Verdict
@@ -82,7 +82,7 @@ def _in_doubt(row: Comparison, step: float) -> str | None:
         small = row.q is not None and row.q <= ALPHA and abs(row.change) + step < row.threshold
         if not ruled_out and not small:
             return f"{ONE_STEP} is {step:.2%}, which can hide a change of {threshold}: print more digits"
-    if row.verdict == "inconclusive" and step >= row.threshold and not likely(row):
+    if row.verdict == "inconclusive" and step >= row.threshold and not is_likely(row):
         return (
             f"{ONE_STEP} is {step:.2%}, so that no number of boots shows a change of {threshold}: print more"
             " digits"

@@ -12,7 +12,7 @@ from cliffwatch.comparing.rows import Row, Side
 from cliffwatch.comparing.thresholds import direction
 from cliffwatch.comparing.verdicts.digits import ONE_STEP
 from cliffwatch.formats.verdicts import Verdict
-from cliffwatch.parsers.printed_digits import CUT
+from cliffwatch.parsers.printed_digits import TRUNCATED_UNITS
 from cliffwatch.samples import Better
 
 
@@ -33,7 +33,7 @@ def judge_exact(draft: Comparison, row: Row, threshold: float) -> Comparison:
         "readings that differ within a boot": max(_mad(row.base), _mad(row.head)),
         ONE_STEP: max(row.base.largest_step(), row.head.largest_step()),
     }
-    if row.unit in CUT:
+    if row.unit in TRUNCATED_UNITS:
         # Of a number that is always cut no run is long enough to show a step: the row says what it can.
         threshold = max(threshold, 2 * sources[ONE_STEP])
     widest = max(sources, key=lambda source: sources[source])

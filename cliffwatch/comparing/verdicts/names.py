@@ -6,7 +6,7 @@ Go appends GOMAXPROCS to a benchmark's name (`BenchmarkAdd-8`).
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from cliffwatch.columns import columns_of, with_cases
+from cliffwatch.columns import columns_of, rename_cases
 from cliffwatch.failure import Failure, wrong_usage
 from cliffwatch.samples import Arm, CaseKey
 
@@ -38,14 +38,14 @@ def without_processors(arm: Arm) -> Arm | Failure:
             " --ignore-procs would make one",
             "leave --ignore-procs out, or give each side the results of one number",
         )
-    return with_names(arm, _bare)
+    return with_names(arm, _without_procs)
 
 
 def with_names(arm: Arm, renamed: Callable[[CaseKey], CaseKey]) -> Arm:
     """The arm with its cases renamed."""
     return replace(
         arm,
-        boots=with_cases(arm.boots, renamed),
+        boots=rename_cases(arm.boots, renamed),
         unchanged=tuple(replace(each, case=renamed(each.case)) for each in arm.unchanged),
         lost={(renamed(case), metric): why for (case, metric), why in arm.lost.items()},
     )
@@ -55,11 +55,11 @@ def _procs_by_case(arm: Arm) -> dict[CaseKey, list[str]]:
     """Numbers of processors by case without them; an empty text if a case has none."""
     found: dict[CaseKey, list[str]] = {}
     for case in dict.fromkeys(key.case for key in columns_of(arm.boots).keys):
-        found.setdefault(_bare(case), []).append(dict(case.params).get(_PROCS, ""))
+        found.setdefault(_without_procs(case), []).append(dict(case.params).get(_PROCS, ""))
     return found
 
 
-def _bare(case: CaseKey) -> CaseKey:
+def _without_procs(case: CaseKey) -> CaseKey:
     if all(name != _PROCS for name, _ in case.params):
         return case
     return case._replace(params=tuple(each for each in case.params if each[0] != _PROCS))

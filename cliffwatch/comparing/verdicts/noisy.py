@@ -18,7 +18,7 @@ from cliffwatch.counting import count_noun
 from cliffwatch.formats.verdicts import Verdict
 from cliffwatch.samples import Better, Stage
 from cliffwatch.stats.boot_values import ArmLogs, BootTable, BootValues
-from cliffwatch.stats.deciding import Decision, Staged, decide_fixed, decide_staged
+from cliffwatch.stats.deciding import Decision, StagedValues, decide_fixed, decide_staged
 from cliffwatch.stats.noise.components import components
 from cliffwatch.stats.power.detectable import (
     boots_needed,
@@ -31,7 +31,7 @@ from cliffwatch.stats.power.detection import least_boots
 from cliffwatch.stats.published_size import LEVEL, PublishedSize, published_size
 from cliffwatch.stats.rank_tables import Values
 from cliffwatch.stats.stages import Stages
-from cliffwatch.stats.summaries import Summary, summarised
+from cliffwatch.stats.summaries import Summary, summarise_rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,11 +70,12 @@ def judge_family(
     else:
         confirming = _boots_of_stage(rows, "confirm", one_run=one_run)
         staged = [
-            Staged(screened=first, confirming=later) for first, later in zip(family, confirming, strict=True)
+            StagedValues(screened=first, confirming=later)
+            for first, later in zip(family, confirming, strict=True)
         ]
         decisions = decide_staged(staged, stages, margin=threshold)
         family = [decision.used for decision in decisions]
-    summaries = summarised(
+    summaries = summarise_rows(
         family,
         [decision.in_pairs for decision in decisions],
         levels=[decision.level or 1 - error.of_report for decision in decisions],

@@ -46,7 +46,7 @@ def split(
 
 
 @lru_cache(maxsize=1 << 14)
-def _says_nothing(text: str) -> bool:
+def _is_meaningless(text: str) -> bool:
     """True if a line means nothing in any context.
 
     The results are cached, because foreign texts repeat their short lines, often by the million.
@@ -75,7 +75,7 @@ class _Splitting:
         stripped = line.text.strip()
         if not stripped:
             return 1
-        if len(stripped) <= _SHORT and _says_nothing(stripped):
+        if len(stripped) <= _SHORT and _is_meaningless(stripped):
             self._skip(line)
             return 1
         if banner := SET_UP.fullmatch(stripped):

@@ -8,7 +8,7 @@ from cliffwatch.parsers.bench.kind import BenchOutput, Kind, MetricValue, Readin
 from cliffwatch.parsers.bench.lines import LIBBPF
 from cliffwatch.parsers.bench.outputs import split
 from cliffwatch.parsers.bench.same_name import tell_apart
-from cliffwatch.parsers.bench.summaries import disagreement, warm
+from cliffwatch.parsers.bench.summaries import drop_warmup, find_disagreement
 from cliffwatch.parsers.cleaning import Line, clean_lines
 from cliffwatch.parsers.printed_digits import step_of
 from cliffwatch.parsers.readings import Found, Lost, Parsed, Problem, ProblemList, problem_at
@@ -63,7 +63,7 @@ def _read(
     params: Mapping[str, str],
 ) -> list[Found]:
     name = output.name or "unknown"
-    kept = warm(output, warmup) if output.readings else []
+    kept = drop_warmup(output, warmup) if output.readings else []
     rows = list(output.kind.values(output, kept)) if output.kind else []
     whole = CaseKey(suite, name, tuple(params.items()))
     failure = _failure(output, rows, complaints if output is outputs[-1] else ())
@@ -94,7 +94,7 @@ def _doubts(output: BenchOutput, kept: Sequence[Reading], name: str) -> Iterator
     yield from (problem_at(number, name, f"doubtful: {text}") for number, text in output.doubts)
     if output.readings and not output.summary:
         yield problem_at(output.line, name, "the output ends before the Summary: it was cut off")
-    elif (doubt := disagreement(output, kept)) is not None:
+    elif (doubt := find_disagreement(output, kept)) is not None:
         yield problem_at(output.summary_line, name, doubt)
 
 
@@ -112,7 +112,7 @@ def _failure(output: BenchOutput, rows: Sequence[MetricValue], complaints: Seque
     if output.failures and not output.summary and not output.readings:
         return problem_at(output.failures[0][0], name, f"failed: {reason}")
     if _nothing_ran(output.kind, rows):
-        why = f"failed: zero operations, so nothing ran{_because(reason)}"
+        why = f"failed: zero operations, so nothing ran{_parenthesize_reason(reason)}"
         return problem_at(output.summary_line or output.line, name, why)
     return None
 
@@ -125,7 +125,7 @@ def _nothing_ran(kind: Kind, rows: Sequence[MetricValue]) -> bool:
     return bool(rates) and not any(rates)
 
 
-def _because(reason: str) -> str:
+def _parenthesize_reason(reason: str) -> str:
     return f" ({reason})" if reason else ""
 
 

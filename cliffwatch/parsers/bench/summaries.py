@@ -7,7 +7,7 @@ from cliffwatch.parsers.bench.averages import DOUBTFUL, STEP
 from cliffwatch.parsers.bench.kind import BenchOutput, Reading
 
 
-def warm(output: BenchOutput, warmup: int | None) -> list[Reading]:
+def drop_warmup(output: BenchOutput, warmup: int | None) -> list[Reading]:
     """Returns the readings after warm-up.
 
     bench summarises the readings from `-w` on, but does not print `-w`. If `warmup` is None, the warm-up is
@@ -34,7 +34,7 @@ def _fitting_warmup(output: BenchOutput) -> int:
     return 1 if distance(1) <= distance(best) + STEP else best
 
 
-def disagreement(output: BenchOutput, kept: Sequence[Reading]) -> str | None:
+def find_disagreement(output: BenchOutput, kept: Sequence[Reading]) -> str | None:
     """Describes a disagreement between Summary and Iter lines. None if they agree.
 
     Differences from rounding and slipped intervals are tolerated.

@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from urllib.parse import unquote
 
-from cliffwatch.parsers.cleaning import name_of
+from cliffwatch.parsers.cleaning import clean_name
 from cliffwatch.parsers.readings import Found, Lost, Parsed, Problem, problem_at
 from cliffwatch.samples import CaseKey, Sample
 
@@ -56,10 +56,10 @@ def _sample(benchmark: str, measure: str, value: float, bounds: tuple[float, ...
     ours = _MEASURE.fullmatch(measure) if benchmark.startswith(OURS) else None
     suite, *parts = benchmark.removeprefix(OURS).split("/")
     if ours is None or not parts or not parts[0].startswith("bench="):
-        unit = name_of(_UNITS.get(measure, measure))
+        unit = clean_name(_UNITS.get(measure, measure))
         return Sample(
-            case=CaseKey("bencher", name_of(benchmark)),
-            metric=name_of(measure),
+            case=CaseKey("bencher", clean_name(benchmark)),
+            metric=clean_name(measure),
             unit=unit,
             value=value,
             readings=bounds,

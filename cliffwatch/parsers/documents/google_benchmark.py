@@ -8,7 +8,7 @@ Sources: google/benchmark, src/json_reporter.cc and docs/user_guide.md.
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
-from cliffwatch.parsers.cleaning import name_of
+from cliffwatch.parsers.cleaning import clean_name
 from cliffwatch.parsers.readings import ArmDescription, Found, Lost, Parsed, Problem, problem_at
 from cliffwatch.samples import Assumed, CaseKey, CaseStatus, Sample
 
@@ -80,7 +80,7 @@ def parse_google(content: Mapping[str, object]) -> Parsed:
 
 def _name(entry: Mapping[str, object]) -> str:
     """Prefers `run_name`, which lacks the aggregate's suffix. Older versions write only `name`."""
-    return name_of(str(entry.get("run_name") or entry.get("name") or "unknown"))
+    return clean_name(str(entry.get("run_name") or entry.get("name") or "unknown"))
 
 
 def _error(entry: Mapping[str, object]) -> str | None:
@@ -114,10 +114,10 @@ def _samples(entry: Mapping[str, object], problems: list[Problem]) -> Iterator[S
             continue
         value = _finite(content, factor)
         if value is None:
-            lost = Lost(case, metric=name_of(metric))
+            lost = Lost(case, metric=clean_name(metric))
             problems.append(problem_at(0, _name(entry), f"{metric} is not a finite number", lost))
         else:
-            yield Sample(case=case, metric=name_of(metric), unit=name_of(unit), value=value)
+            yield Sample(case=case, metric=clean_name(metric), unit=clean_name(unit), value=value)
 
 
 def _finite(content: float, factor: float) -> float | None:
@@ -147,5 +147,5 @@ def _describe_machine(content: Mapping[str, object], problems: list[Problem]) ->
         )
     if about.get("cpu_scaling_enabled") is True:
         problems.append(problem_at(0, "", "the frequency of the CPU was not fixed (cpu_scaling_enabled)"))
-    settings = {name: name_of(str(about[key])) for key, name in _MACHINE.items() if key in about}
+    settings = {name: clean_name(str(about[key])) for key, name in _MACHINE.items() if key in about}
     return ArmDescription(settings=settings, facts={})

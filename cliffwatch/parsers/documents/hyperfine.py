@@ -6,7 +6,7 @@ Source: sharkdp/hyperfine, src/benchmark/benchmark_result.rs.
 import math
 from collections.abc import Iterator, Mapping
 
-from cliffwatch.parsers.cleaning import name_of
+from cliffwatch.parsers.cleaning import clean_name
 from cliffwatch.parsers.readings import Found, Lost, Parsed, Problem, problem_at
 from cliffwatch.samples import Assumed, CaseKey, Sample
 
@@ -42,11 +42,11 @@ def parse_hyperfine(content: Mapping[str, object]) -> Parsed:
 def _samples(result: Mapping[str, object], problems: list[Problem]) -> Iterator[Sample]:
     given = result.get("parameters")
     params = (
-        {name_of(str(name)): name_of(str(text)) for name, text in given.items()}
+        {clean_name(str(name)): clean_name(str(text)) for name, text in given.items()}
         if isinstance(given, dict)
         else {}
     )
-    command = name_of(str(result["command"]))
+    command = clean_name(str(result["command"]))
     case = CaseKey(_SUITE, command, tuple(params.items()))
     codes = result.get("exit_codes")
     failed = {place for place, code in enumerate(codes) if code != 0} if isinstance(codes, list) else set()

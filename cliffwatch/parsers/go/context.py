@@ -10,13 +10,13 @@ from cliffwatch.parsers.go.failures import GoFailures
 from cliffwatch.parsers.go.names import case_of, metric_of
 from cliffwatch.parsers.readings import ArmDescription, BootOrigin, Found, Parsed
 from cliffwatch.parsers.sample_table import SampleTable
-from cliffwatch.samples import MACHINE, Sample, Stage
+from cliffwatch.samples import MACHINE_KEYS, Sample, Stage
 
 BOOT = re.compile(
     r"# boot (?P<boot>\d{1,6}) of block (?P<block>\d{1,6}), (?P<stage>screen|"
     r"confirm)(?:, layout (?P<layout>\S+))?"
 )
-BESIDE = re.compile(r"#   (?P<unit>\S+) step (?P<step>\S+)(?: readings (?P<readings>.+))?")
+VALUE_COMMENT = re.compile(r"#   (?P<unit>\S+) step (?P<step>\S+)(?: readings (?P<readings>.+))?")
 _FACT = re.compile(r"# (?P<arm>[\w.+-]+) (?P<key>[a-z][\w.-]*): (?P<value>.+)")
 _ARM_COMMIT = "-commit"
 _WARNING = "warning"
@@ -42,7 +42,7 @@ class GoContext:
         Each machine gets an arm of its own; see `names`.
         """
         named = self.config.get("arm", "")
-        machine = {key: self.config[key] for key in MACHINE if key in self.config}
+        machine = {key: self.config[key] for key in MACHINE_KEYS if key in self.config}
         known = self._machines.setdefault(named, [])
         for number, each in enumerate(known):
             if all(each.get(key, text) == text for key, text in machine.items()):
@@ -64,7 +64,7 @@ class GoContext:
         for named, machines in self._machines.items():
             if len(machines) < 2:
                 continue
-            telling = [key for key in MACHINE if len({each.get(key) for each in machines}) > 1]
+            telling = [key for key in MACHINE_KEYS if len({each.get(key) for each in machines}) > 1]
             for number, machine in enumerate(machines):
                 words = "-".join(machine[key] for key in telling[:1] if key in machine) or "unknown"
                 shown = "-".join(filter(None, (named, _NO_NAME.sub("-", words.lower()).strip("-"))))
@@ -98,7 +98,7 @@ class GoContext:
             self.origin = BootOrigin(
                 int(match["boot"]), int(match["block"]), stage, unquote(match["layout"] or "") or None
             )
-        elif match := BESIDE.fullmatch(comment):
+        elif match := VALUE_COMMENT.fullmatch(comment):
             for index in range(self._last, len(found)):
                 sample, arm, origin, _ = found[index]
                 if metric_of(match["unit"]) == (sample.metric, sample.unit):

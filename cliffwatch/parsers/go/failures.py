@@ -40,7 +40,7 @@ Where = Callable[[], tuple[str, str]]
 
 
 @dataclass(slots=True)
-class _Ended:
+class _MissingResult:
     """A benchmark or package without a result."""
 
     line: Line
@@ -59,9 +59,9 @@ class GoFailures:
 
     def __init__(self, case_of: Callable[[str, str], CaseKey]) -> None:
         self._case_of = case_of
-        self._ended: list[_Ended] = []
+        self._ended: list[_MissingResult] = []
         self._begun: dict[tuple[str, CaseKey], Line] = {}
-        self._open: _Ended | None = None
+        self._open: _MissingResult | None = None
         self._crashed = False
         self._waits = False
         self._told = 0
@@ -118,10 +118,10 @@ class GoFailures:
         case, words = self._case(suite, name), rest.split()
         if words and words[0].isdecimal():
             self._ended.append(
-                _Ended(line, case, arm, "failed", "its line is cut off", rest.strip()[:_LONGEST_WHY])
+                _MissingResult(line, case, arm, "failed", "its line is cut off", rest.strip()[:_LONGEST_WHY])
             )
         elif not words or "\t" in rest[: len(rest) - len(rest.lstrip())]:
-            self._open = _Ended(line, case, arm, "failed", "it began and gave no result")
+            self._open = _MissingResult(line, case, arm, "failed", "it began and gave no result")
             self._begun.setdefault((arm, case), line)
             self._last = None if words else line
         else:
@@ -134,14 +134,14 @@ class GoFailures:
             return
         what = "it failed" if failed else "it was skipped"
         self._ended.append(
-            _Ended(line, self._case(suite, name), arm, "failed" if failed else "not-run", what)
+            _MissingResult(line, self._case(suite, name), arm, "failed" if failed else "not-run", what)
         )
         self._waits = True
 
     def _crash(self, line: Line, arm: str, suite: str, name: str | None, why: str) -> None:
-        opened = _Ended(line, self._case(suite, name), arm, "failed", "") if name else self._open
+        opened = _MissingResult(line, self._case(suite, name), arm, "failed", "") if name else self._open
         if opened is None:
-            opened = _Ended(line, CaseKey(suite, suite), arm, "failed", "")
+            opened = _MissingResult(line, CaseKey(suite, suite), arm, "failed", "")
         opened.what, opened.line = why[:_LONGEST_WHY], line
         self._ended.append(opened)
         self._open, self._crashed, self._waits = None, True, False
@@ -151,7 +151,7 @@ class GoFailures:
         if len(self._ended) == self._told:
             what = f"the package {package} failed"
             shown = "" if _TIME.fullmatch(why) else why.strip("[]")
-            self._ended.append(_Ended(line, CaseKey(package, package), arm, "failed", what, shown))
+            self._ended.append(_MissingResult(line, CaseKey(package, package), arm, "failed", what, shown))
         self._told, self._crashed, self._open, self._waits = len(self._ended), False, None, False
 
     def problems(self, measured: Iterable[CaseKey]) -> list[Problem]:
@@ -164,7 +164,7 @@ class GoFailures:
             for each in [*self._with_causes(), *self._unfinished(known)]
         ]
 
-    def _with_causes(self) -> list[_Ended]:
+    def _with_causes(self) -> list[_MissingResult]:
         """Leaves out parent benchmarks, which fail only because one of their sub-benchmarks fails."""
         failed = [each.case for each in self._ended if each.status == "failed"]
         return [
@@ -176,14 +176,14 @@ class GoFailures:
             )
         ]
 
-    def _unfinished(self, known: dict[tuple[str, str], CaseKey]) -> Iterable[_Ended]:
+    def _unfinished(self, known: dict[tuple[str, str], CaseKey]) -> Iterable[_MissingResult]:
         """Yields the benchmarks that began and have no result, or with which the output ends."""
         ended = {(each.case.suite, each.case.benchmark) for each in self._ended}
         for (arm, case), line in self._begun.items():
             names = [name for suite, name in (*known, *ended) if suite == case.suite]
             done = any(name == case.benchmark or is_part_of(name, case.benchmark) for name in names)
             if line is self._last or not done:
-                yield _Ended(
+                yield _MissingResult(
                     line,
                     case,
                     arm,
@@ -211,7 +211,7 @@ def _name_case(case: CaseKey, known: dict[tuple[str, str], CaseKey]) -> CaseKey:
     return case._replace(params=params) if [name for name, _ in params] == [PROCS] else case
 
 
-def _problem(each: _Ended, case: CaseKey) -> Problem:
+def _problem(each: _MissingResult, case: CaseKey) -> Problem:
     ours = _OURS.fullmatch(each.why) if each.what in ("it failed", "it was skipped") else None
     status = cast("CaseStatus", ours["status"]) if ours else each.status
     why = ours["why"] or "" if ours else f"{each.what}: {each.why}" if each.why else each.what

@@ -92,7 +92,7 @@ def _results(arm: Arm) -> Iterator[str]:
                 yield f"suite: {suite}"
             measured = " ".join(f"{each.value!r} {unit_of(each.metric, each.unit)}" for each in samples)
             yield f"{_name(case)} 1 {measured}"
-            yield from _beside(samples)
+            yield from _write_value_comments(samples)
         for outcome in boot.outcomes:
             if outcome.status == "ok":
                 continue
@@ -118,7 +118,7 @@ def _boot(boot: Boot) -> str:
     return f"# boot {boot.index} of block {boot.block}, {boot.stage}{layout}"
 
 
-def _beside(samples: Sequence[Sample]) -> Iterator[str]:
+def _write_value_comments(samples: Sequence[Sample]) -> Iterator[str]:
     """Yields the step of the printed digits and the readings as comments: the format cannot express them."""
     for each in samples:
         if each.resolution or each.readings:

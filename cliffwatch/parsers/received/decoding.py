@@ -24,7 +24,7 @@ def decode(content: bytes) -> str:
     for mark, encoding in _MARKS:
         if content.startswith(mark):
             return _decode_bytes(content[len(mark) :], encoding)
-    return _decode_bytes(content, _without_mark(content[:_LOOKED_AT]))
+    return _decode_bytes(content, _detect_encoding(content[:_LOOKED_AT]))
 
 
 def _decode_bytes(content: bytes, encoding: str) -> str:
@@ -44,7 +44,7 @@ def _line(line: bytes) -> str:
         return line.decode("cp1252", errors="replace")
 
 
-def _without_mark(begin: bytes) -> str:
+def _detect_encoding(begin: bytes) -> str:
     """Detects the encoding from the zero bytes between the letters of a mostly ASCII text."""
     zeros = [begin[place::4].count(0) * 4 > _MANY * len(begin) for place in range(4)]
     if len(begin) < 4 or not any(zeros):

@@ -20,7 +20,7 @@ _LOOKED_AT = 50
 _BEGIN = 1 << 16
 
 
-def without_stamps(text: str) -> str:
+def strip_stamps(text: str) -> str:
     """Removes the time stamps of a log. If none of the first fifty lines has one, the text is unchanged."""
     first = islice((line for line in text[:_BEGIN].split("\n") if line.strip()), _LOOKED_AT)
     if not any(_STAMP.match(line) for line in first):

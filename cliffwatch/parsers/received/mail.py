@@ -195,14 +195,14 @@ def _decode_part(part: _Part) -> list[Line]:
     charset = charset if _CHARSET.fullmatch(charset) else "utf-8"
     lines = list(part.lines)
     if encoding == "base64":
-        lines = _of_base64(lines, charset)
+        lines = _decode_base64(lines, charset)
     elif encoding == "quoted-printable":
         lines = list(_decode_quoted_printable(lines, charset))
     flowed = part.parameter("format").lower() == "flowed"
     return list(_join_flowed(lines, drop=part.parameter("delsp").lower() == "yes")) if flowed else lines
 
 
-def _of_base64(lines: Sequence[Line], charset: str) -> list[Line]:
+def _decode_base64(lines: Sequence[Line], charset: str) -> list[Line]:
     try:
         content = binascii.a2b_base64("".join(line.text.strip() for line in lines).encode(errors="replace"))
     except (binascii.Error, ValueError):

@@ -4,7 +4,7 @@ Lines keep their numbers, so problems name the line of the file.
 """
 
 from cliffwatch.parsers.readings import Problem, problem_at
-from cliffwatch.parsers.received.log_stamps import without_stamps
+from cliffwatch.parsers.received.log_stamps import strip_stamps
 from cliffwatch.parsers.received.mail import MailTooLarge, body_of_mail
 
 MOST_LINES = 4_000_000
@@ -13,7 +13,7 @@ MOST_LINES = 4_000_000
 _BOM = "\ufeff"
 
 
-def as_printed(text: str) -> str | Problem:
+def extract_printed(text: str) -> str | Problem:
     """Removes mail headers, mail encodings and log time stamps. Never raises.
 
     Returns a Problem if the text is too large.
@@ -25,7 +25,7 @@ def as_printed(text: str) -> str | Problem:
         )
         return problem_at(0, "", reason)
     try:
-        return without_stamps(body_of_mail(text.removeprefix(_BOM)))
+        return strip_stamps(body_of_mail(text.removeprefix(_BOM)))
     except MailTooLarge as error:
         return problem_at(0, "", str(error))
 

@@ -83,7 +83,7 @@ def _one_layer(content: bytes) -> bytes | None:
     return _tar(content) if content[257:262] == b"ustar" else None
 
 
-def _whole(pieces: Iterator[bytes]) -> bytes:
+def _join_pieces(pieces: Iterator[bytes]) -> bytes:
     """Joins the pieces.
 
     Stops as soon as they exceed the limit, so a decompression bomb is not unpacked further.
@@ -100,15 +100,15 @@ def _whole(pieces: Iterator[bytes]) -> bytes:
 
 
 def _gzip(content: bytes) -> bytes:
-    return _whole(_streams(content, _Zlib, b"\x1f\x8b"))
+    return _join_pieces(_streams(content, _Zlib, b"\x1f\x8b"))
 
 
 def _bzip2(content: bytes) -> bytes:
-    return _whole(_streams(content, bz2.BZ2Decompressor, b"BZh"))
+    return _join_pieces(_streams(content, bz2.BZ2Decompressor, b"BZh"))
 
 
 def _xz(content: bytes) -> bytes:
-    return _whole(_streams(content, lambda: lzma.LZMADecompressor(memlimit=_XZ_MEMORY), b"\xfd7zXZ\0"))
+    return _join_pieces(_streams(content, lambda: lzma.LZMADecompressor(memlimit=_XZ_MEMORY), b"\xfd7zXZ\0"))
 
 
 class _Zlib:
@@ -178,7 +178,7 @@ def _zstd(content: bytes) -> bytes:
             place -= len(stream.unused_data)
 
     try:
-        return _whole(pieces())
+        return _join_pieces(pieces())
     except zstandard.ZstdError as error:
         raise ValueError(str(error)) from None
 
@@ -188,13 +188,13 @@ def _zip(content: bytes) -> bytes:
         raise _Refused(f"it holds more than {_MOST_MEMBERS} files", "give the one you mean")
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         files = [each for each in archive.infolist() if not each.is_dir()]
-        chosen = files[_only([each.filename for each in files])]
+        chosen = files[_find_single_file([each.filename for each in files])]
         if chosen.flag_bits & 1:
             raise _Refused("it is encrypted", "unpack it")
         if chosen.compress_type not in _READ_METHODS:
             raise _Refused("its compression method is not supported", "unpack it, or pack it with `zip`")
         with archive.open(chosen) as member:
-            return _whole(iter(lambda: member.read(_PIECE), b""))
+            return _join_pieces(iter(lambda: member.read(_PIECE), b""))
 
 
 def _tar(content: bytes) -> bytes:
@@ -205,12 +205,12 @@ def _tar(content: bytes) -> bytes:
                 files.append(each)
             if len(files) > _MOST_MEMBERS:
                 raise _Refused(f"it holds more than {_MOST_MEMBERS} files", "give the one you mean")
-        member = archive.extractfile(files[_only([each.name for each in files])])
+        member = archive.extractfile(files[_find_single_file([each.name for each in files])])
         assert member is not None
-        return _whole(iter(lambda: member.read(_PIECE), b""))
+        return _join_pieces(iter(lambda: member.read(_PIECE), b""))
 
 
-def _only(names: list[str]) -> int:
+def _find_single_file(names: list[str]) -> int:
     """Returns the index of the only file in an archive.
 
     Refuses archives with several files, since any may be meant.

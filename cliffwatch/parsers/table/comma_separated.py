@@ -27,7 +27,7 @@ def csv_lines(pieces: Iterable[Iterable[TableRow]]) -> Iterator[bytes]:
 
 def csv_table(rows: Iterable[Iterable[object]]) -> bytes:
     """Formats the rows of any other table, with the same protection against formulas."""
-    return _write_rows([[harmless(each) for each in row] for row in rows])
+    return _write_rows([[guard_formula(each) for each in row] for row in rows])
 
 
 def _write_rows(rows: Iterable[Iterable[object]]) -> bytes:
@@ -46,7 +46,7 @@ def _cells(row: TableRow) -> list[object]:
     return cells
 
 
-def harmless(content: object) -> object:
+def guard_formula(content: object) -> object:
     """Puts a quote before text that a spreadsheet would run as a formula.
 
     Text that already begins with a quote gets another one, so the change can be undone.
@@ -59,7 +59,7 @@ def remove_guard(text: str) -> str:
     return text[1:] if text.startswith("'") and text[1:].startswith(_GUARDED) else text
 
 
-def _unfit(header: list[str]) -> str | None:
+def _find_header_problem(header: list[str]) -> str | None:
     """Explains why a table with this header cannot be read. None if it can."""
     if len(header) > MOST_COLUMNS:
         return f"more than {MOST_COLUMNS} columns"
@@ -75,7 +75,7 @@ def read_csv_table(text: str) -> Table:
     reader = TableReader()
     first = text[:LONGEST_HEADER].partition("\n")[0]
     header = header_cells(first)
-    reason = _unfit(header)
+    reason = _find_header_problem(header)
     if reason is not None:
         reader.problem(1, first, reason)
         return reader.table()

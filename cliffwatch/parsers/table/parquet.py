@@ -107,7 +107,7 @@ def read_parquet_table(content: bytes, name: str) -> Table | Failure:
         names = set(about.schema.to_arrow_schema().names)
         texts = [each.name for each in COLUMNS if each.kind in ("string", "object") and each.name in names]
         with parquet.ParquetFile(source, metadata=about, read_dictionary=texts, pre_buffer=False) as file:
-            reason = _unfit(pa, file)
+            reason = _find_metadata_problem(pa, file)
             return _refuse_file(name, reason) if reason is not None else _read(name, file)
     return failed[0]
 
@@ -130,7 +130,7 @@ def _refuse_file(name: str, reason: str) -> Failure:
     )
 
 
-def _unfit(pa: Any, file: Any) -> str | None:
+def _find_metadata_problem(pa: Any, file: Any) -> str | None:
     """Describes what is wrong with a file according to its metadata. None if nothing is."""
     names = list(file.schema_arrow.names)
     if file.metadata.num_columns > MOST_COLUMNS:

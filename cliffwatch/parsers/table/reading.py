@@ -19,7 +19,7 @@ from cliffwatch.parsers.table.cells import (
 )
 from cliffwatch.parsers.table.columns import FORMAT_VERSION
 from cliffwatch.samples import (
-    COMPARED,
+    ENVIRONMENT_KEYS,
     Arm,
     Assume,
     Assumed,
@@ -30,8 +30,8 @@ from cliffwatch.samples import (
     CaseStatus,
     Mode,
     Sample,
-    mode_named,
-    read_faults,
+    find_mode,
+    parse_faults,
 )
 
 MOST_PROBLEMS = 1000
@@ -40,7 +40,7 @@ MOST_PROBLEMS = 1000
 _STATUSES = frozenset(
     {"ok", "failed", "refused", "panic", "timeout", "unsupported", "not-run", "unchanged-build"}
 )
-_COMPARED = frozenset(COMPARED)
+_COMPARED = frozenset(ENVIRONMENT_KEYS)
 _SHORT_RUN = 12
 
 
@@ -133,7 +133,7 @@ class TableReader:
         arm = self._arms.get(key)
         if arm is None:
             arm = self._arms[key] = _ArmRows(
-                mode_named(text_of(cells, "mode")), text_of(cells, "platform"), text_of(cells, "commit")
+                find_mode(text_of(cells, "mode")), text_of(cells, "platform"), text_of(cells, "commit")
             )
         return arm
 
@@ -216,7 +216,7 @@ def _arm(name: str, rows: _ArmRows) -> Arm:
         failure=failure if isinstance(failure, str) else None,
         environment={key: value for key, value in environment.items() if key in _COMPARED},
         assumed=_read_assumptions(rows.about.get("assumed")),
-        host_faults=read_faults(texts_of(rows.about.get("settings"))),
+        host_faults=parse_faults(texts_of(rows.about.get("settings"))),
         warnings=tuple(each for each in warnings if isinstance(each, str))
         if isinstance(warnings, list)
         else (),
@@ -273,7 +273,7 @@ def _outcome(cells: Cells, case: CaseKey) -> CaseOutcome | None:
     return CaseOutcome(case=case, status=cast("CaseStatus", status), reason=text_of(cells, "reason") or "")
 
 
-def parsed_table(table: Table) -> Parsed:
+def convert_table(table: Table) -> Parsed:
     """Converts a table to the common result of parsers. Outcomes are dropped."""
     found = tuple(
         Found(sample, name, BootOrigin(boot.index, boot.block, boot.stage, boot.layout))

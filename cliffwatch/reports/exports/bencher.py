@@ -47,7 +47,7 @@ def bencher_pieces(arm: Arm) -> Iterator[str]:
     yield "\n}\n" if values else "{}\n"
 
 
-def too_long_for_bencher(arm: Arm) -> int:
+def count_overlong_names(arm: Arm) -> int:
     """Counts the names of benchmarks and measures that are too long for Bencher."""
     samples = [sample for boot in arm.boots for sample in boot.samples]
     names = {_name(case) for case in {sample.case for sample in samples}}

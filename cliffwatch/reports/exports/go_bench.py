@@ -9,7 +9,7 @@ from cliffwatch.formats.run_record import stages_record
 from cliffwatch.parsers.go.names import unit_of
 from cliffwatch.parsers.go.writing import ExportedUnit, go_bench_lines
 from cliffwatch.reports.styles import visible
-from cliffwatch.samples import HOST_FAULTS, Arm, CaseKey, MetricTraits, Mode, written_faults
+from cliffwatch.samples import HOST_FAULTS, Arm, CaseKey, MetricTraits, Mode, format_faults
 from cliffwatch.stats.stages import Stages
 
 Traits = Callable[[CaseKey, str, str, Mode | None], MetricTraits]
@@ -67,7 +67,7 @@ def run_settings(
         settings["notable"] = repr(notable)
     if stages is not None:
         settings["stages"] = json.dumps(as_json(stages_record(stages)))
-    faults = written_faults(fault for arm in arms for fault in arm.host_faults)
+    faults = format_faults(fault for arm in arms for fault in arm.host_faults)
     if faults:
         settings[HOST_FAULTS] = faults
     declared = declared_setting(arms)

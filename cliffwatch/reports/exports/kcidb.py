@@ -29,7 +29,7 @@ from cliffwatch.reports.exports.kcidb_form import (
     Value,
     Version,
 )
-from cliffwatch.samples import HOST_FAULTS, Arm, CaseKey, CaseOutcome, CaseStatus, Mode, written_faults
+from cliffwatch.samples import HOST_FAULTS, Arm, CaseKey, CaseOutcome, CaseStatus, Mode, format_faults
 from cliffwatch.trees.addresses import TreeAddress, read_address
 
 VERSION = Version(major=5, minor=3)
@@ -66,7 +66,7 @@ class _Ended(NamedTuple):
     reason: str
 
 
-_UNTOLD = _Ended(None, "")
+_NO_OUTCOME = _Ended(None, "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,12 +182,12 @@ def _tests(arm: Arm, reported: Reported, build: str, primary: Primary) -> Iterat
     values: dict[CaseKey, dict[tuple[str, str], array[float]]] = {}
     for boot in arm.boots:
         for sample in boot.samples:
-            worst.setdefault(sample.case, _UNTOLD)
+            worst.setdefault(sample.case, _NO_OUTCOME)
             values.setdefault(sample.case, {}).setdefault((sample.metric, sample.unit), array("d")).append(
                 sample.value
             )
         for outcome in boot.outcomes:
-            worst[outcome.case] = _worse(worst.get(outcome.case, _UNTOLD), outcome)
+            worst[outcome.case] = _choose_worse(worst.get(outcome.case, _NO_OUTCOME), outcome)
     named = _Named(
         build=build,
         origin=reported.origin,
@@ -198,7 +198,7 @@ def _tests(arm: Arm, reported: Reported, build: str, primary: Primary) -> Iterat
                     **arm.environment,
                     "platform": arm.platform or "",
                     "mode": arm.mode or "",
-                    HOST_FAULTS: written_faults(arm.host_faults),
+                    HOST_FAULTS: format_faults(arm.host_faults),
                 }
             ),
         ),
@@ -256,7 +256,7 @@ def _test(
     )
 
 
-def _worse(ended: _Ended, outcome: CaseOutcome) -> _Ended:
+def _choose_worse(ended: _Ended, outcome: CaseOutcome) -> _Ended:
     """Returns the worse of the end so far and one more outcome; the earlier if both are equal."""
     status = _STATUS[outcome.status]
     if ended.status is not None and _WORST.index(ended.status) <= _WORST.index(status):

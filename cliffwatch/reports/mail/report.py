@@ -12,12 +12,12 @@ from itertools import groupby
 
 from cliffwatch.comparing.attribution.blocks import TITLE, function_blocks, text_lines
 from cliffwatch.comparing.comparison import BETWEEN_MEASUREMENTS, CHANGES, DECIDED, Comparison, ComparisonSet
-from cliffwatch.comparing.ordering import beyond_noise
+from cliffwatch.comparing.ordering import is_beyond_noise
 from cliffwatch.comparing.sweeps.choice import sweep_lines
 from cliffwatch.counting import count_noun
 from cliffwatch.reports import figures
-from cliffwatch.reports.context import SIGHT, ReportContext, mode_words, sentence, trials
-from cliffwatch.reports.legend import legend, own_terms
+from cliffwatch.reports.context import MODE_LIMITATIONS, ReportContext, mode_words, summarize, trials
+from cliffwatch.reports.legend import describe_threshold, legend
 
 _SHORT = 10
 _WIDTH = 89
@@ -46,7 +46,7 @@ def mail_subject(compared: ComparisonSet) -> str:
     worst = compared.headline()
     commit = _commit(compared.head.facts.get("commit", compared.head.label))
     if worst is None:
-        return f"[bpf] {commit}: {sentence(compared)}"
+        return f"[bpf] {commit}: {summarize(compared)}"
     return f"[bpf] {commit}: {worst.case} {_size(worst)}{_where(worst, compared)}"
 
 
@@ -95,7 +95,7 @@ def _opening(compared: ComparisonSet) -> Iterator[str]:
 def _facts(compared: ComparisonSet, context: ReportContext) -> Iterator[str]:
     for text in context.chosen:
         yield from textwrap.wrap(text, _WIDTH)
-    yield f"in all: {sentence(compared)}"
+    yield f"in all: {summarize(compared)}"
     yield f"trials: {trials(compared)}"
     yield f"mode: {mode_words(compared.mode)}"
     yield f"test machine: {compared.platform or 'unknown'}"
@@ -126,7 +126,7 @@ def _row(row: Comparison) -> str:
         return f"{_value(row.base)}{'':6} {row.verdict:>12}  {_value(row.head)}{'':6}  {name}"
     ours, theirs = _deviation(row.base_spread), _deviation(row.head_spread)
     percent = figures.step(row) if row.change is None else f"{row.change * 100:+10.1f}%"
-    change = f"{percent:>11}" if beyond_noise(row) else f"{'~':>11}"
+    change = f"{percent:>11}" if is_beyond_noise(row) else f"{'~':>11}"
     if row.verdict not in DECIDED:
         change = f"{figures.SIGNS[row.verdict]:>11}"
     return f"{_value(row.base)}{ours} {change}  {_value(row.head)}{theirs}  {name}"
@@ -149,7 +149,7 @@ def _value(number: float | None) -> str:
 
 def _remarks(rows: Sequence[Comparison], compared: ComparisonSet, context: ReportContext) -> Iterator[str]:
     changed = compared.changed_rows()
-    named = figures.rows_named(rows)
+    named = figures.name_rows(rows)
     if changed:
         what = "Changes" if compared.took_turns else f"Differences {BETWEEN_MEASUREMENTS}"
         yield f"{what} with their intervals:"
@@ -168,7 +168,7 @@ def _remarks(rows: Sequence[Comparison], compared: ComparisonSet, context: Repor
     for cases, row in figures.shared_reasons(rows):
         yield f"  {figures.shorten_names(cases)}: {figures.explain_inconclusive(row)}"
     for row in rows:
-        if terms := own_terms(row, compared.notable):
+        if terms := describe_threshold(row, compared.notable):
             yield f"  {named[row.case, row.metric]}: {terms}"
     for line in sweep_lines(compared.sweeps):
         yield f"  {line.name}: {line.words}"
@@ -176,7 +176,7 @@ def _remarks(rows: Sequence[Comparison], compared: ComparisonSet, context: Repor
     if compared.control is not None:
         yield f"{figures.control(compared.control)}."
     if compared.mode is not None:
-        yield f"{SIGHT[compared.mode]}."
+        yield f"{MODE_LIMITATIONS[compared.mode]}."
     yield from legend(rows, compared.means)
     yield from context.notes
 

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from cliffwatch.comparing.comparison import CHANGES, size_of
-from cliffwatch.comparing.ordering import CHANGED, COUNTED, ORDER, likely
+from cliffwatch.comparing.ordering import CHANGED, COUNTED, ORDER, is_likely
 from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.parsers.per_operation import INSTRUCTIONS, nanoseconds
-from cliffwatch.reports.context import differing
+from cliffwatch.reports.context import count_differences
 from cliffwatch.samples import Mode
 
 Case = tuple[str, str, tuple[tuple[str, str], ...]]
@@ -58,7 +58,9 @@ class Across:
     def group(self) -> str:
         """The verdict, or `likely` if it is inconclusive and any target's row is likely."""
         decided = self.verdict != "inconclusive"
-        return self.verdict if decided or not any(likely(cell) for cell in self.cells if cell) else "likely"
+        return (
+            self.verdict if decided or not any(is_likely(cell) for cell in self.cells if cell) else "likely"
+        )
 
     @property
     def size(self) -> float:
@@ -70,17 +72,17 @@ class Across:
     @property
     def sure(self) -> float:
         """Lower bound of the change's size: the interval bound nearest to zero, maximum over targets."""
-        return max((_least(cell) for cell in self.cells if cell), default=0.0)
+        return max((_lower_bound(cell) for cell in self.cells if cell), default=0.0)
 
 
-def _least(row: ComparisonRow) -> float:
+def _lower_bound(row: ComparisonRow) -> float:
     low, high = row.ci_low, row.ci_high
     if low is None or high is None or low <= 0 <= high:
         return 0.0
     return float(min(abs(low), abs(high)))
 
 
-def targets_named(pairs: Sequence[tuple[str, Mode]]) -> tuple[Target, ...]:
+def name_targets(pairs: Sequence[tuple[str, Mode]]) -> tuple[Target, ...]:
     """Names targets as briefly as possible: by platform, with the mode if there are several modes."""
     platforms = Counter(platform for platform, _ in pairs)
     modes = {mode for _, mode in pairs}
@@ -153,7 +155,7 @@ def _difference(cell: ComparisonRow) -> float:
     return (cell.head or 0.0) - (cell.base or 0.0) if cell.change is None else cell.change
 
 
-def whereabouts(row: Across, targets: Sequence[Target]) -> str:
+def describe_targets(row: Across, targets: Sequence[Target]) -> str:
     """Names the targets that report a change.
 
     - `both` or `all 3`: every target.
@@ -166,10 +168,10 @@ def whereabouts(row: Across, targets: Sequence[Target]) -> str:
     if len(row.where) == len(targets):
         return "both" if len(targets) == 2 else f"all {len(targets)}"
     names = " and ".join(targets[index].name for index in row.where)
-    return f"{names} only" if _alone(row) else f"{names} at least"
+    return f"{names} only" if _others_unchanged(row) else f"{names} at least"
 
 
-def _alone(row: Across) -> bool:
+def _others_unchanged(row: Across) -> bool:
     """True if all targets without the row's verdict are unchanged."""
     others = [cell for index, cell in enumerate(row.cells) if index not in row.where]
     return all(cell is not None and cell.verdict == "unchanged" for cell in others)
@@ -200,7 +202,7 @@ def sentence_across(rows: Sequence[Across], targets: Sequence[Target], *, in_tur
         parts = {verdict: part.replace("case", "row") for verdict, part in parts.items()}
     changed = [verdict for verdict in parts if verdict in CHANGED]
     if changed and not in_turns:
-        parts[changed[0]] = differing(
+        parts[changed[0]] = count_differences(
             sum(verdicts[each] for each in changed), [parts[each] for each in changed]
         )
         parts = {verdict: part for verdict, part in parts.items() if verdict not in changed[1:]}
@@ -215,7 +217,9 @@ def _on_one(rows: Sequence[Across], targets: Sequence[Target]) -> Iterable[tuple
         return
     for index in range(len(targets)):
         alone = Counter(
-            row.verdict for row in rows if row.verdict in CHANGES and row.where == (index,) and _alone(row)
+            row.verdict
+            for row in rows
+            if row.verdict in CHANGES and row.where == (index,) and _others_unchanged(row)
         )
         if alone:
             yield index, ", ".join(_counted(alone[verdict], verdict) for verdict in CHANGES if alone[verdict])

@@ -8,7 +8,7 @@ from html import escape
 from cliffwatch.comparing.comparison import ComparisonSet
 from cliffwatch.reports import figures
 from cliffwatch.reports.commit import WIDTH, commit_report, cut
-from cliffwatch.reports.context import ReportContext, sentence, shared_warnings, without_shared_warnings
+from cliffwatch.reports.context import ReportContext, shared_warnings, summarize, without_shared_warnings
 from cliffwatch.reports.markdown import chosen_lines, code, escape_markdown, markdown_report, word
 from cliffwatch.reports.several.matrix import arm_names, cell, matrix, matrix_lines
 from cliffwatch.reports.styles import Styles, plain, visible
@@ -35,11 +35,11 @@ def text_of_arms(
         ]
     lines.append(f"  {names[0]:<{room}}  {plain(compared[0].base.label)}")
     for name, each in zip(names[1:], compared, strict=True):
-        lines += [f"  {name:<{room}}  {plain(each.head.label)}", f"  {'':<{room}}  {sentence(each)}"]
+        lines += [f"  {name:<{room}}  {plain(each.head.label)}", f"  {'':<{room}}  {summarize(each)}"]
     lines += matrix_lines(compared, all_metrics=all_metrics)
     parts = ["\n".join(lines) + "\n"]
     for index, each in enumerate(without_shared_warnings(compared)):
-        about = _of_one(each, context, first=index == 0, last=index == len(compared) - 1)
+        about = _context_of_arm(each, context, first=index == 0, last=index == len(compared) - 1)
         sides = (each.base.name, each.head.name)
         body = text_report(each, about, colour=colour, width=width, all_metrics=all_metrics, names=sides)
         parts.append(f"{styles('strong', _title(each))}\n{body}")
@@ -53,7 +53,7 @@ def markdown_of_arms(compared: Sequence[ComparisonSet], context: ReportContext) 
     lines += [
         line for warning in shared_warnings(compared) for line in (f"**{escape_markdown(warning)}**", "")
     ]
-    lines += [f"- {code(each.head.name)}: {code(each.head.label)}: {sentence(each)}" for each in compared]
+    lines += [f"- {code(each.head.name)}: {code(each.head.label)}: {summarize(each)}" for each in compared]
     lines += ["", f"| case | {code(base)} | unit | {' | '.join(map(code, heads))} |"]
     lines.append(f"|---|--:|---|{'--:|' * len(heads)}")
     for row in matrix(compared):
@@ -64,7 +64,7 @@ def markdown_of_arms(compared: Sequence[ComparisonSet], context: ReportContext) 
         )
     parts = ["\n".join(lines)]
     for index, each in enumerate(without_shared_warnings(compared)):
-        about = _of_one(each, context, first=index == 0, last=index == len(compared) - 1)
+        about = _context_of_arm(each, context, first=index == 0, last=index == len(compared) - 1)
         body = markdown_report(each, about)
         summary = (
             f"<summary><code>{escape(plain(each.head.name))}</code> against"
@@ -89,7 +89,7 @@ def commit_of_arms(compared: Sequence[ComparisonSet], context: ReportContext) ->
     lines += [f"  {name:<{room}}  {plain(label)}" for name, label in zip(names, labels, strict=True)]
     blocks = ["\n".join(cut(line) for line in (*lines, *_narrow_matrix(compared))) + "\n"]
     for index, each in enumerate(without_shared_warnings(compared)):
-        about = _of_one(each, context, first=index == 0, last=index == len(compared) - 1)
+        about = _context_of_arm(each, context, first=index == 0, last=index == len(compared) - 1)
         blocks.append(f"{visible(_title(each))}:\n{commit_report(each, about)}")
     return "\n".join(blocks)
 
@@ -108,7 +108,7 @@ def _title(each: ComparisonSet) -> str:
     return plain(f"{each.head.name} against {each.base.name}")
 
 
-def _of_one(each: ComparisonSet, context: ReportContext, *, first: bool, last: bool) -> ReportContext:
+def _context_of_arm(each: ComparisonSet, context: ReportContext, *, first: bool, last: bool) -> ReportContext:
     """Returns the context for the report of one arm.
 
     It has the failures of the arm. The first arm also gets the failures of base; the last arm gets notes and

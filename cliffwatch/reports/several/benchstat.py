@@ -54,7 +54,7 @@ def _undecided(compared: Sequence[ComparisonSet]) -> Iterator[str]:
 def _table(
     metric: str, unit: str, names: list[str], rows: list[MatrixRow], means: list[str]
 ) -> Iterator[str]:
-    shown = tidied(unit)[0]
+    shown = convert_unit(unit)[0]
     title = shown if metric in (unit, "") else f"{metric} {shown}"
     cells = [_cells(row) for row in rows]
     widths = [max(len(cell) for cell in column) for column in zip(*cells, strict=True)]
@@ -104,7 +104,7 @@ def _value(number: float | None, spread: float | None, unit: str) -> str:
     if number is None:
         return "-"
     about = "" if spread is None else f" ± {100 * spread:.0f}%"
-    return scaled(number, unit) + about
+    return format_scaled(number, unit) + about
 
 
 def _change(row: Comparison | None) -> str:
@@ -125,16 +125,16 @@ def _mean(compared: ComparisonSet, metric: str, unit: str) -> str:
     return "" if change is None else figures.percent(change).replace(" %", "%")
 
 
-def tidied(unit: str) -> tuple[str, float]:
+def convert_unit(unit: str) -> tuple[str, float]:
     """Returns benchstat's name of a unit, and the factor that converts values to it."""
     seconds = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3}
     name, separator, per = unit.partition("/")
     return (f"sec{separator}{per}", seconds[name]) if name in seconds else (unit, 1.0)
 
 
-def scaled(number: float, unit: str) -> str:
+def format_scaled(number: float, unit: str) -> str:
     """Formats a value with four significant digits and a prefix: `56.78µ`, `5.875Ki`."""
-    name, factor = tidied(unit)
+    name, factor = convert_unit(unit)
     size, step = abs(number * factor), 1024 if name.partition("/")[0] == "B" else 1000
     prefixes, place = _BINARY if step == 1024 else _LARGE, 0
     while size >= 0.99995 * step and place < len(prefixes) - 1:

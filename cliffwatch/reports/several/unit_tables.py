@@ -7,7 +7,7 @@ from cliffwatch.comparing.comparison import CHANGES, Comparison, ComparisonSet
 from cliffwatch.counting import count_noun
 from cliffwatch.reports import figures
 from cliffwatch.reports.markdown import code, word
-from cliffwatch.reports.several.benchstat import scaled, tidied
+from cliffwatch.reports.several.benchstat import convert_unit, format_scaled
 from cliffwatch.reports.several.matrix import cell
 
 _WIDEST_LABEL = 30
@@ -35,7 +35,7 @@ def unit_tables(compared: ComparisonSet, *, most: int) -> list[str]:
 def _table(
     compared: ComparisonSet, metric: str, unit: str, rows: Sequence[Comparison], most: int
 ) -> list[str]:
-    shown = tidied(unit)[0]
+    shown = convert_unit(unit)[0]
     title = word(shown) if metric in (unit, "") else f"{word(metric)} {word(shown)}"
     chosen = rows if len(rows) <= most else sorted(rows, key=lambda row: row.verdict not in CHANGES)[:most]
     cells = [(title, "base", "head", "vs base"), *map(_cells, chosen)]
@@ -58,7 +58,7 @@ def _cells(row: Comparison) -> tuple[str, str, str, str]:
 
 
 def _value(number: float, spread: float | None, unit: str) -> str:
-    return scaled(number, unit) + ("" if spread is None else f" ± {100 * spread:.0f}%")
+    return format_scaled(number, unit) + ("" if spread is None else f" ± {100 * spread:.0f}%")
 
 
 def _line(cells: Sequence[str], widths: Sequence[int]) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 
 from cliffwatch.stats.curves.choosing import PRIOR, USUAL, choose, unevenness
 from cliffwatch.stats.curves.courses import Kind
-from cliffwatch.stats.curves.placing import LEAST_SLOPE, Placed, place
+from cliffwatch.stats.curves.placing import LEAST_SLOPE, LocatedBreak, place
 from cliffwatch.stats.power.detection import t_quantile
 from cliffwatch.stats.rank_tables import Values
 
@@ -87,12 +87,12 @@ def find_breakpoint(
         return _no_breakpoint(
             f"one straight line in log space fits as well (p = {p:.2g})", parameters, y, noise
         )
-    placed = [each for each in place(chosen, x, y, noise) if _worth_a_word(each)]
+    placed = [each for each in place(chosen, x, y, noise) if _is_notable(each)]
     if not placed:
         return _no_breakpoint("what changes of its course is not worth a word", parameters, y, noise)
     placed.sort(key=lambda each: -each.weight)
-    first, *further = (_named(each, parameters, p) for each in placed)
-    return _named(placed[0], parameters, p, tuple(further)) if further else first
+    first, *further = (_to_breakpoint(each, parameters, p) for each in placed)
+    return _to_breakpoint(placed[0], parameters, p, tuple(further)) if further else first
 
 
 def _points(
@@ -110,13 +110,15 @@ def _points(
     return parameters[order], np.log(parameters[order]), np.log(costs[order]), noise
 
 
-def _worth_a_word(each: Placed) -> bool:
+def _is_notable(each: LocatedBreak) -> bool:
     if each.kind == "bend":
         return abs(each.slope_after - each.slope_before) >= LEAST_SLOPE
     return abs(each.step) >= LEAST_STEP
 
 
-def _named(each: Placed, parameters: Values, p: float, further: tuple[Breakpoint, ...] = ()) -> Breakpoint:
+def _to_breakpoint(
+    each: LocatedBreak, parameters: Values, p: float, further: tuple[Breakpoint, ...] = ()
+) -> Breakpoint:
     return Breakpoint(
         low=float(parameters[each.low]),
         high=float(parameters[each.high]),
@@ -132,7 +134,7 @@ def _named(each: Placed, parameters: Values, p: float, further: tuple[Breakpoint
 def _no_breakpoint(reason: str, parameters: Values, y: Values, noise: Values) -> NoBreakpoint:
     """Fits a straight line, leaving out an end that strays from it."""
     x = np.log(parameters)
-    stray = _stray(x, y, noise)
+    stray = _find_stray_end(x, y, noise)
     kept = np.arange(len(x)) != (len(x) if stray is None else stray[0])
     slope, certain = _slope(x[kept], y[kept], noise[kept])
     change = slope * float(np.ptp(x)) if len(x) else 0.0
@@ -164,7 +166,7 @@ def _slope(x: Values, y: Values, noise: Values) -> tuple[float, bool]:
     return float(slope), always or bool(abs(slope) > t_quantile(SURE, PRIOR + len(x) - 2) * error)
 
 
-def _stray(x: Values, y: Values, noise: Values) -> tuple[int, float] | None:
+def _find_stray_end(x: Values, y: Values, noise: Values) -> tuple[int, float] | None:
     """Index and log distance of the end that lies off the line through all other points.
 
     None if neither end does.
@@ -174,12 +176,12 @@ def _stray(x: Values, y: Values, noise: Values) -> tuple[int, float] | None:
     rises = np.diff(y)
     if bool((rises > noise[1:]).all() or (rises < -noise[1:]).all()):
         return None
-    found = [(end, *_apart(x, y, noise, end)) for end in (0, len(x) - 1)]
+    found = [(end, *_end_distance(x, y, noise, end)) for end in (0, len(x) - 1)]
     end, distance, ratio = max(found, key=lambda each: each[2])
     return (end, distance) if ratio > 1 and abs(distance) >= LEAST_STEP else None
 
 
-def _apart(x: Values, y: Values, noise: Values, end: int) -> tuple[float, float]:
+def _end_distance(x: Values, y: Values, noise: Values, end: int) -> tuple[float, float]:
     """Log distance of an end point from the line through the others, and its ratio to a critical distance.
 
     Chance reaches the critical distance once in a hundred times.

@@ -35,7 +35,7 @@ _SEED = 73087489250
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Chosen:
+class ChosenModel:
     """Courses with the chosen number of breaks."""
 
     courses: Courses
@@ -53,7 +53,7 @@ class Chosen:
     """p-value of fewer breaks."""
 
 
-def choose(x: Values, y: Values, noise: Values, sure: float) -> tuple[Chosen | None, float]:
+def choose(x: Values, y: Values, noise: Values, sure: float) -> tuple[ChosenModel | None, float]:
     """The best model of a curve, None if it is a straight line, and the p-value of a straight line.
 
     `x`, `y` and `noise` are logs, (points,). `sure` is the error.
@@ -61,13 +61,15 @@ def choose(x: Values, y: Values, noise: Values, sure: float) -> tuple[Chosen | N
     straight, middle = line(x, noise), float(np.median(noise))
     usual = max(1.0, USUAL / middle) ** 2
     draws = np.random.default_rng(_SEED).standard_normal((len(x), DRAWS)) * max(1.0, UNEVEN / middle)
-    rests = _rests(np.column_stack([y / noise, draws]), straight)
+    rests = _residuals(np.column_stack([y / noise, draws]), straight)
     found = []
     for courses in (one_break(x, noise), two_breaks(x, noise)):
         judged = courses.only(len(x) - 2 - courses.parameters > 0)
         if len(judged.members):
             found.append(
-                _against(judged, rests, _without_one(rests, (straight**2).sum(axis=1)[:, None]), usual)
+                _fit_against_null(
+                    judged, rests, _without_one(rests, (straight**2).sum(axis=1)[:, None]), usual
+                )
             )
     if not found:
         return None, 1.0
@@ -85,7 +87,7 @@ def unevenness(squares: float, freedom: int, usual: float = USUAL**2) -> float:
     return (PRIOR * usual + squares) / (PRIOR + freedom)
 
 
-def _rests(curves: Values, basis: Values) -> Values:
+def _residuals(curves: Values, basis: Values) -> Values:
     return np.asarray(curves - basis @ (basis.T @ curves))
 
 
@@ -99,7 +101,9 @@ def _without_one(rests: Values, leverage: Values) -> tuple[Values, Values]:
     return np.asarray(squares - saved[[0, -1]].max(axis=0)), np.asarray(squares - saved.max(axis=0))
 
 
-def _against(courses: Courses, rests: Values, simpler: tuple[Values, Values], usual: float) -> Chosen:
+def _fit_against_null(
+    courses: Courses, rests: Values, simpler: tuple[Values, Values], usual: float
+) -> ChosenModel:
     """Fits the first curve against the null curves in the other columns.
 
     `simpler` are the sums of squares that the simpler model leaves.
@@ -109,14 +113,14 @@ def _against(courses: Courses, rests: Values, simpler: tuple[Values, Values], us
     best = int(ratios.argmax())
     freedom = len(rests) - 2 - int(courses.parameters[best])
     ends, inside = _largest(courses, rests, simpler, usual)
-    return Chosen(
+    return ChosenModel(
         courses=courses,
         squares=squares,
         ratios=ratios,
         best=best,
         freedom=freedom,
         scale=(PRIOR * usual + float(squares[best])) / (PRIOR + freedom),
-        p=max(_beyond(ends), _beyond(inside) / INSIDE),
+        p=max(_share_beyond(ends), _share_beyond(inside) / INSIDE),
     )
 
 
@@ -144,12 +148,12 @@ def _largest(courses: Courses, rests: Values, simpler: tuple[Values, Values], us
     ]
 
 
-def _beyond(largest: Values) -> float:
+def _share_beyond(largest: Values) -> float:
     """p-value: the share of null curves whose ratio reaches that of the first curve."""
     return float(1 + (largest[1:] >= largest[0]).sum()) / (DRAWS + 1)
 
 
-def _second(one: Chosen, two: Chosen, curve: tuple[Values, Values, Values], usual: float) -> float:
+def _second(one: ChosenModel, two: ChosenModel, curve: tuple[Values, Values, Values], usual: float) -> float:
     """p-value of one break against two."""
     x, y, noise = curve
     straight = line(x, noise)
@@ -157,8 +161,8 @@ def _second(one: Chosen, two: Chosen, curve: tuple[Values, Values, Values], usua
     fitted = basis @ (basis.T @ (y / noise))
     size = max(one.scale, (UNEVEN / float(np.median(noise))) ** 2)
     draws = np.random.default_rng(_SEED + 1).standard_normal((len(x), DRAWS)) * np.sqrt(size)
-    rests = _rests(np.column_stack([y / noise, fitted[:, None] + draws]), straight)
+    rests = _residuals(np.column_stack([y / noise, fitted[:, None] + draws]), straight)
     bases = one.courses.bases[((rests**2).sum(axis=0) - one.courses.gains(rests)).argmin(axis=0)]
     left = rests - np.einsum("cpk,ck->pc", bases, np.einsum("cpk,pc->ck", bases, rests))
     leverage = (straight**2).sum(axis=1)[:, None] + (bases**2).sum(axis=2).T
-    return _against(two.courses, rests, _without_one(left, leverage), usual).p
+    return _fit_against_null(two.courses, rests, _without_one(left, leverage), usual).p

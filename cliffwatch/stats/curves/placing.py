@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cliffwatch.stats.curves.choosing import PRIOR, USUAL, Chosen, unevenness
+from cliffwatch.stats.curves.choosing import PRIOR, USUAL, ChosenModel, unevenness
 from cliffwatch.stats.curves.courses import Break, Kind, columns
 from cliffwatch.stats.power.detection import t_quantile
 from cliffwatch.stats.rank_tables import Values
@@ -31,7 +31,7 @@ _FEWEST = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Placed:
+class LocatedBreak:
     """A break between the points `low` and `high`."""
 
     low: int
@@ -49,7 +49,7 @@ class Placed:
     """Growth of the sum of squares without this break."""
 
 
-def place(chosen: Chosen, x: Values, y: Values, noise: Values) -> list[Placed]:
+def place(chosen: ChosenModel, x: Values, y: Values, noise: Values) -> list[LocatedBreak]:
     """Locates the breaks of the best model, in order of the parameter.
 
     `x`, `y` and `noise` are logs, (points,).
@@ -65,7 +65,7 @@ def place(chosen: Chosen, x: Values, y: Values, noise: Values) -> list[Placed]:
     for index in range(gaps.shape[1]):
         begin = bounds[-1][1] if bounds else 0
         widest = max(begin, int(gaps[:, index].min())), int(gaps[:, index].max()) + 1
-        bounds.append(_narrowed(widest, begin, fit.shifts[index], (x, y, noise)))
+        bounds.append(_narrow_interval(widest, begin, fit.shifts[index], (x, y, noise)))
     within = [course for course, each in zip(plausible, gaps, strict=True) if _all_within(each, bounds)]
     if within:
         fit = _Fit.of(
@@ -104,7 +104,7 @@ class _Shift:
         return self.height + self.change * distance
 
 
-def _narrowed(bounds: tuple[int, int], begin: int, shift: _Shift, curve: Curve) -> tuple[int, int]:
+def _narrow_interval(bounds: tuple[int, int], begin: int, shift: _Shift, curve: Curve) -> tuple[int, int]:
     x, y, noise = curve
     low, high = bounds
     sign = float(np.sign(shift.at(x[high] - shift.where.corner, x[high])))
@@ -146,17 +146,17 @@ class _Fit:
             np.column_stack([np.ones_like(x), x]),
             *(np.column_stack(columns(each, x)) for each in breaks),
         ]
-        coefficients, squares = _fitted(parts, y, noise)
+        coefficients, squares = _fit_parts(parts, y, noise)
         slope, shifts, weights = float(coefficients[0][1]), [], []
         for index, each in enumerate(breaks, start=1):
             change = float(coefficients[index][0]) if each.kind != "jump" else 0.0
             height = float(coefficients[index][-1]) if each.kind != "bend" else 0.0
             shifts.append(_Shift(each, slope, change, height))
-            weights.append(_fitted(parts[:index] + parts[index + 1 :], y, noise)[1] - squares)
+            weights.append(_fit_parts(parts[:index] + parts[index + 1 :], y, noise)[1] - squares)
             slope += change
         return cls(tuple(shifts), tuple(weights))
 
-    def placed(self, index: int, bounds: list[tuple[int, int]], curve: tuple[Values, Values]) -> Placed:
+    def placed(self, index: int, bounds: list[tuple[int, int]], curve: tuple[Values, Values]) -> LocatedBreak:
         """Locates one break.
 
         A jump's step is its fitted height; another break's is the distance of the first point behind it from
@@ -169,7 +169,7 @@ class _Fit:
         step = float(level[high] - level[begin : low + 1].mean()) if low >= begin else 0.0
         if shift.where.kind == "jump":
             step = shift.height
-        return Placed(
+        return LocatedBreak(
             low=low,
             high=high,
             kind=shift.where.kind,
@@ -180,7 +180,7 @@ class _Fit:
         )
 
 
-def _fitted(parts: list[Values], y: Values, noise: Values) -> tuple[list[Values], float]:
+def _fit_parts(parts: list[Values], y: Values, noise: Values) -> tuple[list[Values], float]:
     """Coefficients of each part, and the sum of squares that remains."""
     design = np.column_stack(parts)
     found, *_ = np.linalg.lstsq(design / noise[:, None], y / noise, rcond=None)

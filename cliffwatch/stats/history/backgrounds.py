@@ -45,7 +45,7 @@ class Backgrounds:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Judged:
+class JudgedCuts:
     """The cuts of a window that are steps."""
 
     kept: list[int]
@@ -69,7 +69,7 @@ class _Fit:
     share: float
 
 
-def judge(values: Values, cuts: Sequence[int], costs: Sequence[float]) -> Judged:
+def judge(values: Values, cuts: Sequence[int], costs: Sequence[float]) -> JudgedCuts:
     """Decides which cuts of a window are steps.
 
     `cuts` are indexes of the first point of a new level. Each must bring evidence worth its `costs`. Cuts are
@@ -97,7 +97,7 @@ def judge(values: Values, cuts: Sequence[int], costs: Sequence[float]) -> Judged
             break
         best = following
     kept, _, fit = ways[best]
-    return Judged([cuts[each] for each in kept], fit.basis, fit.share)
+    return JudgedCuts([cuts[each] for each in kept], fit.basis, fit.share)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -138,7 +138,7 @@ def _fit(window: _Window, cuts: Sequence[int]) -> _Fit:
     return _Fit(float(losses[best]), float(backgrounds.costs[best]), saved, basis, share)
 
 
-def likelihoods(values: Values, cut: int, others: Sequence[int], judged: Judged) -> Values:
+def likelihoods(values: Values, cut: int, others: Sequence[int], judged: JudgedCuts) -> Values:
     """Loss of twice the log likelihood, by index, if a step lay there and not at its best location.
 
     Infinite at index 0 and beyond the neighbouring cuts. `others` are the other cuts of the window.

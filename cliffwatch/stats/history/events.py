@@ -54,10 +54,12 @@ def machine_events(
         steered = any(abs(at - index) <= NEAR for at in (*control, *known))
         if len(names) >= least or steered:
             events.append(MachineEvent(index=index, series=tuple(sorted(names)), control=steered))
-    return _strongest(events)
+    return _keep_strongest(events)
 
 
-def blamed(steps: Mapping[str, Sequence[int]], events: Sequence[MachineEvent]) -> dict[str, list[int]]:
+def unexplained_steps(
+    steps: Mapping[str, Sequence[int]], events: Sequence[MachineEvent]
+) -> dict[str, list[int]]:
     """The steps that no event explains: commits made them."""
     return {
         name: [index for index in indexes if all(abs(index - event.index) > UNCERTAINTY for event in events)]
@@ -65,7 +67,7 @@ def blamed(steps: Mapping[str, Sequence[int]], events: Sequence[MachineEvent]) -
     }
 
 
-def _strongest(events: list[MachineEvent]) -> list[MachineEvent]:
+def _keep_strongest(events: list[MachineEvent]) -> list[MachineEvent]:
     """Of overlapping events, keeps the one with the most series.
 
     The distant ends of a chain of neighbours stay separate.

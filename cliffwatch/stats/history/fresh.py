@@ -60,7 +60,7 @@ class Fresh:
         return half / _NORMAL.inv_cdf(0.5 + self.level / 2) / math.sqrt(2 / self.boots / EFFICIENCY)
 
 
-def judged_fresh(size: float, fresh: Fresh, number: int) -> FreshAnswer:
+def judge_fresh(size: float, fresh: Fresh, number: int) -> FreshAnswer:
     """The answer of the `number`-th comparison (from 1) on a candidate of `size`, a signed fraction.
 
     Confirmed from half of the step upwards. Refuted if the interval excludes half of the step. The last

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from cliffwatch.stats.history.backgrounds import Judged, judge, likelihoods
-from cliffwatch.stats.history.winsorize import winsorized
+from cliffwatch.stats.history.backgrounds import JudgedCuts, judge, likelihoods
+from cliffwatch.stats.history.winsorize import winsorize
 from cliffwatch.stats.rank_tables import Values
 
 WINDOW = 200
@@ -74,27 +74,27 @@ class Step:
 def steps(logs: Values) -> list[Step]:
     """All steps of a series of logs, in order, including those near the ends."""
     logs = np.asarray(logs, dtype=float)
-    rest = winsorized(logs)
-    return _judged(logs, rest, _cuts(rest))
+    rest = winsorize(logs)
+    return _judge_cuts(logs, rest, _cuts(rest))
 
 
 def candidates(logs: Values, known: Sequence[int] = ()) -> list[Step]:
     """Steps with enough points on both sides for a fresh comparison, without those near `known` indexes."""
     logs = np.asarray(logs, dtype=float)
-    rest = winsorized(logs)
+    rest = winsorize(logs)
     joined = _cuts(rest)
-    if not any(_new(cut, known) and BEFORE <= cut <= len(logs) - AFTER for _, cut, _ in joined):
+    if not any(_is_new(cut, known) and BEFORE <= cut <= len(logs) - AFTER for _, cut, _ in joined):
         return []
-    every = _judged(logs, rest, joined, known)
+    every = _judge_cuts(logs, rest, joined, known)
     edges = [0, *(step.index for step in every), len(logs)]
     return [
         step
         for step, before, after in zip(every, edges, edges[2:], strict=False)
-        if step.index - before >= BEFORE and after - step.index >= AFTER and _new(step.index, known)
+        if step.index - before >= BEFORE and after - step.index >= AFTER and _is_new(step.index, known)
     ]
 
 
-def _new(index: int, known: Sequence[int]) -> bool:
+def _is_new(index: int, known: Sequence[int]) -> bool:
     return all(abs(index - each) > NEAR for each in known)
 
 
@@ -127,12 +127,12 @@ def _cuts(rest: Values) -> list[tuple[int, int, int]]:
     cuts: set[int] = set()
     sums = _sums_of(rest)
     starts = range(0, max(1, len(rest) - WINDOW // 2), WINDOW // 2)
-    for start in np.array(starts)[_moving(sums, len(starts), len(rest))].tolist():
+    for start in np.array(starts)[_windows_with_steps(sums, len(starts), len(rest))].tolist():
         _split(sums, start, min(len(rest), start + WINDOW), cuts)
-    return _joined(sums, sorted(cuts), len(rest))
+    return _join_segments(sums, sorted(cuts), len(rest))
 
 
-def _judged(
+def _judge_cuts(
     logs: Values, rest: Values, joined: list[tuple[int, int, int]], known: Sequence[int] = ()
 ) -> list[Step]:
     """The steps among the cuts that no smooth background explains.
@@ -140,19 +140,19 @@ def _judged(
     Each cut is judged in a window with the cut near its middle.
     """
     cuts = [cut for _, cut, _ in joined]
-    judged: dict[tuple[int, int], Judged] = {}
-    kept: dict[int, tuple[int, int, Judged]] = {}
+    judged: dict[tuple[int, int], JudgedCuts] = {}
+    kept: dict[int, tuple[int, int, JudgedCuts]] = {}
     for cut in cuts:
         start, stop = window = _window(len(rest), cut)
         if window not in judged:
             inside = [each for each in cuts if start < each < stop]
-            prices = [EVIDENCE if _new(each, known) else 0.0 for each in inside]
+            prices = [EVIDENCE if _is_new(each, known) else 0.0 for each in inside]
             judged[window] = judge(rest[start:stop], [each - start for each in inside], prices)
         if cut - start in judged[window].kept:
             kept[cut] = start, stop, judged[window]
     sums = _sums_of(rest)
     if len(kept) < len(cuts):
-        joined = _joined(sums, list(kept), len(rest))
+        joined = _join_segments(sums, list(kept), len(rest))
     return [_step(logs, rest, sums, each, *kept[each[1]]) for each in joined]
 
 
@@ -172,7 +172,7 @@ def _split(sums: _Sums, start: int, stop: int, cuts: set[int]) -> None:
         _split(sums, cut, stop, cuts)
 
 
-def _moving(sums: _Sums, count: int, points: int) -> NDArray[np.bool_]:
+def _windows_with_steps(sums: _Sums, count: int, points: int) -> NDArray[np.bool_]:
     """For each overlapping window: whether any cut is significant enough to split at.
 
     Full windows are computed at once, because most have no cut.
@@ -225,7 +225,7 @@ def _student(strength: float, count: int) -> float:
     return 2 * float(special.stdtr(count - 2, -math.sqrt((count - 2) * math.expm1(strength / count))))
 
 
-def _joined(sums: _Sums, cuts: list[int], count: int) -> list[tuple[int, int, int]]:
+def _join_segments(sums: _Sums, cuts: list[int], count: int) -> list[tuple[int, int, int]]:
     """The cuts that remain, each as (start of the left segment, cut, stop of the right segment).
 
     The weakest cuts are removed first.
@@ -256,14 +256,14 @@ def _step(
     joined: tuple[int, int, int],
     start: int,
     stop: int,
-    judged: Judged,
+    judged: JudgedCuts,
 ) -> Step:
     left, cut, right = joined
     loss = likelihoods(
         rest[start:stop], cut - start, [other for other in judged.kept if other != cut - start], judged
     )
     near = start + np.flatnonzero(loss <= RANGE)
-    index = left + placed(logs[left:right], cut - left)
+    index = left + place_cut(logs[left:right], cut - left)
     return Step(
         index=index,
         size=sums.size(left, cut, right),
@@ -273,7 +273,7 @@ def _step(
     )
 
 
-def placed(values: Values, cut: int) -> int:
+def place_cut(values: Values, cut: int) -> int:
     """The cut nearby with the least absolute deviations from both levels.
 
     Winsorizing rounds the edge of a step.

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cliffwatch.stats.history.winsorize import winsorized
+from cliffwatch.stats.history.winsorize import winsorize
 from cliffwatch.stats.noise.drifts import kendall_p, slopes_of
 from cliffwatch.stats.rank_tables import Values
 
@@ -37,7 +37,7 @@ def slow_trend(logs: Values) -> Trend | None:
     count = len(logs) // _BLOCK
     if count < _FEWEST_BLOCKS:
         return None
-    means = winsorized(np.asarray(logs, dtype=float))[-count * _BLOCK :].reshape(count, _BLOCK).mean(axis=1)
+    means = winsorize(np.asarray(logs, dtype=float))[-count * _BLOCK :].reshape(count, _BLOCK).mean(axis=1)
     order = np.arange(count, dtype=float)
     p = kendall_p(order, means)
     total = float(np.expm1(np.median(slopes_of(order, means)) * (count - 1)))

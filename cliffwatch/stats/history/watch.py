@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from cliffwatch.stats.history.steps import HORIZON, LEAST, MARGIN, NEAR, Step, candidates, placed
+from cliffwatch.stats.history.steps import HORIZON, LEAST, MARGIN, NEAR, Step, candidates, place_cut
 from cliffwatch.stats.history.winsorize import OUTLIER, TO_SIGMA, median_of
 from cliffwatch.stats.rank_tables import Values
 
@@ -35,8 +35,10 @@ class Watch:
         """
         self.logs.append(log)
         start = max(0, len(self.logs) - HORIZON)
-        recent = new_candidates(np.array(self.logs[start:]), [_moved(step, -start) for step in self.reported])
-        new = [_moved(step, start) for step in recent]
+        recent = new_candidates(
+            np.array(self.logs[start:]), [_shift_step(step, -start) for step in self.reported]
+        )
+        new = [_shift_step(step, start) for step in recent]
         self.reported += new
         return new
 
@@ -49,7 +51,7 @@ def new_candidates(recent: Values, known: Sequence[Step]) -> list[Step]:
     """
     settled = max([0, *(step.index for step in known)])
     detected = candidates(recent, [step.index for step in known])
-    detected += [_moved(step, settled) for step in _sudden(recent[settled:])]
+    detected += [_shift_step(step, settled) for step in _find_sudden_step(recent[settled:])]
     new: list[Step] = []
     for step in detected:
         if not any(same_step(step, other) for other in (*known, *new)):
@@ -64,11 +66,11 @@ def same_step(one: Step, other: Step) -> bool:
     return overlap and one.size * other.size > 0
 
 
-def _moved(step: Step, by: int) -> Step:
+def _shift_step(step: Step, by: int) -> Step:
     return Step(index=step.index + by, size=step.size, p=step.p, first=step.first + by, last=step.last + by)
 
 
-def _sudden(recent: Values) -> list[Step]:
+def _find_sudden_step(recent: Values) -> list[Step]:
     """A step whose first three points all lie beyond six deviations of the level before, on one side.
 
     At most one.
@@ -80,7 +82,7 @@ def _sudden(recent: Values) -> list[Step]:
     reach = max(OUTLIER * TO_SIGMA * median_of(np.abs(level - centre)), 2 * LEAST)
     if not (bool((newest > centre + reach).all()) or bool((newest < centre - reach).all())):
         return []
-    index = placed(recent[-FAST - _SETTLED :], _SETTLED) + len(recent) - FAST - _SETTLED
+    index = place_cut(recent[-FAST - _SETTLED :], _SETTLED) + len(recent) - FAST - _SETTLED
     size = float(np.expm1(median_of(newest) - centre))
     first, last = max(1, index - 1 - MARGIN), min(len(recent) - 1, index + MARGIN)
     return [Step(index=index, size=size, p=0.0, first=first, last=last)]

@@ -21,7 +21,7 @@ TO_SIGMA = 1.4826
 """Standard deviations per median absolute deviation, for normal values."""
 
 
-def winsorized(logs: Values) -> Values:
+def winsorize(logs: Values) -> Values:
     """Clips a series at `REACH` from its running median."""
     if len(logs) < 3:
         return logs

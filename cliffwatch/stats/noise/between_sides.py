@@ -16,7 +16,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from cliffwatch.stats.boot_values import Alike, BootValues, table_of
+from cliffwatch.stats.boot_values import BootValues, EqualBootGroup, to_table
 from cliffwatch.stats.rank_tables import Values
 
 SEPARATION = 2.0
@@ -112,12 +112,12 @@ def _posterior(family: Values, likelihoods: Values) -> Values:
     unseen[0] = 0.0
     prior = np.full(len(_GRID), 1 / len(_GRID))
     for _ in range(_ROUNDS):
-        counts = _normalised(family * prior).sum(axis=0) + unseen
+        counts = _normalise(family * prior).sum(axis=0) + unseen
         prior = counts / counts.sum()
-    return _normalised(likelihoods * prior)
+    return _normalise(likelihoods * prior)
 
 
-def _normalised(weights: Values) -> Values:
+def _normalise(weights: Values) -> Values:
     return np.asarray(weights / weights.sum(axis=1, keepdims=True))
 
 
@@ -130,14 +130,14 @@ def _rows(rows: Sequence[BootValues]) -> _Rows:
         error=np.ones(count),
         drifts=np.ones(count, dtype=bool),
     )
-    for group in table_of(rows).groups:
+    for group in to_table(rows).groups:
         _measure(group, found)
     return found
 
 
-def _measure(group: Alike, found: _Rows) -> None:
+def _measure(group: EqualBootGroup, found: _Rows) -> None:
     """Fills in the rows of one group."""
-    base, head = _in_time(group.base, group.base_blocks), _in_time(group.head, group.head_blocks)
+    base, head = _in_boot_order(group.base, group.base_blocks), _in_boot_order(group.head, group.head_blocks)
     n, m = base.shape[1], head.shape[1]
     at = group.indexes
     if not n or not m:
@@ -165,7 +165,7 @@ def median_along(values: Values, axis: int) -> Values:
     return np.asarray(middle.mean(axis=axis))
 
 
-def _in_time(values: Values, blocks: NDArray[np.int_]) -> Values:
+def _in_boot_order(values: Values, blocks: NDArray[np.int_]) -> Values:
     return np.take_along_axis(values, np.argsort(blocks, axis=1, kind="stable"), axis=1)
 
 

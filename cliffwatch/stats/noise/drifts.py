@@ -72,7 +72,7 @@ def _drifts(rows: Values, order: Values, arms: Values, p_at_most: float) -> list
     return drifts
 
 
-def interleaved(order: Values, arms: Values) -> bool:
+def is_interleaved(order: Values, arms: Values) -> bool:
     """True if the arms were interleaved.
 
     A rank test of their positions: a plan in blocks passes, one arm after the other fails.

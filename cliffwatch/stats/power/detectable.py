@@ -141,12 +141,12 @@ def published_power(units: float, n: int, m: int, alpha: float, sides: int) -> f
     """The probability that a shift of `units` spreads passes the rank test at `alpha` and the tests of the
     centre.
     """
-    return _published(n, m, alpha, sides)(units)
+    return _power_function(n, m, alpha, sides)(units)
 
 
-def _published(n: int, m: int, alpha: float, sides: int) -> Callable[[float], float]:
+def _power_function(n: int, m: int, alpha: float, sides: int) -> Callable[[float], float]:
     """The same as a function of the shift. Terms that do not depend on the shift are computed once."""
-    error, freedom = 2 * alpha / sides, _left(n) + _left(m) - 2
+    error, freedom = 2 * alpha / sides, _boots_left(n) + _boots_left(m) - 2
     scale, apart = math.sqrt(n * m / (n + m)), math.sqrt(1 / n + 1 / m)
     shares = (evidence_share(n, m), WHERE_SPREADS_DIFFER)
     plain, strict = (_trimmed_test(freedom, error**share) if freedom >= 1 else None for share in shares)
@@ -183,7 +183,7 @@ def _with_trimmed(ranks: float, distance: float, test: _TrimmedTest | None) -> f
     if test is None:
         return 0.0
     trimmed = 0.5 * (1.0 + math.erf((distance * _ROOT_OF_EFFICIENCY - test.bound) / test.spread / _ROOT_2))
-    return _both(ranks, trimmed, test.terms)
+    return _joint_probability(ranks, trimmed, test.terms)
 
 
 @cache
@@ -197,7 +197,7 @@ def _trimmed_test(freedom: int, alpha: float) -> _TrimmedTest:
     )
 
 
-def _left(boots: int) -> int:
+def _boots_left(boots: int) -> int:
     return boots - 2 * trimmed_off(boots)
 
 
@@ -207,7 +207,7 @@ def _smallest_in_pairs(pairs: int, alpha: float, power: float) -> float | None:
     if pairs < 2 or 2.0**-pairs > alpha / 2:
         return None
 
-    freedom = _left(pairs) - 1
+    freedom = _boots_left(pairs) - 1
     test = _trimmed_test(freedom, alpha ** evidence_share(pairs, pairs)) if freedom >= 1 else None
 
     def passed(units: float) -> float:
@@ -221,9 +221,9 @@ def _smallest_in_pairs(pairs: int, alpha: float, power: float) -> float | None:
 @cache
 def _smallest(n: int, m: int, alpha: float, sides: int, power: float) -> float | None:
     """In spreads; None if no shift passes."""
-    if min(n, m) < 2 or not _reaches(n, m, alpha / sides):
+    if min(n, m) < 2 or not _can_reach(n, m, alpha / sides):
         return None
-    return _least(_published(n, m, alpha, sides), power)
+    return _least(_power_function(n, m, alpha, sides), power)
 
 
 @cache
@@ -231,10 +231,10 @@ def _smallest_staged(
     screen: int, screen_alpha: float, boots: int, alpha: float, power: float
 ) -> float | None:
     """In spreads. The screen uses a t-test beside the ranks, so it has full efficiency."""
-    if not _reaches(boots, boots, alpha):
+    if not _can_reach(boots, boots, alpha):
         return None
 
-    published = _published(boots, boots, alpha, 1)
+    published = _power_function(boots, boots, alpha, 1)
 
     def passed(units: float) -> float:
         noncentral = units * math.sqrt(screen / 2)
@@ -244,7 +244,7 @@ def _smallest_staged(
     return _least(passed, power)
 
 
-def _reaches(n: int, m: int, error: float) -> bool:
+def _can_reach(n: int, m: int, error: float) -> bool:
     """True if a rank test of this many boots can reach a one-sided error."""
     return n + m > _COUNTED or 1 / math.comb(n + m, n) <= error
 
@@ -276,7 +276,7 @@ def _least(powered: Callable[[float], float], power: float) -> float | None:
     return high
 
 
-def _both(first: float, second: float, terms: tuple[_Term, ...]) -> float:
+def _joint_probability(first: float, second: float, terms: tuple[_Term, ...]) -> float:
     """The probability that two normal variables both lie below their bounds.
 
     `first` and `second` are the probabilities for each alone; `terms` are those of the correlation.

@@ -44,12 +44,12 @@ def _by_near_boots(boots: Values, reach: float, shift: float, plain: Values) -> 
     """
     ordered = np.sort(boots, axis=-1)
     spread = shift / (
-        math.sqrt(2) * _normal_distances(math.comb(ordered.shape[-1], 2))[_near(ordered, reach)]
+        math.sqrt(2) * _normal_distances(math.comb(ordered.shape[-1], 2))[_count_near_pairs(ordered, reach)]
     )
     return np.where(np.isfinite(spread), spread, plain)
 
 
-def _near(ordered: Values, reach: float) -> NDArray[np.int_]:
+def _count_near_pairs(ordered: Values, reach: float) -> NDArray[np.int_]:
     """Number of pairs of sorted values nearer than `reach`, counted in order of rising distance."""
     columns = np.ascontiguousarray(np.moveaxis(ordered, -1, 0))
     near = np.zeros(columns.shape[1:], dtype=int)

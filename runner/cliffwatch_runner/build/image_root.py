@@ -22,7 +22,7 @@ FOLDER = "guest-roots"
 _SECONDS = 600.0
 _DIGEST = re.compile(r"(?:sha256:)?([0-9a-f]{64})")
 _CONTAINER = re.compile(r"[0-9a-f]{6,64}")
-_UNPACKED = """
+_UNPACK = """
 umask 022
 tar --extract --file "$1/root.tar" --directory "$1/root" --no-same-owner --no-same-permissions \\
   --anchored --exclude='./dev/*' --exclude='dev/*' --exclude='./proc/*' --exclude='proc/*' || exit
@@ -47,7 +47,9 @@ def image_root(cache: Path, image: str, uses: Uses, should_stop: Callable[[], bo
     if the cache cannot be written.
     """
     try:
-        digest = _last_word(_asked(["image", "inspect", "--format", "{{.Id}}", image], should_stop), _DIGEST)
+        digest = _last_word(
+            _run_engine(["image", "inspect", "--format", "{{.Id}}", image], should_stop), _DIGEST
+        )
         folder = cache / FOLDER / digest[:32]
         while not uses.take(folder):
             _unpack(digest, folder, should_stop)
@@ -68,15 +70,15 @@ def _unpack(digest: str, folder: Path, should_stop: Callable[[], bool]) -> None:
     try:
         (temporary / "root").mkdir()
         container = _last_word(
-            _asked(["create", "--network", "none", digest, "true"], should_stop), _CONTAINER
+            _run_engine(["create", "--network", "none", digest, "true"], should_stop), _CONTAINER
         )
         try:
-            _asked(["export", "--output", str(temporary / "root.tar"), container], should_stop)
+            _run_engine(["export", "--output", str(temporary / "root.tar"), container], should_stop)
         finally:
             process.run([_engine(), "rm", "--force", container], deadline=_SECONDS)
-        _done(
+        _check_finished(
             process.run(
-                ["sh", "-c", _UNPACKED, "sh", str(temporary)], deadline=_SECONDS, should_stop=should_stop
+                ["sh", "-c", _UNPACK, "sh", str(temporary)], deadline=_SECONDS, should_stop=should_stop
             )
         )
         try:
@@ -92,11 +94,11 @@ def _engine() -> str:
     return container_engine() or "docker"
 
 
-def _asked(words: Sequence[str], should_stop: Callable[[], bool]) -> str:
-    return _done(process.run([_engine(), *words], deadline=_SECONDS, should_stop=should_stop))
+def _run_engine(words: Sequence[str], should_stop: Callable[[], bool]) -> str:
+    return _check_finished(process.run([_engine(), *words], deadline=_SECONDS, should_stop=should_stop))
 
 
-def _done(finished: process.Finished) -> str:
+def _check_finished(finished: process.Finished) -> str:
     if finished.stopped:
         raise Stopped
     if not finished.ok:

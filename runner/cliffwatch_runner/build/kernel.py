@@ -11,7 +11,7 @@ from pathlib import Path
 from cliffwatch.failure import Failure
 from cliffwatch.formats.values import Part
 from cliffwatch_runner import clock
-from cliffwatch_runner.build.cache.entries import locked
+from cliffwatch_runner.build.cache.entries import hold_lock
 from cliffwatch_runner.build.kernel_config import Fragments, check_config
 from cliffwatch_runner.build.outputs import MIB, CacheRecipe, Output, save_failure_log, unfit_output
 from cliffwatch_runner.build.toolchain import Toolchain
@@ -143,7 +143,7 @@ def build_kernel(
     def waiting() -> None:
         settings.report_progress(None, "waiting for another process that builds the same kernel")
 
-    with locked(settings.built / "locks" / digest, waiting=waiting, should_stop=settings.should_stop):
+    with hold_lock(settings.built / "locks" / digest, waiting=waiting, should_stop=settings.should_stop):
         return cached_kernel(folder, settings) or _build(
             tree, revision, fragments, toolchain, settings, folder
         )

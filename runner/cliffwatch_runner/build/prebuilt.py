@@ -12,18 +12,18 @@ from pathlib import Path
 
 from cliffwatch.failure import Failure, host_failed
 from cliffwatch.formats.reading import document_text
-from cliffwatch_runner.build.cache.entries import locked, new_entry
+from cliffwatch_runner.build.cache.entries import hold_lock, new_entry
 from cliffwatch_runner.build.images.bz_image import BzImage
 from cliffwatch_runner.build.images.config import (
     modules_wanted,
-    refused_config,
+    refuse_config,
+    refuse_without_btf,
     stated_differences,
-    without_btf,
 )
 from cliffwatch_runner.build.images.finding import LARGEST_CONFIG, FoundKernel, find_in, find_named
 from cliffwatch_runner.build.images.initramfs import initramfs
 from cliffwatch_runner.build.images.modules import take_modules
-from cliffwatch_runner.build.images.refused import Refused, refused, said
+from cliffwatch_runner.build.images.refused import Refused, make_refusal, restate_failure
 from cliffwatch_runner.build.images.workshop import Packed, Workshop, workshop
 from cliffwatch_runner.build.kernel import INITRAMFS, RECORD, Kernel, KernelRecord, cached_kernel, trust_names
 from cliffwatch_runner.build.kernel_config import parse_config
@@ -86,9 +86,11 @@ def _is_package(path: Path) -> bool:
         with path.open("rb") as file:
             archive = file.read(8) == b"!<arch>\n"
     except PermissionError:
-        raise refused("you may not read it", "give yourself a copy that you may read") from None
+        raise make_refusal("you may not read it", "give yourself a copy that you may read") from None
     if archive and path.stat().st_size > _LARGEST_PACKAGE:
-        raise refused("it is larger than any kernel's package", "name the package of the kernel image alone")
+        raise make_refusal(
+            "it is larger than any kernel's package", "name the package of the kernel image alone"
+        )
     return archive
 
 
@@ -102,12 +104,12 @@ def _kernel(path: Path, found: FoundKernel | None, settings: BuildSettings) -> K
     def waiting() -> None:
         settings.report_progress(None, "waiting for another process that takes the same kernel")
 
-    with locked(settings.built / "locks" / digest, waiting=waiting, should_stop=settings.should_stop):
+    with hold_lock(settings.built / "locks" / digest, waiting=waiting, should_stop=settings.should_stop):
         kernel = cached_kernel(folder, settings)
         if kernel is not None:
             return kernel
         with workshop(settings) as shop:
-            parts = _taken(shop, found or _unpacked(shop, path))
+            parts = _import_parts(shop, found or _unpack(shop, path))
         _store(folder, parts)
     kernel = cached_kernel(folder, settings, was_there=False)
     assert kernel is not None
@@ -134,17 +136,17 @@ def _own_init() -> str:
     return (files("cliffwatch_runner.guest") / "initramfs_init.c").read_text()
 
 
-def _unpacked(shop: Workshop, package: Path) -> FoundKernel:
+def _unpack(shop: Workshop, package: Path) -> FoundKernel:
     shop.settings.report_progress(None, f"unpacking {package.name}")
     failure = shop.unpack_package(shop.give("package", package), _UNPACKED)
     if failure is not None:
-        raise said(
+        raise restate_failure(
             failure, "it does not unpack", "fetch it once more, and see that it is a Debian package (.deb)"
         )
     return find_in(shop.output.below(_UNPACKED))
 
 
-def _taken(shop: Workshop, found: FoundKernel) -> _Parts:
+def _import_parts(shop: Workshop, found: FoundKernel) -> _Parts:
     """Returns all parts of the kernel.
 
     Raises Refused as soon as it is clear why the kernel cannot be measured.
@@ -153,10 +155,10 @@ def _taken(shop: Workshop, found: FoundKernel) -> _Parts:
     if found.config is not None:
         _check(found.config)
     shop.settings.report_progress(None, f"types of {release}")
-    _look_into(shop, found.header)
+    _extract_content(shop, found.header)
     config = _config_inside(shop) or found.config
     if config is None:
-        raise refused(
+        raise make_refusal(
             f"there is no configuration of it: no config-{release} beside it, and none in the image",
             "put it beside the image under that name (Ubuntu's comes in linux-modules: unpack both packages"
             " into one folder, and name that)",
@@ -186,24 +188,26 @@ def _taken(shop: Workshop, found: FoundKernel) -> _Parts:
 
 def _check(config: bytes) -> Mapping[str, str]:
     values = parse_config(config.decode(errors="replace"))
-    failure = refused_config(values)
+    failure = refuse_config(values)
     if failure is not None:
         raise Refused(failure)
     return values
 
 
-def _look_into(shop: Workshop, header: BzImage) -> None:
+def _extract_content(shop: Workshop, header: BzImage) -> None:
     """Extracts vmlinux from the image into the workshop, and from it `config` and `btf` if it has them."""
     failure = shop.decompress({"vmlinux": Packed(header.compression, header.payload)})
     if failure is not None:
-        raise said(
+        raise restate_failure(
             failure,
             f"what its image holds does not decompress ({header.compression})",
             f"install {header.compression}, or fetch the kernel once more",
         )
     failure = shop.run(["sh", "-c", _LOOK_INTO, "sh", shop.path(".")])
     if failure is not None:
-        raise said(failure, "what its image holds cannot be looked into", "fetch the kernel once more")
+        raise restate_failure(
+            failure, "what its image holds cannot be looked into", "fetch the kernel once more"
+        )
 
 
 def _config_inside(shop: Workshop) -> bytes | None:
@@ -215,7 +219,7 @@ def _config_inside(shop: Workshop) -> bytes | None:
 def _types(shop: Workshop) -> bytes:
     btf = shop.output.read("btf", limit=_LARGEST_BTF)
     if isinstance(btf, UnfitFile) or not btf:
-        raise Refused(without_btf("its image has no section .BTF"))
+        raise Refused(refuse_without_btf("its image has no section .BTF"))
     return btf
 
 

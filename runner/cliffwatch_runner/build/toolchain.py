@@ -16,7 +16,7 @@ from cliffwatch_runner.host.programs import (
     parse_version,
     version_in,
 )
-from cliffwatch_runner.source.revision import Revision, blob
+from cliffwatch_runner.source.revision import Revision, read_blob
 
 _CLANG = re.compile(r"clang(-\d+)?")
 _CLANG_AT_END = re.compile(r"clang(-\d+)$")
@@ -121,7 +121,7 @@ def find_toolchain(choice: ToolChoice) -> Toolchain | tuple[Failure, ...]:
     )
     tools: dict[str, Tool] = {}
     for name, program in wanted.items():
-        tool = ask(name, program, choice.build_image)
+        tool = query_tool(name, program, choice.build_image)
         if isinstance(tool, Failure):
             missing.append(tool)
         else:
@@ -173,7 +173,7 @@ def _in_image(image: str) -> list[str]:
     return [container_engine() or "docker", "run", "--rm", "--network", "none", image]
 
 
-def ask(name: str, program: str, image: str | None = None) -> Tool | Failure:
+def query_tool(name: str, program: str, image: str | None = None) -> Tool | Failure:
     """Returns a program with the version that it prints, in the container image if one is named."""
     engine = _in_image(image) if image else []
     try:
@@ -190,7 +190,7 @@ def ask(name: str, program: str, image: str | None = None) -> Tool | Failure:
     return Tool(name=name, program=program, version=parse_version(version_in(line)), version_line=line[:200])
 
 
-def installable(name: str) -> str:
+def find_package(name: str) -> str:
     """Returns the package that contains a tool."""
     return _PACKAGES.get(name.removeprefix("bpf-"), name)
 
@@ -201,7 +201,7 @@ def _missing(name: str, program: str | None = None, image: str | None = None) ->
             f"{program or name} is missing in the image {image}",
             "build the image with it (images/toolchain has all), or check that the engine starts it",
         )
-    package = installable(name)
+    package = find_package(name)
     return host_failed(f"{program or name} is missing", f"install {package}, or run `make packages`")
 
 
@@ -222,7 +222,7 @@ def needs_of(mirror: Path, revision: Revision) -> Needs:
     selftests of linux 7.0 and later declare no kfuncs themselves; their arena programs need a clang newer
     than 19.
     """
-    script = blob(mirror, revision, "scripts/min-tool-version.sh") or ""
+    script = read_blob(mirror, revision, "scripts/min-tool-version.sh") or ""
     versions = [("pahole", _BTF_PAHOLE, "CONFIG_DEBUG_INFO_BTF")]
     for tool, names in (("gcc", "gcc"), ("clang", "llvm")):
         _, _, after = f"\n{script}".partition(f"\n{names})\n")
@@ -236,7 +236,7 @@ def needs_of(mirror: Path, revision: Revision) -> Needs:
     return Needs(versions=tuple(versions))
 
 
-def unmet(needs: Needs, toolchain: Toolchain, revision: Revision) -> tuple[Failure, ...]:
+def find_outdated_tools(needs: Needs, toolchain: Toolchain, revision: Revision) -> tuple[Failure, ...]:
     """Returns a failure for each tool that is too old for a tree, with the way to get a newer one."""
     least: dict[str, tuple[Version, str]] = {}
     for name, version, why in needs.versions:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from cliffwatch_runner.build.cache.entries import locked
+from cliffwatch_runner.build.cache.entries import hold_lock
 from cliffwatch_runner.build.cache.uses import MARK, remove_unused
 from cliffwatch_runner.build.worktree import DISTRUSTED, BuildSettings, Worktree
 from cliffwatch_runner.sandbox.untrusted_files import remove_tree
@@ -60,7 +60,7 @@ def _shared_folders(name: str, settings: BuildSettings) -> Iterator[tuple[Path, 
     def waiting() -> None:
         settings.report_progress(None, "waiting for another build in the same worktree")
 
-    with locked(folder / "lock", waiting=waiting, should_stop=settings.should_stop):
+    with hold_lock(folder / "lock", waiting=waiting, should_stop=settings.should_stop):
         (folder / MARK).touch()
         for left in folder.glob("scratch-*"):
             remove_tree(left)
@@ -71,7 +71,7 @@ def _shared_folders(name: str, settings: BuildSettings) -> Iterator[tuple[Path, 
 
 
 @contextmanager
-def place_of_builds(cache: Path, trust: Trust, should_stop: Callable[[], bool]) -> Iterator[Path]:
+def build_folder(cache: Path, trust: Trust, should_stop: Callable[[], bool]) -> Iterator[Path]:
     """Yields the folder for everything that a run builds.
 
     This is the cache. For trees from outside it is a folder that is removed after the run, so that nobody
@@ -104,7 +104,7 @@ def _single_use_folder(cache: Path, should_stop: Callable[[], bool]) -> Iterator
         with suppress(OSError):
             remove_unused(left, "lock")
     folder = Path(tempfile.mkdtemp(prefix=_FOR_ONE_BUILD, dir=worktrees))
-    with locked(folder / "lock", waiting=lambda: None, should_stop=should_stop):
+    with hold_lock(folder / "lock", waiting=lambda: None, should_stop=should_stop):
         (folder / MARK).touch()
         try:
             yield folder

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from cliffwatch.counting import count_noun
 from cliffwatch.failure import Failure, wrong_usage
-from cliffwatch.samples import MODES, Mode, mode_named
+from cliffwatch.samples import MODES, Mode, find_mode
 
 LARGEST_ARCHIVE = 128 << 20
 """Maximum size of a downloaded artifact, in bytes."""
@@ -59,7 +59,7 @@ class ArtifactName:
 def read_artifact_name(name: str) -> ArtifactName | None:
     """Returns the target of an artifact that Cliffwatch uploaded; None for other artifacts."""
     match = _ARTIFACT.fullmatch(name)
-    mode = None if match is None else mode_named(match["mode"])
+    mode = None if match is None else find_mode(match["mode"])
     if match is None or mode is None:
         return None
     return ArtifactName(platform=match["platform"], mode=mode)
@@ -72,26 +72,26 @@ def unpack(archive: Path, folder: Path) -> Failure | None:
     """
     try:
         if archive.stat().st_size > LARGEST_ARCHIVE:
-            return refused("it is too large")
+            return refuse_artifact("it is too large")
         with zipfile.ZipFile(archive) as opened:
             entries = opened.infolist()
-            wrong = _wrong(entries)
+            wrong = _find_problem(entries)
             if wrong is not None:
-                return refused(wrong)
+                return refuse_artifact(wrong)
             folder.mkdir(parents=True)
-            _written(opened, [entry for entry in entries if not entry.is_dir()], folder)
+            _write_files(opened, [entry for entry in entries if not entry.is_dir()], folder)
     except _UNREADABLE as error:
-        return refused(f"it cannot be unpacked: {ascii(str(error))[:200]}")
+        return refuse_artifact(f"it cannot be unpacked: {ascii(str(error))[:200]}")
     return None
 
 
-def refused(why: str) -> Failure:
+def refuse_artifact(why: str) -> Failure:
     return wrong_usage(
         f"the artifact is not published: {why}", "look at the run of the workflow that made it"
     )
 
 
-def _wrong(entries: Sequence[zipfile.ZipInfo]) -> str | None:
+def _find_problem(entries: Sequence[zipfile.ZipInfo]) -> str | None:
     """Returns why an archive's list of entries is refused; None if it is acceptable."""
     if len(entries) > _MOST_ENTRIES:
         return f"it has {count_noun(len(entries), 'entry', 'entries')}"
@@ -100,10 +100,10 @@ def _wrong(entries: Sequence[zipfile.ZipInfo]) -> str | None:
     names = [entry.filename for entry in entries]
     if len({name.casefold().rstrip("/") for name in names}) != len(names):
         return "a name is there twice"
-    return next((why for why in map(_wrong_entry, entries) if why is not None), None)
+    return next((why for why in map(_find_entry_problem, entries) if why is not None), None)
 
 
-def _wrong_entry(entry: zipfile.ZipInfo) -> str | None:
+def _find_entry_problem(entry: zipfile.ZipInfo) -> str | None:
     shown = ascii(entry.filename[:80])
     kind = stat.S_IFMT(entry.external_attr >> 16)
     if kind not in (0, stat.S_IFREG, stat.S_IFDIR) or ((kind == stat.S_IFDIR) != entry.is_dir() and kind):
@@ -114,12 +114,12 @@ def _wrong_entry(entry: zipfile.ZipInfo) -> str | None:
         return f"{shown} is too large"
     return (
         None
-        if _of_a_result_directory(entry.filename, folder=entry.is_dir())
+        if _is_of_result_directory(entry.filename, folder=entry.is_dir())
         else f"{shown} is no file of a run"
     )
 
 
-def _of_a_result_directory(name: str, *, folder: bool) -> bool:
+def _is_of_result_directory(name: str, *, folder: bool) -> bool:
     """True for the files and folders of docs/formats.md: run.json, and the files of a boot under boots/."""
     parts = name.removesuffix("/").split("/")
     if len(parts) > _DEEPEST or not all(_PART.fullmatch(part) for part in parts):
@@ -133,7 +133,7 @@ def _of_a_result_directory(name: str, *, folder: bool) -> bool:
     return (len(parts) == 3 and parts[2] in _OF_BOOT) or (len(parts) > 3 and parts[2].isdigit())
 
 
-def _written(opened: zipfile.ZipFile, entries: Sequence[zipfile.ZipInfo], folder: Path) -> None:
+def _write_files(opened: zipfile.ZipFile, entries: Sequence[zipfile.ZipInfo], folder: Path) -> None:
     """Writes the files.
 
     zipfile reads only as many bytes as the list of entries states. A longer file fails its checksum.

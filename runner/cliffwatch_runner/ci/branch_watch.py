@@ -11,7 +11,7 @@ from cliffwatch.failure import Failure, kernel_failed, wrong_usage
 from cliffwatch.formats.reading import Wrong, read_as
 from cliffwatch.formats.result_directory import Run, read_run
 from cliffwatch.formats.values import Commit, Part
-from cliffwatch.stats.history.culprits.question import Sought
+from cliffwatch.stats.history.culprits.question import ChangeDirection
 from cliffwatch_runner.plan.arms import ArmRequest
 from cliffwatch_runner.plan.request import RunRequest
 from cliffwatch_runner.results.files import write_document
@@ -27,7 +27,7 @@ from cliffwatch_runner.source.named_repository import read_repository
 FORMAT: Final = "cliffwatch-watched-branch"
 FORMAT_VERSION: Final = 1
 
-_WAYS: tuple[Sought, ...] = ("regression", "improvement")
+_WAYS: tuple[ChangeDirection, ...] = ("regression", "improvement")
 
 
 class WatchedBranch(Part, frozen=True, kw_only=True):
@@ -79,22 +79,24 @@ def watch_branch(asked: Watching, progress: Progress, stop: threading.Event) -> 
     The state moves to head only after the last bisection. Raises OSError if results cannot be written, and
     the errors of `run`.
     """
-    ends = _ends(asked)
+    ends = _find_ends(asked)
     if isinstance(ends, Failure):
         return Halted((ends,))
     if ends.base == ends.head:
         return ends
-    run = _measured(asked, ends, progress, stop)
+    run = _measure(asked, ends, progress, stop)
     if isinstance(run, Halted):
         return run
     rows = compare_primary_rows(sides_of_run(run))
     if isinstance(rows, Failure):
         return Halted((rows,))
-    found = replace(ends, rows=tuple(row for row in rows if way_of(row) in _WAYS), failure=_of_head(run))
-    return found if found.failure is not None else _with_culprits(asked, found, progress, stop)
+    found = replace(
+        ends, rows=tuple(row for row in rows if way_of(row) in _WAYS), failure=_find_head_failure(run)
+    )
+    return found if found.failure is not None else _bisect_changes(asked, found, progress, stop)
 
 
-def _measured(asked: Watching, ends: WatchedRange, progress: Progress, stop: threading.Event) -> Run | Halted:
+def _measure(asked: Watching, ends: WatchedRange, progress: Progress, stop: threading.Event) -> Run | Halted:
     arms = (ArmRequest(name="base", rev=ends.base), ArmRequest(name="head", rev=ends.head))
     request = replace(asked.request, arms=arms, out=asked.out / "run")
     ended = carry_out(request, progress, stop)
@@ -104,7 +106,7 @@ def _measured(asked: Watching, ends: WatchedRange, progress: Progress, stop: thr
     return Halted((run,)) if isinstance(run, Failure) else run
 
 
-def _of_head(run: Run) -> Failure | None:
+def _find_head_failure(run: Run) -> Failure | None:
     failure = run.arms["head"].failure
     if failure is None:
         return None
@@ -113,7 +115,7 @@ def _of_head(run: Run) -> Failure | None:
     )
 
 
-def _with_culprits(
+def _bisect_changes(
     asked: Watching, measured: WatchedRange, progress: Progress, stop: threading.Event
 ) -> WatchedRange | Halted:
     documents = []
@@ -142,7 +144,7 @@ def _move_state(asked: Watching, commit: str) -> None:
     )
 
 
-def _ends(asked: Watching) -> WatchedRange | Failure:
+def _find_ends(asked: Watching) -> WatchedRange | Failure:
     """Returns the commits to compare: the previous and the newest one.
 
     The first look compares with head's first parent. If the branch was rewritten, base is the merge base.
@@ -152,16 +154,16 @@ def _ends(asked: Watching) -> WatchedRange | Failure:
         return wrong_usage(
             f"{asked.repository} has no branch '{asked.branch}'", "fetch it there, or check the spelling"
         )
-    last = _state(asked)
+    last = _read_state(asked)
     if isinstance(last, Failure):
         return last
-    base, note = _base(asked.repository, last, head)
+    base, note = _choose_base(asked.repository, last, head)
     if base is None:
         return wrong_usage(f"{asked.branch} has one commit", "watch it when there is something to compare")
     return WatchedRange(base=base, head=head, notes=(note,) if note else ())
 
 
-def _base(repository: Path, last: str | None, head: str) -> tuple[str | None, str]:
+def _choose_base(repository: Path, last: str | None, head: str) -> tuple[str | None, str]:
     """Returns the base of head, and a note for the reader or an empty text.
 
     The base is None if head has no parent.
@@ -182,7 +184,7 @@ def _base(repository: Path, last: str | None, head: str) -> tuple[str | None, st
     )
 
 
-def _state(asked: Watching) -> str | Failure | None:
+def _read_state(asked: Watching) -> str | Failure | None:
     """Returns the commit of the state file; None if the file does not exist."""
     if not asked.state.exists():
         return None

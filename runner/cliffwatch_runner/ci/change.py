@@ -9,14 +9,14 @@ from cliffwatch.counting import count_noun
 from cliffwatch.failure import Failure, wrong_usage
 from cliffwatch.pull_request.mailing_list_series import (
     BranchCommit,
-    counting_range,
-    counts,
+    find_measured_range,
     read_series_branch,
     read_series_record,
+    touches_more_than_ci,
 )
 from cliffwatch.pull_request.policy import DEFAULT, FILE_NAME, LIBRARY_DEFAULT, Policy, read_policy
 from cliffwatch_runner.ci.event import Event, PullRequest, Push
-from cliffwatch_runner.ci.job_plan import JobPlan, LibraryPlan, Subject, planned
+from cliffwatch_runner.ci.job_plan import JobPlan, LibraryPlan, Subject, make_job_plan
 from cliffwatch_runner.ci.policy_suites import suites_of_policy
 from cliffwatch_runner.source.access import Trust
 from cliffwatch_runner.source.go_modules import declared_module, is_module_path
@@ -65,11 +65,11 @@ def plan_change(
 ) -> JobPlan | Failure:
     """Plans the measurement of an event. `tree` is a checkout with the history of base and head."""
     if isinstance(event, PullRequest):
-        ends = _of_pull_request(event, tree)
+        ends = _pull_request_ends(event, tree)
     elif isinstance(event, Push):
-        ends = _of_push(event, tree)
+        ends = _push_ends(event, tree)
     else:
-        ends = _by_hand(event.default_branch, tree, choices)
+        ends = _manual_ends(event.default_branch, tree, choices)
     if isinstance(ends, Failure):
         return ends
     policy = _policy_of(event, tree, ends.tip, default_policy(subject))
@@ -77,11 +77,11 @@ def plan_change(
         return policy
     if choices.policy is not None and not isinstance(event, (PullRequest, Push)):
         policy = choices.policy
-    plan = _planned(tree, ends, policy)
-    return _with_library(tree, plan, policy) if subject == "go-library" and plan.targets else plan
+    plan = _plan_range(tree, ends, policy)
+    return _add_library(tree, plan, policy) if subject == "go-library" and plan.targets else plan
 
 
-def _with_library(tree: Path, plan: JobPlan, policy: Policy) -> JobPlan | Failure:
+def _add_library(tree: Path, plan: JobPlan, policy: Policy) -> JobPlan | Failure:
     """Adds the Go module to the plan. The go.mod of base and of head must name the same module."""
     modules = [_module_of(tree, name, commit) for name, commit in (("base", plan.base), ("head", plan.head))]
     for module in modules:
@@ -117,8 +117,8 @@ def _module_of(tree: Path, name: str, commit: str) -> str | Failure:
     )
 
 
-def _planned(tree: Path, ends: _Ends, policy: Policy) -> JobPlan:
-    counting = counting_range(
+def _plan_range(tree: Path, ends: _Ends, policy: Policy) -> JobPlan:
+    counting = find_measured_range(
         _commits(tree, ends.merge_base, ends.head),
         merge_base=ends.merge_base,
         head=ends.head,
@@ -144,7 +144,7 @@ def _planned(tree: Path, ends: _Ends, policy: Policy) -> JobPlan:
         notes += [f"{suites.sentence}."] if suites.sentence else []
         policy = replace(policy, suites=suites.names)
     measured = len(counting.commits) if followed else 0
-    return planned(
+    return make_job_plan(
         policy,
         base=counting.base,
         head=counting.head,
@@ -157,7 +157,7 @@ def _planned(tree: Path, ends: _Ends, policy: Policy) -> JobPlan:
     )
 
 
-def _of_pull_request(event: PullRequest, tree: Path) -> _Ends | Failure:
+def _pull_request_ends(event: PullRequest, tree: Path) -> _Ends | Failure:
     merge_base = _merge_base(tree, event.base, event.head)
     if isinstance(merge_base, Failure):
         return merge_base
@@ -174,7 +174,7 @@ def _of_pull_request(event: PullRequest, tree: Path) -> _Ends | Failure:
     )
 
 
-def _of_push(event: Push, tree: Path) -> _Ends | Failure:
+def _push_ends(event: Push, tree: Path) -> _Ends | Failure:
     """Compares a push to an `_is_line` branch with the commit before it, others with the default branch."""
     series = read_series_branch(event.branch)
     main = series.base_branch if series is not None else event.default_branch
@@ -210,7 +210,7 @@ def _is_line(tree: Path, event: Push, tip: str) -> bool:
     return isinstance(policy, Policy) and policy.follows(event.branch, otherwise=False)
 
 
-def _by_hand(default_branch: str, tree: Path, choices: ManualChoices) -> _Ends | Failure:
+def _manual_ends(default_branch: str, tree: Path, choices: ManualChoices) -> _Ends | Failure:
     named = read_ends(choices.base, choices.head)
     if isinstance(named, Failure):
         return named
@@ -315,7 +315,7 @@ def _commits(tree: Path, merge_base: str, head: str) -> dict[str, BranchCommit]:
         for line in listed.output.splitlines() if listed.ok else ():
             commit, *parents = line.split()
             found[commit] = BranchCommit(commit=commit, parents=tuple(parents), paths=_paths(tree, commit))
-            if revisions == [merge_base] and counts(found[commit].paths):
+            if revisions == [merge_base] and touches_more_than_ci(found[commit].paths):
                 break
     return found
 

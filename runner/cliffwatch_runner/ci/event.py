@@ -138,13 +138,13 @@ _NAMES = ("push", "pull_request", "workflow_dispatch")
 def read_event(file: Path, name: str) -> Event | Failure:
     """Reads the event `name` (GITHUB_EVENT_NAME) from its file (GITHUB_EVENT_PATH)."""
     if name == "push":
-        pushed = event_of(file, _PushEvent)
+        pushed = read_event_file(file, _PushEvent)
         return pushed if isinstance(pushed, Failure) else _push(file, pushed)
     if name == "pull_request":
-        asked = event_of(file, _PullRequestEvent)
+        asked = read_event_file(file, _PullRequestEvent)
         return asked if isinstance(asked, Failure) else _pull_request(asked.pull_request)
     if name == "workflow_dispatch":
-        started = event_of(file, _ByHandEvent)
+        started = read_event_file(file, _ByHandEvent)
         return started if isinstance(started, Failure) else _by_hand(started.repository)
     return wrong_usage(
         f"nothing is measured for the event {name[:60]!a}",
@@ -152,7 +152,7 @@ def read_event(file: Path, name: str) -> Event | Failure:
     )
 
 
-def event_of(file: Path, kind: type[P]) -> P | Failure:
+def read_event_file(file: Path, kind: type[P]) -> P | Failure:
     """Reads an event file into `kind`. Ignores members that `kind` does not have."""
     try:
         if file.stat().st_size > _LARGEST:

@@ -13,7 +13,7 @@ import httpx2
 
 from cliffwatch.failure import Failure, host_failed, wrong_usage
 from cliffwatch_runner import clock
-from cliffwatch_runner.ci.artifact import LARGEST_ARCHIVE, refused
+from cliffwatch_runner.ci.artifact import LARGEST_ARCHIVE, refuse_artifact
 
 API = "https://api.github.com"
 _HEADERS = {
@@ -96,14 +96,14 @@ class GitHubReader:
         try:
             with httpx2.stream("GET", address, timeout=_TIMEOUT) as stream, to.open("wb") as sink:
                 if not stream.is_success:
-                    return refused(f"its storage answers {stream.status_code}")
+                    return refuse_artifact(f"its storage answers {stream.status_code}")
                 for piece in stream.iter_bytes():
                     size += len(piece)
                     if size > LARGEST_ARCHIVE:
-                        return refused("it is too large")
+                        return refuse_artifact("it is too large")
                     sink.write(piece)
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-            return refused(f"its storage cannot be reached: {error or type(error).__name__}")
+            return refuse_artifact(f"its storage cannot be reached: {error or type(error).__name__}")
         return None
 
     def _asked(self, path: str, params: Mapping[str, str | int]) -> httpx2.Response | Failure:

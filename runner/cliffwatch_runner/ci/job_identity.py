@@ -59,7 +59,9 @@ def job_token(
         if attempt:
             sleep(_FIRST_WAIT * 2 ** (attempt - 1))
         identity = _identity(signing, service.rstrip("/"))
-        given = identity if isinstance(identity, Failure) else _exchanged(service, identity, fork=fork)
+        given = (
+            identity if isinstance(identity, Failure) else _exchange_identity(service, identity, fork=fork)
+        )
         if isinstance(given, str) or given.whose == "usage":
             return given
     return given
@@ -80,16 +82,16 @@ def _identity(signing: IdentityRequest, audience: str) -> str | Failure:
     return _unsigned(f"it answers {response.status_code}" + (" without one" if response.is_success else ""))
 
 
-def _exchanged(service: str, identity: str, *, fork: bool) -> str | Failure:
+def _exchange_identity(service: str, identity: str, *, fork: bool) -> str | Failure:
     with closing(Client(service, None, patience=Patience(tries=1))) as client:
         reply = client.post("/github/token", {"identity": identity, "fork": fork})
     given = convert_to(reply.body, GivenToken) if isinstance(reply, Answered) else None
     if isinstance(given, GivenToken):
         return given.secret
-    return _not_given(service, reply)
+    return _explain_refusal(service, reply)
 
 
-def _not_given(service: str, reply: Reply) -> Failure:
+def _explain_refusal(service: str, reply: Reply) -> Failure:
     if isinstance(reply, Refused) and reply.status == 404:
         return _failure("the service gives jobs no tokens: it is older than this command", _STORE, "usage")
     if isinstance(reply, Refused):

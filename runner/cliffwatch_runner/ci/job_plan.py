@@ -86,7 +86,7 @@ def read_job_plan(text: str) -> JobPlan | Failure:
     return plan
 
 
-def planned(policy: Policy, **facts: Any) -> JobPlan:
+def make_job_plan(policy: Policy, **facts: Any) -> JobPlan:
     """Builds a plan from a policy and the other fields of `JobPlan`."""
     return JobPlan(
         suites=policy.suites,

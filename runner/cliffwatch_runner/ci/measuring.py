@@ -54,14 +54,14 @@ def measure_target(
         return (unfit,)
     if plan.library is None:
         return run(_request(plan, target, place), progress, stop)
-    with _checked_out(plan, place) as folders:
+    with _check_out(plan, place) as folders:
         if isinstance(folders, Failure):
             return (folders,)
         return run(_library_request(plan, plan.library, target, place, folders), progress, stop)
 
 
 @contextmanager
-def _checked_out(plan: JobPlan, place: Place) -> Iterator[dict[str, Path] | Failure]:
+def _check_out(plan: JobPlan, place: Place) -> Iterator[dict[str, Path] | Failure]:
     """Checks out a library's base and head. Yields the folders by arm name and removes them afterwards."""
     with tempfile.TemporaryDirectory(prefix="cliffwatch-library-") as temporary:
         home = Path(temporary)

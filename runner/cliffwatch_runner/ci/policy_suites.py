@@ -5,14 +5,14 @@ from pathlib import Path
 from cliffwatch.catalogue.discovery import AUTO
 from cliffwatch.catalogue.load import load_catalogue
 from cliffwatch.failure import Failure
-from cliffwatch.pull_request.mailing_list_series import CountingRange
+from cliffwatch.pull_request.mailing_list_series import MeasuredRange
 from cliffwatch.pull_request.policy import Policy
 from cliffwatch_runner.plan.suites.auto import ChosenSuites, suites_of_changes
 from cliffwatch_runner.source.named_repository import repository_reader
 from cliffwatch_runner.source.ranges.changes import changed_files
 
 
-def suites_of_policy(tree: Path, policy: Policy, counting: CountingRange) -> ChosenSuites | Failure:
+def suites_of_policy(tree: Path, policy: Policy, counting: MeasuredRange) -> ChosenSuites | Failure:
     """Chooses the suites for a range of commits. `tree` is a checkout that has these commits."""
     if AUTO not in policy.suites:
         return ChosenSuites(names=policy.suites)

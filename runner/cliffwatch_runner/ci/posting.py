@@ -42,7 +42,7 @@ class _Transport(GitHubAPI):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
+class PostOutcome:
     """The outcome of one post."""
 
     what: str
@@ -52,14 +52,14 @@ class Said:
 
 def post(
     state: PullRequestState, policy: Policy, *, repository: str, number: int | None, url: str, token: str
-) -> list[Said]:
+) -> list[PostOutcome]:
     """Posts the check run of head and, if `number` names a pull request, its comments."""
     return asyncio.run(_post(state, policy, repository=repository, number=number, url=url, token=token))
 
 
 async def _post(
     state: PullRequestState, policy: Policy, *, repository: str, number: int | None, url: str, token: str
-) -> list[Said]:
+) -> list[PostOutcome]:
     async def same_token(_: bool) -> str | Failure:
         return token
 
@@ -70,14 +70,18 @@ async def _post(
         said = []
         if number is not None:
             sticky = await put_sticky(poster, repository, number, sticky_comment(state))
-            said.append(Said(what="comment", came=sticky))
+            said.append(PostOutcome(what="comment", came=sticky))
             news = regression_comment(state)
             if news is not None and not isinstance(sticky, Failure) and sticky.how != "outdated":
                 said.append(
-                    Said(what="notification", came=await put_notification(poster, repository, number, news))
+                    PostOutcome(
+                        what="notification", came=await put_notification(poster, repository, number, news)
+                    )
                 )
         run = check_run(state, fail_on=fail_on(policy))
-        said.append(Said(what="check run", came=await put_check_run(poster, repository, state.head, run)))
+        said.append(
+            PostOutcome(what="check run", came=await put_check_run(poster, repository, state.head, run))
+        )
         return said
 
 

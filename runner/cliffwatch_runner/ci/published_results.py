@@ -15,9 +15,9 @@ from cliffwatch.comparing.comparison import ComparisonSet
 from cliffwatch.failure import Failure
 from cliffwatch.formats.reading import document_text
 from cliffwatch.formats.result_directory import Run, read_run
-from cliffwatch.pull_request.mailing_list_series import counts
+from cliffwatch.pull_request.mailing_list_series import touches_more_than_ci
 from cliffwatch.pull_request.policy import Policy
-from cliffwatch_runner.ci.artifact import ArtifactName, read_artifact_name, refused, unpack
+from cliffwatch_runner.ci.artifact import ArtifactName, read_artifact_name, refuse_artifact, unpack
 from cliffwatch_runner.ci.event import COMMIT
 from cliffwatch_runner.ci.github_api import GitHubReader
 from cliffwatch_runner.ci.workflow_run import NotPublished, WorkflowRun
@@ -102,40 +102,40 @@ def _result(
     archive = folder.with_suffix(".zip")
     failure = reader.download(identity, archive) or unpack(archive, folder)
     archive.unlink(missing_ok=True)
-    read = failure or checked_run(folder, target)
+    read = failure or read_checked_run(folder, target)
     if isinstance(read, Failure):
         return Result(target=target, run=None, compared=None, failure=read)
     wrong = commits.wrong(*commits_of(read))
     if wrong is not None:
         return Result(target=target, run=None, compared=None, failure=wrong)
-    return compared_result(target, read)
+    return compare_result(target, read)
 
 
-def compared_result(target: ArtifactName, run: Run) -> Result:
+def compare_result(target: ArtifactName, run: Run) -> Result:
     """Compares the arms of a run. The run may contain arbitrary JSON values."""
     try:
         compared = compare_run(sides_of_run(run))
     except Exception as error:  # noqa: BLE001 - a stranger made what is compared: nothing of it ends the others
-        compared = refused(f"its values cannot be compared: {ascii(str(error))[:200]}")
+        compared = refuse_artifact(f"its values cannot be compared: {ascii(str(error))[:200]}")
     if isinstance(compared, Failure):
         return Result(target=target, run=None, compared=None, failure=compared)
     return Result(target=target, run=run, compared=compared, failure=None)
 
 
-def checked_run(folder: Path, target: ArtifactName) -> Run | Failure:
+def read_checked_run(folder: Path, target: ArtifactName) -> Run | Failure:
     """Reads the run of an unpacked artifact. Refuses it if its target differs from the artifact's name."""
     try:
         run = read_run(folder)
     except Exception as error:  # noqa: BLE001 - as above
-        return refused(f"its run cannot be read: {ascii(str(error))[:200]}")
+        return refuse_artifact(f"its run cannot be read: {ascii(str(error))[:200]}")
     if isinstance(run, Failure):
-        return refused("it holds no run that can be read")
+        return refuse_artifact("it holds no run that can be read")
     if (run.record.platform, run.record.mode) != (target.platform, target.mode):
-        return refused("it is of another target than its name says")
+        return refuse_artifact("it is of another target than its name says")
     if not {"base", "head"} <= run.arms.keys():
-        return refused("it has no base and head")
+        return refuse_artifact("it has no base and head")
     if not all(COMMIT.fullmatch(commit) for commit in commits_of(run)):
-        return refused("its base and head are no commits")
+        return refuse_artifact("its base and head are no commits")
     return run
 
 
@@ -181,7 +181,7 @@ class _Commits:
 
     def _wrong(self, base: str, head: str) -> Failure | None:
         if not any(head == each for each in self._counting(self._run.head)):
-            return refused("its head is another commit than the workflow ran for")
+            return refuse_artifact("its head is another commit than the workflow ran for")
         # For a push, base may be any commit below head; for a pull request it is the merge base with the base
         # branch.
         against = base if self._pull is None else self._pull.base_branch
@@ -190,7 +190,7 @@ class _Commits:
             return compared
         common = compared["merge_base_commit"]["sha"] if compared is not None else None
         if common is None or not any(base == each for each in self._counting(common)):
-            return refused(
+            return refuse_artifact(
                 "its base is not the merge base of the pull request"
                 if self._pull
                 else "its base is not below head"
@@ -204,12 +204,12 @@ class _Commits:
             content = self._reader.get(f"/commits/{commit}")
             if not isinstance(content, dict) or len(content["parents"]) != 1:
                 return
-            if counts(str(file["filename"]) for file in content.get("files", ())):
+            if touches_more_than_ci(str(file["filename"]) for file in content.get("files", ())):
                 return
             commit = content["parents"][0]["sha"]
 
 
-def mark(measured: Run, run: WorkflowRun, server: str, policy: Policy) -> None:
+def write_origin(measured: Run, run: WorkflowRun, server: str, policy: Policy) -> None:
     """Overwrites the origin in an unpacked run.json.
 
     The kernel tree of a library's run comes from the policy.

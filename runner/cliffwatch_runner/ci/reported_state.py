@@ -28,7 +28,7 @@ from cliffwatch_runner.ci.workflow_run import WorkflowRun
 _NO_RESULTS = host_failed("the job left no results", "its log on GitHub says why")
 
 
-def reported_state(
+def build_state(
     run: WorkflowRun, pull: OpenPull | None, policy: Policy, results: Sequence[Result], server: str
 ) -> PullRequestState:
     """Builds the state with every target of the policy, measured or not, and any other measured target."""

@@ -8,7 +8,14 @@ from msgspec import Meta
 
 from cliffwatch.failure import Failure
 from cliffwatch.formats.values import Part
-from cliffwatch_runner.ci.event import Commit, GitHubNumber, Repository, RepositoryName, event_of, malformed
+from cliffwatch_runner.ci.event import (
+    Commit,
+    GitHubNumber,
+    Repository,
+    RepositoryName,
+    malformed,
+    read_event_file,
+)
 
 PublishedEvent = Literal["push", "pull_request", "workflow_dispatch"]
 _Branch = Annotated[str, Meta(pattern=r"^[^\x00-\x20\x7f]{1,300}(?![\s\S])")]
@@ -61,7 +68,7 @@ class _WorkflowRunEvent(Part, frozen=True, kw_only=True):
 
 def read_workflow_run(file: Path) -> WorkflowRun | Failure:
     """Reads the workflow run from the file of a `workflow_run` event."""
-    ended = event_of(file, _WorkflowRunEvent)
+    ended = read_event_file(file, _WorkflowRunEvent)
     if isinstance(ended, Failure):
         return ended
     run = ended.workflow_run

@@ -15,7 +15,7 @@ from cliffwatch.formats.reading import document_text
 from cliffwatch.reports.styles import plain
 from cliffwatch_runner.build.cache.entries import Stopped
 from cliffwatch_runner.build.cache.uses import cache_uses
-from cliffwatch_runner.build.worktree_pool import place_of_builds
+from cliffwatch_runner.build.worktree_pool import build_folder
 from cliffwatch_runner.command.failures import host_failure, print_failures
 from cliffwatch_runner.command.options.arms import arm_options, take_arms
 from cliffwatch_runner.command.options.cache import cache_option
@@ -93,7 +93,7 @@ def _answer(
     executed = read_executed(folder)
     if unwritable is not None or isinstance(executed, Failure):
         return tuple(each for each in (unwritable, executed) if isinstance(each, Failure))
-    with cache_uses() as uses, place_of_builds(request.cache, request.trust, stop.is_set) as built:
+    with cache_uses() as uses, build_folder(request.cache, request.trust, stop.is_set) as built:
         uses.take(request.cache / "mirror.git", make=True)
         prepared = prepare_run(request, progress, stop, uses, built)
         if isinstance(prepared, tuple):

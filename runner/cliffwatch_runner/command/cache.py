@@ -13,7 +13,7 @@ from cliffwatch.counting import size_text
 from cliffwatch.failure import Exit, wrong_usage
 from cliffwatch_runner import clock
 from cliffwatch_runner.build.cache.listing import KINDS, CacheEntry, EntryKind, Listing, list_cache
-from cliffwatch_runner.build.cache.pruning import KEEP_BYTES, remove, to_remove
+from cliffwatch_runner.build.cache.pruning import KEEP_BYTES, choose_entries, remove
 from cliffwatch_runner.command.options.cache import Size, cache_option
 from cliffwatch_runner.plan.writable_folders import open_cache, owner_name
 
@@ -73,7 +73,7 @@ def prune(ctx: click.Context, cache: Path, keep: int, older_than: float | None, 
         raise SystemExit(echo_failure(unwritable))
     now = clock.now()
     since = None if older_than is None else now - timedelta(days=older_than)
-    chosen = to_remove(listed.entries, keep=keep, unused_since=since, now=now)
+    chosen = choose_entries(listed.entries, keep=keep, unused_since=since, now=now)
     if dry_run:
         _echo_entries("would remove", chosen)
         click.echo(_summary_line("Would remove", chosen, listed))

@@ -28,7 +28,7 @@ from cliffwatch.reports.context import NO_CONTEXT
 from cliffwatch.reports.json_reading import arm_sets_of
 from cliffwatch.reports.several.arms import text_of_arms
 from cliffwatch.reports.styles import plain
-from cliffwatch.samples import DEFAULT_MODE, PROFILES, target_named
+from cliffwatch.samples import DEFAULT_MODE, PROFILES, parse_target
 from cliffwatch_runner.command.options.arms import arm_options, take_arms, take_range, two_arms
 from cliffwatch_runner.command.options.suites import suite_options, take_suites
 from cliffwatch_runner.command.submitted_ends import resolve_commit, resolve_ends
@@ -178,7 +178,7 @@ def _pages(url: str, work: AskedWork, jobs: Sequence[Job]) -> list[str]:
 
 
 def _target(text: str) -> Target:
-    target = target_named(text)
+    target = parse_target(text)
     if target is None:
         raise click.BadParameter(f"{text!r} is not a target: write PLATFORM:MODE, such as amd-rome:walltime")
     platform, mode = target

@@ -7,7 +7,7 @@ from cliffwatch.command.terminal import echo_failure
 from cliffwatch.failure import Exit, Failure, wrong_usage
 from cliffwatch.formats.values import FreeJson
 from cliffwatch.trees.addresses import has_credentials
-from cliffwatch_runner.source.access import fetching
+from cliffwatch_runner.source.access import plan_fetch
 from cliffwatch_runner.source.git import git
 from cliffwatch_runner.source.ranges.ends import choose_base, read_ends
 from cliffwatch_runner.source.tree import Tree
@@ -44,7 +44,7 @@ def resolve_commit(tree: str, name: str) -> str:
         )
     if len(name) == 40 and all(letter in "0123456789abcdef" for letter in name):
         return name
-    reach = fetching(tree, "own")
+    reach = plan_fetch(tree, "own")
     if isinstance(reach, Failure):
         raise SystemExit(echo_failure(reach))
     listed = git(["ls-remote", "--", reach.url, name, f"{name}^{{}}"], fetching=reach)

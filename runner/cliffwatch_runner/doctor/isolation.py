@@ -2,7 +2,7 @@
 
 from cliffwatch_runner.doctor.check import Check
 from cliffwatch_runner.doctor.facts import HostFacts
-from cliffwatch_runner.sandbox.namespaces import TRUST
+from cliffwatch_runner.sandbox.namespaces import TRUST_ADVICE
 
 
 def isolation(facts: HostFacts) -> Check:
@@ -14,5 +14,5 @@ def isolation(facts: HostFacts) -> Check:
         status="ok" if refusal is None else "fail",
         finding="bubblewrap makes namespaces" if refusal is None else refusal.message,
         why="It keeps a tree's Makefiles and its kernel away from your files and the network.",
-        fixes=() if refusal is None else refusal.commands or (refusal.otherwise, TRUST),
+        fixes=() if refusal is None else refusal.commands or (refusal.otherwise, TRUST_ADVICE),
     )

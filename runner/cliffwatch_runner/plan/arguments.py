@@ -13,7 +13,7 @@ from cliffwatch.reports.explain import matches
 from cliffwatch.samples import CaseKey
 from cliffwatch.suggesting import did_you_mean
 from cliffwatch_runner.build.kernel_config import read_fragments
-from cliffwatch_runner.build.toolchain import ToolChoice, ask, installable
+from cliffwatch_runner.build.toolchain import ToolChoice, find_package, query_tool
 from cliffwatch_runner.host.facts import NAMED_PLATFORMS
 from cliffwatch_runner.plan.arm_words.modules import check_modules
 from cliffwatch_runner.plan.request import RunRequest
@@ -66,10 +66,10 @@ def _tools(named: ToolChoice) -> Iterator[Failure]:
         ("--pahole", "pahole", named.pahole),
     )
     for option, tool, program in options:
-        if program is not None and isinstance(ask(tool, program), Failure):
+        if program is not None and isinstance(query_tool(tool, program), Failure):
             yield wrong_usage(
                 f"{option}: there is no program {program!r} here that prints its version",
-                f"name one that is on PATH, or install {installable(tool)}",
+                f"name one that is on PATH, or install {find_package(tool)}",
             )
 
 

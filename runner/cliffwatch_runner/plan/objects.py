@@ -17,7 +17,7 @@ from cliffwatch.samples import PROFILES
 from cliffwatch_runner.build.programs.objects import ARCHIVE, SUFFIX
 from cliffwatch_runner.build.selftests.sources import FOLDER
 from cliffwatch_runner.guest.programs import GuestData
-from cliffwatch_runner.source.revision import Revision, files_of
+from cliffwatch_runner.source.revision import Revision, list_files
 from cliffwatch_runner.source.tree import Tree
 
 MOST_OBJECTS = 2000
@@ -25,7 +25,7 @@ MOST_OBJECTS = 2000
 
 def objects_of_tree(tree: Tree, revisions: Sequence[Revision]) -> tuple[str, ...]:
     """Returns the objects whose source is in the selftests of any of the revisions."""
-    sources = {name for each in revisions for name in files_of(tree.mirror, each, f"{FOLDER}/progs")}
+    sources = {name for each in revisions for name in list_files(tree.mirror, each, f"{FOLDER}/progs")}
     return tuple(f"{name.removesuffix('.c')}{SUFFIX}" for name in sorted(sources) if name.endswith(".c"))
 
 

@@ -11,7 +11,7 @@ from cliffwatch.catalogue.suite import Suite
 from cliffwatch.failure import Failure, host_failed, wrong_usage
 from cliffwatch.samples import Mode
 from cliffwatch_runner.build.kernel_config import Fragments, read_fragments
-from cliffwatch_runner.build.toolchain import Toolchain, find_toolchain, needs_of, unmet
+from cliffwatch_runner.build.toolchain import Toolchain, find_outdated_tools, find_toolchain, needs_of
 from cliffwatch_runner.guest.programs import GuestData
 from cliffwatch_runner.host.facts import host_record, platform_name
 from cliffwatch_runner.host.programs import find_udev, find_virtme_run, guest_programs, program_versions
@@ -33,9 +33,9 @@ from cliffwatch_runner.sandbox.isolation import (
     choose_guest_sandbox,
     choose_sandbox,
     find_path_problem,
-    unreachable,
+    find_unreachable,
 )
-from cliffwatch_runner.sandbox.limits import SandboxLimits, change_limits, host_limits, refusal
+from cliffwatch_runner.sandbox.limits import SandboxLimits, change_limits, host_limits, refuse_root
 from cliffwatch_runner.sandbox.sandbox import Sandbox
 from cliffwatch_runner.source.revision import Revision
 from cliffwatch_runner.source.tree import Tree, open_tree
@@ -236,12 +236,14 @@ def check_tools(request: RunRequest, resolved: ResolvedRequest) -> CheckedTools 
         if isinstance(tools, tuple):
             return tools
         of_arms[arm.arm] = tools
-    failures = list(unmet(needs_of(resolved.tree.mirror, resolved.bench), toolchain, resolved.bench))
+    failures = list(
+        find_outdated_tools(needs_of(resolved.tree.mirror, resolved.bench), toolchain, resolved.bench)
+    )
     failures += [
         failure
         for arm in resolved.arms
         if arm.revision is not None
-        for failure in unmet(
+        for failure in find_outdated_tools(
             needs_of(resolved.tree.mirror, arm.revision), of_arms[arm.arm].toolchain, arm.revision
         )
     ]
@@ -285,9 +287,9 @@ def _sandboxes(request: RunRequest) -> tuple[Sandbox, Sandbox] | Failure:
     assert isinstance(sandbox, Sandbox)
     assert isinstance(guest_sandbox, Sandbox)
     folders = (request.cache, Path(tempfile.gettempdir()))
-    refused = find_path_problem(sandbox.level, folders) or refusal(sandbox.uid)
+    refused = find_path_problem(sandbox.level, folders) or refuse_root(sandbox.uid)
     for each in (sandbox, guest_sandbox):
-        refused = refused or unreachable(
+        refused = refused or find_unreachable(
             each, (*folders, (request.out or RESULTS_HOME).absolute().parent, *guest_programs())
         )
     return refused if refused is not None else (sandbox, guest_sandbox)

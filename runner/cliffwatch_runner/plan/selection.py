@@ -9,8 +9,8 @@ from cliffwatch.catalogue.discovery import (
     DISCOVERED,
     Missing,
     Unsupported,
+    check_support,
     discovered_suite,
-    support,
 )
 from cliffwatch.catalogue.load import Catalogue
 from cliffwatch.catalogue.suite import PlannedCase, Suite
@@ -137,7 +137,7 @@ def _cannot_run(
     benchmark = next(each for each in suite.benchmarks if each.name == case.key.benchmark)
     if offered is None or suite.program is not None:
         offered = frozenset({benchmark.offered_as})
-    answer = support(benchmark, offered, release, suite.other_names(benchmark))
+    answer = check_support(benchmark, offered, release, suite.other_names(benchmark))
     if isinstance(answer, Unsupported):
         return CaseOutcome(case=case.key, status="unsupported", reason=answer.reason)
     if isinstance(answer, Missing):

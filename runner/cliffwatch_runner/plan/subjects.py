@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cliffwatch.failure import Failure, wrong_usage
-from cliffwatch.samples import compared_arms
+from cliffwatch.samples import select_compared_arms
 from cliffwatch_runner.plan.arms import NO_SETTINGS, ArmRequest, ArmSettings, check_arms
 from cliffwatch_runner.plan.request import RunRequest
 from cliffwatch_runner.source.ranges.ends import NamedEnds, choose_base, read_ends, same_files
@@ -60,7 +60,7 @@ class Subjects:
 
 def compared_revisions(arms: Sequence[Subject]) -> list[Revision]:
     """Returns the revisions of the arms that reports compare."""
-    compared = compared_arms(arm.arm for arm in arms)
+    compared = select_compared_arms(arm.arm for arm in arms)
     return [arm.of for arm in arms if arm.arm in compared and isinstance(arm.of, Revision)]
 
 
@@ -118,7 +118,7 @@ def resolve_subjects(request: RunRequest, tree: Tree) -> Subjects | tuple[Failur
     if isinstance(named, Failure):
         return (named,)
     arms, chosen = named.arms, [*request.chosen, *named.chosen]
-    compared = compared_arms(arm.name for arm in arms)
+    compared = select_compared_arms(arm.name for arm in arms)
     for arm in arms:
         if arm.series is not None and arm.rev is None and failures:  # the base of the series is missing
             series = read_series(arm.series)

@@ -1,7 +1,7 @@
 """Prints a plan: `cliffwatch run --dry-run`."""
 
 from cliffwatch.catalogue.suite import PlannedCase
-from cliffwatch.counting import count_noun, duration
+from cliffwatch.counting import count_noun, format_duration
 from cliffwatch_runner.plan.run_plan import PlannedRun
 from cliffwatch_runner.plan.subjects import Subject
 
@@ -40,7 +40,8 @@ def cost_text(planned: PlannedRun) -> str:
     """Estimates the duration of the plan's boots, without builds."""
     plan, mode = planned.plan, planned.resolved.mode
     seconds = plan.guest_seconds() * _REAL_SECONDS[mode] + len(plan.boots) * _START_SECONDS[mode]
-    return f"{plan.guest_seconds():.0f} s of guest time, about {duration(seconds)} of one CPU, without builds"
+    cpu_time = format_duration(seconds)
+    return f"{plan.guest_seconds():.0f} s of guest time, about {cpu_time} of one CPU, without builds"
 
 
 def _words(case: PlannedCase) -> str:

@@ -19,8 +19,13 @@ from cliffwatch.formats.code.differences import (
 from cliffwatch.formats.code.digests import CaseCode
 from cliffwatch.formats.code.function_counts import FunctionCountsRecord
 from cliffwatch.formats.reading import Wrong, read_as
-from cliffwatch.samples import compared_arms
-from cliffwatch_runner.build.code.functions import Listings, differing, function_digests, function_listings
+from cliffwatch.samples import select_compared_arms
+from cliffwatch_runner.build.code.functions import (
+    Listings,
+    find_differing,
+    function_digests,
+    function_listings,
+)
 from cliffwatch_runner.build.code.sections import SectionName, section_sizes
 from cliffwatch_runner.guest.counting.kernel_symbols import read_system_map
 from cliffwatch_runner.results.files import write_document
@@ -58,7 +63,7 @@ def write_code(
 def _differences(
     folder: Path, kernels: Mapping[str, Path], sandbox: Sandbox, cache: Path, should_stop: Callable[[], bool]
 ) -> tuple[ArmCode, ...]:
-    arms = [(name, kernels[name]) for name in compared_arms(kernels)]
+    arms = [(name, kernels[name]) for name in select_compared_arms(kernels)]
     sizes = {name: section_sizes(read_system_map(kernel) or b"") for name, kernel in arms}
     if len(arms) < 2 or not all("text" in each for each in sizes.values()):
         return ()
@@ -95,7 +100,7 @@ def _differing(
     made = [each for each in digests if not isinstance(each, str)]
     if len(made) < len(digests):
         return None
-    return frozenset(name for other in made[1:] for name in differing(made[0], other))
+    return frozenset(name for other in made[1:] for name in find_differing(made[0], other))
 
 
 def _sections(base: Mapping[SectionName, int], head: Mapping[SectionName, int]) -> tuple[SectionSize, ...]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from cliffwatch.catalogue.suite import PlannedCase
 from cliffwatch.parsers.veristat_programs import NO_MEMORY, VerifiedProgram
-from cliffwatch.samples import OF_OBJECT, CaseKey, CaseOutcome, Sample
+from cliffwatch.samples import PROGRAM_PARAM, CaseKey, CaseOutcome, Sample
 
 
 def outcome_of_program(case: PlannedCase, program: VerifiedProgram) -> CaseOutcome:
@@ -32,4 +32,4 @@ def samples_of_program(case: PlannedCase, program: VerifiedProgram) -> Iterator[
 
 
 def _key(case: PlannedCase, program: VerifiedProgram) -> CaseKey:
-    return case.key._replace(params=(*case.key.params, (OF_OBJECT, program.name)))
+    return case.key._replace(params=(*case.key.params, (PROGRAM_PARAM, program.name)))

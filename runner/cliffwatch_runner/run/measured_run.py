@@ -11,8 +11,8 @@ from cliffwatch.formats.code.digests import CaseCode
 from cliffwatch.formats.run_record import RunStatus
 from cliffwatch.samples import CONTROL
 from cliffwatch_runner import clock
-from cliffwatch_runner.build.cache.entries import locked
-from cliffwatch_runner.build.cache.executed import Executed, joined
+from cliffwatch_runner.build.cache.entries import hold_lock
+from cliffwatch_runner.build.cache.executed import Executed, join_executed
 from cliffwatch_runner.host.lock import host_lock
 from cliffwatch_runner.host.tuning_rights import tune_as_allowed
 from cliffwatch_runner.plan.plan import Plan
@@ -67,7 +67,7 @@ def measure_run(run: PreparedRun) -> FinishedRun | tuple[Failure, ...]:
         return _measure_in_folder(run)
     run.out.mkdir(parents=True, exist_ok=True)
     waiting = partial(run.progress.note, f"waiting for another run in {run.out} to end")
-    with locked(run.out / ".lock", waiting=waiting, should_stop=run.stop.is_set):
+    with hold_lock(run.out / ".lock", waiting=waiting, should_stop=run.stop.is_set):
         return _measure_in_folder(run)
 
 
@@ -115,7 +115,7 @@ def _code_of_cases(run: PreparedRun, measured: RunFacts, folder: Path) -> Sequen
         return ()
     code = code_of_arms(measured, run.built, run.guest.sandbox, run.stop.is_set)
     cases = [*(case.key for case in measured.plan.cases), *(each.case for each in measured.left_out)]
-    return digests_of_cases(code, joined(*known), dict.fromkeys(cases))
+    return digests_of_cases(code, join_executed(*known), dict.fromkeys(cases))
 
 
 def _finish_with_profile(run: PreparedRun, folder: Path) -> FinishedRun | tuple[Failure, ...]:

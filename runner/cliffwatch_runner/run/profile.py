@@ -12,7 +12,7 @@ from cliffwatch.counting import count_noun
 from cliffwatch.failure import Failure
 from cliffwatch.formats.code.profile import CaseProfile, ProfileRecord
 from cliffwatch.formats.result_directory import read_run
-from cliffwatch.samples import CaseKey, compared_arms
+from cliffwatch.samples import CaseKey, select_compared_arms
 from cliffwatch_runner.guest.boot import ArmKernel, boot_guest
 from cliffwatch_runner.guest.profiling.host_counters import HostCounters
 from cliffwatch_runner.guest.profiling.recording import Recording
@@ -55,7 +55,7 @@ def _record(run: PreparedRun, folder: Path, changed: Sequence[CaseKey]) -> None:
     chosen = [each for each in enumerate(run.facts.plan.cases) if each[1].key in changed[:_MOST_CASES]]
     run.progress.begin("profile", f"{count_noun(len(chosen), 'case')} that changed, by perf")
     set_aside(folder / _HOME)
-    kernels = {name: run.kernels[name] for name in compared_arms(run.kernels)}
+    kernels = {name: run.kernels[name] for name in select_compared_arms(run.kernels)}
     profiles = [
         each
         for arm, kernel in kernels.items()

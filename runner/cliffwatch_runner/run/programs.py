@@ -6,7 +6,7 @@ from pathlib import Path
 
 from cliffwatch.catalogue.suite import Suite
 from cliffwatch.failure import Failure, wrong_usage
-from cliffwatch_runner.build.programs.modules import FetchWalls, needs_modules
+from cliffwatch_runner.build.programs.modules import FetchConfinement, needs_modules
 from cliffwatch_runner.build.programs.program import SuiteProgram, build_program
 from cliffwatch_runner.build.programs.source import ProgramSource, program_source
 from cliffwatch_runner.plan.arm_words.modules import modules_of
@@ -101,7 +101,7 @@ def _source(wanted: _Wanted, order: BuildOrder) -> ProgramSource | Failure:
             " nothing is fetched for a suite that came with a request",
             "run `go mod vendor` in the suite's folder and ask again",
         )
-    walls = FetchWalls(sandbox=order.tools.guest_sandbox, limits=order.settings.limits)
+    walls = FetchConfinement(sandbox=order.tools.guest_sandbox, limits=order.settings.limits)
     own = order.settings.trust == "local"
     source = program_source(wanted.suite, wanted.chosen, order.settings.should_stop, None if own else walls)
     if isinstance(source, ProgramSource) and source.modules:

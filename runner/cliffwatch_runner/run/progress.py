@@ -9,7 +9,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as ProgressBar
 
-from cliffwatch.counting import duration
+from cliffwatch.counting import format_duration
 from cliffwatch.reports.styles import plain, visible
 from cliffwatch_runner import clock
 
@@ -31,7 +31,7 @@ def time_left(fraction: float | None, elapsed: float) -> str:
     if fraction is None or fraction <= 0.02 or elapsed < 2:
         return ""
     left = elapsed * (1 - fraction) / fraction
-    return f"about {duration(left)} left"
+    return f"about {format_duration(left)} left"
 
 
 class PlainLines:
@@ -60,7 +60,7 @@ class PlainLines:
 
     def end(self, detail: str) -> None:
         with self._lock:
-            took = duration(self._monotonic() - self._phase_began)
+            took = format_duration(self._monotonic() - self._phase_began)
             self._line(f"{self._phase}: {detail} ({took})")
 
     def note(self, text: str) -> None:
@@ -116,7 +116,7 @@ class LiveLine:
 
     def end(self, detail: str) -> None:
         with self._lock:
-            took = duration(clock.monotonic() - self._phase_began)
+            took = format_duration(clock.monotonic() - self._phase_began)
             self._bar.console.print(
                 f"  {escape(self._phase)}: {escape(detail)} [dim]({took})", highlight=False
             )
@@ -169,8 +169,12 @@ class TimedPhases:
         """
         if not self._seconds:
             return ""
-        parts = [f"{phase} {duration(seconds)}" for phase, seconds in self._seconds.items() if seconds >= 0.5]
-        took = duration(self._monotonic() - self._began)
+        parts = [
+            f"{phase} {format_duration(seconds)}"
+            for phase, seconds in self._seconds.items()
+            if seconds >= 0.5
+        ]
+        took = format_duration(self._monotonic() - self._began)
         return f"{took}: {', '.join(parts)}" if parts else took
 
 

@@ -8,7 +8,7 @@ from cliffwatch.failure import Failure
 from cliffwatch_runner import clock
 from cliffwatch_runner.build.cache.pruning import prune_built, prune_mirror
 from cliffwatch_runner.build.cache.uses import cache_uses
-from cliffwatch_runner.build.worktree_pool import place_of_builds
+from cliffwatch_runner.build.worktree_pool import build_folder
 from cliffwatch_runner.plan.request import RunRequest
 from cliffwatch_runner.plan.run_plan import PlannedRun
 from cliffwatch_runner.plan.writable_folders import (
@@ -35,7 +35,7 @@ def run(
         return (unwritable,)
     with suppress(OSError):
         prune_mirror(request.cache)
-    with cache_uses() as uses, place_of_builds(request.cache, request.trust, stop.is_set) as built:
+    with cache_uses() as uses, build_folder(request.cache, request.trust, stop.is_set) as built:
         uses.take(request.cache / "mirror.git", make=True)
         prepared = prepare_run(request, progress, stop, uses, built)
         unbuilt = (

@@ -57,8 +57,8 @@ class ControlGroup:
 
     def kill(self) -> None:
         """Kills every process in the group and prevents new ones."""
-        _wrote(self.pids / "pids.max", "0")
-        _wrote(self.memory / "cgroup.kill", "1")  # v2 since 5.14
+        _try_write(self.pids / "pids.max", "0")
+        _try_write(self.memory / "cgroup.kill", "1")  # v2 since 5.14
         until = clock.monotonic() + _SECONDS
         while (members := _members(self.pids)) and clock.monotonic() < until:
             for member in members:
@@ -105,14 +105,14 @@ def _make_group(group: ControlGroup, memory_bytes: int, processes: int) -> bool:
             folder.mkdir()
     except OSError:
         return False
-    limited = _wrote(group.memory / "memory.max", str(memory_bytes)) or _wrote(
+    limited = _try_write(group.memory / "memory.max", str(memory_bytes)) or _try_write(
         group.memory / "memory.limit_in_bytes", str(memory_bytes)
     )
     # Swap is memory too; a kernel without swap has no such files.
-    _wrote(group.memory / "memory.swap.max", "0")
-    _wrote(group.memory / "memory.memsw.limit_in_bytes", str(memory_bytes))
-    _wrote(group.memory / "memory.oom.group", "1")
-    if not limited or not _wrote(group.pids / "pids.max", str(processes)):
+    _try_write(group.memory / "memory.swap.max", "0")
+    _try_write(group.memory / "memory.memsw.limit_in_bytes", str(memory_bytes))
+    _try_write(group.memory / "memory.oom.group", "1")
+    if not limited or not _try_write(group.pids / "pids.max", str(processes)):
         return False
     try:
         return process.run(group.argv(["true"]), deadline=_SECONDS).ok
@@ -127,19 +127,19 @@ def _parents(proc: Path) -> Iterator[tuple[Path, Path]]:
     # In v2 only a group without processes of its own hands controllers down: a sibling of ours is often what
     # can be made.
     for parent in () if unified is None else (unified, unified.parent):
-        if _hands_down(parent):
+        if _has_controllers(parent):
             yield parent, parent
     if all(name in own for name in _CONTROLLERS):
         yield own["memory"], own["pids"]
 
 
-def _hands_down(parent: Path) -> bool:
+def _has_controllers(parent: Path) -> bool:
     """True if groups below `parent` can limit memory and processes. Enables the controllers if needed."""
     handed = parent / "cgroup.subtree_control"
     if not os.access(parent / "cgroup.procs", os.W_OK) or not os.access(handed, os.W_OK):
         return False
     if not set(_CONTROLLERS) <= set(_words(handed)):
-        _wrote(handed, " ".join(f"+{name}" for name in _CONTROLLERS))
+        _try_write(handed, " ".join(f"+{name}" for name in _CONTROLLERS))
     return set(_CONTROLLERS) <= set(_words(handed))
 
 
@@ -197,7 +197,7 @@ def _lines(path: Path) -> list[str]:
     return []
 
 
-def _wrote(path: Path, text: str) -> bool:
+def _try_write(path: Path, text: str) -> bool:
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
     except OSError:

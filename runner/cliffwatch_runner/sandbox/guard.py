@@ -25,7 +25,7 @@ from cliffwatch_runner.sandbox.process_tree import (
     threads_of,
     threads_of_others,
 )
-from cliffwatch_runner.sandbox.watching import ENDED, Watched
+from cliffwatch_runner.sandbox.watching import ENDED, WatchRequest
 
 _NICENESS = 10
 """Niceness of builds that only the watcher limits.
@@ -38,7 +38,7 @@ _ENDING_SECONDS = 300.0
 """Time for the whole sandbox to end; a fork bomb takes a while."""
 
 _WATCHER = (sys.executable, "-P", "-m", "cliffwatch_runner.sandbox.watching")
-_FIRST_TO_GO = 'echo 1000 > /proc/self/oom_score_adj; exec "$@"'
+_PREFERRED_BY_OOM_KILLER = 'echo 1000 > /proc/self/oom_score_adj; exec "$@"'
 """If the host runs out of memory anyway, the kernel kills the sandbox's processes first."""
 
 
@@ -82,13 +82,13 @@ class Guard:
             hard = resource.getrlimit(resource.RLIMIT_NPROC)[1]
             each.append(f"--nproc={room if hard == resource.RLIM_INFINITY else min(room, hard)}")
             each += ["nice", "-n", str(self._niceness)]
-        limited = [*each, "sh", "-c", _FIRST_TO_GO, "sh", *command]
+        limited = [*each, "sh", "-c", _PREFERRED_BY_OOM_KILLER, "sh", *command]
         return limited if self._group is None else self._group.argv(limited)
 
     def begin(self, number: int) -> None:
         """Starts watching the process with this pid, which was just started, and all of its descendants."""
         self._root = process_of(number)
-        watched = Watched(
+        watched = WatchRequest(
             limits=self._limits,
             disks=self._disks,
             user=self._user,

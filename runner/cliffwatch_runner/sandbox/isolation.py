@@ -12,10 +12,10 @@ from typing import Literal
 from cliffwatch.failure import Failure, host_failed, wrong_usage
 from cliffwatch_runner.host.programs import container_engine
 from cliffwatch_runner.host.surroundings import find_isolation_gap
-from cliffwatch_runner.sandbox.namespaces import TRUST, NamespaceRefusal, bubblewrap_refusal
+from cliffwatch_runner.sandbox.namespaces import TRUST_ADVICE, NamespaceRefusal, bubblewrap_refusal
 from cliffwatch_runner.sandbox.sandbox import Level, Sandbox
 from cliffwatch_runner.sandbox.seccomp_filter import filter_program
-from cliffwatch_runner.sandbox.unprivileged_user import out_of_reach, unprivileged_user
+from cliffwatch_runner.sandbox.unprivileged_user import find_closed_folder, unprivileged_user
 
 IsolationChoice = Level | Literal["auto"]
 """The requested isolation: a level, or `auto` for the strongest that works here."""
@@ -35,7 +35,7 @@ def choose_sandbox(wanted: IsolationChoice, image: str | None) -> Sandbox | Fail
     refusal = _refusal()
     if refusal is None:
         return Sandbox(level="bubblewrap", user=unprivileged_user(), calls=filter_program())
-    return refusal.failure(TRUST)
+    return refusal.failure(TRUST_ADVICE)
 
 
 @cache
@@ -70,12 +70,12 @@ def _container(wanted: IsolationChoice, image: str | None) -> Sandbox | Failure:
     return Sandbox(level="container", user=unprivileged_user(), image=image, engine=engine)
 
 
-def unreachable(sandbox: Sandbox, paths: Sequence[Path]) -> Failure | None:
+def find_unreachable(sandbox: Sandbox, paths: Sequence[Path]) -> Failure | None:
     """Returns a Failure if the sandbox has no view of its own and its user cannot reach one of the paths."""
     if sandbox.fixed_paths or sandbox.user is None:
         return None
     for path in paths:
-        closed = out_of_reach(sandbox.user, path.absolute())
+        closed = find_closed_folder(sandbox.user, path.absolute())
         if closed is not None:
             return host_failed(
                 f"a tree's code does not run as root, and as user {sandbox.user.uid} it does not get into"

@@ -87,7 +87,7 @@ def change_limits(limits: SandboxLimits, words: Sequence[str]) -> SandboxLimits 
     return limits
 
 
-def refusal(user: int, uid_map: Path = Path("/proc/self/uid_map")) -> Failure | None:
+def refuse_root(user: int, uid_map: Path = Path("/proc/self/uid_map")) -> Failure | None:
     """Returns why no untrusted code may run as this user; None if it may.
 
     The kernel does not count processes of the host's root, except in a control group.

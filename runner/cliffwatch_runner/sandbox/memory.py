@@ -9,7 +9,7 @@ from pathlib import Path
 from cliffwatch_runner.sandbox.process_tree import SandboxProcess
 
 _PROC = Path("/proc")
-_UNDER_WAY = re.compile(r"(?m)^scm_fds:\s*+[1-9]")
+_IN_FLIGHT = re.compile(r"(?m)^scm_fds:\s*+[1-9]")
 
 
 def memory_used(tree: Iterable[SandboxProcess], limit: int, proc: Path = _PROC) -> int:
@@ -89,7 +89,7 @@ def _held_files(folder: Path) -> list[tuple[int, int]] | None:
             if named.startswith("/memfd:"):
                 about = descriptor.stat()
                 held.append((about.st_ino, about.st_blocks * 512))
-            elif named.startswith("socket:") and _UNDER_WAY.search(
+            elif named.startswith("socket:") and _IN_FLIGHT.search(
                 (folder / "fdinfo" / descriptor.name).read_text()
             ):
                 return None

@@ -39,7 +39,7 @@ class NamespaceRefusal:
         return host_failed(self.message, f"{step}; or {instead}" if instead else step)
 
 
-TRUST = (
+TRUST_ADVICE = (
     "where you trust the tree as you trust what you run by hand: --isolation none, make demo ISOLATION=none"
 )
 """Alternative for the person who starts a run; never for a worker."""

@@ -64,7 +64,7 @@ def process_of(number: int, proc: Path = _PROC) -> SandboxProcess | None:
     )
 
 
-def members(
+def find_members(
     root: SandboxProcess, known: Collection[SandboxProcess] = (), proc: Path = _PROC
 ) -> dict[int, SandboxProcess]:
     """Returns the processes that `root` started, including itself, by pid.
@@ -185,7 +185,7 @@ def end_tree(root: SandboxProcess, known: Collection[SandboxProcess] = ()) -> in
     _end_namespaces(root.number, _SECONDS)
     send(root, signal.SIGTERM)
     while (passed := clock.monotonic() - began) < _SECONDS:
-        tree = members(root, known)
+        tree = find_members(root, known)
         known = tree.values()
         threads = max(threads, sum(member.threads for member in known))
         if not any(member.alive for member in known):

@@ -57,7 +57,7 @@ def _exists(number: int, numbers: Path) -> bool:
     return any(first <= number < first + count for first, _, count in rows)
 
 
-def out_of_reach(user: User, path: Path) -> Path | None:
+def find_closed_folder(user: User, path: Path) -> Path | None:
     """Returns the first folder on the way to `path` that the user cannot enter; None if there is none."""
     for folder in reversed((path, *path.parents)):
         about = folder.stat()

@@ -43,7 +43,7 @@ class UntrustedFolder:
             with self._opened(name) as file:
                 return _content(file, name, limit)
         except OSError as error:
-            return UnfitFile(name=name, reason=_why(error))
+            return UnfitFile(name=name, reason=_describe_error(error))
 
     def copy(self, name: str, to: Path, *, limit: int, mode: int = 0o644) -> UnfitFile | None:
         """Copies a regular file of at most `limit` bytes to a new file of the host.
@@ -52,10 +52,10 @@ class UntrustedFolder:
         """
         try:
             with self._opened(name) as file:
-                wrong = _unfit(file, name, limit)
+                wrong = _check_file(file, name, limit)
                 return wrong if wrong is not None else _copy_file(file, name, to, limit, mode)
         except _Unreadable as error:
-            return UnfitFile(name=name, reason=_why(error.cause))
+            return UnfitFile(name=name, reason=_describe_error(error.cause))
 
     def below(self, name: str) -> "UntrustedFolder":
         """Returns a subfolder. If it is a link, it is not followed either."""
@@ -114,7 +114,7 @@ class _Unreadable(OSError):
         self.cause = cause
 
 
-def _unfit(file: int, name: str, limit: int) -> UnfitFile | None:
+def _check_file(file: int, name: str, limit: int) -> UnfitFile | None:
     about = os.fstat(file)
     if not stat.S_ISREG(about.st_mode):
         return UnfitFile(name=name, reason="is no regular file")
@@ -126,7 +126,7 @@ def _unfit(file: int, name: str, limit: int) -> UnfitFile | None:
 
 
 def _content(file: int, name: str, limit: int) -> bytes | UnfitFile:
-    wrong = _unfit(file, name, limit)
+    wrong = _check_file(file, name, limit)
     if wrong is not None:
         return wrong
     content = bytearray()
@@ -149,7 +149,7 @@ def _copy_file(file: int, name: str, to: Path, limit: int, mode: int) -> UnfitFi
     return None
 
 
-def _why(error: OSError) -> str:
+def _describe_error(error: OSError) -> str:
     match error.errno:
         case 2:  # ENOENT
             return "is not there"

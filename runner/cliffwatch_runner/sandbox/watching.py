@@ -27,8 +27,8 @@ from cliffwatch_runner.sandbox.memory import in_memory_files, memory_used, share
 from cliffwatch_runner.sandbox.process_tree import (
     SandboxProcess,
     end_tree,
+    find_members,
     latest_are_ours,
-    members,
     threads_of_others,
 )
 
@@ -44,7 +44,7 @@ _MUCH = 32 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Watched:
+class WatchRequest:
     """Limits of a sandbox, and the state of the host before it started."""
 
     limits: SandboxLimits
@@ -67,10 +67,10 @@ class Watched:
         return json.dumps(asdict(self))
 
 
-def watched_sandbox(line: str) -> Watched:
+def watched_sandbox(line: str) -> WatchRequest:
     content = json.loads(line)
     limits, group, root = (content.pop(name) for name in ("limits", "group", "root"))
-    return Watched(
+    return WatchRequest(
         limits=SandboxLimits(**limits),
         group=None if group is None else tuple(group),
         root=None if root is None else SandboxProcess(**root),
@@ -81,7 +81,7 @@ def watched_sandbox(line: str) -> Watched:
 class Watch:
     """Checks one sandbox repeatedly."""
 
-    def __init__(self, watched: Watched) -> None:
+    def __init__(self, watched: WatchRequest) -> None:
         self._watched = watched
         self._limits = watched.limits
         self._group = group_of(watched.group)
@@ -141,7 +141,7 @@ class Watch:
             return passed or self._host_memory(self._group.memory_used()) or self._disk()
         if self._root is None:
             return None
-        self._known = members(self._root, self._known.values())
+        self._known = find_members(self._root, self._known.values())
         self._others = threads_of_others(self._watched.user)
         if sum(member.threads for member in self._known.values()) > limits.processes:
             return "processes"

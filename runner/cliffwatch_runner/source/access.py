@@ -16,7 +16,7 @@ from typing import Literal, get_args
 
 from cliffwatch.failure import Failure, host_failed, wrong_usage
 from cliffwatch.trees.addresses import PORTS, TreeAddress, closed, has_credentials, read_address
-from cliffwatch.trees.git_command import git_argv, nobodys_environment, strict_settings, users_environment
+from cliffwatch.trees.git_command import git_argv, isolated_environment, strict_settings, users_environment
 from cliffwatch_runner import process
 
 _VERSION = re.compile(r"(\d{1,9})\.(\d{1,9})")
@@ -46,7 +46,7 @@ _PINNING = (2, 37)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fetching:
+class FetchPlan:
     """One call of git that uses the network."""
 
     url: str
@@ -57,7 +57,7 @@ class Fetching:
     """Environment that keeps git to the checked URL."""
 
 
-def fetching(url: str, access: TreeAccess) -> Fetching | Failure:
+def plan_fetch(url: str, access: TreeAccess) -> FetchPlan | Failure:
     """Returns how to fetch from a URL now.
 
     Call it before every fetch: the host name may resolve differently later.
@@ -69,7 +69,7 @@ def fetching(url: str, access: TreeAccess) -> Fetching | Failure:
             " credential.helper` keeps them",
         )
     if access == "own":
-        return Fetching(
+        return FetchPlan(
             url=url,
             settings=("protocol.ext.allow=never",),
             env={**_select_environment(_OWN), **users_environment()},
@@ -80,24 +80,24 @@ def fetching(url: str, access: TreeAccess) -> Fetching | Failure:
             f"the tree cannot be fetched for a job: {address}", "ask for it by another address"
         )
     if access == "allowed":
-        return Fetching(
+        return FetchPlan(
             url=address.url,
             settings=strict_settings(),
-            env={**_select_environment(_ALLOWED), **nobodys_environment(PORTS)},
+            env={**_select_environment(_ALLOWED), **isolated_environment(PORTS)},
         )
-    return _public(address)
+    return _plan_public_fetch(address)
 
 
-def reading_of(git_dir: Path) -> Fetching:
+def plan_local_fetch(git_dir: Path) -> FetchPlan:
     """Returns how to fetch from one of our own repositories on this host."""
-    return Fetching(url=str(git_dir), settings=(), env=nobodys_environment(("file",)))
+    return FetchPlan(url=str(git_dir), settings=(), env=isolated_environment(("file",)))
 
 
 def _select_environment(names: tuple[str, ...]) -> dict[str, str]:
     return {name: os.environ[name] for name in names if name in os.environ}
 
 
-def _public(address: TreeAddress) -> Fetching | Failure:
+def _plan_public_fetch(address: TreeAddress) -> FetchPlan | Failure:
     if address.scheme not in ("https", "http"):
         return wrong_usage(
             f"a tree that no administrator allows is not fetched by {address.scheme}", "use https, or ask one"
@@ -120,10 +120,10 @@ def _public(address: TreeAddress) -> Fetching | Failure:
             )
         where = ",".join(f"[{each}]" if ":" in each else each for each in addresses)
         pinned = [f"http.curloptResolve={address.host}:{address.port}:{where}"]
-    return Fetching(
+    return FetchPlan(
         url=address.url,
         settings=strict_settings("http.proxy=", *pinned),
-        env={**_select_environment(_PUBLIC), **nobodys_environment((address.scheme,))},
+        env={**_select_environment(_PUBLIC), **isolated_environment((address.scheme,))},
     )
 
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from cliffwatch.trees.addresses import without_credentials
-from cliffwatch.trees.git_command import git_argv, nobodys_environment
+from cliffwatch.trees.git_command import git_argv, isolated_environment
 from cliffwatch_runner import process
-from cliffwatch_runner.source.access import Fetching
+from cliffwatch_runner.source.access import FetchPlan
 
 _FETCHED = ("core.looseCompression=1",)
 """Compress loose objects: fetched content may be endless zeros."""
@@ -40,7 +40,7 @@ def git(
     git_dir: Path | None = None,
     cwd: Path | None = None,
     env: Mapping[str, str] | None = None,
-    fetching: Fetching | None = None,
+    fetching: FetchPlan | None = None,
     readable: bool = False,
     holding: int | None = None,
     on_output: Callable[[str], None] | None = None,
@@ -74,7 +74,7 @@ def git(
     return ended if fetching is None else replace(ended, output=without_credentials(ended.output))
 
 
-def git_environment(fetching: Fetching | None = None) -> dict[str, str]:
+def git_environment(fetching: FetchPlan | None = None) -> dict[str, str]:
     """Returns the complete environment of a git call."""
-    named = nobodys_environment() if fetching is None else dict(fetching.env)
+    named = isolated_environment() if fetching is None else dict(fetching.env)
     return {"PATH": os.environ.get("PATH", os.defpath), **named, **_AUTHOR}

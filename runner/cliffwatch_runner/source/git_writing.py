@@ -16,7 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from cliffwatch_runner import clock, process
-from cliffwatch_runner.source.access import Fetching
+from cliffwatch_runner.source.access import FetchPlan
 from cliffwatch_runner.source.git import git
 
 _PATIENCE = 2 * 3600.0
@@ -38,7 +38,7 @@ def write_git(
     lock: Path | None = None,
     cwd: Path | None = None,
     env: Mapping[str, str] | None = None,
-    fetching: Fetching | None = None,
+    fetching: FetchPlan | None = None,
     readable: bool = False,
     reading: Path = Path("/dev/null"),
 ) -> process.Finished:
@@ -62,10 +62,10 @@ def write_git(
                 holding=descriptor,
                 reading=reading,
             )
-            left = None if ended.ok else _lock_in_the_way(ended.output, git_dir)
+            left = None if ended.ok else _find_blocking_lock(ended.output, git_dir)
             if left is None:
                 return ended
-            while (holder := _holder(left, git_dir)) is not None:
+            while (holder := _find_holder(left, git_dir)) is not None:
                 if clock.monotonic() > until:
                     return replace(ended, output=f"{holder} writes to {git_dir}\n{ended.output}")
                 clock.pause(_POLL_SECONDS)
@@ -96,7 +96,7 @@ def _try_lock(descriptor: int) -> bool:
     return True
 
 
-def _lock_in_the_way(output: str, git_dir: Path) -> Path | None:
+def _find_blocking_lock(output: str, git_dir: Path) -> Path | None:
     """Returns the lock file of this repository that stopped git; None if no such file is named.
 
     The output may also quote a server, so no file outside the repository is returned.
@@ -115,7 +115,7 @@ def _is_index(path: Path, git_dir: Path) -> bool:
     return path.name == "index.lock" and path.resolve().is_relative_to(git_dir.resolve().parent)
 
 
-def _holder(lock: Path, git_dir: Path) -> str | None:
+def _find_holder(lock: Path, git_dir: Path) -> str | None:
     """Returns the name and pid of a process that may hold the lock; None if there is none.
 
     A holder has the lock file open. git closes some lock files before it releases them; for these, any git

@@ -19,7 +19,7 @@ def is_module_path(text: str) -> bool:
     return _PATH.fullmatch(text) is not None
 
 
-def go_mod(folder: Path) -> str | None:
+def read_go_mod(folder: Path) -> str | None:
     """Returns the text of a folder's go.mod; None if it cannot be read."""
     try:
         with (folder / "go.mod").open(encoding="utf-8", errors="replace") as file:

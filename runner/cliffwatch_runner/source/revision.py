@@ -107,13 +107,13 @@ def check_out(
     )
 
 
-def blob(mirror: Path, revision: Revision, path: str) -> str | None:
+def read_blob(mirror: Path, revision: Revision, path: str) -> str | None:
     """Returns the text of a file at a revision; None if there is no such file."""
     shown = git(["cat-file", "blob", f"{revision.commit}:{path}"], git_dir=mirror)
     return shown.output if shown.ok else None
 
 
-def files_of(mirror: Path, revision: Revision, folder: str) -> tuple[str, ...]:
+def list_files(mirror: Path, revision: Revision, folder: str) -> tuple[str, ...]:
     """Returns the names in a folder at a revision; empty if there is no such folder."""
     listed = git(["ls-tree", "--name-only", "-z", f"{revision.commit}:{folder}"], git_dir=mirror)
     return tuple(name for name in listed.output.split("\0") if name) if listed.ok else ()

@@ -40,7 +40,7 @@ def pack_folder(folder: Path, *, made: Collection[str]) -> PackedFolder | Failur
     size = count = 0
     try:
         with tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as archive:
-            for path in _below(folder):
+            for path in _walk(folder):
                 name, about = str(path.relative_to(folder)), path.lstat()
                 if name in made and _is_program(path, about):
                     continue
@@ -59,13 +59,13 @@ def pack_folder(folder: Path, *, made: Collection[str]) -> PackedFolder | Failur
     return PackedFolder(archive=content, digest=hashlib.sha256(content).hexdigest())
 
 
-def _below(folder: Path) -> Iterator[Path]:
+def _walk(folder: Path) -> Iterator[Path]:
     for path in sorted(folder.iterdir()):
         if path.name in _LEFT_OUT:
             continue
         yield path
         if path.is_dir() and not path.is_symlink():
-            yield from _below(path)
+            yield from _walk(path)
 
 
 def _is_program(path: Path, about: os.stat_result) -> bool:

@@ -10,7 +10,7 @@ from urllib.parse import unquote
 
 from cliffwatch.failure import Failure, host_failed, wrong_usage
 from cliffwatch_runner import process
-from cliffwatch_runner.source.access import Fetching, TreeAccess, fetching, reading_of
+from cliffwatch_runner.source.access import FetchPlan, TreeAccess, plan_fetch, plan_local_fetch
 from cliffwatch_runner.source.archive_import import import_archive
 from cliffwatch_runner.source.folder_import import import_folder
 from cliffwatch_runner.source.git import git
@@ -62,13 +62,13 @@ class Tree:
         words = ["rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}"]
         parsed = read_repository(repository, words)
         if not parsed.ok:
-            return _unknown(name, self.spec, _near(repository, name))
+            return _unknown(name, self.spec, _suggest_names(repository, name))
         return self.fetch(parsed.output.strip().splitlines()[-1])
 
     def _fetch_named(self, name: str) -> str | Failure:
         if _HASH.fullmatch(name):
             return self.fetch(name)
-        reach = fetching(self.location, self.access)
+        reach = plan_fetch(self.location, self.access)
         if isinstance(reach, Failure):
             return reach
         listed = git(["ls-remote", "--", reach.url, name, f"{name}^{{}}"], fetching=reach)
@@ -90,7 +90,7 @@ class Tree:
 
     def fetch(self, commit: str) -> str | Failure:
         """Fetches a commit, given by its full hash, into the mirror: its files, but not its history."""
-        if git(["cat-file", "-e", f"{commit}^{{tree}}"], git_dir=self.mirror).ok and _complete(
+        if git(["cat-file", "-e", f"{commit}^{{tree}}"], git_dir=self.mirror).ok and _is_complete(
             self.mirror, commit
         ):
             return commit
@@ -112,13 +112,13 @@ class Tree:
 
     def _fetched(self, commit: str) -> process.Finished | Failure:
         if self.kind != "repository":
-            reach = fetching(self.location, self.access)
+            reach = plan_fetch(self.location, self.access)
             return reach if isinstance(reach, Failure) else _fetch_from(reach, commit, self.mirror)
         repository = find_repository(Path(self.location))
         if repository is None:
             return _no_tree(self.spec, Path(self.location))
         with repository_view(repository) as view:
-            return _fetch_from(reading_of(view), commit, self.mirror)
+            return _fetch_from(plan_local_fetch(view), commit, self.mirror)
 
     def with_patch(self, base: Revision, patch: Path) -> Revision | Failure:
         """Returns `base` with a patch applied. Equal patches give equal commits."""
@@ -146,7 +146,7 @@ class Tree:
         )
 
 
-def _fetch_from(reach: Fetching, commit: str, mirror: Path) -> process.Finished:
+def _fetch_from(reach: FetchPlan, commit: str, mirror: Path) -> process.Finished:
     words = [
         "fetch",
         "--quiet",
@@ -210,7 +210,7 @@ def is_url(spec: str) -> bool:
 
 
 def _find_access_problem(spec: str, access: TreeAccess) -> Failure | None:
-    reach = fetching(spec, access) if access != "own" or is_url(spec) else None
+    reach = plan_fetch(spec, access) if access != "own" or is_url(spec) else None
     return reach if isinstance(reach, Failure) else None
 
 
@@ -272,7 +272,7 @@ def _no_kernel_tree(spec: str) -> Failure:
     )
 
 
-def _complete(mirror: Path, commit: str) -> bool:
+def _is_complete(mirror: Path, commit: str) -> bool:
     """True if a fetch of this commit finished: only then is there a ref to it."""
     return git(["rev-parse", "--verify", "--quiet", f"refs/cliffwatch/{commit}"], git_dir=mirror).ok
 
@@ -292,7 +292,7 @@ def _unknown(name: str, spec: str, hint: str) -> Failure:
     return wrong_usage(f"{spec} has no revision '{name}'", hint)
 
 
-def _near(repository: Path, name: str) -> str:
+def _suggest_names(repository: Path, name: str) -> str:
     """Suggests branches and tags that look like the name that was not found."""
     words = ["for-each-ref", "--format=%(refname:short)", "refs/heads", "refs/tags", "refs/remotes"]
     names = read_repository(repository, words).output.split()

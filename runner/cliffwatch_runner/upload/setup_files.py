@@ -18,7 +18,7 @@ from cliffwatch.formats.setup import (
     SetupContent,
     SetupFile,
     SetupShape,
-    problem_of,
+    find_problem,
 )
 from cliffwatch_runner.plan.arms import ArmRequest, is_folder
 from cliffwatch_runner.plan.suites.own import read_own_suite
@@ -113,7 +113,7 @@ def collect_setup(brought: LocalSetup, resolve: Resolve) -> tuple[Setup, tuple[S
         only_affected=brought.only_affected,
     )
     checked = convert_to(as_json(setup), Setup)  # documents allow fewer names than file systems do
-    problem = str(checked) if isinstance(checked, Wrong) else problem_of(setup)
+    problem = str(checked) if isinstance(checked, Wrong) else find_problem(setup)
     if problem is not None:
         return wrong_usage(
             f"the request cannot be made: {problem}", "change that, or measure with `cliffwatch run`"

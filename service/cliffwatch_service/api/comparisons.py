@@ -16,8 +16,8 @@ from cliffwatch_service.api.runs import RunId
 from cliffwatch_service.compare.brief import Brief, as_json, brief_answer
 from cliffwatch_service.compare.document import comparison_document, document_tag, run_document
 from cliffwatch_service.compare.filters import Filters
-from cliffwatch_service.compare.pairing import NEAREST, answers
-from cliffwatch_service.compare.several import arms_comparison, has_other_arms
+from cliffwatch_service.compare.pairing import NEAREST, find_answers
+from cliffwatch_service.compare.several import find_arms_comparison, has_other_arms
 from cliffwatch_service.http.context import (
     PREFIX,
     Allowed,
@@ -118,7 +118,7 @@ def compare_revisions(
     if not dots or not base or not head:
         raise Refusal(422, "no pair", f"two revisions are missing: write BASE...HEAD, or {NEAREST}...HEAD")
     with service.transaction() as connection:
-        found = answers(connection, base, head, platform, mode, service.now())
+        found = find_answers(connection, base, head, platform, mode, service.now())
     if found.pending:
         detail = "it is large and made in the background: send the request again in a few seconds"
         raise Refusal(503, "the comparison is being made", detail, retry_after=10)
@@ -169,7 +169,7 @@ def compare_run(run: RunId, request: Request, service: ServiceHere, _: Allowed) 
         if row is None:
             raise not_found("run", run)
         own_arms = run_arms.arms_of(connection, row.id)
-        several = arms_comparison(connection, row) if has_other_arms(own_arms) else None
+        several = find_arms_comparison(connection, row) if has_other_arms(own_arms) else None
         if several is not None:
             return answer_bytes(request, msgspec.json.encode(several), JSON, tag=several.comparison)
         arms = {arm.name: arm.id for arm in own_arms}

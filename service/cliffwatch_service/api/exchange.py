@@ -18,7 +18,7 @@ from cliffwatch_service.access.tokens import Caller
 from cliffwatch_service.api.answers import answer, answer_pieces, not_modified
 from cliffwatch_service.api.models.work import Imported
 from cliffwatch_service.api.runs import RunId
-from cliffwatch_service.compare.export import MEDIA_TYPES, Wanted, export_file, exportable
+from cliffwatch_service.compare.export import MEDIA_TYPES, Wanted, describe_export, export_file
 from cliffwatch_service.http.addresses import address_of
 from cliffwatch_service.http.bodies import body_content
 from cliffwatch_service.http.context import PREFIX, Allowed, Service, ServiceHere
@@ -54,7 +54,7 @@ async def read_export(
     origin: Origin = "cliffwatch",
 ) -> Response:
     wanted = Wanted(form, arm, origin)
-    known = await run_in_threadpool(exportable, service.transaction, run, wanted)
+    known = await run_in_threadpool(describe_export, service.transaction, run, wanted)
     has = not_modified(request, known.tag)
     if has is not None:
         return has

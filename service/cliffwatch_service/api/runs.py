@@ -19,7 +19,7 @@ from cliffwatch_service.api.answers import JSON, answer, answer_bytes, answer_pi
 from cliffwatch_service.api.documents import body_of, document_response, parse_document, request_body
 from cliffwatch_service.api.models.lists import Page
 from cliffwatch_service.api.models.results import RawListed, RunArm, RunListed, RunWhole, StoredAnswer
-from cliffwatch_service.compare.naming import revision_named
+from cliffwatch_service.compare.naming import find_revision
 from cliffwatch_service.http.bodies import Body as ReceivedBody
 from cliffwatch_service.http.context import (
     PREFIX,
@@ -178,7 +178,7 @@ def list_runs(
         wanted = RunsWanted(
             platform=platform,
             mode=mode,
-            revision=revision_named(connection, revision).id if revision is not None else None,
+            revision=find_revision(connection, revision).id if revision is not None else None,
             at=at,
             number=number,
             limit=limit + 1,

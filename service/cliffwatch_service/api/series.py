@@ -10,7 +10,7 @@ from psycopg import Connection
 from cliffwatch_service.api.answers import JSON, answer, answer_bytes, page
 from cliffwatch_service.api.models.history import Branch, RevisionWhole, Series, SeriesHistory, SeriesSamples
 from cliffwatch_service.api.models.lists import Page
-from cliffwatch_service.compare.naming import revision_named
+from cliffwatch_service.compare.naming import find_revision
 from cliffwatch_service.http.context import (
     PREFIX,
     Allowed,
@@ -142,7 +142,7 @@ def read_samples(
 ) -> Response:
     with service.transaction() as connection:
         row = _series_named(connection, digest)
-        at = revision_named(connection, revision)
+        at = find_revision(connection, revision)
         samples = series.samples_of(connection, row, at.id, limit)
     return answer(
         request, {**dict(about(row)), "revision": at.commit, "samples": [each._asdict() for each in samples]}
@@ -171,7 +171,7 @@ def read_revision(
     commit: Annotated[str, Path(max_length=64)], request: Request, service: ServiceHere, _: Allowed
 ) -> Response:
     with service.transaction() as connection:
-        row = revision_named(connection, commit)
+        row = find_revision(connection, commit)
         measured = series.targets_measured(connection, row.id)
     content = {
         "commit": row.commit,

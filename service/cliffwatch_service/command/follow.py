@@ -9,7 +9,7 @@ from rich.table import Table
 from cliffwatch.catalogue.discovery import ALL
 from cliffwatch.command import terminal
 from cliffwatch.counting import count_noun
-from cliffwatch.samples import DEFAULT_MODE, PROFILES, target_named
+from cliffwatch.samples import DEFAULT_MODE, PROFILES, parse_target
 from cliffwatch_service.command.token import data_dir_option, operator, operators_pool
 from cliffwatch_service.history.backlog import backfill as measure_range
 from cliffwatch_service.history.follow import follow_branch, unfollow
@@ -30,7 +30,7 @@ def follow() -> None:
 def _targets(_: click.Context, __: click.Parameter, texts: tuple[str, ...]) -> list[tuple[str, str]]:
     targets: list[tuple[str, str]] = []
     for text in texts:
-        target = target_named(text)
+        target = parse_target(text)
         if target is None:
             raise click.BadParameter(
                 f"{text!r} is not a target: write PLATFORM:MODE, such as amd-rome:walltime"

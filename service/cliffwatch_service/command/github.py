@@ -117,7 +117,7 @@ def _prompt_for_code(by_hand: Path, page: str) -> str:
     click.echo(
         f"Open {by_hand} in a browser and press its button. The browser ends at a URL that it cannot reach."
     )
-    code = setting_up.code_of(click.prompt("Paste that URL"))
+    code = setting_up.extract_code(click.prompt("Paste that URL"))
     if isinstance(code, Failure):
         raise exit_failed(f"{code.message}: {code.next_step}", code.exit)
     return code
@@ -163,7 +163,7 @@ def _wait_for_redirect(page: Callable[[str], str], state: str) -> str:
                 )
         finally:
             server.shutdown()
-    code = setting_up.code_of(found[0])
+    code = setting_up.extract_code(found[0])
     if isinstance(code, Failure):
         raise exit_failed(f"{code.message}: {code.next_step}", code.exit)
     return code

@@ -16,7 +16,12 @@ from cliffwatch.reports.styles import visible
 from cliffwatch_service.access.tokens import Caller
 from cliffwatch_service.command.token import data_dir_option, operator, operators_pool
 from cliffwatch_service.history.news import subscribing
-from cliffwatch_service.history.news.subscribing import Subscribed, Wanted, subscription_of, subscriptions_for
+from cliffwatch_service.history.news.subscribing import (
+    NewSubscription,
+    Wanted,
+    subscription_of,
+    subscriptions_for,
+)
 from cliffwatch_service.refusal import Refusal
 from cliffwatch_service.runtime import clock
 from cliffwatch_service.runtime.destinations import channel_of
@@ -126,7 +131,7 @@ def add(
     _say_made(made, wanted)
 
 
-def _say_made(made: Subscribed, wanted: Wanted) -> None:
+def _say_made(made: NewSubscription, wanted: Wanted) -> None:
     click.echo(f"{made.id}: {wanted.channel} to {wanted.address}, {_filters(wanted)}")
     if made.secret is not None:
         click.echo(made.secret)

@@ -20,7 +20,7 @@ from cliffwatch.formats.values import FreeJson
 from cliffwatch.identities import digest_of, series_digest
 from cliffwatch.reports.context import context_of_record
 from cliffwatch.reports.json_report import comparison_document
-from cliffwatch.samples import ANCHOR, CONTROL, Arm, compared_arms
+from cliffwatch.samples import ANCHOR, CONTROL, Arm, select_compared_arms
 from cliffwatch.stats.ranks import median_rank
 from cliffwatch_service.compare.functions import SideOfRun, functions_of_rows
 from cliffwatch_service.ingest.boot_document import Columns, boots_of, columns_of, pack_content
@@ -90,7 +90,7 @@ def analyse_run(connection: Connection[Any], digest: str, now: datetime) -> int 
     if run is None:
         raise not_found("run", digest)
     rows = {row.name: row for row in run_arms.arms_of(connection, run.id)}
-    compared = compared_arms(rows)
+    compared = select_compared_arms(rows)
     for name, row in rows.items():
         if row.revision_id is None:
             continue

@@ -15,7 +15,7 @@ from cliffwatch.comparing.ordering import detectable, standing
 from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.reports.several.across import Across, across, sentence_across
 from cliffwatch_service.compare.filters import Filters
-from cliffwatch_service.compare.pairing import NEAREST, Answer, answers, targets_of
+from cliffwatch_service.compare.pairing import NEAREST, Answer, find_answers, targets_of
 from cliffwatch_service.compare.row_addresses import row_path
 from cliffwatch_service.compare.stored import read_stored_rows
 from cliffwatch_service.refusal import Refusal
@@ -88,7 +88,7 @@ def brief_answer(
     Raises Refusal for a name that no commit can have or several have, and while the comparison is made.
     """
     try:
-        found = answers(connection, base, head, filters.platform or None, filters.mode or None, now)
+        found = find_answers(connection, base, head, filters.platform or None, filters.mode or None, now)
     except Refusal as refusal:
         if refusal.status != 404:
             raise

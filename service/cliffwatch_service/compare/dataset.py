@@ -131,12 +131,12 @@ def _public_runs(transaction: Transaction, known: set[str]) -> dict[str, History
         listed = runs.history_runs(connection)
     public = {}
     for row in listed:
-        if row.digest in known or _whole(transaction, row.id):
+        if row.digest in known or _is_whole(transaction, row.id):
             public[row.digest] = row
     return public
 
 
-def _whole(transaction: Transaction, run_id: int) -> bool:
+def _is_whole(transaction: Transaction, run_id: int) -> bool:
     with transaction() as connection:
         run = runs.run_by_id(connection, run_id)
         return run is not None and is_fully_uploaded(connection, run)

@@ -267,13 +267,13 @@ def parts_of(folder: Path, form: str) -> list[Part]:
     content = read_as(file.read_bytes()[:_LARGEST], _ReadPackage)
     parts = None if isinstance(content, Wrong) else _read_parts(content)
     if isinstance(content, Wrong) or parts is None:
-        raise _another(f"{folder} has a {FILE} that this version did not write")
+        raise _refuse_other_dataset(f"{folder} has a {FILE} that this version did not write")
     if content.cliffwatch.form != form:
-        raise _another(f"{folder} is a dataset of {content.cliffwatch.form}")
+        raise _refuse_other_dataset(f"{folder} is a dataset of {content.cliffwatch.form}")
     return parts
 
 
-def _another(what: str) -> Refusal:
+def _refuse_other_dataset(what: str) -> Refusal:
     return Refusal(422, "another dataset", f"{what}: name an empty folder")
 
 

@@ -47,7 +47,7 @@ def comparison_document(
         format=FORMAT,
         format_version=FORMAT_VERSION,
         method_version=answers[0].comparison.method_version,
-        arms=(_base(answers), _at(answers[0].summary.head, head)),
+        arms=(_base(answers), _set_commit(answers[0].summary.head, head)),
         targets=tuple(map(_target, answers)),
         comparisons=(),
         demonstration=demonstration,
@@ -79,10 +79,10 @@ def _filter_rows(connection: Connection[Any], answers: Sequence[Answer], filters
 def _base(answers: Sequence[Answer]) -> SideRecord | None:
     """Returns the base; None if the targets have different bases."""
     bases = {each.target.base.commit for each in answers}
-    return _at(answers[0].summary.base, bases.pop()) if len(bases) == 1 else None
+    return _set_commit(answers[0].summary.base, bases.pop()) if len(bases) == 1 else None
 
 
-def _at(side: SideRecord, commit: str) -> SideRecord:
+def _set_commit(side: SideRecord, commit: str) -> SideRecord:
     return msgspec.structs.replace(side, facts={**side.facts, "commit": commit})
 
 

@@ -62,7 +62,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Exportable:
+class ExportDescription:
     """An export that can be made."""
 
     tag: str
@@ -71,7 +71,7 @@ class Exportable:
     """Approximate size in bytes."""
 
 
-def exportable(transaction: Transaction, digest: str, wanted: Wanted) -> Exportable:
+def describe_export(transaction: Transaction, digest: str, wanted: Wanted) -> ExportDescription:
     """Checks that an export is possible and returns its tag and size. Raises Refusal."""
     if wanted.form == "parquet" and not has_parquet():
         detail = (
@@ -86,7 +86,7 @@ def exportable(transaction: Transaction, digest: str, wanted: Wanted) -> Exporta
     known = [(boot.number, boot.digest) for boot in stored_boots]
     samples = sum(boot.samples for boot in stored_boots if boot.arm in chosen)
     tag = digest_of(["export", NAMES, wanted.form, wanted.arm, wanted.origin, run.record_digest, known])
-    return Exportable(tag, samples * _BYTES_A_SAMPLE)
+    return ExportDescription(tag, samples * _BYTES_A_SAMPLE)
 
 
 def write_export(transaction: Transaction, file: IO[bytes], digest: str, wanted: Wanted) -> None:
@@ -100,8 +100,8 @@ def write_export(transaction: Transaction, file: IO[bytes], digest: str, wanted:
         _refuse_large(file.tell())
         return
     pieces: Iterator[bytes]
-    if wanted.form in _SUMMED:
-        texts = _write_summed(transaction, run, chosen, numbers, wanted)
+    if wanted.form in _WHOLE_RUN_FORMATS:
+        texts = _write_whole_run(transaction, run, chosen, numbers, wanted)
         pieces = (without_credentials(text).encode(errors="replace") for text in texts)
     else:
         pieces = _TABLES[wanted.form](run_table(transaction, run, chosen))
@@ -144,7 +144,7 @@ def _arms_for(wanted: Wanted, names: Sequence[str]) -> list[str]:
     return [name for name in names if wanted.form != "kcidb" or name != CONTROL]
 
 
-def _write_summed(
+def _write_whole_run(
     transaction: Transaction,
     run: RunRow,
     names: Sequence[str],
@@ -160,7 +160,7 @@ def _write_summed(
         )
         for name in names
     ]
-    return _SUMMED[wanted.form](arms, run, wanted)
+    return _WHOLE_RUN_FORMATS[wanted.form](arms, run, wanted)
 
 
 class _ReadWhenNeeded(Sequence[Boot]):
@@ -268,7 +268,7 @@ _TABLES: Mapping[str, Callable[[Iterator[list[TableRow]]], Iterator[bytes]]] = {
     "json": _json,
     "csv": csv_lines,
 }
-_SUMMED: Mapping[str, Callable[[Sequence[Arm], RunRow, Wanted], Iterator[str]]] = {
+_WHOLE_RUN_FORMATS: Mapping[str, Callable[[Sequence[Arm], RunRow, Wanted], Iterator[str]]] = {
     "go-bench": _go_bench,
     "bmf": _bencher,
     "kcidb": _kcidb,

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cliffwatch.comparing.ordering import passes
-from cliffwatch.reports.several.across import Across, Target, whereabouts
+from cliffwatch.reports.several.across import Across, Target, describe_targets
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Filters:
             return False
         if self.verdict and not passes(row.verdict, self.verdict):
             return False
-        if self.where and whereabouts(row, targets) != self.where:
+        if self.where and describe_targets(row, targets) != self.where:
             return False
         name = _name(row) if self.text else ""
         return all(word in name for word in self.text.lower().split())

@@ -16,7 +16,7 @@ _RUN = re.compile(rf"[0-9a-f]{{{trees.SHORTEST_PREFIX},32}}")
 _SHOWN = 12
 
 
-def revision_named(connection: Connection[Any], name: str) -> RevisionRow:
+def find_revision(connection: Connection[Any], name: str) -> RevisionRow:
     """Resolves a name to a revision: a commit prefix (upper or lower case), else a tag, else a branch.
 
     A branch means its newest measured revision. Raises Refusal if no revision or several match.
@@ -43,7 +43,7 @@ def revision_named(connection: Connection[Any], name: str) -> RevisionRow:
 
 
 def is_branch(connection: Connection[Any], name: str) -> bool:
-    """True if `revision_named` resolves the name as a branch."""
+    """True if `find_revision` resolves the name as a branch."""
     tag, branch = name.removeprefix("refs/tags/"), name.removeprefix("refs/heads/")
     is_commit = _COMMIT.fullmatch(name.lower()) and trees.revisions_named(connection, name.lower())
     return (
@@ -73,7 +73,7 @@ def _of_ref(connection: Connection[Any], name: str) -> RevisionRow | None:
     return None
 
 
-def run_named(connection: Connection[Any], name: str) -> RunRow:
+def find_run(connection: Connection[Any], name: str) -> RunRow:
     """Returns the run whose digest starts with `name`. Raises Refusal if there is none or several."""
     matches = runs_beginning(connection, name)
     if not matches:

@@ -10,10 +10,10 @@ from typing import Any
 from psycopg import Connection
 
 from cliffwatch.formats.comparison import ComparisonSummary
-from cliffwatch.reports.several.across import Target, targets_named
-from cliffwatch.samples import Mode, compared_arms
+from cliffwatch.reports.several.across import Target, name_targets
+from cliffwatch.samples import Mode, select_compared_arms
 from cliffwatch_service.compare.analysis import keep_compared, stored_comparison
-from cliffwatch_service.compare.naming import revision_named, run_named, runs_beginning
+from cliffwatch_service.compare.naming import find_revision, find_run, runs_beginning
 from cliffwatch_service.compare.stored import read_summary
 from cliffwatch_service.refusal import Refusal
 from cliffwatch_service.store import background, comparisons, run_arms, trees
@@ -69,7 +69,7 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Paired:
+class RevisionPairs:
     """Head's revision, and a pair for each platform and mode that measured both sides."""
 
     head: RevisionRow
@@ -86,7 +86,7 @@ class Answers:
     """Number of comparisons that are still being made in the background."""
 
 
-def answers(
+def find_answers(
     connection: Connection[Any], base: str, head: str, platform: str | None, mode: str | None, now: datetime
 ) -> Answers:
     """Compares two revisions on each target. Raises Refusal if no platform and mode measured both."""
@@ -97,10 +97,10 @@ def answers(
 
 
 def targets_of(answers: Sequence[Answer]) -> tuple[Target, ...]:
-    return targets_named([(each.target.platform, each.target.mode) for each in answers])
+    return name_targets([(each.target.platform, each.target.mode) for each in answers])
 
 
-def sides_named(name: str) -> tuple[str, str] | None:
+def split_sides(name: str) -> tuple[str, str] | None:
     """Splits `BASE...HEAD`, or `BASE..HEAD` as git users write it; None if the name is neither."""
     for dots in ("...", ".."):
         base, separator, head = name.partition(dots)
@@ -109,20 +109,20 @@ def sides_named(name: str) -> tuple[str, str] | None:
     return None
 
 
-def pair_named(connection: Connection[Any], name: str) -> Paired:
+def find_pairs(connection: Connection[Any], name: str) -> RevisionPairs:
     """Resolves BASE...HEAD or one run with two arms. Raises Refusal.
 
     BASE and HEAD are two revisions or two runs. BASE may be `nearest`.
     """
-    sides = sides_named(name)
+    sides = split_sides(name)
     if sides is None:
-        run = run_meant(connection, name)
+        run = find_run_unless_commit(connection, name)
         if run is None:
             raise Refusal(
                 422, "no pair", f"write BASE...HEAD or {NEAREST}...HEAD with commits, RUN...RUN, or one RUN"
             )
         return _own_arms(connection, run)
-    base, head = (None if side == NEAREST else run_meant(connection, side) for side in sides)
+    base, head = (None if side == NEAREST else find_run_unless_commit(connection, side) for side in sides)
     if base is not None and head is not None:
         return _of_runs(connection, base, head)
     if base is not None or head is not None:
@@ -132,27 +132,27 @@ def pair_named(connection: Connection[Any], name: str) -> Paired:
     return pair_revisions(connection, *sides, None, None)
 
 
-def run_meant(connection: Connection[Any], name: str) -> RunRow | None:
+def find_run_unless_commit(connection: Connection[Any], name: str) -> RunRow | None:
     """Returns the run whose digest starts with `name`; None if no run or also a commit does.
 
     Raises Refusal if several runs match.
     """
     if not runs_beginning(connection, name) or trees.revisions_named(connection, name.lower()):
         return None
-    return run_named(connection, name)
+    return find_run(connection, name)
 
 
 _PLAIN = re.compile(rf"({NEAREST}|[0-9a-f]{{7,64}})\.\.\.[0-9a-f]{{7,64}}|[0-9a-f]{{7,32}}").fullmatch
 
 
-def canonical(connection: Connection[Any], name: str) -> str:
+def normalise_pair_name(connection: Connection[Any], name: str) -> str:
     """Normalises the name of a pair for URLs: tags and branches move, so they become commits.
 
     Raises Refusal.
     """
     if _PLAIN(name):
         return name
-    sides = sides_named(name)
+    sides = split_sides(name)
     if sides is None:
         return name.lower()
     base, head = sides
@@ -160,16 +160,16 @@ def canonical(connection: Connection[Any], name: str) -> str:
 
 
 def _digits(connection: Connection[Any], side: str) -> str:
-    run = run_meant(connection, side)
-    return (run.digest if run is not None else revision_named(connection, side).commit)[:12]
+    run = find_run_unless_commit(connection, side)
+    return (run.digest if run is not None else find_revision(connection, side).commit)[:12]
 
 
 def pair_revisions(
     connection: Connection[Any], base: str, head: str, platform: str | None, mode: str | None
-) -> Paired:
+) -> RevisionPairs:
     """Pairs two revisions on each target. Raises Refusal if no platform and mode measured both."""
-    head_row = revision_named(connection, head)
-    base_row = None if base == NEAREST else revision_named(connection, base)
+    head_row = find_revision(connection, head)
+    base_row = None if base == NEAREST else find_revision(connection, base)
     targets = [
         target
         for target in run_arms.targets_of(connection, head_row.id)
@@ -185,11 +185,11 @@ def pair_revisions(
     ]
     pairs = [each for each in possible if each is not None]
     if not pairs:
-        raise Refusal(404, "not measured", _lacking(connection, base_row, head_row, targets))
-    return Paired(head_row, pairs)
+        raise Refusal(404, "not measured", _explain_missing(connection, base_row, head_row, targets))
+    return RevisionPairs(head_row, pairs)
 
 
-def _lacking(
+def _explain_missing(
     connection: Connection[Any],
     base: RevisionRow | None,
     head: RevisionRow,
@@ -243,7 +243,7 @@ def _pair(connection: Connection[Any], target: TargetBase | None, head: Revision
     return Pair(target, ours.id, theirs.id, (ours.run, theirs.run))
 
 
-def _own_arms(connection: Connection[Any], run: RunRow) -> Paired:
+def _own_arms(connection: Connection[Any], run: RunRow) -> RevisionPairs:
     arms = {arm.name: arm for arm in run_arms.arms_of(connection, run.id)}
     if not {"base", "head"} <= set(arms):
         raise Refusal(
@@ -254,7 +254,7 @@ def _own_arms(connection: Connection[Any], run: RunRow) -> Paired:
     return _of_arms(connection, run, arms["base"], run, arms["head"])
 
 
-def _of_runs(connection: Connection[Any], ours: RunRow, theirs: RunRow) -> Paired:
+def _of_runs(connection: Connection[Any], ours: RunRow, theirs: RunRow) -> RevisionPairs:
     """Pairs two runs by their heads. A run without a head contributes its first compared arm."""
     for what, one, other in (("platform", ours.platform, theirs.platform), ("mode", ours.mode, theirs.mode)):
         if one != other:
@@ -269,7 +269,7 @@ def _of_runs(connection: Connection[Any], ours: RunRow, theirs: RunRow) -> Paire
 
 def _main_arm(connection: Connection[Any], run: RunRow) -> ArmRow:
     arms = {arm.name: arm for arm in run_arms.arms_of(connection, run.id)}
-    return arms.get("head", arms[compared_arms(arms)[0]])
+    return arms.get("head", arms[select_compared_arms(arms)[0]])
 
 
 def _of_arms(
@@ -278,7 +278,7 @@ def _of_arms(
     base: ArmRow,
     head_run: RunRow,
     head: ArmRow,
-) -> Paired:
+) -> RevisionPairs:
     revisions = trees.revision_rows(
         connection, [each.revision_id for each in (base, head) if each.revision_id]
     )
@@ -288,7 +288,7 @@ def _of_arms(
         )
     target = TargetBase(head_run.platform, head_run.mode, revisions[base.revision_id], None)
     which = tuple(dict.fromkeys((base_run.digest, head_run.digest)))
-    return Paired(revisions[head.revision_id], [Pair(target, base.id, head.id, which)])
+    return RevisionPairs(revisions[head.revision_id], [Pair(target, base.id, head.id, which)])
 
 
 def find_answer(connection: Connection[Any], pair: Pair) -> Answer | None:

@@ -17,7 +17,7 @@ from cliffwatch.formats.reading import decode
 from cliffwatch.identities import digest_of
 from cliffwatch.reports.context import context_of_record
 from cliffwatch.reports.json_report import document_of_arms
-from cliffwatch.samples import CONTROL, compared_arms
+from cliffwatch.samples import CONTROL, select_compared_arms
 from cliffwatch_service.compare.analysis import StoredArm, inputs_of_arms, load_arms, side_of_run
 from cliffwatch_service.compare.functions import functions_of_rows
 from cliffwatch_service.ingest.boot_document import pack_content, unpack_content
@@ -33,7 +33,7 @@ def has_other_arms(arms: Sequence[ArmRow]) -> bool:
 
     A run of base and head, with or without an anchor, is compared as two revisions.
     """
-    names = compared_arms(arm.name for arm in arms)
+    names = select_compared_arms(arm.name for arm in arms)
     return len(names) > 1 and set(names) != {"base", "head"}
 
 
@@ -89,7 +89,7 @@ def _compare_run_arms(connection: Connection[Any], arms: Mapping[str, StoredArm]
     return document_of_arms(compared, replace(context_of_record(record, None), functions=functions))
 
 
-def arms_comparison(connection: Connection[Any], run: RunRow) -> RunComparison | None:
+def find_arms_comparison(connection: Connection[Any], run: RunRow) -> RunComparison | None:
     """Returns the stored comparison of a run's arms; None if there is none yet."""
     stored = comparisons.run_comparison(connection, run.id)
     if stored is None:

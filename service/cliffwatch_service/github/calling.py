@@ -104,8 +104,8 @@ class GitHub:
         headers = create_headers("cliffwatch", jwt=jwt.encode(claims, kept, algorithm="RS256"))
         return self._send(method, self._api + path, headers, body)
 
-    def installed(self, installation: int) -> "Installed":
-        return Installed(self, installation)
+    def installed(self, installation: int) -> "InstallationClient":
+        return InstallationClient(self, installation)
 
     def in_installation(self, installation: int, method: str, url: str, body: Any) -> Reply:
         """Sends a request in an installation. If GitHub refuses the token, retries once with a new one."""
@@ -224,7 +224,7 @@ class PostingApi(GitHubAPI):
 
 
 @dataclass(frozen=True, slots=True)
-class Installed:
+class InstallationClient:
     """Client with the rights of one installation. Paths are relative to the address in the settings."""
 
     github: GitHub

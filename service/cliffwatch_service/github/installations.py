@@ -58,7 +58,7 @@ def _drop(parts: GitHubParts, number: int) -> None:
             drop_all(connection, identity, parts.now())
 
 
-def known_repository(parts: GitHubParts, installation: int, repository: int) -> RepositoryRow | None:
+def find_reached_repository(parts: GitHubParts, installation: int, repository: int) -> RepositoryRow | None:
     """Returns a repository that an active installation reaches; None if it is out of reach.
 
     Asks GitHub if the repository is not stored. Raises NotNow.
@@ -80,7 +80,7 @@ def _find_reached(parts: GitHubParts, repository: int) -> RepositoryRow | None:
     return row if row is not None and row.allowed and row.installation_state == "active" else None
 
 
-def note_lost(parts: GitHubParts, installation: int, problem: GitHubProblem) -> None:
+def refresh_after_refusal(parts: GitHubParts, installation: int, problem: GitHubProblem) -> None:
     """Updates an installation after GitHub refused a request there. Raises NotNow."""
     raise_if_later(problem)
     if problem.kind in ("unauthorised", "gone", "forbidden"):

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from psycopg import Connection
 
 from cliffwatch.counting import count_noun
-from cliffwatch_service.compare.naming import revision_named
+from cliffwatch_service.compare.naming import find_revision
 from cliffwatch_service.refusal import Refusal, not_found
 from cliffwatch_service.store import follows, tokens, trees
 from cliffwatch_service.store.follows import FollowRow
@@ -28,7 +28,7 @@ class Range(NamedTuple):
     head: str
 
 
-def put_off(
+def add_to_backlog(
     connection: Connection[Any], follow_id: int, base: str, head: str, commits: int, now: datetime
 ) -> bool:
     """Puts a range of the branch into its backlog, to be measured down to every commit.
@@ -100,7 +100,7 @@ def backfill(
         raise Refusal(
             422, "no range", f"{base} is not before {head} on {row.branch}: name the older revision first"
         )
-    put_off(connection, follow_id, older, newer, last - first, now)
+    add_to_backlog(connection, follow_id, older, newer, last - first, now)
     detail = {"base": older, "head": newer, "commits": count_noun(last - first, "commit")}
     tokens.write_audit(connection, who=who, action="backfill", what=str(follow_id), detail=detail, now=now)
     return last - first
@@ -108,7 +108,7 @@ def backfill(
 
 def _place(connection: Connection[Any], row: FollowRow, name: str) -> tuple[str, int]:
     """Returns a revision's commit and its place on the branch. Raises Refusal if it is not on the branch."""
-    commit = revision_named(connection, name).commit
+    commit = find_revision(connection, name).commit
     place = trees.ordinal_of(connection, row.branch_id, commit)
     if place is None:
         raise Refusal(

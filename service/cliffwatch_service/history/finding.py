@@ -25,7 +25,7 @@ _WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class SearchMatches:
     """Results of a search, at most MOST of each kind."""
 
     revisions: Sequence[FoundRevisionRow]
@@ -38,7 +38,7 @@ class Found:
         return sum(len(getattr(self, each.name)) for each in fields(self))
 
 
-def find_everything(connection: Connection[Any], text: str) -> Found:
+def find_everything(connection: Connection[Any], text: str) -> SearchMatches:
     """Returns the results of a search. An empty text finds nothing.
 
     - A revision matches by a prefix of its commit, or if every word begins a word of its subject.
@@ -49,7 +49,7 @@ def find_everything(connection: Connection[Any], text: str) -> Found:
     words = words_of(text)
     revisions = search.revisions_beginning(connection, digits, MOST) if is_commit(digits) else []
     revisions += search.revisions_about(connection, _WORD.findall(digits)[:_MOST_WORDS], MOST)
-    return Found(
+    return SearchMatches(
         revisions=list({row.commit: row for row in revisions}.values())[:MOST],
         branches=search.branches_named_like(connection, text, MOST) if text else [],
         tags=search.tags_named_like(connection, text, MOST) if text else [],

@@ -13,10 +13,10 @@ from cliffwatch.catalogue.discovery import AUTO
 from cliffwatch.formats.setup import Setup
 from cliffwatch.formats.work import Priority
 from cliffwatch.identities import digest_of
-from cliffwatch.trees.addresses import LONGEST_BRANCH, wrong_branch
-from cliffwatch_service.history.backlog import put_off, take_from_backlog
+from cliffwatch.trees.addresses import LONGEST_BRANCH, find_branch_problem
+from cliffwatch_service.history.backlog import add_to_backlog, take_from_backlog
 from cliffwatch_service.history.git import GitProblem, branch_head, fetch_commits, first_parents, tags_of
-from cliffwatch_service.history.watching.anchors import NONE, parts_of, refuse_anchor, settle_anchor
+from cliffwatch_service.history.watching.anchors import NO_ANCHOR, parts_of, refuse_anchor, settle_anchor
 from cliffwatch_service.jobs.requests import RequestDraft, store_request
 from cliffwatch_service.refusal import Refusal, not_found
 from cliffwatch_service.store import follows, tokens, trees
@@ -35,16 +35,16 @@ MOST_COMMITS = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class RevisionPair:
     """Two revisions to compare."""
 
     base: str
     head: str
 
 
-def wishes(
+def choose_pairs(
     policy: Policy, fresh: Sequence[str], before: str | None, requested: datetime | None, now: datetime
-) -> list[Wish]:
+) -> list[RevisionPair]:
     """Returns the comparisons that a policy asks for.
 
     - `fresh`: commits of the branch since the last request, oldest first.
@@ -55,10 +55,10 @@ def wishes(
     if not fresh or before is None:
         return []
     if policy in EACH_COMMIT:
-        return [Wish(base, head) for base, head in pairwise([before, *fresh])]
+        return [RevisionPair(base, head) for base, head in pairwise([before, *fresh])]
     if policy == "nightly" and requested is not None and now - requested < NIGHT:
         return []
-    return [Wish(before, fresh[-1])]
+    return [RevisionPair(before, fresh[-1])]
 
 
 def follow_branch(connection: Connection[Any], entry: FollowFacts, *, who: str, now: datetime) -> int:
@@ -66,7 +66,7 @@ def follow_branch(connection: Connection[Any], entry: FollowFacts, *, who: str, 
 
     Raises Refusal if the branch name, the suites or the anchor are not allowed.
     """
-    wrong = wrong_branch(entry.branch)
+    wrong = find_branch_problem(entry.branch)
     if wrong is not None:
         raise Refusal(
             422,
@@ -133,7 +133,7 @@ def poll(connection: Connection[Any], number: int, git_dir: Path, now: datetime)
 
 def _is_anchor_unknown(row: FollowRow) -> bool:
     """Whether the named anchor was not resolved to a commit yet."""
-    return row.anchor not in (None, NONE) and row.anchor_commit is None and row.anchor_problem is None
+    return row.anchor not in (None, NO_ANCHOR) and row.anchor_commit is None and row.anchor_problem is None
 
 
 def extend_branch(connection: Connection[Any], branch_id: int, line: Sequence[trees.RevisionFacts]) -> int:
@@ -157,9 +157,9 @@ def extend_branch(connection: Connection[Any], branch_id: int, line: Sequence[tr
     return start
 
 
-def _due(connection: Connection[Any], row: FollowRow, now: datetime) -> list[Wish]:
+def _due(connection: Connection[Any], row: FollowRow, now: datetime) -> list[RevisionPair]:
     due = take_from_backlog(connection, row, tokens.keep_asker(connection, ASKER, now), now)
-    return [Wish(each.base, each.head) for each in due]
+    return [RevisionPair(each.base, each.head) for each in due]
 
 
 def _request(
@@ -183,10 +183,10 @@ def _request(
     if before not in line and start:  # a forced push: the base is the newest commit that it kept
         before = line[start - 1]
     if row.policy in EACH_COMMIT and len(fresh) > MOST_COMMITS:
-        put_off(connection, row.id, before, fresh[-1], len(fresh), now)
+        add_to_backlog(connection, row.id, before, fresh[-1], len(fresh), now)
         follows.set_requested(connection, row.id, head=line[-1], requested=line[-1], at=now, now=now)
         return _ask(connection, row, _due(connection, row, now), anchor, "backlog", now)
-    wanted = wishes(row.policy, fresh, before, row.requested, now)
+    wanted = choose_pairs(row.policy, fresh, before, row.requested, now)
     asked = _ask(connection, row, wanted, anchor, row.policy, now)
     done = wanted[-1].head if wanted else row.requested_commit
     assert done is not None
@@ -198,7 +198,7 @@ def _request(
 def _ask(
     connection: Connection[Any],
     row: FollowRow,
-    wanted: Sequence[Wish],
+    wanted: Sequence[RevisionPair],
     anchor: str | None,
     why: str,
     now: datetime,

@@ -11,7 +11,7 @@ from datetime import datetime
 from pathlib import Path
 
 from cliffwatch.trees.addresses import PORTS, read_address, without_credentials
-from cliffwatch.trees.git_command import git_argv, nobodys_environment, strict_settings
+from cliffwatch.trees.git_command import git_argv, isolated_environment, strict_settings
 from cliffwatch_service.ingest.free_form import plain_text, plausible_date
 from cliffwatch_service.store.trees import RevisionFacts
 
@@ -192,7 +192,7 @@ def _git(
     arguments: Sequence[str], *, mirror: Path | None = None, protocols: Collection[str] = ()
 ) -> str | GitProblem:
     argv = git_argv(arguments, mirror, strict_settings())
-    env = {"PATH": os.environ.get("PATH", os.defpath), **nobodys_environment(protocols)}
+    env = {"PATH": os.environ.get("PATH", os.defpath), **isolated_environment(protocols)}
     try:
         done = subprocess.run(argv, capture_output=True, env=env, timeout=_SECONDS, check=False)
     except subprocess.TimeoutExpired:

@@ -19,7 +19,7 @@ STATES: tuple[ReportState, ...] = get_args(ReportState)
 OPEN: tuple[ReportState, ...] = ("new", "acknowledged")
 
 
-def report_named(connection: Connection[Any], digest: str) -> ReportRow:
+def find_report(connection: Connection[Any], digest: str) -> ReportRow:
     """Returns a report by its digest. Raises Refusal if there is none."""
     rows = reports.list_reports(connection, ReportsWanted(digest=digest, limit=1))
     if not rows:
@@ -49,7 +49,7 @@ def triage(
             "no fixing commit",
             "the fix of a report whose state is `fixed` is a commit: give all of its digits",
         )
-    report = report_named(connection, digest)
+    report = find_report(connection, digest)
     reports.set_triage(connection, report.id, state=state, owner=owner, note=note, by=by, now=now)
     _keep_fix(connection, report, state, fix, by, now)
     detail = {"state": state, "owner": owner, "note": note, "fix": fix}

@@ -11,9 +11,9 @@ from psycopg import Connection
 
 from cliffwatch.formats.reading import convert
 from cliffwatch.formats.run_record import RunRecord
-from cliffwatch.formats.setup import Setup, anchored_arms
+from cliffwatch.formats.setup import Setup, build_anchored_arms
 from cliffwatch.formats.uploads import RunUpload
-from cliffwatch.samples import ANCHOR, CONTROL, compared_arms
+from cliffwatch.samples import ANCHOR, CONTROL, select_compared_arms
 from cliffwatch_service.access.authorisation import refuse_foreign_lease
 from cliffwatch_service.access.tokens import Caller
 from cliffwatch_service.refusal import Refusal, not_found
@@ -50,7 +50,7 @@ def _has_anchor(connection: Connection[Any], job: JobRow) -> bool:
     """
     assert job.setup is not None
     arms = convert(job.setup, Setup).arms
-    plain = anchored_arms(job.base_commit, job.head_commit, arms[-1].rev)
+    plain = build_anchored_arms(job.base_commit, job.head_commit, arms[-1].rev)
     return arms == plain and tokens.is_asker(connection, job.asked_by, follows.ASKER)
 
 
@@ -116,7 +116,7 @@ def _arms(record: RunRecord, job: JobRow) -> dict[str, tuple[str | None, str | N
         }
     plain = {arm.name: arm.rev for arm in setup.arms if not arm.patch and arm.series is None}
     names, asked = sorted({*commits} - {CONTROL}), sorted(arm.name for arm in setup.arms)
-    if ANCHOR not in commits and compared_arms(asked) == names:  # the tree no longer has the anchor
+    if ANCHOR not in commits and select_compared_arms(asked) == names:  # the tree no longer has the anchor
         asked = names
         plain = {name: commit for name, commit in plain.items() if name in names}
     return {

@@ -12,7 +12,7 @@ from psycopg import Connection
 from cliffwatch.catalogue.discovery import ALL, AUTO, DISCOVERED
 from cliffwatch.catalogue.load import load_catalogue
 from cliffwatch.formats.reading import as_json, convert
-from cliffwatch.formats.setup import NO_SETUP, Setup, SetupContent, problem_of
+from cliffwatch.formats.setup import NO_SETUP, Setup, SetupContent, find_problem
 from cliffwatch.formats.values import FreeJson
 from cliffwatch.formats.work import AskedFiles, AskedWork, Priority
 from cliffwatch.identities import digest_of
@@ -75,7 +75,7 @@ def asked_of(work: AskedWork) -> RequestDraft:
     arms = work.setup.arms
     if (work.base is None) != (work.head is None) or (work.base is None) == (not arms):
         raise _invalid_request("base", "a request names base and head, or arms in its setup, and not both")
-    problem = problem_of(work.setup)
+    problem = find_problem(work.setup)
     if problem is not None:
         raise _invalid_request("setup", problem)
     contents = {each.name: each.content for each in work.contents}

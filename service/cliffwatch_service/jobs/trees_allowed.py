@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from psycopg import Connection
 
-from cliffwatch.trees.addresses import TreeAddress, allowed, closed, read_address
+from cliffwatch.trees.addresses import TreeAddress, closed, is_allowed, read_address
 from cliffwatch_service.refusal import Refusal
 from cliffwatch_service.store import follows
 
@@ -46,7 +46,7 @@ def access_of(connection: Connection[Any], tree: str, prefixes: Iterable[str]) -
     address = read_address(tree)
     if isinstance(address, str):
         return "public"
-    if allowed(address, prefixes):
+    if is_allowed(address, prefixes):
         return "allowed"
     followed = (read_address(row.tree) for row in follows.list_follows(connection))
     return "allowed" if address in followed else "public"

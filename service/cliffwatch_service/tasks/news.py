@@ -13,7 +13,7 @@ from cliffwatch_service.github.reporting.issues import send_issue
 from cliffwatch_service.history.news.mail import Letter, send_mail
 from cliffwatch_service.history.news.sending import NotSent, Sent, next_try
 from cliffwatch_service.history.news.webhook import send_webhook
-from cliffwatch_service.history.news.wording import NewsWhole, mail_subject, mail_text
+from cliffwatch_service.history.news.wording import NewsContent, mail_subject, mail_text
 from cliffwatch_service.history.report_summary import is_confirmed
 from cliffwatch_service.store import background, overview, trees
 from cliffwatch_service.store.history import changes as stored_changes
@@ -74,14 +74,16 @@ def _wait_for_tomorrow(connection: Connection[Any], row: DeliveryRow, parts: Git
     )
 
 
-def _load_content(connection: Connection[Any], row: DeliveryRow, pages_url: str) -> tuple[NewsWhole, NewsRow]:
+def _load_content(
+    connection: Connection[Any], row: DeliveryRow, pages_url: str
+) -> tuple[NewsContent, NewsRow]:
     """Returns the content of a delivery and the first news of its report."""
     news = outbox.news_row(connection, row.news_id)
     assert news is not None
     (head,) = trees.revisions_named(connection, news.head)
     places = overview.branches_of_revision(connection, head.id)
     changes = stored_changes.changes_of_report(connection, row.report_id)
-    whole = NewsWhole(
+    whole = NewsContent(
         news=news,
         changes=[each for each in changes if is_confirmed(each) and each.kind == "regression"],
         tree=places[0].tree if places else None,
@@ -91,7 +93,7 @@ def _load_content(connection: Connection[Any], row: DeliveryRow, pages_url: str)
     return whole, outbox.news_of(connection, row.report_id)[0]
 
 
-def _send(parts: GitHubParts, row: DeliveryRow, whole: NewsWhole, first: NewsRow) -> Sent | NotSent:
+def _send(parts: GitHubParts, row: DeliveryRow, whole: NewsContent, first: NewsRow) -> Sent | NotSent:
     if not row.live:
         return NotSent(reason="the subscription was ended", for_good=True)
     if row.channel == "webhook":

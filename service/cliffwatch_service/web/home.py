@@ -12,7 +12,7 @@ from psycopg import Connection
 
 from cliffwatch.comparing.comparison import VERDICTS
 from cliffwatch.comparing.ordering import Standing, standing
-from cliffwatch_service.compare.naming import revision_named
+from cliffwatch_service.compare.naming import find_revision
 from cliffwatch_service.history.report_summary import tally
 from cliffwatch_service.history.triage import OPEN
 from cliffwatch_service.http.context import ServiceHere
@@ -160,7 +160,7 @@ def show_revision(
 ) -> Response:
     """Shows where a revision was measured and what it can be compared with."""
     with service.transaction() as connection:
-        row = revision_named(connection, commit)
+        row = find_revision(connection, commit)
         recent = runs.list_runs(connection, RunsWanted(revision=row.id, limit=50))
         measured = series.targets_measured(connection, row.id)
         comparable = any(

@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import RedirectResponse, Response
 
-from cliffwatch_service.history.finding import MOST, Found, find_everything, is_commit
+from cliffwatch_service.history.finding import MOST, SearchMatches, find_everything, is_commit
 from cliffwatch_service.http.context import ServiceHere
 from cliffwatch_service.web.layout.render import page
 from cliffwatch_service.web.layout.session import ReaderHere
@@ -31,7 +31,7 @@ def find(
     return page(request, visitor, "search.html", text=text, commit=commit, found=found, most=MOST)
 
 
-def _address(found: Found) -> str:
+def _address(found: SearchMatches) -> str:
     """URL path of the first result."""
     commits = [row.commit for row in found.revisions] + [row.commit for row in (*found.branches, *found.tags)]
     if commits:

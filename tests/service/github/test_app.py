@@ -123,7 +123,7 @@ def test_a_code_serves_once(asking: GitHub) -> None:
     ],
 )
 def test_what_is_pasted_is_read_as_a_code(pasted: str, code: str | None) -> None:
-    found = setting_up.code_of(pasted)
+    found = setting_up.extract_code(pasted)
     assert found == code if code else isinstance(found, Failure)
 
 
@@ -248,7 +248,7 @@ def test_no_secret_is_in_what_is_shown_of_an_app(files: AppFiles) -> None:
     """Of a value in a log or a traceback."""
     files.keep_webhook_secrets((WebhookSecret(secret=SECRET, until=None),))
     identity = AppIdentity(id=1, slug="c", name="c", owner="o", page="https://github.com/apps/c")
-    made = setting_up.Manifested(identity=identity, pem=app_key()[0], webhook_secret=SECRET)
+    made = setting_up.ConvertedApp(identity=identity, pem=app_key()[0], webhook_secret=SECRET)
     assert SECRET not in repr((files, files.webhook_secrets(), made))
     assert "PRIVATE KEY" not in repr(made)
 

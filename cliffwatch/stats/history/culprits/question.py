@@ -6,8 +6,8 @@ from typing import Literal, NamedTuple
 
 from cliffwatch.stats.history.culprits.graph import Graph
 
-Sought = Literal["regression", "improvement"]
-Way = Literal["regression", "improvement", "none", "open"]
+ChangeDirection = Literal["regression", "improvement"]
+RowDirection = Literal["regression", "improvement", "none", "open"]
 """How a row of a commit compares with its reference; `open` if it could not be measured or decided."""
 
 
@@ -22,7 +22,7 @@ class Pair(NamedTuple):
 class RowStep:
     """One row of a pair."""
 
-    way: Way
+    way: RowDirection
     base: float | None = None
     """Value of the base; None if it has none."""
     head: float | None = None
@@ -40,7 +40,7 @@ NOT_JUDGED = RowStep("open")
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class PairResult:
     """Result of a pair, by row. A missing row is open; a commit that does not build has none."""
 
     rows: Mapping[str, RowStep] = field(default_factory=dict)
@@ -56,7 +56,7 @@ class Question:
     graph: Graph
     good: str
     bad: str
-    sought: Sought
+    sought: ChangeDirection
     exact: bool
     """True if values repeat.
 
@@ -69,7 +69,7 @@ class Step:
     """A change of one row."""
 
     row: str
-    way: Sought
+    way: ChangeDirection
     commits: tuple[str, ...]
     """The culprit; several commits if any of them may be, oldest first."""
     pair: Pair
@@ -89,7 +89,7 @@ class Mark(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class SearchResult:
     """Result of a search."""
 
     rows: tuple[str, ...]

@@ -9,23 +9,23 @@ from collections.abc import Generator, Mapping
 from typing import NamedTuple
 
 from cliffwatch.stats.history.culprits.question import (
-    Found,
-    Judged,
+    ChangeDirection,
     Mark,
     Pair,
+    PairResult,
     Question,
-    Sought,
+    RowDirection,
+    SearchResult,
     Step,
-    Way,
 )
 
 MOST_SEARCHES = 16
 """Lines searched per row. A history of many small steps ends there, and the result says so."""
 
-Asked = Generator[Pair, Judged, Found]
+Asked = Generator[Pair, PairResult, SearchResult]
 
 
-def next_pair(question: Question, judged: Mapping[Pair, Judged]) -> Pair | Found:
+def next_pair(question: Question, judged: Mapping[Pair, PairResult]) -> Pair | SearchResult:
     """The pair to compare next, given the `judged` pairs, or the result. No pair is requested twice."""
     asked = search(question)
     try:
@@ -33,7 +33,7 @@ def next_pair(question: Question, judged: Mapping[Pair, Judged]) -> Pair | Found
         while pair in judged:
             pair = asked.send(judged[pair])
     except StopIteration as end:
-        found: Found = end.value
+        found: SearchResult = end.value
         return found
     return pair
 
@@ -46,7 +46,7 @@ def search(question: Question) -> Asked:
     return Search(question).pairs()
 
 
-Steps = Generator[Pair, Judged, list[Step]]
+Steps = Generator[Pair, PairResult, list[Step]]
 
 
 class _Line(NamedTuple):
@@ -54,11 +54,11 @@ class _Line(NamedTuple):
 
     commits: tuple[str, ...]
     row: str
-    way: Sought
+    way: ChangeDirection
     marked: bool
     """True if `git bisect` is to follow this line."""
 
-    def part(self, first: int, last: int, way: Sought) -> "_Line":
+    def part(self, first: int, last: int, way: ChangeDirection) -> "_Line":
         return _Line(self.commits[first : last + 1], self.row, way, marked=False)
 
 
@@ -68,7 +68,7 @@ class Search:
     def __init__(self, question: Question) -> None:
         self._question = question
         self._graph = question.graph
-        self._judged: dict[Pair, Judged] = {}
+        self._judged: dict[Pair, PairResult] = {}
         self._marks: list[Mark] = []
         self._searches: dict[str, int] = {}
 
@@ -89,9 +89,9 @@ class Search:
             steps += yield from self._steps(_Line(line, row, sought, marked=number == 0))
         steps.sort(key=lambda step: step.way != sought)
         cut = tuple(row for row in rows if self._searches[row] > MOST_SEARCHES)
-        return Found(rows=rows, steps=tuple(dict.fromkeys(steps)), marks=self.marks, cut=cut)
+        return SearchResult(rows=rows, steps=tuple(dict.fromkeys(steps)), marks=self.marks, cut=cut)
 
-    def _ask(self, pair: Pair) -> Generator[Pair, Judged, Judged]:
+    def _ask(self, pair: Pair) -> Generator[Pair, PairResult, PairResult]:
         if pair not in self._judged:
             self._judged[pair] = yield pair
         return self._judged[pair]
@@ -112,12 +112,12 @@ class Search:
             steps += yield from self._rest(line, high, last, after.row(line.row).way)
         return steps
 
-    def _rest(self, line: _Line, first: int, last: int, way: Way) -> Steps:
+    def _rest(self, line: _Line, first: int, last: int, way: RowDirection) -> Steps:
         if way not in ("regression", "improvement"):
             return []
         return (yield from self._steps(line.part(first, last, way)))
 
-    def _narrowed(self, line: _Line) -> Generator[Pair, Judged, tuple[int, int]]:
+    def _narrowed(self, line: _Line) -> Generator[Pair, PairResult, tuple[int, int]]:
         """The last index without the change and the first with it; no commit between them is left to try."""
         commits = line.commits
         low, high = yield from self._known(line)
@@ -137,7 +137,7 @@ class Search:
                 low = place
             self._mark(line, commits[place], way)
 
-    def _known(self, line: _Line) -> Generator[Pair, Judged, tuple[int, int]]:
+    def _known(self, line: _Line) -> Generator[Pair, PairResult, tuple[int, int]]:
         """Narrows a line without measuring: from pairs already judged for other rows.
 
         With exact values, commits measured for other pairs serve too.
@@ -156,7 +156,7 @@ class Search:
                 low = place
         return low, high
 
-    def _mark(self, line: _Line, commit: str, way: Way) -> None:
+    def _mark(self, line: _Line, commit: str, way: RowDirection) -> None:
         if line.marked:
             self._marks.append(
                 Mark("skip" if way == "open" else "bad" if way == line.way else "good", commit)
@@ -188,7 +188,7 @@ class Search:
         own = judged.row(line.row).difference - explained if explained else None
         return [Step(row=line.row, way=line.way, commits=tuple(possible), pair=pair, own=own), *steps]
 
-    def _side(self, line: _Line, bases: tuple[str, ...], other: str) -> Generator[Pair, Judged, "_Side"]:
+    def _side(self, line: _Line, bases: tuple[str, ...], other: str) -> Generator[Pair, PairResult, "_Side"]:
         """Searches the commits that a merge brought in through another parent.
 
         They are compared with the point where that side began.
@@ -253,7 +253,7 @@ class _Side(NamedTuple):
     decided: bool
 
 
-def _opposite(way: Sought) -> Sought:
+def _opposite(way: ChangeDirection) -> ChangeDirection:
     return "improvement" if way == "regression" else "regression"
 
 

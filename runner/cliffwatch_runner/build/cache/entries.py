@@ -16,7 +16,7 @@ class Stopped(Exception):
 
 
 @contextmanager
-def locked(path: Path, *, waiting: Callable[[], None], should_stop: Callable[[], bool]) -> Iterator[None]:
+def hold_lock(path: Path, *, waiting: Callable[[], None], should_stop: Callable[[], bool]) -> Iterator[None]:
     """Holds an exclusive lock on a file.
 
     If another process holds it, calls `waiting` once and waits. Raises Stopped.
@@ -24,7 +24,7 @@ def locked(path: Path, *, waiting: Callable[[], None], should_stop: Callable[[],
     The lock ends with its holder, however that ends. The file remains and has no meaning.
     """
     waited = False
-    while (descriptor := _locked_now(path)) is None:
+    while (descriptor := _try_open_locked(path)) is None:
         if not waited:
             waiting()
             waited = True
@@ -37,7 +37,7 @@ def locked(path: Path, *, waiting: Callable[[], None], should_stop: Callable[[],
         os.close(descriptor)
 
 
-def _locked_now(path: Path) -> int | None:
+def _try_open_locked(path: Path) -> int | None:
     """Returns a descriptor of the locked file.
 
     Returns None if another process holds the lock or has just removed the file with its folder.

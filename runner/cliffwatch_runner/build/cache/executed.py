@@ -34,7 +34,7 @@ class Executed:
     """Functions on the measured path, by case."""
 
 
-def read_kept(cache: Path, trust: str, key: str, kernel: str) -> Executed | None:
+def load_executed(cache: Path, trust: str, key: str, kernel: str) -> Executed | None:
     """Returns the stored functions of a kernel; None if there are none or they cannot be read."""
     try:
         with gzip.open(_home(cache, trust) / key / _FILE) as file:
@@ -60,7 +60,7 @@ def measured_by_case(cache: Path, trust: str) -> Mapping[CaseKey, frozenset[str]
     home = _home(cache, trust)
     found: dict[CaseKey, frozenset[str]] = {}
     for folder in sorted(home.iterdir(), key=_age, reverse=True)[:_MOST_LOOKED_AT] if home.is_dir() else ():
-        kept = read_kept(cache, trust, folder.name, "")
+        kept = load_executed(cache, trust, folder.name, "")
         for case, names in kept.measured.items() if kept is not None else ():
             if names:
                 found[case] = found.get(case, frozenset()) | names
@@ -114,7 +114,7 @@ def _places(names: Iterable[str], places: Mapping[str, int]) -> tuple[int, ...]:
     return tuple(sorted(places[name] for name in names))
 
 
-def joined(*of_runs: Executed) -> Executed:
+def join_executed(*of_runs: Executed) -> Executed:
     """Returns the union of what several runs executed. Names that no kernel has any more do no harm."""
     cases: dict[CaseKey, frozenset[str]] = {}
     measured: dict[CaseKey, frozenset[str]] = {}

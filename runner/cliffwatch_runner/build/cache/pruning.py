@@ -26,7 +26,7 @@ _LEFTOVER_AGE = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pruned:
+class PruneResult:
     """Result of a removal."""
 
     removed: tuple[CacheEntry, ...]
@@ -38,7 +38,7 @@ class Pruned:
         return sum(entry.bytes for entry in self.removed)
 
 
-def to_remove(
+def choose_entries(
     entries: Sequence[CacheEntry], *, keep: int, unused_since: datetime | None, now: datetime
 ) -> tuple[CacheEntry, ...]:
     """Returns the entries to remove, in order of removal.
@@ -61,20 +61,20 @@ def to_remove(
     return tuple(chosen)
 
 
-def remove(entries: Sequence[CacheEntry]) -> Pruned:
+def remove(entries: Sequence[CacheEntry]) -> PruneResult:
     """Removes entries one by one. A failure does not stop the others."""
     removed: list[CacheEntry] = []
     refused: list[tuple[CacheEntry, str]] = []
     for entry in entries:
         try:
-            if _removed(entry):  # else a run has begun to use it meanwhile
+            if _remove_entry(entry):  # else a run has begun to use it meanwhile
                 removed.append(entry)
         except OSError as error:
             refused.append((entry, f"{error.filename or entry.path}: {error.strerror}"))
-    return Pruned(removed=tuple(removed), refused=tuple(refused))
+    return PruneResult(removed=tuple(removed), refused=tuple(refused))
 
 
-def _removed(entry: CacheEntry) -> bool:
+def _remove_entry(entry: CacheEntry) -> bool:
     if entry.kind == "failure":
         entry.path.unlink(missing_ok=True)
         return True
@@ -84,13 +84,13 @@ def _removed(entry: CacheEntry) -> bool:
     return remove_unused(entry.path, LOCKS.get(entry.kind, MARK))
 
 
-def prune_built(cache: Path, keep: int, now: datetime) -> Pruned:
+def prune_built(cache: Path, keep: int, now: datetime) -> PruneResult:
     """Removes kernels, benches, programs and guest roots beyond `keep` bytes, at the end of a run.
 
     Entries that this or another run still uses stay.
     """
     listed = list_cache(cache, ("kernel", "bench", "program", "root"))
-    return remove(to_remove(listed.entries, keep=keep, unused_since=None, now=now))
+    return remove(choose_entries(listed.entries, keep=keep, unused_since=None, now=now))
 
 
 def prune_mirror(cache: Path, keep: int = KEEP_MIRROR_BYTES) -> bool:
@@ -100,4 +100,4 @@ def prune_mirror(cache: Path, keep: int = KEEP_MIRROR_BYTES) -> bool:
     again.
     """
     (mirror, *_) = list_cache(cache, ("mirror",)).entries or (None,)
-    return mirror is not None and mirror.bytes > keep and _removed(mirror)
+    return mirror is not None and mirror.bytes > keep and _remove_entry(mirror)

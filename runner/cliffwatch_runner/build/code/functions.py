@@ -18,7 +18,7 @@ import msgspec
 import cliffwatch_runner
 from cliffwatch.formats.reading import decode
 from cliffwatch_runner import process
-from cliffwatch_runner.build.cache.entries import Stopped, locked, new_entry
+from cliffwatch_runner.build.cache.entries import Stopped, hold_lock, new_entry
 from cliffwatch_runner.host.programs import guest_programs
 from cliffwatch_runner.sandbox.sandbox import HOME, Mount, Sandbox
 from cliffwatch_runner.sandbox.untrusted_files import open_below
@@ -75,11 +75,11 @@ def function_digests(
     known = _read(folder)
     if known is not None:
         return known
-    with locked(cache / "locks" / f"code-{folder.name}", waiting=lambda: None, should_stop=should_stop):
+    with hold_lock(cache / "locks" / f"code-{folder.name}", waiting=lambda: None, should_stop=should_stop):
         known = _read(folder)
         if known is not None:
             return known
-        answer = _asked(kernel, {"functions": None}, sandbox, should_stop)
+        answer = _run_listing(kernel, {"functions": None}, sandbox, should_stop)
         if answer.digests is None:
             return answer.odd or _NO_ANSWER
         with new_entry(folder) as entry:
@@ -94,7 +94,7 @@ def function_listings(
 
     Raises Stopped.
     """
-    answer = _asked(kernel, {"functions": sorted(names)}, sandbox, should_stop)
+    answer = _run_listing(kernel, {"functions": sorted(names)}, sandbox, should_stop)
     return answer.odd or _NO_ANSWER if answer.functions is None else answer.functions
 
 
@@ -109,13 +109,13 @@ def program_listings(
     On failure returns a sentence that says why. Raises Stopped.
     """
     asked = [(each.start, each.code.hex(), each.neighbours[:_MOST_NEIGHBOURS]) for each in programs]
-    answer = _asked(kernel, {"programs": asked}, sandbox, should_stop)
+    answer = _run_listing(kernel, {"programs": asked}, sandbox, should_stop)
     if answer.programs is None or len(answer.programs) != len(programs):
         return answer.odd or _NO_ANSWER
     return answer.programs
 
 
-def _asked(
+def _run_listing(
     kernel: Path, request: Mapping[str, object], sandbox: Sandbox, should_stop: Callable[[], bool]
 ) -> _Answer:
     """Lets the separate process list the kernel.
@@ -179,6 +179,6 @@ def _read(folder: Path) -> Digests | None:
     return None
 
 
-def differing(base: Digests, head: Digests) -> frozenset[str]:
+def find_differing(base: Digests, head: Digests) -> frozenset[str]:
     """Returns the names of functions that differ between base and head, or that only one of them has."""
     return frozenset(name for name in base.keys() | head.keys() if base.get(name) != head.get(name))

@@ -58,9 +58,11 @@ def read_image(path: Path) -> KernelImage | str:
     payload = _payload(content)
     if payload is None:
         return f"{path.name} is no bzImage"
-    kernel = _unpacked(payload)
+    kernel = _decompress(payload)
     return (
-        f"{path.name} is packed in a way that is not known" if kernel is None else _loaded(kernel, path.name)
+        f"{path.name} is packed in a way that is not known"
+        if kernel is None
+        else _load_segments(kernel, path.name)
     )
 
 
@@ -99,7 +101,7 @@ _PACKINGS: Mapping[bytes, Callable[[bytes], bytes]] = {
 }
 
 
-def _unpacked(payload: bytes) -> bytes | None:
+def _decompress(payload: bytes) -> bytes | None:
     unpack = next((unpack for magic, unpack in _PACKINGS.items() if payload.startswith(magic)), None)
     try:
         return None if unpack is None else unpack(payload)
@@ -107,7 +109,7 @@ def _unpacked(payload: bytes) -> bytes | None:
         return None
 
 
-def _loaded(kernel: bytes, name: str) -> KernelImage | str:
+def _load_segments(kernel: bytes, name: str) -> KernelImage | str:
     if len(kernel) < _HEADER_BYTES or kernel[:5] != b"\x7fELF\x02":
         return f"{name} has no kernel of 64 bits in it"
     (start,) = struct.unpack_from("<Q", kernel, 32)

@@ -123,10 +123,10 @@ class _Naming:
             return f"<program+{target - self._program.start:x}>" if number is None else f"#{number}"
         if target in _JIT:
             found = next((each for each in self._neighbours if each[0] <= target < each[1]), None)
-            return "<run-time code>" if found is None else _behind(found[2], target - found[0])
+            return "<run-time code>" if found is None else _with_offset(found[2], target - found[0])
         if target in _IMAGE:
             symbol = self._names.at(target)
-            return "<kernel>" if symbol is None else _behind(symbol[0], symbol[1])
+            return "<kernel>" if symbol is None else _with_offset(symbol[0], symbol[1])
         if target in _MEMORY:
             return f"<memory {self._memory.setdefault(target, len(self._memory) + 1)}>"
         return f"{target:#x}"
@@ -135,21 +135,21 @@ class _Naming:
         """True if the next instruction adds a CPU's per-CPU base to the number in a register."""
         following = self._instructions[number + 1].text if number + 1 < len(self._instructions) else ""
         added = _ADDS_CPU.match(following)
-        return added is not None and _whole(added["register"]) == _whole(register)
+        return added is not None and _widen_register(added["register"]) == _widen_register(register)
 
     def _of_cpu(self, offset: int) -> str:
         """Returns the name of a per-CPU variable, if the kernel has it from the start."""
         symbol = self._names.at(offset) if offset < _IMAGE.start else None
         if symbol is None:
             return self._place(offset) if offset in _IMAGE else "<memory of the CPU>"
-        return "<memory of the CPU>" if symbol[1] > _LONGEST_DISTANCE else _behind(symbol[0], symbol[1])
+        return "<memory of the CPU>" if symbol[1] > _LONGEST_DISTANCE else _with_offset(symbol[0], symbol[1])
 
 
-def _behind(name: str, distance: int) -> str:
+def _with_offset(name: str, distance: int) -> str:
     return f"{name}+{distance:x}" if distance else name
 
 
-def _whole(register: str) -> str:
+def _widen_register(register: str) -> str:
     """Returns the 64-bit register that contains a register."""
     if register.startswith("e"):
         return f"r{register[1:]}"

@@ -31,7 +31,7 @@ Without them a guest cannot reach its root, its console or its udev.
 
 _FOR_MODULES = ("CONFIG_MODULES", "CONFIG_BLK_DEV_INITRD")
 
-HARDENING_THAT_IS_FORBIDDEN = ("CONFIG_UBSAN",)
+FORBIDDEN_HARDENING = ("CONFIG_UBSAN",)
 """Forbidden in our own kernels, but enabled by distributions, which check bounds with it."""
 
 _HARDENING = (
@@ -61,24 +61,24 @@ _HARDENING = (
     "CONFIG_CFI_CLANG",
     "CONFIG_KFENCE",
     "CONFIG_AUDITSYSCALL",
-    *HARDENING_THAT_IS_FORBIDDEN,
+    *FORBIDDEN_HARDENING,
 )
 """Options that our own fragment leaves out, because each slows down measured code."""
 
 
 def forbidden_in_prebuilt() -> tuple[str, ...]:
     """Returns the options with which a prebuilt kernel is refused."""
-    return tuple(symbol for symbol in FORBIDDEN if symbol not in HARDENING_THAT_IS_FORBIDDEN)
+    return tuple(symbol for symbol in FORBIDDEN if symbol not in FORBIDDEN_HARDENING)
 
 
-def refused_config(values: Mapping[str, str]) -> Failure | None:
+def refuse_config(values: Mapping[str, str]) -> Failure | None:
     """Returns why a kernel with this configuration cannot be measured; None if it can."""
     if not values:
         return wrong_usage(
             "its configuration has no lines of one", "give the package that the kernel came in"
         )
     if values.get("CONFIG_DEBUG_INFO_BTF", "n") != "y":
-        return without_btf("its configuration has no CONFIG_DEBUG_INFO_BTF=y")
+        return refuse_without_btf("its configuration has no CONFIG_DEBUG_INFO_BTF=y")
     debug = [symbol for symbol in forbidden_in_prebuilt() if values.get(symbol, "n") != "n"]
     if debug:
         return wrong_usage(
@@ -97,7 +97,7 @@ def refused_config(values: Mapping[str, str]) -> Failure | None:
     return None
 
 
-def without_btf(reason: str) -> Failure:
+def refuse_without_btf(reason: str) -> Failure:
     """Returns the refusal of a kernel that has no BTF."""
     return wrong_usage(
         f"it has no types (BTF), which bench is loaded with: {reason}",

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cliffwatch_runner.build.images.bz_image import BzImage, read_bz_image
-from cliffwatch_runner.build.images.refused import refused
+from cliffwatch_runner.build.images.refused import make_refusal
 from cliffwatch_runner.build.outputs import MIB
 from cliffwatch_runner.sandbox.untrusted_files import UnfitFile, UntrustedFolder
 
@@ -34,7 +34,7 @@ class FoundKernel:
 def find_named(path: Path) -> FoundKernel:
     """Returns the image that the user named, or the only image of a folder. Raises Refused."""
     if not path.exists():
-        raise refused("there is no such file", "name a package, an image or a folder that has one")
+        raise make_refusal("there is no such file", "name a package, an image or a folder that has one")
     named = path.resolve()
     if named.is_dir():
         return find_in(UntrustedFolder(named))
@@ -52,24 +52,28 @@ def find_in(top: UntrustedFolder) -> FoundKernel:
         below = [f"{modules}/{release}" for release in top.names(modules, limit=_MOST_NAMES)]
         images += [f"{each}/vmlinuz" for each in below if "vmlinuz" in top.names(each, limit=_MOST_NAMES)]
     if not images:
-        raise refused(
+        raise make_refusal(
             "it holds no kernel image (vmlinuz)",
             "name the package of the image itself; a `-dbg`, a `-headers` or a meta-package has none",
         )
     if len(images) > 1:
-        raise refused(f"it holds more than one kernel image: {', '.join(images[:8])}", "name one of them")
+        raise make_refusal(
+            f"it holds more than one kernel image: {', '.join(images[:8])}", "name one of them"
+        )
     return _found((top,), images[0])
 
 
 def _found(folders: tuple[UntrustedFolder, ...], image: str) -> FoundKernel:
     content = folders[0].read(image, limit=LARGEST_IMAGE)
     if isinstance(content, UnfitFile):
-        raise refused(
+        raise make_refusal(
             f"its image {image} {content.reason}", "name the image itself, as a user who may read it"
         )
     header = read_bz_image(content)
     if isinstance(header, str):
-        raise refused(f"its image {header}", "name a kernel image for x86-64 machines (vmlinuz, bzImage)")
+        raise make_refusal(
+            f"its image {header}", "name a kernel image for x86-64 machines (vmlinuz, bzImage)"
+        )
     config = _config_beside(folders, header.release)
     return FoundKernel(
         folders=folders, name=image.rsplit("/", 1)[-1], image=content, header=header, config=config

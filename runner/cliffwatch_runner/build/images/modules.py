@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from cliffwatch_runner.build.images.finding import MODULE_FOLDERS, FoundKernel
 from cliffwatch_runner.build.images.initramfs import dependencies, modules_of
-from cliffwatch_runner.build.images.refused import refused, said
+from cliffwatch_runner.build.images.refused import make_refusal, restate_failure
 from cliffwatch_runner.build.images.workshop import Packed, Workshop
 from cliffwatch_runner.build.outputs import MIB
 from cliffwatch_runner.sandbox.untrusted_files import UnfitFile, UntrustedFolder
@@ -27,7 +27,7 @@ def take_modules(workshop: Workshop, found: FoundKernel, names: Sequence[str]) -
     wanted = list(names)
     while wanted:
         if len(contents) + len(wanted) > _MOST_MODULES:
-            raise refused(f"its drivers need more than {_MOST_MODULES} modules", "take another kernel")
+            raise make_refusal(f"its drivers need more than {_MOST_MODULES} modules", "take another kernel")
         contents |= modules.contents(wanted)
         needed = dict.fromkeys(each for content in contents.values() for each in dependencies(content))
         wanted = [name for name in needed if name not in contents and name not in modules.built_in]
@@ -60,7 +60,7 @@ def _folder_of(found: FoundKernel, names: Sequence[str]) -> tuple[UntrustedFolde
         for below in (*(f"{each}/{release}" for each in MODULE_FOLDERS), "."):
             if not isinstance(folder.read(f"{below}/modules.order", limit=_LARGEST_LIST), UnfitFile):
                 return folder, below
-    raise refused(
+    raise make_refusal(
         f"its drivers are modules ({', '.join(names)}), and there is no lib/modules/{release}/modules.order"
         " beside it",
         "name the package, or a folder that has boot/ and lib/modules/ as the package has them",
@@ -83,7 +83,7 @@ class _Modules:
         """Returns modules by name, decompressed. Raises Refused."""
         failure = self._workshop.decompress({f"{name}.ko": self._packed(name) for name in names})
         if failure is not None:
-            raise said(failure, "its modules do not decompress", "fetch the package once more")
+            raise restate_failure(failure, "its modules do not decompress", "fetch the package once more")
         return {name: self._decompressed(name) for name in names}
 
     def _packed(self, name: str) -> Packed:
@@ -95,7 +95,7 @@ class _Modules:
                 return Packed(compression, content)
             if content.reason != "is not there":
                 reason = content.reason
-        raise refused(
+        raise make_refusal(
             f"its module {name}, without which no guest of ours boots, {reason}",
             "name a package or folder with all its modules (some distributions have a second package of"
             " them)",
@@ -104,5 +104,5 @@ class _Modules:
     def _decompressed(self, name: str) -> bytes:
         content = self._workshop.output.read(f"{name}.ko", limit=_LARGEST_MODULE)
         if isinstance(content, UnfitFile):
-            raise refused(f"its module {name} {content.reason}", "take another kernel")
+            raise make_refusal(f"its module {name} {content.reason}", "take another kernel")
         return content

@@ -13,10 +13,10 @@ class Refused(Exception):
         self.failure = failure
 
 
-def refused(message: str, next_step: str, evidence: str = "") -> Refused:
+def make_refusal(message: str, next_step: str, evidence: str = "") -> Refused:
     return Refused(replace(wrong_usage(message, next_step), evidence=evidence))
 
 
-def said(failure: Failure, message: str, next_step: str) -> Refused:
+def restate_failure(failure: Failure, message: str, next_step: str) -> Refused:
     """Restates the failure of a step in terms of its purpose. A failure of the host stays as it is."""
-    return Refused(failure) if failure.whose == "host" else refused(message, next_step, failure.evidence)
+    return Refused(failure) if failure.whose == "host" else make_refusal(message, next_step, failure.evidence)

@@ -21,7 +21,7 @@ _NETWORK = re.compile(
 )
 
 
-def of_suite(failure: Failure, suite: str, program: Program, *, own: bool) -> Failure:
+def blame_suite(failure: Failure, suite: str, program: Program, *, own: bool) -> Failure:
     """Turns a build failure into a failure of the suite's author if the suite is the user's own.
 
     For a suite of the catalogue, and for a failure of the host, it stays or becomes the host's.

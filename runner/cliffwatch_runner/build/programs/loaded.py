@@ -21,7 +21,7 @@ def loaded_digest(program: bytes) -> str:
     """
     whole = memoryview(program)
     try:
-        return _digest(_loaded(whole))
+        return _digest(_iter_loaded(whole))
     except (struct.error, ValueError):
         return _digest([whole])
 
@@ -34,7 +34,7 @@ def _digest(parts: Iterable[bytes | memoryview]) -> str:
     return digest.hexdigest()
 
 
-def _loaded(program: memoryview) -> Iterator[bytes | memoryview]:
+def _iter_loaded(program: memoryview) -> Iterator[bytes | memoryview]:
     if program[: len(_LITTLE_ENDIAN_64)] != _LITTLE_ENDIAN_64:
         raise ValueError("no ELF file of 64 bits")
     _, machine, _, entry, _, sections, _, _, _, _, size, count, _ = _HEADER.unpack_from(program)

@@ -16,12 +16,12 @@ from pathlib import Path
 
 from cliffwatch.failure import Failure, host_failed, wrong_usage
 from cliffwatch_runner import process
-from cliffwatch_runner.build.programs.walled_go import FIXED, run_go_within
+from cliffwatch_runner.build.programs.walled_go import FIXED, run_go_confined
 from cliffwatch_runner.host.programs import find_go_root
 from cliffwatch_runner.sandbox.limits import SandboxLimits
 from cliffwatch_runner.sandbox.sandbox import Sandbox
 from cliffwatch_runner.sandbox.untrusted_files import UnfitFile, UntrustedFolder
-from cliffwatch_runner.source.go_modules import go_mod, required_modules
+from cliffwatch_runner.source.go_modules import read_go_mod, required_modules
 from cliffwatch_runner.source.suite_folder import PackedFolder, pack_folder
 
 _FETCH_SECONDS = 900.0
@@ -44,7 +44,7 @@ _NEWER_GO = re.compile(
 _LACKING = re.compile(
     r"does not contain package (?P<package>\S+)|no required module provides package (?P<other>\S+?);"
 )
-_FALSE = re.compile(r"checksum mismatch|SECURITY ERROR|missing go\.sum entry")
+_CHECKSUM_ERROR = re.compile(r"checksum mismatch|SECURITY ERROR|missing go\.sum entry")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,14 +63,14 @@ def needs_modules(folder: Path, chosen: Mapping[str, Path | str]) -> bool:
     That is so if it requires modules and has no vendor folder, or if modules were chosen. Never without
     go.mod.
     """
-    text = go_mod(folder)
+    text = read_go_mod(folder)
     if text is None:
         return False
     return bool(chosen) or (bool(required_modules(text)) and not (folder / "vendor").is_dir())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FetchWalls:
+class FetchConfinement:
     """Confinement of go for modules that anybody may have chosen."""
 
     sandbox: Sandbox
@@ -83,7 +83,7 @@ def fetch_modules(
     packed: PackedFolder,
     chosen: Mapping[str, Path | str],
     should_stop: Callable[[], bool],
-    walls: FetchWalls | None,
+    walls: FetchConfinement | None,
 ) -> FetchedModules | Failure:
     """Returns a suite's folder with the modules of its go.mod in vendor/.
 
@@ -111,11 +111,11 @@ def _run_go(
     home: Path,
     chosen: Mapping[str, Path | str],
     should_stop: Callable[[], bool],
-    walls: FetchWalls | None,
+    walls: FetchConfinement | None,
 ) -> process.Finished | Failure:
     if walls is not None:
         folders = [how for _, how in sorted(chosen.items()) if isinstance(how, Path)]
-        return run_go_within(argv, home, folders, walls.sandbox, walls.limits, should_stop)
+        return run_go_confined(argv, home, folders, walls.sandbox, walls.limits, should_stop)
     return process.run(
         argv, deadline=_FETCH_SECONDS, cwd=home / "suite", env=_environment(), should_stop=should_stop
     )
@@ -202,7 +202,7 @@ def _failure(suite: str, chosen: Mapping[str, Path | str], ended: process.Finish
 def _reason(what: str, said: str) -> tuple[str, str]:
     if newer := _NEWER_GO.search(said):
         return f"{what} wants go {newer['wanted']}, and this host has {newer['have']}", "install that version"
-    if _FALSE.search(said):
+    if _CHECKSUM_ERROR.search(said):
         return f"go.sum has no checksum, or another one, of {what}", "run `go mod tidy` in the suite's folder"
     if lacking := _LACKING.search(said):
         package = lacking["package"] or lacking["other"]

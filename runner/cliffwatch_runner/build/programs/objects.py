@@ -14,7 +14,7 @@ from pathlib import Path
 from cliffwatch.failure import Failure
 from cliffwatch.formats.values import Part
 from cliffwatch_runner import clock
-from cliffwatch_runner.build.cache.entries import locked
+from cliffwatch_runner.build.cache.entries import hold_lock
 from cliffwatch_runner.build.errors import failure_of, is_full_disk, is_killed
 from cliffwatch_runner.build.kernel import Kernel, trust_names, worktree_name
 from cliffwatch_runner.build.outputs import MIB, CacheRecipe, Output, save_failure_log
@@ -120,7 +120,7 @@ def build_objects(
     def waiting() -> None:
         settings.report_progress(None, "waiting for another process that builds the same objects")
 
-    with locked(settings.built / "locks" / digest, waiting=waiting, should_stop=settings.should_stop):
+    with hold_lock(settings.built / "locks" / digest, waiting=waiting, should_stop=settings.should_stop):
         objects = _cached(folder, settings)
         if objects is not None:
             return objects
@@ -162,9 +162,7 @@ def _build(
                 keep_sources(worktree, sources)
 
                 def describe(copies: Path) -> _ObjectsRecord:
-                    built, unbuilt = _built_and_unbuilt(
-                        copies / UNBUILT, wanted, log.read_text(errors="replace")
-                    )
+                    built, unbuilt = _split_built(copies / UNBUILT, wanted, log.read_text(errors="replace"))
                     seconds = round(clock.monotonic() - began, 1)
                     return _ObjectsRecord(
                         seconds=seconds, release=sources.revision.release, built=built, unbuilt=unbuilt
@@ -178,15 +176,13 @@ def _build(
             return failure
 
 
-def _built_and_unbuilt(
-    listed: Path, wanted: Sequence[str], said: str
-) -> tuple[tuple[str, ...], dict[str, str]]:
+def _split_built(listed: Path, wanted: Sequence[str], said: str) -> tuple[tuple[str, ...], dict[str, str]]:
     """Returns the objects that were built, and a reason for each of the others.
 
     Replaces the list of built objects in the file `listed` by the reasons, which guests read.
     """
     there = set(listed.read_text(errors="replace").split("\n"))
-    unbuilt = {name: why_unbuilt(name, said) for name in wanted if name not in there}
+    unbuilt = {name: find_build_error(name, said) for name in wanted if name not in there}
     listed.write_text("".join(f"{name}\t{reason}\n" for name, reason in unbuilt.items()))
     return tuple(name for name in wanted if name in there), unbuilt
 
@@ -239,7 +235,7 @@ class _Count:
         self._settings.report_progress(min(1.0, self._begun / self._expected), "objects")
 
 
-def why_unbuilt(name: str, log: str) -> str:
+def find_build_error(name: str, log: str) -> str:
     """Returns the first compiler error in an object's source or in a file that it includes."""
     source = f"progs/{name.removesuffix(SUFFIX)}.c"
     including = ""

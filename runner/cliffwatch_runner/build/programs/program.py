@@ -12,10 +12,10 @@ from cliffwatch.catalogue.suite import Program
 from cliffwatch.failure import Failure
 from cliffwatch.formats.values import Part
 from cliffwatch_runner import clock, process
-from cliffwatch_runner.build.cache.entries import locked
+from cliffwatch_runner.build.cache.entries import hold_lock
 from cliffwatch_runner.build.kernel import trust_names
 from cliffwatch_runner.build.outputs import MIB, CacheRecipe, Output, save_failure_log
-from cliffwatch_runner.build.programs.errors import of_suite
+from cliffwatch_runner.build.programs.errors import blame_suite
 from cliffwatch_runner.build.programs.source import ProgramSource
 from cliffwatch_runner.build.selftests.bench import FIXED_SEED, fixed_seed_source, make_fixed_seed
 from cliffwatch_runner.build.toolchain import Toolchain
@@ -124,13 +124,13 @@ def build_program(
     def waiting() -> None:
         settings.report_progress(None, "waiting for another process that builds the same program")
 
-    with locked(settings.built / "locks" / digest, waiting=waiting, should_stop=settings.should_stop):
+    with hold_lock(settings.built / "locks" / digest, waiting=waiting, should_stop=settings.should_stop):
         built = _cached(entry, settings)
         if built is not None:
             return built
         failure = _build(suite.name, program, source.with_modules, settings, entry.folder)
         if failure is not None:
-            return of_suite(failure, suite.name, program, own=own)
+            return blame_suite(failure, suite.name, program, own=own)
         built = _cached(entry, settings, was_there=False)
         assert built is not None
         return built

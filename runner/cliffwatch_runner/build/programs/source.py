@@ -6,7 +6,7 @@ from pathlib import Path
 
 from cliffwatch.catalogue.suite import Program, Suite
 from cliffwatch.failure import Failure
-from cliffwatch_runner.build.programs.modules import FetchWalls, fetch_modules, needs_modules
+from cliffwatch_runner.build.programs.modules import FetchConfinement, fetch_modules, needs_modules
 from cliffwatch_runner.source.suite_folder import PackedFolder, pack_folder
 
 
@@ -30,7 +30,7 @@ def program_source(
     suite: Suite,
     chosen: Mapping[str, Path | str],
     should_stop: Callable[[], bool],
-    walls: FetchWalls | None = None,
+    walls: FetchConfinement | None = None,
 ) -> ProgramSource | Failure:
     """Returns the source of a suite's program.
 

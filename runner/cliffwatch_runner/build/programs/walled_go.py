@@ -33,7 +33,7 @@ _ASK_SECONDS = 60.0
 _RELAY = re.compile(r"http://127\.0\.0\.1:\d{1,5}/(\d)(?=/)", re.ASCII)
 
 
-def run_go_within(
+def run_go_confined(
     argv: Sequence[str],
     home: Path,
     folders: Sequence[Path],

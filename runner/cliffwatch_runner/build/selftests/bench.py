@@ -10,7 +10,7 @@ from cliffwatch.catalogue.discovery import parse_list
 from cliffwatch.failure import Failure, kernel_failed
 from cliffwatch.formats.values import Part
 from cliffwatch_runner import clock
-from cliffwatch_runner.build.cache.entries import locked
+from cliffwatch_runner.build.cache.entries import hold_lock
 from cliffwatch_runner.build.kernel import Kernel, trust_names, worktree_name
 from cliffwatch_runner.build.outputs import MIB, CacheRecipe, Output, save_failure_log
 from cliffwatch_runner.build.selftests.empty_loop import (
@@ -18,8 +18,8 @@ from cliffwatch_runner.build.selftests.empty_loop import (
     HEADER,
     PROGRAM,
     empty_loop_source,
+    list_emptied_benchmarks,
     make_empty_loop,
-    offered_empty,
 )
 from cliffwatch_runner.build.selftests.sources import (
     BTF,
@@ -102,7 +102,7 @@ def build_bench(
     def waiting() -> None:
         settings.report_progress(None, "waiting for another process that builds the same bench")
 
-    with locked(settings.built / "locks" / digest, waiting=waiting, should_stop=settings.should_stop):
+    with hold_lock(settings.built / "locks" / digest, waiting=waiting, should_stop=settings.should_stop):
         bench = _cached(folder, sources.digest, settings)
         if bench is not None:
             return bench
@@ -149,7 +149,7 @@ def _cached(
         program=folder / "bench",
         fixed_seed=folder / "fixed_seed.so",
         empty_loop=folder / PROGRAM,
-        offered=(*record.offered, *offered_empty(folder / PROGRAM, record.offered)),
+        offered=(*record.offered, *list_emptied_benchmarks(folder / PROGRAM, record.offered)),
         was_there=was_there,
     )
 

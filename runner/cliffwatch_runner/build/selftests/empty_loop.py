@@ -70,7 +70,7 @@ def make_empty_loop(worktree: Worktree, toolchain: Toolchain, log: Path) -> Fail
     )
 
 
-def offered_empty(program: Path, offered: Sequence[str]) -> tuple[str, ...]:
+def list_emptied_benchmarks(program: Path, offered: Sequence[str]) -> tuple[str, ...]:
     """Returns the benchmarks of the emptied bench, by their names in catalogues."""
     if program.stat().st_size == 0:
         return ()

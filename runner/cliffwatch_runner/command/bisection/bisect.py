@@ -11,7 +11,7 @@ from cliffwatch.command import terminal
 from cliffwatch.failure import Exit, Failure, wrong_usage
 from cliffwatch.formats.reading import document_text
 from cliffwatch.samples import MODES
-from cliffwatch.stats.history.culprits.question import Sought
+from cliffwatch.stats.history.culprits.question import ChangeDirection
 from cliffwatch_runner.command.bisection.options import (
     bisection_options,
     bisection_request,
@@ -60,7 +60,7 @@ from cliffwatch_runner.source.tree import is_url
     show_default=True,
     help="Format of the result.",
 )
-def bisect(tree: str, good: str, bad: str, sought: Sought, **options: Any) -> NoReturn:
+def bisect(tree: str, good: str, bad: str, sought: ChangeDirection, **options: Any) -> NoReturn:
     """Find the commits between a good and a bad one that changed some cases, also on merged branches.
 
     Measures good against bad first, and stops if they do not differ. Checks out nothing in the repository.

@@ -14,7 +14,7 @@ from cliffwatch.failure import Failure
 from cliffwatch.formats.result_directory import read_run
 from cliffwatch.reports import figures
 from cliffwatch.reports.styles import plain
-from cliffwatch.stats.history.culprits.question import Sought
+from cliffwatch.stats.history.culprits.question import ChangeDirection
 from cliffwatch_runner.build.cache.entries import Stopped
 from cliffwatch_runner.command.bisection.options import (
     bisection_options,
@@ -43,7 +43,7 @@ from cliffwatch_runner.source.named_repository import read_repository
     "--boots", type=click.IntRange(1, 1000), help="Boots per kernel; default: that of `cliffwatch run`."
 )
 @bisection_options
-def bisect_run(tree: str, good: str, sought: Sought, **options: Any) -> NoReturn:
+def bisect_run(tree: str, good: str, sought: ChangeDirection, **options: Any) -> NoReturn:
     """Judge the checked-out commit against a good one, for `git bisect run`.
 
     Exits with 0 if no case is worse, with 1 if a case is worse, and with 125 if the commit does not build or
@@ -82,7 +82,7 @@ def _bad_commit(tree: str) -> str:
 
 
 def _judge_commit(
-    request: RunRequest, sought: Sought, progress: Progress, stop: threading.Event
+    request: RunRequest, sought: ChangeDirection, progress: Progress, stop: threading.Event
 ) -> JudgedCommit:
     try:
         ended = carry_out(request, progress, stop)

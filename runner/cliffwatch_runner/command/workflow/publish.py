@@ -22,13 +22,13 @@ from cliffwatch_runner.ci.posting import post
 from cliffwatch_runner.ci.published_results import (
     OpenPull,
     Result,
-    compared_result,
-    mark,
+    compare_result,
     open_pull,
     results_of,
     uploading_host,
+    write_origin,
 )
-from cliffwatch_runner.ci.reported_state import reported_state
+from cliffwatch_runner.ci.reported_state import build_state
 from cliffwatch_runner.ci.workflow_run import NotPublished, WorkflowRun, read_workflow_run
 from cliffwatch_runner.upload.client import Client, Refused
 from cliffwatch_runner.upload.result_directory import Uploaded, upload_run
@@ -90,7 +90,7 @@ def publish(event: Path, api: str, server: str, service: str | None, posts: bool
         codes = [_print_failure(result.failure) for result in results if result.failure is not None]
         if service:
             codes += _upload(
-                service, run, results, partial(mark, run=run, server=server, policy=policy), signing
+                service, run, results, partial(write_origin, run=run, server=server, policy=policy), signing
             )
         if posts:
             codes += _post(run, pull, policy, results, server=server, api=api, token=github_token)
@@ -163,7 +163,7 @@ def _post(
     api: str,
     token: str,
 ) -> list[Exit]:
-    state = reported_state(run, pull, policy, results, server)
+    state = build_state(run, pull, policy, results, server)
     number = None if pull is None else pull.number
     said = post(state, policy, repository=run.repository, number=number, url=api, token=token)
     for each in said:
@@ -190,7 +190,7 @@ def comment(folders: tuple[Path, ...], event: Path, server: str) -> NoReturn:
     if isinstance(run, Failure):
         raise SystemExit(_print_failure(run))
     results = [_read_local_result(folder) for folder in folders]
-    click.echo(harmless(sticky_comment(reported_state(run, None, DEFAULT, results, server))))
+    click.echo(harmless(sticky_comment(build_state(run, None, DEFAULT, results, server))))
     raise SystemExit(Exit.DONE)
 
 
@@ -201,4 +201,4 @@ def _read_local_result(folder: Path) -> Result:
         return Result(
             target=ArtifactName(platform="unknown", mode="icount"), run=None, compared=None, failure=run
         )
-    return compared_result(ArtifactName(platform=run.record.platform, mode=run.record.mode), run)
+    return compare_result(ArtifactName(platform=run.record.platform, mode=run.record.mode), run)

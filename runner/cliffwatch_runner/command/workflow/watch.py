@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from cliffwatch.counting import count_noun
 from cliffwatch.failure import Exit, Failure, wrong_usage
 from cliffwatch.reports.markdown import inert
-from cliffwatch.stats.history.culprits.question import Sought
+from cliffwatch.stats.history.culprits.question import ChangeDirection
 from cliffwatch_runner.build.cache.entries import Stopped
 from cliffwatch_runner.ci.branch_watch import WatchedRange, Watching, watch_branch
 from cliffwatch_runner.ci.job_log import (
@@ -64,7 +64,7 @@ def watch(
     out: Path,
     output: Path | None,
     summary: Path | None,
-    sought: Sought,
+    sought: ChangeDirection,
     tree: str,
     **options: Any,
 ) -> NoReturn:

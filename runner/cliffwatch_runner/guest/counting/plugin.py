@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cliffwatch_runner import process
-from cliffwatch_runner.build.cache.entries import locked, new_entry
+from cliffwatch_runner.build.cache.entries import hold_lock, new_entry
 from cliffwatch_runner.guest.counting.bpf_names import LIST, TABLES
 from cliffwatch_runner.guest.counting.kernel_symbols import MARK, TICK, find_address, read_system_map
 from cliffwatch_runner.guest.counting.monitor import SOCKET
@@ -99,7 +99,7 @@ def counting_plugin(cache: Path, should_stop: Callable[[], bool] = lambda: False
     plugin = Plugin(path=folder / PLUGIN, counter=f"QEMU {emulator}, plugin interface {interface}")
     if plugin.path.exists():
         return plugin
-    with locked(cache / "locks" / folder.name, waiting=lambda: None, should_stop=should_stop):
+    with hold_lock(cache / "locks" / folder.name, waiting=lambda: None, should_stop=should_stop):
         failed = None if plugin.path.exists() else _build_plugin(compiler, interface, folder)
     return plugin if failed is None else failed
 

@@ -6,14 +6,14 @@ from pathlib import Path
 from cliffwatch.catalogue.suite import Suite
 from cliffwatch.failure import Failure, wrong_usage
 from cliffwatch_runner.plan.arms import ArmRequest, is_folder
-from cliffwatch_runner.source.go_modules import declared_module, go_mod, required_modules
+from cliffwatch_runner.source.go_modules import declared_module, read_go_mod, required_modules
 
 
 def modules_of(suite: Suite) -> dict[str, str] | None:
     """Returns the versions of the modules that a suite's Go program requires; None without a Go program."""
     if suite.program is None or suite.source_file is None:
         return None
-    text = go_mod(suite.source_file.parent)
+    text = read_go_mod(suite.source_file.parent)
     return None if text is None else required_modules(text)
 
 
@@ -52,7 +52,7 @@ def _unused(name: str, known: dict[str, dict[str, str]]) -> tuple[str, str] | No
 
 
 def _wrong_folder(name: str, folder: Path) -> tuple[str, str] | None:
-    text = go_mod(folder)
+    text = read_go_mod(folder)
     if text is None:
         what = "has no go.mod" if folder.is_dir() else "is not a folder"
         return (

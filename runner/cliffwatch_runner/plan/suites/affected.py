@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from cliffwatch.catalogue.suite import Suite
-from cliffwatch.catalogue.touches import touches
+from cliffwatch.catalogue.touches import is_touched
 from cliffwatch.comparing.attribution.operations import plain_name
 from cliffwatch.counting import count_noun
 from cliffwatch.failure import Failure, wrong_usage
@@ -64,7 +64,7 @@ def affected_suites(
             executed = change.functions & measured.get(suite.name, frozenset())
             functions.update(dict.fromkeys(sorted(executed)))
             counts_decide = suite.name in measured and not change.whole and change.functions <= symbols
-            if not executed and not counts_decide and change.is_code and touches(suite, change.path):
+            if not executed and not counts_decide and change.is_code and is_touched(suite, change.path):
                 files[change.path] = None
         if functions or files:
             found.append(AffectedSuite(name=suite.name, functions=tuple(functions), files=tuple(files)))

@@ -13,7 +13,7 @@ from cliffwatch.failure import Failure
 from cliffwatch.reports.styles import plain
 from cliffwatch.samples import Mode
 from cliffwatch.stats.history.culprits.boots import steps_of
-from cliffwatch.stats.history.culprits.question import Pair, Sought
+from cliffwatch.stats.history.culprits.question import ChangeDirection, Pair
 from cliffwatch_runner.plan.request import RunRequest
 from cliffwatch_runner.plan.writable_folders import check_results
 from cliffwatch_runner.results.files import write_document
@@ -39,7 +39,7 @@ class BisectionRequest:
     modes: tuple[Mode, ...]
     """Tried in this order."""
 
-    sought: Sought
+    sought: ChangeDirection
     folder: Path
     """Receives runs, state and bisection.json."""
 
@@ -48,7 +48,7 @@ class BisectionRequest:
 
 
 def question_of(
-    repository: Path, history: History, request: RunRequest, modes: Sequence[Mode], sought: Sought
+    repository: Path, history: History, request: RunRequest, modes: Sequence[Mode], sought: ChangeDirection
 ) -> str:
     """Returns a digest of everything that decides what is measured and how it is judged."""
     asked = [request.suites, request.cases, request.profile, *modes, request.boots, request.notable]

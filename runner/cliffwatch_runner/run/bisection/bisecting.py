@@ -9,14 +9,14 @@ from cliffwatch.failure import Failure, kernel_failed
 from cliffwatch.samples import Mode
 from cliffwatch.stats.history.culprits.boots import boots_per_step, error_of, steps_of
 from cliffwatch.stats.history.culprits.question import (
-    Found,
-    Judged,
+    ChangeDirection,
     Mark,
     Pair,
+    PairResult,
     Question,
+    RowDirection,
     RowStep,
-    Sought,
-    Way,
+    SearchResult,
 )
 from cliffwatch.stats.history.culprits.search import Search
 from cliffwatch_runner.plan.request import RunRequest
@@ -50,7 +50,7 @@ class Order:
     """Tried in this order."""
 
     history: History
-    sought: Sought
+    sought: ChangeDirection
     record: BisectionRecord
     report_step: Callable[[Pair, Rows | Skipped], None]
     """Called with each pair after it was compared."""
@@ -81,7 +81,7 @@ class Bisected:
     ends: Rows
     """Rows of bad against good in `mode`."""
 
-    found: Found | None = None
+    found: SearchResult | None = None
     """None if no row of the ends shows the change that is sought."""
 
     compared: dict[Pair, Rows] = field(default_factory=dict)
@@ -172,7 +172,7 @@ class _Bisection:
             try:
                 pair = asked.send(self._judged(rows))
             except StopIteration as end:
-                found: Found = end.value
+                found: SearchResult = end.value
                 result.found = found if found.rows else None
                 self._order.report_marks(self._search.marks)
                 return self._with_sizes(result)
@@ -217,18 +217,18 @@ class _Bisection:
         error = max(error_of(change, spread, boots, steps) for change, spread in facts)
         self._result.stated = StatedError(boots=boots, steps=steps, error=error)
 
-    def _judged(self, rows: Rows | Skipped) -> Judged:
+    def _judged(self, rows: Rows | Skipped) -> PairResult:
         if isinstance(rows, Skipped):
-            return Judged()
+            return PairResult()
         at_ends = len(self._result.compared) == 1
-        return Judged({row_name(row): self._row(row, at_ends=at_ends) for row in rows})
+        return PairResult({row_name(row): self._row(row, at_ends=at_ends) for row in rows})
 
     def _row(self, row: Comparison, *, at_ends: bool) -> RowStep:
         size = self._sizes.get(row_name(row))
         way = way_of(row) if self._timed is None or at_ends or size is None else self._by_half(row, size)
         return RowStep(way, row.base, row.head, row.threshold * abs(row.base or 0.0))
 
-    def _by_half(self, row: Comparison, size: float) -> Way:
+    def _by_half(self, row: Comparison, size: float) -> RowDirection:
         """Judges a commit in walltime: it has the change if it shows at least half of it.
 
         A verdict could stay inconclusive. This rule always decides, with an error that can be stated. The

@@ -8,7 +8,7 @@ from typing import Final, Literal
 from cliffwatch.formats.values import Commit, Count, OfCase, Part, Share, Text
 from cliffwatch.formats.verdicts import Verdict
 from cliffwatch.samples import Mode
-from cliffwatch.stats.history.culprits.question import Sought
+from cliffwatch.stats.history.culprits.question import ChangeDirection
 
 FORMAT: Final = "cliffwatch-bisection"
 FORMAT_VERSION: Final = 1
@@ -58,7 +58,7 @@ class SizeRecord(OfCase, frozen=True, kw_only=True):
 
     metric: str
     unit: str
-    way: Sought
+    way: ChangeDirection
     before: Commit
     """The last commit without the change."""
 
@@ -108,7 +108,7 @@ class BisectionDocument(Part, frozen=True, kw_only=True):
     format_version: int
     good: CommitRecord
     bad: CommitRecord
-    sought: Sought
+    sought: ChangeDirection
     mode: Mode
     platform: str | None
     between: Count

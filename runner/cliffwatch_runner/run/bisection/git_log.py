@@ -9,7 +9,7 @@ from pathlib import Path
 from cliffwatch.comparing.comparison import Comparison
 from cliffwatch.reports import figures
 from cliffwatch.reports.styles import plain
-from cliffwatch.stats.history.culprits.question import Found, Mark, Pair, Sought
+from cliffwatch.stats.history.culprits.question import ChangeDirection, Mark, Pair, SearchResult
 from cliffwatch_runner.run.bisection.bisecting import Bisected
 from cliffwatch_runner.run.bisection.commits import CommitFacts
 from cliffwatch_runner.run.bisection.pairs import Rows, Skipped
@@ -23,8 +23,8 @@ def log_text(
     compared: Mapping[Pair, Rows],
     skipped: Mapping[str, str],
     describe: Describe,
-    sought: Sought,
-    found: Found | None,
+    sought: ChangeDirection,
+    found: SearchResult | None,
 ) -> str:
     """Returns the log: the marks in order, with the rows of each commit as comments.
 
@@ -72,10 +72,10 @@ class LogFile:
     It is rewritten after each pair, so a reader always finds it complete.
     """
 
-    def __init__(self, path: Path, describe: Describe, sought: Sought) -> None:
+    def __init__(self, path: Path, describe: Describe, sought: ChangeDirection) -> None:
         self._path = path
         self._describe = describe
-        self._sought: Sought = sought
+        self._sought: ChangeDirection = sought
         self._compared: dict[Pair, Rows] = {}
         self._skipped: dict[str, str] = {}
         self._marks: Sequence[Mark] = ()
@@ -96,7 +96,7 @@ class LogFile:
         """Writes the log with the culprits."""
         self._write(ended.found)
 
-    def _write(self, found: Found | None) -> None:
+    def _write(self, found: SearchResult | None) -> None:
         text = log_text(self._marks, self._compared, self._skipped, self._describe, self._sought, found)
         self._path.parent.mkdir(parents=True, exist_ok=True)
         self._path.write_text(text)

@@ -9,7 +9,7 @@ from cliffwatch.comparing.comparison import Comparison
 from cliffwatch.counting import count_noun
 from cliffwatch.failure import Failure, kernel_failed
 from cliffwatch.formats.result_directory import Run
-from cliffwatch.stats.history.culprits.question import Sought, Way
+from cliffwatch.stats.history.culprits.question import ChangeDirection, RowDirection
 
 
 class Step(IntEnum):
@@ -52,7 +52,7 @@ def compare_primary_rows(sides: Sides) -> tuple[Comparison, ...] | Failure:
     return compared.primary_rows()
 
 
-def way_of(row: Comparison) -> Way:
+def way_of(row: Comparison) -> RowDirection:
     """Returns the direction of a row, from its verdict."""
     match row.verdict:
         case "regression" | "improvement":
@@ -63,7 +63,7 @@ def way_of(row: Comparison) -> Way:
             return "open"
 
 
-def judge_run(run: Run, sought: Sought) -> JudgedCommit:
+def judge_run(run: Run, sought: ChangeDirection) -> JudgedCommit:
     """Judges the head of a run whose base is the good commit.
 
     The commit is bad if any primary row shows the change. Without one it is good only if every row is

@@ -11,7 +11,7 @@ from cliffwatch.comparing.compare_run import compare_all, sides_of_run
 from cliffwatch.counting import count_noun
 from cliffwatch.failure import Failure
 from cliffwatch.formats.result_directory import Run, read_run
-from cliffwatch.samples import CaseKey, Mode, compared_arms
+from cliffwatch.samples import CaseKey, Mode, select_compared_arms
 from cliffwatch_runner.plan.request import RunRequest
 from cliffwatch_runner.plan.run_plan import PlannedRun, plan_run
 from cliffwatch_runner.run.modes.walltime_host import examine_host
@@ -106,7 +106,7 @@ def _with_suites_of(request: RunRequest, measured: Run) -> RunRequest:
 
 def _compared(measured: Run) -> Sequence[str]:
     """Returns the compared arms that were measured."""
-    return [name for name in compared_arms(measured.arms) if measured.arms[name].failure is None]
+    return [name for name in select_compared_arms(measured.arms) if measured.arms[name].failure is None]
 
 
 def answered_by(measured: Run) -> frozenset[CaseKey]:

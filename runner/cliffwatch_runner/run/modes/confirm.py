@@ -8,7 +8,7 @@ from cliffwatch.comparing.compare_run import compare_all, sides_of_run
 from cliffwatch.comparing.loops.empty_loop import loop_among
 from cliffwatch.failure import Failure
 from cliffwatch.formats.result_directory import Run, read_run
-from cliffwatch.samples import CaseKey, compared_arms
+from cliffwatch.samples import CaseKey, select_compared_arms
 from cliffwatch_runner.plan.plan import Plan, confirming_plan
 
 
@@ -32,7 +32,7 @@ def further_boots(folder: Path, plan: Plan) -> Plan | None:
         return None
     chosen = with_empty_loops(plan, waiting)
     cases = [index for index, case in enumerate(plan.cases) if case.key in chosen]
-    longer = confirming_plan(plan, cases, arms=compared_arms(run.arms), boots=look)
+    longer = confirming_plan(plan, cases, arms=select_compared_arms(run.arms), boots=look)
     return longer if len(longer.boots) > len(plan.boots) else None
 
 

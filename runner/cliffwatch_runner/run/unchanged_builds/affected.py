@@ -10,7 +10,7 @@ from cliffwatch.failure import Failure, host_failed
 from cliffwatch.formats.code.affected import AffectedCase, AffectedDocument
 from cliffwatch.samples import CaseKey, CaseOutcome
 from cliffwatch_runner.build.cache.executed import Executed
-from cliffwatch_runner.build.code.functions import Digests, differing, function_digests
+from cliffwatch_runner.build.code.functions import Digests, find_differing, function_digests
 from cliffwatch_runner.build.kernel import Kernel
 from cliffwatch_runner.build.programs.program import SuiteProgram
 from cliffwatch_runner.plan.selection import Selection
@@ -45,7 +45,7 @@ def changed_functions(
         if isinstance(made, str):
             return host_failed(f"the functions of {name} cannot be compared: {made}", "measure all cases")
         digests.append(made)
-    return frozenset(name for other in digests[1:] for name in differing(digests[0], other))
+    return frozenset(name for other in digests[1:] for name in find_differing(digests[0], other))
 
 
 def differences(

@@ -9,7 +9,7 @@ from cliffwatch.counting import count_noun
 from cliffwatch.failure import Failure
 from cliffwatch.formats.result_directory import read_run
 from cliffwatch.samples import CONTROL, CaseKey
-from cliffwatch_runner.build.cache.executed import Executed, joined, keep_executed, read_kept
+from cliffwatch_runner.build.cache.executed import Executed, join_executed, keep_executed, load_executed
 from cliffwatch_runner.build.kernel import Kernel
 from cliffwatch_runner.plan.request import RunRequest
 from cliffwatch_runner.plan.run_plan import plan_boots
@@ -89,7 +89,7 @@ def _kept_of(request: RunRequest, facts: RunFacts, arm: str) -> Executed | None:
     key = kept_key(facts, arm)
     if key is None:
         return None
-    return read_kept(request.cache, request.trust, key, kernel.digest)
+    return load_executed(request.cache, request.trust, key, kernel.digest)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,7 +124,7 @@ class CountsToKeep:
             parts = [each for each in (of_arm, of_before) if each is not None and each.cases]
             if parts:
                 with suppress(OSError):
-                    keep_executed(self.cache, self.trust, key, joined(*parts))
+                    keep_executed(self.cache, self.trust, key, join_executed(*parts))
 
 
 def _measured_well(folder: Path) -> Mapping[str, frozenset[CaseKey]]:

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from cliffwatch.counting import count_noun
 from cliffwatch.failure import Failure, wrong_usage
-from cliffwatch_runner.source.access import fetching
+from cliffwatch_runner.source.access import plan_fetch
 from cliffwatch_runner.source.git import git
 from cliffwatch_runner.source.named_repository import read_repository
-from cliffwatch_runner.source.ranges.history import Parting, parting_of
+from cliffwatch_runner.source.ranges.history import Divergence, find_divergence
 from cliffwatch_runner.source.revision import Revision
 from cliffwatch_runner.source.tree import Tree
 
@@ -74,11 +74,11 @@ def choose_base(
     whole_hash_of_url = tree.kind == "url" and ends.base == base and not by_merge_base
     if base == head or tree.kind == "imported" or whole_hash_of_url:
         return as_named
-    parting = parting_of(tree, base, head, thorough=by_merge_base)
+    parting = find_divergence(tree, base, head, thorough=by_merge_base)
     if isinstance(parting, Failure):
         return parting if by_merge_base else as_named
     if parting.merge_base == head and not (patched and by_merge_base):
-        return _older(ends, parting)
+        return _refuse_older_head(ends, parting)
     if parting.merge_base is None and by_merge_base:
         return wrong_usage(
             f"{ends.base} and {ends.head} have no commit in common, so there is no merge base",
@@ -86,8 +86,8 @@ def choose_base(
         )
     if by_merge_base:
         assert parting.merge_base is not None
-        return ChosenBase(commit=parting.merge_base, sentence=_of_merge_base(ends, parting))
-    return ChosenBase(commit=base, sentence=_as_named(ends, base[:12], parting))
+        return ChosenBase(commit=parting.merge_base, sentence=_merge_base_sentence(ends, parting))
+    return ChosenBase(commit=base, sentence=_named_base_sentence(ends, base[:12], parting))
 
 
 def is_branch(tree: Tree, name: str) -> bool:
@@ -101,7 +101,7 @@ def is_branch(tree: Tree, name: str) -> bool:
 
 
 def _is_listed_branch(tree: Tree, name: str) -> bool:
-    reach = fetching(tree.location, tree.access)
+    reach = plan_fetch(tree.location, tree.access)
     if isinstance(reach, Failure) or _HASH.fullmatch(name):
         return False
     listed = git(["ls-remote", "--", reach.url, name], fetching=reach)
@@ -121,7 +121,7 @@ def same_files(base: Revision, name: str, head: Revision) -> str:
     return f"Base and {name} {equal}: this run shows how well a kernel's values repeat"
 
 
-def _older(ends: NamedEnds, parting: Parting) -> Failure:
+def _refuse_older_head(ends: NamedEnds, parting: Divergence) -> Failure:
     newer = count_noun(parting.base_alone, "commit")
     return wrong_usage(
         f"head {ends.head} is older than base {ends.base}, which has all of its commits and {newer} more",
@@ -129,7 +129,7 @@ def _older(ends: NamedEnds, parting: Parting) -> Failure:
     )
 
 
-def _of_merge_base(ends: NamedEnds, parting: Parting) -> str:
+def _merge_base_sentence(ends: NamedEnds, parting: Divergence) -> str:
     newer = (
         f", without {count_noun(parting.base_alone, 'newer commit')} of {ends.base}"
         if parting.base_alone
@@ -141,7 +141,7 @@ def _of_merge_base(ends: NamedEnds, parting: Parting) -> str:
     )
 
 
-def _as_named(ends: NamedEnds, base: str, parting: Parting) -> str:
+def _named_base_sentence(ends: NamedEnds, base: str, parting: Divergence) -> str:
     commits = count_noun(parting.head_alone, "commit")
     if parting.merge_base is None:
         return (

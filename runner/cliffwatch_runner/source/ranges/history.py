@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from cliffwatch.failure import Failure, host_failed
-from cliffwatch_runner.source.access import fetching
+from cliffwatch_runner.source.access import plan_fetch
 from cliffwatch_runner.source.git import GitReader, git
 from cliffwatch_runner.source.named_repository import repository_reader
 from cliffwatch_runner.source.tree import Tree
@@ -21,7 +21,7 @@ _UNCERTAIN = host_failed("the merge base lies deeper than was fetched", "clone t
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Parting:
+class Divergence:
     """Where two histories diverged."""
 
     merge_base: str | None
@@ -32,26 +32,30 @@ class Parting:
     """Number of commits that only head has."""
 
 
-def parting_of(tree: Tree, base: str, head: str, *, thorough: bool) -> Parting | Failure:
+def find_divergence(tree: Tree, base: str, head: str, *, thorough: bool) -> Divergence | Failure:
     """Finds where two commits of a tree diverged.
 
     For a URL it fetches as much history as it needs. If not `thorough`, it tries only the smallest depth.
     """
     if tree.kind == "repository":
         with repository_reader(Path(tree.location)) as read:
-            return _parting(read, base, head)
+            return _read_divergence(read, base, head)
     with _fetched_history(tree, base, head, _DEPTHS if thorough else _DEPTHS[:1]) as folder:
-        return folder if isinstance(folder, Failure) else _parting(partial(git, git_dir=folder), base, head)
+        return (
+            folder
+            if isinstance(folder, Failure)
+            else _read_divergence(partial(git, git_dir=folder), base, head)
+        )
 
 
-def _parting(read: GitReader, base: str, head: str) -> Parting:
+def _read_divergence(read: GitReader, base: str, head: str) -> Divergence:
     """`read` runs git on the repository of both commits."""
     found = read(["merge-base", base, head])
     if not found.ok or not found.output.strip():
-        return Parting(merge_base=None)
+        return Divergence(merge_base=None)
     counted = read(["rev-list", "--left-right", "--count", f"{base}...{head}"])
     base_alone, head_alone = map(int, counted.output.split())
-    return Parting(merge_base=found.output.split()[0], base_alone=base_alone, head_alone=head_alone)
+    return Divergence(merge_base=found.output.split()[0], base_alone=base_alone, head_alone=head_alone)
 
 
 @contextmanager
@@ -75,7 +79,7 @@ def _fetched_history(tree: Tree, base: str, head: str, depths: Sequence[int]) ->
 
 
 def _deepen(tree: Tree, folder: Path, depth: int, *commits: str) -> Failure | None:
-    reach = fetching(tree.location, tree.access)
+    reach = plan_fetch(tree.location, tree.access)
     if isinstance(reach, Failure):
         return reach
     words = ["fetch", "--quiet", "--no-tags", f"--depth={depth}", "--filter=tree:0", "--", reach.url]

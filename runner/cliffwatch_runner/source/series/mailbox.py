@@ -56,7 +56,7 @@ def read_series(file: Path) -> Series | Failure:
     if not patches:
         return _no_patches(file, mails)
     newest = max(mail.version for mail in patches)
-    of_newest = _once(_without_answers([mail for mail in patches if mail.version == newest]))
+    of_newest = _drop_copies(_drop_answers([mail for mail in patches if mail.version == newest]))
     ordered = _in_order(file, of_newest, newest)
     return ordered if isinstance(ordered, Failure) else _series(file, mails, ordered, newest)
 
@@ -81,7 +81,7 @@ def _no_patches(file: Path, mails: Sequence[PatchMail]) -> Failure:
     )
 
 
-def _without_answers(patches: Sequence[PatchMail]) -> list[PatchMail]:
+def _drop_answers(patches: Sequence[PatchMail]) -> list[PatchMail]:
     """Leaves out patches that other people sent as answers to the series.
 
     If any patch has a place such as 2/5, only patches with a place are kept. Otherwise a patch that answers a
@@ -99,7 +99,7 @@ def _without_answers(patches: Sequence[PatchMail]) -> list[PatchMail]:
     ]
 
 
-def _once(patches: Sequence[PatchMail]) -> list[PatchMail]:
+def _drop_copies(patches: Sequence[PatchMail]) -> list[PatchMail]:
     """Returns each patch once, even if it came from two lists. A resent patch replaces the earlier mail."""
     resent = {(mail.index, mail.title) for mail in patches if mail.resent}
     kept: dict[object, PatchMail] = {}

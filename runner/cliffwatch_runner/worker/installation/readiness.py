@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from cliffwatch.failure import Failure, host_failed, wrong_usage
-from cliffwatch_runner.sandbox.unprivileged_user import User, out_of_reach
+from cliffwatch_runner.sandbox.unprivileged_user import User, find_closed_folder
 from cliffwatch_runner.worker.installation.order import CLOSED, InstallationOrder, not_for_services
 
 _ANYBODY = User(uid=65534, gid=65534)
@@ -57,7 +57,7 @@ def _program(program: Path) -> Iterator[Failure]:
         if any(path.is_relative_to(folder) for folder in CLOSED):
             yield not_for_services(path)
             return
-        closed = out_of_reach(_ANYBODY, path)
+        closed = find_closed_folder(_ANYBODY, path)
         if closed is not None:
             yield wrong_usage(
                 f"the worker's user cannot reach {path}: {closed} is closed to it",

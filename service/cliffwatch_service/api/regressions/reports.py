@@ -13,7 +13,7 @@ from cliffwatch_service.api.models.lists import Page
 from cliffwatch_service.api.models.news import PlantedStep
 from cliffwatch_service.compare.causes import functions_between
 from cliffwatch_service.history.quality import quality
-from cliffwatch_service.history.triage import OPEN, report_named, triage
+from cliffwatch_service.history.triage import OPEN, find_report, triage
 from cliffwatch_service.http.context import PREFIX, Allowed, Cursor, Limit, ServiceHere
 from cliffwatch_service.http.cursors import cursor_of, identity, moment, read_cursor
 from cliffwatch_service.ingest.free_form import Prose
@@ -181,7 +181,7 @@ def keep_planted(body: PlantedBody, request: Request, service: ServiceHere, call
 )
 def read_report(report: ReportId, request: Request, service: ServiceHere, _: Allowed) -> Response:
     with service.transaction() as connection:
-        row = report_named(connection, report)
+        row = find_report(connection, report)
         changes = stored_changes.changes_of_report(connection, row.id)
         entries = reports.triage_of(connection, row.id)
         fix, news = fixes.fix_of(connection, row.id), outbox.news_of(connection, row.id)
@@ -215,5 +215,5 @@ def triage_report(
             by=caller.name,
             now=service.now(),
         )
-        row = report_named(connection, report)
+        row = find_report(connection, report)
     return answer(request, _report(row))

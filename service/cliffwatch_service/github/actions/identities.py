@@ -141,16 +141,16 @@ def _refuse_time(claims: FreeJson, now: datetime) -> None:
 
 def _refuse_job(claims: FreeJson, workflows: frozenset[str]) -> None:
     if str(claims["event_name"]) not in EVENTS:
-        raise _no_publisher(f"jobs of the event {_show_claim(claims['event_name'])} publish nothing")
+        raise _refuse_publishing(f"jobs of the event {_show_claim(claims['event_name'])} publish nothing")
     # A self-hosted runner may have built a stranger's tree before, and any runner can carry any `runs-on`
     # label.
     if claims.get("runner_environment") != "github-hosted":
-        raise _no_publisher("it does not run on a runner of GitHub's own")
+        raise _refuse_publishing("it does not run on a runner of GitHub's own")
     reference = str(claims["job_workflow_ref"])
     pinned = f"{reference.rpartition('@')[0]}@{claims.get('job_workflow_sha')}"
     by_commit = _COMMIT.fullmatch(str(claims.get("job_workflow_sha"))) and pinned in workflows
     if reference not in workflows and not by_commit:
-        raise _no_publisher(
+        raise _refuse_publishing(
             f"its workflow {_show_claim(reference)} is none that publishes here: call one of"
             " CLIFFWATCH_GITHUB_PUBLISH_WORKFLOWS"
         )
@@ -175,5 +175,5 @@ def _refuse_identity(why: str) -> Refusal:
     return Refusal(401, "identity refused", f"the job's identity token is not taken: {why}")
 
 
-def _no_publisher(why: str) -> Refusal:
+def _refuse_publishing(why: str) -> Refusal:
     return Refusal(403, "no publishing job", f"this job gets no token: {why}")

@@ -46,7 +46,7 @@ class SigningKeys:
         Raises Refusal (503) if the issuer cannot be asked.
         """
         if not self._lock.acquire(timeout=_PATIENCE_SECONDS):
-            raise _away()
+            raise _keys_unavailable()
         try:
             fresh = self._fetched is not None and now - self._fetched < LASTING
             if fresh and name in self._known:
@@ -55,7 +55,7 @@ class SigningKeys:
             if may_ask:
                 self._fetch(issuer + _PATH, now)
             elif self._failing or not fresh:
-                raise _away()
+                raise _keys_unavailable()
             return self._known.get(name)
         finally:
             self._lock.release()
@@ -70,7 +70,7 @@ class SigningKeys:
             _log.warning(
                 "signing keys not read", address=address, reason=str(error)[:300] or type(error).__name__
             )
-            raise _away() from None
+            raise _keys_unavailable() from None
         self._known, self._fetched, self._not_before = found, now, now + BETWEEN_FETCHES
         self._failing = False
         _log.info("signing keys read", address=address, keys=len(found))
@@ -123,7 +123,7 @@ def _rsa_keys(listed: list[Any]) -> "Iterator[tuple[str, RSAPublicKey]]":
             yield each["kid"], key
 
 
-def _away() -> Refusal:
+def _keys_unavailable() -> Refusal:
     return Refusal(
         503,
         "signing keys away",

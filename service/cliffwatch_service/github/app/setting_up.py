@@ -17,7 +17,7 @@ _CODE = re.compile(r"[A-Za-z0-9]{1,100}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Manifested:
+class ConvertedApp:
     """The App that GitHub made from a manifest."""
 
     identity: AppIdentity
@@ -25,7 +25,7 @@ class Manifested:
     webhook_secret: str = field(repr=False)
 
 
-def code_of(pasted: str) -> str | Failure:
+def extract_code(pasted: str) -> str | Failure:
     """Extracts the code from pasted text: the code itself or the URL that the browser ended at."""
     found = _IN_ADDRESS.search(pasted)
     code = found[1] if found else pasted.strip()
@@ -36,7 +36,7 @@ def code_of(pasted: str) -> str | Failure:
     )
 
 
-def convert_code(github: GitHub, code: str) -> Manifested | Failure:
+def convert_code(github: GitHub, code: str) -> ConvertedApp | Failure:
     """Exchanges a code for the App's key and secret. GitHub accepts a code once, within an hour."""
     reply = github.without_login("POST", f"/app-manifests/{code}/conversions")
     if isinstance(reply, GitHubProblem):
@@ -54,12 +54,12 @@ def convert_code(github: GitHub, code: str) -> Manifested | Failure:
     except (TypeError, KeyError, ValueError):
         return host_failed("GitHub's answer holds no App", "begin anew")
     # GitHub generates a secret if the manifest names a webhook. If it did not, generate one here.
-    return find_key_problem(pem) or Manifested(
+    return find_key_problem(pem) or ConvertedApp(
         identity=identity, pem=pem, webhook_secret=str(secret) if secret else secrets.token_urlsafe(32)
     )
 
 
-def keep_app(github: GitHub, files: AppFiles, made: Manifested, webhook_url: str) -> Failure | None:
+def keep_app(github: GitHub, files: AppFiles, made: ConvertedApp, webhook_url: str) -> Failure | None:
     """Stores the App, then configures its webhooks: JSON, signed with the secret, TLS verified."""
     files.keep_private_key(made.pem)
     files.keep_webhook_secrets((WebhookSecret(secret=made.webhook_secret, until=None),))

@@ -10,7 +10,7 @@ import structlog
 from cliffwatch.formats.values import FreeJson
 from cliffwatch.pull_request.bench_command import HELP, BenchCommand, WrongCommand, parse_bench_command
 from cliffwatch.pull_request.policy import Policy
-from cliffwatch.trees.addresses import wrong_branch
+from cliffwatch.trees.addresses import find_branch_problem
 from cliffwatch_service.github.calling import GitHubProblem
 from cliffwatch_service.github.parts import GitHubParts, raise_if_later
 from cliffwatch_service.github.pull_requests.opened import may_write
@@ -60,12 +60,14 @@ def carry_out(parts: GitHubParts, installation: int, repository: int, number: in
         row = deliveries.command_row(connection, comment)
     if row is None or row.outcome is not None or row.number != number:
         return
-    outcome = _done(parts, pull, comment, row.head_known)
+    outcome = _run_command(parts, pull, comment, row.head_known)
     with parts.transaction() as connection:
         deliveries.end_command(connection, comment, outcome, parts.now())
 
 
-def _done(parts: GitHubParts, pull: PullRequestNow, comment: int, head_known: str | None) -> CommandOutcome:
+def _run_command(
+    parts: GitHubParts, pull: PullRequestNow, comment: int, head_known: str | None
+) -> CommandOutcome:
     conversation = Conversation(parts, pull.installed, pull.name, pull.opened.number)
     reply = pull.installed.get(f"/repos/{pull.name}/issues/comments/{comment:d}")
     if isinstance(reply, GitHubProblem):
@@ -143,7 +145,7 @@ def _carry_out(
         return "done"
     if command.verb == "cancel":
         return _cancel_jobs(parts, pull, conversation, comment)
-    if head_known != pull.opened.head and not _own(pull):
+    if head_known != pull.opened.head and not _has_trusted_head(pull):
         with parts.transaction() as connection:
             row = pull.repository
             background.ask_pull_request(connection, row.installation_id, row.id, pull.opened.number)
@@ -158,7 +160,7 @@ def _carry_out(
     return "wrong"
 
 
-def _own(pull: PullRequestNow) -> bool:
+def _has_trusted_head(pull: PullRequestNow) -> bool:
     """True if everybody who can push to head is trusted.
 
     Such a head may be measured even if it moved after the command.
@@ -190,7 +192,7 @@ def _resolve_base(pull: PullRequestNow, revision: str) -> str | None:
 
     Returns NOT_NEWER if the pull request adds nothing to the base, None if there is no such commit.
     """
-    if wrong_branch(revision) is not None:
+    if find_branch_problem(revision) is not None:
         return None
     commit = _ask_github(pull, f"commits/{quote(revision, safe='')}").get("sha")
     if not isinstance(commit, str) or not _COMMIT.fullmatch(commit):

@@ -8,13 +8,13 @@ from typing import Any
 
 from cliffwatch.pull_request.mailing_list_series import (
     BranchCommit,
-    CountingRange,
-    counting_range,
-    counts,
+    MeasuredRange,
+    find_measured_range,
     read_series_record,
+    touches_more_than_ci,
 )
-from cliffwatch_service.github.calling import GitHubProblem, Installed
-from cliffwatch_service.github.pull_requests.opened import Opened
+from cliffwatch_service.github.calling import GitHubProblem, InstallationClient
+from cliffwatch_service.github.pull_requests.opened import GitHubPullRequest
 
 _MOST_COMMITS = 60
 """Commits of a series whose files are read, one request each. Of a longer branch, the last ones."""
@@ -26,7 +26,9 @@ _MOST_BELOW = 10
 """Commits searched for the recorded upstream base, from the merge base down."""
 
 
-def measured_range(installed: Installed, name: str, opened: Opened) -> CountingRange | GitHubProblem:
+def load_measured_range(
+    installed: InstallationClient, name: str, opened: GitHubPullRequest
+) -> MeasuredRange | GitHubProblem:
     """Returns the measured base and head; the same commit if only CI files changed."""
     compared = installed.get(f"/repos/{name}/compare/{opened.base}...{opened.head}?per_page=100")
     if isinstance(compared, GitHubProblem):
@@ -41,15 +43,19 @@ def measured_range(installed: Installed, name: str, opened: Opened) -> CountingR
         )
     if opened.series is None:
         # GitHub lists at most 300 files, `.github/` first. So large a change is not only for CI.
-        head = opened.head if counts(files) or len(files) >= _MOST_FILES else merge_base
+        head = opened.head if touches_more_than_ci(files) or len(files) >= _MOST_FILES else merge_base
         paths = tuple(files) if len(files) < _MOST_FILES else ()
-        return CountingRange(base=merge_base, head=head, commits=tuple(commits), paths=paths)
+        return MeasuredRange(base=merge_base, head=head, commits=tuple(commits), paths=paths)
     return _of_series(installed, name, opened, merge_base, commits[-_MOST_COMMITS:])
 
 
 def _of_series(
-    installed: Installed, name: str, opened: Opened, merge_base: str, branch: Sequence[str]
-) -> CountingRange | GitHubProblem:
+    installed: InstallationClient,
+    name: str,
+    opened: GitHubPullRequest,
+    merge_base: str,
+    branch: Sequence[str],
+) -> MeasuredRange | GitHubProblem:
     recorded = _recorded_upstream(installed, name, opened)
     if isinstance(recorded, GitHubProblem):
         return recorded
@@ -66,13 +72,15 @@ def _of_series(
         if isinstance(read, GitHubProblem):
             return read
         known[below] = read
-        if below == recorded or not read.parents or (recorded is None and counts(read.paths)):
+        if below == recorded or not read.parents or (recorded is None and touches_more_than_ci(read.paths)):
             break
         below = read.parents[0]
-    return counting_range(known, merge_base=merge_base, head=opened.head, recorded=recorded)
+    return find_measured_range(known, merge_base=merge_base, head=opened.head, recorded=recorded)
 
 
-def _recorded_upstream(installed: Installed, name: str, opened: Opened) -> str | GitHubProblem | None:
+def _recorded_upstream(
+    installed: InstallationClient, name: str, opened: GitHubPullRequest
+) -> str | GitHubProblem | None:
     """Returns the upstream commit of the newest record; None if there is none.
 
     Only comments by the pull request's author count: the daemon.
@@ -88,7 +96,7 @@ def _recorded_upstream(installed: Installed, name: str, opened: Opened) -> str |
     return next((each for each in reversed(records) if each is not None), None)
 
 
-def _commit(installed: Installed, name: str, commit: str) -> BranchCommit | GitHubProblem:
+def _commit(installed: InstallationClient, name: str, commit: str) -> BranchCommit | GitHubProblem:
     reply = installed.get(f"/repos/{name}/commits/{commit}")
     if isinstance(reply, GitHubProblem):
         return reply

@@ -13,12 +13,12 @@ from cliffwatch.pull_request.mailing_list_series import (
     version_in_subject,
 )
 from cliffwatch.pull_request.policy import Policy
-from cliffwatch_service.github.calling import GitHubProblem, Installed
+from cliffwatch_service.github.calling import GitHubProblem, InstallationClient
 from cliffwatch_service.ingest.free_form import plain_text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Opened:
+class GitHubPullRequest:
     """A pull request as GitHub describes it."""
 
     number: int
@@ -50,8 +50,8 @@ class Opened:
 
 
 def read_pull_request(
-    installed: Installed, name: str, repository: int, number: int
-) -> Opened | GitHubProblem:
+    installed: InstallationClient, name: str, repository: int, number: int
+) -> GitHubPullRequest | GitHubProblem:
     """Reads a pull request from GitHub."""
     reply = installed.get(f"/repos/{name}/pulls/{number:d}")
     if isinstance(reply, GitHubProblem):
@@ -64,7 +64,7 @@ def read_pull_request(
         )
 
 
-def _read_opened(body: FreeJson, repository: int, number: int) -> Opened:
+def _read_opened(body: FreeJson, repository: int, number: int) -> GitHubPullRequest:
     head, base = body["head"], body["base"]
     if base["repo"]["id"] != repository:
         raise ValueError("another repository has the name now")
@@ -73,7 +73,7 @@ def _read_opened(body: FreeJson, repository: int, number: int) -> Opened:
     title = plain_text(str(body["title"])[:300])
     series = read_series_branch(str(head["ref"])) if own else None
     recorded = read_series_record(str(body["body"] or "")).version
-    return Opened(
+    return GitHubPullRequest(
         number=number,
         open=body["state"] == "open",
         title=title,
@@ -99,7 +99,7 @@ def _commit(text: Any) -> str:
     return text
 
 
-def may_write(installed: Installed, name: str, login: str) -> bool | GitHubProblem:
+def may_write(installed: InstallationClient, name: str, login: str) -> bool | GitHubProblem:
     """Asks GitHub whether a user has write access to the repository now."""
     reply = installed.get(f"/repos/{name}/collaborators/{quote(login, safe='')}/permission")
     if isinstance(reply, GitHubProblem):

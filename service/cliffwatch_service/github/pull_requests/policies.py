@@ -12,12 +12,12 @@ from urllib.parse import quote
 from cliffwatch.failure import Failure, wrong_usage
 from cliffwatch.pull_request.mailing_list_series import read_series_branch
 from cliffwatch.pull_request.policy import DEFAULT, FILE_NAME, LARGEST, Policy, read_policy
-from cliffwatch_service.github.calling import GitHubProblem, Installed
+from cliffwatch_service.github.calling import GitHubProblem, InstallationClient
 from cliffwatch_service.github.parts import raise_if_later
 from cliffwatch_service.store.github.installations import RepositoryRow
 
 
-def policy_of(installed: Installed, repository: RepositoryRow, base_branch: str) -> Policy | Failure:
+def policy_of(installed: InstallationClient, repository: RepositoryRow, base_branch: str) -> Policy | Failure:
     """Returns the policy for pull requests to a branch. Raises NotNow."""
     if repository.policy is not None:
         return read_policy(repository.policy, "policy of the service")

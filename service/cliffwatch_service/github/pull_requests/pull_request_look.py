@@ -10,21 +10,21 @@ import structlog
 from psycopg import Connection
 
 from cliffwatch.failure import Failure
-from cliffwatch.pull_request.mailing_list_series import CountingRange
+from cliffwatch.pull_request.mailing_list_series import MeasuredRange
 from cliffwatch.pull_request.policy import DEFAULT, Policy
-from cliffwatch_service.github.calling import GitHubProblem, Installed
-from cliffwatch_service.github.installations import known_repository, note_lost
+from cliffwatch_service.github.calling import GitHubProblem, InstallationClient
+from cliffwatch_service.github.installations import find_reached_repository, refresh_after_refusal
 from cliffwatch_service.github.parts import GitHubParts, raise_if_later
-from cliffwatch_service.github.pull_requests.measured_range import measured_range
-from cliffwatch_service.github.pull_requests.opened import Opened, read_pull_request
+from cliffwatch_service.github.pull_requests.measured_range import load_measured_range
+from cliffwatch_service.github.pull_requests.opened import GitHubPullRequest, read_pull_request
 from cliffwatch_service.github.pull_requests.policies import policy_of
 from cliffwatch_service.github.pull_requests.requesting import (
     MeasurementRequest,
     drop_all,
-    measure,
+    request_measurement,
     supersede_others,
 )
-from cliffwatch_service.github.pull_requests.selections import Selection, none_affected, selection_of
+from cliffwatch_service.github.pull_requests.selections import Selection, find_unaffected_reason, selection_of
 from cliffwatch_service.refusal import Refusal
 from cliffwatch_service.store import background
 from cliffwatch_service.store.github import pull_requests
@@ -38,8 +38,8 @@ class PullRequestNow:
     """Current state of a pull request in a reachable repository, and its policy."""
 
     repository: RepositoryRow
-    installed: Installed
-    opened: Opened
+    installed: InstallationClient
+    opened: GitHubPullRequest
     policy: Policy | Failure
     """Failure if the policy cannot be read."""
 
@@ -53,14 +53,14 @@ def pull_request_now(
     parts: GitHubParts, installation: int, repository: int, number: int
 ) -> PullRequestNow | None:
     """Reads a pull request from GitHub; None if the App no longer reaches it. Raises NotNow."""
-    row = known_repository(parts, installation, repository)
+    row = find_reached_repository(parts, installation, repository)
     if row is None:
         _log.info("repository not reached", installation=installation, repository=repository)
         return None
     installed = parts.github.installed(installation)
     opened = read_pull_request(installed, row.name, repository, number)
     if isinstance(opened, GitHubProblem):
-        note_lost(parts, installation, opened)
+        refresh_after_refusal(parts, installation, opened)
         _log.info("pull request not read", repository=row.name, number=number, reason=opened.message)
         return None
     policy = policy_of(installed, row, opened.base_branch)
@@ -111,18 +111,18 @@ def measure_now(
     maintainer approved this head of an outsider. Raises NotNow.
     """
     problem: str | None = None
-    counting: CountingRange | None = None
+    counting: MeasuredRange | None = None
     if isinstance(pull.policy, Failure):
         problem = f"{pull.policy.message}: {pull.policy.next_step}"
     else:
-        found = measured_range(pull.installed, pull.name, pull.opened)
+        found = load_measured_range(pull.installed, pull.name, pull.opened)
         if isinstance(found, GitHubProblem):
             raise_if_later(found)
             problem = f"GitHub does not say what the merge base is ({found.message[:100]})"
         elif found.base == found.head:
             problem = "nothing but files for CI changed, so that there is nothing to measure"
         else:
-            problem = none_affected(selection or selection_of(pull.policy), found.paths)
+            problem = find_unaffected_reason(selection or selection_of(pull.policy), found.paths)
             counting = found if problem is None else None
     return _carry_out(parts, pull, counting, selection, base=base, approve=approve, problem=problem)
 
@@ -130,7 +130,7 @@ def measure_now(
 def _carry_out(
     parts: GitHubParts,
     pull: PullRequestNow,
-    counting: CountingRange | None,
+    counting: MeasuredRange | None,
     selection: Selection | None,
     *,
     base: str | None,
@@ -167,7 +167,7 @@ def _try_measure(connection: Connection[Any], parts: GitHubParts, request: Measu
     """Requests a measurement; returns the reason of a refusal. A refusal rolls back only its own writes."""
     try:
         with connection.transaction():
-            measure(connection, request, parts.settings, parts.now())
+            request_measurement(connection, request, parts.settings, parts.now())
     except Refusal as refusal:
         return refusal.detail
     return None

@@ -47,7 +47,7 @@ class MeasurementRequest:
     selection: Selection
 
 
-def measure(
+def request_measurement(
     connection: Connection[Any], request: MeasurementRequest, settings: Settings, now: datetime
 ) -> bool:
     """Requests a measurement unless the same one already stands. Returns whether a request was made.
@@ -70,7 +70,7 @@ def measure(
     )
     before = pull_requests.measurements_of(connection, request.pull_request)
     same = [each for each in before if each.key.split(" ")[0] == key]
-    if _stands(connection, request, before, same, now):
+    if _is_standing(connection, request, before, same, now):
         return False
     row = NewMeasurement(
         pull_request=request.pull_request,
@@ -88,7 +88,7 @@ def measure(
     return True
 
 
-def _stands(
+def _is_standing(
     connection: Connection[Any],
     request: MeasurementRequest,
     before: Sequence[MeasurementRow],

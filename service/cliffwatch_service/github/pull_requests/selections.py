@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 
 from cliffwatch.catalogue.discovery import AUTO
 from cliffwatch.catalogue.load import load_catalogue
-from cliffwatch.catalogue.touches import suites_touched
+from cliffwatch.catalogue.touches import find_touched_suites
 from cliffwatch.counting import count_noun
 from cliffwatch.pull_request.bench_command import BenchCommand
 from cliffwatch.pull_request.policy import Policy
@@ -37,12 +37,12 @@ def selection_of(policy: Policy) -> Selection:
     )
 
 
-def none_affected(selection: Selection, paths: Sequence[str]) -> str | None:
+def find_unaffected_reason(selection: Selection, paths: Sequence[str]) -> str | None:
     """Returns why nothing is measured; None if something is.
 
     Nothing is measured if suites are selected automatically and no suite is affected by these files.
     """
-    if set(selection.suites) != {AUTO} or not paths or suites_touched(load_catalogue().suites, paths):
+    if set(selection.suites) != {AUTO} or not paths or find_touched_suites(load_catalogue().suites, paths):
         return None
     more = f" and {count_noun(len(paths) - 1, 'other')}" if paths[1:] else ""
     names = ", ".join(suite.name for suite in load_catalogue().suites)

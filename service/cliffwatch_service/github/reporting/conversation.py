@@ -10,7 +10,7 @@ import structlog
 from cliffwatch.failure import Failure
 from cliffwatch.pull_request import posting
 from cliffwatch.pull_request.comment import CheckRun
-from cliffwatch_service.github.calling import GitHubProblem, Installed, PostingApi
+from cliffwatch_service.github.calling import GitHubProblem, InstallationClient, PostingApi
 from cliffwatch_service.github.installations import is_reached, look_at_installation
 from cliffwatch_service.github.parts import GitHubParts, NotNow
 from cliffwatch_service.store.github import installations
@@ -33,7 +33,7 @@ class Conversation:
     """
 
     parts: GitHubParts
-    installed: Installed
+    installed: InstallationClient
     name: str
     """Repository as OWNER/NAME."""
     number: int

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from cliffwatch_service.github.calling import GitHubProblem, Installed, Reply
+from cliffwatch_service.github.calling import GitHubProblem, InstallationClient, Reply
 from cliffwatch_service.github.parts import GitHubParts
 from cliffwatch_service.history.news.sending import NotSent, Sent
-from cliffwatch_service.history.news.wording import NewsWhole, issue_text, issue_title
+from cliffwatch_service.history.news.wording import NewsContent, issue_text, issue_title
 from cliffwatch_service.runtime.destinations import allows_repository
 from cliffwatch_service.store.github import installations
 from cliffwatch_service.store.history.news.outbox import NewsRow
@@ -15,7 +15,7 @@ _ENDS = ("fixed", "closed")
 
 
 def send_issue(
-    parts: GitHubParts, name: str, whole: NewsWhole, *, first: NewsRow, thread: str | None
+    parts: GitHubParts, name: str, whole: NewsContent, *, first: NewsRow, thread: str | None
 ) -> Sent | NotSent:
     """Opens the issue of a report in a repository (OWNER/NAME), or comments on the issue numbered `thread`.
 
@@ -40,7 +40,12 @@ def send_issue(
 
 
 def _open_issue(
-    parts: GitHubParts, installed: Installed, name: str, whole: NewsWhole, first: NewsRow, mark: str
+    parts: GitHubParts,
+    installed: InstallationClient,
+    name: str,
+    whole: NewsContent,
+    first: NewsRow,
+    mark: str,
 ) -> Sent | NotSent:
     identity = parts.files.identity()
     ours = installed.every(
@@ -48,7 +53,7 @@ def _open_issue(
     )
     if isinstance(ours, GitHubProblem):
         return _not_sent(ours)
-    number = _with_mark(ours, mark, "number")
+    number = _find_marked(ours, mark, "number")
     if number is None:
         made = installed.post(
             f"/repos/{name}/issues", {"title": issue_title(first), "body": f"{issue_text(whole)}\n{mark}"}
@@ -62,12 +67,12 @@ def _open_issue(
 
 
 def _continue_issue(
-    installed: Installed, name: str, number: int, whole: NewsWhole, mark: str
+    installed: InstallationClient, name: str, number: int, whole: NewsContent, mark: str
 ) -> Sent | NotSent:
     comments = installed.every(f"/repos/{name}/issues/{number:d}/comments?per_page=100")
     if isinstance(comments, GitHubProblem):
         return _not_sent(comments)
-    if _with_mark(comments, mark, "id") is None:
+    if _find_marked(comments, mark, "id") is None:
         made = installed.post(
             f"/repos/{name}/issues/{number:d}/comments", {"body": f"{issue_text(whole)}\n{mark}"}
         )
@@ -76,7 +81,7 @@ def _continue_issue(
     return _in_state(installed, name, number, whole)
 
 
-def _in_state(installed: Installed, name: str, number: int, whole: NewsWhole) -> Sent | NotSent:
+def _in_state(installed: InstallationClient, name: str, number: int, whole: NewsContent) -> Sent | NotSent:
     """Closes or reopens the issue with its report."""
     changed: Reply | None = None
     if whole.news.kind in _ENDS:
@@ -89,7 +94,7 @@ def _in_state(installed: Installed, name: str, number: int, whole: NewsWhole) ->
     return _not_sent(changed) if isinstance(changed, GitHubProblem) else Sent(thread=str(number))
 
 
-def _with_mark(items: list[Any], mark: str, member: str) -> object:
+def _find_marked(items: list[Any], mark: str, member: str) -> object:
     for each in items:
         if isinstance(each, dict) and mark in str(each.get("body")):
             return each.get(member)

@@ -34,7 +34,7 @@ def report_pull_request(parts: GitHubParts, identity: int) -> None:
         if row is None or not row.reachable:
             return
         state = state_of(connection, row, parts.settings.pages_url, parts.now())
-    if not state.targets or _never_heard_of(row, state):
+    if not state.targets or _is_unreported(row, state):
         return
     shown = _digests(state, _fail_on(row.fail_on))
     if not _is_news(row, shown, parts.now()):
@@ -65,7 +65,7 @@ def _superseded_state(state: PullRequestState, head: str) -> PullRequestState:
     return replace(state, head=head, targets=targets, links=(), earlier=None, notes=())
 
 
-def _never_heard_of(row: PullRequestRow, state: PullRequestState) -> bool:
+def _is_unreported(row: PullRequestRow, state: PullRequestState) -> bool:
     """True if a pull request was closed before anything was posted."""
     return row.state == "closed" and row.shown is None and not state.measured()
 

@@ -97,7 +97,7 @@ def _look_at(payload: FreeJson, number: int | None) -> tuple[Look, ...]:
 
 def _issue_comment(payload: FreeJson) -> tuple[Look, ...]:
     """Looks for a new comment with a command or with the upstream base of a series."""
-    if not isinstance(_at(payload, "issue", "pull_request"), Mapping):
+    if not isinstance(_get_path(payload, "issue", "pull_request"), Mapping):
         return ()
     looks = _look_at(payload, _number(payload, "issue", "number"))
     text, comment = _text(payload, "comment", "body"), _number(payload, "comment", "id")
@@ -118,7 +118,7 @@ def _checks(member: str) -> Callable[[FreeJson], tuple[Look, ...]]:
     def read(payload: FreeJson) -> tuple[Look, ...]:
         if _text(payload, "action") not in ("requested", "rerequested"):
             return ()
-        named = _at(payload, member, "pull_requests")
+        named = _get_path(payload, member, "pull_requests")
         numbers = [_number(each, "number") for each in named] if isinstance(named, list) else []
         return tuple(look for number in numbers[:_MOST_PULL_REQUESTS] for look in _look_at(payload, number))
 
@@ -136,18 +136,18 @@ _READERS: Mapping[str, Callable[[FreeJson], tuple[Look, ...]]] = {
 }
 
 
-def _at(value: Any, *path: str) -> Any:
+def _get_path(value: Any, *path: str) -> Any:
     for name in path:
         value = value.get(name) if isinstance(value, Mapping) else None
     return value
 
 
 def _text(value: Any, *path: str) -> str:
-    found = _at(value, *path)
+    found = _get_path(value, *path)
     return found if isinstance(found, str) else ""
 
 
 def _number(value: Any, *path: str) -> int | None:
-    found = _at(value, *path)
+    found = _get_path(value, *path)
     good = isinstance(found, int) and not isinstance(found, bool) and 0 < found < _LARGEST_NUMBER
     return found if good else None

@@ -21,10 +21,10 @@ from cliffwatch.identities import digest_of
 from cliffwatch.samples import Mode
 from cliffwatch.stats.history.culprits.boots import steps_of
 from cliffwatch.stats.history.culprits.graph import Graph
-from cliffwatch.stats.history.culprits.question import Found, Pair
+from cliffwatch.stats.history.culprits.question import Pair, SearchResult
 from cliffwatch_service.history.bisection.culprits import take_culprits
 from cliffwatch_service.history.bisection.judging import Judge, boots_of
-from cliffwatch_service.history.bisection.locating import PATIENCE, Course, course_of, located_end
+from cliffwatch_service.history.bisection.locating import PATIENCE, Course, choose_course, located_result
 from cliffwatch_service.history.bisection.searches import Judges, judges_of, searches_of
 from cliffwatch_service.history.changes import take_changes
 from cliffwatch_service.history.follow import ONLY_AFFECTED
@@ -47,7 +47,7 @@ SOONEST = timedelta(hours=1)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Known:
+class BisectionState:
     """The state of a bisection."""
 
     row: BisectionRow
@@ -147,7 +147,7 @@ def _go_on(
         return False
     if not steps:
         steps = _begin(connection, row, changes, now)
-    known = Known(
+    known = BisectionState(
         row=row,
         changes=changes,
         steps=steps,
@@ -184,12 +184,12 @@ def _begin(
     return bisections.steps_of(connection, row.id)
 
 
-def _next(connection: Connection[Any], known: Known, now: datetime) -> NextStep | None:
+def _next(connection: Connection[Any], known: BisectionState, now: datetime) -> NextStep | None:
     """Returns the next pair to compare; None if the bisection ended, or waits for icount."""
     row, judges = known.row, known.judges
     course = Course(why=None)
     if row.mode == "walltime" and judges.noisy.sizes:
-        course = course_of(connection, row, known.steps, judges.noisy, judges.about, known.graph, now)
+        course = choose_course(connection, row, known.steps, judges.noisy, judges.about, known.graph, now)
     if course.why is not None:
         locating.set_why(connection, row.id, course.why)
     if course.waits:
@@ -203,20 +203,22 @@ def _next(connection: Connection[Any], known: Known, now: datetime) -> NextStep 
     return _search(connection, known, course, now)
 
 
-def _search(connection: Connection[Any], known: Known, course: Course, now: datetime) -> NextStep | None:
+def _search(
+    connection: Connection[Any], known: BisectionState, course: Course, now: datetime
+) -> NextStep | None:
     """Returns the next pair of the searches in the bisection's own mode.
 
     If all searches are done, stores their culprits, ends the bisection and returns None.
     """
     judges = known.judges
     left = {series: size for series, size in judges.noisy.sizes.items() if series not in course.located}
-    ends: list[tuple[Judge, Found]] = []
+    ends: list[tuple[Judge, SearchResult]] = []
     for search in searches_of(known.row, known.graph, [judges.counted, replace(judges.noisy, sizes=left)]):
         step = search.next()
         if isinstance(step, Pair):
             return _own_step(known, search.judge, course, step, "")
         ends.append((search.judge, step))
-    ends.append((judges.noisy, located_end(course, judges.noisy, known.graph)))
+    ends.append((judges.noisy, located_result(course, judges.noisy, known.graph)))
     named = {commit for _, end in ends for each in end.steps for commit in (*each.pair, *each.commits)}
     trees.keep_known_revisions(
         connection, [known.commits[commit] for commit in sorted(named & known.commits.keys())]
@@ -228,7 +230,7 @@ def _search(connection: Connection[Any], known: Known, course: Course, now: date
     return None
 
 
-def _own_step(known: Known, judge: Judge, course: Course, pair: Pair, what: str) -> NextStep:
+def _own_step(known: BisectionState, judge: Judge, course: Course, pair: Pair, what: str) -> NextStep:
     """Returns a step on the bisection's own platform in its own mode.
 
     The boots depend on the noise, and on the number of comparisons that the bisection may need.
@@ -242,7 +244,7 @@ def _own_step(known: Known, judge: Judge, course: Course, pair: Pair, what: str)
     )
 
 
-def _ask(connection: Connection[Any], known: Known, step: NextStep, now: datetime) -> None:
+def _ask(connection: Connection[Any], known: BisectionState, step: NextStep, now: datetime) -> None:
     row, pair = known.row, step.pair
     trees.keep_known_revisions(
         connection, [known.commits[commit] for commit in pair if commit in known.commits]

@@ -8,7 +8,7 @@ from psycopg import Connection
 
 from cliffwatch.counting import count_noun
 from cliffwatch.stats.history.culprits.graph import Graph
-from cliffwatch.stats.history.culprits.question import Found, Pair, Step
+from cliffwatch.stats.history.culprits.question import Pair, SearchResult, Step
 from cliffwatch_service.history.bisection.judging import Judge
 from cliffwatch_service.history.changes import change_digest, report_between
 from cliffwatch_service.store import trees
@@ -22,7 +22,7 @@ def take_culprits(
     connection: Connection[Any],
     row: BisectionRow,
     changes: Sequence[WideChangeRow],
-    ends: Sequence[tuple[Judge, Found]],
+    ends: Sequence[tuple[Judge, SearchResult]],
     located: Container[str],
     graph: Graph,
     now: datetime,
@@ -53,7 +53,7 @@ def take_culprits(
     left = [each.digest for series, each in wide.items() if series not in narrowed]
     stored_changes.set_bisection(connection, left, row.id)
     _keep_reports(connection, facts, gone, now)
-    return _unclear(ends)
+    return _explain_open(ends)
 
 
 def _keep_landings(
@@ -175,7 +175,7 @@ def _keep_reports(
             reports.merge_report(connection, report, first, now)
 
 
-def _unclear(ends: Sequence[tuple[Judge, Found]]) -> str | None:
+def _explain_open(ends: Sequence[tuple[Judge, SearchResult]]) -> str | None:
     several = max((len(step.commits) for _, found in ends for step in found.steps), default=1)
     cut = sum(len(found.cut) for _, found in ends)
     if several > 1:

@@ -7,7 +7,7 @@ from statistics import NormalDist
 from cliffwatch.comparing.comparison import CHANGES, DECIDED, TROUBLED
 from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.stats.history.culprits.boots import boots_per_step
-from cliffwatch.stats.history.culprits.question import Judged, Pair, RowStep, Way
+from cliffwatch.stats.history.culprits.question import Pair, PairResult, RowDirection, RowStep
 from cliffwatch_service.history.watching.confirming import Rows
 
 ERROR = 0.01
@@ -34,18 +34,18 @@ class Judge:
     unchanged: Mapping[Pair, frozenset[str]] = field(default_factory=dict)
     """Series of measured pairs whose case executes identical code on both sides, so it was not measured."""
 
-    def judged(self, pair: Pair) -> Judged | None:
+    def judged(self, pair: Pair) -> PairResult | None:
         """Returns the result of a pair; None if the pair has to be measured.
 
         For counted values, any two measured revisions can be compared without a new run.
         """
         if pair in self.skipped:
-            return Judged()
+            return PairResult()
         rows = self.measured.get(pair)
         if rows is not None:
             read = {series: self._step(series, rows[series]) for series in self.sizes if series in rows}
             same = self.unchanged.get(pair, frozenset()) & self.sizes.keys()
-            return Judged(read | dict.fromkeys(same, RowStep("none")))
+            return PairResult(read | dict.fromkeys(same, RowStep("none")))
         return self._from_values(pair) if self.exact else None
 
     def _step(self, series: str, row: ComparisonRow) -> RowStep:
@@ -54,7 +54,7 @@ class Judge:
         way = self._way(series, row, row.head - row.base)
         return RowStep(way, row.base, row.head, row.threshold * abs(row.base))
 
-    def _way(self, series: str, row: ComparisonRow, difference: float) -> Way:
+    def _way(self, series: str, row: ComparisonRow, difference: float) -> RowDirection:
         change = difference if row.change is None else row.change
         share = None if self.exact else self._share(series, row, difference)
         if share is not None:
@@ -70,11 +70,11 @@ class Judge:
             return difference / self.differences[series]
         return None if row.change is None else row.change / size
 
-    def _from_values(self, pair: Pair) -> Judged | None:
+    def _from_values(self, pair: Pair) -> PairResult | None:
         before, after = self._values(pair.base), self._values(pair.head)
         if not before or not after:
             return None
-        return Judged(
+        return PairResult(
             {series: _between(*before[series], after[series][1]) for series in before.keys() & after.keys()}
         )
 
@@ -107,11 +107,11 @@ class Judge:
 def _between(row: ComparisonRow, before: float, after: float) -> RowStep:
     smallest = row.threshold * abs(before)
     difference = after - before
-    way: Way = direction(row, difference) if difference and abs(difference) >= smallest else "none"
+    way: RowDirection = direction(row, difference) if difference and abs(difference) >= smallest else "none"
     return RowStep(way, before, after, smallest)
 
 
-def direction(row: ComparisonRow, change: float) -> Way:
+def direction(row: ComparisonRow, change: float) -> RowDirection:
     """Returns the direction of a change.
 
     If the better direction is unknown, an increase is called a regression: the search only needs to

@@ -22,7 +22,7 @@ from cliffwatch.identities import series_digest
 from cliffwatch.reports.figures import percent
 from cliffwatch.samples import CaseKey
 from cliffwatch.stats.history.culprits.graph import Graph
-from cliffwatch.stats.history.culprits.question import Found, Pair, Step
+from cliffwatch.stats.history.culprits.question import Pair, SearchResult, Step
 from cliffwatch_service.history.bisection.judging import Judge
 from cliffwatch_service.history.follow import ONLY_AFFECTED
 from cliffwatch_service.history.presets import DEFAULT_TARGET
@@ -68,7 +68,7 @@ class Course:
     """Number of pairs that icount named."""
 
 
-def course_of(
+def choose_course(
     connection: Connection[Any],
     row: BisectionRow,
     steps: Sequence[StepRow],
@@ -87,7 +87,7 @@ def course_of(
         if judge.judged(pair) is None:
             why = f"icount names {pair.head[:12]}, which walltime compares with the commit before"
             return Course(why=why, pair=pair, verified=len(pairs))
-    located = _borne_out(judge, named, pairs)
+    located = _find_verified(judge, named, pairs)
     left = [series for series in judge.sizes if series not in located]
     if not left:
         why = "located in icount; walltime shows the change at the same commit"
@@ -118,7 +118,7 @@ def named_pairs(
     for change in counted:
         pair, parents = Pair(change.base, change.head), graph.parents_of(change.head)
         whole = pair == (row.base, row.head)
-        if whole or change.head not in inside or not shows(change.size, sizes[change.series]):
+        if whole or change.head not in inside or not icount_shows(change.size, sizes[change.series]):
             continue
         within = change.base in parents or change.base in inside or change.base == row.base
         if parents == (change.base,) or (change.by_bisection and within):
@@ -126,7 +126,7 @@ def named_pairs(
     return named
 
 
-def located_end(course: Course, judge: Judge, graph: Graph) -> Found:
+def located_result(course: Course, judge: Judge, graph: Graph) -> SearchResult:
     """Returns the steps that walltime verified, in the form of a search's result. Pure."""
     steps = []
     for series, pair in course.located.items():
@@ -137,10 +137,10 @@ def located_end(course: Course, judge: Judge, graph: Graph) -> Found:
             inside = () if alone else graph.brought_in(pair.head, pair.base)
             commits = tuple(each for each in reversed(list(graph.parents)) if each in inside) or (pair.head,)
             steps.append(Step(row=series, way=way, commits=commits, pair=pair))
-    return Found(rows=tuple(course.located), steps=tuple(steps), marks=())
+    return SearchResult(rows=tuple(course.located), steps=tuple(steps), marks=())
 
 
-def shows(counted: float | None, timed: float | None) -> bool:
+def icount_shows(counted: float | None, timed: float | None) -> bool:
     """Whether a change in icount shows the change in walltime of the same case and metric.
 
     Both are fractions. False if either has no percentage (None).
@@ -148,7 +148,7 @@ def shows(counted: float | None, timed: float | None) -> bool:
     return counted is not None and timed is not None and timed != 0 and counted / timed >= SHOWS_FROM
 
 
-def _borne_out(judge: Judge, named: Mapping[str, Pair], pairs: Sequence[Pair]) -> dict[str, Pair]:
+def _find_verified(judge: Judge, named: Mapping[str, Pair], pairs: Sequence[Pair]) -> dict[str, Pair]:
     """Returns the series that step in walltime at a commit that icount named, each with its pair.
 
     The commit may be one that icount named for another series of the range.
@@ -259,7 +259,7 @@ def _largest_change_in_icount(
         timed = sizes[each.digest]
         if counted is None or counted.change is None or counted.verdict not in CHANGES:
             continue
-        if timed is not None and shows(counted.change, timed):
+        if timed is not None and icount_shows(counted.change, timed):
             read.append((timed, counted.change))
     if not read:
         return None

@@ -9,7 +9,13 @@ from psycopg import Connection
 from cliffwatch.catalogue.load import load_catalogue
 from cliffwatch.samples import CaseKey
 from cliffwatch.stats.history.culprits.graph import Graph
-from cliffwatch.stats.history.culprits.question import Found, Judged, Pair, Question, Sought
+from cliffwatch.stats.history.culprits.question import (
+    ChangeDirection,
+    Pair,
+    PairResult,
+    Question,
+    SearchResult,
+)
 from cliffwatch.stats.history.culprits.search import next_pair
 from cliffwatch_service.history.bisection.judging import Judge
 from cliffwatch_service.history.watching.confirming import Rows, rows_by_series, unchanged_cases
@@ -26,12 +32,12 @@ class Search:
     question: Question
     judge: Judge
 
-    def next(self) -> Pair | Found:
+    def next(self) -> Pair | SearchResult:
         """Returns the next pair to measure, or the result of the search."""
-        judged: dict[Pair, Judged] = {}
+        judged: dict[Pair, PairResult] = {}
         while True:
             pair = next_pair(self.question, judged)
-            if isinstance(pair, Found):
+            if isinstance(pair, SearchResult):
                 return pair
             known = self.judge.judged(pair)
             if known is None:
@@ -87,7 +93,7 @@ def searches_of(row: BisectionRow, graph: Graph, judges: Iterable[Judge]) -> lis
 
     Pass the judge of counted series first: the other searches share its comparisons.
     """
-    ways: tuple[Sought, ...] = ("regression", "improvement")
+    ways: tuple[ChangeDirection, ...] = ("regression", "improvement")
     return [
         Search(Question(graph=graph, good=row.base, bad=row.head, sought=way, exact=judge.exact), judge)
         for judge in judges

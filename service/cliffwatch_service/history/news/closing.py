@@ -38,7 +38,7 @@ def settle_reports(connection: Connection[Any], now: datetime) -> None:
         own, fix = rows[0], fix_of(rows, follows)
         if fix is not None and own.state != "fixed" and fix != own.declined:
             fixes.keep_fix(connection, own.report_id, fix, by=OURS, verified=True, now=now)
-            _say(
+            _set_state(
                 connection,
                 own,
                 "fixed",
@@ -47,7 +47,7 @@ def settle_reports(connection: Connection[Any], now: datetime) -> None:
             )
         elif fix is None and own.state == "fixed":
             fixes.remove_fix(connection, own.report_id)
-            _say(
+            _set_state(
                 connection,
                 own,
                 "new",
@@ -56,7 +56,7 @@ def settle_reports(connection: Connection[Any], now: datetime) -> None:
             )
 
 
-def _say(
+def _set_state(
     connection: Connection[Any], own: LaterChangeRow, state: ReportState, note: str, now: datetime
 ) -> None:
     reports.set_triage(connection, own.report_id, state=state, owner=own.owner, note=note, by=OURS, now=now)

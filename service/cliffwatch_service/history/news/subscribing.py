@@ -9,7 +9,7 @@ from typing import Any
 from psycopg import Connection
 
 from cliffwatch_service.access.tokens import Caller
-from cliffwatch_service.history.triage import report_named
+from cliffwatch_service.history.triage import find_report
 from cliffwatch_service.refusal import Refusal, not_found
 from cliffwatch_service.runtime.destinations import allows_mail, allows_repository, allows_webhook
 from cliffwatch_service.runtime.settings import Settings
@@ -36,7 +36,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Subscribed:
+class NewSubscription:
     """A new subscription."""
 
     id: int
@@ -46,7 +46,7 @@ class Subscribed:
 
 def subscribe(
     connection: Connection[Any], wanted: Wanted, caller: Caller, settings: Settings, now: datetime
-) -> Subscribed:
+) -> NewSubscription:
     """Creates a subscription for the caller's token.
 
     Raises Refusal if the address is not allowed or has a subscription already, or if the token has too many.
@@ -79,7 +79,7 @@ def subscribe(
             " another is made",
         )
     _audit(connection, caller, "subscribe", number, now)
-    return Subscribed(id=number, secret=secret)
+    return NewSubscription(id=number, secret=secret)
 
 
 def _refuse_address(channel: Channel, address: str, settings: Settings) -> None:
@@ -139,7 +139,7 @@ def mute(
     """
     row = subscription_of(connection, number, caller)
     if report is not None:
-        subscriptions.mute_report(connection, row.id, report_named(connection, report).id)
+        subscriptions.mute_report(connection, row.id, find_report(connection, report).id)
     else:
         until = None if days == 0 else now + (FOR_EVER if days is None else timedelta(days=days))
         subscriptions.mute(connection, row.id, until)

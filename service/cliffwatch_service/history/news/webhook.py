@@ -12,7 +12,7 @@ from datetime import datetime
 import orjson
 
 from cliffwatch_service.history.news.sending import NotSent, Sent
-from cliffwatch_service.history.news.wording import NewsWhole, case_name, headline, sentence
+from cliffwatch_service.history.news.wording import NewsContent, case_name, headline, sentence
 from cliffwatch_service.runtime.destinations import allows_webhook
 from cliffwatch_service.runtime.settings import Settings
 
@@ -23,7 +23,7 @@ _SECONDS = 10.0
 _MOST_CHANGES = 100
 
 
-def body_of(whole: NewsWhole) -> bytes:
+def body_of(whole: NewsContent) -> bytes:
     """Returns the body as JSON, identical for every attempt."""
     news = whole.news
     return orjson.dumps(
@@ -91,7 +91,7 @@ def signature_of(secret: str, moment: int, body: bytes) -> str:
 
 
 def send_webhook(
-    settings: Settings, address: str, secret: str, whole: NewsWhole, now: datetime
+    settings: Settings, address: str, secret: str, whole: NewsContent, now: datetime
 ) -> Sent | NotSent:
     """Sends a webhook. The timeout covers the whole exchange, however slowly the server responds.
 

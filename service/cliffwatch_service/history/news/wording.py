@@ -31,7 +31,7 @@ _WHAT: Mapping[NewsKind, str] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NewsWhole:
+class NewsContent:
     """News with its content."""
 
     news: NewsRow
@@ -80,7 +80,7 @@ def mail_subject(first: NewsRow, *, reply: bool) -> str:
     return f"Re: {subject}" if reply else subject
 
 
-def mail_text(whole: NewsWhole) -> str:
+def mail_text(whole: NewsContent) -> str:
     """Returns plain text of at most 72 columns, which can be quoted in a reply.
 
     URLs and commands are not wrapped, even if they are longer.
@@ -88,7 +88,7 @@ def mail_text(whole: NewsWhole) -> str:
     return "\n".join(_mail(whole)).rstrip() + "\n"
 
 
-def _mail(whole: NewsWhole) -> Iterator[str]:
+def _mail(whole: NewsContent) -> Iterator[str]:
     news = whole.news
     yield "Hello,"
     yield ""
@@ -124,7 +124,7 @@ def _mail(whole: NewsWhole) -> Iterator[str]:
             yield from _wrap_lines(f'Fixes: {news.head[:12]} ("{plain(news.subject or "")}")')
 
 
-def _cases(whole: NewsWhole) -> Iterator[str]:
+def _cases(whole: NewsContent) -> Iterator[str]:
     shown = whole.changes[:_MOST_SHOWN]
     for change in shown:
         yield from textwrap.wrap(
@@ -182,7 +182,7 @@ def issue_title(first: NewsRow) -> str:
     return headline(first)[:250]
 
 
-def issue_text(whole: NewsWhole) -> str:
+def issue_text(whole: NewsContent) -> str:
     """Returns the text of an issue as Markdown.
 
     The text of the mail is in a code block, so that names from commits and cases are not read as Markdown.

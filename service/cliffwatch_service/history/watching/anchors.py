@@ -12,14 +12,14 @@ from typing import Any, NamedTuple
 
 from psycopg import Connection
 
-from cliffwatch.formats.setup import NO_SETUP, Setup, anchored_arms
+from cliffwatch.formats.setup import NO_SETUP, Setup, build_anchored_arms
 from cliffwatch.identities import digest_of
 from cliffwatch_service.history.git import GitProblem, missing_commit
 from cliffwatch_service.refusal import Refusal
 from cliffwatch_service.store import follows, tokens, trees
 from cliffwatch_service.store.follows import ASKER, FollowFacts, FollowRow, Policy
 
-NONE = "none"
+NO_ANCHOR = "none"
 """Given in place of a revision to measure without an anchor."""
 
 ANCHORED: Sequence[Policy] = ("push", "nightly")
@@ -45,13 +45,13 @@ def may_have_anchor(policy: Policy, targets: Sequence[Sequence[str]]) -> bool:
 
 def refuse_anchor(entry: FollowFacts) -> None:
     """Raises Refusal if an entry's anchor is not a valid name, or if the entry can have no anchor."""
-    if entry.anchor in (None, NONE):
+    if entry.anchor in (None, NO_ANCHOR):
         return
     if not _TAG.fullmatch(entry.anchor):
         raise Refusal(
             422,
             "no anchor",
-            f"{entry.anchor[:80]!r} is no anchor: name a whole commit, a tag of the tree, or {NONE}",
+            f"{entry.anchor[:80]!r} is no anchor: name a whole commit, a tag of the tree, or {NO_ANCHOR}",
         )
     if not may_have_anchor(entry.policy, entry.targets):
         raise Refusal(
@@ -78,19 +78,21 @@ def settle_anchor(
     If no anchor is named, it is the head of the branch when following began. If a forced push removed that
     commit, it is the present head.
     """
-    if row.anchor == NONE or not may_have_anchor(row.policy, row.targets):
+    if row.anchor == NO_ANCHOR or not may_have_anchor(row.policy, row.targets):
         commit, problem = None, None
     else:
         commit = row.anchor_commit or _find_named_commit(row, line, tags)
         problem = (
-            _explain_unresolved(row, tags) if commit is None else _not_given(connection, row, commit, git_dir)
+            _explain_unresolved(row, tags)
+            if commit is None
+            else _explain_missing(connection, row, commit, git_dir)
         )
         if problem is not None and row.anchor is None:
             commit, problem = line[-1], None
     if (commit, problem) != (row.anchor_commit, row.anchor_problem):
         follows.set_anchor(connection, row.id, commit, problem)
     if commit != row.anchor_commit:
-        detail = {"before": row.anchor_commit or NONE, "now": commit or NONE}
+        detail = {"before": row.anchor_commit or NO_ANCHOR, "now": commit or NO_ANCHOR}
         tokens.write_audit(connection, who=ASKER, action="anchor", what=str(row.id), detail=detail, now=now)
     return commit if problem is None else None
 
@@ -113,7 +115,7 @@ def _explain_unresolved(row: FollowRow, tags: Mapping[str, str] | GitProblem) ->
     return f"the tree has no tag {row.anchor}: name another anchor, by a tag or a whole commit"
 
 
-def _not_given(connection: Connection[Any], row: FollowRow, commit: str, git_dir: Path) -> str | None:
+def _explain_missing(connection: Connection[Any], row: FollowRow, commit: str, git_dir: Path) -> str | None:
     """Returns why a commit is unavailable; None if it is on the branch or can be fetched."""
     if trees.ordinal_of(connection, row.branch_id, commit) is not None:
         return None
@@ -133,5 +135,5 @@ def parts_of(row: FollowRow, base: str, head: str, anchor: str | None) -> list[P
         return [Part(targets, NO_SETUP, "")]
     timed = [target for target in targets if target[1] == "walltime"]
     others = [target for target in targets if target not in timed]
-    setup = Setup(arms=anchored_arms(base, head, anchor))
+    setup = Setup(arms=build_anchored_arms(base, head, anchor))
     return [*([Part(others, NO_SETUP, "")] if others else []), Part(timed, setup, anchor)]

@@ -18,9 +18,9 @@ from cliffwatch.stats.history.exact import exact_steps
 from cliffwatch.stats.history.steps import HORIZON, NEAR, Step
 from cliffwatch.stats.history.watch import new_candidates
 from cliffwatch_service.history.changes import change_digest
-from cliffwatch_service.history.watching.control import keep_control_events, less_control_events
-from cliffwatch_service.history.watching.host_events import keep_host_events, since_events
-from cliffwatch_service.history.watching.relative import newest_anchor, relative
+from cliffwatch_service.history.watching.control import keep_control_events, remove_explained_steps
+from cliffwatch_service.history.watching.host_events import keep_host_events, points_since_events
+from cliffwatch_service.history.watching.relative import newest_anchor, relative_to_anchor
 from cliffwatch_service.store import series
 from cliffwatch_service.store.history import candidates as stored_candidates
 from cliffwatch_service.store.history import changes as stored_changes
@@ -74,17 +74,21 @@ def watch_branch(connection: Connection[Any], branch_id: int, now: datetime) -> 
     }
     control = keep_control_events(connection, branch_id, anchored, about, now)
     of_anchor = {
-        series_id: own for series_id, rows in anchored.items() if (own := relative(rows)) is not None
+        series_id: own
+        for series_id, rows in anchored.items()
+        if (own := relative_to_anchor(rows)) is not None
     }
-    watched = {series_id: _one_a_revision(of_anchor.get(series_id, own)) for series_id, own in newest.items()}
-    own_of = since_events(connection, branch_id, watched, of_anchor.keys())
+    watched = {
+        series_id: _newest_per_revision(of_anchor.get(series_id, own)) for series_id, own in newest.items()
+    }
+    own_of = points_since_events(connection, branch_id, watched, of_anchor.keys())
     steps = {
         series_id: _steps(own, bands[series_id], known.get(series_id, ()))
         for series_id, own in own_of.items()
         if own
     }
     counted = {series_id for series_id, band in bands.items() if band is not None}
-    steps = less_control_events(steps, own_of, about, control, {*counted, *of_anchor})
+    steps = remove_explained_steps(steps, own_of, about, control, {*counted, *of_anchor})
     keep_host_events(connection, branch_id, own_of, steps, now)
     fresh = [_candidate(own_of[series_id], step) for series_id, each in steps.items() for step in each]
     digests = stored_changes.known_digests(connection, [_facts(each).digest for each in fresh])
@@ -98,7 +102,7 @@ def _newest_epoch(rows: Sequence[RecentPointRow]) -> list[RecentPointRow]:
     return list(reversed(list(takewhile(lambda row: row.epoch == rows[-1].epoch, reversed(rows)))))
 
 
-def _one_a_revision(rows: Sequence[RecentPointRow]) -> list[RecentPointRow]:
+def _newest_per_revision(rows: Sequence[RecentPointRow]) -> list[RecentPointRow]:
     """Returns the newest point of each revision."""
     return list({row.ordinal: row for row in rows}.values())
 

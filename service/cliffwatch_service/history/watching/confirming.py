@@ -115,11 +115,11 @@ def _take(
     """
     waiting = candidates.candidates_of(connection, row.id)
     if isinstance(answer, Unanswered):
-        _again(connection, row, answer.reason, None, now)
+        _retry_confirmation(connection, row, answer.reason, None, now)
         return
-    read = {each.id: answer.rows[each.series] for each in waiting if _says(answer.rows.get(each.series))}
+    read = {each.id: answer.rows[each.series] for each in waiting if _is_usable(answer.rows.get(each.series))}
     if waiting and not read:
-        _again(connection, row, "no boot measured any of the series", answer.comparison_id, now)
+        _retry_confirmation(connection, row, "no boot measured any of the series", answer.comparison_id, now)
         return
     reported = [each for each in waiting if each.id in read and read[each.id].verdict in CHANGES]
     for each in reported:
@@ -178,7 +178,7 @@ def _explain_second_round(candidates_left: Sequence[CandidateRow], boots: int) -
     )
 
 
-def _says(row: ComparisonRow | None) -> bool:
+def _is_usable(row: ComparisonRow | None) -> bool:
     """Whether a comparison measured the row, so that its candidate can be judged."""
     return (
         row is not None and row.verdict not in TROUBLED and (row.change is not None or row.verdict in CHANGES)
@@ -198,7 +198,7 @@ def _move(connection: Connection[Any], candidate: CandidateRow, row: Confirmatio
     return moved
 
 
-def _again(
+def _retry_confirmation(
     connection: Connection[Any], row: ConfirmationRow, reason: str, comparison: int | None, now: datetime
 ) -> None:
     """Sets a confirmation to be requested again, or ends it as unanswered after MOST_ATTEMPTS."""
@@ -221,9 +221,9 @@ def _ask(connection: Connection[Any], now: datetime) -> int:
     rows = confirmations.open_confirmations(connection)
     asked = {_range(row) for row in rows if row.state == "asked"}
     waiting = sorted(
-        (row for row in rows if row.state == "waiting" and _range(row) not in asked), key=_asked_alike
+        (row for row in rows if row.state == "waiting" and _range(row) not in asked), key=_request_key
     )
-    by_range = [list(group) for _, group in groupby(waiting, key=_asked_alike)]
+    by_range = [list(group) for _, group in groupby(waiting, key=_request_key)]
     due = sorted(by_range, key=lambda group: min((row.made, row.id) for row in group))[
         : max(0, MOST_OPEN - len(asked))
     ]
@@ -254,7 +254,7 @@ def _range(row: ConfirmationRow) -> tuple[int, int, int]:
     return row.branch_id, row.base_revision_id, row.head_revision_id
 
 
-def _asked_alike(row: ConfirmationRow) -> tuple[tuple[int, int, int], str]:
+def _request_key(row: ConfirmationRow) -> tuple[tuple[int, int, int], str]:
     return _range(row), _boots(row)
 
 

@@ -121,7 +121,7 @@ def _facts(branch_id: int, host: Host, nights: Rows, event: tuple[int, list[int]
     )
 
 
-def less_control_events(
+def remove_explained_steps(
     steps: Mapping[int, Sequence[Step]],
     points: Rows,
     about: Mapping[int, SeriesRow],

@@ -3,7 +3,7 @@
 import math
 
 from cliffwatch.formats.comparison import ComparisonRow
-from cliffwatch.stats.history.fresh import Fresh, FreshAnswer, judged_fresh, next_boots
+from cliffwatch.stats.history.fresh import Fresh, FreshAnswer, judge_fresh, next_boots
 
 
 def judge_candidate(size: float, row: ComparisonRow, number: int) -> FreshAnswer:
@@ -13,7 +13,7 @@ def judge_candidate(size: float, row: ComparisonRow, number: int) -> FreshAnswer
     refutes the candidate.
     """
     fresh = _fresh(row)
-    return "refuted" if fresh is None else judged_fresh(size, fresh, number)
+    return "refuted" if fresh is None else judge_fresh(size, fresh, number)
 
 
 def boots_of_second(size: float, row: ComparisonRow) -> int:

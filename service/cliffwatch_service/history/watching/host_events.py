@@ -18,7 +18,7 @@ Points = Mapping[int, Sequence[RecentPointRow]]
 Steps = Mapping[int, Sequence[Step]]
 
 
-def since_events(
+def points_since_events(
     connection: Connection[Any], branch_id: int, points: Points, relative: Collection[int]
 ) -> dict[int, list[RecentPointRow]]:
     """Returns the points of each series since the last event of its host: watching restarts there.

@@ -28,7 +28,7 @@ def newest_anchor(rows: Sequence[Row]) -> int | None:
     return None
 
 
-def relative(rows: Sequence[Row], fewest: int = FEWEST) -> list[Row] | None:
+def relative_to_anchor(rows: Sequence[Row], fewest: int = FEWEST) -> list[Row] | None:
     """Returns the points with the newest anchor, one per revision, as fractions of the anchor's value.
 
     The anchor's value is from the same run, so from the same host. Points without this anchor are left out:

@@ -11,7 +11,7 @@ from psycopg import Connection
 from cliffwatch.stats.history.steps import steps
 from cliffwatch.stats.history.trend import FEWEST, slow_trend
 from cliffwatch.stats.rank_tables import Values
-from cliffwatch_service.history.watching.relative import relative
+from cliffwatch_service.history.watching.relative import relative_to_anchor
 from cliffwatch_service.store.history import watching
 from cliffwatch_service.store.history.watching import TrendFacts, TrendPointRow, TrendSince
 
@@ -42,13 +42,13 @@ def look_for_trends(connection: Connection[Any], now: datetime) -> int:
 def _trends(rows: Sequence[TrendPointRow]) -> Iterator[TrendFacts]:
     newest = rows[-1]
     comparable = [row for row in rows if row.epoch == newest.epoch]
-    by_ordinal = {row.ordinal: row for row in relative(comparable, FEWEST) or comparable}
+    by_ordinal = {row.ordinal: row for row in relative_to_anchor(comparable, FEWEST) or comparable}
     points = [by_ordinal[ordinal] for ordinal in sorted(by_ordinal)]
     for since in _SINCE:
         own = [row for row in points if since == "90 days" or row.release == newest.release]
         if (newest.release is None and since == "release") or any(row.centre <= 0 for row in own):
             continue
-        trend = slow_trend(_less_steps(np.log([row.centre for row in own]))) if own else None
+        trend = slow_trend(_remove_steps(np.log([row.centre for row in own]))) if own else None
         if trend is not None:
             yield TrendFacts(
                 series_id=newest.series_id,
@@ -61,7 +61,7 @@ def _trends(rows: Sequence[TrendPointRow]) -> Iterator[TrendFacts]:
             )
 
 
-def _less_steps(logs: Values) -> Values:
+def _remove_steps(logs: Values) -> Values:
     """Removes the steps from a series: a step is reported as a change, not as a trend."""
     level = np.zeros(len(logs))
     for step in steps(logs):

@@ -12,14 +12,14 @@ from psycopg import Connection
 
 from cliffwatch.comparing.attribution.documents import functions_of_document
 from cliffwatch.comparing.comparison import Comparison, ComparisonSet
-from cliffwatch.comparing.ordering import beyond_noise
+from cliffwatch.comparing.ordering import is_beyond_noise
 from cliffwatch.reports import figures
-from cliffwatch.reports.context import ReportContext, context_of_record, sentence
+from cliffwatch.reports.context import ReportContext, context_of_record, summarize
 from cliffwatch.reports.json_reading import arm_sets_of
 from cliffwatch.reports.several.arms import commit_of_arms, markdown_of_arms, text_of_arms
 from cliffwatch.reports.several.matrix import arm_names, cell, matrix
-from cliffwatch_service.compare.pairing import run_meant
-from cliffwatch_service.compare.several import arms_comparison, has_other_arms
+from cliffwatch_service.compare.pairing import find_run_unless_commit
+from cliffwatch_service.compare.several import find_arms_comparison, has_other_arms
 from cliffwatch_service.http.context import Service
 from cliffwatch_service.ingest.ingest import is_fully_uploaded
 from cliffwatch_service.ingest.stored_records import stored_record
@@ -33,7 +33,7 @@ from cliffwatch_service.web.layout.session import Visitor
 
 def run_of_other_arms(connection: Connection[Any], name: str) -> RunRow | None:
     """Returns the run with this name if it has arms other than base and head; None for anything else."""
-    run = None if "." in name else run_meant(connection, name)
+    run = None if "." in name else find_run_unless_commit(connection, name)
     return run if run is not None and has_other_arms(run_arms.arms_of(connection, run.id)) else None
 
 
@@ -44,7 +44,7 @@ def show_arms(
 
     None if it is still being computed. Raises Refusal if boots are outstanding.
     """
-    document = arms_comparison(connection, run)
+    document = find_arms_comparison(connection, run)
     if document is None:
         if is_fully_uploaded(connection, run):
             return None
@@ -64,7 +64,7 @@ def show_arms(
         "compare/arms.html",
         run=run,
         names=arm_names(compared),
-        parts=[(each, sentence(each)) for each in compared],
+        parts=[(each, summarize(each)) for each in compared],
         suites=[(suite, list(group)) for suite, group in groupby(rows, key=lambda row: row.case.suite)],
         chosen=context.chosen,
         failures=context.failures,
@@ -72,13 +72,13 @@ def show_arms(
         value=figures.value,
         cell=cell,
         bounds=bounds,
-        beyond_noise=beyond_noise,
+        beyond_noise=is_beyond_noise,
     )
 
 
 def bounds(row: Comparison | None) -> str:
     """Formats the interval of a change. Empty if it has none or if the change is within the noise."""
-    if row is None or row.ci_low is None or row.ci_high is None or not beyond_noise(row):
+    if row is None or row.ci_low is None or row.ci_high is None or not is_beyond_noise(row):
         return ""
     return f"{100 * row.ci_low:+.2f} to {100 * row.ci_high:+.2f} %"
 

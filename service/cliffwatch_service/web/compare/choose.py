@@ -7,7 +7,12 @@ from fastapi import APIRouter, Path, Request
 from fastapi.responses import RedirectResponse, Response
 from psycopg import Connection
 
-from cliffwatch_service.compare.pairing import NEAREST, canonical, run_meant, sides_named
+from cliffwatch_service.compare.pairing import (
+    NEAREST,
+    find_run_unless_commit,
+    normalise_pair_name,
+    split_sides,
+)
 from cliffwatch_service.http.context import ServiceHere
 from cliffwatch_service.refusal import Refusal
 from cliffwatch_service.store import runs
@@ -27,7 +32,7 @@ def choose(
     with service.transaction() as connection:
         wanted = _read_pair(connection, base.strip(), head.strip())
         if wanted:
-            return RedirectResponse(f"/compare/{canonical(connection, wanted)}", 303)
+            return RedirectResponse(f"/compare/{normalise_pair_name(connection, wanted)}", 303)
         recent = runs.list_runs(connection, RunsWanted(limit=20))
     return page(request, visitor, "compare/choose.html", base=base, recent=recent)
 
@@ -37,10 +42,10 @@ def _read_pair(connection: Connection[Any], base: str, head: str) -> str:
 
     Either field may hold a whole pair. A run as head, without a base, means the comparison of its own arms.
     """
-    whole = next((each for each in (head, base) if sides_named(each) is not None), None)
+    whole = next((each for each in (head, base) if split_sides(each) is not None), None)
     if whole is not None:
         return whole
-    if head and not base and (run := run_meant(connection, head)) is not None:
+    if head and not base and (run := find_run_unless_commit(connection, head)) is not None:
         return run.digest
     return f"{base or NEAREST}...{head}" if head else ""
 
@@ -53,9 +58,11 @@ def other_forms(
     visitor: ReaderHere,  # noqa: ARG001 - checks the right to read
 ) -> Response:
     """Redirects pairs that contain a slash, as names of branches do, and BASE/HEAD, a common habit."""
-    if sides_named(rest) is not None:
+    if split_sides(rest) is not None:
         with service.transaction() as connection:
-            return RedirectResponse(f"/compare/{canonical(connection, rest)}{query_string(request)}", 303)
+            return RedirectResponse(
+                f"/compare/{normalise_pair_name(connection, rest)}{query_string(request)}", 303
+            )
     base, slash, head = rest.partition("/")
     if not slash or not base or not head or "/" in head:
         raise Refusal(404, "nothing here", "a comparison is at /compare/BASE...HEAD")

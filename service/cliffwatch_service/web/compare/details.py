@@ -31,7 +31,7 @@ from cliffwatch_service.web.compare.functions import (
 )
 from cliffwatch_service.web.layout.drawing import Strip, strips
 from cliffwatch_service.web.layout.intervals import interval_words
-from cliffwatch_service.web.work.requests import Again, again_of
+from cliffwatch_service.web.work.requests import RepeatRequest, build_repeat
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class Detail:
     raw: Sequence[RawLink]
     command: str
     """Repeats the measurement on a host of one's own."""
-    again: Again | None
+    again: RepeatRequest | None
     """The form that requests a repeat; None if hosts cannot fetch the tree."""
     runs: Sequence[str]
     """Digests: one run, or base's and head's."""
@@ -115,7 +115,7 @@ def detail_of(
         high=high,
         raw=_raw(connection, answer, case),
         command=_command(record, row.suite, answer, head),
-        again=again_of(record, answer.target.base.commit, head.commit, row.suite),
+        again=build_repeat(record, answer.target.base.commit, head.commit, row.suite),
         runs=answer.runs,
         counted_sides=counted_sides(connection, digest, answer),
         image=image,

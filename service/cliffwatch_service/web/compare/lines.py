@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from cliffwatch.comparing.comparison import CHANGES
-from cliffwatch.comparing.ordering import CHANGED, beyond_noise
+from cliffwatch.comparing.ordering import CHANGED, is_beyond_noise
 from cliffwatch.counting import count_noun
 from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.reports import figures
-from cliffwatch.reports.several.across import Across, across, whereabouts
+from cliffwatch.reports.several.across import Across, across, describe_targets
 from cliffwatch_service.compare.row_addresses import case_path, row_path
 from cliffwatch_service.refusal import not_found
 from cliffwatch_service.web.compare.columns import Column, Rows
@@ -72,7 +72,7 @@ def table_row(row: Across, columns: Sequence[Column], scale: Scale) -> TableRow:
         params=" ".join(f"{name}={value}" for name, value in row.params.items()),
         measure=_measure(row),
         href=row_path(row),
-        where=whereabouts(row, [column.target for column in columns]) if row.verdict in CHANGED else "",
+        where=describe_targets(row, [column.target for column in columns]) if row.verdict in CHANGED else "",
         cells=tuple(
             [
                 _cell(cell, index, column, scale)
@@ -110,7 +110,7 @@ def _cell_text(row: ComparisonRow, interval: str) -> tuple[str, str, str]:
         return tone(verdict), text, f"{_values(row)}; {interval}; n {n}"
     if verdict == "unchanged":
         detectable = f"detectable {_plain(row.mde)}; n {n}"
-        if beyond_noise(row):
+        if is_beyond_noise(row):
             return "same", figures.percent(change), f"{_values(row)}; {interval}; {detectable}"
         return "same", figures.NOT_SIGNIFICANT, f"{_values(row)}; {detectable}"
     if verdict == "inconclusive":

@@ -6,7 +6,7 @@ from cliffwatch.formats.values import OutcomeRecord
 from cliffwatch_service.compare.pairing import Answer
 
 
-def not_measured(answers: Sequence[Answer]) -> Iterator[tuple[str, int, Sequence[OutcomeRecord]]]:
+def list_unmeasured(answers: Sequence[Answer]) -> Iterator[tuple[str, int, Sequence[OutcomeRecord]]]:
     """Yields title, index of the target, and cases. A target's unchanged builds come before its other cases.
 
     An unchanged build was not measured because nothing that the case executes differs.

@@ -16,7 +16,14 @@ from cliffwatch.comparing.ordering import FILTERS, SORTS
 from cliffwatch.formats.run_record import RunRecord
 from cliffwatch_service.compare.document import comparison_document, document_tag
 from cliffwatch_service.compare.filters import Filters
-from cliffwatch_service.compare.pairing import Answer, Paired, answer_soon, canonical, pair_named, targets_of
+from cliffwatch_service.compare.pairing import (
+    Answer,
+    RevisionPairs,
+    answer_soon,
+    find_pairs,
+    normalise_pair_name,
+    targets_of,
+)
 from cliffwatch_service.http.context import Service, ServiceHere
 from cliffwatch_service.ingest.kernel_code import sentences_of
 from cliffwatch_service.ingest.stored_records import stored_record
@@ -30,8 +37,8 @@ from cliffwatch_service.web.compare.conditions import conditions
 from cliffwatch_service.web.compare.details import detail_of, with_instructions
 from cliffwatch_service.web.compare.formats import FORMS, MEDIA_TYPES, wanted_form, write_reports
 from cliffwatch_service.web.compare.lines import row_at
-from cliffwatch_service.web.compare.not_measured import not_measured
-from cliffwatch_service.web.compare.table import Compared, rows_of
+from cliffwatch_service.web.compare.not_measured import list_unmeasured
+from cliffwatch_service.web.compare.table import ComparePage, rows_of
 from cliffwatch_service.web.compare.table import build_page as page_of
 from cliffwatch_service.web.compare.tables import table_html
 from cliffwatch_service.web.layout.render import page
@@ -79,21 +86,21 @@ def show(
     """Shows a comparison. The query holds all filters; `platform` and `mode` select columns."""
     name, form = wanted_form(pair, request.headers.get("accept", ""))
     with service.transaction() as connection:
-        plain = canonical(connection, name)
+        plain = normalise_pair_name(connection, name)
         if plain != name:
             return RedirectResponse(f"/compare/{plain}{pair.removeprefix(name)}{query_string(request)}", 303)
         run = run_of_other_arms(connection, name)
         if run is not None:
             shown = show_arms(connection, run, form, request, visitor, service)
-            return shown or _not_yet(request, visitor, name, form)
-        paired = _on(pair_named(connection, name), filters.platform, filters.mode)
-        ready = _ready(connection, paired, service)
+            return shown or _build_pending_response(request, visitor, name, form)
+        paired = _select_columns(find_pairs(connection, name), filters.platform, filters.mode)
+        ready = _load_answers(connection, paired, service)
         if not ready.answers or (ready.pending and form != "html"):
-            return _not_yet(request, visitor, name, form)
+            return _build_pending_response(request, visitor, name, form)
         if form != "html":
             return _format_response(connection, ready, form, service)
         compared_ = _lay_out(connection, ready, filters, name)
-        context = _around(connection, ready, filters)
+        context = _build_context(connection, ready, filters)
     return page(
         request,
         visitor,
@@ -117,7 +124,7 @@ def query_string(request: Request) -> str:
     return f"?{request.url.query}" if request.url.query else ""
 
 
-def _not_yet(request: Request, visitor: Visitor, name: str, form: str) -> Response:
+def _build_pending_response(request: Request, visitor: Visitor, name: str, form: str) -> Response:
     """Returns a page that reloads itself; for other formats, a response with Retry-After."""
     if form == "html":
         return page(
@@ -129,7 +136,7 @@ def _not_yet(request: Request, visitor: Visitor, name: str, form: str) -> Respon
     )
 
 
-_pages: OrderedDict[tuple[object, ...], Compared] = OrderedDict()
+_pages: OrderedDict[tuple[object, ...], ComparePage] = OrderedDict()
 _pages_lock = threading.Lock()
 _MOST_CAUSES = 4
 _MOST_FUNCTIONS = 4
@@ -137,7 +144,7 @@ _MOST_PAGES = 16
 """Laid-out pages to keep in memory. Laying out thousands of rows takes ten times as long as writing them."""
 
 
-def _lay_out(connection: Connection[Any], ready: Ready, filters: Filters, pair: str) -> Compared:
+def _lay_out(connection: Connection[Any], ready: Ready, filters: Filters, pair: str) -> ComparePage:
     key = (document_tag(ready.answers), tuple(each.target.distance for each in ready.answers), filters, pair)
     with _pages_lock:
         laid_out = _pages.get(key)
@@ -152,7 +159,7 @@ def _lay_out(connection: Connection[Any], ready: Ready, filters: Filters, pair: 
     return made
 
 
-def _on(paired: Paired, platform: str, mode: str) -> Paired:
+def _select_columns(paired: RevisionPairs, platform: str, mode: str) -> RevisionPairs:
     """Selects the requested columns of a pair. Raises Refusal if none is left."""
     pairs = [
         each
@@ -162,10 +169,10 @@ def _on(paired: Paired, platform: str, mode: str) -> Paired:
     if not pairs:
         there = " and ".join(f"{each.target.platform} ({each.target.mode})" for each in paired.pairs)
         raise Refusal(404, "not measured", f"pair not measured on {platform} {mode}, but on {there}")
-    return Paired(paired.head, pairs)
+    return RevisionPairs(paired.head, pairs)
 
 
-def _ready(connection: Connection[Any], paired: Paired, service: Service) -> Ready:
+def _load_answers(connection: Connection[Any], paired: RevisionPairs, service: Service) -> Ready:
     """Reads stored comparisons, makes small ones now and requests the others in the background.
 
     Raises Refusal if no target can be compared.
@@ -216,7 +223,7 @@ def _record(connection: Connection[Any], name: str) -> RunRecord:
     return stored_record(row)
 
 
-class _Around(TypedDict):
+class _PageContext(TypedDict):
     """Template variables besides the rows. `object` stands where only the template looks inside."""
 
     bases: Sequence[RevisionRow]
@@ -236,7 +243,7 @@ class _Around(TypedDict):
     neighbours: object
 
 
-def _around(connection: Connection[Any], ready: Ready, filters: Filters) -> _Around:
+def _build_context(connection: Connection[Any], ready: Ready, filters: Filters) -> _PageContext:
     """Collects the content around the rows: revisions, their distance, conditions, failures and causes."""
     bases = {each.target.base.id: each.target.base for each in ready.answers}
     rows = trees.revision_rows(connection, [*bases, ready.head.id])
@@ -261,7 +268,7 @@ def _around(connection: Connection[Any], ready: Ready, filters: Filters) -> _Aro
         "failures": failures,
         "error": _first_error(failures[0][1].evidence) if failures else "",
         "chosen": list(dict.fromkeys(text for each in ready.answers for text in each.summary.chosen)),
-        "left_out": list(not_measured(ready.answers)),
+        "left_out": list(list_unmeasured(ready.answers)),
         "means": [(index, mean) for index, each in enumerate(ready.answers) for mean in each.summary.means],
         "causes": [
             (index, *blocks_of_document(each.summary.functions, most=_MOST_CAUSES, each=_MOST_FUNCTIONS))
@@ -298,8 +305,8 @@ def show_case(
 ) -> Response:
     """Shows a row in detail: values, samples, raw outputs, history, and the command that repeats it."""
     with service.transaction() as connection:
-        paired = pair_named(connection, pair)
-        answers = _ready(connection, _on(paired, platform, mode), service).answers
+        paired = find_pairs(connection, pair)
+        answers = _load_answers(connection, _select_columns(paired, platform, mode), service).answers
         if not answers:
             raise Refusal(
                 503, "being compared", "the comparison is being computed: look again in a few seconds"

@@ -12,7 +12,7 @@ from cliffwatch.catalogue.load import load_catalogue
 from cliffwatch.comparing.ordering import natural_key
 from cliffwatch.parsers.per_operation import INSTRUCTIONS, nanoseconds
 from cliffwatch.samples import CaseKey, Mode
-from cliffwatch_service.compare.naming import revision_named
+from cliffwatch_service.compare.naming import find_revision
 from cliffwatch_service.http.context import ServiceHere
 from cliffwatch_service.refusal import not_found
 from cliffwatch_service.store import run_arms
@@ -87,7 +87,7 @@ class SideBySide:
 
 
 @dataclass(frozen=True, slots=True)
-class Wishes:
+class TableChoices:
     """The choices in the query. The page chooses for empty fields."""
 
     metric: str
@@ -116,7 +116,7 @@ def show(
 ) -> Response:
     """Shows one revision. `rows` and `columns` name parameters; each `at` fixes another: PARAMETER=VALUE."""
     with service.transaction() as connection:
-        row = revision_named(connection, revision)
+        row = find_revision(connection, revision)
         arms = _arms(connection, row.id)
         known = points.benchmarks_of_arms(connection, [arm.id for _, _, arm in arms])
         if not known:
@@ -129,7 +129,7 @@ def show(
             for platform, mode, arm in arms
         ]
     pairs = (each.partition("=") for each in at or ())
-    wishes = Wishes(metric, rows, columns, {name: value for name, _, value in pairs})
+    wishes = TableChoices(metric, rows, columns, {name: value for name, _, value in pairs})
     return page(
         request,
         visitor,
@@ -163,7 +163,7 @@ def _choose_case(known: Sequence[tuple[str, str]], suite: str, benchmark: str) -
     raise not_found("benchmark", f"{suite}/{benchmark}")
 
 
-def side_by_side(named: tuple[str, str], measured: Measured, wishes: Wishes) -> SideBySide:
+def side_by_side(named: tuple[str, str], measured: Measured, wishes: TableChoices) -> SideBySide:
     """Lays out the table of a benchmark. Ignores choices that the data do not offer.
 
     By default the rows are the values of the parameter that has the most.

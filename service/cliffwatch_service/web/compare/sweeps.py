@@ -32,7 +32,7 @@ class Figure:
 
 
 @dataclass(frozen=True, slots=True)
-class Undrawn:
+class OmittedCurves:
     """The curves of a target that are not drawn."""
 
     target: Target
@@ -43,7 +43,7 @@ class Undrawn:
 
 
 @dataclass(frozen=True, slots=True)
-class SweepShown:
+class SweepSection:
     """A benchmark over one parameter, with its curves on each target."""
 
     benchmark: str
@@ -53,7 +53,7 @@ class SweepShown:
     changes: str
     """How many of its rows changed, in words."""
     figures: tuple[Figure, ...]
-    undrawn: tuple[Undrawn, ...]
+    undrawn: tuple[OmittedCurves, ...]
     folded: int
     """Number of rows folded under the curves. The page shows them nowhere else."""
     parts: tuple[bytes, ...]
@@ -62,7 +62,7 @@ class SweepShown:
 
 def sweeps_of(
     every: Sequence[Across], shown: Sequence[Across], tables: Tables, scale: Scale
-) -> tuple[tuple[SweepShown, ...], set[int]]:
+) -> tuple[tuple[SweepSection, ...], set[int]]:
     """Returns the sweeps of all targets, and the ids of the shown rows that are folded under them.
 
     Filters do not thin out a sweep: it is shown whole if any of its rows passes them.
@@ -72,7 +72,7 @@ def sweeps_of(
     for row in every:
         groups.setdefault((row.suite, row.benchmark, row.metric), []).append(row)
     visible = {id(row) for row in shown}
-    sweeps: list[SweepShown] = []
+    sweeps: list[SweepSection] = []
     folded: set[int] = set()
     for (suite, benchmark, metric, parameter), of_targets in _by_benchmark(columns, every).items():
         group = _points(groups.get((suite, benchmark, metric), []), parameter, of_targets)
@@ -83,14 +83,14 @@ def sweeps_of(
             dict.fromkeys(_fixed_parameters(sweep) for each in of_targets.values() for sweep in each.shown)
         )
         figures = tuple(_figures(group, chosen, of_targets, columns))
-        undrawn = tuple(_undrawn(chosen, of_targets, columns))
+        undrawn = tuple(_list_omitted_curves(chosen, of_targets, columns))
         if figures or undrawn:
             left = of_sweep - folded
             quiet = [row for row in shown if row.verdict in FOLDED and id(row) in left]
             folded |= {id(row) for row in quiet}
             parts = tables.packed([table_row(row, columns, scale) for row in quiet], benchmark)
             unit, changes = group[0].unit, _changes(group)
-            shown_ = SweepShown(
+            shown_ = SweepSection(
                 benchmark, parameter, metric, unit, changes, figures, undrawn, len(quiet), parts
             )
             sweeps.append(shown_)
@@ -148,9 +148,9 @@ def _figures(
                 yield Figure(columns[index].target, fixed_words(sweep.fixed), sweep.words, curve_)
 
 
-def _undrawn(
+def _list_omitted_curves(
     drawn: Sequence[Fixed], of_targets: Mapping[int, ChosenCurves], columns: Sequence[Column]
-) -> Iterator[Undrawn]:
+) -> Iterator[OmittedCurves]:
     for index, chosen in of_targets.items():
         others = tuple(sweep for sweep in chosen.others if _fixed_parameters(sweep) not in drawn)
         if others:
@@ -158,7 +158,7 @@ def _undrawn(
                 (fixed_words(sweep.fixed), sweep.words) for sweep in others if sweep.differs is not None
             )
             sentence = ChosenCurves(shown=chosen.shown, others=others).sentence
-            yield Undrawn(columns[index].target, sentence, judged)
+            yield OmittedCurves(columns[index].target, sentence, judged)
 
 
 def _changes(group: Sequence[Across]) -> str:

@@ -8,15 +8,15 @@ from psycopg import Connection
 
 from cliffwatch.comparing.comparison import took_turns
 from cliffwatch.comparing.ordering import CHANGED, GROUPS, sort_rows
-from cliffwatch.reports.context import SIGHT
-from cliffwatch.reports.several.across import Across, across, facets, sentence_across, whereabouts
+from cliffwatch.reports.context import MODE_LIMITATIONS
+from cliffwatch.reports.several.across import Across, across, describe_targets, facets, sentence_across
 from cliffwatch_service.compare.filters import Filters
 from cliffwatch_service.compare.pairing import Answer, targets_of
 from cliffwatch_service.compare.stored import read_stored_rows
 from cliffwatch_service.web.compare.columns import Column, Rows, column_of, thresholds_of
 from cliffwatch_service.web.compare.lines import table_row
 from cliffwatch_service.web.compare.overview import ChangeStrip, LargestChange, change_strips, largest_change
-from cliffwatch_service.web.compare.sweeps import SweepShown, sweeps_of
+from cliffwatch_service.web.compare.sweeps import SweepSection, sweeps_of
 from cliffwatch_service.web.compare.tables import Tables
 from cliffwatch_service.web.layout.drawing import Scale, common_scale
 from cliffwatch_service.web.layout.render import query
@@ -36,7 +36,7 @@ class RowSection:
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class ComparePage:
     """The content of the compare page."""
 
     sentence: str
@@ -50,7 +50,7 @@ class Compared:
     columns: tuple[Column, ...]
     scale: Scale
     sections: tuple[RowSection, ...]
-    sweeps: tuple[SweepShown, ...]
+    sweeps: tuple[SweepSection, ...]
     shown: int
     """Number of rows that pass the filters."""
     total: int
@@ -66,7 +66,7 @@ def rows_of(connection: Connection[Any], answers: Sequence[Answer]) -> list[Rows
     return [read_stored_rows(connection, each.comparison.id) for each in answers]
 
 
-def build_page(answers: Sequence[Answer], rows: Sequence[Rows], filters: Filters, pair: str) -> Compared:
+def build_page(answers: Sequence[Answer], rows: Sequence[Rows], filters: Filters, pair: str) -> ComparePage:
     """Builds the page of these answers. `pair` is its URL path below /compare/."""
     targets = targets_of(answers)
     every = across(rows, all_metrics=filters.metrics == "all")
@@ -84,13 +84,13 @@ def build_page(answers: Sequence[Answer], rows: Sequence[Rows], filters: Filters
         each.target.mode == "icount" or took_turns(warning.text for warning in each.summary.warnings)
         for each in answers
     )
-    return Compared(
+    return ComparePage(
         sentence=sentence_across(every, targets, in_turns=in_turns),
         failed_alike=_failed_alike(every),
         largest=largest_change(every, columns),
         strips=change_strips(shown, columns, scale),
         facets=tuple(facets(every)),
-        sights=tuple(dict.fromkeys(SIGHT[target.mode] for target in targets)),
+        sights=tuple(dict.fromkeys(MODE_LIMITATIONS[target.mode] for target in targets)),
         columns=columns,
         scale=scale,
         sections=tuple(
@@ -99,7 +99,9 @@ def build_page(answers: Sequence[Answer], rows: Sequence[Rows], filters: Filters
         sweeps=sweeps,
         shown=len(shown),
         total=len(every),
-        wheres=tuple(sorted({whereabouts(row, targets) for row in every if row.verdict in CHANGED} - {""})),
+        wheres=tuple(
+            sorted({describe_targets(row, targets) for row in every if row.verdict in CHANGED} - {""})
+        ),
         suites=tuple(dict.fromkeys(row.suite for row in every)),
         platforms=tuple(dict.fromkeys(target.platform for target in targets)),
         modes=tuple(dict.fromkeys(target.mode for target in targets)),

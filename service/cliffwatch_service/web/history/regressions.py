@@ -9,10 +9,10 @@ from fastapi.responses import RedirectResponse, Response
 
 from cliffwatch.comparing.attribution.blocks import TITLE
 from cliffwatch_service.compare.causes import causes_between
-from cliffwatch_service.compare.naming import revision_named
+from cliffwatch_service.compare.naming import find_revision
 from cliffwatch_service.history.quality import quality
 from cliffwatch_service.history.report_summary import largest_changes, tally
-from cliffwatch_service.history.triage import OPEN, STATES, report_named, triage
+from cliffwatch_service.history.triage import OPEN, STATES, find_report, triage
 from cliffwatch_service.http.context import ServiceHere
 from cliffwatch_service.http.cursors import cursor_of, identity, moment, read_cursor
 from cliffwatch_service.ingest.free_form import plain_text
@@ -82,7 +82,7 @@ def inbox(
 @router.get("/regressions/{report}")
 def show_report(report: ReportId, request: Request, service: ServiceHere, visitor: ReaderHere) -> Response:
     with service.transaction() as connection:
-        row = report_named(connection, report)
+        row = find_report(connection, report)
         changes = stored_changes.changes_of_report(connection, row.id)
         said = reports.triage_of(connection, row.id)
         searches = bisections.bisections_of_report(connection, row.id)
@@ -123,7 +123,7 @@ def say_triage_of_many(
     with service.transaction() as connection:
         for digest in selected:
             owner = (
-                visitor.caller.name if form.get("assign") == "me" else report_named(connection, digest).owner
+                visitor.caller.name if form.get("assign") == "me" else find_report(connection, digest).owner
             )
             by, now = visitor.caller.name, service.now()
             triage(connection, digest, state=state, owner=owner, note=note, by=by, now=now)
@@ -145,7 +145,7 @@ def say_triage(
             state=state,
             owner=owner or None,
             note=note,
-            fix=revision_named(connection, fix).commit if fix and not _COMMIT.fullmatch(fix) else fix or None,
+            fix=find_revision(connection, fix).commit if fix and not _COMMIT.fullmatch(fix) else fix or None,
             by=visitor.caller.name,
             now=service.now(),
         )

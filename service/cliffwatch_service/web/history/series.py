@@ -12,7 +12,7 @@ from psycopg import Connection
 from cliffwatch.catalogue.load import load_catalogue
 from cliffwatch.identities import series_digest
 from cliffwatch.samples import CaseKey
-from cliffwatch_service.compare.naming import revision_named
+from cliffwatch_service.compare.naming import find_revision
 from cliffwatch_service.history.change_words import change_words
 from cliffwatch_service.history.finding import words_of
 from cliffwatch_service.history.published_results import Reference, references
@@ -170,7 +170,7 @@ def _own_point(
     chosen: MeasuredBranchRow | None,
     points: Sequence[PointRow],
 ) -> OwnPoint | None:
-    revision = revision_named(connection, head)
+    revision = find_revision(connection, head)
     point = overview.point_at(connection, row.id, revision.id)
     if point is None or not points:
         return None
@@ -274,7 +274,7 @@ def _data(
             for each in standing_changes(changes)
             if each.head in positions
         ],
-        "own": _own_drawn(own) if own is not None and scale == "raw" else None,
+        "own": _encode_own_point(own) if own is not None and scale == "raw" else None,
         "references": (
             [] if scale != "raw" else [{"label": each.label, "value": each.value} for each in fitting]
         ),
@@ -282,7 +282,7 @@ def _data(
     return orjson.dumps(content).decode().replace("<", "\\u003c")
 
 
-def _own_drawn(own: OwnPoint) -> dict[str, float | None]:
+def _encode_own_point(own: OwnPoint) -> dict[str, float | None]:
     return {"at": own.position, "centre": own.point.centre, "low": own.point.low, "high": own.point.high}
 
 

@@ -26,11 +26,11 @@ from cliffwatch_service.web.layout.session import Visitor, own_address
 from cliffwatch_service.web.layout.wording import (
     ago,
     clock_time,
-    lasting,
+    format_duration,
     mark,
     measure,
     parameters,
-    shortly,
+    shorten_commit,
     tone,
 )
 
@@ -85,9 +85,9 @@ def _templates() -> Environment:
         "bytes_size": size_text,
         "clock_time": clock_time,
         "change_interval": lambda change: interval_words(None if is_counted(change) else LEVEL),
-        "lasting": lasting,
+        "lasting": format_duration,
         "parameters": parameters,
-        "short": shortly,
+        "short": shorten_commit,
     }
     return environment
 

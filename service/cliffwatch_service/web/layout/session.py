@@ -78,7 +78,7 @@ def begin(request: Request, response: Response, service: Service, caller: Caller
     assert caller.token_id is not None
     now, nonce = service.now(), secrets.token_urlsafe(16)
     with service.transaction() as connection:
-        tokens.forget_sessions(connection, now - _lasting(service))
+        tokens.forget_sessions(connection, now - _session_lifetime(service))
         tokens.insert_session(connection, hash_token(nonce), caller.token_id, now)
     response.set_cookie(
         COOKIE,
@@ -90,7 +90,7 @@ def begin(request: Request, response: Response, service: Service, caller: Caller
     )
 
 
-def _lasting(service: Service) -> timedelta:
+def _session_lifetime(service: Service) -> timedelta:
     return timedelta(hours=service.settings.session_hours)
 
 
@@ -121,7 +121,7 @@ def _find_visitor(request: Request, service: Service) -> Visitor | None:
     now = service.now()
     try:
         token_id, nonce, began = _cookies(service).loads(cookie)
-        if not 0 <= now.timestamp() - began < _lasting(service).total_seconds():
+        if not 0 <= now.timestamp() - began < _session_lifetime(service).total_seconds():
             return None
         with service.transaction() as connection:
             if not tokens.session_lasts(connection, hash_token(nonce), token_id):

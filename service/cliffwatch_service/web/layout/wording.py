@@ -6,7 +6,7 @@ from datetime import datetime
 _UNITS = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 
 
-def lasting(seconds: float | None) -> str:
+def format_duration(seconds: float | None) -> str:
     """Returns a duration in its largest unit that fits at least twice: `3 min`, `2 h`. A dash for None."""
     if seconds is None:
         return "–"
@@ -20,7 +20,7 @@ def ago(at: datetime | None, now: datetime) -> str:
     if at is None:
         return "never"
     seconds = (now - at).total_seconds()
-    return f"{lasting(seconds)} ago" if seconds >= 0 else f"in {lasting(-seconds)}"
+    return f"{format_duration(seconds)} ago" if seconds >= 0 else f"in {format_duration(-seconds)}"
 
 
 def clock_time(at: datetime | None) -> str:
@@ -38,7 +38,7 @@ def measure(metric: str, unit: str) -> str:
     return metric if not unit or metric == unit else f"{metric} in {unit}"
 
 
-def shortly(commit: str | None) -> str:
+def shorten_commit(commit: str | None) -> str:
     return (commit or "–")[:12]
 
 

@@ -17,7 +17,7 @@ from cliffwatch.catalogue.load import load_catalogue
 from cliffwatch.formats.setup import NO_SETUP, Setup, SetupArm, SetupFile
 from cliffwatch.samples import MODES, PROFILES
 from cliffwatch_service.access.quotas import within_quota
-from cliffwatch_service.compare.naming import is_branch, revision_named
+from cliffwatch_service.compare.naming import find_revision, is_branch
 from cliffwatch_service.http.context import ServiceHere
 from cliffwatch_service.jobs.ends import base_on_branch, refuse_ends
 from cliffwatch_service.jobs.estimates import Wait, estimate_waits
@@ -43,7 +43,7 @@ _PATCH = "pasted.patch"
 
 
 @dataclass(frozen=True, slots=True)
-class Offered:
+class TargetOption:
     """A platform and mode to tick."""
 
     name: str
@@ -94,14 +94,14 @@ def show_form(
 
 def _targets(
     targets: Sequence[tuple[str, str]], waits: Mapping[tuple[str, str], Wait], wanted: str
-) -> list[Offered]:
+) -> list[TargetOption]:
     """Lists the targets to tick.
 
     `wanted` names the ticked target as tables do: a platform, with or without a mode. A single target is
     always ticked.
     """
     return [
-        Offered(
+        TargetOption(
             f"target:{platform}:{mode}",
             platform,
             mode,
@@ -114,7 +114,7 @@ def _targets(
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
+class _KnownRevision:
     """Stored data about the head that the query names. All fields are empty if the revision is unknown."""
 
     commit: str = ""
@@ -123,15 +123,15 @@ class _Known:
     trees: Sequence[str] = ()
 
 
-def _find_revision(connection: Connection[Any], name: str) -> _Known:
+def _find_revision(connection: Connection[Any], name: str) -> _KnownRevision:
     try:
-        row = revision_named(connection, name) if name else None
+        row = find_revision(connection, name) if name else None
     except Refusal:
         row = None
     if row is None:
-        return _Known()
+        return _KnownRevision()
     trees = [place.tree for place in overview.branches_of_revision(connection, row.id)]
-    return _Known(row.commit, row.subject, row.parents[0] if row.parents else "", trees)
+    return _KnownRevision(row.commit, row.subject, row.parents[0] if row.parents else "", trees)
 
 
 @router.post("/measure")
@@ -205,7 +205,7 @@ def _commit(connection: Connection[Any], name: str, given: str) -> str:
     if not text:
         raise Refusal(422, f"no {name}", f"give a commit as {name}: all of its digits, or what names it here")
     try:
-        return revision_named(connection, text).commit
+        return find_revision(connection, text).commit
     except Refusal as refusal:
         raise Refusal(
             422, f"no {name}", f"{refusal.detail}; of a commit that is not known here give all of its digits"
@@ -216,7 +216,7 @@ def _base(connection: Connection[Any], given: str, commit: str, head: str) -> st
     """Returns the commit; if a branch was named, its merge base with head."""
     if not is_branch(connection, given):
         return commit
-    return base_on_branch(connection, given, revision_named(connection, given), head)
+    return base_on_branch(connection, given, find_revision(connection, given), head)
 
 
 def _arms_with_patch(base: str, patch: str) -> tuple[Setup, Mapping[str, bytes]]:

@@ -13,7 +13,7 @@ _SEARCHED = 1 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shown:
+class ShortenedOutput:
     """A shortened output."""
 
     text: str
@@ -23,7 +23,7 @@ class Shown:
     """Splats in the first 1 MiB that are not shown."""
 
 
-def cut_output(pieces: Iterator[bytes], size: int) -> Shown:
+def cut_output(pieces: Iterator[bytes], size: int) -> ShortenedOutput:
     """Keeps the beginning and the end of an output of `size` bytes.
 
     The end matters because it has the kernel's last messages.
@@ -37,13 +37,15 @@ def cut_output(pieces: Iterator[bytes], size: int) -> Shown:
     if len(first) == size:
         left = len(begin) - _SHOWN
         if left <= 0:
-            return Shown(text=begin, left=0, hidden_splats=0)
+            return ShortenedOutput(text=begin, left=0, hidden_splats=0)
         end = begin[-_SHOWN // 2 :]
     else:
         left = size - _SHOWN
         end = _last(pieces, bytes(first[-_SHOWN // 2 :])).decode(errors="replace")
     text = f"{begin[: _SHOWN // 2]}\n… {left:,} characters left out here …\n{end}"
-    return Shown(text=text, left=left, hidden_splats=len(find_splats(begin)) - len(find_splats(text)))
+    return ShortenedOutput(
+        text=text, left=left, hidden_splats=len(find_splats(begin)) - len(find_splats(text))
+    )
 
 
 def _last(pieces: Iterator[bytes], end: bytes) -> bytes:

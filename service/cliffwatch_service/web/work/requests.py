@@ -37,7 +37,7 @@ _FIELDS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Again:
+class RepeatRequest:
     """Fields of the form that requests a repeat."""
 
     tree: str
@@ -51,14 +51,14 @@ class Again:
     key: str
 
 
-def again_of(record: RunRecord, base: str, head: str, suite: str) -> Again | None:
+def build_repeat(record: RunRecord, base: str, head: str, suite: str) -> RepeatRequest | None:
     """Returns the request that measures a suite of a run again, with more boots.
 
     None if the tree is a local folder, which other hosts cannot fetch.
     """
     if not _TREE.fullmatch(record.tree):
         return None
-    return Again(
+    return RepeatRequest(
         tree=record.tree,
         base=base,
         head=head,

@@ -14,7 +14,7 @@ from cliffwatch.comparing.validity import host_warning
 from cliffwatch.formats.run_record import PlannedCaseRecord, RunRecord
 from cliffwatch.formats.values import MOST_BOOTS, OutcomeRecord
 from cliffwatch.parsers.splats import find_splats
-from cliffwatch_service.compare.naming import run_named
+from cliffwatch_service.compare.naming import find_run
 from cliffwatch_service.compare.several import has_other_arms
 from cliffwatch_service.http.context import ServiceHere
 from cliffwatch_service.http.cursors import cursor_of, identity, moment, read_cursor
@@ -78,7 +78,7 @@ def list_runs(
 def show_run(run: RunId, request: Request, service: ServiceHere, visitor: ReaderHere) -> Response:
     """Shows a run: failures first, then every boot."""
     with service.transaction() as connection:
-        row = run_named(connection, run)
+        row = find_run(connection, run)
         record = stored_record(row)
         arms = run_arms.arms_of(connection, row.id)
         stored_boots = boots.boots_of(connection, row.id)
@@ -147,7 +147,7 @@ def show_boot(
 ) -> Response:
     """Shows a boot: its outcomes, the kernel's log and all raw outputs."""
     with service.transaction() as connection:
-        row = run_named(connection, run)
+        row = find_run(connection, run)
         whole = boots.whole_boot(connection, row.id, number)
         if whole is None:
             raise not_found("boot", f"{run}/{number}")
@@ -210,7 +210,7 @@ def show_output(
 ) -> Response:
     """Shows a raw output with its splats highlighted. `plain=1` returns the file itself."""
     with service.transaction() as connection:
-        row = run_named(connection, run)
+        row = find_run(connection, run)
     file = raw_file(service.transaction, row.digest, number, path)
     if plain:
         headers = {
