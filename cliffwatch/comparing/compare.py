@@ -22,12 +22,7 @@ from cliffwatch.comparing.validity import (
     warnings_of_host,
     without_failed_boots,
 )
-from cliffwatch.comparing.verdicts.absent import (
-    lost_first,
-    one_sided,
-    outcomes_left_out,
-    rows_failed_everywhere,
-)
+from cliffwatch.comparing.verdicts.absent import failed_rows, left_outcomes, lost_first, one_sided
 from cliffwatch.comparing.verdicts.apart import Apart
 from cliffwatch.comparing.verdicts.control import apply_control, control_of
 from cliffwatch.comparing.verdicts.exact import judge_exact
@@ -116,7 +111,7 @@ def _set_of(
 ) -> ComparisonSet:
     base, head, rows = pair.base, pair.head, pair.rows
     measured = {case for row in rows for case in (row.case, row.case.planned)}
-    comparisons = [*judged.comparisons, *rows_failed_everywhere(base, head, measured, mode, method)]
+    comparisons = [*judged.comparisons, *failed_rows(base, head, measured, mode, method)]
     reported = comparisons if itself is None else apply_control(comparisons, itself)
     order = tuple(warnings_of_order(_noisy(rows, reported), judged.turns))
     return ComparisonSet(
@@ -127,7 +122,7 @@ def _set_of(
         notable=method.threshold("exact" if mode == "icount" else "nothing"),
         alpha=method.alpha,
         rows=lost_first(reported),
-        left_out=outcomes_left_out(base, head, measured),
+        left_out=left_outcomes(base, head, measured),
         means=tuple(
             means_of(
                 [row for row, each in zip(rows, reported, strict=False) if each.change is not None],
@@ -180,9 +175,7 @@ def _judge_pairs(pairs: Sequence[_Pair], mode: Mode | None, method: Method) -> t
     paired = [(pair, row) for pair in pairs for row in pair.rows]
     fits = [fit_for_ratios(pair.rows) for pair in pairs]
     judged = [
-        each
-        for pair, fit in zip(pairs, fits, strict=True)
-        for each in _judge_rows_alone(pair, fit, mode, method)
+        each for pair, fit in zip(pairs, fits, strict=True) for each in _judge_singly(pair, fit, mode, method)
     ]
     with_ratios = [each for fit in fits for each in fit]
     waiting: dict[int, list[CaseKey]] = {id(pair): [] for pair in pairs}
@@ -252,7 +245,7 @@ def _turns(
     return {pair: turns_of(rows, one_run=method.one_run, notable=notable) for pair, rows in noisy.items()}
 
 
-def _judge_rows_alone(
+def _judge_singly(
     pair: _Pair, fits: Sequence[bool], mode: Mode | None, method: Method
 ) -> list[Comparison | None]:
     """Judges each row of a pair that needs no family; None for the others."""

@@ -79,7 +79,7 @@ def _covers(whole: CaseKey, case: CaseKey) -> bool:
     )
 
 
-def rows_failed_everywhere(
+def failed_rows(
     base: Arm, head: Arm, measured: set[CaseKey], mode: Mode | None, method: Method
 ) -> list[Comparison]:
     """Failed rows for cases that have no sample on either side."""
@@ -103,7 +103,7 @@ def rows_failed_everywhere(
     ]
 
 
-def outcomes_left_out(base: Arm, head: Arm, measured: set[CaseKey]) -> tuple[CaseOutcome, ...]:
+def left_outcomes(base: Arm, head: Arm, measured: set[CaseKey]) -> tuple[CaseOutcome, ...]:
     """Cases that were not run, and those that neither side takes, with the reason; each once."""
     outcomes = [outcome for arm in (base, head) for outcome in (*bad_outcomes_of(arm.boots), *arm.unchanged)]
     kept = [each for each in outcomes if each.status in ("unsupported", "not-run")]
