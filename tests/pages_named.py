@@ -58,7 +58,7 @@ PAGES = {
         "/platforms?revision=e975db19874b&suite=local-storage&benchmark=local-storage-cache-seq-get",
     ),
     "search": Named("Take the local storage lookup", "/search?q=local+storage+lookup"),
-    "search-none": Named("Nothing here is called so", "/search?q=1234567abcdef"),
+    "search-none": Named("Nothing has such a name", "/search?q=1234567abcdef"),
     "measure": Named("Ask for a measurement", "/measure?head=e975db19874b"),
     "subscriptions": Named("All news", "/subscriptions"),
     "sign-in": Named("Token", "/sign-in"),

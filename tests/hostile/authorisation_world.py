@@ -307,6 +307,8 @@ CASES: dict[str, Cases] = {
     ],
     "POST /subscriptions/{subscription}/mute": lambda world: world.of_subscriptions("/mute", {"days": 1}),
     "DELETE /subscriptions/{subscription}": lambda world: world.of_subscriptions("", None),
+    "GET /answer": reading(f"/answer?commit={commit_of('r1')}"),
+    "GET /search": reading("/search?q=seq-get"),
     "GET /series/{digest}/samples": reading(f"/series/{{digest}}/samples?revision={commit_of('r1')}"),
     "GET /jobs/{job}/stream": lambda world: [],  # of the same table; it would wait for the job's end
     **{f"GET {path}": admins(path) for path in ("/tokens", "/tasks", "/audit")},

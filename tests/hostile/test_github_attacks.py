@@ -38,7 +38,7 @@ def test_a_push_while_the_word_is_carried_out_changes_nothing_of_what_is_built(
 ) -> None:
     pull = world.hub.kept.pull(NAME, **OUTSIDER)
     world.open(pull)
-    real = pull_request_look.measured_range
+    real = pull_request_look.load_measured_range
 
     def pushed_meanwhile(*given: Any) -> Any:
         world.push(pull, NEXT)

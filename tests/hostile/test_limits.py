@@ -536,11 +536,11 @@ from dataclasses import replace
 from cliffwatch_runner.host.capacity import threads_running
 from cliffwatch_runner.sandbox.limits import host_limits
 from cliffwatch_runner.sandbox.process_tree import threads_of_others
-from cliffwatch_runner.sandbox.watching import Watch, Watched
+from cliffwatch_runner.sandbox.watching import Watch, WatchRequest
 
 limits, running, others = replace(host_limits(60.0), processes=400), threads_running(), threads_of_others(0)
 watch = Watch(
-    Watched(limits=limits, disks={}, user=0, group=None, root=None, threads=running, threads_of_others=others, shared=0)
+    WatchRequest(limits=limits, disks={}, user=0, group=None, root=None, threads=running, threads_of_others=others, shared=0)
 )
 print("begun", flush=True)
 inside = sys.stdin.readline().strip()

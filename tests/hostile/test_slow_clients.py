@@ -178,9 +178,7 @@ def _archive(size: int) -> bytes:
 def _until_open(running: Running, addresses: list[Any]) -> None:
     """Waits until these connections are the open ones of the service."""
     began = time.monotonic()
-    while sorted(protocol.client for protocol in running.server.server_state.connections) != sorted(
-        addresses
-    ):
+    while {protocol.client for protocol in running.server.server_state.connections} != set(addresses):
         assert time.monotonic() - began < 60
         time.sleep(0.01)
 

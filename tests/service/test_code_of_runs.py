@@ -251,7 +251,10 @@ def with_digests(results: Path, base: str, head: str) -> None:
             24 * "a",
             ("yes, <code>aaaaaaaaaaaa</code>, by 4,321 executed functions: equal kernels, A/A evidence"),
         ),
-        (24 * "b", "no, base <code>aaaaaaaaaaaa</code>, head <code>bbbbbbbbbbbb</code>, by 4,321 functions"),
+        (
+            24 * "b",
+            "no, base <code>aaaaaaaaaaaa</code>, head <code>bbbbbbbbbbbb</code>, by 4,321 executed functions",
+        ),
     ],
 )
 def test_the_page_of_a_case_says_whether_it_executes_the_code_of_its_base(

@@ -81,7 +81,7 @@ def test_a_case_shows_the_functions_behind_its_change(running: Running, results:
     rows = re.findall(r"<tr><td><code>(\w+)</code></td>.*?</tr>", text)
     assert rows == ["bpf_local_storage_lookup", "__bpf_task_storage_get"]
     assert "+9.03 measured, +9.02 in functions" in text
-    assert "code of __bpf_task_storage_get: +9.00 together" in text
+    assert "was part of __bpf_task_storage_get: net +9.00" in text
 
 
 @pytest.mark.parametrize("form", FORMS)

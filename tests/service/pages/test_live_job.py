@@ -63,7 +63,7 @@ def test_without_javascript_a_refresh_tells_the_same(
     page = watched.window(running, script=False)
     page.goto(f"/jobs/{lease[1]}")
     tell(running, lease[0], 1, "[   121 s] measure:  34%, boot 2 of 42 (head): seq-get, about 2 min left")
-    page.get_by_role("link", name="Look again").click()
+    page.get_by_role("link", name="Refresh").click()
     assert "boot 2 of 42" in page.locator(".phases").inner_text()
 
 
