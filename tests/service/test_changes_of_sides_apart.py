@@ -49,6 +49,8 @@ def test_every_door_says_so(running: Running, *, apart: bool) -> None:
     assert headline(news).endswith(f"worse in 1 case {BETWEEN}" if apart else "worse in 1 case")
     assert (BETWEEN in " ".join(mail_text(whole).split())) == apart
     assert (said["report"]["apart"], said["changes"][0]["apart"]) == (apart, apart)
+    answer = running.get("/answer", commit=commit_of("r1"))
+    assert (answer["in_turns"], BETWEEN in answer["sentence"]) == (not apart, apart)
     with running.http(None) as http:
         for path in ("/regressions", f"/regressions/{report.digest}", f"/series/{change['series']}"):
             assert (BETWEEN in http.get(path).raise_for_status().text) == apart, path

@@ -37,6 +37,7 @@ class Asked:
         assert not result.is_error, result.content
         (content,) = result.content
         assert isinstance(content, TextContent)
+        assert '"url":' in content.text or '"error":' in content.text or tool == "search", content.text
         self.calls += 1
         self.bytes += len(content.text.encode())
         return json.loads(content.text)

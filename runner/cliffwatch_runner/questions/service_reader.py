@@ -31,7 +31,8 @@ class ServiceReader:
 
         commit: a commit, its first digits (at least 7), a tag or a branch. base: likewise, or `nearest` for
         the nearest measured ancestor. `measured` is false if there is no result; `sentence` says why. Changes
-        are fractions of base: 0.05 is 5 % more.
+        are fractions of base: 0.05 is 5 % more. If `in_turns` is false, they may be the host's, not the
+        commit's: say so.
         """
         return self._ask("/answer", commit=commit, suite=suite, base=base, platform=platform or None)
 

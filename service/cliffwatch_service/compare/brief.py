@@ -24,6 +24,7 @@ LARGEST_BYTES = 2048
 """Of the answer as JSON. The smallest changes are left out until it fits."""
 
 _MOST_CHANGES = 5
+_MOST_CAUSES = 2
 _LONGEST_TEXT = 160
 """Characters of a commit's subject and of a sentence."""
 
@@ -69,6 +70,8 @@ class Brief:
     """The worst of the rows' verdicts; None if nothing was measured."""
     sentence: str
     """The result in one sentence; for a commit without a result why there is none and what to do."""
+    in_turns: bool = True
+    """False if base and head were measured one after the other: differences may then be the host's."""
     targets: Sequence[BriefTarget] = ()
     changes: Sequence[BriefChange] = ()
     """The largest reported changes."""
@@ -115,9 +118,10 @@ def brief_answer(
         measured=True,
         verdict=standing(_count([cell for row in chosen for cell in row.cells if cell is not None])),
         sentence=sentence_across(chosen, targets, in_turns=in_turns),
+        in_turns=in_turns,
         targets=list(_targets(found.answers, chosen)),
         changes=_changes(chosen, url),
-        causes=list(_causes(found.answers, filters)),
+        causes=list(_causes(found.answers, filters))[:_MOST_CAUSES],
         url=url,
     )
     return _shorten(brief)
@@ -189,13 +193,14 @@ def _causes(found: Sequence[Answer], filters: Filters) -> Iterator[str]:
 
 
 def _shorten(brief: Brief) -> Brief:
-    """Leaves out the smallest changes, then causes, until the answer is small enough."""
+    """Leaves out the smallest changes, then causes, then targets, until the answer is small enough."""
     every = len(brief.changes)
     for kept in range(min(_MOST_CHANGES, every), -1, -1):
         shorter = replace(brief, changes=brief.changes[:kept], more_changes=every - kept)
         if len(as_json(shorter)) <= LARGEST_BYTES:
             return shorter
-    return replace(brief, changes=(), more_changes=every, causes=brief.causes[:1])
+    without = replace(shorter, causes=())
+    return without if len(as_json(without)) <= LARGEST_BYTES else replace(without, targets=())
 
 
 def as_json(brief: Brief) -> bytes:

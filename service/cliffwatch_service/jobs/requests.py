@@ -203,8 +203,8 @@ def _refuse_unknown(asked: RequestDraft) -> None:
         raise Refusal(
             422,
             "no such suite",
-            f"there is no suite {unknown[0]!r}{did_you_mean(unknown[0], known)};"
-            f" there are {', '.join(sorted(known))}, auto, all and discovered",
+            f"there is no suite {unknown[0]!r}{did_you_mean(unknown[0], known)}"
+            f" (there are {', '.join(sorted(known))}, auto, all and discovered)",
         )
 
 

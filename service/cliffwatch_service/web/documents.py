@@ -25,6 +25,9 @@ _SCHEME = re.compile(r"[a-z][a-z+.-]*:", re.IGNORECASE)
 _NOT_IN_SLUG = re.compile(r"[^\w\- ]")
 
 _ROBOTS = """User-agent: *
+Allow: /api/v1/answer
+Allow: /api/v1/search
+Allow: /api/v1/openapi.json
 Disallow: /api/
 Disallow: /compare/*?
 Disallow: /search
