@@ -7,7 +7,8 @@ from typing import Literal, TypeVar, get_args, get_origin
 from msgspec import NODEFAULT, Meta, Struct
 from msgspec.structs import FieldInfo, fields
 
-from cliffwatch.formats.reading import Fault, Place, Wrong, convert_to
+from cliffwatch.formats.reading import Fault, Place, convert_to
+from cliffwatch.parsers.readings import Problem
 
 S = TypeVar("S", bound=Struct)
 
@@ -15,11 +16,11 @@ _WORDS = {"array": "list", "object": "table"}
 _SCALARS = (str, int, float, bool)
 
 
-def collect_faults(content: object, kind: type[S], refused: Wrong) -> tuple[S, tuple[Fault, ...]]:
+def collect_faults(content: object, kind: type[S], refused: Problem) -> tuple[S, tuple[Fault, ...]]:
     """All faults of a document that `convert_to` refused, and the document without them.
 
-    The document without faults allows checks between its parts. Wrong or missing members get their default or
-    an empty value.
+    The document without faults allows checks between its parts. Incorrect or missing members get their
+    default or an empty value.
 
     The type says what a member must be. The description of its `Meta` is a sentence for values that its
     pattern or bounds refuse ("it must be at least 1").
@@ -66,9 +67,9 @@ class _Reader:
                 for name, each in content.items()
             }
         read = convert_to(content, kind)  # type: ignore[arg-type]  # a union or an annotated type is no `type`
-        if isinstance(read, Wrong):
+        if isinstance(read, Problem):
             self.faults.append(
-                Fault(place, _sentence(_name(place), content, kind, read.message.replace("`", "")))
+                Fault(place, _sentence(_name(place), content, kind, read.reason.replace("`", "")))
             )
             return stand_in
         return read

@@ -13,8 +13,9 @@ from cliffwatch.catalogue.suite import Suite
 from cliffwatch.catalogue.suite_file import BenchmarkTable, SuiteFile, SweepTable, params_of_key
 from cliffwatch.catalogue.toml_lines import line_of
 from cliffwatch.catalogue.touches import is_pattern
-from cliffwatch.formats.reading import Fault, Place, Wrong, convert_to
+from cliffwatch.formats.reading import Fault, Place, convert_to
 from cliffwatch.parsers.bench.kinds import KIND_METRICS
+from cliffwatch.parsers.readings import Problem
 from cliffwatch.parsers.received.opening import read_regular
 
 _LARGEST_BYTES = 256 << 10
@@ -73,7 +74,7 @@ def read_suite(path: Path) -> Suite | tuple[CatalogueError, ...]:
 
 def _document(content: object, form: type[F]) -> tuple[F, tuple[Fault, ...]]:
     read = convert_to(content, form)
-    if not isinstance(read, Wrong):
+    if not isinstance(read, Problem):
         return read, ()
     from cliffwatch.catalogue.faults import collect_faults  # noqa: PLC0415 - for files that are wrong
 

@@ -7,11 +7,12 @@ import re
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
+
+from cliffwatch.parsers.readings import Problem
 
 T = TypeVar("T")
 
@@ -80,18 +81,6 @@ class _Thread(threading.local):
 _thread = _Thread()
 
 
-@dataclass(frozen=True, slots=True)
-class Wrong:
-    """An error in a document."""
-
-    where: str
-    """Its place, such as `plan.boots.0.index`; empty for the document as a whole."""
-    message: str
-
-    def __str__(self) -> str:
-        return f"{self.where}: {self.message}" if self.where else self.message
-
-
 Place = tuple[str | int, ...]
 """The path to a member, by names and list indexes: ("benchmark", 2, "icount", "assume")."""
 
@@ -104,15 +93,15 @@ class Fault(NamedTuple):
     """A sentence that names the member."""
 
 
-def read_json(content: bytes) -> Any | Wrong:
+def read_json(content: bytes) -> Any | Problem:
     """Decodes JSON without checking its type. Invalid numbers, such as NaN, are errors."""
     try:
         return msgspec.json.decode(content)
     except _ODD as error:
-        return Wrong("", str(error))
+        return Problem(reason=str(error))
 
 
-def read_as(content: bytes, kind: type[T]) -> T | Wrong:
+def read_as(content: bytes, kind: type[T]) -> T | Problem:
     """Decodes JSON text into a type."""
     try:
         return decode(content, kind)
@@ -120,7 +109,7 @@ def read_as(content: bytes, kind: type[T]) -> T | Wrong:
         return locate_error(error)
 
 
-def convert_to(content: Any, kind: type[T]) -> T | Wrong:
+def convert_to(content: Any, kind: type[T]) -> T | Problem:
     """Converts the content of `read_json` or of a TOML file to a type.
 
     Texts become paths if the type says so.
@@ -175,14 +164,14 @@ def _path(kind: type[Any], content: object) -> Any:
     raise NotImplementedError(f"{kind} is read from no document")
 
 
-def locate_error(error: Exception) -> Wrong:
+def locate_error(error: Exception) -> Problem:
     """Splits an error of msgspec into place and message.
 
     msgspec writes the place last: `Expected `int`, got `str` - at `$.plan.boots[0].index``.
     """
     message, _, path = str(error).partition(_AT)
     path = _INDEX.sub(r".\1", path.rstrip("`").removeprefix("$")).replace("[...]", "").strip(".")
-    return Wrong(path, message_in_words(message).replace("`", ""))
+    return Problem(member=path, reason=message_in_words(message).replace("`", ""))
 
 
 def words_of(pattern: str) -> str | None:

@@ -14,10 +14,11 @@ from cliffwatch.formats.arms.declared_metrics import traits_by_metric
 from cliffwatch.formats.arms.imported import ImportedRecord
 from cliffwatch.formats.arms.recorded import guest_settings, record_settings
 from cliffwatch.formats.boot_record import BootRecord, EnvironmentRecord, Measured, SamplesRecord
-from cliffwatch.formats.reading import Wrong, read_as
+from cliffwatch.formats.reading import read_as
 from cliffwatch.formats.run_reading import read_run_record
 from cliffwatch.formats.run_record import ArmRecord, ProgramRecord, RunRecord
 from cliffwatch.formats.values import OfCase, Part
+from cliffwatch.parsers.readings import Problem
 from cliffwatch.parsers.received.opening import read_regular
 from cliffwatch.samples import Arm, Boot, CaseKey
 from cliffwatch.stats.stages import Stages
@@ -47,7 +48,7 @@ def read_run(path: Path) -> Run | Failure:
     if isinstance(content, Failure):
         return content
     record = read_run_record(content)
-    if isinstance(record, Wrong):
+    if isinstance(record, Problem):
         return _not_a_run(path, record)
     order = plan_order(record)
     boots: dict[str, list[Boot]] = {}
@@ -79,16 +80,16 @@ def _with_guest(arm: Arm, guest: Mapping[str, str]) -> Arm:
     return replace(arm, recorded={**arm.recorded, **guest})
 
 
-def _not_a_run(path: Path, wrong: Wrong) -> Failure:
-    if wrong.where == "format":
+def _not_a_run(path: Path, problem: Problem) -> Failure:
+    if problem.member == "format":
         return wrong_usage(
             f"{path}: run.json is not of Cliffwatch", "name a folder that `cliffwatch run` made"
         )
-    if wrong.where == "format_version":
+    if problem.member == "format_version":
         return wrong_usage(
-            f"{path}: {wrong.message}", "update Cliffwatch, or read them with the one that made them"
+            f"{path}: {problem.reason}", "update Cliffwatch, or read them with the one that made them"
         )
-    return _damaged_file(path / "run.json", str(wrong))
+    return _damaged_file(path / "run.json", str(problem))
 
 
 def arm_of_record(record: RunRecord, about: ArmRecord, boots: Sequence[Boot]) -> Arm:
@@ -225,7 +226,7 @@ def _read(path: Path, kind: type[D]) -> D | Failure:
     if isinstance(content, Failure):
         return content
     document = read_as(content, kind)
-    return _damaged_file(path, str(document)) if isinstance(document, Wrong) else document
+    return _damaged_file(path, str(document)) if isinstance(document, Problem) else document
 
 
 def _content(path: Path) -> bytes | Failure:

@@ -5,10 +5,11 @@ from typing import Any
 import msgspec
 
 from cliffwatch.formats.boot_record import BootRecord, Measured
-from cliffwatch.formats.reading import Wrong, convert_to
+from cliffwatch.formats.reading import convert_to
 from cliffwatch.formats.run_reading import run_record_of
 from cliffwatch.formats.run_record import RunRecord
 from cliffwatch.formats.values import FreeJson, Name, Part
+from cliffwatch.parsers.readings import Problem
 
 
 class RunUpload(Part, frozen=True, kw_only=True):
@@ -37,17 +38,17 @@ class _Sender(Part, frozen=True, kw_only=True):
     job: str | None = None
 
 
-def run_upload_of(raw: Any) -> RunUpload | Wrong:
+def run_upload_of(raw: Any) -> RunUpload | Problem:
     """Reads the upload of a run from decoded JSON. Its run.json may have any version."""
     sender = convert_to(raw, _Sender)
-    if isinstance(sender, Wrong):
+    if isinstance(sender, Problem):
         return sender
     record = run_record_of(sender.record)
-    if isinstance(record, Wrong):
-        return Wrong(f"record.{record.where}".strip("."), record.message)
+    if isinstance(record, Problem):
+        return Problem(member=f"record.{record.member}".strip("."), reason=record.reason)
     return RunUpload(host=sender.host, record=record, job=sender.job)
 
 
-def boot_upload_of(raw: Any) -> BootUpload | Wrong:
+def boot_upload_of(raw: Any) -> BootUpload | Problem:
     """Reads the upload of a boot from decoded JSON."""
     return convert_to(raw, BootUpload)

@@ -201,8 +201,8 @@ def _fraction(text: str) -> float | None:
 def _stages(settings: Mapping[str, str]) -> Stages | None:
     if "stages" not in settings:
         return None
-    from cliffwatch.formats.reading import Wrong, read_as  # noqa: PLC0415 - as above
+    from cliffwatch.formats.reading import read_as  # noqa: PLC0415 - as above
     from cliffwatch.formats.run_record import StagesRecord  # noqa: PLC0415 - as above
 
     stages = read_as(settings["stages"].encode(), StagesRecord)
-    return None if isinstance(stages, Wrong) else stages.stages
+    return None if isinstance(stages, Problem) else stages.stages

@@ -41,18 +41,24 @@ class Found(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
-    """A line that violates its format, or a result that is not credible."""
+    """A line or a member that violates its format, or a result that is not credible."""
 
-    line: int
-    """From 1; 0 means the output as a whole."""
-    text: str
-    """The original line, cut to 400 characters."""
     reason: str
+    line: int = 0
+    """From 1; 0 means the output as a whole."""
+    text: str = ""
+    """The original line, cut to 400 characters."""
+    member: str = ""
+    """Of a document, the member, such as `plan.boots.0.index`; empty for the document as a whole."""
     lost: "Lost | None" = None
     """The result that is lost because of it; None if the line belongs to no case."""
 
     lines: int = 1
     """The number of lines it represents: after a hundred problems of one kind, the rest are only counted."""
+
+    def __str__(self) -> str:
+        place = self.member or (f"line {self.line}" if self.line else "")
+        return f"{place}: {self.reason}" if place else self.reason
 
 
 class Lost(NamedTuple):

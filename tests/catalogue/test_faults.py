@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 
 from cliffwatch.catalogue.faults import collect_faults
 from cliffwatch.catalogue.suite_file import SuiteFile
-from cliffwatch.formats.reading import Fault, Wrong, convert_to
+from cliffwatch.formats.reading import Fault, convert_to
+from cliffwatch.parsers.readings import Problem
 
-NOT_ASKED = Wrong("", "refused for another reason")
+NOT_ASKED = Problem(reason="refused for another reason")
 
 SUITE: dict[str, Any] = {
     "title": "A suite",
@@ -76,7 +77,7 @@ def test_a_document_has_faults_exactly_where_its_type_refuses_it(data: st.DataOb
 
     document, faults = collect_faults(content, SuiteFile, NOT_ASKED)
 
-    if isinstance(read, Wrong):
+    if isinstance(read, Problem):
         assert Fault((), str(NOT_ASKED)) not in faults
     else:
         assert faults == (Fault((), str(NOT_ASKED)),)
@@ -94,7 +95,7 @@ class Short(msgspec.Struct):
 def test_a_fault_that_has_no_words_of_its_own_is_said_in_those_of_the_reader() -> None:
     content = {"words": ["a", "b"], "sizes": [1, 5]}
     read = convert_to(content, Short)
-    assert isinstance(read, Wrong)
+    assert isinstance(read, Problem)
 
     document, faults = collect_faults(content, Short, read)
 

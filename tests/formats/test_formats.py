@@ -15,7 +15,7 @@ from made_documents import made_arm, made_record, made_row
 
 from cliffwatch.formats.boot_record import BootRecord, SampleRecord, SamplesRecord
 from cliffwatch.formats.comparison import ComparisonDocument, SideRecord, WarningRecord
-from cliffwatch.formats.reading import Wrong, as_json, document_text, read_as
+from cliffwatch.formats.reading import as_json, document_text, read_as
 from cliffwatch.formats.run_reading import read_run_record, run_record_of
 from cliffwatch.formats.run_record import (
     ArmRecord,
@@ -33,6 +33,7 @@ from cliffwatch.formats.schemas import DOCUMENTS, schema_of, schema_text
 from cliffwatch.formats.uploads import BootUpload, RunUpload, boot_upload_of, run_upload_of
 from cliffwatch.formats.values import OutcomeRecord, Part
 from cliffwatch.formats.verdicts import Control, Mean, Sweep, Verdict
+from cliffwatch.parsers.readings import Problem
 from cliffwatch.samples import CaseStatus
 
 ROOT = Path(__file__).parents[2]
@@ -335,9 +336,9 @@ def test_every_fixture_is_read_and_fits_the_schemas_once_it_is_written_anew(fold
 )
 def test_what_is_wrong_with_a_record_is_said_with_its_place(change: dict[str, Any], where: str) -> None:
     wrong = run_record_of({**as_json(made_record()), **change})
-    assert isinstance(wrong, Wrong)
-    assert wrong.where == where
-    assert wrong.message
+    assert isinstance(wrong, Problem)
+    assert wrong.member == where
+    assert wrong.reason
 
 
 @given(free)
@@ -351,8 +352,8 @@ def test_whatever_is_read_nothing_is_raised(content: Any) -> None:
             "comparisons": content,
         }
         text = msgspec.json.encode(raw)
-        assert isinstance(read_run_record(text), Wrong)
-        assert isinstance(read_as(text, ComparisonDocument), Wrong)
+        assert isinstance(read_run_record(text), Problem)
+        assert isinstance(read_as(text, ComparisonDocument), Problem)
 
 
 def test_what_is_made_has_any_name_and_what_is_read_has_none_with_control_characters() -> None:
@@ -362,6 +363,6 @@ def test_what_is_made_has_any_name_and_what_is_read_has_none_with_control_charac
     )
     read = read_as(document_text(SamplesRecord(samples=(made,), outcomes=())), SamplesRecord)
 
-    assert isinstance(read, Wrong)
-    assert read.where == "samples.0"
-    assert "one line" in read.message
+    assert isinstance(read, Problem)
+    assert read.member == "samples.0"
+    assert "one line" in read.reason

@@ -8,9 +8,10 @@ import msgspec
 import pytest
 from pydantic import BaseModel, Field, ValidationError
 
-from cliffwatch.formats.reading import Wrong, convert_to, message_in_words, words_of
+from cliffwatch.formats.reading import convert_to, message_in_words, words_of
 from cliffwatch.formats.values import LINE
 from cliffwatch.formats.work import AskedWork
+from cliffwatch.parsers.readings import Problem
 from cliffwatch_service.http.problems import invalid
 
 ROOT = Path(__file__).parents[2]
@@ -74,5 +75,5 @@ def test_what_is_wrong_with_a_document_is_in_words() -> None:
         "tree: Expected str that is a URL such as https://git.example.org/linux.git, without blanks"
     )
     wrong = convert_to({**asked, "tree": "https://x", "base": "main"}, AskedWork)
-    assert isinstance(wrong, Wrong)
-    assert "a whole commit: 40 or 64 digits" in wrong.message
+    assert isinstance(wrong, Problem)
+    assert "a whole commit: 40 or 64 digits" in wrong.reason

@@ -5,11 +5,12 @@ from typing import Any
 import pytest
 from made_documents import made_work
 
-from cliffwatch.formats.reading import Wrong, as_json, convert_to
+from cliffwatch.formats.reading import as_json, convert_to
 from cliffwatch.formats.work import Work
+from cliffwatch.parsers.readings import Problem
 
 
-def answered(**members: Any) -> Work | Wrong:
+def answered(**members: Any) -> Work | Problem:
     return convert_to(as_json(made_work()) | members, Work)
 
 
@@ -44,5 +45,5 @@ def test_members_of_a_newer_service_are_passed_over() -> None:
 def test_what_is_no_job_is_refused_with_its_place(members: dict[str, Any], where: str) -> None:
     wrong = answered(**members)
 
-    assert isinstance(wrong, Wrong)
-    assert wrong.where == where
+    assert isinstance(wrong, Problem)
+    assert wrong.member == where

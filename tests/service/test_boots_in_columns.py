@@ -11,8 +11,8 @@ from service_runs import boots_of as uploaded
 from service_runs import run_of
 
 from cliffwatch.columns import BootsOfColumns, Columns, bad_outcomes_of, columns_of, outcomes_of
-from cliffwatch.formats.reading import Wrong
 from cliffwatch.formats.uploads import boot_upload_of
+from cliffwatch.parsers.readings import Problem
 from cliffwatch.samples import Boot
 from cliffwatch_service.ingest import boot_document
 from cliffwatch_service.ingest.boot_document import boot_of, boots_of, pack
@@ -38,7 +38,7 @@ def stored(drawn: random.Random, *, one_lost: bool = False) -> Stored:
         if one_lost and number == 3:
             body["samples"].pop()
         upload = boot_upload_of(body)
-        assert not isinstance(upload, Wrong)
+        assert not isinstance(upload, Problem)
         keys = [(each.key, each.metric, each.unit) for each in upload.samples]
         order = {case: -place for place, (case, _, _) in enumerate(keys)}
         columns = known.setdefault(len(keys), boot_document.columns_of(keys, order))

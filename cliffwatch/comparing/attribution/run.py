@@ -14,8 +14,9 @@ from cliffwatch.formats.boot_record import BootRecord, SamplesRecord
 from cliffwatch.formats.code.differences import ArmCode, CodeRecord
 from cliffwatch.formats.code.function_counts import CaseCounts, FunctionCountsRecord
 from cliffwatch.formats.code.profile import ProfileRecord
-from cliffwatch.formats.reading import Wrong, read_as
+from cliffwatch.formats.reading import read_as
 from cliffwatch.formats.values import Part
+from cliffwatch.parsers.readings import Problem
 from cliffwatch.parsers.received.opening import read_regular
 from cliffwatch.samples import CaseKey
 
@@ -101,4 +102,4 @@ def _read(path: Path, kind: type[D]) -> D | None:
         document = read_as(read_regular(path, _LARGEST_BYTES), kind)
     except OSError:
         return None
-    return None if isinstance(document, Wrong) else document
+    return None if isinstance(document, Problem) else document

@@ -6,8 +6,9 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from cliffwatch.formats.reading import Wrong, as_json, read_as
+from cliffwatch.formats.reading import as_json, read_as
 from cliffwatch.formats.values import LARGEST_PLAN, Name, Part, Share, Text
+from cliffwatch.parsers.readings import Problem
 from cliffwatch.samples import Arm, Assume, Better, MetricTraits
 
 Declared = dict[tuple[str, str, str], MetricTraits]
@@ -76,4 +77,4 @@ def read_declared(settings: Mapping[str, str]) -> Declared:
     if "declared" not in settings:
         return {}
     read = read_as(settings["declared"].encode(), _Setting)
-    return {} if isinstance(read, Wrong) else traits_by_metric(read.metrics)
+    return {} if isinstance(read, Problem) else traits_by_metric(read.metrics)

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from cliffwatch.failure import Failure, kernel_failed
-from cliffwatch.formats.reading import Wrong, document_text, read_as
+from cliffwatch.formats.reading import document_text, read_as
 from cliffwatch.formats.values import Part
+from cliffwatch.parsers.readings import Problem
 from cliffwatch_runner.build.cache.entries import new_entry
 from cliffwatch_runner.build.cache.uses import Uses
 from cliffwatch_runner.sandbox.untrusted_files import UnfitFile, UntrustedFolder
@@ -81,7 +82,7 @@ class CacheRecipe(Generic[R]):
         except OSError:
             return None
         record = read_as(content, self.kind)
-        return None if isinstance(record, Wrong) else record
+        return None if isinstance(record, Problem) else record
 
 
 def _copy(outputs: Sequence[Output], source: UntrustedFolder, to: Path) -> Failure | None:

@@ -8,9 +8,10 @@ from typing import Final
 from cliffwatch.comparing.compare_run import sides_of_run
 from cliffwatch.comparing.comparison import Comparison
 from cliffwatch.failure import Failure, kernel_failed, wrong_usage
-from cliffwatch.formats.reading import Wrong, read_as
+from cliffwatch.formats.reading import read_as
 from cliffwatch.formats.result_directory import Run, read_run
 from cliffwatch.formats.values import Commit, Part
+from cliffwatch.parsers.readings import Problem
 from cliffwatch.stats.history.culprits.question import ChangeDirection
 from cliffwatch_runner.plan.arms import ArmRequest
 from cliffwatch_runner.plan.request import RunRequest
@@ -193,7 +194,7 @@ def _read_state(asked: Watching) -> str | Failure | None:
         FORMAT,
         FORMAT_VERSION,
     )
-    if isinstance(document, Wrong) or not ours or document.branch != asked.branch:
+    if isinstance(document, Problem) or not ours or document.branch != asked.branch:
         return wrong_usage(
             f"{asked.state} is no state of {asked.branch}",
             "name another file with --state, or remove it to begin anew",

@@ -11,8 +11,9 @@ from typing import Annotated, TypeVar
 from msgspec import Meta
 
 from cliffwatch.failure import Failure, wrong_usage
-from cliffwatch.formats.reading import Wrong, read_as
+from cliffwatch.formats.reading import read_as
 from cliffwatch.formats.values import Part
+from cliffwatch.parsers.readings import Problem
 
 COMMIT = re.compile(r"[0-9a-f]{40}")
 _NONE = "0" * 40
@@ -161,7 +162,7 @@ def read_event_file(file: Path, kind: type[P]) -> P | Failure:
     except OSError as error:
         return malformed(file, ascii(str(error))[:200])
     event = read_as(content, kind)
-    return malformed(file, str(event)[:200]) if isinstance(event, Wrong) else event
+    return malformed(file, str(event)[:200]) if isinstance(event, Problem) else event
 
 
 def malformed(file: Path, what: str) -> Failure:

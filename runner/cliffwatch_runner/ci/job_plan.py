@@ -9,8 +9,9 @@ from typing import Annotated, Any, Final, Literal
 from msgspec import Meta
 
 from cliffwatch.failure import Failure, wrong_usage
-from cliffwatch.formats.reading import Wrong, as_json, read_as
+from cliffwatch.formats.reading import as_json, read_as
 from cliffwatch.formats.values import Part
+from cliffwatch.parsers.readings import Problem
 from cliffwatch.pull_request.policy import Boots, FailOn, Policy, Target
 from cliffwatch.samples import Profile
 from cliffwatch_runner.ci.event import Commit
@@ -79,7 +80,7 @@ class JobPlan(Part, forbid_unknown_fields=True, frozen=True, kw_only=True):
 def read_job_plan(text: str) -> JobPlan | Failure:
     """Parses the output of `JobPlan.text`."""
     plan = read_as(text[:_LARGEST].encode(errors="replace"), JobPlan)
-    if isinstance(plan, Wrong):
+    if isinstance(plan, Problem):
         return wrong_usage(
             f"the plan cannot be read: {ascii(str(plan))[:200]}", "give the output of `cliffwatch ci plan`"
         )

@@ -20,10 +20,11 @@ from cliffwatch.comparing.attribution.documents import functions_of_document
 from cliffwatch.counting import count_noun
 from cliffwatch.failure import Exit, Failure, Party, wrong_usage
 from cliffwatch.formats.comparison import RunComparison
-from cliffwatch.formats.reading import Wrong, as_json, convert_to
+from cliffwatch.formats.reading import as_json, convert_to
 from cliffwatch.formats.setup import Setup, SetupArm
 from cliffwatch.formats.values import FreeJson, Part
 from cliffwatch.formats.work import AskedWork, Target
+from cliffwatch.parsers.readings import Problem
 from cliffwatch.reports.context import NO_CONTEXT
 from cliffwatch.reports.json_reading import arm_sets_of
 from cliffwatch.reports.several.arms import text_of_arms
@@ -159,7 +160,7 @@ def _work(options: FreeJson) -> AskedWork | Failure:
     checked = convert_to(as_json(work), AskedWork)
     return (
         wrong_usage(f"the request is invalid: {checked}", "correct the option and try again")
-        if isinstance(checked, Wrong)
+        if isinstance(checked, Problem)
         else work
     )
 
@@ -188,7 +189,7 @@ def _target(text: str) -> Target:
 def _parse_answer(reply: Reply, kind: type[P]) -> P:
     if isinstance(reply, Answered):
         answer = convert_to(reply.body, kind)
-        if not isinstance(answer, Wrong):
+        if not isinstance(answer, Problem):
             return answer
         raise SystemExit(
             _print_failure("host", f"the answer of the service is not as expected: {answer}", "check the URL")

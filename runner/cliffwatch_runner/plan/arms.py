@@ -13,8 +13,9 @@ import msgspec
 from msgspec import Meta
 
 from cliffwatch.failure import Failure, wrong_usage
-from cliffwatch.formats.reading import Wrong, convert_to
+from cliffwatch.formats.reading import convert_to
 from cliffwatch.formats.values import MOST_ARMS
+from cliffwatch.parsers.readings import Problem
 from cliffwatch.samples import CONTROL
 from cliffwatch_runner.plan.arm_words.sweep import KEY, expand_sweep
 from cliffwatch_runner.source.go_modules import is_module_path
@@ -218,7 +219,7 @@ def read_arms(path: Path) -> tuple[ArmRequest, ...] | Failure:
     if isinstance(content, str):
         return wrong_usage(f"--arms: {path}: {content}", "see docs/arms.md for what it may hold")
     read = convert_to(content, ArmsFile)
-    if isinstance(read, Wrong):
+    if isinstance(read, Problem):
         return wrong_usage(f"--arms: {path}: {read}", "see docs/arms.md for what it may hold")
     arms: list[ArmRequest] = []
     for each in read.arm:
@@ -263,8 +264,8 @@ def _from_folder(arm: ArmRequest, folder: Path) -> ArmRequest:
 
 def _check_arm(content: Mapping[str, object], what: str) -> ArmRequest | Failure:
     read = convert_to(content, ArmRequest)
-    problem = str(read) if isinstance(read, Wrong) else _problem(read)
-    if problem is not None or isinstance(read, Wrong):
+    problem = str(read) if isinstance(read, Problem) else _problem(read)
+    if problem is not None or isinstance(read, Problem):
         return wrong_usage(f"{what}: {problem}", "see docs/arms.md for what an arm may be")
     return read
 

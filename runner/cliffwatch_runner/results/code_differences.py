@@ -18,7 +18,8 @@ from cliffwatch.formats.code.differences import (
 )
 from cliffwatch.formats.code.digests import CaseCode
 from cliffwatch.formats.code.function_counts import FunctionCountsRecord
-from cliffwatch.formats.reading import Wrong, read_as
+from cliffwatch.formats.reading import read_as
+from cliffwatch.parsers.readings import Problem
 from cliffwatch.samples import select_compared_arms
 from cliffwatch_runner.build.code.functions import (
     Listings,
@@ -153,7 +154,7 @@ def _executed(folder: Path) -> Iterator[str]:
     """Yields the names of the kernel functions that any case executed while it measured, in any boot."""
     for path in sorted((folder / "boots").glob(f"*/{FUNCTION_COUNTS}")):
         counts = read_as(path.read_bytes(), FunctionCountsRecord)
-        if isinstance(counts, Wrong):
+        if isinstance(counts, Problem):
             continue
         places = {place for case in counts.cases for place, _ in case.counts}
         functions = [counts.functions[place] for place in places if place < len(counts.functions)]

@@ -16,7 +16,7 @@ from cliffwatch.formats.boot_record import (
     SplatRecord,
     sample_record,
 )
-from cliffwatch.formats.reading import Wrong, as_json, convert_to, document_text
+from cliffwatch.formats.reading import as_json, convert_to, document_text
 from cliffwatch.formats.values import OfCase, OutcomeRecord, Part, outcome_record
 from cliffwatch.parsers.readings import Problem
 from cliffwatch.samples import CaseKey, CaseOutcome
@@ -127,9 +127,9 @@ def _odd(result: CaseResult) -> Iterator[str]:
             yield str(wrong)
 
 
-def _wrong(record: OfCase) -> Wrong | None:
+def _wrong(record: OfCase) -> Problem | None:
     read = convert_to(as_json(record), type(record))
-    return read if isinstance(read, Wrong) else None
+    return read if isinstance(read, Problem) else None
 
 
 def _problem(case: CaseKey, problem: Problem) -> ProblemRecord:

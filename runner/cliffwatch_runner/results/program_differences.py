@@ -10,8 +10,9 @@ from typing import TypeVar
 from cliffwatch.formats.boot_record import BootRecord, EnvironmentRecord
 from cliffwatch.formats.code.bpf_programs import BpfPiece, BpfProgramsRecord, CaseBpfPrograms
 from cliffwatch.formats.code.differences import MOST_LINES, CasePrograms, ProgramDifference
-from cliffwatch.formats.reading import Wrong, read_as
+from cliffwatch.formats.reading import read_as
 from cliffwatch.formats.values import OfCase, Part
+from cliffwatch.parsers.readings import Problem
 from cliffwatch.samples import CaseKey
 from cliffwatch_runner.build.code.functions import JitProgram, program_listings
 from cliffwatch_runner.results.bpf_code import BPF_PROGRAMS, plain_name
@@ -121,7 +122,7 @@ def _read(path: Path, kind: type[D]) -> D | None:
             document = read_as(file.read(_LARGEST_RECORD), kind)
     except OSError:
         return None
-    return None if isinstance(document, Wrong) else document
+    return None if isinstance(document, Problem) else document
 
 
 def _executed(case: CaseBpfPrograms) -> Iterator[tuple[str, JitProgram]]:

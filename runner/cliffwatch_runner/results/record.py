@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import cliffwatch
 from cliffwatch.failure import Failure, wrong_usage
 from cliffwatch.formats.arms.declared_metrics import DeclaredMetricRecord
-from cliffwatch.formats.reading import Wrong, as_json, document_text
+from cliffwatch.formats.reading import as_json, document_text
 from cliffwatch.formats.run_reading import read_run_record
 from cliffwatch.formats.run_record import (
     FORMAT,
@@ -29,6 +29,7 @@ from cliffwatch.formats.run_record import (
     stages_record,
 )
 from cliffwatch.formats.values import FreeJson, outcome_record
+from cliffwatch.parsers.readings import Problem
 from cliffwatch.samples import CaseOutcome, Mode
 from cliffwatch_runner.build.kernel import Kernel
 from cliffwatch_runner.build.programs.program import SuiteProgram
@@ -211,7 +212,7 @@ def find_unreadable(document: RunRecord) -> Failure | None:
     Types are checked when a record is read, not when it is built.
     """
     read = read_run_record(document_text(document))
-    if not isinstance(read, Wrong):
+    if not isinstance(read, Problem):
         return None
     return wrong_usage(
         f"the record of this run could not be read back: {read}", "change its name, platform or tree"

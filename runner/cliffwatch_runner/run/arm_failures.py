@@ -5,7 +5,8 @@ from pathlib import Path
 
 from cliffwatch.failure import Failure, Party, wrong_usage
 from cliffwatch.formats.boot_record import BootRecord, SamplesRecord
-from cliffwatch.formats.reading import Wrong, read_as
+from cliffwatch.formats.reading import read_as
+from cliffwatch.parsers.readings import Problem
 
 _FAILURES: Mapping[str, tuple[Party, str, str]] = {
     "panic": (
@@ -57,7 +58,7 @@ def _boot(path: Path) -> tuple[BootRecord, bool] | None:
     """
     boot = read_as(path.read_bytes(), BootRecord)
     samples = read_as((path.parent / "samples.json").read_bytes(), SamplesRecord)
-    if isinstance(boot, Wrong) or isinstance(samples, Wrong):
+    if isinstance(boot, Problem) or isinstance(samples, Problem):
         return None
     return boot, any(outcome.status == "ok" for outcome in samples.outcomes)
 

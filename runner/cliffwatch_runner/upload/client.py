@@ -9,8 +9,9 @@ from urllib.parse import quote
 import httpx2
 import zstandard
 
-from cliffwatch.formats.reading import Wrong, convert_to
+from cliffwatch.formats.reading import convert_to
 from cliffwatch.formats.values import Part
+from cliffwatch.parsers.readings import Problem
 
 PREFIX = "/api/v1"
 _TIMEOUT = httpx2.Timeout(60.0, connect=10.0)
@@ -145,7 +146,7 @@ def _reply(response: httpx2.Response) -> Answered | Refused | None:
     if response.is_success:
         return Answered(status=response.status_code, body=body)
     problem = convert_to(body, _Problem)
-    if isinstance(problem, Wrong):
+    if isinstance(problem, Problem):
         problem = _Problem(title=response.reason_phrase, detail=response.text[:300])
     return Refused(status=response.status_code, title=problem.title, detail=problem.detail)
 

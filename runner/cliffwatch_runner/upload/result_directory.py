@@ -11,9 +11,10 @@ from typing import TypeVar
 
 import msgspec
 
-from cliffwatch.formats.reading import Wrong, convert_to, read_as
+from cliffwatch.formats.reading import convert_to, read_as
 from cliffwatch.formats.values import Part
 from cliffwatch.identities import run_digest
+from cliffwatch.parsers.readings import Problem
 from cliffwatch_runner.guest.files import MOST_ENTRIES, entries_below, open_regular, read_bytes
 from cliffwatch_runner.upload.answers import StoredBoot, StoredRun
 from cliffwatch_runner.upload.client import Answered, Client, Refused, Reply, Unreached
@@ -96,7 +97,7 @@ def upload_run(
     if not isinstance(known, Answered):
         return known
     stored = convert_to(known.body, StoredRun)
-    if isinstance(stored, Wrong):
+    if isinstance(stored, Problem):
         return Unreached(reason=f"{client.url} did not answer with a run: {stored}")
     return _send_results(client, run, folder, {boot.number: boot for boot in stored.boots})
 
@@ -147,7 +148,7 @@ def _content(folder: Path, name: str) -> bytes:
 
 def _read(content: bytes, name: str, kind: type[P]) -> P:
     document = read_as(content, kind)
-    if isinstance(document, Wrong):
+    if isinstance(document, Problem):
         raise ValueError(f"{name}: {document}")  # noqa: TRY004 - the file is wrong, not a type
     return document
 

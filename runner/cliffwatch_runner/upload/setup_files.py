@@ -9,7 +9,7 @@ from pathlib import Path
 from cliffwatch.catalogue.suite import GuestNeeds
 from cliffwatch.counting import size_text
 from cliffwatch.failure import Failure, wrong_usage
-from cliffwatch.formats.reading import Wrong, as_json, convert_to
+from cliffwatch.formats.reading import as_json, convert_to
 from cliffwatch.formats.setup import (
     LARGEST_FILES_BYTES,
     MOST_FILES,
@@ -20,6 +20,7 @@ from cliffwatch.formats.setup import (
     SetupShape,
     find_problem,
 )
+from cliffwatch.parsers.readings import Problem
 from cliffwatch_runner.plan.arms import ArmRequest, is_folder
 from cliffwatch_runner.plan.suites.own import read_own_suite
 
@@ -113,7 +114,7 @@ def collect_setup(brought: LocalSetup, resolve: Resolve) -> tuple[Setup, tuple[S
         only_affected=brought.only_affected,
     )
     checked = convert_to(as_json(setup), Setup)  # documents allow fewer names than file systems do
-    problem = str(checked) if isinstance(checked, Wrong) else find_problem(setup)
+    problem = str(checked) if isinstance(checked, Problem) else find_problem(setup)
     if problem is not None:
         return wrong_usage(
             f"the request cannot be made: {problem}", "change that, or measure with `cliffwatch run`"

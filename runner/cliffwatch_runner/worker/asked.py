@@ -10,9 +10,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from cliffwatch.failure import Failure, host_failed
-from cliffwatch.formats.reading import Wrong, as_json, convert_to
+from cliffwatch.formats.reading import as_json, convert_to
 from cliffwatch.formats.setup import SetupFile
 from cliffwatch.formats.work import AskedFiles, Work
+from cliffwatch.parsers.readings import Problem
 from cliffwatch_runner.sandbox.untrusted_files import remove_tree
 from cliffwatch_runner.upload.client import Client, Refused, Unreached
 
@@ -60,7 +61,7 @@ def _contents(client: Client, offer: Work) -> Mapping[str, bytes] | Failure | Un
             f"the service refuses the files of the job: {reply.detail}", "look at the service's log"
         )
     files = convert_to(reply.body, AskedFiles)
-    if isinstance(files, Wrong):
+    if isinstance(files, Problem):
         return host_failed(
             f"the service did not answer with files: {files}", "update this host or the service"
         )

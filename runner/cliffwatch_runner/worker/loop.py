@@ -4,8 +4,9 @@ import threading
 from collections.abc import Callable
 
 from cliffwatch.failure import Failure, wrong_usage
-from cliffwatch.formats.reading import Wrong, as_json, convert_to
+from cliffwatch.formats.reading import as_json, convert_to
 from cliffwatch.formats.work import HostOffer, JobEnd, Leased, Work
+from cliffwatch.parsers.readings import Problem
 from cliffwatch.samples import Mode
 from cliffwatch.trees.addresses import without_credentials
 from cliffwatch_runner.upload.client import Answered, Client, Refused, Reply, Unreached
@@ -72,11 +73,11 @@ def _work(worker: Worker, reply: Reply) -> Work | None:
     if not isinstance(reply, Answered) or reply.body is None:
         return None
     offer = convert_to(reply.body, Work)
-    if not isinstance(offer, Wrong):
+    if not isinstance(offer, Problem):
         return offer
     worker.say(f"the service did not answer with a job: {offer}")
     leased = convert_to(reply.body, Leased)
-    if not isinstance(leased, Wrong):
+    if not isinstance(leased, Problem):
         end_failed(worker, leased, f"this host cannot read the job: {offer}")
     return None
 

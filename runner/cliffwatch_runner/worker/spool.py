@@ -5,8 +5,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from cliffwatch.formats.reading import Wrong, read_as
+from cliffwatch.formats.reading import read_as
 from cliffwatch.formats.work import Leased, Work
+from cliffwatch.parsers.readings import Problem
 from cliffwatch_runner.results.files import write_document
 
 
@@ -35,7 +36,7 @@ class Spooled:
         except OSError:
             return None
         offer = read_as(content, Leased)
-        return None if isinstance(offer, Wrong) else offer
+        return None if isinstance(offer, Problem) else offer
 
     def deliver(self) -> None:
         """Marks the job as delivered. The results stay until an operator removes them."""

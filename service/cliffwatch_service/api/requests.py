@@ -9,9 +9,10 @@ from fastapi import APIRouter, Depends, Header, Query, Request
 from fastapi.responses import Response, StreamingResponse
 from psycopg import Connection
 
-from cliffwatch.formats.reading import Wrong, as_json, convert_to
+from cliffwatch.formats.reading import as_json, convert_to
 from cliffwatch.formats.values import FreeJson
 from cliffwatch.formats.work import AskedFiles, AskedWork
+from cliffwatch.parsers.readings import Problem
 from cliffwatch_service.access.authorisation import refuse_foreign_request
 from cliffwatch_service.access.quotas import within_quota
 from cliffwatch_service.api.answers import answer, page
@@ -70,7 +71,7 @@ def make_request(
 
 def _work(raw: FreeJson) -> AskedWork:
     work = convert_to(raw, AskedWork)
-    if isinstance(work, Wrong):
+    if isinstance(work, Problem):
         raise invalid_upload(work)
     return work
 

@@ -8,8 +8,9 @@ from typing import Final, Literal
 
 import orjson
 
-from cliffwatch.formats.reading import Wrong, as_json, read_as
+from cliffwatch.formats.reading import as_json, read_as
 from cliffwatch.formats.values import Part as Member
+from cliffwatch.parsers.readings import Problem
 from cliffwatch_service.refusal import Refusal
 
 FORMAT: Final = "cliffwatch-dataset"
@@ -265,8 +266,8 @@ def parts_of(folder: Path, form: str) -> list[Part]:
             )
         return []
     content = read_as(file.read_bytes()[:_LARGEST], _ReadPackage)
-    parts = None if isinstance(content, Wrong) else _read_parts(content)
-    if isinstance(content, Wrong) or parts is None:
+    parts = None if isinstance(content, Problem) else _read_parts(content)
+    if isinstance(content, Problem) or parts is None:
         raise _refuse_other_dataset(f"{folder} has a {FILE} that this version did not write")
     if content.cliffwatch.form != form:
         raise _refuse_other_dataset(f"{folder} is a dataset of {content.cliffwatch.form}")

@@ -16,7 +16,8 @@ from cliffwatch.comparing.attribution.per_call import differing_functions
 from cliffwatch.comparing.attribution.row import row_functions
 from cliffwatch.comparing.comparison import Comparison, ComparisonSet
 from cliffwatch.formats.code.function_counts import CaseCounts, FunctionCountsRecord
-from cliffwatch.formats.reading import Wrong, read_as
+from cliffwatch.formats.reading import read_as
+from cliffwatch.parsers.readings import Problem
 from cliffwatch.samples import Arm, CaseKey
 from cliffwatch_service.ingest.kernel_code import image_of
 from cliffwatch_service.ingest.raw_outputs.storing import Transaction, raw_file
@@ -126,4 +127,4 @@ def counts_of_boot(transaction: Transaction, run: str, number: int) -> FunctionC
     except Refusal:
         return None
     record = read_as(content, FunctionCountsRecord)
-    return None if isinstance(record, Wrong) else record
+    return None if isinstance(record, Problem) else record

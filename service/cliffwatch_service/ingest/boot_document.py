@@ -20,9 +20,10 @@ from numpy.typing import NDArray
 from cliffwatch.columns import BootsOfColumns, BootTable, RowKey
 from cliffwatch.columns import Columns as SampleColumns
 from cliffwatch.formats.boot_record import PartRecord, SampleRecord
-from cliffwatch.formats.reading import Wrong, as_json, convert_to, decode
+from cliffwatch.formats.reading import as_json, convert_to, decode
 from cliffwatch.formats.uploads import BootUpload
 from cliffwatch.formats.values import FreeJson, OfCase, OutcomeRecord, Part, Stage, outcome_record
+from cliffwatch.parsers.readings import Problem
 from cliffwatch.samples import Boot, CaseKey, CaseOutcome, Sample
 from cliffwatch_service.ingest.free_form import plain_text
 
@@ -271,4 +272,4 @@ def account_of(document: bytes) -> BootAccount:
 
 def _read(content: Any, kind: type[P]) -> list[P]:
     entries = content if isinstance(content, list) else []
-    return [entry for each in entries if not isinstance(entry := convert_to(each, kind), Wrong)]
+    return [entry for each in entries if not isinstance(entry := convert_to(each, kind), Problem)]

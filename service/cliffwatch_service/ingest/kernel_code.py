@@ -10,7 +10,8 @@ from cliffwatch.comparing.attribution.images import code_sentence
 from cliffwatch.comparing.same_code import same_code
 from cliffwatch.formats.code.differences import ArmCode, CodeRecord
 from cliffwatch.formats.code.digests import CodeDigests
-from cliffwatch.formats.reading import Wrong, document_text, read_as
+from cliffwatch.formats.reading import document_text, read_as
+from cliffwatch.parsers.readings import Problem
 from cliffwatch.samples import CaseKey
 from cliffwatch_service.access.tokens import Caller
 from cliffwatch_service.ingest.boot_document import pack_content, unpack_content
@@ -117,4 +118,4 @@ def sentences_of(connection: Connection[Any], arms: Sequence[tuple[int, int]]) -
 
 def _read(content: bytes) -> CodeRecord | None:
     record = read_as(unpack_content(bytes(content)), CodeRecord)
-    return None if isinstance(record, Wrong) else record
+    return None if isinstance(record, Problem) else record

@@ -3,10 +3,10 @@
 import msgspec
 import orjson
 
-from cliffwatch.formats.reading import Wrong
 from cliffwatch.formats.run_reading import run_record_of
 from cliffwatch.formats.run_record import RunRecord
 from cliffwatch.formats.values import FreeJson
+from cliffwatch.parsers.readings import Problem
 from cliffwatch_service.ingest.boot_document import unpack_content
 from cliffwatch_service.store.runs import RunRow
 
@@ -26,8 +26,8 @@ def fit_record(raw: FreeJson) -> RunRecord:
     """
     record = run_record_of(raw)
     left = dict(raw)
-    while isinstance(record, Wrong):
-        odd = record.where.partition(".")[0]
+    while isinstance(record, Problem):
+        odd = record.member.partition(".")[0]
         if odd not in left or odd not in _OPTIONAL:
             raise ValueError(f"a stored run.json cannot be read: {record}")
         del left[odd]

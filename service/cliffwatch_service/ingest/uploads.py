@@ -8,11 +8,12 @@ import msgspec
 
 from cliffwatch.formats.boot_record import SampleRecord
 from cliffwatch.formats.code.differences import CodeRecord
-from cliffwatch.formats.reading import Wrong, convert_to
+from cliffwatch.formats.reading import convert_to
 from cliffwatch.formats.uploads import BootUpload, RunUpload, boot_upload_of, run_upload_of
 from cliffwatch.formats.values import FreeJson, OfCase
 from cliffwatch.parsers.bench.kinds import KIND_METRICS
 from cliffwatch.parsers.per_operation import DROPS, INSTRUCTIONS
+from cliffwatch.parsers.readings import Problem
 from cliffwatch_service.ingest.free_form import in_time
 from cliffwatch_service.refusal import Refusal
 
@@ -26,7 +27,7 @@ UNITS = frozenset(
 def run_upload(raw: FreeJson) -> RunUpload:
     """Reads a run. Raises Refusal, which names the wrong part."""
     upload = run_upload_of(raw)
-    if isinstance(upload, Wrong):
+    if isinstance(upload, Problem):
         raise invalid_upload(upload)
     time_of(upload.record.created, "record.created")
     return upload
@@ -38,7 +39,7 @@ def boot_upload(raw: FreeJson) -> BootUpload:
     Sorts the parameters of cases by name, as in stored runs.
     """
     upload = boot_upload_of(raw)
-    if isinstance(upload, Wrong):
+    if isinstance(upload, Problem):
         raise invalid_upload(upload)
     for name in ("began", "ended"):
         time_of(getattr(upload.boot, name), f"boot.{name}")
@@ -52,7 +53,7 @@ def boot_upload(raw: FreeJson) -> BootUpload:
 def code_upload(raw: FreeJson) -> CodeRecord:
     """Reads code.json. Raises Refusal, which names the wrong part."""
     record = convert_to(raw, CodeRecord)
-    if isinstance(record, Wrong):
+    if isinstance(record, Problem):
         raise invalid_upload(record)
     return record
 
@@ -75,13 +76,15 @@ def refuse_unknown_units(samples: Sequence[SampleRecord], programs: Callable[[],
     index = next((index for index, each in unknown if each.suite not in suites), None)
     if index is not None:
         raise invalid_upload(
-            Wrong(f"samples.{index}.unit", f"unknown unit; known are {', '.join(sorted(UNITS))}")
+            Problem(
+                member=f"samples.{index}.unit", reason=f"unknown unit; known are {', '.join(sorted(UNITS))}"
+            )
         )
 
 
-def invalid_upload(wrong: Wrong) -> Refusal:
-    where = wrong.where[:200] or "the document"
-    message = wrong.message[:300]
+def invalid_upload(problem: Problem) -> Refusal:
+    where = problem.member[:200] or "the document"
+    message = problem.reason[:300]
     return Refusal(422, "invalid request", f"{where}: {message}", errors=[(where, message)])
 
 
@@ -93,4 +96,4 @@ def time_of(text: str, where: str) -> datetime:
             raise ValueError("a time without offset: send it as 2026-11-21T10:00:00+00:00")  # noqa: TRY301
         return in_time(moment)
     except ValueError as error:
-        raise invalid_upload(Wrong(where, str(error))) from None
+        raise invalid_upload(Problem(member=where, reason=str(error))) from None

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from cliffwatch.formats.code.executed import ExecutedCase, ExecutedRecord
-from cliffwatch.formats.reading import Wrong, document_text, read_as
+from cliffwatch.formats.reading import document_text, read_as
+from cliffwatch.parsers.readings import Problem
 from cliffwatch.samples import CaseKey
 from cliffwatch_runner.build.cache.entries import new_entry
 
@@ -41,7 +42,7 @@ def load_executed(cache: Path, trust: str, key: str, kernel: str) -> Executed | 
             record = read_as(file.read(_LARGEST_BYTES), ExecutedRecord)
     except (OSError, EOFError):
         return None
-    if isinstance(record, Wrong):
+    if isinstance(record, Problem):
         return None
     return Executed(
         source="earlier runs of its kernel on this host",

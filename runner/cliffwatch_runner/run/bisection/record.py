@@ -4,8 +4,9 @@ from pathlib import Path
 from typing import Final
 
 from cliffwatch.failure import Failure, wrong_usage
-from cliffwatch.formats.reading import Wrong, read_as
+from cliffwatch.formats.reading import read_as
 from cliffwatch.formats.values import Part
+from cliffwatch.parsers.readings import Problem
 from cliffwatch_runner.results.files import write_document
 
 FORMAT: Final = "cliffwatch-bisection-state"
@@ -57,7 +58,7 @@ def open_record(folder: Path, question: str) -> BisectionRecord | Failure:
         write_document(path, fresh)
         return BisectionRecord(folder, fresh)
     document = read_as(path.read_bytes(), SkippedCommits)
-    if isinstance(document, Wrong) or document.format != FORMAT or document.version != FORMAT_VERSION:
+    if isinstance(document, Problem) or document.format != FORMAT or document.version != FORMAT_VERSION:
         return wrong_usage(
             f"{path} is not the state of a bisection", "name another folder with --out, or remove it"
         )

@@ -9,8 +9,9 @@ from pathlib import Path
 from cliffwatch.failure import Failure, wrong_usage
 from cliffwatch.formats.boot_record import BootRecord
 from cliffwatch.formats.code.function_counts import CaseCounts, FunctionCountsRecord
-from cliffwatch.formats.reading import Wrong, read_as
+from cliffwatch.formats.reading import read_as
 from cliffwatch.formats.result_directory import read_run
+from cliffwatch.parsers.readings import Problem
 from cliffwatch.samples import CaseKey
 from cliffwatch_runner.build.cache.executed import Executed
 from cliffwatch_runner.build.kernel import Kernel
@@ -84,7 +85,7 @@ def _read(home: Path) -> tuple[BootRecord | None, FunctionCountsRecord | None]:
             counts = read_as(file.read(_LARGEST_BYTES), FunctionCountsRecord)
     except OSError:
         return None, None
-    return None if isinstance(about, Wrong) else about, None if isinstance(counts, Wrong) else counts
+    return None if isinstance(about, Problem) else about, None if isinstance(counts, Problem) else counts
 
 
 def _names(counts: FunctionCountsRecord, places: Iterable[int]) -> set[str]:

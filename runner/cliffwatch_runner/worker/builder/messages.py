@@ -7,8 +7,9 @@ from typing import Annotated, Final, Literal
 
 from msgspec import Meta
 
-from cliffwatch.formats.reading import Wrong, as_json, read_as
+from cliffwatch.formats.reading import as_json, read_as
 from cliffwatch.formats.values import Part
+from cliffwatch.parsers.readings import Problem
 
 VERSION: Final = 2
 SOCKET = "builder.sock"
@@ -97,7 +98,7 @@ def job_line(job: BuilderJob) -> bytes:
 def read_job(line: bytes) -> BuilderJob | None:
     """Returns the job of a first line; None if it is not a job of this version."""
     given = read_as(line, _JobLine)
-    return None if isinstance(given, Wrong) else given.job
+    return None if isinstance(given, Problem) else given.job
 
 
 def output_lines(text: str) -> Iterator[bytes]:
@@ -115,7 +116,7 @@ def end_line(ended: Ended) -> bytes:
 def read_answer(line: bytes) -> Output | Ended | None:
     """Parses a line from the builder; None if it is not one of its answers."""
     said = read_as(line, _Answer)
-    if isinstance(said, Wrong):
+    if isinstance(said, Problem):
         return None
     if said.output is not None:
         return Output(said.output)
