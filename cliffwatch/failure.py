@@ -39,6 +39,9 @@ class Failure:
     """Raw text that shows it, such as a compiler's error or the end of a console, cut to what a person reads.
     """
 
+    def __str__(self) -> str:
+        return f"{self.message}: {self.next_step}"
+
     @property
     def exit(self) -> Exit:
         return _EXITS[self.whose]

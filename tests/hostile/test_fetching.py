@@ -30,7 +30,7 @@ from cliffwatch_runner.source.access import FetchPlan, plan_fetch
 from cliffwatch_runner.source.git import git
 from cliffwatch_runner.source.revision import Revision
 from cliffwatch_runner.source.tree import Tree, open_tree
-from cliffwatch_service.history.git import GitProblem, branch_head, fetch_commits
+from cliffwatch_service.history.git import branch_head, fetch_commits
 
 CLOSED = [
     *(
@@ -592,10 +592,10 @@ def test_the_services_own_git_uses_no_key_and_follows_no_redirect(
         "https://user:secret@127.0.0.1/linux.git",
     ):
         refused = branch_head(url, "master")
-        assert isinstance(refused, GitProblem)
+        assert isinstance(refused, Failure)
         assert "secret" not in refused.message
-        assert isinstance(fetch_commits(tmp_path / "git", url, "master", known=None), GitProblem)
-    assert isinstance(branch_head(f"http://127.0.0.1:{outer.port}/linux.git", "master"), GitProblem)
+        assert isinstance(fetch_commits(tmp_path / "git", url, "master", known=None), Failure)
+    assert isinstance(branch_head(f"http://127.0.0.1:{outer.port}/linux.git", "master"), Failure)
     assert inner.seen == []
     assert branch_head(f"http://127.0.0.1:{inner.port}/linux.git", "master") == commit
     assert list(user.iterdir()) == []

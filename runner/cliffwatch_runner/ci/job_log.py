@@ -72,7 +72,7 @@ def annotation(level: Literal["error", "warning", "notice"], text: str) -> str:
 
 
 def failure_annotation(failure: Failure) -> str:
-    return annotation("error", f"{failure.message}: {failure.next_step}")
+    return annotation("error", str(failure))
 
 
 def write_outputs(file: Path, outputs: Mapping[str, str]) -> None:

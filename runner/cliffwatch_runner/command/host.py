@@ -253,4 +253,4 @@ def _show_steps(steps: Sequence[Step], root: Path) -> None:
 
 def _show_hindrances(hindered: Sequence[Failure]) -> None:
     for failure in hindered:
-        click.echo(f"This host is not ready: {failure.message}; {failure.next_step}")
+        click.echo(f"This host is not ready: {failure}")

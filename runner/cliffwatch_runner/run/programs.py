@@ -75,7 +75,7 @@ def _left_out(wanted: _Wanted, failure: Failure, order: BuildOrder, lacking: dic
     """True if the run continues without this suite. Never if the suite's modules were requested."""
     if wanted.suite.name not in order.resolved.may_lack or wanted.chosen:
         return False
-    lacking[wanted.suite.name] = f"{failure.message}; {failure.next_step}"
+    lacking[wanted.suite.name] = str(failure)
     return True
 
 

@@ -54,7 +54,7 @@ def _github_client(data_dir: Path | None) -> Iterator[tuple[Settings, AppFiles, 
 def _exit_on_failure(failure: Failure | None) -> None:
     """Ends the command if there is a failure."""
     if failure is not None:
-        raise exit_failed(f"{failure.message}: {failure.next_step}", failure.exit)
+        raise exit_failed(str(failure), failure.exit)
 
 
 @github.command()
@@ -97,7 +97,7 @@ def setup(
         code = _prompt_for_code(by_hand, page(_BY_HAND)) if by_hand else _wait_for_redirect(page, state)
         made = setting_up.convert_code(asking, code)
         if isinstance(made, Failure):
-            raise exit_failed(f"{made.message}: {made.next_step}", made.exit)
+            raise exit_failed(str(made), made.exit)
         _exit_on_failure(setting_up.keep_app(asking, files, made, webhook))
         click.echo(f"{made.identity.name} is set up; its secrets are in {files.folder}")
         click.echo(f"Install it on your repositories: {made.identity.page}/installations/new")
@@ -119,7 +119,7 @@ def _prompt_for_code(by_hand: Path, page: str) -> str:
     )
     code = setting_up.extract_code(click.prompt("Paste that URL"))
     if isinstance(code, Failure):
-        raise exit_failed(f"{code.message}: {code.next_step}", code.exit)
+        raise exit_failed(str(code), code.exit)
     return code
 
 
@@ -165,7 +165,7 @@ def _wait_for_redirect(page: Callable[[str], str], state: str) -> str:
             server.shutdown()
     code = setting_up.extract_code(found[0])
     if isinstance(code, Failure):
-        raise exit_failed(f"{code.message}: {code.next_step}", code.exit)
+        raise exit_failed(str(code), code.exit)
     return code
 
 
@@ -255,9 +255,7 @@ def policy(repository: str, file: Path | None, data_dir: Path | None, *, of_base
     text = file.read_text(errors="replace") if file is not None else None
     read = read_policy(text, str(file)) if text is not None else None
     if isinstance(read, Failure):
-        raise exit_failed(
-            "\n".join(filter(None, (f"{read.message}: {read.next_step}", read.evidence))), Exit.USAGE
-        )
+        raise exit_failed("\n".join(filter(None, (str(read), read.evidence))), Exit.USAGE)
     with operators_pool(data_dir) as pool, pool.connection() as connection:
         row = installations.repository_named(connection, repository)
         if row is None:

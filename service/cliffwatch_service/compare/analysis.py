@@ -236,7 +236,7 @@ def _compare_arms(base: StoredArm, head: StoredArm, control: Arm | None) -> Comp
         )
     compared = compare_run(sides)
     if isinstance(compared, Failure):
-        raise Refusal(422, "not comparable", f"{compared.message}: {compared.next_step}")
+        raise Refusal(422, "not comparable", str(compared))
     return compared
 
 

@@ -81,7 +81,7 @@ def _compare_run_arms(connection: Connection[Any], arms: Mapping[str, StoredArm]
     )
     compared = compare_all(sides)
     if isinstance(compared, Failure):
-        raise Refusal(422, "not comparable", f"{compared.message}: {compared.next_step}")
+        raise Refusal(422, "not comparable", str(compared))
     functions: dict[tuple[str, RowKey], CaseFunctions] = {}
     for each in compared:
         ours, theirs = (side_of_run(arms[side.name]) for side in (each.base, each.head))

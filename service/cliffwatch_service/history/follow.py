@@ -10,12 +10,13 @@ from typing import Any
 from psycopg import Connection
 
 from cliffwatch.catalogue.discovery import AUTO
+from cliffwatch.failure import Failure
 from cliffwatch.formats.setup import Setup
 from cliffwatch.formats.work import Priority
 from cliffwatch.identities import digest_of
 from cliffwatch.trees.addresses import LONGEST_BRANCH, find_branch_problem
 from cliffwatch_service.history.backlog import add_to_backlog, take_from_backlog
-from cliffwatch_service.history.git import GitProblem, branch_head, fetch_commits, first_parents, tags_of
+from cliffwatch_service.history.git import branch_head, fetch_commits, first_parents, tags_of
 from cliffwatch_service.history.watching.anchors import NO_ANCHOR, parts_of, refuse_anchor, settle_anchor
 from cliffwatch_service.jobs.requests import RequestDraft, store_request
 from cliffwatch_service.refusal import Refusal, not_found
@@ -107,8 +108,8 @@ def poll(connection: Connection[Any], number: int, git_dir: Path, now: datetime)
     anchor = row.anchor_commit if row.anchor_problem is None else None
     asked = _ask(connection, row, _due(connection, row, now), anchor, "backlog", now)
     head = branch_head(row.tree, row.branch)
-    if isinstance(head, GitProblem):
-        follows.set_polled(connection, number, now, problem=head.message)
+    if isinstance(head, Failure):
+        follows.set_polled(connection, number, now, problem=str(head))
         return asked
     if head == row.head_commit and row.requested_commit in (head, None) and not _is_anchor_unknown(row):
         follows.set_polled(connection, number, now, problem=None)
@@ -119,12 +120,15 @@ def poll(connection: Connection[Any], number: int, git_dir: Path, now: datetime)
     line = first_parents(mirror, row.branch) if problem is None else []
     if problem is not None or not line:
         follows.set_polled(
-            connection, number, now, problem=problem.message if problem else "the branch has no commit"
+            connection,
+            number,
+            now,
+            problem=str(problem) if problem else "the branch has no commit",
         )
         return asked
     start = extend_branch(connection, row.branch_id, line)
     tags = tags_of(row.tree)
-    if not isinstance(tags, GitProblem):  # on failure, the next push reads them again
+    if not isinstance(tags, Failure):  # on failure, the next push reads them again
         trees.keep_tags(connection, trees.keep_tree(connection, row.tree, now), tags)
     commits = [each.commit for each in line]
     anchor = settle_anchor(connection, row, commits, tags, git_dir, now)

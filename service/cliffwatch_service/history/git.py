@@ -6,10 +6,10 @@ Reads commits only: no work tree, no hooks, no submodules.
 import os
 import subprocess
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
+from cliffwatch.failure import Failure, host_failed, wrong_usage
 from cliffwatch.trees.addresses import PORTS, read_address, without_credentials
 from cliffwatch.trees.git_command import git_argv, isolated_environment, strict_settings
 from cliffwatch_service.ingest.free_form import plain_text, plausible_date
@@ -21,29 +21,24 @@ DEPTH = 500
 _SECONDS = 600.0
 """Timeout of one git command."""
 
+_UNREACHED = "check that the service reaches the tree; it is read again at the next poll"
+
 _FORMAT = "%H%x00%T%x00%P%x00%an%x00%aI%x00%cI%x00%s"
 
 
-@dataclass(frozen=True, slots=True)
-class GitProblem:
-    """Why git failed."""
-
-    message: str
-
-
-def branch_head(url: str, branch: str) -> str | GitProblem:
+def branch_head(url: str, branch: str) -> str | Failure:
     """Returns the commit at the head of a branch of a remote tree."""
     listed = _call_remote(url, ["ls-remote"], f"refs/heads/{branch}")
-    if isinstance(listed, GitProblem):
+    if isinstance(listed, Failure):
         return listed
     commit = listed.partition("\t")[0].strip()
-    return commit or GitProblem(f"the tree has no branch {branch}")
+    return commit or wrong_usage(f"the tree has no branch {branch}", "follow another branch")
 
 
-def tags_of(url: str) -> dict[str, str] | GitProblem:
+def tags_of(url: str) -> dict[str, str] | Failure:
     """Returns the commits of a remote tree's tags, by tag."""
     listed = _call_remote(url, ["ls-remote", "--tags"])
-    if isinstance(listed, GitProblem):
+    if isinstance(listed, Failure):
         return listed
     tags = {}
     for line in listed.splitlines():
@@ -53,26 +48,26 @@ def tags_of(url: str) -> dict[str, str] | GitProblem:
     return tags
 
 
-def fetch_commits(mirror: Path, url: str, branch: str, *, known: str | None) -> GitProblem | None:
+def fetch_commits(mirror: Path, url: str, branch: str, *, known: str | None) -> Failure | None:
     """Fetches a branch's newest commits without their trees; more if `known` is not among them."""
     if not (mirror / "HEAD").exists():
         made = _git(["init", "--quiet", "--bare", str(mirror)])
-        if isinstance(made, GitProblem):
+        if isinstance(made, Failure):
             return made
     into = f"+refs/heads/{branch}:refs/heads/{branch}"
     for depth in (DEPTH, 10 * DEPTH):
         how = ["fetch", "--quiet", "--no-tags", f"--depth={depth}", "--filter=tree:0"]
         fetched = _call_remote(url, how, into, mirror=mirror)
-        if isinstance(fetched, GitProblem):
+        if isinstance(fetched, Failure):
             return fetched
         if known is None or not isinstance(
-            _git(["merge-base", "--is-ancestor", known, f"refs/heads/{branch}"], mirror=mirror), GitProblem
+            _git(["merge-base", "--is-ancestor", known, f"refs/heads/{branch}"], mirror=mirror), Failure
         ):
             break
     return None
 
 
-def missing_commit(folder: Path, url: str, commit: str) -> GitProblem | None:
+def missing_commit(folder: Path, url: str, commit: str) -> Failure | None:
     """Returns why a commit cannot be fetched from a remote tree; None if it can be.
 
     Fetches into a separate repository, `folder`, because a fetch of depth 1 truncates its history.
@@ -80,11 +75,11 @@ def missing_commit(folder: Path, url: str, commit: str) -> GitProblem | None:
     if not (folder / "HEAD").exists():
         folder.parent.mkdir(parents=True, exist_ok=True)
         made = _git(["init", "--quiet", "--bare", str(folder)])
-        if isinstance(made, GitProblem):
+        if isinstance(made, Failure):
             return made
     how = ["fetch", "--quiet", "--no-tags", "--depth=1", "--filter=tree:0"]
     fetched = _call_remote(url, how, commit, mirror=folder)
-    return fetched if isinstance(fetched, GitProblem) else None
+    return fetched if isinstance(fetched, Failure) else None
 
 
 def first_parents(mirror: Path, branch: str) -> list[RevisionFacts]:
@@ -101,7 +96,7 @@ def first_parents(mirror: Path, branch: str) -> list[RevisionFacts]:
         ],
         mirror=mirror,
     )
-    if isinstance(shown, GitProblem):
+    if isinstance(shown, Failure):
         return []
     return [_facts(line.split("\0")) for line in shown.split("\n") if line.count("\0") == 6]
 
@@ -110,9 +105,7 @@ _DEEPER = (DEPTH, 10 * DEPTH, 100 * DEPTH)
 """Commits by which the mirror is deepened, one attempt after another."""
 
 
-def commit_graph(
-    mirror: Path, url: str, branch: str, base: str, head: str
-) -> list[RevisionFacts] | GitProblem:
+def commit_graph(mirror: Path, url: str, branch: str, base: str, head: str) -> list[RevisionFacts] | Failure:
     """Returns the commits between two revisions of a branch, newest first.
 
     They include base, all commits that merges brought in, and the commit where all these lines meet. If the
@@ -123,12 +116,15 @@ def commit_graph(
             into = f"+refs/heads/{branch}:refs/heads/{branch}"
             how = ["fetch", "--quiet", "--no-tags", f"--deepen={more}", "--filter=tree:0"]
             fetched = _call_remote(url, how, into, mirror=mirror)
-            if isinstance(fetched, GitProblem):
+            if isinstance(fetched, Failure):
                 return fetched
         meeting = _meeting(mirror, base, head)
         if meeting is not None:
             return _between(mirror, meeting, head)
-    return GitProblem(f"the history between {base[:12]} and {head[:12]} could not be fetched far enough")
+    return host_failed(
+        f"the history between {base[:12]} and {head[:12]} could not be fetched far enough",
+        "choose revisions that are closer together",
+    )
 
 
 def _meeting(mirror: Path, base: str, head: str) -> str | None:
@@ -137,21 +133,21 @@ def _meeting(mirror: Path, base: str, head: str) -> str | None:
     None if the mirror's history ends before it.
     """
     listed = _git(["rev-list", "--boundary", f"{base}..{head}", "--"], mirror=mirror)
-    if isinstance(listed, GitProblem):
+    if isinstance(listed, Failure):
         return None
     edges = [line.removeprefix("-") for line in listed.split() if line.startswith("-")]
     cut = mirror / "shallow"
     if cut.exists() and {line.removeprefix("-") for line in listed.split()} & set(cut.read_text().split()):
         return None
     meeting = _git(["merge-base", "--octopus", base, *edges], mirror=mirror)
-    return None if isinstance(meeting, GitProblem) else meeting.strip() or None
+    return None if isinstance(meeting, Failure) else meeting.strip() or None
 
 
-def _between(mirror: Path, meeting: str, head: str) -> list[RevisionFacts] | GitProblem:
+def _between(mirror: Path, meeting: str, head: str) -> list[RevisionFacts] | Failure:
     shown = _git(["log", "--topo-order", f"--format={_FORMAT}", head, f"^{meeting}", "--"], mirror=mirror)
     first = _git(["log", "--max-count=1", f"--format={_FORMAT}", meeting, "--"], mirror=mirror)
     for each in (shown, first):
-        if isinstance(each, GitProblem):
+        if isinstance(each, Failure):
             return each
     return [_facts(line.split("\0")) for line in f"{shown}\n{first}".split("\n") if line.count("\0") == 6]
 
@@ -177,29 +173,29 @@ def _date(written: str) -> datetime | None:
         return None
 
 
-def _call_remote(url: str, how: Sequence[str], *what: str, mirror: Path | None = None) -> str | GitProblem:
+def _call_remote(url: str, how: Sequence[str], *what: str, mirror: Path | None = None) -> str | Failure:
     """Calls git on a tree that an administrator named.
 
     The tree may be on any server. Git gets no key and no credentials, and follows no redirect.
     """
     address = read_address(url)
     if isinstance(address, str):
-        return GitProblem(f"the tree cannot be followed: {address}; follow it by another address")
+        return wrong_usage(f"the tree cannot be followed: {address}", "follow it by another address")
     return _git([*how, "--", address.url, *what], mirror=mirror, protocols=PORTS)
 
 
 def _git(
     arguments: Sequence[str], *, mirror: Path | None = None, protocols: Collection[str] = ()
-) -> str | GitProblem:
+) -> str | Failure:
     argv = git_argv(arguments, mirror, strict_settings())
     env = {"PATH": os.environ.get("PATH", os.defpath), **isolated_environment(protocols)}
     try:
         done = subprocess.run(argv, capture_output=True, env=env, timeout=_SECONDS, check=False)
     except subprocess.TimeoutExpired:
-        return GitProblem(f"git {arguments[0]} took longer than {_SECONDS:.0f} s")
+        return host_failed(f"git {arguments[0]} took longer than {_SECONDS:.0f} s", _UNREACHED)
     except OSError as error:
-        return GitProblem(f"git cannot be started ({error.strerror}): install git where the service runs")
+        return host_failed(f"git cannot be started ({error.strerror})", "install git where the service runs")
     if done.returncode != 0:
         message = without_credentials(done.stderr.decode(errors="replace").strip())
-        return GitProblem(message[-500:] or f"git {arguments[0]} failed")
+        return host_failed(message[-500:] or f"git {arguments[0]} failed", _UNREACHED)
     return done.stdout.decode(errors="replace")

@@ -19,7 +19,7 @@ def _arms(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> tup
     for value in values:
         parsed = parse_arms(value)
         if isinstance(parsed, Failure):
-            raise click.BadParameter(f"{parsed.message}; {parsed.next_step}")
+            raise click.BadParameter(str(parsed))
         arms += map(_with_kept_pipes, parsed)
     return tuple(arms)
 
@@ -28,7 +28,7 @@ def _with_kept_pipes(arm: ArmRequest) -> ArmRequest:
     kept = [keep_pipe(path) for path in (*arm.patch, *((arm.series,) if arm.series else ()))]
     for each in kept:
         if isinstance(each, Failure):
-            raise click.BadParameter(f"{each.message}; {each.next_step}")
+            raise click.BadParameter(str(each))
     paths = tuple(path for path in kept if isinstance(path, Path))
     return replace(arm, patch=paths[: len(arm.patch)], series=paths[-1] if arm.series else None)
 

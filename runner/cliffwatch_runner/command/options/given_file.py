@@ -25,7 +25,7 @@ class GivenFile(click.Path):
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Path:
         kept = keep_pipe(Path(super().convert(value, param, ctx)))  # type: ignore[arg-type]
         if isinstance(kept, Failure):
-            self.fail(f"{kept.message}; {kept.next_step}", param, ctx)
+            self.fail(str(kept), param, ctx)
         return kept
 
 

@@ -71,7 +71,7 @@ def judge_run(run: Run, sought: ChangeDirection) -> JudgedCommit:
     """
     rows = compare_primary_rows(sides_of_run(run))
     if isinstance(rows, Failure):
-        return JudgedCommit(Step.STOP, f"{rows.message}: {rows.next_step}")
+        return JudgedCommit(Step.STOP, str(rows))
     changed = [row for row in rows if way_of(row) == sought]
     if changed:
         return JudgedCommit(Step.BAD, f"{len(changed)} of {count_noun(len(rows), 'row')}: {sought}", rows)
@@ -90,4 +90,4 @@ def judge_failures(failures: Sequence[Failure]) -> JudgedCommit:
     """Judges a run that failed: skips the kernel's failures and stops at others, which every commit has."""
     first = failures[0]
     step = Step.SKIP if all(failure.whose == "kernel" for failure in failures) else Step.STOP
-    return JudgedCommit(step, f"{first.message}: {first.next_step}")
+    return JudgedCommit(step, str(first))

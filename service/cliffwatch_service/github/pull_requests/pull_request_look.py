@@ -113,7 +113,7 @@ def measure_now(
     problem: str | None = None
     counting: MeasuredRange | None = None
     if isinstance(pull.policy, Failure):
-        problem = f"{pull.policy.message}: {pull.policy.next_step}"
+        problem = str(pull.policy)
     else:
         found = load_measured_range(pull.installed, pull.name, pull.opened)
         if isinstance(found, GitHubProblem):

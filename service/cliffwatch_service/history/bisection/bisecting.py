@@ -16,6 +16,7 @@ from typing import Any
 
 from psycopg import Connection
 
+from cliffwatch.failure import Failure
 from cliffwatch.formats.setup import NO_SETUP
 from cliffwatch.identities import digest_of
 from cliffwatch.samples import Mode
@@ -28,7 +29,7 @@ from cliffwatch_service.history.bisection.locating import PATIENCE, Course, choo
 from cliffwatch_service.history.bisection.searches import Judges, judges_of, searches_of
 from cliffwatch_service.history.changes import take_changes
 from cliffwatch_service.history.follow import ONLY_AFFECTED
-from cliffwatch_service.history.git import GitProblem, commit_graph
+from cliffwatch_service.history.git import commit_graph
 from cliffwatch_service.history.watching.confirming import Answered, Unanswered, answer_of
 from cliffwatch_service.jobs.requests import RequestDraft, store_request
 from cliffwatch_service.store import database, tokens, trees
@@ -141,9 +142,9 @@ def _go_on(
     if row.reason is not None and row.looked is not None and now - row.looked < SOONEST:
         return False
     facts = commit_graph(git_dir / f"{digest_of(row.tree)}.git", row.tree, row.branch, row.base, row.head)
-    problem = facts.message if isinstance(facts, GitProblem) else None
+    problem = str(facts) if isinstance(facts, Failure) else None
     bisections.set_looked(connection, row.id, problem, now)
-    if isinstance(facts, GitProblem):
+    if isinstance(facts, Failure):
         return False
     if not steps:
         steps = _begin(connection, row, changes, now)

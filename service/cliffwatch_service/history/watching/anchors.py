@@ -12,9 +12,10 @@ from typing import Any, NamedTuple
 
 from psycopg import Connection
 
+from cliffwatch.failure import Failure
 from cliffwatch.formats.setup import NO_SETUP, Setup, build_anchored_arms
 from cliffwatch.identities import digest_of
-from cliffwatch_service.history.git import GitProblem, missing_commit
+from cliffwatch_service.history.git import missing_commit
 from cliffwatch_service.refusal import Refusal
 from cliffwatch_service.store import follows, tokens, trees
 from cliffwatch_service.store.follows import ASKER, FollowFacts, FollowRow, Policy
@@ -66,7 +67,7 @@ def settle_anchor(
     connection: Connection[Any],
     row: FollowRow,
     line: Sequence[str],
-    tags: Mapping[str, str] | GitProblem,
+    tags: Mapping[str, str] | Failure,
     git_dir: Path,
     now: datetime,
 ) -> str | None:
@@ -97,18 +98,16 @@ def settle_anchor(
     return commit if problem is None else None
 
 
-def _find_named_commit(
-    row: FollowRow, line: Sequence[str], tags: Mapping[str, str] | GitProblem
-) -> str | None:
+def _find_named_commit(row: FollowRow, line: Sequence[str], tags: Mapping[str, str] | Failure) -> str | None:
     if row.anchor is None:
         return row.requested_commit if row.requested_commit in line else line[-1]
     if _COMMIT.fullmatch(row.anchor):
         return row.anchor
-    return None if isinstance(tags, GitProblem) else tags.get(row.anchor.removeprefix("refs/tags/"))
+    return None if isinstance(tags, Failure) else tags.get(row.anchor.removeprefix("refs/tags/"))
 
 
-def _explain_unresolved(row: FollowRow, tags: Mapping[str, str] | GitProblem) -> str:
-    if isinstance(tags, GitProblem):
+def _explain_unresolved(row: FollowRow, tags: Mapping[str, str] | Failure) -> str:
+    if isinstance(tags, Failure):
         return (
             f"the tags of the tree could not be read ({tags.message}); they are read again at the next look"
         )
