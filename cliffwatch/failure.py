@@ -47,6 +47,24 @@ class Failure:
         return _EXITS[self.whose]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HttpFailure(Failure):
+    """A request to another server that failed. It is the host's failure if a retry may succeed."""
+
+    status: int = 0
+    """HTTP status; 0 if the server did not answer."""
+    wait: float = 0.0
+    """Seconds to wait before a retry; 0 if the server asks for none."""
+
+    @property
+    def is_gone(self) -> bool:
+        return self.status in (404, 410)
+
+    @property
+    def is_temporary(self) -> bool:
+        return self.whose == "host"
+
+
 def wrong_usage(message: str, next_step: str, evidence: str = "") -> Failure:
     """The caller named something that does not exist, cannot be read or cannot be done."""
     return Failure(whose="usage", message=message, next_step=next_step, evidence=evidence)

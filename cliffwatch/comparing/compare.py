@@ -7,7 +7,7 @@ from cliffwatch.columns import BootsOfColumns, columns_of
 from cliffwatch.comparing.comparison import Comparison, ComparisonSet, SideFacts, took_turns
 from cliffwatch.comparing.geomean import means_of
 from cliffwatch.comparing.loops.empty_loop import with_rows_less_loops
-from cliffwatch.comparing.rows import Row, Side, Traits, blank, draft_of, join_columns, rows_of
+from cliffwatch.comparing.rows import Row, Side, Traits, blank, join_columns, rows_of
 from cliffwatch.comparing.thresholds import PLAIN, SECONDARY_SHARE, Method
 from cliffwatch.comparing.turns import Turns, turns_of, warnings_of_order
 from cliffwatch.comparing.validity import (
@@ -198,7 +198,7 @@ def _judge_pairs(pairs: Sequence[_Pair], mode: Mode | None, method: Method) -> t
             [row if with_ratios[index] else as_positive(row) for index, row in zip(family, rows, strict=True)]
         )
         decided, open_rows = judge_family(
-            [draft_of(row, pair.platform, mode, method) for pair, row in (paired[index] for index in family)],
+            [blank(row, pair.platform, mode, method) for pair, row in (paired[index] for index in family)],
             noisy,
             one_run=method.one_run,
             threshold=method.threshold("nothing"),
@@ -276,7 +276,11 @@ def _judge_alone(
     screened = _screens(row.base) and _screens(row.head)
     if fit and unfair is None and noisy and screened:
         return None
-    draft = blank(row, base.platform or head.platform, mode, method)
+    draft = replace(
+        blank(row, base.platform or head.platform, mode, method),
+        base=row.base.centre(),
+        head=row.head.centre(),
+    )
     if not row.base.boots or not row.head.boots:
         return one_sided(draft, base, head, row.other_unit)
     if unfair is not None:

@@ -3,7 +3,7 @@
 import math
 import statistics
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple, TypedDict
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from cliffwatch.columns import Columns, Places, Readings, RowKey, Values
 from cliffwatch.comparing.comparison import Comparison
 from cliffwatch.comparing.thresholds import Method
-from cliffwatch.samples import Assume, Better, CaseKey, MetricTraits, Mode
+from cliffwatch.samples import CaseKey, MetricTraits, Mode
 
 Traits = Callable[[CaseKey, str, str, Mode | None], MetricTraits]
 """Gives the traits of a case, metric, unit and mode."""
@@ -175,46 +175,25 @@ def largest_steps(rows: Sequence[Row]) -> list[float]:
     return found
 
 
-class Draft(TypedDict):
-    """Fields of a comparison that are known before the values are examined."""
-
-    case: CaseKey
-    metric: str
-    unit: str
-    better: Better | None
-    assume: Assume
-    primary: bool
-    platform: str | None
-    mode: Mode | None
-    threshold: float
-    spreads: tuple[Callable[[], float | None], Callable[[], float | None]]
-
-
-def draft_of(row: Row, platform: str | None, mode: Mode | None, method: Method) -> Draft:
-    traits = row.traits
-    return {
-        "case": row.case,
-        "metric": row.metric,
-        "unit": row.unit,
-        "better": traits.better,
-        "assume": traits.assume,
-        "primary": traits.primary,
-        "platform": platform,
-        "mode": mode,
-        "threshold": method.threshold(traits.assume, traits.repeatability),
-        "spreads": (row.base.spread, row.head.spread),
-    }
-
-
 def blank(row: Row, platform: str | None, mode: Mode | None, method: Method) -> Comparison:
-    """The row's comparison before it is judged: its centres and the method."""
+    """The row's comparison before its values are examined: what is compared, and how."""
+    traits = row.traits
     return Comparison(
-        **draft_of(row, platform, mode, method),
-        interval_level=method.interval_level(row.traits.assume),
+        case=row.case,
+        metric=row.metric,
+        unit=row.unit,
+        better=traits.better,
+        assume=traits.assume,
+        primary=traits.primary,
+        platform=platform,
+        mode=mode,
+        threshold=method.threshold(traits.assume, traits.repeatability),
+        spreads=(row.base.spread, row.head.spread),
+        interval_level=method.interval_level(traits.assume),
         n_base=row.base.boots,
         n_head=row.head.boots,
-        base=row.base.centre(),
-        head=row.head.centre(),
+        base=None,
+        head=None,
         change=None,
         ci_low=None,
         ci_high=None,

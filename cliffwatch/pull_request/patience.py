@@ -8,7 +8,7 @@ from gidgethub import GitHubException, HTTPException
 from gidgethub.abc import GitHubAPI
 
 from cliffwatch.counting import format_duration
-from cliffwatch.failure import Failure, Party, host_failed, wrong_usage
+from cliffwatch.failure import Failure, HttpFailure, Party, host_failed, wrong_usage
 
 T = TypeVar("T")
 Token = Callable[[bool], Awaitable[str | Failure]]
@@ -41,14 +41,6 @@ class Poster:
     patience: Patience = Patience()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limited(Failure):
-    """GitHub's rate limit lasts longer than the longest wait."""
-
-    seconds: float
-    """Time until the operation may be retried."""
-
-
 async def retry(poster: Poster, act: Callable[[str], Awaitable[T]]) -> T | Failure:
     """Calls `act` with a token and returns its result. Calls it again after temporary errors.
 
@@ -72,7 +64,7 @@ async def retry(poster: Poster, act: Callable[[str], Awaitable[T]]) -> T | Failu
         if wait is None:
             return failure
         if wait > poster.patience.longest_wait:
-            return _limited_until(failure, wait)
+            return _postpone(failure, wait)
         if attempt + 1 < poster.patience.tries:
             await poster.api.sleep(wait)
     return failure or _broken_answer(TimeoutError())
@@ -144,11 +136,11 @@ def _broken_answer(error: Exception) -> Failure:
     )
 
 
-def _limited_until(failure: Failure, seconds: float) -> Limited:
-    return Limited(
+def _postpone(failure: Failure, seconds: float) -> HttpFailure:
+    return HttpFailure(
         whose=failure.whose,
         message=failure.message,
         next_step=f"ask again in {format_duration(seconds)}",
         evidence=failure.evidence,
-        seconds=seconds,
+        wait=seconds,
     )

@@ -12,10 +12,9 @@ from gidgethub import HTTPException
 from cliffwatch.failure import Failure
 from cliffwatch.pull_request.comment import CheckRun
 from cliffwatch.pull_request.marker import Marker, read_marker
-from cliffwatch.pull_request.patience import Limited, Patience, Poster, Token, retry
+from cliffwatch.pull_request.patience import Patience, Poster, Token, retry
 
 __all__ = [
-    "Limited",
     "Patience",
     "Posted",
     "Poster",

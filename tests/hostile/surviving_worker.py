@@ -8,9 +8,9 @@ from typing import Any
 
 from made_documents import made_work
 
-from cliffwatch.failure import Failure
+from cliffwatch.failure import Failure, HttpFailure
 from cliffwatch.formats.reading import as_json
-from cliffwatch_runner.upload.client import Answered, Client, Refused, Reply
+from cliffwatch_runner.upload.client import Answered, Client, Reply
 from cliffwatch_runner.worker.host import WorkerHost
 from cliffwatch_runner.worker.limits import JobLimits
 from cliffwatch_runner.worker.loop import work
@@ -29,7 +29,7 @@ class Service(Client):
         self.jobs = list(jobs)
         self.ended: dict[str, dict[str, Any]] = {}
         self.sent: list[bytes] = []
-        self.refusing: list[Refused] = []
+        self.refusing: list[HttpFailure] = []
 
     def post(self, path: str, content: Any, *, key: str | None = None) -> Reply:
         if path == "/offers":

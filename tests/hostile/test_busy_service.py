@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 from made_documents import made_work
 
-from cliffwatch_runner.upload.client import Client, Unreached
+from cliffwatch.failure import HttpFailure
+from cliffwatch_runner.upload.client import Client, unreached
 from cliffwatch_runner.worker import running
 from cliffwatch_runner.worker.delivery import Undeliverable, deliver, redeliver
 from cliffwatch_runner.worker.host import LeasedJob, Worker
@@ -188,7 +189,7 @@ def test_a_service_may_ask_for_a_wait_and_not_for_ever(asked: str, wait: float) 
         client = Client(service.url, None, sleep=clock.sleep)
         reply = client.get("/queue")
         client.close()
-    assert isinstance(reply, Unreached)
+    assert isinstance(reply, HttpFailure)
     assert reply.wait == wait
     assert all(each >= min(wait, 30) for each in clock.waits)
     assert len(clock.waits) == (4 if wait <= 30 else 0), "a long wait is the caller's: it can be ended"
@@ -265,8 +266,8 @@ def test_a_page_of_something_else_takes_nothing(tmp_path: Path) -> None:
         finally:
             _Answers._send = before  # type: ignore[method-assign]
         client.close()
-    assert isinstance(reply, Unreached)
-    assert "without JSON" in reply.reason
+    assert isinstance(reply, HttpFailure)
+    assert "without JSON" in reply.message
 
 
 def _page(self: _Answers, status: int, *_: Any) -> None:
@@ -278,7 +279,7 @@ def _page(self: _Answers, status: int, *_: Any) -> None:
 
 def test_files_of_a_request_are_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     clock, lines = Passing(), list[str]()
-    answers: list[Any] = [Unreached(reason="busy", wait=600.0)] * 3 + [None]
+    answers: list[Any] = [unreached("busy", wait=600.0)] * 3 + [None]
     monkeypatch.setattr(running, "take_files", lambda *_: answers.pop(0))
     job: Any = LeasedJob(Worker(None, None, lines.append), made_work(job="one"), Spooled(tmp_path), clock)  # type: ignore[arg-type]
     assert running._take_files(job, tmp_path, lambda: False) is None

@@ -17,7 +17,8 @@ from typing import Any
 import httpx2
 import pytest
 
-from cliffwatch_runner.upload.client import Client, Patience, Unreached
+from cliffwatch.failure import HttpFailure
+from cliffwatch_runner.upload.client import Client, Patience
 
 CONFIGURATION = Path(__file__).parents[2] / "examples/nginx/cliffwatch.conf"
 NGINX = shutil.which("nginx", path="/usr/sbin:/usr/local/sbin:/usr/bin:/usr/local/bin")
@@ -141,8 +142,8 @@ def test_a_certificate_that_nobody_vouches_for_gets_no_token(behind: Any, port: 
     stranger = Client(f"https://127.0.0.1:{port}", behind.tokens["work"], patience=Patience(tries=1))
     reply = stranger.get("/suites")
     stranger.close()
-    assert isinstance(reply, Unreached)
-    assert "certificate" in reply.reason.lower()
+    assert isinstance(reply, HttpFailure)
+    assert "certificate" in reply.message.lower()
 
 
 def test_nobody_says_for_himself_who_he_is(behind: Any, port: int) -> None:

@@ -12,8 +12,9 @@ import pytest
 from made_documents import made_work
 from surviving_worker import RUN, Service, do, host, job
 
+from cliffwatch.failure import HttpFailure
 from cliffwatch_runner.sandbox.untrusted_files import remove_tree
-from cliffwatch_runner.upload.client import Client, Refused
+from cliffwatch_runner.upload.client import Client
 from cliffwatch_runner.upload.result_directory import Uploaded, upload_run
 from cliffwatch_runner.worker import delivery
 from cliffwatch_runner.worker import job as worker_job
@@ -167,7 +168,9 @@ def test_a_job_that_the_service_names_oddly_is_failed_and_the_next_one_taken(tmp
 
 def test_a_reason_that_the_service_never_takes_is_not_sent_for_ever(tmp_path: Path) -> None:
     service = Service(job("poison"), job("good"))
-    service.refusing = [Refused(status=422, title="wrong", detail="the reason holds what cannot be stored")]
+    service.refusing = [
+        HttpFailure(whose="usage", message="the reason holds what cannot be stored", next_step="", status=422)
+    ]
     do(service, host(tmp_path), tmp_path / "spool")
 
     assert service.ended["lease-poison"]["outcome"] == "host-failed"

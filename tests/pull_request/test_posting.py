@@ -10,11 +10,10 @@ from github_stand_in.faults import Fault
 from github_stand_in.server import StandIn
 from stand_in_client import BOT, REPOSITORY, Moment, speaker
 
-from cliffwatch.failure import Failure
+from cliffwatch.failure import Failure, HttpFailure
 from cliffwatch.pull_request.comment import CheckRun
 from cliffwatch.pull_request.marker import Marker
 from cliffwatch.pull_request.posting import (
-    Limited,
     Patience,
     Posted,
     put_check_run,
@@ -126,8 +125,8 @@ def test_a_limit_beyond_our_patience_is_a_failure_that_says_when(github: StandIn
 
     failure = put(github, moment, 1)
 
-    assert isinstance(failure, Limited)
-    assert failure.seconds == 3000
+    assert isinstance(failure, HttpFailure)
+    assert failure.wait == 3000
     assert failure.next_step == "ask again in 50 min 00 s"
     assert moment.waits == []
 

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from made_documents import made_work
 
-from cliffwatch_runner.upload.client import Unreached
+from cliffwatch.failure import HttpFailure
+from cliffwatch_runner.upload.client import unreached
 from cliffwatch_runner.upload.result_directory import Uploaded
 from cliffwatch_runner.worker import job as jobs
 from cliffwatch_runner.worker.host import LeasedJob
@@ -58,9 +59,9 @@ def test_what_is_new_is_sent_once(job: LeasedJob, sent: list[Any]) -> None:
 def test_what_did_not_arrive_is_sent_again(job: LeasedJob, monkeypatch: pytest.MonkeyPatch) -> None:
     tried: list[None] = []
 
-    def away(*_: object, **__: object) -> Unreached:
+    def away(*_: object, **__: object) -> HttpFailure:
         tried.append(None)
-        return Unreached(reason="away")
+        return unreached("away")
 
     monkeypatch.setattr(jobs, "upload_run", away)
     write(job, "run.json")

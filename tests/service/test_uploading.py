@@ -11,7 +11,8 @@ import pytest
 from service_running import Running
 from service_runs import boots_of, put_all, record_digest, record_of, run_of
 
-from cliffwatch_runner.upload.client import Answered, Client, Patience, Refused, Unreached
+from cliffwatch.failure import HttpFailure
+from cliffwatch_runner.upload.client import Answered, Client, Patience
 from cliffwatch_runner.upload.result_directory import Uploaded, upload_run
 
 
@@ -191,7 +192,7 @@ def test_a_boot_comes_back_as_it_was(running: Running, data: Path) -> None:
 
 def test_without_a_token_nothing_is_stored(running: Running, data: Path) -> None:
     refused = upload_run(running.client(None), data / "runs/uninlined", "emulator-1")
-    assert isinstance(refused, Refused)
+    assert isinstance(refused, HttpFailure)
     assert refused.status == 401
     assert running.rows("SELECT id FROM run") == []
 
@@ -199,7 +200,7 @@ def test_without_a_token_nothing_is_stored(running: Running, data: Path) -> None
 def test_a_service_that_is_away_is_told_from_one_that_says_no(data: Path, unused_tcp_url: str) -> None:
     waits: list[float] = []
     client = Client(unused_tcp_url, "x", patience=Patience(tries=4, first=1, longest=3), sleep=waits.append)
-    assert isinstance(upload_run(client, data / "runs/uninlined", "emulator-1"), Unreached)
+    assert isinstance(upload_run(client, data / "runs/uninlined", "emulator-1"), HttpFailure)
     assert waits == [1, 2, 3]
 
 

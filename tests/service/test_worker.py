@@ -22,7 +22,7 @@ from worker_jobs import TARGET, do_one, request
 from cliffwatch.failure import Failure
 from cliffwatch_runner import clock
 from cliffwatch_runner.upload import result_directory
-from cliffwatch_runner.upload.client import Client, Patience, Unreached
+from cliffwatch_runner.upload.client import Client, Patience, unreached
 from cliffwatch_runner.worker import delivery
 from cliffwatch_runner.worker import job as worker_job
 from cliffwatch_runner.worker.delivery import redeliver
@@ -132,7 +132,7 @@ def test_a_service_that_is_away_gets_everything_when_it_is_back(
 
     def send(self: Client, method: str, path: str, **more: Any) -> Any:
         if away.is_set():
-            return Unreached(reason="away")
+            return unreached("away")
         reply = real(self, method, path, **more)
         if path == "/offers" and reply.body is not None:
             away.set()

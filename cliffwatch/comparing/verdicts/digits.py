@@ -6,9 +6,7 @@ from functools import partial
 
 from cliffwatch.comparing.comparison import CHANGES, Comparison
 from cliffwatch.comparing.ordering import is_likely
-from cliffwatch.comparing.rows import Draft
 from cliffwatch.comparing.thresholds import ALPHA
-from cliffwatch.formats.verdicts import Verdict
 
 ONE_STEP = "one step of the printed digits"
 
@@ -19,28 +17,8 @@ _NOTHING = 1e-9
 """Fractions that differ by less are equal."""
 
 
-class Judged(Draft):
-    """Fields of a comparison before the printed digits are considered."""
-
-    n_base: int
-    n_head: int
-    base: float
-    head: float
-    change: float
-    ci_low: float | None
-    ci_high: float | None
-    p: float
-    q: float
-    mde: float | None
-    interval_level: float
-    verdict: Verdict
-    reason: str
-    needs: int | None
-    notes: tuple[str, ...]
-
-
-def judge_digits(fields: Judged, step: float, explained: Callable[[], tuple[str, ...]]) -> Comparison:
-    """The comparison, with one step of the printed digits in its interval, detectable change and verdict.
+def judge_digits(judged: Comparison, step: float, explained: Callable[[], tuple[str, ...]]) -> Comparison:
+    """Adds one step of the printed digits to the interval, the detectable change and the verdict.
 
     `step` is the largest step, a fraction. `explained` gives the steps to the verdict without it.
 
@@ -48,15 +26,15 @@ def judge_digits(fields: Judged, step: float, explained: Callable[[], tuple[str,
     steps, a step is a small part of their interval anyway.
     """
     if step <= 0:
-        return Comparison(**fields, explained=explained)
-    low, high, mde = fields["ci_low"], fields["ci_high"], fields["mde"]
-    wider: Judged = {
-        **fields,
-        "ci_low": None if low is None else max(-1.0, low - step),
-        "ci_high": None if high is None else high + step,
-        "mde": None if mde is None else max(mde, step),
-    }
-    widened = Comparison(**wider, explained=partial(_with_step, explained, step))
+        return replace(judged, explained=explained)
+    low, high, mde = judged.ci_low, judged.ci_high, judged.mde
+    widened = replace(
+        judged,
+        ci_low=None if low is None else max(-1.0, low - step),
+        ci_high=None if high is None else high + step,
+        mde=None if mde is None else max(mde, step),
+        explained=partial(_with_step, explained, step),
+    )
     why = _in_doubt(widened, step)
     if why is None:
         return widened

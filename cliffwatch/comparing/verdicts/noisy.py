@@ -3,16 +3,16 @@
 import math
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 
 from cliffwatch.comparing.comparison import CHANGES, Comparison
-from cliffwatch.comparing.rows import Draft, Row, Side, largest_steps
+from cliffwatch.comparing.rows import Row, Side, largest_steps
 from cliffwatch.comparing.thresholds import CLOSE, LARGEST_DETECTABLE, LARGEST_RATIO, LIKELY, direction
 from cliffwatch.comparing.verdicts.apart import Apart, BetweenSides, between_sides, reasons_of
-from cliffwatch.comparing.verdicts.digits import Judged, judge_digits
+from cliffwatch.comparing.verdicts.digits import judge_digits
 from cliffwatch.comparing.verdicts.notes import notes_of
 from cliffwatch.counting import count_noun
 from cliffwatch.formats.verdicts import Verdict
@@ -49,7 +49,7 @@ class FamilyError:
 
 
 def judge_family(
-    drafts: Sequence[Draft],
+    drafts: Sequence[Comparison],
     rows: Sequence[Row],
     *,
     one_run: bool,
@@ -60,7 +60,7 @@ def judge_family(
 ) -> tuple[list[Comparison], list[int]]:
     """Judges one family of noisy rows together.
 
-    Returns their comparisons and the indexes of rows that need another look. `drafts` come from `draft_of`.
+    Returns their comparisons and the indexes of rows that need another look. `drafts` come from `blank`.
     `apart` has an entry for each row: None if its sides were interleaved.
     """
     stages = None if stages is None else stages.with_share(error.share)
@@ -143,7 +143,7 @@ def _of_stage(sides: Sequence[Side], stage: Stage) -> ArmLogs:
 
 
 def _judge_row(
-    draft: Draft,
+    draft: Comparison,
     row: Row,
     decision: Decision,
     summary: Summary,
@@ -170,25 +170,25 @@ def _judge_row(
     low, high = (summary.low, summary.high) if size is None else (size.low, size.high)
     if drift is not None:
         low, high = drift.widened(low, high, None if size is None else size.shift)
-    fields: Judged = {
-        **draft,
-        "n_base": len(used.base),
-        "n_head": len(used.head),
-        "base": _centre(row.base, used.base, summary.base),
-        "head": _centre(row.head, used.head, summary.head),
-        "change": math.expm1(min(summary.shift if size is None else size.shift, math.log(LARGEST_RATIO))),
-        "ci_low": _fraction_of_log(low),
-        "ci_high": _fraction_of_log(high),
-        "p": p,
-        "q": q,
-        "mde": mde,
-        "interval_level": decision.level or (1 - setting.error.of_report if size is None else LEVEL),
-        "verdict": verdict,
-        "reason": reason,
-        "needs": needs,
-        "notes": (*row.notes, *notes_of(summary, size)),
-    }
-    return judge_digits(fields, step, partial(_steps, fields, row, decision, summary.spread, drift, setting))
+    judged = replace(
+        draft,
+        n_base=len(used.base),
+        n_head=len(used.head),
+        base=_centre(row.base, used.base, summary.base),
+        head=_centre(row.head, used.head, summary.head),
+        change=math.expm1(min(summary.shift if size is None else size.shift, math.log(LARGEST_RATIO))),
+        ci_low=_fraction_of_log(low),
+        ci_high=_fraction_of_log(high),
+        p=p,
+        q=q,
+        mde=mde,
+        interval_level=decision.level or (1 - setting.error.of_report if size is None else LEVEL),
+        verdict=verdict,
+        reason=reason,
+        needs=needs,
+        notes=(*row.notes, *notes_of(summary, size)),
+    )
+    return judge_digits(judged, step, partial(_steps, judged, row, decision, summary.spread, drift, setting))
 
 
 def _row_error(setting: _Setting) -> float:
@@ -287,12 +287,17 @@ def _settling(needs: int, decision: Decision, what: str, least: int = 0) -> str:
 
 
 def _steps(
-    fields: Judged, row: Row, decision: Decision, spread: float, drift: BetweenSides | None, setting: _Setting
+    judged: Comparison,
+    row: Row,
+    decision: Decision,
+    spread: float,
+    drift: BetweenSides | None,
+    setting: _Setting,
 ) -> tuple[str, ...]:
-    draft, threshold, family, stages = Comparison(**fields), setting.threshold, setting.family, setting.stages
+    threshold, family, stages = setting.threshold, setting.family, setting.stages
     steps = [
         (
-            f"noisy values, one a boot: {count_noun(draft.n_base, 'boot')} of base, {draft.n_head} of head;"
+            f"noisy values, one a boot: {count_noun(judged.n_base, 'boot')} of base, {judged.n_head} of head;"
             f" spread {spread:.2%}"
         )
     ]
@@ -313,17 +318,18 @@ def _steps(
     if drift is not None:
         steps.append(drift.words())
     steps.append(
-        f"compared {how}: change {draft.change:+.3%}, {draft.interval_level:.0%} interval {_interval(draft)}"
+        f"compared {how}: change {judged.change:+.3%}, {judged.interval_level:.0%} interval"
+        f" {_interval(judged)}"
     )
     steps.append(
-        f"p = {draft.p:.3g}; of {count_noun(family, 'row')} together q = {draft.q:.3g} against"
+        f"p = {judged.p:.3g}; of {count_noun(family, 'row')} together q = {judged.q:.3g} against"
         f" {setting.error.of_report:.0%}"
     )
-    steps.append(f"threshold {100 * threshold:.4g}%: {draft.verdict}, {draft.reason}")
+    steps.append(f"threshold {100 * threshold:.4g}%: {judged.verdict}, {judged.reason}")
     return tuple(steps)
 
 
-def _interval(draft: Comparison) -> str:
-    if draft.ci_low is None or draft.ci_high is None:
+def _interval(judged: Comparison) -> str:
+    if judged.ci_low is None or judged.ci_high is None:
         return "not to be had from so few boots"
-    return f"{draft.ci_low:+.3%} .. {draft.ci_high:+.3%}"
+    return f"{judged.ci_low:+.3%} .. {judged.ci_high:+.3%}"

@@ -15,7 +15,7 @@ from cliffwatch.failure import Failure, wrong_usage
 from cliffwatch.formats.reading import convert_to
 from cliffwatch_runner import clock
 from cliffwatch_runner.upload.answers import GivenToken
-from cliffwatch_runner.upload.client import Answered, Client, Patience, Refused, Reply
+from cliffwatch_runner.upload.client import Answered, Client, Patience, Reply
 
 _ADDRESS, _SECRET = "ACTIONS_ID_TOKEN_REQUEST_URL", "ACTIONS_ID_TOKEN_REQUEST_TOKEN"
 _TIMEOUT = httpx2.Timeout(30.0, connect=10.0)
@@ -92,15 +92,12 @@ def _exchange_identity(service: str, identity: str, *, fork: bool) -> str | Fail
 
 
 def _explain_refusal(service: str, reply: Reply) -> Failure:
-    if isinstance(reply, Refused) and reply.status == 404:
-        return _failure("the service gives jobs no tokens: it is older than this command", _STORE, "usage")
-    if isinstance(reply, Refused):
-        return _failure(f"the service gives this job no token: {reply.detail}", _STORE, "usage")
     if isinstance(reply, Answered):
         return _failure(f"{service} answers without a token", "look at the service's address", "usage")
-    return _failure(
-        f"the service cannot be asked for a token: {reply.reason}", "start the job again later", "host"
-    )
+    if reply.is_temporary:
+        said = f"the service cannot be asked for a token: {reply.message}"
+        return _failure(said, "start the job again later", "host")
+    return _failure(f"the service gives this job no token: {reply.message}", _STORE, "usage")
 
 
 _STORE = "docs/github.md says what the service's operator sets; a stored secret service-token goes without"

@@ -34,7 +34,7 @@ from cliffwatch_runner.command.options.arms import arm_options, take_arms, take_
 from cliffwatch_runner.command.options.suites import suite_options, take_suites
 from cliffwatch_runner.command.submitted_ends import resolve_commit, resolve_ends
 from cliffwatch_runner.upload.answers import Events, Job, JobQueue, MadeRequest
-from cliffwatch_runner.upload.client import Answered, Client, Refused, Reply
+from cliffwatch_runner.upload.client import Answered, Client, Reply
 from cliffwatch_runner.upload.setup_files import LocalSetup, collect_setup
 from cliffwatch_runner.worker.secret import read_token
 
@@ -194,13 +194,8 @@ def _parse_answer(reply: Reply, kind: type[P]) -> P:
         raise SystemExit(
             _print_failure("host", f"the answer of the service is not as expected: {answer}", "check the URL")
         )
-    if isinstance(reply, Refused):
-        raise SystemExit(
-            _print_failure(
-                "usage", f"the service refused: {reply.detail}", "change the request and try again"
-            )
-        )
-    raise SystemExit(_print_failure("host", reply.reason, "try again when the service answers"))
+    said = reply.message if reply.is_temporary else f"the service refused: {reply.message}"
+    raise SystemExit(_print_failure(reply.whose, said, reply.next_step))
 
 
 def _follow(client: Client, job: str, console: Console) -> Job:

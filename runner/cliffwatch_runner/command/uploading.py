@@ -7,7 +7,7 @@ from rich.console import Console
 
 from cliffwatch.failure import Exit, Failure, wrong_usage
 from cliffwatch_runner.command.failures import print_failures
-from cliffwatch_runner.upload.client import Client, Refused
+from cliffwatch_runner.upload.client import Client
 from cliffwatch_runner.upload.result_directory import Uploaded, upload_run
 from cliffwatch_runner.worker.secret import read_token
 
@@ -33,12 +33,9 @@ def upload_folder(folder: Path, url: str, token: str | None, console: Console) -
     if isinstance(uploaded, Uploaded) and not uploaded.refused:
         console.print(f"uploaded: {client.url}/runs/{uploaded.run}", highlight=False, soft_wrap=True)
         return Exit.DONE
-    if isinstance(uploaded, Uploaded):
-        why = "; ".join(uploaded.refused)
-    else:
-        why = uploaded.detail if isinstance(uploaded, Refused) else uploaded.reason
+    why = "; ".join(uploaded.refused) if isinstance(uploaded, Uploaded) else uploaded.message
     failure = Failure(
-        whose="usage" if isinstance(uploaded, Refused) else "host",
+        whose="usage" if isinstance(uploaded, Uploaded) else uploaded.whose,
         message=f"the results were not uploaded: {why}",
         next_step=f"they are in {folder}; to try again: cliffwatch upload {folder} --url {client.url}",
     )

@@ -9,8 +9,9 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import quote
 
+from cliffwatch.failure import HttpFailure
 from cliffwatch.formats.values import FreeJson
-from cliffwatch_runner.upload.client import Answered, Client, Refused, Unreached
+from cliffwatch_runner.upload.client import Client
 
 LARGEST_BYTES = 4096
 """Of an answer as JSON. Items at the end of its list are left out until it fits."""
@@ -138,11 +139,8 @@ class ServiceReader:
 
     def _ask(self, path: str, **params: Any) -> FreeJson:
         reply = self._client.get(path, **params)
-        if isinstance(reply, Unreached):
-            return {"error": reply.reason, "next_step": "ask again later"}
-        if isinstance(reply, Refused):
-            return {"error": f"{reply.title}: {reply.detail}"}
-        assert isinstance(reply, Answered)
+        if isinstance(reply, HttpFailure):
+            return {"error": reply.message, "next_step": reply.next_step}
         return dict(_mark_texts(reply.body))
 
 

@@ -9,6 +9,7 @@ from urllib.parse import quote
 import httpx2
 import zstandard
 
+from cliffwatch.failure import HttpFailure
 from cliffwatch.formats.reading import convert_to
 from cliffwatch.formats.values import Part
 from cliffwatch.parsers.readings import Problem
@@ -16,27 +17,6 @@ from cliffwatch.parsers.readings import Problem
 PREFIX = "/api/v1"
 _TIMEOUT = httpx2.Timeout(60.0, connect=10.0)
 _LONGEST_WAIT = 900.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Unreached:
-    """The service did not handle the request: it is unreachable or too busy."""
-
-    reason: str
-    """Why the last attempt failed."""
-
-    wait: float = 0.0
-    """Seconds that the service asks to wait (Retry-After, at most 15 minutes); 0 if it asks for none."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Refused:
-    """The service refused the request."""
-
-    status: int
-    title: str
-    detail: str
-    """What is wrong and what to do."""
 
 
 class _Problem(Part, frozen=True, kw_only=True):
@@ -52,7 +32,8 @@ class Answered:
     body: Any
 
 
-Reply = Answered | Refused | Unreached
+Reply = Answered | HttpFailure
+"""A failure is temporary if the service is unreachable or too busy, and lasting if it refuses the request."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,12 +92,12 @@ class Client:
         self._http.close()
 
     def _send(self, method: str, path: str, **more: Any) -> Reply:
-        reply: Reply = Unreached(reason="not tried")
+        reply: Reply = unreached("not tried")
         for attempt in range(1, self._patience.tries + 1):
-            if isinstance(reply, Unreached) and attempt > 1:
+            if isinstance(reply, HttpFailure) and attempt > 1:
                 self._sleep(max(self._patience.before(attempt - 1), reply.wait))
             reply = self._try(method, path, **more)
-            if not isinstance(reply, Unreached) or reply.wait > self._patience.longest:
+            if isinstance(reply, Answered) or not reply.is_temporary or reply.wait > self._patience.longest:
                 break
         return reply
 
@@ -124,31 +105,39 @@ class Client:
         try:
             response = self._http.request(method, PREFIX + quote(path, safe="/.?=&"), **more)
         except (httpx2.RequestError, httpx2.InvalidURL) as error:
-            return Unreached(reason=f"{self.url}: {error or type(error).__name__}")
-        reply = _reply(response)
-        if reply is None:
-            return Unreached(
-                reason=f"{self.url} answers {response.status_code} without JSON: it is another service"
-            )
-        if isinstance(reply, Refused) and (reply.status in (408, 429) or reply.status >= 500):
-            return Unreached(reason=f"{self.url}: {reply.title}: {reply.detail}", wait=_wait(response))
-        return reply
+            return unreached(f"{self.url}: {error or type(error).__name__}")
+        return self._read(response)
 
-
-def _reply(response: httpx2.Response) -> Answered | Refused | None:
-    """Returns the content of a response; None for a success whose body is not JSON."""
-    try:
-        body = response.json() if response.content else None
-    except ValueError:
+    def _read(self, response: httpx2.Response) -> Reply:
+        status = response.status_code
+        try:
+            body = response.json() if response.content else None
+        except ValueError:
+            if response.is_success:
+                return unreached(f"{self.url} answers {status} without JSON: it is another service")
+            body = None
         if response.is_success:
-            return None
-        body = None
-    if response.is_success:
-        return Answered(status=response.status_code, body=body)
-    problem = convert_to(body, _Problem)
-    if isinstance(problem, Problem):
-        problem = _Problem(title=response.reason_phrase, detail=response.text[:300])
-    return Refused(status=response.status_code, title=problem.title, detail=problem.detail)
+            return Answered(status=status, body=body)
+        problem = convert_to(body, _Problem)
+        if isinstance(problem, Problem):
+            problem = _Problem(title=response.reason_phrase, detail=response.text[:300])
+        if status in (408, 429) or status >= 500:
+            said = f"{self.url}: {problem.title}: {problem.detail}"
+            return unreached(said, status=status, wait=_wait(response))
+        return HttpFailure(
+            whose="usage",
+            message=problem.detail,
+            next_step="correct the request and send it again",
+            evidence=problem.title,
+            status=status,
+        )
+
+
+def unreached(reason: str, *, status: int = 0, wait: float = 0.0) -> HttpFailure:
+    """The service did not handle the request. `wait` is its Retry-After in seconds, at most 15 minutes."""
+    return HttpFailure(
+        whose="host", message=reason, next_step="try again when the service answers", status=status, wait=wait
+    )
 
 
 def _wait(response: httpx2.Response) -> float:

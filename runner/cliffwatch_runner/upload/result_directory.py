@@ -11,13 +11,14 @@ from typing import TypeVar
 
 import msgspec
 
+from cliffwatch.failure import HttpFailure
 from cliffwatch.formats.reading import convert_to, read_as
 from cliffwatch.formats.values import Part
 from cliffwatch.identities import run_digest
 from cliffwatch.parsers.readings import Problem
 from cliffwatch_runner.guest.files import MOST_ENTRIES, entries_below, open_regular, read_bytes
 from cliffwatch_runner.upload.answers import StoredBoot, StoredRun
-from cliffwatch_runner.upload.client import Answered, Client, Refused, Reply, Unreached
+from cliffwatch_runner.upload.client import Answered, Client, Reply, unreached
 
 _FILES = ("boot.json", "environment.json", "samples.json")
 _CODE = "code.json"
@@ -27,10 +28,10 @@ _LONGEST_NAME = 500
 _LARGEST_DOCUMENT = 64 << 20
 """Limit of the service."""
 
-DAMAGED = 0
-"""Status of a refusal that comes from the runner: the file on disk cannot be read."""
+_DAMAGED = 422
+"""Status for a file on disk that cannot be read, as a service that got it would answer."""
 
-NEVER_STORED = frozenset({DAMAGED, 400, 409, 413, 422})
+NEVER_STORED = frozenset({400, 409, 413, 422})
 """Refusals of the content, which would be refused again. Others concern the service, its URL or the token."""
 
 P = TypeVar("P", bound=Part)
@@ -79,7 +80,7 @@ def upload_run(
     host: str,
     *,
     job: str | None = None,
-) -> Uploaded | Refused | Unreached:
+) -> Uploaded | HttpFailure:
     """Uploads what `folder` holds so far. Repeated calls resume: boots that the service has are not sent.
 
     A damaged file or a refused boot is reported in `refused`; the others are still sent.
@@ -98,45 +99,41 @@ def upload_run(
         return known
     stored = convert_to(known.body, StoredRun)
     if isinstance(stored, Problem):
-        return Unreached(reason=f"{client.url} did not answer with a run: {stored}")
+        return unreached(f"{client.url} did not answer with a run: {stored}")
     return _send_results(client, run, folder, {boot.number: boot for boot in stored.boots})
 
 
 def _send_results(
     client: Client, run: str, folder: Path, here: Mapping[int, StoredBoot]
-) -> Uploaded | Refused | Unreached:
+) -> Uploaded | HttpFailure:
     """Uploads code.json and the boots that the service does not have (`here`)."""
     sent = 0
     refused: list[str] = []
     for boot in sorted((folder / "boots").glob("*/boot.json")):
         outcome = _boot(client, run, boot.parent, here)
-        if isinstance(outcome, Refused) and outcome.status in NEVER_STORED:
-            refused.append(f"{boot.parent.name}: {outcome.detail}")
+        if isinstance(outcome, HttpFailure) and outcome.status in NEVER_STORED:
+            refused.append(f"{boot.parent.name}: {outcome.message}")
         elif not isinstance(outcome, bool):
             return outcome
         else:
             sent += outcome
     code = _send_code(client, run, folder)
-    if isinstance(code, Refused) and code.status in NEVER_STORED:
-        refused.append(f"{_CODE}: {code.detail}")
+    if isinstance(code, HttpFailure) and code.status in NEVER_STORED:
+        refused.append(f"{_CODE}: {code.message}")
     elif code is not None:
         return code
     return Uploaded(run=run, sent=sent, refused=tuple(refused))
 
 
-def _send_code(client: Client, run: str, folder: Path) -> Refused | Unreached | None:
-    """Uploads how the kernels' code differs, which exists once a run has ended.
-
-    Services before 2026-11-24 do not take it.
-    """
+def _send_code(client: Client, run: str, folder: Path) -> HttpFailure | None:
+    """Uploads how the kernels' code differs, which exists once a run has ended."""
     if not (folder / _CODE).exists():
         return None
     try:
         reply = client.put(f"/runs/{run}/code", _content(folder, _CODE))
     except (OSError, ValueError) as error:
         return _damaged(_CODE, error)
-    unknown = isinstance(reply, Refused) and reply.status in (404, 405)
-    return None if unknown or isinstance(reply, Answered) else reply
+    return None if isinstance(reply, Answered) else reply
 
 
 def _content(folder: Path, name: str) -> bytes:
@@ -157,13 +154,16 @@ def _text(body: Mapping[str, object]) -> bytes:
     return msgspec.json.encode(body)
 
 
-def _damaged(what: str, error: Exception) -> Refused:
-    return Refused(status=DAMAGED, title="damaged", detail=f"{what} cannot be read: {error!r}"[:500])
+def _damaged(what: str, error: Exception) -> HttpFailure:
+    return HttpFailure(
+        whose="usage",
+        message=f"{what} cannot be read: {error!r}"[:500],
+        next_step="run the measurement again",
+        status=_DAMAGED,
+    )
 
 
-def _boot(
-    client: Client, run: str, folder: Path, here: Mapping[int, StoredBoot]
-) -> bool | Refused | Unreached:
+def _boot(client: Client, run: str, folder: Path, here: Mapping[int, StoredBoot]) -> bool | HttpFailure:
     """Uploads a boot if necessary. Returns True if it was sent."""
     try:
         about, environment, samples = (_content(folder, name) for name in _FILES)

@@ -9,13 +9,13 @@ import shlex
 from collections.abc import Mapping
 from pathlib import Path
 
-from cliffwatch.failure import Failure, host_failed
+from cliffwatch.failure import Failure, HttpFailure, host_failed
 from cliffwatch.formats.reading import as_json, convert_to
 from cliffwatch.formats.setup import SetupFile
 from cliffwatch.formats.work import AskedFiles, Work
 from cliffwatch.parsers.readings import Problem
 from cliffwatch_runner.sandbox.untrusted_files import remove_tree
-from cliffwatch_runner.upload.client import Client, Refused, Unreached
+from cliffwatch_runner.upload.client import Client
 
 _ARMS = ".arms.json"
 """No file of a request can have this name."""
@@ -26,7 +26,7 @@ def suite_names(offer: Work) -> str:
     return ",".join(offer.suites).replace("/", "_")
 
 
-def take_files(client: Client, offer: Work, folder: Path) -> Failure | Unreached | None:
+def take_files(client: Client, offer: Work, folder: Path) -> Failure | None:
     """Downloads the files of a job's request into an empty `folder` that builds may read, and writes its arms
     as a file.
 
@@ -37,7 +37,7 @@ def take_files(client: Client, offer: Work, folder: Path) -> Failure | Unreached
         return None
     folder.mkdir(parents=True)
     contents = _contents(client, offer) if offer.setup.files else {}
-    if isinstance(contents, Failure | Unreached):
+    if isinstance(contents, Failure):
         return contents
     for file in offer.setup.files:
         content = contents.get(file.name)
@@ -52,13 +52,13 @@ def take_files(client: Client, offer: Work, folder: Path) -> Failure | Unreached
     return None
 
 
-def _contents(client: Client, offer: Work) -> Mapping[str, bytes] | Failure | Unreached:
+def _contents(client: Client, offer: Work) -> Mapping[str, bytes] | Failure:
     reply = client.get(f"/leases/{offer.lease}/files")
-    if isinstance(reply, Unreached):
-        return reply
-    if isinstance(reply, Refused):
+    if isinstance(reply, HttpFailure):
+        if reply.is_temporary:
+            return reply
         return host_failed(
-            f"the service refuses the files of the job: {reply.detail}", "look at the service's log"
+            f"the service refuses the files of the job: {reply.message}", "look at the service's log"
         )
     files = convert_to(reply.body, AskedFiles)
     if isinstance(files, Problem):

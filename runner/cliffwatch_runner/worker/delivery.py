@@ -7,9 +7,10 @@ import traceback
 from collections.abc import Iterable
 
 from cliffwatch.counting import count_noun
+from cliffwatch.failure import HttpFailure
 from cliffwatch.formats.reading import as_json
 from cliffwatch.formats.work import JobEnd, JobOutcome, Leased
-from cliffwatch_runner.upload.client import Answered, Refused, Unreached
+from cliffwatch_runner.upload.client import Answered
 from cliffwatch_runner.upload.result_directory import NEVER_STORED, Uploaded, upload_run
 from cliffwatch_runner.worker.host import Ending, LeasedJob, Worker, printable
 from cliffwatch_runner.worker.progress import NEVER_TAKEN
@@ -32,16 +33,16 @@ def deliver(job: LeasedJob, outcome: Ending, reason: str | None) -> bool:
         undelivered = _try_delivery(job, outcome, reason)
         if undelivered is None:
             return True
-        job.say(f" waits in the spool: {undelivered.reason}")
+        job.say(f" waits in the spool: {undelivered.message}")
         if job.stop.wait(max(wait, undelivered.wait)):
             return False
         wait = min(60.0, wait * 2)
 
 
-def _try_delivery(job: LeasedJob, outcome: Ending, reason: str | None) -> Unreached | None:
+def _try_delivery(job: LeasedJob, outcome: Ending, reason: str | None) -> HttpFailure | None:
     """Returns None once the service has everything, otherwise why not."""
     uploaded = _upload(job.worker, job.spooled, job.name)
-    if isinstance(uploaded, Unreached):
+    if isinstance(uploaded, HttpFailure):
         return uploaded
     if isinstance(uploaded, Uploaded) and uploaded.refused:
         outcome, reason = "host-failed", f"the service refuses {_refusals_text(uploaded)}"
@@ -53,34 +54,30 @@ def _try_delivery(job: LeasedJob, outcome: Ending, reason: str | None) -> Unreac
     return unended
 
 
-def _end(job: LeasedJob, outcome: JobOutcome, reason: str | None, run: str | None) -> Unreached | None:
+def _end(job: LeasedJob, outcome: JobOutcome, reason: str | None, run: str | None) -> HttpFailure | None:
     """Ends the lease. Raises Undeliverable."""
     reply = job.worker.client.post(
         f"{job.path}/complete", as_json(JobEnd(outcome=outcome, reason=reason, run=run))
     )
-    if isinstance(reply, Unreached):
-        return reply
-    if isinstance(reply, Refused) and reply.status in NEVER_TAKEN:
-        raise Undeliverable(reply.detail)
+    if isinstance(reply, Answered):
+        return None
+    if reply.status in NEVER_TAKEN:
+        raise Undeliverable(reply.message)
     # The lease ended earlier and another host has the job. The results are stored anyway.
-    return (
-        None if isinstance(reply, Answered) or reply.status in (404, 409) else Unreached(reason=reply.detail)
-    )
+    return None if reply.status in (404, 409) else reply
 
 
-def _upload(worker: Worker, spooled: Spooled, job: str | None) -> Uploaded | Unreached | None:
+def _upload(worker: Worker, spooled: Spooled, job: str | None) -> Uploaded | HttpFailure | None:
     """Uploads spooled results; None if there are none. Raises Undeliverable."""
     if not (spooled.results / "run.json").exists():
         return None
     uploaded = upload_run(worker.client, spooled.results, worker.host.name, job=job)
-    if job is not None and isinstance(uploaded, Refused) and uploaded.status in (403, 404, 409):
+    if job is not None and isinstance(uploaded, HttpFailure) and uploaded.status in (403, 404, 409):
         # The service no longer knows the job, or not as this host's. The results are still worth storing.
         uploaded = upload_run(worker.client, spooled.results, worker.host.name)
-    if not isinstance(uploaded, Refused):
-        return uploaded
-    if uploaded.status in NEVER_STORED:
-        raise Undeliverable(f"the service refuses the results: {uploaded.detail}")
-    return Unreached(reason=uploaded.detail)
+    if isinstance(uploaded, HttpFailure) and uploaded.status in NEVER_STORED:
+        raise Undeliverable(f"the service refuses the results: {uploaded.message}")
+    return uploaded
 
 
 def _settle(worker: Worker, spooled: Spooled, uploaded: Uploaded | None) -> None:
@@ -155,4 +152,4 @@ def _redeliver(worker: Worker, spooled: Spooled) -> None:
         worker.say(f"sent the results of job {spooled.folder.name}: {count_noun(uploaded.sent, 'boot')}")
         _settle(worker, spooled, uploaded)
     elif uploaded is not None:
-        worker.say(f"the results of job {spooled.folder.name} are not delivered: {uploaded.reason}")
+        worker.say(f"the results of job {spooled.folder.name} are not delivered: {uploaded.message}")

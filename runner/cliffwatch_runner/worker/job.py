@@ -5,11 +5,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from cliffwatch.failure import Exit
+from cliffwatch.failure import Exit, HttpFailure
 from cliffwatch.formats.reading import convert_to
 from cliffwatch.formats.work import Heartbeat
 from cliffwatch_runner import clock, process
-from cliffwatch_runner.upload.client import Answered, Refused, Unreached
+from cliffwatch_runner.upload.client import Answered
 from cliffwatch_runner.upload.result_directory import Uploaded, upload_run
 from cliffwatch_runner.worker.delivery import deliver
 from cliffwatch_runner.worker.host import Ending, LeasedJob, printable
@@ -148,7 +148,7 @@ class _Uploads:
                 uploaded = upload_run(worker.client, results, worker.host.name, job=self._job.name)
                 if isinstance(uploaded, Uploaded):
                     self._sent = there
-                elif isinstance(uploaded, Unreached):
+                elif uploaded.is_temporary:
                     self._not_before = clock.monotonic() + uploaded.wait
         except Exception:  # noqa: BLE001 - delivery meets the same error and records it
             self._possible = False
@@ -156,8 +156,8 @@ class _Uploads:
 
 def _send_heartbeat(job: LeasedJob, early: _EarlyEnd) -> None:
     reply = job.worker.client.post(f"{job.path}/heartbeat", {})
-    if isinstance(reply, Refused) and reply.status in (404, 409):
-        early.end("lost", reply.detail)
+    if isinstance(reply, HttpFailure) and reply.status in (404, 409):
+        early.end("lost", reply.message)
     elif isinstance(reply, Answered):
         heartbeat = convert_to(reply.body, Heartbeat)
         if isinstance(heartbeat, Heartbeat) and heartbeat.cancel:

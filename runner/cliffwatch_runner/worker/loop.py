@@ -3,17 +3,16 @@
 import threading
 from collections.abc import Callable
 
-from cliffwatch.failure import Failure, wrong_usage
+from cliffwatch.failure import Failure, HttpFailure, wrong_usage
 from cliffwatch.formats.reading import as_json, convert_to
 from cliffwatch.formats.work import HostOffer, JobEnd, Leased, Work
 from cliffwatch.parsers.readings import Problem
 from cliffwatch.samples import Mode
 from cliffwatch.trees.addresses import without_credentials
-from cliffwatch_runner.upload.client import Answered, Client, Refused, Reply, Unreached
+from cliffwatch_runner.upload.client import Answered, Client, Reply
 from cliffwatch_runner.worker.delivery import LONGEST_REASON, end_failed, give_up, redeliver
 from cliffwatch_runner.worker.host import LeasedJob, Worker, WorkerHost
 from cliffwatch_runner.worker.job import do_job
-from cliffwatch_runner.worker.progress import NEVER_TAKEN
 from cliffwatch_runner.worker.spool import Spool
 
 
@@ -42,12 +41,12 @@ def work(
             drain.wait(idle)
             continue
         reply = client.post("/offers", as_json(_offer(host, able)))
-        if isinstance(reply, Refused) and reply.status in (401, 403, 409):
-            return wrong_usage(f"the service refuses: {reply.detail}", "fix that and start again")
+        if isinstance(reply, HttpFailure) and reply.status in (401, 403, 409):
+            return wrong_usage(f"the service refuses: {reply.message}", "fix that and start again")
         offer = _work(worker, reply)
         if offer is None:
             _idle(worker, spool, reply)
-            drain.wait(max(idle, reply.wait) if isinstance(reply, Unreached) else idle)
+            drain.wait(max(idle, reply.wait) if isinstance(reply, HttpFailure) else idle)
             continue
         unfit = host.unfit(offer.mode)
         if unfit is not None:
@@ -89,9 +88,7 @@ def _give_back(worker: Worker, offer: Work, unfit: str) -> None:
     """
     worker.say(f"job {offer.job} is given back: {unfit}")
     end = JobEnd(outcome="given-back", reason=unfit[:LONGEST_REASON])
-    reply = worker.client.post(f"/leases/{offer.lease}/complete", as_json(end))
-    if isinstance(reply, Refused) and reply.status in NEVER_TAKEN:  # an older service
-        end_failed(worker, offer, f"given back before it began: {unfit}")
+    worker.client.post(f"/leases/{offer.lease}/complete", as_json(end))
 
 
 def _attempt(worker: Worker, offer: Work, spool: Spool, stop: threading.Event) -> bool | None:
@@ -116,9 +113,7 @@ def _idle(worker: Worker, spool: Spool, reply: Reply) -> None:
     if isinstance(reply, Answered):
         redeliver(worker, spool.waiting())
     else:
-        worker.say(
-            f"no answer from the service: {reply.detail if isinstance(reply, Refused) else reply.reason}"
-        )
+        worker.say(f"no answer from the service: {reply.message}")
 
 
 def _offer(host: WorkerHost, modes: tuple[Mode, ...]) -> HostOffer:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from cliffwatch.formats.reading import as_json
 from cliffwatch.formats.work import JobEvent, JobEvents
 from cliffwatch_runner import clock
-from cliffwatch_runner.upload.client import Answered, Client, Refused
+from cliffwatch_runner.upload.client import Answered, Client
 
 _AT_ONCE = 200
 _MOST_WAITING = 5000
@@ -50,8 +50,6 @@ class JobProgress:
                 )
                 self._number += 1
             reply = self._client.post(self._path, as_json(JobEvents(events=tuple(self._unsent))))
-            if not isinstance(reply, Answered) and not (
-                isinstance(reply, Refused) and reply.status in NEVER_TAKEN
-            ):
+            if not isinstance(reply, Answered) and reply.status not in NEVER_TAKEN:
                 return
             self._unsent = []  # also if the service will never take them: they must not block later ones

@@ -3,11 +3,10 @@
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from cliffwatch.failure import Failure, host_failed
+from cliffwatch.failure import Failure, HttpFailure
 from cliffwatch.formats.work import Work
 from cliffwatch_runner import process
 from cliffwatch_runner.source.access import TreeAccess, Trust
-from cliffwatch_runner.upload.client import Unreached
 from cliffwatch_runner.worker.asked import run_arguments, take_files
 from cliffwatch_runner.worker.builder.asking import (
     Builders,
@@ -80,10 +79,10 @@ def run_job(
 def _take_files(job: LeasedJob, folder: Path, should_stop: Callable[[], bool]) -> Failure | None:
     """Downloads the files of the job's request, retrying while the service is unreachable. Raises OSError."""
     wait = 1.0
-    while isinstance(taken := take_files(job.worker.client, job.offer, folder), Unreached):
-        job.say(f" waits for the files of its request: {taken.reason}")
+    while isinstance(taken := take_files(job.worker.client, job.offer, folder), HttpFailure):
+        job.say(f" waits for the files of its request: {taken.message}")
         if job.stop.wait(max(wait, taken.wait)) or should_stop():
-            return host_failed(taken.reason, "ask again when the service answers")
+            return taken
         wait = min(60.0, wait * 2)
     return taken
 

@@ -12,14 +12,14 @@ import rich_click as click
 from rich.table import Table
 
 from cliffwatch.command import terminal
-from cliffwatch.failure import Exit, Failure
+from cliffwatch.failure import Exit, Failure, HttpFailure
 from cliffwatch.pull_request.policy import read_policy
 from cliffwatch_service.command.failures import ending_on_refusal, exit_failed
 from cliffwatch_service.command.token import data_dir_option, operator, operators_pool
 from cliffwatch_service.github.app import setting_up
 from cliffwatch_service.github.app.files import AppFiles, AppIdentity, app_files
 from cliffwatch_service.github.app.manifest import EVENTS, PERMISSIONS, form_address, form_page, manifest
-from cliffwatch_service.github.calling import GitHub, GitHubProblem
+from cliffwatch_service.github.calling import GitHub
 from cliffwatch_service.http.admission import WEBHOOKS
 from cliffwatch_service.refusal import not_found
 from cliffwatch_service.runtime import clock
@@ -223,11 +223,8 @@ def status(data_dir: Path | None) -> None:
         click.echo(f"pull requests: {_listed(pulls)}; commands: {_listed(commands)}")
         newest = f"{last.event} at {last.received:%Y-%m-%d %H:%M} UTC" if last else "none yet"
         click.echo(f"last webhook: {newest}")
-        if isinstance(reply, GitHubProblem):
-            code = Exit.HOST_FAILED if reply.kind == "later" else Exit.USAGE
-            raise exit_failed(
-                f"GitHub does not accept the key ({reply.status}: {reply.message}): rotate it", code
-            )
+        if isinstance(reply, HttpFailure):
+            raise exit_failed(f"GitHub does not accept the key: {reply.message}: rotate it", reply.exit)
 
 
 def _counted_secrets(files: AppFiles) -> str:

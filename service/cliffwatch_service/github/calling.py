@@ -11,19 +11,18 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from gidgethub import HTTPException, RateLimitExceeded
 from gidgethub.abc import GitHubAPI
 from gidgethub.sansio import create_headers, decipher_response
 
+from cliffwatch.failure import HttpFailure
 from cliffwatch_service.github.app.files import AppFiles
 
 if TYPE_CHECKING:
     import httpx2
-
-Kind = Literal["gone", "forbidden", "unauthorised", "wrong", "later", "not set up"]
 
 _SECONDS = 20.0
 _SECONDS_TO_CONNECT = 10.0
@@ -35,6 +34,9 @@ _SECONDARY_SECONDS = 60.0
 _LONGEST_WAIT = 3600.0
 _SKEW_SECONDS, _LASTING_SECONDS = 60, 9 * 60
 """GitHub accepts an App's JWT for at most ten minutes, and its clock may be behind ours."""
+
+_LATER = "it is tried again by itself; `cliffwatch github status` shows whether GitHub answers"
+_LOOK = "look at the App and its installations with `cliffwatch github status`"
 
 _EARLY = timedelta(minutes=2)
 """Tokens are replaced this long before they expire, so that none expires during a request."""
@@ -50,20 +52,7 @@ class Answer:
     """URL of the next page; None on the last page."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GitHubProblem:
-    """Why a request failed."""
-
-    kind: Kind
-    """Only `later` is worth a retry. All other kinds are permanent."""
-    status: int
-    """HTTP status; 0 if GitHub did not answer."""
-    message: str
-    wait: float = 0.0
-    """Seconds to wait before a retry."""
-
-
-Reply = Answer | GitHubProblem
+Reply = Answer | HttpFailure
 
 
 class GitHub:
@@ -94,9 +83,7 @@ class GitHub:
         """Sends a request as the App itself. `key` replaces the stored private key."""
         identity, kept = self._files.identity(), key or self._files.private_key()
         if identity is None or kept is None:
-            return GitHubProblem(
-                kind="not set up", status=0, message="no App is set up: run `cliffwatch github setup`"
-            )
+            return permanent_failure(0, "no App is set up", "run `cliffwatch github setup`")
         import jwt  # noqa: PLC0415 - 15 MB, which a service without a GitHub App does without
 
         began = int(self._now().timestamp()) - _SKEW_SECONDS
@@ -111,14 +98,14 @@ class GitHub:
         """Sends a request in an installation. If GitHub refuses the token, retries once with a new one."""
         for attempt in range(2):
             token = self.token(installation, fresh=attempt > 0)
-            if isinstance(token, GitHubProblem):
+            if isinstance(token, HttpFailure):
                 return token
             reply = self._send(method, url, create_headers("cliffwatch", oauth_token=token), body)
-            if not isinstance(reply, GitHubProblem) or reply.kind != "unauthorised":
+            if not isinstance(reply, HttpFailure) or reply.status != 401:
                 break
         return reply
 
-    def token(self, installation: int, *, fresh: bool) -> str | GitHubProblem:
+    def token(self, installation: int, *, fresh: bool) -> str | HttpFailure:
         """Returns an installation's token. `fresh` forces a new one, for when GitHub refused the last."""
         known = self._tokens.get(installation)
         if known is not None and not fresh and self._now() < known[1] - _EARLY:
@@ -154,9 +141,9 @@ class GitHub:
             ours.path
         )
 
-    def _new_token(self, installation: int) -> str | GitHubProblem:
+    def _new_token(self, installation: int) -> str | HttpFailure:
         reply = self.as_app("POST", f"/app/installations/{installation:d}/access_tokens")
-        if isinstance(reply, GitHubProblem):
+        if isinstance(reply, HttpFailure):
             self._tokens.pop(installation, None)
             return reply
         try:
@@ -242,11 +229,11 @@ class InstallationClient:
     def send(self, method: str, path: str, body: Any = None) -> Reply:
         return self.github.in_installation(self.number, method, self.github.address(path), body)
 
-    def every(self, path: str, member: str | None = None) -> list[Any] | GitHubProblem:
+    def every(self, path: str, member: str | None = None) -> list[Any] | HttpFailure:
         """Returns the items of all pages. If a page is an object, `member` names its list of items."""
         found: list[Any] = []
         for reply in self._pages(path):
-            if isinstance(reply, GitHubProblem):
+            if isinstance(reply, HttpFailure):
                 return reply
             page = reply.body.get(member, []) if member and isinstance(reply.body, dict) else reply.body
             found += page if isinstance(page, list) else []
@@ -275,15 +262,14 @@ def _read(status: int, headers: "httpx2.Headers", content: bytes, now: datetime)
     return Answer(status=status, body=body, more=more)
 
 
-def _refusal_of(status: int, headers: "httpx2.Headers", message: str) -> GitHubProblem:
+def _refusal_of(status: int, headers: "httpx2.Headers", message: str) -> HttpFailure:
     message = message[:300]
     if status >= 500 or status == 408:
         return _broken_answer(status, message)
     secondary = status == 403 and ("retry-after" in headers or "secondary rate limit" in message)
     if status == 429 or secondary:
         return _later(status, message, _waiting(headers, _SECONDARY_SECONDS))
-    kinds: Mapping[int, Kind] = {401: "unauthorised", 403: "forbidden", 404: "gone", 410: "gone"}
-    return GitHubProblem(kind=kinds.get(status, "wrong"), status=status, message=message)
+    return permanent_failure(status, message, _LOOK)
 
 
 def _waiting(headers: "httpx2.Headers", otherwise: float) -> float:
@@ -292,9 +278,25 @@ def _waiting(headers: "httpx2.Headers", otherwise: float) -> float:
     return min(max(wait, 1.0), _LONGEST_WAIT)
 
 
-def _later(status: int, message: str, wait: float) -> GitHubProblem:
-    return GitHubProblem(kind="later", status=status, message=message, wait=wait)
+def _later(status: int, message: str, wait: float) -> HttpFailure:
+    return HttpFailure(
+        whose="host", message=_said(status, message), next_step=_LATER, status=status, wait=wait
+    )
 
 
-def _broken_answer(status: int, message: str) -> GitHubProblem:
+def permanent_failure(status: int, message: str, next_step: str) -> HttpFailure:
+    """A failure that no retry mends."""
+    return HttpFailure(whose="usage", message=_said(status, message), next_step=next_step, status=status)
+
+
+def unreadable_answer(status: int, holds_no: str) -> HttpFailure:
+    """The answer lacks what GitHub's documentation promises."""
+    return permanent_failure(status, f"GitHub's answer holds no {holds_no}", _LOOK)
+
+
+def _said(status: int, message: str) -> str:
+    return f"GitHub answered {status}: {message}" if status not in (0, 200, 201) else message
+
+
+def _broken_answer(status: int, message: str) -> HttpFailure:
     return _later(status, message, _AGAIN_SECONDS)

@@ -4,7 +4,7 @@ from typing import Any
 
 import structlog
 
-from cliffwatch_service.github.calling import GitHubProblem
+from cliffwatch.failure import HttpFailure
 from cliffwatch_service.github.parts import GitHubParts, raise_if_later
 from cliffwatch_service.github.pull_requests.requesting import drop_all
 from cliffwatch_service.github.webhooks.looks import is_repository_name
@@ -16,11 +16,11 @@ _log = structlog.get_logger("cliffwatch.github")
 
 
 def look_at_installation(parts: GitHubParts, number: int) -> None:
-    """Updates the stored state and repositories of an installation from GitHub. Raises NotNow."""
+    """Updates the stored state and repositories of an installation from GitHub. Raises Refusal."""
     reply = parts.github.as_app("GET", f"/app/installations/{number:d}")
-    if isinstance(reply, GitHubProblem):
+    if isinstance(reply, HttpFailure):
         raise_if_later(reply)
-        if reply.kind == "gone":
+        if reply.is_gone:
             with parts.transaction() as connection:
                 installations.set_installation_state(connection, number, "removed", parts.now())
             _drop(parts, number)
@@ -34,7 +34,7 @@ def look_at_installation(parts: GitHubParts, number: int) -> None:
         _log.info("installation suspended", installation=number, account=account)
         return
     reached = parts.github.installed(number).every("/installation/repositories?per_page=100", "repositories")
-    if isinstance(reached, GitHubProblem):
+    if isinstance(reached, HttpFailure):
         raise_if_later(reached)
         _log.warning(
             "repositories not read", installation=number, status=reached.status, reason=reached.message
@@ -61,7 +61,7 @@ def _drop(parts: GitHubParts, number: int) -> None:
 def find_reached_repository(parts: GitHubParts, installation: int, repository: int) -> RepositoryRow | None:
     """Returns a repository that an active installation reaches; None if it is out of reach.
 
-    Asks GitHub if the repository is not stored. Raises NotNow.
+    Asks GitHub if the repository is not stored. Raises Refusal.
     """
     row = _find_reached(parts, repository)
     if row is None or row.installation_id != installation:
@@ -80,8 +80,8 @@ def _find_reached(parts: GitHubParts, repository: int) -> RepositoryRow | None:
     return row if row is not None and row.allowed and row.installation_state == "active" else None
 
 
-def refresh_after_refusal(parts: GitHubParts, installation: int, problem: GitHubProblem) -> None:
-    """Updates an installation after GitHub refused a request there. Raises NotNow."""
+def refresh_after_refusal(parts: GitHubParts, installation: int, problem: HttpFailure) -> None:
+    """Updates an installation after GitHub refused a request there. Raises Refusal."""
     raise_if_later(problem)
-    if problem.kind in ("unauthorised", "gone", "forbidden"):
+    if problem.status in (401, 403, 404, 410):
         look_at_installation(parts, installation)

@@ -9,8 +9,10 @@ from typing import Any
 from psycopg import Connection
 from psycopg_pool import ConnectionPool
 
+from cliffwatch.failure import HttpFailure
 from cliffwatch_service.github.app.files import AppFiles
-from cliffwatch_service.github.calling import GitHub, GitHubProblem
+from cliffwatch_service.github.calling import GitHub
+from cliffwatch_service.refusal import Refusal
 from cliffwatch_service.runtime.settings import Settings
 
 ASKER = "github"
@@ -33,15 +35,12 @@ class GitHubParts:
             yield connection
 
 
-class NotNow(Exception):
-    """GitHub did not answer or limits requests. The task is retried after `wait` seconds."""
-
-    def __init__(self, message: str, wait: float) -> None:
-        super().__init__(message)
-        self.wait = wait
+def raise_if_later(failure: HttpFailure) -> None:
+    """Raises Refusal (503) if a retry may succeed."""
+    if failure.is_temporary:
+        raise try_later(failure.message, failure.wait)
 
 
-def raise_if_later(problem: GitHubProblem) -> None:
-    """Raises NotNow if a retry may succeed."""
-    if problem.kind == "later":
-        raise NotNow(problem.message, problem.wait)
+def try_later(message: str, wait: float) -> Refusal:
+    """GitHub does not answer or limits requests. The task is retried after `wait` seconds."""
+    return Refusal(503, "GitHub does not answer", message, retry_after=wait)

@@ -9,10 +9,11 @@ from procrastinate.exceptions import ConnectorException
 from procrastinate.jobs import Job
 
 from cliffwatch_service.github.installations import look_at_installation
-from cliffwatch_service.github.parts import GitHubParts, NotNow
+from cliffwatch_service.github.parts import GitHubParts
 from cliffwatch_service.github.pull_requests.commands import carry_out
 from cliffwatch_service.github.pull_requests.pull_request_look import look_at_pull_request
 from cliffwatch_service.github.reporting.report import report_pull_request
+from cliffwatch_service.refusal import Refusal
 from cliffwatch_service.store import background
 from cliffwatch_service.store.github import pull_requests
 
@@ -33,11 +34,12 @@ class _GitHubBackoff(BaseRetryStrategy):
     """Exponential backoff from 2 s to half an hour, or longer if GitHub asks for it."""
 
     def get_retry_decision(self, *, exception: BaseException, job: Job) -> RetryDecision | None:
-        if job.attempts >= _MOST_TRIES or not isinstance(
-            exception, (NotNow, psycopg.Error, ConnectorException)
+        later = isinstance(exception, Refusal) and exception.status == 503
+        if job.attempts >= _MOST_TRIES or not (
+            later or isinstance(exception, (psycopg.Error, ConnectorException))
         ):
             return None
-        asked = exception.wait if isinstance(exception, NotNow) else 0.0
+        asked = exception.more.get("retry_after", 0.0) if isinstance(exception, Refusal) else 0.0
         return RetryDecision(
             retry_in={"seconds": int(max(asked, min(2 ** (job.attempts + 1), _LONGEST_WAIT)))}
         )

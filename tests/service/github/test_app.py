@@ -20,12 +20,12 @@ from github_stand_in.server import StandIn
 from github_stand_in.webhooks import delivery
 from service_running import Clock
 
-from cliffwatch.failure import Failure
+from cliffwatch.failure import Failure, HttpFailure
 from cliffwatch_service.command import github as command
 from cliffwatch_service.github.app import setting_up
 from cliffwatch_service.github.app.files import AppFiles, AppIdentity, WebhookSecret, app_files
 from cliffwatch_service.github.app.manifest import EVENTS, PERMISSIONS, form_page, manifest
-from cliffwatch_service.github.calling import GitHub, GitHubProblem
+from cliffwatch_service.github.calling import GitHub
 from cliffwatch_service.github.webhooks.looks import _READERS
 from cliffwatch_service.refusal import Refusal
 from cliffwatch_service.runtime.settings import Settings, read_settings
@@ -212,7 +212,7 @@ def test_a_key_is_taken_once_github_knows_it(world: World, asking: GitHub) -> No
     world.hub.kept.app.public_key = public.decode()
     assert setting_up.rotate_private_key(asking, files, pem) is None
     assert files.private_key() == pem
-    assert not isinstance(asking.as_app("GET", "/app"), GitHubProblem)
+    assert not isinstance(asking.as_app("GET", "/app"), HttpFailure)
 
 
 @pytest.mark.parametrize(

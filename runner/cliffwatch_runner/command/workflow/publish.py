@@ -30,7 +30,7 @@ from cliffwatch_runner.ci.published_results import (
 )
 from cliffwatch_runner.ci.reported_state import build_state
 from cliffwatch_runner.ci.workflow_run import NotPublished, WorkflowRun, read_workflow_run
-from cliffwatch_runner.upload.client import Client, Refused
+from cliffwatch_runner.upload.client import Client
 from cliffwatch_runner.upload.result_directory import Uploaded, upload_run
 from cliffwatch_runner.worker.secret import read_token
 
@@ -139,11 +139,8 @@ def _upload_result(client: Client, service: str, folder: Path, host: str) -> Exi
     if isinstance(uploaded, Uploaded) and not uploaded.refused:
         click.echo(f"uploaded: {service.rstrip('/')}/api/v1/runs/{uploaded.run}")
         return Exit.DONE
-    if isinstance(uploaded, Uploaded):
-        why = "; ".join(uploaded.refused)
-    else:
-        why = uploaded.detail if isinstance(uploaded, Refused) else uploaded.reason
-    refused = isinstance(uploaded, (Refused, Uploaded))
+    why = "; ".join(uploaded.refused) if isinstance(uploaded, Uploaded) else uploaded.message
+    refused = isinstance(uploaded, Uploaded) or not uploaded.is_temporary
     return _print_failure(
         Failure(
             whose="usage" if refused else "host",

@@ -2,12 +2,12 @@
 
 import re
 import secrets
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from cliffwatch.failure import Failure, host_failed, wrong_usage
+from cliffwatch.failure import Failure, HttpFailure, host_failed, wrong_usage
 from cliffwatch_service.github.app.files import AppFiles, AppIdentity, WebhookSecret, find_key_problem
-from cliffwatch_service.github.calling import Answer, GitHub, GitHubProblem
+from cliffwatch_service.github.calling import Answer, GitHub
 
 OVERLAP = timedelta(hours=1)
 """How long a replaced webhook secret is still accepted: deliveries in flight and redeliveries use it."""
@@ -39,8 +39,8 @@ def extract_code(pasted: str) -> str | Failure:
 def convert_code(github: GitHub, code: str) -> ConvertedApp | Failure:
     """Exchanges a code for the App's key and secret. GitHub accepts a code once, within an hour."""
     reply = github.without_login("POST", f"/app-manifests/{code}/conversions")
-    if isinstance(reply, GitHubProblem):
-        return failure_of(reply, "GitHub takes a code once and within an hour: begin anew")
+    if isinstance(reply, HttpFailure):
+        return replace(reply, next_step="GitHub takes a code once and within an hour: begin anew")
     try:
         body = reply.body
         identity = AppIdentity(
@@ -89,9 +89,9 @@ def rotate_private_key(github: GitHub, files: AppFiles, pem: str) -> Failure | N
     if refused is not None:
         return refused
     reply = github.as_app("GET", "/app", key=pem)
-    if isinstance(reply, GitHubProblem):
-        return failure_of(
-            reply, "name a key that was made on this App's page; the one before is still in use"
+    if isinstance(reply, HttpFailure):
+        return replace(
+            reply, next_step="name a key that was made on this App's page; the one before is still in use"
         )
     files.keep_private_key(pem)
     return None
@@ -102,9 +102,4 @@ def _configure(github: GitHub, secret: str, webhook_url: str) -> Failure | None:
     reply = github.as_app("PATCH", "/app/hook/config", config)
     if isinstance(reply, Answer):
         return None
-    return failure_of(reply, "run `cliffwatch github rotate webhook-secret` once GitHub answers")
-
-
-def failure_of(problem: GitHubProblem, next_step: str) -> Failure:
-    said = f"GitHub answered {problem.status}: {problem.message}" if problem.status else problem.message
-    return Failure(whose="host" if problem.kind == "later" else "usage", message=said, next_step=next_step)
+    return replace(reply, next_step="run `cliffwatch github rotate webhook-secret` once GitHub answers")

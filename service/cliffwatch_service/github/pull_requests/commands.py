@@ -7,11 +7,11 @@ from urllib.parse import quote
 
 import structlog
 
+from cliffwatch.failure import HttpFailure
 from cliffwatch.formats.values import FreeJson
 from cliffwatch.pull_request.bench_command import HELP, BenchCommand, WrongCommand, parse_bench_command
 from cliffwatch.pull_request.policy import Policy
 from cliffwatch.trees.addresses import find_branch_problem
-from cliffwatch_service.github.calling import GitHubProblem
 from cliffwatch_service.github.parts import GitHubParts, raise_if_later
 from cliffwatch_service.github.pull_requests.opened import may_write
 from cliffwatch_service.github.pull_requests.pull_request_look import (
@@ -49,7 +49,7 @@ _log = structlog.get_logger("cliffwatch.github")
 
 
 def carry_out(parts: GitHubParts, installation: int, repository: int, number: int, comment: int) -> None:
-    """Carries out the command of a comment once, and answers it. Raises NotNow."""
+    """Carries out the command of a comment once, and answers it. Raises Refusal."""
     pull = pull_request_now(parts, installation, repository, number)
     if pull is None:
         return
@@ -70,7 +70,7 @@ def _run_command(
 ) -> CommandOutcome:
     conversation = Conversation(parts, pull.installed, pull.name, pull.opened.number)
     reply = pull.installed.get(f"/repos/{pull.name}/issues/comments/{comment:d}")
-    if isinstance(reply, GitHubProblem):
+    if isinstance(reply, HttpFailure):
         raise_if_later(reply)
         return "gone"
     login, text = _read_comment(reply.body, pull)
@@ -78,7 +78,7 @@ def _run_command(
     if command is None or login is None or login == conversation.login:
         return "gone"
     allowed = may_write(pull.installed, pull.name, login)
-    if isinstance(allowed, GitHubProblem):
+    if isinstance(allowed, HttpFailure):
         raise_if_later(allowed)
         allowed = False
     if not allowed:
@@ -211,9 +211,9 @@ def _resolve_base(pull: PullRequestNow, revision: str) -> str | None:
 
 
 def _ask_github(pull: PullRequestNow, path: str) -> FreeJson:
-    """Returns GitHub's answer about the repository; empty on permanent problems. Raises NotNow."""
+    """Returns GitHub's answer about the repository; empty on permanent problems. Raises Refusal."""
     reply = pull.installed.get(f"/repos/{pull.name}/{path}")
-    if isinstance(reply, GitHubProblem):
+    if isinstance(reply, HttpFailure):
         raise_if_later(reply)
         return {}
     return reply.body if isinstance(reply.body, dict) else {}

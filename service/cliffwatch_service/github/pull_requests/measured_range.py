@@ -6,6 +6,7 @@ The base is the merge base, or the upstream commit that the daemon recorded for 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from cliffwatch.failure import HttpFailure
 from cliffwatch.pull_request.mailing_list_series import (
     BranchCommit,
     MeasuredRange,
@@ -13,7 +14,7 @@ from cliffwatch.pull_request.mailing_list_series import (
     read_series_record,
     touches_more_than_ci,
 )
-from cliffwatch_service.github.calling import GitHubProblem, InstallationClient
+from cliffwatch_service.github.calling import InstallationClient, unreadable_answer
 from cliffwatch_service.github.pull_requests.opened import GitHubPullRequest
 
 _MOST_COMMITS = 60
@@ -28,19 +29,17 @@ _MOST_BELOW = 10
 
 def load_measured_range(
     installed: InstallationClient, name: str, opened: GitHubPullRequest
-) -> MeasuredRange | GitHubProblem:
+) -> MeasuredRange | HttpFailure:
     """Returns the measured base and head; the same commit if only CI files changed."""
     compared = installed.get(f"/repos/{name}/compare/{opened.base}...{opened.head}?per_page=100")
-    if isinstance(compared, GitHubProblem):
+    if isinstance(compared, HttpFailure):
         return compared
     try:
         merge_base = str(compared.body["merge_base_commit"]["sha"])
         commits = [str(each["sha"]) for each in compared.body["commits"]]
         files = [str(each["filename"]) for each in compared.body.get("files") or ()]
     except (KeyError, TypeError):
-        return GitHubProblem(
-            kind="wrong", status=compared.status, message="GitHub's answer holds no comparison"
-        )
+        return unreadable_answer(compared.status, "comparison")
     if opened.series is None:
         # GitHub lists at most 300 files, `.github/` first. So large a change is not only for CI.
         head = opened.head if touches_more_than_ci(files) or len(files) >= _MOST_FILES else merge_base
@@ -55,21 +54,21 @@ def _of_series(
     opened: GitHubPullRequest,
     merge_base: str,
     branch: Sequence[str],
-) -> MeasuredRange | GitHubProblem:
+) -> MeasuredRange | HttpFailure:
     recorded = _recorded_upstream(installed, name, opened)
-    if isinstance(recorded, GitHubProblem):
+    if isinstance(recorded, HttpFailure):
         return recorded
     known: dict[str, BranchCommit] = {}
     for commit in (*branch, opened.head):
         if commit not in known:
             read = _commit(installed, name, commit)
-            if isinstance(read, GitHubProblem):
+            if isinstance(read, HttpFailure):
                 return read
             known[commit] = read
     below = merge_base
     for _ in range(_MOST_BELOW):
         read = _commit(installed, name, below)
-        if isinstance(read, GitHubProblem):
+        if isinstance(read, HttpFailure):
             return read
         known[below] = read
         if below == recorded or not read.parents or (recorded is None and touches_more_than_ci(read.paths)):
@@ -80,13 +79,13 @@ def _of_series(
 
 def _recorded_upstream(
     installed: InstallationClient, name: str, opened: GitHubPullRequest
-) -> str | GitHubProblem | None:
+) -> str | HttpFailure | None:
     """Returns the upstream commit of the newest record; None if there is none.
 
     Only comments by the pull request's author count: the daemon.
     """
     comments = installed.every(f"/repos/{name}/issues/{opened.number:d}/comments?per_page=100")
-    if isinstance(comments, GitHubProblem):
+    if isinstance(comments, HttpFailure):
         return comments
     records = [
         read_series_record(str(each.get("body") or "")).upstream
@@ -96,9 +95,9 @@ def _recorded_upstream(
     return next((each for each in reversed(records) if each is not None), None)
 
 
-def _commit(installed: InstallationClient, name: str, commit: str) -> BranchCommit | GitHubProblem:
+def _commit(installed: InstallationClient, name: str, commit: str) -> BranchCommit | HttpFailure:
     reply = installed.get(f"/repos/{name}/commits/{commit}")
-    if isinstance(reply, GitHubProblem):
+    if isinstance(reply, HttpFailure):
         return reply
     body: Any = reply.body
     try:
@@ -109,4 +108,4 @@ def _commit(installed: InstallationClient, name: str, commit: str) -> BranchComm
             paths=() if reply.more else tuple(str(each["filename"]) for each in body.get("files") or ()),
         )
     except (KeyError, TypeError):
-        return GitHubProblem(kind="wrong", status=reply.status, message="GitHub's answer holds no commit")
+        return unreadable_answer(reply.status, "commit")

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
+from cliffwatch.failure import HttpFailure
 from cliffwatch.formats.values import FreeJson
 from cliffwatch.pull_request.mailing_list_series import (
     SeriesBranch,
@@ -13,7 +14,7 @@ from cliffwatch.pull_request.mailing_list_series import (
     version_in_subject,
 )
 from cliffwatch.pull_request.policy import Policy
-from cliffwatch_service.github.calling import GitHubProblem, InstallationClient
+from cliffwatch_service.github.calling import InstallationClient, unreadable_answer
 from cliffwatch_service.ingest.free_form import plain_text
 
 
@@ -51,17 +52,15 @@ class GitHubPullRequest:
 
 def read_pull_request(
     installed: InstallationClient, name: str, repository: int, number: int
-) -> GitHubPullRequest | GitHubProblem:
+) -> GitHubPullRequest | HttpFailure:
     """Reads a pull request from GitHub."""
     reply = installed.get(f"/repos/{name}/pulls/{number:d}")
-    if isinstance(reply, GitHubProblem):
+    if isinstance(reply, HttpFailure):
         return reply
     try:
         return _read_opened(reply.body, repository, number)
     except (KeyError, TypeError, ValueError):
-        return GitHubProblem(
-            kind="wrong", status=reply.status, message="GitHub's answer holds no pull request"
-        )
+        return unreadable_answer(reply.status, "pull request")
 
 
 def _read_opened(body: FreeJson, repository: int, number: int) -> GitHubPullRequest:
@@ -99,9 +98,9 @@ def _commit(text: Any) -> str:
     return text
 
 
-def may_write(installed: InstallationClient, name: str, login: str) -> bool | GitHubProblem:
+def may_write(installed: InstallationClient, name: str, login: str) -> bool | HttpFailure:
     """Asks GitHub whether a user has write access to the repository now."""
     reply = installed.get(f"/repos/{name}/collaborators/{quote(login, safe='')}/permission")
-    if isinstance(reply, GitHubProblem):
-        return False if reply.kind == "gone" else reply
+    if isinstance(reply, HttpFailure):
+        return False if reply.is_gone else reply
     return isinstance(reply.body, Mapping) and reply.body.get("permission") in ("admin", "maintain", "write")

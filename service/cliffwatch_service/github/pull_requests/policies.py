@@ -9,25 +9,25 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
-from cliffwatch.failure import Failure, wrong_usage
+from cliffwatch.failure import Failure, HttpFailure, wrong_usage
 from cliffwatch.pull_request.mailing_list_series import read_series_branch
 from cliffwatch.pull_request.policy import DEFAULT, FILE_NAME, LARGEST, Policy, read_policy
-from cliffwatch_service.github.calling import GitHubProblem, InstallationClient
+from cliffwatch_service.github.calling import InstallationClient
 from cliffwatch_service.github.parts import raise_if_later
 from cliffwatch_service.store.github.installations import RepositoryRow
 
 
 def policy_of(installed: InstallationClient, repository: RepositoryRow, base_branch: str) -> Policy | Failure:
-    """Returns the policy for pull requests to a branch. Raises NotNow."""
+    """Returns the policy for pull requests to a branch. Raises Refusal."""
     if repository.policy is not None:
         return read_policy(repository.policy, "policy of the service")
     if read_series_branch(base_branch) is not None:
         return DEFAULT  # files of a series branch came by mail, from anybody
     path = f"/repos/{repository.name}/contents/{FILE_NAME}?ref={quote(f'refs/heads/{base_branch}', safe='')}"
     reply = installed.get(path)
-    if isinstance(reply, GitHubProblem):
+    if isinstance(reply, HttpFailure):
         raise_if_later(reply)
-        if reply.kind == "gone":
+        if reply.is_gone:
             return DEFAULT
         return wrong_usage(
             f"{FILE_NAME} of the base branch cannot be read ({reply.status})",

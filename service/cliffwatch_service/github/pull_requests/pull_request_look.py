@@ -9,10 +9,10 @@ from typing import Any
 import structlog
 from psycopg import Connection
 
-from cliffwatch.failure import Failure
+from cliffwatch.failure import Failure, HttpFailure
 from cliffwatch.pull_request.mailing_list_series import MeasuredRange
 from cliffwatch.pull_request.policy import DEFAULT, Policy
-from cliffwatch_service.github.calling import GitHubProblem, InstallationClient
+from cliffwatch_service.github.calling import InstallationClient
 from cliffwatch_service.github.installations import find_reached_repository, refresh_after_refusal
 from cliffwatch_service.github.parts import GitHubParts, raise_if_later
 from cliffwatch_service.github.pull_requests.measured_range import load_measured_range
@@ -52,14 +52,14 @@ class PullRequestNow:
 def pull_request_now(
     parts: GitHubParts, installation: int, repository: int, number: int
 ) -> PullRequestNow | None:
-    """Reads a pull request from GitHub; None if the App no longer reaches it. Raises NotNow."""
+    """Reads a pull request from GitHub; None if the App no longer reaches it. Raises Refusal."""
     row = find_reached_repository(parts, installation, repository)
     if row is None:
         _log.info("repository not reached", installation=installation, repository=repository)
         return None
     installed = parts.github.installed(installation)
     opened = read_pull_request(installed, row.name, repository, number)
-    if isinstance(opened, GitHubProblem):
+    if isinstance(opened, HttpFailure):
         refresh_after_refusal(parts, installation, opened)
         _log.info("pull request not read", repository=row.name, number=number, reason=opened.message)
         return None
@@ -68,7 +68,7 @@ def pull_request_now(
 
 
 def look_at_pull_request(parts: GitHubParts, installation: int, repository: int, number: int) -> None:
-    """Requests measurement of a new head, cancels the work that it replaces and reports. Raises NotNow."""
+    """Requests measurement of a new head, cancels the work that it replaces and reports. Raises Refusal."""
     pull = pull_request_now(parts, installation, repository, number)
     if pull is None:
         return
@@ -108,7 +108,7 @@ def measure_now(
     """Requests measurement of the pull request's head; returns why nothing is measured, or None.
 
     `selection` replaces the policy's selection, and `base` the merge base. `approve` records that a
-    maintainer approved this head of an outsider. Raises NotNow.
+    maintainer approved this head of an outsider. Raises Refusal.
     """
     problem: str | None = None
     counting: MeasuredRange | None = None
@@ -116,7 +116,7 @@ def measure_now(
         problem = str(pull.policy)
     else:
         found = load_measured_range(pull.installed, pull.name, pull.opened)
-        if isinstance(found, GitHubProblem):
+        if isinstance(found, HttpFailure):
             raise_if_later(found)
             problem = f"GitHub does not say what the merge base is ({found.message[:100]})"
         elif found.base == found.head:

@@ -7,12 +7,12 @@ from typing import Any, TypeVar
 
 import structlog
 
-from cliffwatch.failure import Failure
+from cliffwatch.failure import Failure, HttpFailure
 from cliffwatch.pull_request import posting
 from cliffwatch.pull_request.comment import CheckRun
-from cliffwatch_service.github.calling import GitHubProblem, InstallationClient, PostingApi
+from cliffwatch_service.github.calling import InstallationClient, PostingApi
 from cliffwatch_service.github.installations import is_reached, look_at_installation
-from cliffwatch_service.github.parts import GitHubParts, NotNow
+from cliffwatch_service.github.parts import GitHubParts, try_later
 from cliffwatch_service.store.github import installations
 from cliffwatch_service.store.github.installations import RepositoryRow
 
@@ -28,7 +28,7 @@ _log = structlog.get_logger("cliffwatch.github")
 class Conversation:
     """Posts in one pull request.
 
-    Raises NotNow if GitHub cannot accept a post now. A post that GitHub will never accept, as in a locked
+    Raises Refusal if GitHub cannot accept a post now. A post that GitHub will never accept, as in a locked
     conversation, is logged and dropped.
     """
 
@@ -67,13 +67,13 @@ class Conversation:
         done = asyncio.run(posted)
         if not isinstance(done, Failure):
             return done
-        if isinstance(done, posting.Limited):
-            raise NotNow(f"{what}: {done.message}", done.seconds)
+        if isinstance(done, HttpFailure) and done.wait:
+            raise try_later(f"{what}: {done.message}", done.wait)
         if done.whose == "host":
             repository = self._row()
             look_at_installation(self.parts, self.installed.number)
             if repository is not None and is_reached(self.parts, repository.id):
-                raise NotNow(f"{what}: {done.message} {done.evidence}", _AGAIN_SECONDS)
+                raise try_later(f"{what}: {done.message} {done.evidence}", _AGAIN_SECONDS)
         _log.warning("not posted", what=what, repository=self.name, number=self.number, reason=done.message)
         return None
 
@@ -84,8 +84,7 @@ class Conversation:
 
     def _poster(self) -> posting.Poster:
         async def token(fresh: bool) -> str | Failure:
-            found = self.installed.github.token(self.installed.number, fresh=fresh)
-            return _failure(found) if isinstance(found, GitHubProblem) else found
+            return self.installed.github.token(self.installed.number, fresh=fresh)
 
         return posting.Poster(
             api=PostingApi(self.installed.github),
@@ -94,11 +93,3 @@ class Conversation:
             now=lambda: self.parts.now().timestamp(),
             patience=_PATIENCE,
         )
-
-
-def _failure(problem: GitHubProblem) -> Failure:
-    return Failure(
-        whose="host" if problem.kind == "later" else "usage",
-        message=f"no token of the installation ({problem.status}): {problem.message}",
-        next_step="look at the installation with `cliffwatch github status`",
-    )

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from cliffwatch_service.github.calling import GitHubProblem, InstallationClient, Reply
+from cliffwatch.failure import HttpFailure
+from cliffwatch_service.github.calling import InstallationClient, Reply
 from cliffwatch_service.github.parts import GitHubParts
 from cliffwatch_service.history.news.sending import NotSent, Sent
 from cliffwatch_service.history.news.wording import NewsContent, issue_text, issue_title
@@ -51,14 +52,14 @@ def _open_issue(
     ours = installed.every(
         f"/repos/{name}/issues?state=all&creator={'' if identity is None else identity.login}"
     )
-    if isinstance(ours, GitHubProblem):
+    if isinstance(ours, HttpFailure):
         return _not_sent(ours)
     number = _find_marked(ours, mark, "number")
     if number is None:
         made = installed.post(
             f"/repos/{name}/issues", {"title": issue_title(first), "body": f"{issue_text(whole)}\n{mark}"}
         )
-        if isinstance(made, GitHubProblem):
+        if isinstance(made, HttpFailure):
             return _not_sent(made)
         number = made.body.get("number")
     if not isinstance(number, int):
@@ -70,13 +71,13 @@ def _continue_issue(
     installed: InstallationClient, name: str, number: int, whole: NewsContent, mark: str
 ) -> Sent | NotSent:
     comments = installed.every(f"/repos/{name}/issues/{number:d}/comments?per_page=100")
-    if isinstance(comments, GitHubProblem):
+    if isinstance(comments, HttpFailure):
         return _not_sent(comments)
     if _find_marked(comments, mark, "id") is None:
         made = installed.post(
             f"/repos/{name}/issues/{number:d}/comments", {"body": f"{issue_text(whole)}\n{mark}"}
         )
-        if isinstance(made, GitHubProblem):
+        if isinstance(made, HttpFailure):
             return _not_sent(made)
     return _in_state(installed, name, number, whole)
 
@@ -91,7 +92,7 @@ def _in_state(installed: InstallationClient, name: str, number: int, whole: News
         )
     elif whole.news.kind in _OPEN_AGAIN:
         changed = installed.patch(f"/repos/{name}/issues/{number:d}", {"state": "open"})
-    return _not_sent(changed) if isinstance(changed, GitHubProblem) else Sent(thread=str(number))
+    return _not_sent(changed) if isinstance(changed, HttpFailure) else Sent(thread=str(number))
 
 
 def _find_marked(items: list[Any], mark: str, member: str) -> object:
@@ -101,8 +102,12 @@ def _find_marked(items: list[Any], mark: str, member: str) -> object:
     return None
 
 
-def _not_sent(problem: GitHubProblem) -> NotSent:
-    reason = f"GitHub ({problem.status}): {problem.message}"
-    if problem.kind == "forbidden":
+def _not_sent(problem: HttpFailure) -> NotSent:
+    reason = problem.message
+    if problem.status == 403:
         reason += "; the App needs the permission Issues: read and write"
-    return NotSent(reason=reason, wait=problem.wait, for_good=problem.kind == "wrong")
+    return NotSent(
+        reason=reason,
+        wait=problem.wait,
+        for_good=problem.whose == "usage" and problem.status not in (0, 401, 403, 404, 410),
+    )

@@ -24,7 +24,7 @@ _log = structlog.get_logger("cliffwatch.github")
 
 
 def report_pull_request(parts: GitHubParts, identity: int) -> None:
-    """Posts the state of a pull request if it has changed. Raises NotNow.
+    """Posts the state of a pull request if it has changed. Raises Refusal.
 
     Tasks of one pull request do not overlap. Each posts the state at the time it runs, under an increasing
     sequence. A late task therefore posts the newest state or is rejected.
