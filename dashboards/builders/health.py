@@ -94,12 +94,26 @@ def _stored() -> tuple[object, ...]:
             "bytes",
             bars=True,
         ),
+        lines(
+            "Backups",
+            "Size of each file that `cliffwatch backup` wrote and verified.",
+            "SELECT taken AS time, bytes FROM dashboard.backup WHERE $__timeFilter(taken) ORDER BY 1",
+            "bytes",
+            bars=True,
+        ),
         table(
             "Largest tables",
             "With indexes and large values. Rows are the planner's estimate.",
             "SELECT name, bytes, rows FROM dashboard.stored ORDER BY bytes DESC LIMIT 15",
             units={"bytes": "bytes", "rows": "short"},
             wide=12,
+        ),
+        stat(
+            "Last backup",
+            "Since the moment that the last verified backup holds. No value: there never was one.",
+            "SELECT extract(epoch FROM now() - max(taken))::float8 AS seconds FROM dashboard.backup",
+            "s",
+            ((None, "green"), (129600, "red")),
         ),
         table(
             "Version",

@@ -114,6 +114,15 @@ def test_each_kind_of_trouble_fires(demonstration: Running) -> None:
     assert fired >= set(RULES) - quiet
 
 
+def test_a_backup_of_last_night_is_no_alarm(demonstration: Running) -> None:
+    with psycopg.connect(demonstration.database) as connection:
+        connection.execute("INSERT INTO backup (taken, bytes) VALUES (now() - interval '37 hours', 1)")
+        assert firing(connection, "cliffwatch-no-backup")
+        connection.execute("INSERT INTO backup (taken, bytes) VALUES (now() - interval '20 hours', 1)")
+        assert not firing(connection, "cliffwatch-no-backup")
+        connection.rollback()
+
+
 def test_a_living_process_of_tasks_is_no_alarm(demonstration: Running) -> None:
     with psycopg.connect(demonstration.database) as connection:
         assert firing(connection, "cliffwatch-no-heartbeat")

@@ -47,6 +47,7 @@ EMPTY_IN_THE_DEMONSTRATION = {
     "Cliffwatch: service health: Background tasks": "no process of tasks ran",
     "Cliffwatch: service health: Runs that are not complete": "all are",
     "Cliffwatch: service health: Uploaded a day": "nothing was uploaded",
+    "Cliffwatch: service health: Backups": "there was none",
     "Cliffwatch: series explorer: Changes": "the first series has none",
     "Cliffwatch: series explorer: annotation Changes": "the first series has none",
 }

@@ -512,6 +512,13 @@ CREATE TABLE uploaded (
 COMMENT ON TABLE uploaded IS
     'what was stored under a token on a day (UTC), in bytes of bodies as they came, unpacked';
 
+CREATE TABLE backup (
+    taken timestamptz PRIMARY KEY,
+    bytes bigint NOT NULL
+);
+COMMENT ON TABLE backup IS
+    'files that `cliffwatch backup` wrote and verified: the moment that each holds, and its size';
+
 -- What dashboards read: views without secrets, logs and e-mail addresses ------------------------------------
 
 CREATE SCHEMA dashboard;
@@ -840,6 +847,10 @@ CREATE VIEW dashboard.stored AS
 SELECT relname::text AS name, pg_total_relation_size(pg_class.oid)::float8 AS bytes, greatest(reltuples,
        0)::float8 AS rows
 FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'r';
+
+CREATE VIEW dashboard.backup AS SELECT taken, bytes::float8 AS bytes FROM backup;
+
+COMMENT ON VIEW dashboard.backup IS 'verified backups';
 
 CREATE VIEW dashboard.schema_version AS SELECT version_num::text AS version FROM alembic_version;
 

@@ -1,5 +1,6 @@
 """Endpoints for operators: health, readiness and metrics."""
 
+import math
 import shutil
 
 import psycopg
@@ -58,6 +59,7 @@ STALE = Gauge(
 
 HOSTS_ONLINE = Gauge("cliffwatch_hosts_online", "Hosts that are online", ["platform"])
 OLDEST_JOB = Gauge("cliffwatch_oldest_queued_job_seconds", "Age of the oldest queued job; 0 if none waits")
+BACKUP_AGE = Gauge("cliffwatch_backup_age_seconds", "Age of the last verified backup; +Inf if there was none")
 DATABASE_BYTES = Gauge("cliffwatch_database_bytes", "Size of the database")
 DISK_FREE_BYTES = Gauge("cliffwatch_data_disk_free_bytes", "Free space below CLIFFWATCH_DATA_DIR")
 
@@ -70,8 +72,10 @@ def metrics(service: ServiceHere, _: Allowed) -> Response:
         stale = stale_targets(connection, service.now())
         online = online_hosts(list_hosts(connection), service.now())
         oldest = oldest_queued(connection)
+        backup = database.last_backup(connection)
         DATABASE_BYTES.set(database.size_bytes(connection))
     OLDEST_JOB.set((service.now() - oldest).total_seconds() if oldest else 0)
+    BACKUP_AGE.set((service.now() - backup).total_seconds() if backup else math.inf)
     DISK_FREE_BYTES.set(shutil.disk_usage(service.settings.data_dir).free)
     HOSTS_ONLINE.clear()
     for platform, hosts in online.items():

@@ -14,7 +14,8 @@ from cliffwatch_service.postgres.server import Postgres
 
 _SCHEMAS = ("public", DASHBOARD_SCHEMA)
 _ASIDE = "{}_before_restore"
-_FILLED_BY_MIGRATIONS = frozenset({"alembic_version", "arms_moved"})
+_IN_AN_EMPTY_SERVICE = frozenset({"alembic_version", "arms_moved", "backup"})
+"""Tables that have rows before anybody used the service: of migrations, and of a nightly backup."""
 
 
 def restore(database: Postgres, file: Path) -> None:
@@ -97,7 +98,7 @@ def _refuse_used(connection: psycopg.Connection) -> None:
         "SELECT tablename FROM pg_tables WHERE schemaname = 'public' ORDER BY 1"
     ).fetchall()
     for (table,) in rows:
-        if table in _FILLED_BY_MIGRATIONS or table.startswith("procrastinate_"):
+        if table in _IN_AN_EMPTY_SERVICE or table.startswith("procrastinate_"):
             continue
         one = sql.SQL("SELECT 1 FROM public.{} LIMIT 1").format(sql.Identifier(table))
         if connection.execute(one).fetchone() is not None:

@@ -35,6 +35,17 @@ def size_bytes(connection: Connection[Any]) -> int:
     return fetch_single_row(values(connection, int).execute(query))
 
 
+def record_backup(connection: Connection[Any], taken: datetime, size: int) -> None:
+    """Records a backup that was written and verified. `taken`: the moment that it holds; `size` in bytes."""
+    connection.execute("INSERT INTO backup (taken, bytes) VALUES (%s, %s)", [taken, size])
+
+
+def last_backup(connection: Connection[Any]) -> datetime | None:
+    """Returns the moment that the newest verified backup holds; None if there never was one."""
+    query = "SELECT taken FROM backup ORDER BY taken DESC LIMIT 1"
+    return values(connection, datetime).execute(query).fetchone()
+
+
 def answers(connection: Connection[Any]) -> None:
     """Raises psycopg.Error if the database does not answer."""
     connection.execute("SELECT 1")
