@@ -7,6 +7,9 @@ from starlette.types import Scope
 _NETWORK_BITS = 64
 """Prefix length of an IPv6 network. A customer who has one address usually has the whole /64."""
 
+_LONGEST = 100
+"""Characters of a client's address in a log. Addresses have at most 45, and a zone."""
+
 
 def origin_of(host: str) -> str:
     """Returns the key that limits count an address under: the address itself, or its /64 network for IPv6.
@@ -22,6 +25,15 @@ def origin_of(host: str) -> str:
     if address.ipv4_mapped is not None:
         return str(address.ipv4_mapped)
     return str(ipaddress.ip_network((int(address), _NETWORK_BITS), strict=False))
+
+
+def client_of(scope: Scope) -> str:
+    """The client's address as logs name it: that of the connection, or what a trusted proxy forwarded.
+
+    A proxy may forward anything, so it is cut; "unknown" if the server does not report an address.
+    """
+    client = scope.get("client")
+    return client[0][:_LONGEST] if client else "unknown"
 
 
 def address_of(scope: Scope) -> str:

@@ -18,6 +18,7 @@ from cliffwatch_service.access.authorisation import refuse_without_right
 from cliffwatch_service.access.tokens import NOBODY, PUBLIC, Caller, caller_of
 from cliffwatch_service.github.actions.signing_keys import SigningKeys
 from cliffwatch_service.http.addresses import address_of
+from cliffwatch_service.http.logging import name_in_log
 from cliffwatch_service.http.room import Room
 from cliffwatch_service.ingest.columns import ColumnsCache
 from cliffwatch_service.refusal import Refusal
@@ -132,6 +133,7 @@ def caller_of_request(request: Request, service: Service) -> Caller:
         raise Refusal(401, "token refused", "send a token as `Authorization: Bearer …`")
     else:
         caller = caller_by_secret(service, address, secret.strip())
+        name_in_log(request, caller)
     return check_rate(service, caller, address)
 
 

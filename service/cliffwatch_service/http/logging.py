@@ -1,4 +1,8 @@
-"""Logs one line per request. Every log line about a request has its id, and the client gets it too."""
+"""Logs one line per request. Every log line about a request has its id, and the client gets it too.
+
+The request's own line says who sent it: client address, name of the token (never the token), and the host
+that the token is bound to.
+"""
 
 import secrets
 import time
@@ -8,7 +12,11 @@ from typing import Any
 
 import structlog
 from prometheus_client import Counter, Histogram
+from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from cliffwatch_service.access.tokens import Caller
+from cliffwatch_service.http.addresses import client_of
 
 REQUESTS = Counter("cliffwatch_requests", "Requests answered", ["method", "route", "status"])
 SECONDS = Histogram(
@@ -21,6 +29,11 @@ METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
 """Methods counted by name. Others are counted together: a client could invent any number of them."""
 
 _log = structlog.get_logger("cliffwatch.http")
+
+
+def name_in_log(request: Request, caller: Caller) -> None:
+    """Has the log line of a request name the caller."""
+    request.state.logged_caller = caller
 
 
 class RequestLog:
@@ -44,7 +57,7 @@ class RequestLog:
                 message["headers"] = [*message["headers"], (b"x-request-id", request_id.encode())]
             await send(message)
 
-        with structlog.contextvars.bound_contextvars(request=request_id):
+        with structlog.contextvars.bound_contextvars(request=request_id, client=client_of(scope)):
             try:
                 await self._app(scope, receive, send_logged)
             finally:
@@ -62,4 +75,13 @@ class RequestLog:
             path=scope["path"],
             status=status,
             milliseconds=round(seconds * 1000, 1),
+            **_caller_fields(scope),
         )
+
+
+def _caller_fields(scope: Scope) -> dict[str, str]:
+    """`token` and `host` of the caller, as far as it has them."""
+    caller: Caller | None = scope.get("state", {}).get("logged_caller")
+    if caller is None:
+        return {}
+    return {"token": caller.name} | ({} if caller.host is None else {"host": caller.host})

@@ -27,6 +27,7 @@ from cliffwatch_service.access.tokens import (
 )
 from cliffwatch_service.http.addresses import address_of
 from cliffwatch_service.http.context import Service, ServiceHere, check_rate, operation_of
+from cliffwatch_service.http.logging import name_in_log
 from cliffwatch_service.refusal import Refusal
 from cliffwatch_service.runtime.settings import Settings
 from cliffwatch_service.store import tokens
@@ -109,6 +110,8 @@ def visitor_of(request: Request, service: ServiceHere) -> Visitor:
     visitor = _find_visitor(request, service)
     if visitor is None:
         visitor = Visitor(PUBLIC if service.settings.public_reading else NOBODY)
+    else:
+        name_in_log(request, visitor.caller)
     request.state.visitor = visitor
     check_rate(service, visitor.caller, address_of(request.scope))
     return visitor

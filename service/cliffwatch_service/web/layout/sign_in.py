@@ -7,6 +7,7 @@ from fastapi.responses import RedirectResponse, Response
 
 from cliffwatch_service.http.addresses import address_of
 from cliffwatch_service.http.context import ServiceHere, caller_by_secret
+from cliffwatch_service.http.logging import name_in_log
 from cliffwatch_service.refusal import Refusal
 from cliffwatch_service.web.layout import session
 from cliffwatch_service.web.layout.render import page
@@ -37,6 +38,7 @@ def sign_in(request: Request, service: ServiceHere, visitor: VisitorHere, form: 
             next_page=going,
             problem=refusal.detail,
         )
+    name_in_log(request, caller)
     response = RedirectResponse(going, 303)
     session.begin(request, response, service, caller)
     return response
