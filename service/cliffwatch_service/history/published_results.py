@@ -8,7 +8,7 @@ from importlib import resources
 
 from cliffwatch_service.store.series import SeriesRow
 
-PARAMETERS = {"nr_keys": "hashmap_nr_keys_used", "num_maps": "nr_maps"}
+_PARAMETERS = {"nr_keys": "hashmap_nr_keys_used", "num_maps": "nr_maps"}
 """Parameters that the published tables name differently, with their names in `bench`."""
 
 
@@ -24,7 +24,7 @@ class Reference:
     """None if the source does not say which machine."""
 
 
-def read_published(name: str) -> list[dict[str, str]]:
+def _read_published(name: str) -> list[dict[str, str]]:
     """Returns the rows of a published table."""
     text = (resources.files("cliffwatch_service.history") / "published" / name).read_text()
     return list(csv.DictReader(text.splitlines()))
@@ -36,14 +36,14 @@ def _index_results() -> Mapping[tuple[str, str, str, str], tuple[Reference, ...]
     by_case: dict[tuple[str, str, str, str], list[Reference]] = {}
 
     def add(row: Mapping[str, str], label: str, value: str, platform: str | None) -> None:
-        parameter = PARAMETERS.get(row["param"], row["param"])
+        parameter = _PARAMETERS.get(row["param"], row["param"])
         key = (row["benchmark"], parameter, row["value"], "ns/op")
         by_case.setdefault(key, []).append(Reference(label, float(value), platform))
 
-    for row in read_published("local-storage-2022-skylake.csv"):
+    for row in _read_published("local-storage-2022-skylake.csv"):
         if row["run"] == "measured":
             add(row, "published 2022, Skylake (73087489250d)", row["latency_ns"], "intel-skylake")
-    for row in read_published("local-storage-2024-inline-lookup.csv"):
+    for row in _read_published("local-storage-2024-inline-lookup.csv"):
         if row["metric"] == "hits latency":
             add(row, "published 2024, before inlining the lookup", row["before"], None)
             add(row, "published 2024, after inlining the lookup", row["after"], None)

@@ -1,6 +1,6 @@
 """Fills an empty database with the demonstration, through the functions that serve hosts and people."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
 from io import BytesIO
 from typing import Any, cast
@@ -15,20 +15,8 @@ from cliffwatch.identities import run_digest
 from cliffwatch_service.access.tokens import Caller, make_token
 from cliffwatch_service.command.demonstration import measured
 from cliffwatch_service.command.demonstration.demo_run import DemoRun
-from cliffwatch_service.command.demonstration.made_up import (
-    BRANCH,
-    PLATFORMS,
-    REVISIONS,
-    TREE,
-    Side,
-    branch_runs,
-    commit_of,
-    made_up_run,
-    pull_request_run,
-    side_of,
-)
 from cliffwatch_service.command.demonstration.measured import measured_runs
-from cliffwatch_service.command.demonstration.published import published_runs
+from cliffwatch_service.command.demonstration.recorded import recorded_runs
 from cliffwatch_service.compare.analysis import analyse_run
 from cliffwatch_service.history.changes import take_changes
 from cliffwatch_service.history.follow import follow_branch
@@ -49,7 +37,9 @@ from cliffwatch_service.store.history.reports import ReportState, ReportsWanted
 from cliffwatch_service.store.work import hosts
 from cliffwatch_service.store.work.queue import HostAbilities
 
+BRANCH = "for-next"
 MEASURED_BRANCH = "measured"
+TREE = "https://git.example.org/demonstration.git"
 _WHO = "demonstration"
 _A_YEAR = timedelta(days=365)
 
@@ -70,47 +60,20 @@ def fill(connection: Connection[Any], now: datetime, report: Callable[[str], obj
     make_token(connection, _WHO, ["admin"], by=_WHO, now=now)
     kinds = (
         ("real runs, measured in icount", measured_runs(now)),
-        ("published results", published_runs(now)),
-        ("made-up runs of the measured kernels", measured_kernels_elsewhere(now)),
-        ("made-up history", branch_runs(now)),
-        ("a made-up pull request", (pull_request_run(now),)),
+        ("published results", recorded_runs("published", now)),
+        ("made-up runs of the measured kernels", recorded_runs("elsewhere", now)),
+        ("made-up history", recorded_runs("history", now)),
+        ("a made-up pull request", recorded_runs("pull request", now)),
     )
     for what, runs in kinds:
         report(f"{what}: {count_noun(_keep_all(connection, runs), 'run')}")
-    _branches(connection, now)
+    _follow(connection, MEASURED_BRANCH, _line(measured_runs(now)[:6]), [("emulated-x86-64", "icount")], now)
+    line = _line(recorded_runs("history", now))
+    _follow(connection, BRANCH, line, [("amd-rome", "walltime"), ("intel-skylake", "walltime")], now)
     _triage(connection, now)
-    _queue(connection, now)
+    _queue(connection, line[-2], line[-1], now)
     database.mark_demonstration(connection, now)
     report("branches, triage and queue")
-
-
-def measured_kernels_elsewhere(now: datetime) -> Iterator[DemoRun]:
-    """Made-up walltime runs of the kernels that were really measured in icount."""
-    succeeded = [run for run in measured_runs(now) if not any(arm.failure for arm in run.record.arms)]
-    effects = {
-        1: {},
-        2: {"amd-rome": {_SEQ: 1.031}, "intel-skylake": {_SEQ: 1.052}},
-        3: {"amd-rome": {_CONTROL: 1.024}, "intel-skylake": {_INT: 0.978, _CONTROL: 1.021}},
-    }
-    for number, run in enumerate(succeeded[:3], start=1):
-        sides = [run.record.arm_by_name[name].facts for name in ("base", "head")]
-        for platform in PLATFORMS:
-            base, head = (
-                Side(
-                    str(facts.commit),
-                    facts.subject or "Import of linux-source-6.12.tar.xz",
-                    0,
-                    facts.parents,
-                    facts.author or "Cliffwatch",
-                    {} if side == 0 else effects[number].get(platform, {}),
-                )
-                for side, facts in enumerate(sides)
-            )
-            yield made_up_run(base, head, platform, run.received - timedelta(hours=2), control=True)
-
-
-_SEQ, _INT = "local-storage-cache-seq-get", "local-storage-cache-int-get"
-_CONTROL = "local-storage-cache-hashmap-control"
 
 
 def _keep_all(connection: Connection[Any], runs: Iterable[DemoRun]) -> int:
@@ -146,18 +109,11 @@ def _filler(connection: Connection[Any]) -> Caller:
     return Caller(name=_WHO, token_id=tokens.token_named(connection, _WHO), scopes=frozenset({"admin"}))
 
 
-def _branches(connection: Connection[Any], now: datetime) -> None:
-    """Makes two followed branches: the one that was really measured and the made-up one."""
-    line = [run.record.arm_by_name for run in measured_runs(now)][:6]
-    commits = [str(arm.facts.commit) for arm in (line[0]["base"], *(arms["head"] for arms in line))]
-    _follow(connection, MEASURED_BRANCH, commits, [("emulated-x86-64", "icount")], now)
-    _follow(
-        connection,
-        BRANCH,
-        [commit_of(ordinal) for ordinal in range(REVISIONS)],
-        [(name, "walltime") for name in PLATFORMS],
-        now,
-    )
+def _line(runs: Iterable[DemoRun]) -> list[str]:
+    """Returns the commits of runs that each compare a revision with its parent, oldest first."""
+    arms = [run.record.arm_by_name for run in runs]
+    sides = (arms[0]["base"], *(each["head"] for each in arms))
+    return list(dict.fromkeys(str(arm.facts.commit) for arm in sides))
 
 
 def _follow(
@@ -189,8 +145,11 @@ def _triage(connection: Connection[Any], now: datetime) -> None:
     """Triages some of the reports."""
     listed = reports.list_reports(connection, ReportsWanted(states=["new"], limit=100))
     judgements: dict[str | None, tuple[ReportState, str]] = {
-        side_of(17).subject: ("expected", "the counters are worth it"),
-        side_of(25).subject: ("acknowledged", "prefetching past the end of the list"),
+        "bpf: Count hash map lookups for bpftool": ("expected", "the counters are worth it"),
+        "bpf: Prefetch the next local storage element": (
+            "acknowledged",
+            "prefetching past the end of the list",
+        ),
     }
     for report in listed:
         if report.subject in judgements:
@@ -199,11 +158,10 @@ def _triage(connection: Connection[Any], now: datetime) -> None:
             triage(connection, report.digest, state=state, owner=_WHO, note=note, by=_WHO, now=when)
 
 
-def _queue(connection: Connection[Any], now: datetime) -> None:
+def _queue(connection: Connection[Any], before: str, newest: str, now: datetime) -> None:
     """Makes one running job, two waiting jobs and two hosts."""
     by = _filler(connection)
     assert by.token_id is not None
-    newest, before = commit_of(REVISIONS - 1), commit_of(REVISIONS - 2)
     for number, (platform, mode, priority) in enumerate(
         (
             ("emulated-x86-64", "icount", "person"),
