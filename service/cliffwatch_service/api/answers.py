@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import orjson
 from fastapi import Request
@@ -16,6 +16,8 @@ from cliffwatch_service.http.streaming import EndingStream
 from cliffwatch_service.ingest.ingest import content_digest
 
 JSON = "application/json"
+
+Model = TypeVar("Model", bound=BaseModel)
 
 _WHOLE = 1 << 16
 """Bytes up to which a response is sent in one piece."""
@@ -104,3 +106,8 @@ def page(
     shown = items[:limit]
     following = cursor(shown[-1]) if len(items) > limit else None
     return Page(items=[show(each) for each in shown], next=following)
+
+
+def take(model: type[Model], row: object, **given: Any) -> Model:
+    """Makes a response model from a row: fields of the same name, and those given."""
+    return model(**{name: getattr(row, name) for name in model.model_fields if name not in given}, **given)

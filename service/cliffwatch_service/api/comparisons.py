@@ -8,7 +8,7 @@ from fastapi.responses import Response
 
 from cliffwatch.comparing.ordering import FILTERS, SORTS
 from cliffwatch.formats.comparison import RevisionComparison, RunComparison
-from cliffwatch_service.api.answers import JSON, answer, answer_bytes, page
+from cliffwatch_service.api.answers import JSON, answer, answer_bytes, page, take
 from cliffwatch_service.api.documents import document_response
 from cliffwatch_service.api.models.lists import Page
 from cliffwatch_service.api.models.results import ComparisonListed
@@ -58,17 +58,7 @@ def list_comparisons(
 
 
 def _listed(row: ComparisonListedRow) -> ComparisonListed:
-    return ComparisonListed(
-        comparison=row.digest,
-        platform=row.platform,
-        mode=row.mode,
-        made=row.made,
-        counts=row.counts,
-        base=row.base,
-        base_subject=row.base_subject,
-        head=row.head,
-        head_subject=row.head_subject,
-    )
+    return take(ComparisonListed, row, comparison=row.digest)
 
 
 def _one_of(*values: str) -> str:

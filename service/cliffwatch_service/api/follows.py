@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from cliffwatch.samples import DEFAULT_MODE, Mode, Profile
 from cliffwatch.trees.addresses import LONGEST_BRANCH
-from cliffwatch_service.api.answers import answer
+from cliffwatch_service.api.answers import answer, take
 from cliffwatch_service.api.models.lists import Page
 from cliffwatch_service.api.models.work import Backfilled, Followed, FollowEnded
 from cliffwatch_service.history.backlog import backfill
@@ -71,20 +71,11 @@ def list_follows(request: Request, service: ServiceHere, _: Allowed) -> Response
 
 
 def _shown(row: FollowRow) -> Followed:
-    return Followed(
+    return take(
+        Followed,
+        row,
         follow=row.id,
-        tree=row.tree,
-        branch=row.branch,
-        policy=row.policy,
         targets=[{"platform": target[0], "mode": target[1]} for target in row.targets],
-        suites=row.suites,
-        profile=row.profile,
-        head_commit=row.head_commit,
-        requested_commit=row.requested_commit,
-        polled=row.polled,
-        requested=row.requested,
-        problem=row.problem,
-        backlog=row.backlog,
         anchor=row.anchor_commit,
         anchor_problem=row.anchor_problem or row.anchor_failure,
     )

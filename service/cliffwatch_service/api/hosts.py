@@ -15,7 +15,7 @@ from cliffwatch.samples import MODES, Mode
 from cliffwatch_service.api.answers import answer
 from cliffwatch_service.api.documents import document_response
 from cliffwatch_service.api.models.lists import Page
-from cliffwatch_service.api.models.work import HostListed, JobState, Kept
+from cliffwatch_service.api.models.work import JobState, Kept
 from cliffwatch_service.http.context import PREFIX, Allowed, Service, ServiceHere
 from cliffwatch_service.ingest.free_form import FreeForm, Moment, Prose, make_showable
 from cliffwatch_service.ingest.request_fields import Count, Name
@@ -80,7 +80,7 @@ class CompleteBody(BaseModel):
 @router.get(
     "/hosts",
     summary="Hosts, when they were last seen and their jobs",
-    responses={200: {"model": Page[HostListed]}},
+    responses={200: {"model": Page[HostAtWorkRow]}},
 )
 def list_hosts(request: Request, service: ServiceHere, _: Allowed) -> Response:
     with service.transaction() as connection:

@@ -1,6 +1,5 @@
 """Endpoints for requests and jobs: requesting measurements and watching their progress."""
 
-from dataclasses import asdict
 from functools import partial
 from typing import Annotated, Any
 from uuid import UUID
@@ -15,10 +14,10 @@ from cliffwatch.formats.work import AskedFiles, AskedWork
 from cliffwatch.parsers.readings import Problem
 from cliffwatch_service.access.authorisation import refuse_foreign_request
 from cliffwatch_service.access.quotas import within_quota
-from cliffwatch_service.api.answers import answer, page
+from cliffwatch_service.api.answers import answer, page, take
 from cliffwatch_service.api.documents import body_of, document_response, parse_document, request_body
 from cliffwatch_service.api.models.lists import Page
-from cliffwatch_service.api.models.work import Event, Expected, Job, RequestListed, RequestWhole
+from cliffwatch_service.api.models.work import Job, RequestListed, RequestWhole
 from cliffwatch_service.http.context import PREFIX, Allowed, Cursor, Limit, Service, ServiceHere
 from cliffwatch_service.http.cursors import cursor_of, moment, read_cursor
 from cliffwatch_service.http.streaming import event_stream, sanitise_event
@@ -89,47 +88,27 @@ def _request(connection: Connection[Any], service: Service, row: RequestRow) -> 
 
 
 def _listed(row: RequestRow) -> RequestListed:
-    return RequestListed(
+    return take(
+        RequestListed,
+        row,
         request=str(row.id),
         asked_by=row.asked_by_name,
         priority=PRIORITIES[row.priority],
         base=row.base_commit,
         head=row.head_commit,
-        tree=row.tree,
-        suites=row.suites,
-        profile=row.profile,
-        boots=row.boots,
-        note=row.note,
-        created=row.created,
-        setup=row.setup,
     )
 
 
 def _job(row: JobRow, expected: Estimate | None = None) -> Job:
-    return Job(
+    return take(
+        Job,
+        row,
         job=str(row.id),
         request=str(row.request_id),
         priority=PRIORITIES[row.priority],
-        platform=row.platform,
-        mode=row.mode,
-        seed=row.seed,
-        state=row.state,
-        whose=row.whose,
-        reason=row.reason,
-        run=row.run,
-        host=row.host,
-        created=row.created,
-        started=row.started,
-        ended=row.ended,
-        cancel=row.cancel,
-        tree=row.tree,
-        suites=row.suites,
-        profile=row.profile,
-        boots=row.boots,
         base=row.base_commit,
         head=row.head_commit,
-        setup=row.setup,
-        expected=Expected(**asdict(expected)) if expected is not None else None,
+        expected=expected,
     )
 
 
@@ -244,7 +223,7 @@ def retry_job(job: UUID, request: Request, service: ServiceHere, caller: Allowed
 @router.get(
     "/jobs/{job}/events",
     summary="Events of a job, from the first or after a given event",
-    responses={200: {"model": Page[Event]}},
+    responses={200: {"model": Page[queue.EventRow]}},
 )
 def read_events(
     job: UUID,

@@ -15,7 +15,7 @@ from cliffwatch.formats.values import MOST_BOOTS
 from cliffwatch_service.access.authorisation import refuse_host_name
 from cliffwatch_service.access.quotas import refuse_run_over_quota, within_quota
 from cliffwatch_service.access.tokens import Caller
-from cliffwatch_service.api.answers import JSON, answer, answer_bytes, answer_pieces, page
+from cliffwatch_service.api.answers import JSON, answer, answer_bytes, answer_pieces, page, take
 from cliffwatch_service.api.documents import body_of, document_response, parse_document, request_body
 from cliffwatch_service.api.models.lists import Page
 from cliffwatch_service.api.models.results import RawListed, RunArm, RunListed, RunWhole, StoredAnswer
@@ -188,17 +188,8 @@ def list_runs(
 
 
 def _listed(row: RunListedRow) -> RunListed:
-    return RunListed(
-        run=row.digest,
-        platform=row.platform,
-        mode=row.mode,
-        status=row.status,
-        created=row.created,
-        received=row.received,
-        host=row.host,
-        boots=row.boots,
-        arms=None if row.arms is None else {name: RunArm(**arm) for name, arm in row.arms.items()},
-    )
+    arms = None if row.arms is None else {name: RunArm(**arm) for name, arm in row.arms.items()}
+    return take(RunListed, row, run=row.digest, arms=arms)
 
 
 @router.get(

@@ -6,11 +6,10 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 
 from cliffwatch_service.api.answers import answer
-from cliffwatch_service.api.models.history import FoundCommit, FoundName, SearchResults
+from cliffwatch_service.api.models.history import SearchResults
 from cliffwatch_service.api.series import about
 from cliffwatch_service.history.finding import find_everything
 from cliffwatch_service.http.context import PREFIX, Allowed, ServiceHere
-from cliffwatch_service.store.history.search import FoundNameRow
 
 router = APIRouter(prefix=PREFIX, tags=["series"])
 
@@ -31,17 +30,10 @@ def search(
     with service.transaction() as connection:
         found = find_everything(connection, q.replace("\0", "").strip())
     results = SearchResults(
-        revisions=[
-            FoundCommit(commit=row.commit, subject=row.subject, measured=row.measured)
-            for row in found.revisions
-        ],
-        branches=[_name(row) for row in found.branches],
-        tags=[_name(row) for row in found.tags],
+        revisions=list(found.revisions),
+        branches=list(found.branches),
+        tags=list(found.tags),
         suites=[suite.name for suite in found.suites],
         series=[about(row) for row in found.series],
     )
     return answer(request, results)
-
-
-def _name(row: FoundNameRow) -> FoundName:
-    return FoundName(name=row.name, tree=row.tree, commit=row.commit)

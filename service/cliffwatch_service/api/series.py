@@ -7,7 +7,7 @@ from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import Response
 from psycopg import Connection
 
-from cliffwatch_service.api.answers import JSON, answer, answer_bytes, page
+from cliffwatch_service.api.answers import JSON, answer, answer_bytes, page, take
 from cliffwatch_service.api.models.history import Branch, RevisionWhole, Series, SeriesHistory, SeriesSamples
 from cliffwatch_service.api.models.lists import Page
 from cliffwatch_service.compare.naming import find_revision
@@ -64,16 +64,7 @@ def list_series(
 
 
 def about(row: SeriesRow) -> Series:
-    return Series(
-        series=row.digest,
-        suite=row.suite,
-        benchmark=row.benchmark,
-        params=dict(row.params),
-        metric=row.metric,
-        unit=row.unit,
-        platform=row.platform,
-        mode=row.mode,
-    )
+    return take(Series, row, series=row.digest, params=dict(row.params))
 
 
 @router.get("/series/{digest}", summary="One series", responses={200: {"model": Series}})
@@ -173,16 +164,4 @@ def read_revision(
     with service.transaction() as connection:
         row = find_revision(connection, commit)
         measured = series.targets_measured(connection, row.id)
-    content = {
-        "commit": row.commit,
-        "tree_hash": row.tree_hash,
-        "parents": row.parents,
-        "author": row.author,
-        "authored": row.authored,
-        "committed": row.committed,
-        "subject": row.subject,
-        "patch_id": row.patch_id,
-        "release": row.release,
-        "measured": measured,
-    }
-    return answer(request, content)
+    return answer(request, take(RevisionWhole, row, measured=measured))

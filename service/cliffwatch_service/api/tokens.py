@@ -7,16 +7,15 @@ from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from cliffwatch_service.access.tokens import Scope, make_token
-from cliffwatch_service.api.answers import answer, page
+from cliffwatch_service.api.answers import answer, page, take
 from cliffwatch_service.api.models.lists import Page
-from cliffwatch_service.api.models.work import AuditEntry, Task, Token, TokenMade, TokenRevoked
+from cliffwatch_service.api.models.work import Token, TokenMade, TokenRevoked
 from cliffwatch_service.http.context import PREFIX, Allowed, Cursor, Limit, ServiceHere
 from cliffwatch_service.http.cursors import cursor_of, identity, read_cursor
 from cliffwatch_service.ingest.free_form import Moment
 from cliffwatch_service.ingest.request_fields import Name
 from cliffwatch_service.refusal import not_found
 from cliffwatch_service.store import background, tokens
-from cliffwatch_service.store.tokens import TokenRow
 
 router = APIRouter(prefix=PREFIX, tags=["administration"])
 
@@ -58,19 +57,7 @@ def new_token(body: TokenBody, request: Request, service: ServiceHere, caller: A
 def list_tokens(request: Request, service: ServiceHere, _: Allowed) -> Response:
     with service.transaction() as connection:
         rows = tokens.list_tokens(connection)
-    return answer(request, {"items": [_token(row) for row in rows], "next": None})
-
-
-def _token(row: TokenRow) -> Token:
-    return Token(
-        name=row.name,
-        scopes=row.scopes,
-        host=row.host,
-        created=row.created,
-        expires=row.expires,
-        revoked=row.revoked,
-        last_used=row.last_used,
-    )
+    return answer(request, {"items": [take(Token, row) for row in rows], "next": None})
 
 
 @router.delete(
@@ -90,7 +77,7 @@ def revoke(
 @router.get(
     "/tasks",
     summary="Background tasks and their states, newest first",
-    responses={200: {"model": Page[Task]}},
+    responses={200: {"model": Page[background.TaskRow]}},
 )
 def list_tasks(
     request: Request,
@@ -109,7 +96,7 @@ def list_tasks(
 @router.get(
     "/audit",
     summary="Audit log of operations under tokens, newest first",
-    responses={200: {"model": Page[AuditEntry]}},
+    responses={200: {"model": Page[tokens.AuditRow]}},
 )
 def list_audit(
     request: Request,

@@ -3,13 +3,17 @@
 from datetime import datetime
 from typing import Literal
 
-from pydantic import BaseModel
-
 from cliffwatch.formats.values import FreeJson
 from cliffwatch.samples import Mode
+from cliffwatch_service.api.models.lists import Answer
+from cliffwatch_service.store.history.news.fixes import FixRow
+from cliffwatch_service.store.history.reports import TriageRow
+from cliffwatch_service.store.history.search import FoundNameRow, FoundRevisionRow
+from cliffwatch_service.store.history.watching import HostEventRow, TrendRow
+from cliffwatch_service.store.series import MeasuredTargetRow
 
 
-class Series(BaseModel):
+class Series(Answer):
     series: str
     suite: str
     benchmark: str
@@ -20,31 +24,17 @@ class Series(BaseModel):
     mode: str
 
 
-class FoundCommit(BaseModel):
-    commit: str
-    subject: str | None
-    measured: bool
-
-
-class FoundName(BaseModel):
-    """A branch or tag, and the commit it names: of a branch, its newest known one."""
-
-    name: str
-    tree: str
-    commit: str
-
-
-class SearchResults(BaseModel):
+class SearchResults(Answer):
     """Results of a search, at most 20 of each kind."""
 
-    revisions: list[FoundCommit]
-    branches: list[FoundName]
-    tags: list[FoundName]
+    revisions: list[FoundRevisionRow]
+    branches: list[FoundNameRow]
+    tags: list[FoundNameRow]
     suites: list[str]
     series: list[Series]
 
 
-class HistoryPoint(BaseModel):
+class HistoryPoint(Answer):
     """The median of one revision.
 
     - `ordinal`: place on the branch; null without a branch.
@@ -68,51 +58,13 @@ class HistoryPoint(BaseModel):
     anchor: float | None
 
 
-class HostEvent(BaseModel):
-    """Series of a host that stepped together between base and head: `stepped` of `measured` series.
-
-    `reason` says which series stepped:
-
-    - `series`: those of the revisions. A fresh comparison shows whether the host or a commit is the cause.
-    - `control`: those of the anchor, which is the same revision in every run. The host is the cause.
-    """
-
-    branch: str
-    host: str | None
-    base: str
-    head: str
-    stepped: int
-    measured: int
-    reason: Literal["series", "control"]
-    found: datetime
-
-
-class Trend(BaseModel):
-    """A drift without a step.
-
-    - `since`: from the release's first revision, or the last 90 days.
-    - `total`: size as a fraction.
-    - `p`: p-value.
-    - `points`: number of revisions.
-    """
-
-    branch: str
-    since: Literal["release", "90 days"]
-    base: str
-    head: str
-    total: float
-    p: float
-    points: int
-    found: datetime
-
-
 class SeriesHistory(Series):
     points: list[HistoryPoint]
-    host_events: list[HostEvent]
-    trends: list[Trend]
+    host_events: list[HostEventRow]
+    trends: list[TrendRow]
 
 
-class BootSample(BaseModel):
+class BootSample(Answer):
     run: str
     number: int
     arm: str
@@ -125,18 +77,12 @@ class SeriesSamples(Series):
     samples: list[BootSample]
 
 
-class Branch(BaseModel):
+class Branch(Answer):
     tree: str
     branch: str
 
 
-class MeasuredTarget(BaseModel):
-    platform: str
-    mode: str
-    boots: int
-
-
-class RevisionWhole(BaseModel):
+class RevisionWhole(Answer):
     commit: str
     tree_hash: str | None
     parents: list[str]
@@ -146,7 +92,7 @@ class RevisionWhole(BaseModel):
     subject: str | None
     patch_id: str | None
     release: str | None
-    measured: list[MeasuredTarget]
+    measured: list[MeasuredTargetRow]
 
 
 class Change(Series):
@@ -184,7 +130,7 @@ class Change(Series):
     located_in: Mode | None
 
 
-class ReportFacts(BaseModel):
+class ReportFacts(Answer):
     """The changes of one culprit.
 
     - `largest`: the largest change, as a fraction.
@@ -211,24 +157,7 @@ class Report(ReportFacts):
     changes: int
 
 
-class TriageEntry(BaseModel):
-    at: datetime
-    by: str
-    state: str
-    owner: str | None
-    note: str
-
-
-class ReportFix(BaseModel):
-    """The commit that fixed a regression. `verified` is whether measurements show it."""
-
-    commit: str
-    by: str
-    at: datetime
-    verified: bool
-
-
-class ReportNews(BaseModel):
+class ReportNews(Answer):
     """News of a report.
 
     - `worst`: the largest regression as a fraction; null if none has a percentage.
@@ -251,27 +180,6 @@ class ReportWhole(ReportFacts):
 
     changes: list[Change]
     functions: list[FreeJson]
-    triage: list[TriageEntry]
-    fix: ReportFix | None
+    triage: list[TriageRow]
+    fix: FixRow | None
     news: list[ReportNews]
-
-
-class Quality(BaseModel):
-    """The quality of reports. A share or time is null if there is nothing to compute it from.
-
-    - `reports`: number of reports in each state.
-    - `judged`: number of reports whose state is not `new`.
-    - `noise`, `precision`: shares of the judged reports that are noise, and that are real.
-    - `planted`: number of planted steps.
-    - `found`, `recall`: number and share of the planted steps that a report names as its culprit.
-    - `seconds_to_detection`: median time from planting to the report.
-    """
-
-    reports: dict[str, int]
-    judged: int
-    noise: float | None
-    precision: float | None
-    planted: int
-    found: int
-    recall: float | None
-    seconds_to_detection: float | None

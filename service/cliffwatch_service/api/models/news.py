@@ -2,10 +2,10 @@
 
 from datetime import datetime
 
-from pydantic import BaseModel
+from cliffwatch_service.api.models.lists import Answer
 
 
-class Subscription(BaseModel):
+class Subscription(Answer):
     """A subscription to news.
 
     - `muted_until`: null if it is not muted.
@@ -28,18 +28,18 @@ class Subscription(BaseModel):
     reason: str | None
 
 
-class SubscriptionMade(BaseModel):
+class SubscriptionMade(Answer):
     """A new subscription. `secret` signs a webhook's payloads, shown only once; null for other channels."""
 
     subscription: int
     secret: str | None
 
 
-class SubscriptionEnded(BaseModel):
+class SubscriptionEnded(Answer):
     subscription: int
     ended: bool
 
 
-class PlantedStep(BaseModel):
+class PlantedStep(Answer):
     commit: str
     planted: datetime

@@ -2,24 +2,24 @@
 
 from datetime import datetime
 
-from pydantic import BaseModel
-
 from cliffwatch.formats.values import FreeJson
+from cliffwatch_service.api.models.lists import Answer
+from cliffwatch_service.store.boots import BootRow
 
 
-class StoredAnswer(BaseModel):
+class StoredAnswer(Answer):
     """A stored upload. `fresh` is false if the same content was stored before."""
 
     digest: str
     fresh: bool
 
 
-class RunArm(BaseModel):
+class RunArm(Answer):
     label: str
     commit: str | None
 
 
-class RunListed(BaseModel):
+class RunListed(Answer):
     run: str
     platform: str
     mode: str
@@ -31,22 +31,7 @@ class RunListed(BaseModel):
     arms: dict[str, RunArm] | None
 
 
-class BootListed(BaseModel):
-    number: int
-    arm: str
-    block: int
-    stage: str
-    layout: str | None
-    status: str
-    began: datetime | None
-    ended: datetime | None
-    received: datetime
-    digest: str
-    samples: int
-    raw_digest: str | None
-
-
-class RunWhole(BaseModel):
+class RunWhole(Answer):
     """A run. `record` is run.json in its current format."""
 
     run: str
@@ -56,20 +41,20 @@ class RunWhole(BaseModel):
     created: datetime
     received: datetime
     record: FreeJson
-    boots: list[BootListed]
+    boots: list[BootRow]
 
 
-class RawFileListed(BaseModel):
+class RawFileListed(Answer):
     name: str
     size: int
 
 
-class RawListed(BaseModel):
+class RawListed(Answer):
     digest: str
     files: list[RawFileListed]
 
 
-class ComparisonListed(BaseModel):
+class ComparisonListed(Answer):
     comparison: str
     platform: str
     mode: str
@@ -81,14 +66,14 @@ class ComparisonListed(BaseModel):
     head_subject: str | None
 
 
-class SuiteListed(BaseModel):
+class SuiteListed(Answer):
     suite: str
     title: str
     about: str
     benchmarks: int
 
 
-class BenchmarkAbout(BaseModel):
+class BenchmarkAbout(Answer):
     benchmark: str
     formerly: list[str]
     about: str
@@ -96,7 +81,7 @@ class BenchmarkAbout(BaseModel):
     primary: str | None
 
 
-class SuiteWhole(BaseModel):
+class SuiteWhole(Answer):
     suite: str
     title: str
     about: str

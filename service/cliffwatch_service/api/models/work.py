@@ -3,28 +3,12 @@
 from datetime import datetime
 from typing import Literal
 
-from pydantic import BaseModel
-
 from cliffwatch.formats.values import FreeJson
+from cliffwatch_service.api.models.lists import Answer
+from cliffwatch_service.jobs.estimates import Estimate
 
 
-class Expected(BaseModel):
-    """An estimate for a job in the queue.
-
-    - `position`: position in the queue from 1; 0 for a running job.
-    - `hosts`: number of the platform's hosts at work.
-    - `seconds`: seconds to the job's end; null if unknown.
-    - `low`, `high`: lower and upper quartile of `seconds`; null if unknown.
-    """
-
-    position: int
-    hosts: int
-    seconds: float | None
-    low: float | None
-    high: float | None
-
-
-class Job(BaseModel):
+class Job(Answer):
     """A job with the facts of its request.
 
     - `setup`: the request's additions to two revisions and the catalogue's suites (AskedWork); null for none.
@@ -54,10 +38,10 @@ class Job(BaseModel):
     base: str
     head: str
     setup: FreeJson | None
-    expected: Expected | None
+    expected: Estimate | None
 
 
-class RequestListed(BaseModel):
+class RequestListed(Answer):
     request: str
     asked_by: str
     priority: str
@@ -79,31 +63,15 @@ class RequestWhole(RequestListed):
     warnings: list[str]
 
 
-class Event(BaseModel):
-    id: int
-    at: datetime
-    kind: str
-    data: FreeJson
-
-
-class HostListed(BaseModel):
-    name: str
-    platform: str
-    added: datetime
-    last_seen: datetime
-    about: FreeJson
-    job: str | None
-
-
-class Kept(BaseModel):
+class Kept(Answer):
     kept: int
 
 
-class JobState(BaseModel):
+class JobState(Answer):
     state: str
 
 
-class ImportProblem(BaseModel):
+class ImportProblem(Answer):
     """A line of an imported file that could not be read."""
 
     line: int
@@ -111,7 +79,7 @@ class ImportProblem(BaseModel):
     reason: str
 
 
-class Imported(BaseModel):
+class Imported(Answer):
     run: str
     boots: int
     samples: int
@@ -119,12 +87,12 @@ class Imported(BaseModel):
     fresh: bool
 
 
-class TokenMade(BaseModel):
+class TokenMade(Answer):
     name: str
     secret: str
 
 
-class Token(BaseModel):
+class Token(Answer):
     name: str
     scopes: list[str]
     host: str | None
@@ -134,31 +102,12 @@ class Token(BaseModel):
     last_used: datetime | None
 
 
-class TokenRevoked(BaseModel):
+class TokenRevoked(Answer):
     name: str
     revoked: bool
 
 
-class Task(BaseModel):
-    id: int
-    task: str
-    about: FreeJson
-    status: str
-    attempts: int
-    due: datetime | None
-    at: datetime | None
-
-
-class AuditEntry(BaseModel):
-    id: int
-    at: datetime
-    who: str
-    action: str
-    object: str
-    detail: FreeJson
-
-
-class Followed(BaseModel):
+class Followed(Answer):
     """A followed branch.
 
     - `head_commit`: head at the last poll.
@@ -187,13 +136,13 @@ class Followed(BaseModel):
     anchor_problem: str | None
 
 
-class Backfilled(BaseModel):
+class Backfilled(Answer):
     """A range of commits to measure. `commits` is the number of its first-parent commits."""
 
     follow: int
     commits: int
 
 
-class FollowEnded(BaseModel):
+class FollowEnded(Answer):
     follow: int
     followed: bool

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from cliffwatch_service.api.answers import answer, answer_bytes
+from cliffwatch_service.api.answers import answer, answer_bytes, take
 from cliffwatch_service.api.models.lists import Page
 from cliffwatch_service.api.models.news import Subscription, SubscriptionEnded, SubscriptionMade
 from cliffwatch_service.history.news.feed import MEDIA_TYPE, FeedAbout, atom_feed, last_update
@@ -139,21 +139,7 @@ def list_subscriptions(request: Request, service: ServiceHere, caller: Allowed) 
 
 
 def _shown(row: SubscriptionRow) -> Subscription:
-    return Subscription(
-        subscription=row.id,
-        owner=row.owner,
-        channel=row.channel,
-        address=row.address,
-        authors=row.authors,
-        subsystems=row.subsystems,
-        suites=row.suites,
-        muted_until=row.muted_until,
-        created=row.created,
-        delivered=row.delivered,
-        waiting=row.waiting,
-        given_up=row.given_up,
-        reason=row.reason,
-    )
+    return take(Subscription, row, subscription=row.id)
 
 
 @router.post(

@@ -7,12 +7,12 @@ from fastapi.responses import Response
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
 from cliffwatch.formats.reading import as_json
-from cliffwatch_service.api.answers import answer, page
-from cliffwatch_service.api.models.history import Change, Quality, Report, ReportNews, ReportWhole
+from cliffwatch_service.api.answers import answer, page, take
+from cliffwatch_service.api.models.history import Change, Report, ReportNews, ReportWhole
 from cliffwatch_service.api.models.lists import Page
 from cliffwatch_service.api.models.news import PlantedStep
 from cliffwatch_service.compare.causes import functions_between
-from cliffwatch_service.history.quality import quality
+from cliffwatch_service.history.quality import ReportQuality, quality
 from cliffwatch_service.history.triage import OPEN, find_report, triage
 from cliffwatch_service.http.context import PREFIX, Allowed, Cursor, Limit, ServiceHere
 from cliffwatch_service.http.cursors import cursor_of, identity, moment, read_cursor
@@ -68,36 +68,7 @@ def list_changes(
 
 
 def _change(row: ChangeRow) -> Change:
-    return Change(
-        change=row.digest,
-        state=row.state,
-        kind=row.kind,
-        size=row.size,
-        ci_low=row.ci_low,
-        ci_high=row.ci_high,
-        base_value=row.base_value,
-        head_value=row.head_value,
-        apart=row.apart,
-        found=row.found,
-        series=row.series,
-        suite=row.suite,
-        benchmark=row.benchmark,
-        params=dict(row.params),
-        metric=row.metric,
-        unit=row.unit,
-        platform=row.platform,
-        mode=row.mode,
-        base=row.base,
-        head=row.head,
-        head_subject=row.head_subject,
-        report=row.report,
-        fresh_change=row.fresh_change,
-        fresh_low=row.fresh_low,
-        fresh_high=row.fresh_high,
-        fresh_mde=row.fresh_mde,
-        waits_for=row.waits_for,
-        located_in=row.located_in,
-    )
+    return take(Change, row, change=row.digest, params=dict(row.params))
 
 
 @router.get(
@@ -121,27 +92,13 @@ def list_reports(
 
 
 def _report(row: ReportRow) -> Report:
-    return Report(
-        report=row.digest,
-        state=row.state,
-        owner=row.owner,
-        opened=row.opened,
-        updated=row.updated,
-        base=row.base,
-        head=row.head,
-        subject=row.subject,
-        author=row.author,
-        changes=row.changes,
-        largest=row.largest,
-        platforms=row.platforms,
-        merged_into=row.merged_into,
-    )
+    return take(Report, row, report=row.digest)
 
 
 @router.get(
     "/reports/quality",
     summary="Precision of reports, and recall and latency for planted steps",
-    responses={200: {"model": Quality}},
+    responses={200: {"model": ReportQuality}},
 )
 def read_quality(request: Request, service: ServiceHere, _: Allowed) -> Response:
     with service.transaction() as connection:
@@ -192,10 +149,7 @@ def read_report(report: ReportId, request: Request, service: ServiceHere, _: All
         "functions": [as_json(each) for each in functions],
         "triage": entries,
         "fix": fix,
-        "news": [
-            ReportNews(kind=each.kind, at=each.at, cases=each.cases, worst=each.worst, step=each.step)
-            for each in news
-        ],
+        "news": [take(ReportNews, each) for each in news],
     }
     return answer(request, whole)
 

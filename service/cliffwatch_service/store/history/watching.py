@@ -107,6 +107,11 @@ class HostEventRow:
     measured: int
     """Number of series that were measured."""
     reason: EventReason
+    """Which series stepped.
+
+    `series`: those of the revisions. A fresh comparison shows whether the host or a commit is the cause.
+    `control`: those of the anchor, the same revision in every run. The host is the cause.
+    """
     found: datetime
 
 
@@ -172,11 +177,14 @@ class TrendRow:
 
     branch: str
     since: TrendSince
+    """It begins at the release's first revision, or 90 days ago."""
     base: str
     head: str
     total: float
+    """The whole drift, a fraction."""
     p: float
     points: int
+    """Number of revisions."""
     found: datetime
 
 
