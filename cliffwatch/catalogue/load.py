@@ -10,11 +10,8 @@ from cliffwatch.catalogue.read import CatalogueError, read_suite
 from cliffwatch.catalogue.repeatability import NOTHING_MEASURED, Repeatability, read_repeatability
 from cliffwatch.catalogue.suite import Benchmark, MetricSpec, Suite
 from cliffwatch.catalogue.unknown import traits_of_unknown
-from cliffwatch.parsers.bench.kind import MetricShape
 from cliffwatch.parsers.per_operation import INSTRUCTIONS, as_instructions
 from cliffwatch.samples import CaseKey, MetricTraits, Mode
-
-_ANY_METRIC = MetricShape("", "higher", primary=True)
 
 
 @dataclass(frozen=True)

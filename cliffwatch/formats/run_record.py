@@ -294,10 +294,6 @@ class RunRecord(Part, frozen=True, kw_only=True):
         return None if self.plan.stages is None else self.plan.stages.stages
 
     @property
-    def guest_facts(self) -> GuestFacts:
-        return convert(self.guest or {}, GuestFacts)
-
-    @property
     def host_facts(self) -> HostFacts:
         return convert(self.host or {}, HostFacts)
 

@@ -12,7 +12,7 @@ from cliffwatch.formats.values import LINE
 from cliffwatch.parsers.detect import parse_any
 from cliffwatch.parsers.documents.bencher import parse_bencher
 from cliffwatch.parsers.go.names import metric_of, unit_of
-from cliffwatch.parsers.go.writing import ExportedUnit, format_go_bench
+from cliffwatch.parsers.go.writing import ExportedUnit, go_bench_lines
 from cliffwatch.parsers.go_bench import parse_go_bench
 from cliffwatch.parsers.veristat import parse_veristat
 from cliffwatch.samples import Arm, Assumed, Boot, CaseKey, MetricTraits, Sample
@@ -63,7 +63,8 @@ def test_what_is_exported_comes_back(benchmark: str, params: dict[str, str], val
     arm = Arm(name="base", label="x", mode="icount", platform="emulated-x86-64", boots=(boot,))
     traits = MetricTraits(better="lower", assume="exact")
 
-    (back,) = parse_go_bench(format_go_bench([arm], [ExportedUnit("hits-latency-ns/op", traits)])).samples
+    lines = go_bench_lines([arm], [ExportedUnit("hits-latency-ns/op", traits)])
+    (back,) = parse_go_bench("\n".join(lines)).samples
 
     assert back.case == case
     assert (back.metric, back.unit) == ("hits-latency", "ns/op")

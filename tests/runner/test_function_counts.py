@@ -2,12 +2,13 @@
 
 import json
 import struct
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from cliffwatch.catalogue.load import load_catalogue
-from cliffwatch.formats.code.bpf_programs import BpfProgramsRecord
+from cliffwatch.formats.code.bpf_programs import BpfProgramsRecord, CaseBpfPrograms
 from cliffwatch.formats.code.function_counts import CaseCounts, FunctionCountsRecord
 from cliffwatch.formats.reading import document_text, read_as
 from cliffwatch.samples import CaseOutcome
@@ -17,7 +18,7 @@ from cliffwatch_runner.plan.plan import Plan
 from cliffwatch_runner.plan.selection import select_cases
 from cliffwatch_runner.results import user_names
 from cliffwatch_runner.results.bpf_code import BPF_PROGRAMS
-from cliffwatch_runner.results.function_counts import counts_of_boot, programs_of_boot, write_function_counts
+from cliffwatch_runner.results.function_counts import write_function_counts
 from cliffwatch_runner.results.outcomes import CaseResult, PartEnd, case_name
 
 MAP = """ffffffff81000000 T _stext
@@ -83,6 +84,19 @@ def functions_of(document: FunctionCountsRecord, case: CaseCounts) -> dict[str, 
     }
 
 
+def counted(home: Path, parts: Sequence[PartEnd], kernel: Path, counter: str) -> FunctionCountsRecord | None:
+    return write_function_counts(
+        home, Plan(cases=CASES, boots=(), seed=1, notable=None), parts, kernel, counter
+    )
+
+
+def programs_of(home: Path, parts: Sequence[PartEnd], kernel: Path) -> Sequence[CaseBpfPrograms]:
+    counted(home, parts, kernel, "QEMU 7.2")
+    record = read_as((home / BPF_PROGRAMS).read_bytes(), BpfProgramsRecord)
+    assert isinstance(record, BpfProgramsRecord)
+    return record.cases
+
+
 WHOLE = (
     blocks()
     + counts(0, 0, kernel=1)
@@ -98,7 +112,7 @@ WHOLE = (
 def test_a_case_has_the_functions_of_its_window(tmp_path: Path, kernel: Path) -> None:
     part = part_of(tmp_path / "boot", WHOLE)
 
-    document = counts_of_boot(tmp_path / "boot", CASES, [part], kernel, "QEMU 7.2")
+    document = counted(tmp_path / "boot", [part], kernel, "QEMU 7.2")
 
     assert document is not None
     first, second = document.cases
@@ -133,7 +147,7 @@ def test_calls_are_the_executions_of_what_begins_where_a_function_does(tmp_path:
     )
     part = part_of(tmp_path / "boot", content, statuses=("ok",))
 
-    document = counts_of_boot(tmp_path / "boot", CASES, [part], kernel, "QEMU 7.2")
+    document = counted(tmp_path / "boot", [part], kernel, "QEMU 7.2")
 
     assert document is not None
     (case,) = document.cases
@@ -155,7 +169,7 @@ def test_user_space_is_a_row_for_each_object_that_is_known(tmp_path: Path, kerne
     }
     (tmp_path / "boot" / "1" / "user-objects").write_text(json.dumps(objects))
 
-    document = counts_of_boot(tmp_path / "boot", CASES, [part], kernel, "QEMU 7.2")
+    document = counted(tmp_path / "boot", [part], kernel, "QEMU 7.2")
 
     assert document is not None
     functions = functions_of(document, document.cases[0])
@@ -179,7 +193,7 @@ def test_code_that_another_process_executed_first_is_counted_at_its_addresses_th
     }
     (tmp_path / "boot" / "1" / "user-objects").write_text(json.dumps(objects))
 
-    document = counts_of_boot(tmp_path / "boot", CASES, [part], kernel, "QEMU 10.0")
+    document = counted(tmp_path / "boot", [part], kernel, "QEMU 10.0")
 
     assert document is not None
     assert {"user:bench": 20, "user:libc.so.6": 30}.items() <= functions_of(
@@ -196,7 +210,7 @@ def test_programs_at_one_address_are_named_by_those_of_their_own_case_alone(
     of_the_other = {case_name(1, CASES[1]): [[PROGRAM, PROGRAM + 0x1000, "bench"]]}
     (tmp_path / "boot" / "1" / "user-objects").write_text(json.dumps(of_the_other))
 
-    document = counts_of_boot(tmp_path / "boot", CASES, [part], kernel, "QEMU 7.2")
+    document = counted(tmp_path / "boot", [part], kernel, "QEMU 7.2")
 
     assert document is not None
     assert {"user:programs", "user:shared libraries"} <= functions_of(document, document.cases[0]).keys()
@@ -205,7 +219,7 @@ def test_programs_at_one_address_are_named_by_those_of_their_own_case_alone(
 def test_a_case_that_failed_has_none(tmp_path: Path, kernel: Path) -> None:
     part = part_of(tmp_path / "boot", WHOLE, ("failed", "ok"))
 
-    document = counts_of_boot(tmp_path / "boot", CASES, [part], kernel, "")
+    document = counted(tmp_path / "boot", [part], kernel, "")
 
     assert document is not None
     assert [case.key for case in document.cases] == [CASES[1].key]
@@ -222,7 +236,7 @@ def test_a_case_that_failed_has_none(tmp_path: Path, kernel: Path) -> None:
 def test_counts_that_cannot_be_believed_are_said(tmp_path: Path, kernel: Path, end: bytes, note: str) -> None:
     part = part_of(tmp_path / "boot", WHOLE[: -len(words(0, 0, 0))] + end)
 
-    document = counts_of_boot(tmp_path / "boot", CASES, [part], kernel, "")
+    document = counted(tmp_path / "boot", [part], kernel, "")
 
     assert document is not None
     assert any(note in each for each in document.notes), document.notes
@@ -232,7 +246,7 @@ def test_a_boot_that_was_not_counted_has_none(tmp_path: Path, kernel: Path) -> N
     part = part_of(tmp_path / "boot", b"")
     (tmp_path / "boot" / "1" / "counts").unlink()
 
-    assert counts_of_boot(tmp_path / "boot", CASES, [part], kernel, "") is None
+    assert counted(tmp_path / "boot", [part], kernel, "") is None
 
 
 def test_code_that_made_room_for_other_code_has_no_part_in_its_counts(tmp_path: Path, kernel: Path) -> None:
@@ -244,7 +258,7 @@ def test_code_that_made_room_for_other_code_has_no_part_in_its_counts(tmp_path: 
     )
     (tmp_path / "boot" / "1" / "bpf-code").write_text(json.dumps({case_name(0, CASES[0]): [now, before]}))
 
-    document = counts_of_boot(tmp_path / "boot", CASES, [part], kernel, "")
+    document = counted(tmp_path / "boot", [part], kernel, "")
 
     assert document is not None
     assert functions_of(document, document.cases[0])["bpf:now"] == 60
@@ -268,7 +282,7 @@ def test_the_code_of_programs_is_kept_with_what_of_it_was_measured(tmp_path: Pat
     part = part_of(tmp_path / "boot", WHOLE)
     with_code(tmp_path / "boot")
 
-    (case,) = programs_of_boot(tmp_path / "boot", CASES, [part], kernel)
+    (case,) = programs_of(tmp_path / "boot", [part], kernel)
 
     assert case.key == CASES[0].key
     assert [(each.function, each.executed, each.bytes, each.code) for each in case.pieces] == [
@@ -283,7 +297,7 @@ def test_programs_of_a_boot_whose_counts_cannot_be_believed_are_kept(tmp_path: P
     part = part_of(tmp_path / "boot", WHOLE[: -len(words(0, 0, 0))])
     with_code(tmp_path / "boot")
 
-    (case,) = programs_of_boot(tmp_path / "boot", CASES, [part], kernel)
+    (case,) = programs_of(tmp_path / "boot", [part], kernel)
 
     assert [each.executed for each in case.pieces] == [None, None, None]
     assert case.pieces[0].code == b"\x90" * 32
@@ -293,11 +307,8 @@ def test_a_boots_files_are_made_of_what_was_read_and_take_its_place(tmp_path: Pa
     home = tmp_path / "boot"
     part = part_of(home, WHOLE)
     with_code(home)
-    plan = Plan(cases=CASES, boots=(), seed=1, notable=None)
 
-    write_function_counts(home, plan, [part], kernel, "QEMU 7.2")
-
-    assert isinstance(read_as((home / BPF_PROGRAMS).read_bytes(), BpfProgramsRecord), BpfProgramsRecord)
+    assert len(programs_of(home, [part], kernel)) == 1
     assert isinstance(
         read_as((home / "functions.json").read_bytes(), FunctionCountsRecord), FunctionCountsRecord
     )

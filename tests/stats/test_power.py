@@ -13,7 +13,7 @@ from cliffwatch.stats.power.detectable import (
     detectable_in_pairs,
     detectable_staged,
     needs_range,
-    published_power,
+    power_function,
 )
 from cliffwatch.stats.power.detection import (
     EFFICIENCY,
@@ -37,15 +37,15 @@ def test_what_is_detectable_is_detected_four_times_in_five() -> None:
     shift = detectable(0.02, 10, 12, 0.01)
 
     assert shift is not None
-    assert published_power(shift / 0.02, 10, 12, 0.01, 2) == pytest.approx(0.8, abs=1e-4)
+    assert power_function(10, 12, 0.01, 2)(shift / 0.02) == pytest.approx(0.8, abs=1e-4)
 
 
 def test_medians_that_must_agree_cost_power() -> None:
-    assert published_power(1.3, 21, 21, 5e-4, 2) < detection_power(1.3, 1.0, 21, 21, 5e-4) - 0.02
+    assert power_function(21, 21, 5e-4, 2)(1.3) < detection_power(1.3, 1.0, 21, 21, 5e-4) - 0.02
 
 
 def test_boots_of_unequal_number_cost_more_power() -> None:
-    assert published_power(1.5, 10, 21, 5e-4, 2) < published_power(1.5, 14, 14, 5e-4, 2)
+    assert power_function(10, 21, 5e-4, 2)(1.5) < power_function(14, 14, 5e-4, 2)(1.5)
 
 
 def test_few_boots_can_detect_nothing_at_a_strict_level() -> None:
@@ -56,8 +56,8 @@ def test_few_boots_can_detect_nothing_at_a_strict_level() -> None:
 def test_boots_needed_are_the_fewest_that_do() -> None:
     needed = boots_needed(0.01, 0.02, 0.05)
 
-    assert published_power(0.5, needed, needed, 0.05, 2) >= 0.799
-    assert published_power(0.5, needed - 1, needed - 1, 0.05, 2) < 0.8
+    assert power_function(needed, needed, 0.05, 2)(0.5) >= 0.799
+    assert power_function(needed - 1, needed - 1, 0.05, 2)(0.5) < 0.8
 
 
 def test_the_range_of_boots_needed_narrows_with_the_boots_that_are_in() -> None:
@@ -131,7 +131,7 @@ def test_pairs_have_half_the_freedom_of_two_samples_and_detect_as_little_less() 
 @pytest.mark.parametrize("many", [39, 60, 199, 5000])
 def test_one_boot_of_a_side_detects_nothing_however_many_the_other_has(many: int) -> None:
     assert detectable(0.02, 1, many, 0.05) is None
-    assert published_power(5.0, 1, many, 0.05, 2) == 0.0
+    assert power_function(1, many, 0.05, 2)(5.0) == 0.0
 
 
 @pytest.mark.parametrize(

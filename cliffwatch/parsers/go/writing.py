@@ -19,21 +19,6 @@ class ExportedUnit:
     traits: MetricTraits
 
 
-def format_go_bench(
-    arms: Iterable[Arm],
-    units: Iterable[ExportedUnit],
-    *,
-    settings: Mapping[str, str] | None = None,
-    of_run: Sequence[Arm] = (),
-) -> str:
-    """Formats arms: their settings, then one line per boot and case. `benchstat -col arm` compares them.
-
-    `settings` are those of the whole run. `of_run` are all arms of the run: their commits are written even if
-    only some arms are exported.
-    """
-    return "\n".join(go_bench_lines(arms, units, settings=settings, of_run=of_run)) + "\n"
-
-
 def go_bench_lines(
     arms: Iterable[Arm],
     units: Iterable[ExportedUnit],
@@ -41,7 +26,11 @@ def go_bench_lines(
     settings: Mapping[str, str] | None = None,
     of_run: Sequence[Arm] = (),
 ) -> Iterator[str]:
-    """Yields the lines of `format_go_bench`. Iterates over the boots only once."""
+    """Yields the lines of arms: settings, then one per boot and case. Iterates over the boots only once.
+
+    `settings` are those of the whole run. `of_run` are all arms of the run: their commits are written even if
+    only some arms are exported. `benchstat -col arm` compares the arms.
+    """
     arms = tuple(arms)
     yield from map(_unit, units)
     commits = {f"{arm.name}-commit": arm.facts.get("commit", "") for arm in of_run or arms}

@@ -4,7 +4,6 @@ import statistics
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
-from numpy.typing import NDArray
 
 from cliffwatch.stats.rank_tables import Values
 
@@ -46,12 +45,3 @@ def running_median(logs: Values) -> Values:
     for index in (*range(half), *range(count - half, count)):
         medians[index] = statistics.median(logs[max(0, index - half) : index + half + 1].tolist())
     return medians
-
-
-def outliers(logs: Values) -> NDArray[np.bool_]:
-    """Marks points more than `OUTLIER` median absolute deviations from the running median."""
-    if len(logs) < WIDTH:
-        return np.zeros(len(logs), dtype=bool)
-    rest = np.abs(logs - running_median(logs))
-    spread = float(np.median(rest))
-    return np.asarray(rest > OUTLIER * spread) & (rest > 1e-9)

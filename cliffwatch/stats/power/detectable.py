@@ -137,15 +137,11 @@ def needs_range(needs: int, n: int, m: int) -> tuple[int, int]:
     return max(2, round(needs / factor)), min(_MOST_BOOTS, round(needs * factor))
 
 
-def published_power(units: float, n: int, m: int, alpha: float, sides: int) -> float:
-    """The probability that a shift of `units` spreads passes the rank test at `alpha` and the tests of the
-    centre.
+def power_function(n: int, m: int, alpha: float, sides: int) -> Callable[[float], float]:
+    """Returns the probability that a shift (in spreads) passes the rank test and the tests of the centre.
+
+    Terms that do not depend on the shift are computed once.
     """
-    return _power_function(n, m, alpha, sides)(units)
-
-
-def _power_function(n: int, m: int, alpha: float, sides: int) -> Callable[[float], float]:
-    """The same as a function of the shift. Terms that do not depend on the shift are computed once."""
     error, freedom = 2 * alpha / sides, _boots_left(n) + _boots_left(m) - 2
     scale, apart = math.sqrt(n * m / (n + m)), math.sqrt(1 / n + 1 / m)
     shares = (evidence_share(n, m), WHERE_SPREADS_DIFFER)
@@ -223,7 +219,7 @@ def _smallest(n: int, m: int, alpha: float, sides: int, power: float) -> float |
     """In spreads; None if no shift passes."""
     if min(n, m) < 2 or not _can_reach(n, m, alpha / sides):
         return None
-    return _least(_power_function(n, m, alpha, sides), power)
+    return _least(power_function(n, m, alpha, sides), power)
 
 
 @cache
@@ -234,7 +230,7 @@ def _smallest_staged(
     if not _can_reach(boots, boots, alpha):
         return None
 
-    published = _power_function(boots, boots, alpha, 1)
+    published = power_function(boots, boots, alpha, 1)
 
     def passed(units: float) -> float:
         noncentral = units * math.sqrt(screen / 2)

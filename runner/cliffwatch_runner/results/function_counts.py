@@ -71,23 +71,6 @@ def write_function_counts(
     return document
 
 
-def counts_of_boot(
-    home: Path, planned: Sequence[PlannedCase], parts: Sequence[PartEnd], kernel: Path, counter: str
-) -> FunctionCountsRecord | None:
-    """Returns what the successful cases of a boot executed; None if nothing was counted.
-
-    Raises OSError if the counts cannot be read.
-    """
-    return _collect_counts(home, planned, parts, kernel).document(counter)
-
-
-def programs_of_boot(
-    home: Path, planned: Sequence[PlannedCase], parts: Sequence[PartEnd], kernel: Path
-) -> tuple[CaseBpfPrograms, ...]:
-    """Returns the BPF programs of each case that started. Raises OSError if they cannot be read."""
-    return tuple(_collect_counts(home, planned, parts, kernel).programs)
-
-
 def _collect_counts(
     home: Path, planned: Sequence[PlannedCase], parts: Sequence[PartEnd], kernel: Path
 ) -> "_CountsBuilder":

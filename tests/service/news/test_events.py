@@ -138,7 +138,6 @@ def later(
         worse_head=None,
         culprit_id=10,
         later_base_id=None if better is None else at - 1,
-        later_head_id=None if better is None else at,
         later_head=None if better is None else f"{at:040d}",
         later=better,
         later_low=None if better is None else better - half,

@@ -208,8 +208,6 @@ class TrendPointRow(NamedTuple):
     revision_id: int
     centre: float
     epoch: str
-    age: float
-    """Days before the newest revision."""
     release: str | None
     """The release that its kernel names."""
     anchor_id: int | None
@@ -226,12 +224,11 @@ WITH measured AS (
       AND EXISTS (SELECT FROM arm JOIN run ON run.id = run_id
           WHERE arm.revision_id = own.revision_id AND of_history)
 ), recent AS (
-    SELECT *, row_number() OVER (ORDER BY ordinal DESC) - 1 AS back, count(*) OVER () AS revisions,
-           extract(epoch FROM max(at) OVER () - at)::float8 / 86400 AS age
+    SELECT *, row_number() OVER (ORDER BY ordinal DESC) - 1 AS back, count(*) OVER () AS revisions
     FROM measured
     WHERE at >= (SELECT max(at) FROM measured) - interval '90 days'
 )
-SELECT point.series_id, ordinal, point.revision_id, point.centre, environment.epoch, age, recent.release,
+SELECT point.series_id, ordinal, point.revision_id, point.centre, environment.epoch, recent.release,
        anchor_point.revision_id AS anchor_id, anchor_point.centre AS anchor
 FROM recent
 JOIN arm ON arm.revision_id = recent.revision_id

@@ -10,7 +10,7 @@ from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch_service.history.published_results import Reference
 from cliffwatch_service.store.history.points import PointRow
 
-BAR_WIDTH, BAR_HEIGHT = 120, 14
+BAR_WIDTH = 120
 _MIDDLE = BAR_WIDTH / 2
 
 

@@ -44,7 +44,6 @@ class LaterChangeRow:
     worse_head: float | None
     culprit_id: int
     later_base_id: int | None
-    later_head_id: int | None
     later_head: str | None
     later: float | None
     """Size of the other change."""
@@ -80,7 +79,6 @@ SELECT report.id AS report_id, report.digest AS report, report.state, report.own
            own.series_id, own.size AS worse, own.ci_low AS worse_low, own.ci_high AS worse_high,
        own.base_value AS worse_base, own.head_value AS worse_head,
        own.head_revision_id AS culprit_id, later.base_revision_id AS later_base_id,
-           later.head_revision_id AS later_head_id,
        head.commit AS later_head, later.size AS later, later.ci_low AS later_low, later.ci_high AS later_high,
        later.base_value AS later_base_value, later.head_value AS later_head_value
 FROM regression_report AS report
