@@ -23,12 +23,13 @@ def request_body(kind: type[msgspec.Struct]) -> FreeJson:
     return {"requestBody": {"required": True, "content": _content(kind)}}
 
 
-def document_response(kind: type[msgspec.Struct]) -> dict[int | str, FreeJson]:
+def document_response(kind: type[msgspec.Struct], *, whole: bool = True) -> dict[int | str, FreeJson]:
     """Returns the `responses` of an endpoint that sends a document of this kind.
 
-    The response has every member. Members that are optional in the schema are optional only for clients.
+    whole: the response has every member; those that are optional in the schema are optional only for clients.
     """
-    _RESPONSE_KINDS.add(kind.__name__)
+    if whole:
+        _RESPONSE_KINDS.add(kind.__name__)
     return {200: {"description": "OK", "content": _content(kind)}}
 
 

@@ -214,7 +214,11 @@ def read_run(run: RunId, request: Request, service: ServiceHere, _: Allowed) -> 
     return answer(request, content)
 
 
-@router.get("/runs/{run}/boots/{number}", summary="A boot as it was uploaded")
+@router.get(
+    "/runs/{run}/boots/{number}",
+    summary="A boot as it was uploaded",
+    responses=document_response(BootUpload, whole=False),
+)
 async def read_boot(
     run: RunId, number: BootNumber, request: Request, service: ServiceHere, large: LargeHere, _: Allowed
 ) -> Response:

@@ -10,7 +10,8 @@ from starlette.responses import Response
 import cliffwatch
 from cliffwatch.formats.values import FreeJson
 from cliffwatch_service import api
-from cliffwatch_service.api import documents, operations
+from cliffwatch_service.api import operations
+from cliffwatch_service.api.description.complete import complete
 from cliffwatch_service.http import problems
 from cliffwatch_service.http.admission import JOB_TOKENS, WEBHOOKS, Admission
 from cliffwatch_service.http.bodies import BodyLimits
@@ -87,8 +88,7 @@ def create_app(service: Service, large: LargeWork) -> FastAPI:
 
     def openapi() -> FreeJson:
         if app.openapi_schema is None:
-            schema = described()
-            schema.setdefault("components", {}).setdefault("schemas", {}).update(documents.schemas())
+            complete(described())
         return described()
 
     app.openapi = openapi  # type: ignore[method-assign]

@@ -13,7 +13,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from markupsafe import Markup
 
-from cliffwatch_service.http.context import ServiceHere
+from cliffwatch_service.http.context import PREFIX, ServiceHere
 from cliffwatch_service.refusal import not_found
 from cliffwatch_service.web.layout.render import page
 from cliffwatch_service.web.layout.session import ReaderHere
@@ -22,6 +22,7 @@ router = APIRouter()
 
 _KINDS = {".png": "image/png", ".svg": "image/svg+xml", ".json": "application/json", ".csv": "text/csv"}
 _SCHEME = re.compile(r"[a-z][a-z+.-]*:", re.IGNORECASE)
+_DESCRIPTION = f"{PREFIX}/openapi.json"
 _NOT_IN_SLUG = re.compile(r"[^\w\- ]")
 
 _ROBOTS = """User-agent: *
@@ -129,7 +130,15 @@ def _render(name: str) -> tuple[str, str]:
     for token in tokens:
         for each in token.children or ():
             _redirect(each, above)
+        token.children = token.children and [part for each in token.children for part in _linked(each)]
     return title, markdown.renderer.render(tokens, markdown.options, {})
+
+
+def _linked(token: Token) -> tuple[Token, ...]:
+    """Makes the address of the API's description a link, which it cannot be in the repository."""
+    if token.type != "code_inline" or token.content != _DESCRIPTION:
+        return (token,)
+    return Token("link_open", "a", 1, attrs={"href": _DESCRIPTION}), token, Token("link_close", "a", -1)
 
 
 def _slug(heading: Token) -> str:

@@ -67,3 +67,8 @@ def test_every_page_answers_head(demonstration: Running) -> None:
         for path in ("/", "/docs", "/series", "/robots.txt", "/api/v1/runs", "/healthz"):
             answer = http.head(path)
             assert (answer.status_code, answer.content) == (200, b""), path
+
+
+def test_the_api_s_document_links_its_description(running: Running) -> None:
+    with running.http(None) as http:
+        assert '<a href="/api/v1/openapi.json"><code>' in http.get("/docs/api.md").text
