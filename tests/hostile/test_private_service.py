@@ -36,6 +36,7 @@ def private(serve_with: Any) -> Any:
         "/api/v1/suites",
         "/",
         "/runs",
+        "/badge/master.svg",
         "/runs/0000000",
         "/no-such-page",
         "/jobs/x/stream",

@@ -28,6 +28,8 @@ class StripRow:
     """Number of rows by verdict."""
     base: str | None
     """Commit of the earlier revision."""
+    comparison: int | None
+    """Its id."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,12 +93,13 @@ class PointAtRow:
 
 _STRIP = """
 SELECT member.ordinal, revision.commit, revision.subject, verdicts.platform, verdicts.mode, verdicts.counts,
-    verdicts.base
+    verdicts.base, verdicts.comparison
 FROM (SELECT ordinal, revision_id FROM branch_revision WHERE branch_id = %(branch)s
     ORDER BY ordinal DESC LIMIT %(limit)s) AS member
 JOIN revision ON revision.id = member.revision_id
 LEFT JOIN LATERAL (
-    SELECT DISTINCT ON (platform, mode) platform, mode, counts, base.commit AS base, made
+    SELECT DISTINCT ON (platform, mode) platform, mode, counts, base.commit AS base,
+        comparison.id AS comparison
     FROM comparison
     JOIN branch_revision AS before ON before.branch_id = %(branch)s AND before.revision_id = base_revision_id
         AND before.ordinal < member.ordinal

@@ -276,6 +276,15 @@ def list_branches(connection: Connection[Any]) -> list[BranchRow]:
     return row_cursor(connection, BranchRow).execute(query).fetchall()
 
 
+def branches_called(connection: Connection[Any], name: str, tree: str | None) -> list[BranchRow]:
+    """Returns the branches of this name, of one tree or of all. `tree`: its address; None for all."""
+    query = (
+        "SELECT tree.url AS tree, branch.name AS branch, branch.id FROM branch JOIN tree ON tree.id = tree_id"
+        " WHERE branch.name = %(name)s AND (%(tree)s::text IS NULL OR tree.url = %(tree)s) ORDER BY 1"
+    )
+    return row_cursor(connection, BranchRow).execute(query, {"name": name, "tree": tree}).fetchall()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasuredRevisionRow:
     """A revision that runs measured, without its author."""

@@ -18,6 +18,7 @@ from cliffwatch_service.refusal import Refusal
 from cliffwatch_service.store import background, follows
 from cliffwatch_service.store.follows import Policy
 from cliffwatch_service.store.history import bisections, confirmations
+from cliffwatch_service.web.history.badge import badge_path
 from cliffwatch_service.web.layout.render import page
 from cliffwatch_service.web.layout.session import FormHere, ReaderHere, Visitor, require_form_token
 
@@ -43,6 +44,7 @@ def show_branches(request: Request, service: ServiceHere, visitor: ReaderHere) -
         visitor,
         "history/branches.html",
         rows=rows,
+        badge_path=badge_path,
         confirmations=waiting,
         bisections=searches,
         presets=PRESETS,

@@ -112,6 +112,11 @@ def _here(request: Request) -> str:
     return f"{request.url.path}?{request.url.query}" if request.url.query else request.url.path
 
 
+def render_drawing(template: str, **content: Any) -> str:
+    """Renders an SVG template. `content` has its variables."""
+    return visible(_templates().get_template(template).render(**content))
+
+
 def page(
     request: Request,
     visitor: Visitor,
