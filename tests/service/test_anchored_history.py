@@ -152,4 +152,4 @@ def test_the_history_says_what_the_anchor_read_and_is_drawn_relative_to_it(runni
         shown = http.get(address, params={"scale": "anchor"}).raise_for_status().text
         plain = http.get(address).raise_for_status().text
     assert '"unit":"%"' in shown
-    assert 'data-label="anchor"' in plain
+    assert 'data-label="reference kernel"' in plain

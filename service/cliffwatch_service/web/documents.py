@@ -1,6 +1,7 @@
 """The documents of the repository as pages, and what robots and language models read first."""
 
 import re
+from collections.abc import Sequence
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -126,12 +127,21 @@ def _render(name: str) -> tuple[str, str]:
         if opening.type == "heading_open":
             opening.attrSet("id", _slug(inline))
             title = inline.content if opening.tag == "h1" else title
+    if name == "glossary.md":
+        _name_rows(tokens)
     above = "" if name == "README.md" else f"docs/{name}".rpartition("/")[0]
     for token in tokens:
         for each in token.children or ():
             _redirect(each, above)
         token.children = token.children and [part for each in token.children for part in _linked(each)]
     return title, markdown.renderer.render(tokens, markdown.options, {})
+
+
+def _name_rows(tokens: Sequence[Token]) -> None:
+    """Gives the rows of the glossary anchors: the first word of their first cell."""
+    for row, cell, inline in zip(tokens, tokens[1:], tokens[2:], strict=False):
+        if (row.type, cell.type) == ("tr_open", "td_open"):
+            row.attrSet("id", _anchor(inline.content.partition(",")[0]))
 
 
 def _linked(token: Token) -> tuple[Token, ...]:
@@ -144,6 +154,10 @@ def _linked(token: Token) -> tuple[Token, ...]:
 def _slug(heading: Token) -> str:
     """The anchor of a heading, as GitHub makes it."""
     text = "".join(each.content for each in heading.children or ())
+    return _anchor(text)
+
+
+def _anchor(text: str) -> str:
     return _NOT_IN_SLUG.sub("", text.lower()).replace(" ", "-")
 
 

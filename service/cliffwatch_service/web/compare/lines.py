@@ -109,10 +109,10 @@ def _cell_text(row: ComparisonRow, interval: str) -> tuple[str, str, str]:
         text = f"{MARKS[verdict]} {shown} {_WORDS[verdict]}"
         return tone(verdict), text, f"{_values(row)}; {interval}; n {n}"
     if verdict == "unchanged":
-        detectable = f"detectable {_plain(row.mde)}; n {n}"
+        seen = f"could see {_plain(row.mde)}; n {n}"
         if is_beyond_noise(row):
-            return "same", figures.percent(change), f"{_values(row)}; {interval}; {detectable}"
-        return "same", figures.NOT_SIGNIFICANT, f"{_values(row)}; {detectable}"
+            return "same", figures.percent(change), f"{_values(row)}; {interval}; {seen}"
+        return "same", figures.NOT_SIGNIFICANT, f"{_values(row)}; {seen}"
     if verdict == "inconclusive":
         needs = f"needs {count_noun(row.needs, 'boot')}" if row.needs else "inconclusive"
         why = f": {row.reason[:90]}" if row.reason else ""

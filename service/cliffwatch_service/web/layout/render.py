@@ -23,6 +23,7 @@ from cliffwatch_service.web.layout.assets import asset
 from cliffwatch_service.web.layout.intervals import interval_words
 from cliffwatch_service.web.layout.links import commit_page
 from cliffwatch_service.web.layout.session import Visitor, own_address
+from cliffwatch_service.web.layout.terms import Terms
 from cliffwatch_service.web.layout.wording import (
     ago,
     clock_time,
@@ -140,6 +141,7 @@ def page(
             pages_url=service.settings.pages_url,
             path=path,
             here=_here(request),
+            term=Terms(),
             **content,
         )
     )

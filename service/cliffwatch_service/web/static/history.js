@@ -33,7 +33,7 @@
   };
 
   const marks = (plot) => {
-    for (const index of data.epochs) across(plot, index - 0.5, style("--quiet"), [6, 4], "new epoch");
+    for (const index of data.epochs) across(plot, index - 0.5, style("--quiet"), [6, 4], "environment changed");
     for (const [index, name] of data.releases) across(plot, index, style("--quiet"), [1, 4], name);
     for (const change of data.changes) {
       const sign = change.kind === "regression" ? "▲" : change.kind === "improvement" ? "▼" : change.kind === "changed" ? "≠" : "◇";
