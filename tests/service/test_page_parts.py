@@ -138,7 +138,7 @@ def test_history_breaks_at_epochs_and_survives_a_flat_line() -> None:
         )
         for place, epoch in enumerate("aabb")
     ]
-    drawn = history(points, [(1.0, None, None)] * 4, None, (), "ns/op")
+    drawn = history(points, [(1.0, None, None)] * 4, "ns/op")
     assert len(drawn.lines) == 2
     assert len(drawn.epochs) == 1
     assert drawn.dots[0].title == "cccccccccccc of 2026-11-21: 26.4914 ns/op, n 8"

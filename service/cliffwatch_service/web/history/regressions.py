@@ -21,6 +21,7 @@ from cliffwatch_service.store.history import bisections, reports
 from cliffwatch_service.store.history import changes as stored_changes
 from cliffwatch_service.store.history.news import fixes, outbox
 from cliffwatch_service.store.history.reports import ReportState, ReportsWanted
+from cliffwatch_service.web.history.pictures import draw_report
 from cliffwatch_service.web.layout.render import page
 from cliffwatch_service.web.layout.session import (
     FormHere,
@@ -87,6 +88,7 @@ def show_report(report: ReportId, request: Request, service: ServiceHere, visito
         said = reports.triage_of(connection, row.id)
         searches = bisections.bisections_of_report(connection, row.id)
         fix = fixes.fix_of(connection, row.id)
+        picture = draw_report(connection, changes)
         causes = causes_between(connection, row.base, row.head)
         news, deliveries = outbox.news_of(connection, row.id), outbox.deliveries_of(connection, row.id)
     return page(
@@ -96,6 +98,7 @@ def show_report(report: ReportId, request: Request, service: ServiceHere, visito
         report=row,
         tally=tally(changes),
         changes=changes,
+        picture=picture,
         causes=causes,
         causes_title=TITLE,
         bisections=searches,

@@ -29,7 +29,7 @@ from cliffwatch_service.store.history.points import PointRow
 from cliffwatch_service.store.history.points import history as newest_points
 from cliffwatch_service.store.overview import ForkRow, MeasuredBranchRow, PointAtRow
 from cliffwatch_service.store.series import SeriesRow
-from cliffwatch_service.web.layout.drawing import Bounds, History, history
+from cliffwatch_service.web.layout.drawing import Bounds, History, history, releases
 from cliffwatch_service.web.layout.render import page
 from cliffwatch_service.web.layout.session import ReaderHere
 
@@ -129,7 +129,6 @@ def show_series(
         scale=scale,
         head=head,
         drawn=_draw_history(points, values, own, fitting, row.unit, scale),
-        releases=releases(points),
         positions={point.commit: index for index, point in enumerate(points)},
         references=listed,
         data=_data(row, points, values, changes, own, fitting, scale),
@@ -228,7 +227,7 @@ def _draw_history(
 ) -> History | None:
     bounds = (own.point.centre, own.point.low, own.point.high) if own and scale == "raw" else None
     drawn_references = fitting if scale == "raw" else ()
-    return history(points, values, bounds, drawn_references, unit) if points else None
+    return history(points, values, unit, own=bounds, references=drawn_references) if points else None
 
 
 def _references(
@@ -284,13 +283,3 @@ def _data(
 
 def _encode_own_point(own: OwnPoint) -> dict[str, float | None]:
     return {"at": own.position, "centre": own.point.centre, "low": own.point.low, "high": own.point.high}
-
-
-def releases(points: Sequence[PointRow]) -> list[tuple[int, str]]:
-    """Returns index and release of each point whose release differs from that of the point before."""
-    first_points = []
-    for index, point in enumerate(points):
-        release = point.release
-        if release and index and release != points[index - 1].release:
-            first_points.append((index, release))
-    return first_points

@@ -132,17 +132,62 @@ def _dots(samples: Sequence[tuple[float, str]], x_of: Any) -> Iterable[Dot]:
 
 
 def line(points: Sequence[tuple[float, float]]) -> str:
-    return "M" + "L".join(f"{x:g} {y:g}" for x, y in points)
+    """Returns the SVG path through the points. A single point is a dot, if the line's ends are round."""
+    return "M" + "L".join(f"{x:g} {y:g}" for x, y in points) + ("h0" if len(points) == 1 else "")
 
 
-HISTORY_WIDTH, HISTORY_HEIGHT = 960, 260
-_LEFT, _RIGHT = 58, 12
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """The size of a history's picture, and its margins around the lines."""
+
+    width: int
+    height: int
+    left: int
+    right: int
+    top: int
+    bottom: int
+
+
+HISTORY = Frame(960, 260, 58, 12, 12, 24)
+STEP = Frame(720, 240, 66, 12, 12, 24)
+"""A history around a change. Narrower, so that its labels can be read on a phone."""
+PANEL = Frame(230, 64, 3, 3, 5, 5)
+SPARK = Frame(110, 22, 3, 3, 3, 3)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A change between two points of a history."""
+
+    before: int
+    """Index of the last point without it."""
+    at: int
+    """Index of the first point with it."""
+    low: float | None
+    """Lower bound of the value after it, on the chosen scale; None without an interval."""
+    high: float | None
+    """Upper bound."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepMark:
+    """A drawn step."""
+
+    left: float
+    """X coordinate of the last point without it."""
+    x: float
+    """X coordinate of the first point with it."""
+    low: float | None
+    """Y coordinate of the lower bound; None without an interval."""
+    high: float | None
+    """Y coordinate of the upper bound."""
 
 
 @dataclass(frozen=True, slots=True)
 class History:
     """A drawn series."""
 
+    frame: Frame
     lines: tuple[str, ...]
     """SVG paths, one per epoch."""
     bands: tuple[str, ...]
@@ -151,6 +196,8 @@ class History:
     """Empty for more than 400 points."""
     epochs: tuple[float, ...]
     """X coordinates at which a new epoch begins."""
+    releases: tuple[tuple[float, str], ...]
+    """X coordinates and labels of the first points of releases."""
     y_ticks: tuple[tuple[float, str], ...]
     """Y coordinates and labels."""
     xs: tuple[float, ...]
@@ -159,6 +206,7 @@ class History:
     """Y coordinates of centre, low and high of a requested revision; None without one."""
     references: tuple[tuple[float, str], ...]
     """Y coordinates and labels of published results."""
+    step: StepMark | None
 
 
 Bounds = tuple[float, float | None, float | None]
@@ -168,34 +216,44 @@ Bounds = tuple[float, float | None, float | None]
 def history(
     points: Sequence[PointRow],
     values: Sequence[Bounds],
-    own: Bounds | None,
-    references: Sequence[Reference],
     unit: str,
+    *,
+    frame: Frame = HISTORY,
+    own: Bounds | None = None,
+    references: Sequence[Reference] = (),
+    step: Step | None = None,
+    within: Sequence[float] = (),
 ) -> History:
     """Draws points, oldest first, with one line per epoch. `unit` is the unit in their tooltips.
 
-    The value axis has room for the references and for `own`, the value of a requested revision.
+    The value axis has room for the references, the bounds of `step`, the values of `within`, and `own`, the
+    value of a requested revision.
     """
-    named = [(each.value,) for each in references]
-    bounds = [
-        bound for point_bounds in [*values, own or (), *named] for bound in point_bounds if bound is not None
-    ]
+    further = [*within, *(each.value for each in references), *((step.low, step.high) if step else ())]
+    bounds = [bound for bounds in [*values, own or (), further] for bound in bounds if bound is not None]
     low, high = min(bounds), max(bounds)
     room = (high - low) * 0.08 or abs(high) * 0.02 or 1.0
     low, high = low - room, high + room
 
     def y_of(value: float) -> float:
-        return round(HISTORY_HEIGHT - 24 - (value - low) / (high - low) * (HISTORY_HEIGHT - 36), 1)
+        return round(
+            frame.height
+            - frame.bottom
+            - (value - low) / (high - low) * (frame.height - frame.top - frame.bottom),
+            1,
+        )
 
     count = max(1, len(points) - 1)
     xs = tuple(
-        round(_LEFT + index / count * (HISTORY_WIDTH - _LEFT - _RIGHT), 1) for index in range(len(points))
+        round(frame.left + index / count * (frame.width - frame.left - frame.right), 1)
+        for index in range(len(points))
     )
     starts = [
         index for index in range(len(points)) if index == 0 or points[index].epoch != points[index - 1].epoch
     ]
     spans = [range(start, end) for start, end in zip(starts, [*starts[1:], len(points)], strict=True)]
     return History(
+        frame=frame,
         lines=tuple(line([(xs[index], y_of(values[index][0])) for index in span]) for span in spans),
         bands=tuple(_history_band(span, xs, values, y_of) for span in spans),
         dots=(
@@ -207,13 +265,30 @@ def history(
             else ()
         ),
         epochs=tuple(xs[start] for start in starts[1:]),
+        releases=tuple((xs[index], release) for index, release in releases(points)),
         y_ticks=tuple(
             (y_of(value), f"{value:,.5g}") for value in (low + room, (low + high) / 2, high - room)
         ),
         xs=xs,
         own=None if own is None else tuple(None if bound is None else y_of(bound) for bound in own),
         references=tuple((y_of(each.value), each.label) for each in references),
+        step=None if step is None else _step_mark(step, xs, y_of),
     )
+
+
+def releases(points: Sequence[PointRow]) -> list[tuple[int, str]]:
+    """Returns index and release of each point whose release differs from that of the point before."""
+    first_points = []
+    for index, point in enumerate(points):
+        release = point.release
+        if release and index and release != points[index - 1].release:
+            first_points.append((index, release))
+    return first_points
+
+
+def _step_mark(step: Step, xs: Sequence[float], y_of: Any) -> StepMark:
+    low, high = (None if bound is None else y_of(bound) for bound in (step.low, step.high))
+    return StepMark(xs[step.before], xs[step.at], low, high)
 
 
 def point_words(point: PointRow, unit: str) -> str:
