@@ -12,6 +12,7 @@ from pydantic import BaseModel
 from cliffwatch.formats.values import FreeJson
 from cliffwatch.trees.addresses import without_credentials
 from cliffwatch_service.api.models.lists import Page
+from cliffwatch_service.http.conditional import etag_of
 from cliffwatch_service.http.streaming import EndingStream
 from cliffwatch_service.ingest.ingest import content_digest
 
@@ -85,11 +86,8 @@ def answer_pieces(
 
 def _cache_headers(request: Request, tag: str) -> tuple[dict[str, str], bool]:
     """Returns the headers of a response, and whether the client has its content already."""
-    etag = f'W/"{tag}"'
-    known = [each.strip() for each in request.headers.get("if-none-match", "").split(",")]
-    return {"ETag": etag, "Cache-Control": "no-cache"}, request.method == "GET" and (
-        etag in known or "*" in known
-    )
+    etag, known = etag_of(request, tag)
+    return {"ETag": etag, "Cache-Control": "no-cache"}, known
 
 
 async def _split_body(body: bytes) -> AsyncIterator[bytes]:

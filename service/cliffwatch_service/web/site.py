@@ -10,19 +10,21 @@ from cliffwatch_service.refusal import Refusal
 from cliffwatch_service.web import documents, home, search, suites
 from cliffwatch_service.web.compare import choose, platforms
 from cliffwatch_service.web.compare import page as compare
-from cliffwatch_service.web.history import badge, branches, regressions, series, subscriptions
+from cliffwatch_service.web.history import badge, branches, images, regressions, series, subscriptions
 from cliffwatch_service.web.layout import assets, sign_in
 from cliffwatch_service.web.layout.render import compile_templates, page
 from cliffwatch_service.web.layout.session import Visitor, visitor_of
 from cliffwatch_service.web.work import hosts, jobs, measure, requests, runs
 
-# `compare` comes before `choose`, whose route /compare/{rest:path} matches all remaining paths.
+# `compare` comes before `choose`, whose route /compare/{rest:path} matches all remaining paths, and `images`
+# before the pages whose addresses its own begin with.
 _PARTS = (
     assets,
     home,
     compare,
     choose,
     platforms,
+    images,
     series,
     regressions,
     branches,

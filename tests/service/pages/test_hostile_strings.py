@@ -6,6 +6,7 @@ import io
 import re
 import tarfile
 from typing import Any
+from xml.etree import ElementTree as ET
 
 import pytest
 from browsing import sign_in
@@ -173,7 +174,7 @@ def test_no_page_takes_a_string_for_markup(hostile: Any, watched: Any) -> None:
             address in seen
             or kinds.get(kind, 0) >= 3
             or address.startswith(("/api/", "/static/", "/docs"))
-            or address.endswith((".json", ".txt", ".md", ".commit"))
+            or address.endswith((".json", ".txt", ".md", ".commit", ".svg"))
             or "plain=1" in address
         ):
             continue
@@ -247,3 +248,19 @@ def test_what_is_written_for_other_places_is_escaped_for_them(hostile: Any) -> N
         }
         for suffix in (".txt", ".commit", ".json"):
             assert "html" not in http.get(pair + suffix).headers["content-type"]
+
+
+def test_a_picture_takes_no_string_for_markup_and_stays_small(hostile: Any) -> None:
+    running, _ = hostile
+    with running.http(None) as http:
+        pages = ["/regressions/" + each["report"] for each in running.get("/reports")["items"]]
+        pages += ["/series/" + each["series"] for each in running.get("/series")["items"]]
+        answers = [answer for each in pages if (answer := http.get(each + ".svg")).status_code == 200]
+    assert any("regressions" in str(answer.url) for answer in answers)
+    assert any("series" in str(answer.url) for answer in answers)
+    for answer in answers:
+        elements = list(ET.fromstring(answer.content).iter())
+        names = {each.tag.removeprefix("{http://www.w3.org/2000/svg}") for each in elements}
+        assert names <= {"svg", "title", "desc", "style", "rect", "path", "text", "circle"}
+        assert not [name for each in elements for name in each.attrib if name.startswith("on")]
+        assert len(answer.content) < 60_000

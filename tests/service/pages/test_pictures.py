@@ -1,8 +1,17 @@
 """Pictures of histories: on the page of a regression, and at addresses of their own."""
 
+from datetime import UTC, datetime
 from typing import Any
+from xml.etree import ElementTree as ET
 
 from service_running import Running
+
+from cliffwatch_service.store.history.points import PointRow
+from cliffwatch_service.store.series import SeriesRow
+from cliffwatch_service.web.layout.drawing import STEP, history
+from cliffwatch_service.web.layout.render import render_svg
+
+NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 STEPPED = "bpf: Check the owner of a local storage element"
 
@@ -33,3 +42,70 @@ def test_a_regression_shows_its_step_and_its_other_cases(opened: Any, demonstrat
     assert page.locator(".panels path.line").count() == 15, "only the epoch of the step"
     page.locator("summary", has_text="one line per commit").click()
     assert page.locator("details tr.changed").count() == 1, "the culprit among the values"
+
+
+def test_a_picture_has_an_address_of_its_own(demonstration: Running) -> None:
+    report = report_of(demonstration, STEPPED)
+    with demonstration.http(None) as http:
+        page = http.get(report).text
+        culprit = page.split("/compare/")[1].split("...")[1].split('"')[0]
+        series = "/series/" + page.split('class="stepped"')[1].split("/series/")[1].split('"')[0]
+        answers = [
+            http.get(address)
+            for address in (f"{report}.svg", f"/regressions/{culprit[:12]}.svg", f"{series}/{culprit}.svg")
+        ]
+        whole, latest = http.get(f"{series}.svg?last=1000"), http.get(f"{series}.svg?last=2")
+        again = http.get(f"{report}.svg", headers={"If-None-Match": answers[0].headers["etag"]})
+        assert http.get(f"{series}.svg?last=5000").status_code == 422, "of bounded size"
+        assert http.get(f"{series}/1234567.svg").status_code == 404, "an unknown commit"
+    assert again.status_code == 304
+    assert answers[0].content == answers[1].content, "by report or by its culprit"
+    for answer in (*answers, whole, latest):
+        assert answer.status_code == 200
+        assert answer.headers["content-type"] == "image/svg+xml"
+        assert answer.headers["cache-control"] == "public, max-age=300"
+        assert answer.headers["content-security-policy"].startswith("default-src 'none'")
+        assert "prefers-color-scheme: dark" in answer.text
+        assert "href" not in answer.text, "it needs nothing from elsewhere"
+        assert shapes(answer.content, "title")[0].text
+    assert len(shapes(answers[2].content, "path", "change regression")) == 1, "the step that the commit made"
+    assert len(shapes(whole.content, "path", "change regression")) == 1
+    assert len(shapes(latest.content, "circle")) == 2
+
+
+def shapes(svg: bytes, name: str, kind: str | None = None) -> list[ET.Element]:
+    found = ET.fromstring(svg).iter(f"{{http://www.w3.org/2000/svg}}{name}")
+    return [each for each in found if kind in (None, each.get("class"))]
+
+
+def test_thousands_of_points_and_endless_names_make_a_small_picture() -> None:
+    points = [
+        PointRow(
+            at,
+            f"{at:040x}",
+            "6" * 10_000,
+            8,
+            100.0 + at % 7,
+            99.0,
+            109.0,
+            str(at // 500),
+            "0" * 32,
+            NOON,
+            None,
+        )
+        for at in range(5000)
+    ]
+    values = [(point.centre, point.low, point.high) for point in points]
+    long = "<&" * 10_000
+    svg = render_svg(
+        "history/series.svg",
+        series=SeriesRow(1, "0" * 32, long, long, [[long, long]], long, long, long, "walltime"),
+        points=points,
+        drawn=history(points, values, long, frame=STEP),
+        standing=(),
+        positions={},
+        marked=None,
+    )
+    assert "<&" not in svg
+    assert ET.fromstring(svg).get("width") == "720"
+    assert len(svg) < 60_000

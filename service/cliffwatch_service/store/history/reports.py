@@ -106,6 +106,16 @@ def report_of_range(connection: Connection[Any], base: int, head: int) -> int | 
     return values(connection, int).execute(query, [base, head]).fetchone()
 
 
+def report_of_culprit(connection: Connection[Any], commit: str) -> str | None:
+    """Returns the digest of the newest report whose head is this commit."""
+    query = (
+        "SELECT regression_report.digest FROM regression_report"
+        " JOIN revision ON revision.id = head_revision_id"
+        " WHERE commit = %s AND merged_into IS NULL ORDER BY regression_report.id DESC LIMIT 1"
+    )
+    return values(connection, str).execute(query, [commit]).fetchone()
+
+
 def has_changes(connection: Connection[Any], report_id: int) -> bool:
     """Whether a report has changes that are not refuted."""
     query = "SELECT 1 FROM change WHERE report_id = %s AND state <> 'refuted' LIMIT 1"

@@ -70,6 +70,20 @@ def newest_branches(connection: Connection[Any], digests: Sequence[str]) -> list
     return tuple_cursor(connection, SeriesBranchRow._make).execute(_BRANCHES, [list(digests)]).fetchall()
 
 
+class BranchPlaceRow(NamedTuple):
+    """The place of a revision on a branch."""
+
+    branch: int
+    """Id."""
+    ordinal: int
+
+
+def branches_with(connection: Connection[Any], revision: int) -> list[BranchPlaceRow]:
+    """Returns the branches that have a revision, oldest branch first."""
+    query = "SELECT branch_id, ordinal FROM branch_revision WHERE revision_id = %s ORDER BY branch_id"
+    return tuple_cursor(connection, BranchPlaceRow._make).execute(query, [revision]).fetchall()
+
+
 _WINDOW = """
 SELECT DISTINCT ON (series.id, member.ordinal) series.digest, member.ordinal, revision.commit,
     revision.release, n, centre, low, high, epoch, run.digest,

@@ -35,6 +35,11 @@ def asset(name: str) -> str:
     return f"/static/{_files()[name][2][:12]}/{name}"
 
 
+def read_text(name: str) -> str:
+    """Returns the content of a file in static/. Raises KeyError if there is no such file."""
+    return _files()[name][0].decode()
+
+
 @router.get("/static/{digest}/{name}")
 def read_asset(digest: str, name: str) -> Response:
     if name not in _files() or not _files()[name][2].startswith(digest):

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 from cliffwatch.comparing.ordering import reported_reach
@@ -254,7 +255,7 @@ def history(
     spans = [range(start, end) for start, end in zip(starts, [*starts[1:], len(points)], strict=True)]
     return History(
         frame=frame,
-        lines=tuple(line([(xs[index], y_of(values[index][0])) for index in span]) for span in spans),
+        lines=tuple(line(_thin([(xs[index], y_of(values[index][0])) for index in span])) for span in spans),
         bands=tuple(_history_band(span, xs, values, y_of) for span in spans),
         dots=(
             tuple(
@@ -286,6 +287,16 @@ def releases(points: Sequence[PointRow]) -> list[tuple[int, str]]:
     return first_points
 
 
+def _thin(points: Sequence[tuple[float, float]]) -> Sequence[tuple[float, float]]:
+    """Keeps the lowest and the highest point of each column of pixels, so that no path grows without end."""
+    kept: list[tuple[float, float]] = []
+    for _, group in groupby(points, key=lambda point: int(point[0])):
+        column = list(group)
+        ends = (min(column, key=lambda point: point[1]), max(column, key=lambda point: point[1]))
+        kept += [point for point in column if point in ends] if len(column) > 2 else column
+    return kept
+
+
 def _step_mark(step: Step, xs: Sequence[float], y_of: Any) -> StepMark:
     low, high = (None if bound is None else y_of(bound) for bound in (step.low, step.high))
     return StepMark(xs[step.before], xs[step.at], low, high)
@@ -302,4 +313,4 @@ def _history_band(span: range, xs: Sequence[float], values: Sequence[Bounds], y_
         return ""
     upper = [(xs[index], y_of(values[index][2])) for index in bounded]
     lower = [(xs[index], y_of(values[index][1])) for index in reversed(bounded)]
-    return line([*upper, *lower]) + "Z"
+    return line([*_thin(upper), *_thin(lower)]) + "Z"

@@ -1,5 +1,6 @@
 """Renders pages: templates, the globals and filters they share, and security headers."""
 
+import re
 from collections.abc import Mapping
 from functools import cache
 from typing import Any
@@ -18,8 +19,9 @@ from cliffwatch.stats.published_size import LEVEL
 from cliffwatch.trees.addresses import without_credentials
 from cliffwatch_service.history.change_words import change_words
 from cliffwatch_service.history.report_summary import is_confirmed, is_counted
+from cliffwatch_service.http.conditional import cached
 from cliffwatch_service.http.context import Service
-from cliffwatch_service.web.layout.assets import asset
+from cliffwatch_service.web.layout.assets import asset, read_text
 from cliffwatch_service.web.layout.intervals import interval_words
 from cliffwatch_service.web.layout.links import commit_page
 from cliffwatch_service.web.layout.session import Visitor, own_address
@@ -47,6 +49,18 @@ HEADERS = {
     "Vary": "Accept, Cookie, HX-Request",
 }
 """Only our own scripts, styles and images; no requests to other hosts; no framing by other sites."""
+
+
+_PICTURE_HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox",
+    "Cross-Origin-Resource-Policy": "cross-origin",
+    "Referrer-Policy": "same-origin",
+    "X-Content-Type-Options": "nosniff",
+}
+"""Nothing but the picture's own style sheet; other sites may show it."""
+
+_NOT_XML = re.compile("[\ufffe\uffff]")
+"""Characters that `visible` keeps and XML does not allow."""
 
 
 def _hide_credentials(value: Any) -> Any:
@@ -146,3 +160,20 @@ def page(
         )
     )
     return Response(html, status, headers={**HEADERS, **headers}, media_type="text/html; charset=utf-8")
+
+
+def render_svg(template: str, **content: Any) -> str:
+    svg = visible(_templates().get_template(template).render(colours=read_text("picture.css"), **content))
+    return _NOT_XML.sub("?", svg)
+
+
+def picture(request: Request, template: str, **content: Any) -> Response:
+    """Renders a template as SVG with its colours inside. Browsers may keep it for five minutes."""
+    service: Service = request.app.state.service
+    public = "public" if service.settings.public_reading else "private"
+    return cached(
+        request,
+        render_svg(template, **content).encode(),
+        "image/svg+xml",
+        {**_PICTURE_HEADERS, "Cache-Control": f"{public}, max-age=300"},
+    )
