@@ -13,7 +13,7 @@ from psycopg import Connection
 from cliffwatch.comparing.comparison import VERDICTS
 from cliffwatch.comparing.ordering import Standing, standing
 from cliffwatch_service.compare.naming import find_revision
-from cliffwatch_service.history.report_summary import tally
+from cliffwatch_service.history.report_summary import largest_changes, tally
 from cliffwatch_service.history.triage import OPEN
 from cliffwatch_service.http.context import ServiceHere
 from cliffwatch_service.jobs.alarms import alarms, offline_hosts
@@ -27,6 +27,7 @@ from cliffwatch_service.store.history.reports import ReportsWanted
 from cliffwatch_service.store.overview import StripRow
 from cliffwatch_service.store.runs import RunsWanted
 from cliffwatch_service.store.work import hosts, queue
+from cliffwatch_service.web.history.pictures import draw_sparks
 from cliffwatch_service.web.layout.render import page
 from cliffwatch_service.web.layout.session import ReaderHere
 
@@ -86,6 +87,9 @@ def home(request: Request, service: ServiceHere, visitor: ReaderHere) -> Respons
         followed = [_followed_branch(connection, row) for row in entries]
         inbox = reports.list_reports(connection, ReportsWanted(states=OPEN, limit=8))
         changes = stored_changes.changes_of_reports(connection, [report.digest for report in inbox])
+        leading = {digest: largest_changes(of_report, 1) for digest, of_report in changes.items()}
+        sparks = draw_sparks(connection, list(leading.values()))
+        open_reports = reports.count_reports(connection, OPEN)
         jobs = queue.queue_of(connection, 200)
         known_hosts = hosts.list_hosts(connection)
         targets = overview.list_targets(connection)
@@ -99,6 +103,9 @@ def home(request: Request, service: ServiceHere, visitor: ReaderHere) -> Respons
         "home.html",
         followed=followed,
         inbox=inbox,
+        open_reports=open_reports,
+        leading=leading,
+        sparks=sparks,
         tallies={digest: tally(of_report) for digest, of_report in changes.items()},
         running=[job for job in jobs if job.state == "leased"],
         waiting=sum(job.state == "queued" for job in jobs),

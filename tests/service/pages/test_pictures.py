@@ -44,6 +44,19 @@ def test_a_regression_shows_its_step_and_its_other_cases(opened: Any, demonstrat
     assert page.locator("details tr.changed").count() == 1, "the culprit among the values"
 
 
+def test_lists_show_histories_as_lines_and_say_what_they_cut(opened: Any) -> None:
+    page = opened("/", script=False)
+    reports = page.locator(".reports li")
+    assert reports.locator("svg.spark path.line").count() == reports.count() == 4
+    page.goto("/regressions?state=all")
+    report = page.locator("article.report", has_text=STEPPED)
+    assert report.locator("svg.spark path.change.regression").count() == 5
+    assert report.locator("li", has_text="11 more").count() == 1, "5 of its 16 cases"
+    page.goto("/series?text=seq-get+rome")
+    rows = page.locator("tbody tr")
+    assert page.locator("tbody svg.spark").count() == rows.count() > 5
+
+
 def test_a_picture_has_an_address_of_its_own(demonstration: Running) -> None:
     report = report_of(demonstration, STEPPED)
     with demonstration.http(None) as http:

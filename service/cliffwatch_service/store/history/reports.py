@@ -181,6 +181,12 @@ def list_reports(connection: Connection[Any], wanted: ReportsWanted) -> list[Rep
     )
 
 
+def count_reports(connection: Connection[Any], states: Sequence[str]) -> int:
+    """Returns how many reports are in these states, as `list_reports` lists them."""
+    query = "SELECT count(*) FROM regression_report WHERE merged_into IS NULL AND state = ANY(%s)"
+    return fetch_single_row(values(connection, int).execute(query, [list(states)]))
+
+
 def set_triage(
     connection: Connection[Any],
     report_id: int,

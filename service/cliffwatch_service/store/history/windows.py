@@ -85,28 +85,32 @@ def branches_with(connection: Connection[Any], revision: int) -> list[BranchPlac
 
 
 _WINDOW = """
-SELECT DISTINCT ON (series.id, member.ordinal) series.digest, member.ordinal, revision.commit,
-    revision.release, n, centre, low, high, epoch, run.digest,
-    coalesce(revision.committed, revision.authored, run.created), NULL::float8
-FROM (SELECT DISTINCT platform, mode FROM series WHERE digest = ANY(%(series)s)) AS target
-CROSS JOIN LATERAL (
-    (SELECT ordinal, revision_id FROM branch_revision AS own
+WITH target AS MATERIALIZED (
+    SELECT DISTINCT platform, mode FROM series WHERE digest = ANY(%(series)s)
+), member AS MATERIALIZED (
+    SELECT revision.* FROM target CROSS JOIN LATERAL (
+    (SELECT platform, mode, ordinal, revision_id FROM branch_revision AS own
     WHERE branch_id = %(branch)s AND ordinal <= %(middle)s AND EXISTS (
         SELECT FROM arm JOIN run ON run.id = run_id WHERE arm.revision_id = own.revision_id AND of_history
             AND run.platform = target.platform AND run.mode = target.mode)
     ORDER BY ordinal DESC LIMIT %(before)s)
   UNION ALL
-    (SELECT ordinal, revision_id FROM branch_revision AS own
+    (SELECT platform, mode, ordinal, revision_id FROM branch_revision AS own
     WHERE branch_id = %(branch)s AND ordinal > %(middle)s AND EXISTS (
         SELECT FROM arm JOIN run ON run.id = run_id WHERE arm.revision_id = own.revision_id AND of_history
             AND run.platform = target.platform AND run.mode = target.mode)
     ORDER BY ordinal LIMIT %(after)s)
-) AS member
+    ) AS revision
+)
+SELECT DISTINCT ON (series.id, member.ordinal) series.digest, member.ordinal, revision.commit,
+    revision.release, n, centre, low, high, epoch, run.digest,
+    coalesce(revision.committed, revision.authored, run.created), NULL::float8
+FROM member
 JOIN revision ON revision.id = member.revision_id
 JOIN arm ON arm.revision_id = member.revision_id
-JOIN run ON run.id = run_id AND of_history AND run.platform = target.platform AND run.mode = target.mode
+JOIN run ON run.id = run_id AND of_history AND run.platform = member.platform AND run.mode = member.mode
 JOIN series ON series.digest = ANY(%(series)s)
-    AND series.platform = target.platform AND series.mode = target.mode
+    AND series.platform = member.platform AND series.mode = member.mode
 JOIN point ON point.arm_id = arm.id AND series_id = series.id
 JOIN environment ON environment.id = point.environment_id
 ORDER BY series.id, member.ordinal, arm.id DESC

@@ -68,9 +68,15 @@ def draw_report(connection: Connection[Any], changes: Sequence[ChangeRow]) -> Re
     )
 
 
-def draw_sparks(connection: Connection[Any], changes: Sequence[ChangeRow]) -> dict[int, History]:
-    """Draws changes of one report as sparklines, by the id of the change."""
-    return {each.change.id: each.drawn for each in _draw_small(case_histories(connection, changes), SPARK)}
+def draw_sparks(
+    connection: Connection[Any], reports: Sequence[Sequence[ChangeRow]]
+) -> dict[int, History | None]:
+    """Draws the changes of reports as sparklines, by the id of the change; None without a history."""
+    sparks: dict[int, History | None] = {change.id: None for changes in reports for change in changes}
+    for changes in reports:
+        small = _draw_small(case_histories(connection, changes), SPARK)
+        sparks |= {each.change.id: each.drawn for each in small}
+    return sparks
 
 
 def draw_series_sparks(connection: Connection[Any], digests: Sequence[str]) -> dict[str, History]:

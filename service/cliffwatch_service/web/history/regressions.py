@@ -21,7 +21,7 @@ from cliffwatch_service.store.history import bisections, reports
 from cliffwatch_service.store.history import changes as stored_changes
 from cliffwatch_service.store.history.news import fixes, outbox
 from cliffwatch_service.store.history.reports import ReportState, ReportsWanted
-from cliffwatch_service.web.history.pictures import draw_report
+from cliffwatch_service.web.history.pictures import count_primary, draw_report, draw_sparks
 from cliffwatch_service.web.layout.render import page
 from cliffwatch_service.web.layout.session import (
     FormHere,
@@ -63,6 +63,8 @@ def inbox(
         wanted = ReportsWanted(states=states, at=at, number=number, limit=_PAGE + 1)
         rows = reports.list_reports(connection, wanted)
         changes = stored_changes.changes_of_reports(connection, [row.digest for row in rows[:_PAGE]])
+        largest = {digest: largest_changes(of_report, _MOST_SHOWN) for digest, of_report in changes.items()}
+        sparks = draw_sparks(connection, list(largest.values()))
         known = quality(connection)
     following = cursor_of(rows[_PAGE - 1].opened, rows[_PAGE - 1].id) if len(rows) > _PAGE else None
     return page(
@@ -71,7 +73,11 @@ def inbox(
         "history/regressions.html",
         rows=rows[:_PAGE],
         tallies={digest: tally(of_report) for digest, of_report in changes.items()},
-        largest={digest: largest_changes(of_report, _MOST_SHOWN) for digest, of_report in changes.items()},
+        largest=largest,
+        more={
+            digest: count_primary(of_report) - len(largest[digest]) for digest, of_report in changes.items()
+        },
+        sparks=sparks,
         following=following,
         state=state,
         states=("open", *STATES, "all"),

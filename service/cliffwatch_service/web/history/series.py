@@ -29,6 +29,7 @@ from cliffwatch_service.store.history.points import PointRow
 from cliffwatch_service.store.history.points import history as newest_points
 from cliffwatch_service.store.overview import ForkRow, MeasuredBranchRow, PointAtRow
 from cliffwatch_service.store.series import SeriesRow
+from cliffwatch_service.web.history.pictures import draw_series_sparks
 from cliffwatch_service.web.layout.drawing import Bounds, History, history, releases
 from cliffwatch_service.web.layout.render import page
 from cliffwatch_service.web.layout.session import ReaderHere
@@ -59,12 +60,14 @@ def list_series(
     with service.transaction() as connection:
         rows = overview.series_of_case(connection, words_of(text), platform, skip=skip or 0, limit=_PAGE + 1)
         targets = overview.list_targets(connection)
+        sparks = draw_series_sparks(connection, [row.digest for row in rows[:_PAGE]])
     following = cursor_of((skip or 0) + _PAGE) if len(rows) > _PAGE else None
     return page(
         request,
         visitor,
         "history/series_list.html",
         rows=rows[:_PAGE],
+        sparks=sparks,
         following=following,
         text=text,
         platform=platform,
