@@ -15,7 +15,8 @@ from cliffwatch_service.web.compare.conditions import conditions
 from cliffwatch_service.web.compare.curves import SweepPoint, curve
 from cliffwatch_service.web.compare.formats import wanted_form
 from cliffwatch_service.web.history.series import words_of
-from cliffwatch_service.web.layout.drawing import bar, common_scale, history, strips
+from cliffwatch_service.web.layout.boots import SHARES_HEIGHT, strips
+from cliffwatch_service.web.layout.drawing import bar, common_scale, history
 from cliffwatch_service.web.layout.links import commit_page
 from cliffwatch_service.web.layout.session import own_address, session_key
 from cliffwatch_service.web.layout.wording import ago, format_duration, parameters
@@ -56,6 +57,16 @@ def test_a_row_without_an_interval_has_a_stroke_and_one_without_a_change_nothing
     scale = common_scale([], [0.05])
     assert bar(interval(None, 0.0, None), scale) == "M60.0 2v10"
     assert bar(interval(None, None, None), scale) == ""
+
+
+def test_from_ten_boots_on_their_distribution_is_drawn() -> None:
+    ten = [(float(value), "") for value in range(10)]
+    drawn, _, _ = strips([("base", ten), ("head", ten)])
+    assert all(each.shares.startswith(f"M0 {SHARES_HEIGHT}H") for each in drawn), "none of the boots"
+    assert all("V0.0H" in each.shares for each in drawn), "all of them"
+    assert drawn[0].shares.count("V") == 10
+    few, _, _ = strips([("base", ten), ("head", ten[:9])])
+    assert [each.shares for each in few] == ["", ""], "dots, while one side has fewer"
 
 
 def test_equal_samples_lie_above_each_other_and_the_median_between() -> None:

@@ -29,7 +29,7 @@ from cliffwatch_service.web.compare.functions import (
     counted_sides,
     programs_of,
 )
-from cliffwatch_service.web.layout.drawing import Strip, strips
+from cliffwatch_service.web.layout.boots import Strip, strips
 from cliffwatch_service.web.layout.intervals import interval_words
 from cliffwatch_service.web.work.requests import RepeatRequest, build_repeat
 

@@ -18,6 +18,8 @@ BEFORE, AFTER = 40, 21
 """Most measured revisions in a picture up to base, and from head on: later ones no longer change it."""
 MOST_PANELS = 24
 _SPARK_POINTS = 40
+_FLAT = 0.02
+"""Share of the newest value that a sparkline has on each side of it at least, so that noise stays flat."""
 _FEWEST_POINTS = 5
 """Points of a history that shows a step rather than two values."""
 
@@ -83,7 +85,13 @@ def draw_series_sparks(connection: Connection[Any], digests: Sequence[str]) -> d
     """Draws the newest points of series as sparklines, each along the branch where it was measured last."""
     rows = sorted(newest_branches(connection, digests), key=lambda row: row.branch)
     return {
-        digest: history(points, [(point.centre, None, None) for point in points], "", frame=SPARK)
+        digest: history(
+            points,
+            [(point.centre, None, None) for point in points],
+            "",
+            frame=SPARK,
+            within=[points[-1].centre * (1 + share) for share in (-_FLAT, _FLAT)],
+        )
         for branch, group in groupby(rows, key=lambda row: row.branch)
         for digest, points in window(
             connection, branch, [row.digest for row in group], before=_SPARK_POINTS

@@ -88,50 +88,6 @@ class Dot:
     """Target of its link; empty without a link."""
 
 
-@dataclass(frozen=True, slots=True)
-class Strip:
-    """All samples of one arm on a line."""
-
-    name: str
-    dots: tuple[Dot, ...]
-    median: float
-    """X coordinate."""
-    n: int
-    """Number of samples."""
-
-
-STRIP_WIDTH, STRIP_HEIGHT = 560, 34
-_EDGE = 10
-
-
-def strips(arms: Sequence[tuple[str, Sequence[tuple[float, str]]]]) -> tuple[list[Strip], float, float]:
-    """Draws arms, given their values and titles, on one axis. Also returns its least and largest value."""
-    values = [value for _, samples in arms for value, _ in samples]
-    low, high = min(values), max(values)
-    span = (high - low) or abs(high) or 1.0
-
-    def x_of(value: float) -> float:
-        return round(_EDGE + (value - low) / span * (STRIP_WIDTH - 2 * _EDGE), 1)
-
-    drawn = []
-    for name, samples in arms:
-        ordered = sorted(value for value, _ in samples)
-        if ordered:
-            middle = (ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]) / 2
-            drawn.append(Strip(name, tuple(_dots(samples, x_of)), x_of(middle), len(ordered)))
-    return drawn, low, high
-
-
-def _dots(samples: Sequence[tuple[float, str]], x_of: Any) -> Iterable[Dot]:
-    """Stacks nearby values, six high, so that none hides another."""
-    seen: dict[int, int] = {}
-    for value, title in sorted(samples):
-        x = x_of(value)
-        level = seen.get(int(x / 4), 0)
-        seen[int(x / 4)] = level + 1
-        yield Dot(x, STRIP_HEIGHT - 6 - 5 * (level % 6), title, "")
-
-
 def line(points: Sequence[tuple[float, float]]) -> str:
     """Returns the SVG path through the points. A single point is a dot, if the line's ends are round."""
     return "M" + "L".join(f"{x:g} {y:g}" for x, y in points) + ("h0" if len(points) == 1 else "")
