@@ -79,6 +79,15 @@ class GitHub:
     def without_login(self, method: str, path: str) -> Reply:
         return self._send(method, self._api + path, {}, None)
 
+    def as_person(self, token: str, method: str, path: str) -> Reply:
+        """Sends a request with the token of a person who signs in."""
+        return self._send(method, self._api + path, create_headers("cliffwatch", oauth_token=token), None)
+
+    def exchange_code(self, web: str, asked: Mapping[str, str]) -> Reply:
+        """Exchanges the code of a sign-in for a token. `web`: the settings' address of GitHub's pages."""
+        headers = {"accept": "application/json", "user-agent": "cliffwatch"}
+        return self._send("POST", f"{web}/login/oauth/access_token", headers, asked)
+
     def as_app(self, method: str, path: str, body: Any = None, *, key: str | None = None) -> Reply:
         """Sends a request as the App itself. `key` replaces the stored private key."""
         identity, kept = self._files.identity(), key or self._files.private_key()

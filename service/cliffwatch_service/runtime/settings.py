@@ -17,6 +17,7 @@ from pydantic import (
     PositiveInt,
     SecretStr,
     ValidationError,
+    ValidationInfo,
     field_validator,
 )
 from pydantic_settings import (
@@ -157,6 +158,11 @@ class Settings(BaseSettings):
     """Workflows whose jobs get a token for their identity, as OWNER/NAME/.github/workflows/FILE@REF."""
     github_repositories: Annotated[tuple[PositiveInt, ...], NoDecode, BeforeValidator(_words)] = ()
     """GitHub's numbers of repositories whose jobs get tokens although the App is not installed on them."""
+    github_client_id: Annotated[str | None, Field(pattern=r"^[A-Za-z0-9._-]{1,100}$")] = None
+    """Client ID of the GitHub App for signing people in; None offers no sign-in with GitHub."""
+    github_client_secret: Annotated[SecretStr | None, Field(validate_default=True)] = None
+    github_triagers: Annotated[tuple[PositiveInt, ...], NoDecode, BeforeValidator(_words)] = ()
+    """GitHub's numbers of accounts that may sign in for triage."""
     mail_server: Annotated[str | None, Field(pattern=r"^[A-Za-z0-9.-]{1,253}(:[0-9]{1,5})?$")] = None
     """HOST[:PORT] of the SMTP server; None sends no mail."""
     mail_from: Annotated[str | None, AfterValidator(_sender)] = None
@@ -190,6 +196,13 @@ class Settings(BaseSettings):
         return tuple(
             str(ipaddress.ip_network(str(name).strip(), strict=False)) for name in names if str(name).strip()
         )
+
+    @field_validator("github_client_secret")
+    @classmethod
+    def _has_secret(cls, given: SecretStr | None, info: ValidationInfo) -> SecretStr | None:
+        if given is None and info.data.get("github_client_id") is not None:
+            raise ValueError("is needed with github_client_id")
+        return given
 
     @classmethod
     def settings_customise_sources(

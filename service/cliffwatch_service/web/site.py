@@ -11,7 +11,7 @@ from cliffwatch_service.web import documents, home, search, suites
 from cliffwatch_service.web.compare import choose, platforms
 from cliffwatch_service.web.compare import page as compare
 from cliffwatch_service.web.history import badge, branches, images, regressions, series, subscriptions
-from cliffwatch_service.web.layout import assets, sign_in
+from cliffwatch_service.web.layout import assets, github_sign_in, sign_in
 from cliffwatch_service.web.layout.render import compile_templates, page
 from cliffwatch_service.web.layout.session import Visitor, visitor_of
 from cliffwatch_service.web.work import hosts, jobs, measure, requests, runs
@@ -39,6 +39,7 @@ _PARTS = (
     documents,
     requests,
     sign_in,
+    github_sign_in,
 )
 
 

@@ -18,9 +18,19 @@ router = APIRouter()
 
 @router.get("/sign-in")
 def show(
-    request: Request, visitor: VisitorHere, next_: Annotated[str, Query(alias="next", max_length=2000)] = "/"
+    request: Request,
+    service: ServiceHere,
+    visitor: VisitorHere,
+    next_: Annotated[str, Query(alias="next", max_length=2000)] = "/",
 ) -> Response:
-    return page(request, visitor, "layout/sign_in.html", next_page=own_address(next_), problem=None)
+    return page(
+        request,
+        visitor,
+        "layout/sign_in.html",
+        next_page=own_address(next_),
+        problem=None,
+        by_github=service.settings.github_client_id is not None,
+    )
 
 
 @router.post("/sign-in")
@@ -37,6 +47,7 @@ def sign_in(request: Request, service: ServiceHere, visitor: VisitorHere, form: 
             status=refusal.status,
             next_page=going,
             problem=refusal.detail,
+            by_github=service.settings.github_client_id is not None,
         )
     name_in_log(request, caller)
     response = RedirectResponse(going, 303)
