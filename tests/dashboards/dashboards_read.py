@@ -70,9 +70,11 @@ def alert_rules() -> list[dict[str, Any]]:
     return [rule for group in content["groups"] for rule in group["rules"]]
 
 
-def answer(connection: psycopg.Connection[Any], query: str, span: TimeRange = ALWAYS) -> Answer:
+def answer(
+    connection: psycopg.Connection[Any], query: str, span: TimeRange = ALWAYS, interval: str = "1h"
+) -> Answer:
     """What the data source answers to a query whose variables have their values."""
-    cursor = connection.execute(expanded(query, span))  # type: ignore[arg-type]
+    cursor = connection.execute(expanded(query, span, interval))  # type: ignore[arg-type]
     assert cursor.description is not None
     columns = {each.name: each.type_display for each in cursor.description}
     return Answer(columns, [dict(zip(columns, row, strict=True)) for row in cursor.fetchall()])

@@ -47,7 +47,7 @@ def interpolated(text: str, values: Mapping[str, Value]) -> str:
 
 def expanded(query: str, span: TimeRange, interval: str = "1h") -> str:
     """A query with the data source's macros expanded. Raises UnknownMacroError."""
-    seconds = _seconds(interval)
+    seconds = seconds_of(interval)
     begin, end = int(span.begin.timestamp()), int(span.end.timestamp())
     for name, value in (
         ("$__interval_ms", str(int(seconds * 1000))),
@@ -87,7 +87,7 @@ def _evaluated(name: str, arguments: Sequence[str], span: TimeRange) -> str:
     grouped, aliased = name.removesuffix("Alias"), name.endswith("Alias")
     if grouped not in ("__timeGroup", "__unixEpochGroup") or len(arguments) < 2:
         raise UnknownMacroError(f"${name}({', '.join(arguments)})")
-    step = f"{_seconds(arguments[1].strip(chr(39))):g}"
+    step = f"{seconds_of(arguments[1].strip(chr(39))):g}"
     of = f"extract(epoch from {first})" if grouped == "__timeGroup" else f"({first})"
     return f"floor({of}/{step})*{step}" + (' AS "time"' if aliased else "")
 
@@ -98,7 +98,7 @@ def _written(moment: datetime) -> str:
     return (text.rstrip("0").rstrip(".")) + "Z"
 
 
-def _seconds(interval: str) -> float:
+def seconds_of(interval: str) -> float:
     match = re.fullmatch(r"(\d+)(ms|s|m|h|d|w)", interval)
     if match is None:
         raise UnknownMacroError(f"no interval: {interval}")

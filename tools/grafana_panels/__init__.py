@@ -1,0 +1,1 @@
+"""Draws Grafana's dashboards by Grafana's own components (docs/dashboards.md)."""
