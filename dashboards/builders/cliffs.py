@@ -1,9 +1,9 @@
 """Cliff explorer: a metric over a parameter, revisions as lines."""
 
-from grafana_foundation_sdk.builders.common import ScaleDistributionConfig
+from grafana_foundation_sdk.builders.common import ScaleDistributionConfig, VizLegendOptions
 from grafana_foundation_sdk.builders.xychart import MatcherConfig, XychartXYSeriesConfigX, XYSeriesConfig
 from grafana_foundation_sdk.builders.xychart import Panel as XYChart
-from grafana_foundation_sdk.models.common import ScaleDistribution
+from grafana_foundation_sdk.models.common import LegendDisplayMode, LegendPlacement, ScaleDistribution
 from grafana_foundation_sdk.models.dashboard import DataTransformerConfig, DynamicConfigValue
 from grafana_foundation_sdk.models.xychart import SeriesMapping, XYShowMode
 
@@ -13,7 +13,6 @@ from builders.parts import (
     SOURCE,
     CliffwatchDashboard,
     SqlQuery,
-    Steps,
     chosen,
     listed,
     table,
@@ -38,6 +37,9 @@ FROM chosen CROSS JOIN swept CROSS JOIN LATERAL (
     SELECT centre, low, high, n, run FROM dashboard.measurement
     WHERE series_id = swept.series_id AND arm_id = ANY (arms) ORDER BY arm_id DESC LIMIT 1) AS newest
 ORDER BY ordinal DESC, value"""
+
+_ALONG = r"value\commit"
+"""The field of the matrix with the values of the parameter: Grafana names it after rows and columns."""
 
 
 def cliffs() -> CliffwatchDashboard:
@@ -105,32 +107,33 @@ ORDER BY branch_id = 0, followed DESC, name""".strip()
 
 
 def _curves() -> XYChart:
-    query = f"SELECT value, centre, commit FROM ({_CURVES}) AS curves ORDER BY ordinal DESC, value"
+    query = f"SELECT value, centre, commit FROM ({_CURVES}) AS curves ORDER BY value, ordinal DESC"
     return _chart(
         "$benchmark: $metric over $parameter",
         "A line for each revision: medians over boots. Where all lines climb together is the hardware's or"
         " the algorithm's cliff; a line that climbs elsewhere moved it.",
         query,
+        "centre",
         "none",
-        ANY,
     )
 
 
 def _ratios() -> XYChart:
     query = f"""
 SELECT value, centre / first_value(centre) OVER (PARTITION BY value ORDER BY ordinal) - 1 AS change, commit
-FROM ({_CURVES}) AS curves ORDER BY ordinal DESC, value"""
+FROM ({_CURVES}) AS curves ORDER BY value, ordinal DESC"""
     return _chart(
         "Against the oldest of these revisions",
         "The same points as fractions of the oldest revision shown here, at the same value of the parameter."
         " No verdict: those are on the comparison's page.",
         query,
+        "change",
         "percentunit",
-        ((None, "blue"),),
     )
 
 
-def _chart(title: str, description: str, query: str, unit: str, steps: Steps) -> XYChart:
+def _chart(title: str, description: str, query: str, column: str, unit: str) -> XYChart:
+    """A line of `column` for each commit."""
     panel = (
         XYChart()
         .title(title)
@@ -139,27 +142,39 @@ def _chart(title: str, description: str, query: str, unit: str, steps: Steps) ->
         .with_target(SqlQuery(query))
         .with_transformation(
             DataTransformerConfig(
-                id_val="partitionByValues", options={"fields": ["commit"], "keepFields": False}
+                id_val="groupingToMatrix",
+                options={
+                    "columnField": "commit",
+                    "rowField": "value",
+                    "valueField": column,
+                    "emptyValue": "null",
+                },
             )
+        )
+        .legend(
+            VizLegendOptions()
+            .display_mode(LegendDisplayMode.LIST)
+            .placement(LegendPlacement.BOTTOM)
+            .show_legend(True)
         )
         .mapping(SeriesMapping.AUTO)
         .series(
             [
                 XYSeriesConfig().x(
-                    XychartXYSeriesConfigX().matcher(MatcherConfig().id("byName").options("value"))
+                    XychartXYSeriesConfigX().matcher(MatcherConfig().id("byName").options(_ALONG))
                 )
             ]
         )
         .show(XYShowMode.POINTS_AND_LINES)
         .unit(unit)
-        .thresholds(thresholds(steps))
+        .thresholds(thresholds(ANY))
         .height(11)
         .span(24)
     )
     logarithmic = ScaleDistributionConfig().type(ScaleDistribution.LOG).log(2).build()
-    short = DynamicConfigValue(id_val="unit", value="short")
+    plain = DynamicConfigValue(id_val="unit", value="none")
     return panel.override_by_name(
-        "value", [short, DynamicConfigValue(id_val="custom.scaleDistribution", value=logarithmic)]
+        _ALONG, [plain, DynamicConfigValue(id_val="custom.scaleDistribution", value=logarithmic)]
     )
 
 

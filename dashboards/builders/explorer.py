@@ -10,6 +10,7 @@ from builders.parts import (
     SOURCE,
     CliffwatchDashboard,
     SqlQuery,
+    accompanying,
     annotation,
     chosen,
     hidden,
@@ -116,7 +117,7 @@ FROM {_POINTS} WHERE $__timeFilter(at) ORDER BY at"""
         "none",
         wide=24,
         high=11,
-    )
+    ).override_by_regexp("/^(low|high)/", accompanying())
 
 
 def _by_place() -> object:
@@ -135,6 +136,7 @@ def _by_place() -> object:
         .thresholds(thresholds(ANY))
         .show_points(VisibilityMode.ALWAYS)
         .span_nulls(True)
+        .override_by_regexp("/^(low|high)$/", accompanying())
         .height(9)
         .span(24)
     )
@@ -154,7 +156,6 @@ FROM {_POINTS} WHERE $__timeFilter(at) ORDER BY ordinal DESC NULLS LAST, at DESC
             "run": ("Run", "${site}/runs/${__value.raw}"),
             "centre": ("Series", "${site}/series/${series}"),
         },
-        wide=14,
     )
 
 
@@ -170,5 +171,4 @@ FROM dashboard.change WHERE {_SERIES} ORDER BY at DESC LIMIT 100"""
         links={"head": ("Compare", "${site}/compare/${__data.fields.base}...${__data.fields.head}")},
         units={"size": "percentunit", "ci_low": "percentunit", "ci_high": "percentunit"},
         hide=("report",),
-        wide=10,
     )

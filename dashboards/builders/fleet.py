@@ -1,7 +1,7 @@
 """Fleet: what waits, how long it takes, what fails, how noisy hosts are, what is stale."""
 
 from builders import choices
-from builders.parts import NONE_IS_GOOD, CliffwatchDashboard, lines, stat, table
+from builders.parts import INTERVAL_COLOUR, NONE_IS_GOOD, CliffwatchDashboard, dashed, lines, stat, table
 
 _JOBS = "FROM dashboard.job WHERE platform = ANY (ARRAY[$platform]::text[])"
 _PERCENTILES = ", ".join(
@@ -58,16 +58,20 @@ def _now() -> tuple[object, ...]:
 def _time() -> tuple[object, ...]:
     def over_time(title: str, description: str, column: str) -> object:
         query = f"""
-SELECT $__timeGroupAlias(created, $__interval), platform || ' ' || mode AS metric, {_PERCENTILES.format(column=column)}
-{_JOBS} AND $__timeFilter(created) AND {column} IS NOT NULL GROUP BY 1, 2 ORDER BY 1"""
-        return lines(title, description, query, "s")
+SELECT $__timeGroupAlias(created, $__interval), {_PERCENTILES.format(column=column)}
+{_JOBS} AND $__timeFilter(created) AND {column} IS NOT NULL GROUP BY 1 ORDER BY 1"""
+        return lines(title, description, query, "s", least="6h")
 
     return (
         over_time(
-            "Wait", "From request to the first lease, of jobs asked for at that time.", "waited_seconds"
+            "Wait",
+            "From request to the first lease, of jobs of the chosen platforms asked for at that time.",
+            "waited_seconds",
         ),
         over_time(
-            "Duration", "From the first lease to the end, of jobs asked for at that time.", "took_seconds"
+            "Duration",
+            "From the first lease to the end, of jobs of the chosen platforms asked for at that time.",
+            "took_seconds",
         ),
         table(
             "Queue",
@@ -90,6 +94,15 @@ def _failures() -> tuple[object, ...]:
             " $__timeFilter(created) GROUP BY 1, 2 ORDER BY 1",
             "short",
             bars=True,
+            least="6h",
+            colours={
+                "done": "green",
+                "failed": "red",
+                "parked": "orange",
+                "cancelled": INTERVAL_COLOUR,
+                "leased": "purple",
+                "queued": "blue",
+            },
         ),
         lines(
             "Failed leases by host",
@@ -98,6 +111,7 @@ def _failures() -> tuple[object, ...]:
             " AND outcome IN ('host-failed', 'expired') GROUP BY 1, 2 ORDER BY 1",
             "short",
             bars=True,
+            least="6h",
         ),
         table(
             "Hosts",
@@ -124,7 +138,11 @@ def _noise() -> tuple[object, ...]:
             " WHERE platform = ANY (ARRAY[$platform]::text[]) AND $__timeFilter(made) ORDER BY made",
             "percentunit",
             steps=((None, "green"), (0.01, "red")),
-        ),
+            wide=24,
+        )
+        .axis_soft_min(0)
+        .axis_soft_max(0.011)
+        .thresholds_style(dashed()),
         table(
             "Staleness",
             "When each followed or measured target got its last run of history, and since how many hours none"
@@ -135,6 +153,6 @@ def _noise() -> tuple[object, ...]:
             links={"platform": ("Queue", "${site}/queue")},
             units={"hours": "h"},
             steps={"hours": ((None, "green"), (24, "orange"), (48, "red"))},
-            wide=12,
+            wide=24,
         ),
     )

@@ -85,7 +85,8 @@ def _found_on_one() -> object:
         _changes("= 1", columns),
         links={"head": ("Compare", "${site}/compare/${__data.fields.base}...${__data.fields.head}")},
         units={"smallest": "percentunit", "largest": "percentunit"},
-        wide=12,
+        hide=("base",),
+        high=7,
     )
 
 
@@ -101,7 +102,8 @@ def _found_on_both() -> object:
         _changes("= 2", columns),
         links={"head": ("Compare", "${site}/compare/${__data.fields.base}...${__data.fields.head}")},
         units={"largest_on_one": "percentunit", "largest_on_other": "percentunit"},
-        wide=12,
+        hide=("base",),
+        high=7,
     )
 
 

@@ -57,6 +57,7 @@ def _tasks() -> tuple[object, ...]:
             " 'aborted') GROUP BY 1, 2 ORDER BY 1",
             "short",
             bars=True,
+            least="1h",
         ),
         lines(
             "Runs that came in",
@@ -65,13 +66,14 @@ def _tasks() -> tuple[object, ...]:
             " runs FROM dashboard.run WHERE $__timeFilter(received) GROUP BY 1, 2 ORDER BY 1",
             "short",
             bars=True,
+            least="1h",
         ),
         table(
             "Tasks not done",
             "What waits, runs or was given up, by kind.",
             "SELECT task, status, count(*) AS tasks, min(asked) AS oldest, max(at) AS newest FROM"
             " dashboard.task GROUP BY 1, 2 ORDER BY 1, 2",
-            wide=12,
+            high=6,
         ),
         table(
             "Runs that are not complete",
@@ -79,7 +81,7 @@ def _tasks() -> tuple[object, ...]:
             "SELECT run, platform, mode, host, status, received, updated FROM dashboard.run WHERE status <>"
             " 'complete' AND $__timeFilter(received) ORDER BY received DESC LIMIT 100",
             links={"run": ("Run", "${site}/runs/${__value.raw}")},
-            wide=12,
+            high=6,
         ),
     )
 

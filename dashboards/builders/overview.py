@@ -71,16 +71,20 @@ def _verdicts() -> tuple[object, ...]:
             " NOT NULL ORDER BY 1, 2",
             links=_COMPARE,
             steps=_COLOURS,
+            hide=("base",),
             high=6,
         ),
         lines(
             "Verdicts that changed",
-            "Regressions (up), improvements (down) and changes that nobody judged of each comparison on this"
-            " branch, at the time it was made.",
-            "SELECT made AS time, platform || ' ' || mode AS metric, regressions, -improvements AS"
-            f" improvements, changed {compared} AND $__timeFilter(made) ORDER BY made",
+            "Regressions (up), improvements (down) and changes that nobody judged, on this branch and the"
+            " chosen platforms, by the time the comparison was made.",
+            "SELECT $__timeGroupAlias(made, $__interval), sum(regressions) AS regressions,"
+            f" -sum(improvements) AS improvements, sum(changed) AS changed {compared}"
+            " AND $__timeFilter(made) GROUP BY 1 ORDER BY 1",
             "short",
             bars=True,
+            least="12h",
+            colours={"regressions": "red", "improvements": "blue", "changed": "purple"},
             wide=24,
         ),
         table(
@@ -91,6 +95,7 @@ def _verdicts() -> tuple[object, ...]:
             " ORDER BY ordinal DESC, platform, mode LIMIT 100",
             links=_COMPARE,
             steps=_COLOURS,
+            hide=("base",),
             high=12,
         ),
     )
@@ -106,7 +111,7 @@ def _waiting() -> tuple[object, ...]:
             " state = 'new' ORDER BY opened DESC LIMIT 50",
             links={"head": ("Judge it", "${site}/regressions/${__data.fields.report}")},
             units={"largest": "percentunit"},
-            wide=14,
+            hide=("report",),
         ),
         table(
             "Targets",
@@ -115,6 +120,5 @@ def _waiting() -> tuple[object, ...]:
             "SELECT platform, mode, newest, waiting, running, seen, followed FROM dashboard.target"
             " WHERE newest IS NOT NULL OR waiting + running > 0 ORDER BY 1, 2",
             links={"platform": ("Hosts", "${site}/hosts")},
-            wide=10,
         ),
     )

@@ -1,5 +1,6 @@
 """What dashboards are made of: the data source, queries, variables, panels with their units and links."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
@@ -20,6 +21,7 @@ from grafana_foundation_sdk.models.common import (
     BigValueColorMode,
     DataSourceRef,
     GraphDrawStyle,
+    GraphThresholdsStyleMode,
     LegendDisplayMode,
     LegendPlacement,
     StackingMode,
@@ -44,6 +46,29 @@ Steps = Sequence[tuple[float | None, str]]
 
 NONE_IS_GOOD: Steps = ((None, "green"), (1, "red"))
 ANY: Steps = ((None, "blue"),)
+
+INTERVAL_COLOUR = "#8e8e8e"
+"""Of what accompanies a line: the ends of its interval, its threshold."""
+
+TIMES = ("made", "opened", "found", "at", "created", "started", "newest", "seen", "oldest", "last_seen",
+         "busy_since", "received", "updated", "judged")  # fmt: skip
+"""Columns with a time, which is shown to the minute."""
+
+WIDTHS: Mapping[str, int] = {
+    **dict.fromkeys(TIMES, 130),
+    **dict.fromkeys(("head", "base", "commit", "run", "job", "host", "epoch"), 110),
+    **dict.fromkeys(("centre", "low", "high", "size", "ci_low", "ci_high", "largest", "smallest"), 80),
+    **dict.fromkeys(("largest_on_one", "largest_on_other"), 135),
+    **dict.fromkeys(("regressions", "unchanged", "inconclusive", "base_value", "head_value"), 96),
+    **dict.fromkeys(("published", "hours", "value", "kind"), 105),
+    **dict.fromkeys(("changed", "mode", "profile", "offline", "waiting", "running", "followed"), 82),
+    **dict.fromkeys(("ordinal", "rows", "n", "leases", "failed", "changes", "series"), 70),
+    "absent": 65,
+    "improvements": 108,
+    "state": 120,
+    "platform": 130,
+}
+"""Pixels of a column, as its values need: others share what is left. Identities show their beginning."""
 
 APART = "at + interval '1 ms' * (row_number() OVER (PARTITION BY at ORDER BY ordinal) - 1)"
 """When a revision was written. Revisions of one moment are set a millisecond apart: Grafana keeps one value a
@@ -187,10 +212,14 @@ def lines(
     *,
     steps: Steps = ANY,
     bars: bool = False,
+    least: str | None = None,
+    colours: Mapping[str, str] | None = None,
     wide: int = 12,
     high: int = 9,
 ) -> TimeSeries:
-    """Values over time: lines with points, or stacked bars."""
+    """Values over time: lines with points, or stacked bars. `least` is the shortest interval that values are
+    grouped by; `colours` are of series by name.
+    """
     legend = (
         common_builders.VizLegendOptions()
         .display_mode(LegendDisplayMode.LIST)
@@ -208,10 +237,45 @@ def lines(
         .height(high)
         .span(wide)
     )
+    if least:
+        panel.interval(least)
+    for name, colour in (colours or {}).items():
+        panel.override_by_name(name, [fixed(colour)])
     if bars:
+        panel.axis_soft_min(0).decimals(0)
         stacked = common_builders.StackingConfig().mode(StackingMode.NORMAL)
         return panel.draw_style(GraphDrawStyle.BARS).fill_opacity(70).stacking(stacked)
     return panel.show_points(VisibilityMode.ALWAYS).point_size(5).span_nulls(True)
+
+
+def dashed() -> common_builders.GraphThresholdsStyleConfig:
+    """Thresholds as dashed lines."""
+    return common_builders.GraphThresholdsStyleConfig().mode(GraphThresholdsStyleMode.DASHED)
+
+
+def fixed(colour: str) -> DynamicConfigValue:
+    return DynamicConfigValue(id_val="color", value={"mode": "fixed", "fixedColor": colour})
+
+
+def hidden_from(where: str) -> DynamicConfigValue:
+    """`where` is legend, tooltip or viz: the panel itself."""
+    places = {place: place == where for place in ("legend", "tooltip", "viz")}
+    return DynamicConfigValue(id_val="custom.hideFrom", value=places)
+
+
+def accompanying() -> list[DynamicConfigValue]:
+    """Of a series that stands beside another: dashed, without points, not in the legend."""
+    return [
+        fixed(INTERVAL_COLOUR),
+        DynamicConfigValue(id_val="custom.lineStyle", value={"fill": "dash", "dash": [4, 4]}),
+        DynamicConfigValue(id_val="custom.showPoints", value="never"),
+        hidden_from("legend"),
+    ]
+
+
+def words_of(query: str) -> set[str]:
+    """Of a query: its columns are among them."""
+    return set(re.findall(r"\w+", query))
 
 
 def table(
@@ -227,7 +291,7 @@ def table(
     high: int = 9,
 ) -> Table:
     """Rows; `links` are title and address by column, `units` by column; `hide` are columns that only links
-    need.
+    need. There is no unit for all columns: with one, Grafana takes hashes of digits for numbers.
     """
     panel = (
         Table()
@@ -235,11 +299,15 @@ def table(
         .description(description)
         .datasource(SOURCE)
         .with_target(SqlQuery(query))
-        .unit("none")
         .height(high)
         .span(wide)
     )
     properties: dict[str, list[DynamicConfigValue]] = {}
+    shown = words_of(query) - set(hide)
+    for column in sorted(shown & WIDTHS.keys()):
+        properties[column] = [DynamicConfigValue(id_val="custom.width", value=WIDTHS[column])]
+    for column in sorted(shown & set(TIMES)):
+        properties[column].append(DynamicConfigValue(id_val="unit", value="time:YYYY-MM-DD HH:mm"))
     for column, (text, address) in (links or {}).items():
         link = {"title": text, "url": address, "targetBlank": True}
         properties.setdefault(column, []).append(DynamicConfigValue(id_val="links", value=[link]))
@@ -253,7 +321,7 @@ def table(
             ]
         )
     for column in hide:
-        properties.setdefault(column, []).append(DynamicConfigValue(id_val="custom.hidden", value=True))
+        properties.setdefault(column, []).append(hidden_from("viz"))
     for column, values in properties.items():
         panel.override_by_name(column, values)
     return panel

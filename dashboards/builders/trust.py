@@ -1,7 +1,7 @@
 """Trust: what the A/A controls show over time, and how good the reports were."""
 
 from builders import choices
-from builders.parts import CliffwatchDashboard, lines, stat, table
+from builders.parts import INTERVAL_COLOUR, CliffwatchDashboard, accompanying, lines, stat, table
 
 _CONTROLS = "FROM dashboard.control WHERE platform = ANY (ARRAY[$platform]::text[]) AND $__timeFilter(made)"
 _REPORTS = "FROM dashboard.report_state WHERE $__timeFilter(opened)"
@@ -63,7 +63,7 @@ def _controls() -> tuple[object, ...]:
             f" {_CONTROLS} ORDER BY made",
             "percentunit",
             wide=24,
-        ),
+        ).override_by_regexp("/^threshold/", accompanying()),
         table(
             "Controls that reported something",
             "Runs in which base was reported to differ from itself: each is a false positive, and a host to"
@@ -72,7 +72,7 @@ def _controls() -> tuple[object, ...]:
             " ORDER BY made DESC LIMIT 100",
             links={"run": ("Run", "${site}/runs/${__value.raw}")},
             units={"largest": "percentunit"},
-            wide=12,
+            high=5,
         ),
         table(
             "Largest differences",
@@ -81,7 +81,6 @@ def _controls() -> tuple[object, ...]:
             " LAST LIMIT 20",
             links={"run": ("Run", "${site}/runs/${__value.raw}")},
             units={"largest": "percentunit"},
-            wide=12,
         ),
     )
 
@@ -95,6 +94,14 @@ def _quality() -> tuple[object, ...]:
             " GROUP BY 1, 2 ORDER BY 1",
             "short",
             bars=True,
+            least="1d",
+            colours={
+                "new": "red",
+                "acknowledged": "yellow",
+                "expected": "blue",
+                "fixed": "green",
+                "noise": INTERVAL_COLOUR,
+            },
         ),
         lines(
             "Changes by state",
@@ -105,6 +112,13 @@ def _quality() -> tuple[object, ...]:
             " BY 1, 2 ORDER BY 1",
             "short",
             bars=True,
+            least="1d",
+            colours={
+                "candidate": "yellow",
+                "confirmed": "red",
+                "refuted": INTERVAL_COLOUR,
+                "superseded": "blue",
+            },
         ),
         lines(
             "Rows without an answer",
@@ -116,7 +130,8 @@ def _quality() -> tuple[object, ...]:
             " (ARRAY[$platform]::text[]) AND $__timeFilter(made) GROUP BY 1, 2 ORDER BY 1",
             "percentunit",
             steps=((None, "green"), (0.2, "orange")),
-            wide=12,
+            least="12h",
+            wide=24,
         ),
         table(
             "Reports",
@@ -126,6 +141,6 @@ def _quality() -> tuple[object, ...]:
             " dashboard.report WHERE $__timeFilter(opened) ORDER BY opened DESC LIMIT 50",
             links={"head": ("Report", "${site}/regressions/${__data.fields.report}")},
             units={"largest": "percentunit"},
-            wide=12,
+            hide=("report",),
         ),
     )

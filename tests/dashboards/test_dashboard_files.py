@@ -7,7 +7,6 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -60,10 +59,29 @@ def test_every_panel_says_what_it_shows(uid: str) -> None:
         defaults = panel["fieldConfig"]["defaults"]
         assert panel["type"] in KINDS, where
         assert len(panel["description"]) > 20, where
-        assert defaults["unit"] in UNITS, where
-        assert panel["type"] == "table" or defaults["thresholds"]["steps"][0]["value"] is None, where
+        if panel["type"] == "table":  # a unit of all columns makes numbers of hashes that are digits
+            assert "unit" not in defaults, where
+        else:
+            assert defaults["unit"] in UNITS, where
+            assert defaults["thresholds"]["steps"][0]["value"] is None, where
     for variable in variables(dashboard):
         assert variable["description"], variable["name"]
+
+
+@pytest.mark.parametrize("uid", DASHBOARDS)
+def test_panels_lie_beside_each_other(uid: str) -> None:
+    """Within Grafana's 24 columns, and none upon another."""
+    taken: set[tuple[int, int]] = set()
+    for panel in panels(DASHBOARDS[uid]):
+        place = panel["gridPos"]
+        assert place["x"] + place["w"] <= 24, panel["title"]
+        cells = {
+            (place["x"] + column, place["y"] + row)
+            for column in range(place["w"])
+            for row in range(place["h"])
+        }
+        assert not cells & taken, panel["title"]
+        taken |= cells
 
 
 def test_words_are_those_of_the_glossary() -> None:
@@ -119,7 +137,8 @@ def names_in(text: str) -> set[str]:
 def test_columns_that_are_referred_to_are_selected(uid: str) -> None:
     for panel in panels(DASHBOARDS[uid]):
         text = " ".join(target["rawSql"] for target in panel["targets"])
-        named = {override["matcher"]["options"] for override in panel["fieldConfig"]["overrides"]}
+        overrides = panel["fieldConfig"]["overrides"] if panel["type"] == "table" else []
+        named = {override["matcher"]["options"] for override in overrides}
         named |= set(re.findall(r"__data\.fields\.(\w+)", json.dumps(panel["fieldConfig"])))
         for name in named:
             assert re.search(rf"\b{name}\b", text), f"{uid}: {panel['title']} has no column {name}"
@@ -162,17 +181,19 @@ def test_the_composition_gives_what_provisioning_asks_for() -> None:
 
 
 def test_one_release_of_grafana_is_named_once() -> None:
-    """The types are pinned to the Grafana that compose starts; the SDK has one line for every Grafana from 12
+    """Types and components are pinned to the Grafana that compose starts; the SDK has one line for every Grafana from 12
     on.
     """
     version = (ROOT / "grafana-version").read_text().strip()
     assert re.fullmatch(r"\d+\.\d+\.\d+", version)
-    package: dict[str, Any] = json.loads((ROOT / "types/package.json").read_text())
-    assert package["devDependencies"]["@grafana/schema"] == version
-    lock = json.loads((ROOT / "types/package-lock.json").read_text())["packages"]
-    assert lock["node_modules/@grafana/schema"]["version"] == version
-    assert all(each["integrity"].startswith("sha512-") for name, each in lock.items() if name)
-    assert all("resolved" not in each for each in lock.values())
+    for folder in (ROOT / "types", REPOSITORY / "tools/grafana_panels/browser"):
+        lock = json.loads((folder / "package-lock.json").read_text())["packages"]
+        pinned = lock[""].get("dependencies", {}) | lock[""].get("devDependencies", {})
+        ours = {name: each for name, each in pinned.items() if name.startswith("@grafana/")}
+        assert set(ours.values()) == {version}
+        assert {lock[f"node_modules/{name}"]["version"] for name in ours} == {version}
+        assert all(each["integrity"].startswith("sha512-") for name, each in lock.items() if name)
+        assert all("resolved" not in each for each in lock.values())
     started = yaml.safe_load((REPOSITORY / "docker-compose.yml").read_text())["services"]["grafana"]
     assert started["image"] == f"grafana/grafana:${{GRAFANA_VERSION:-{version}}}"
     pins = (REPOSITORY / "requirements/dashboards.txt").read_text()
