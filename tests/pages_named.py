@@ -26,7 +26,7 @@ class Named:
 
 PAGES = {
     "home": Named("Followed branches", "/"),
-    "compare": Named("15 regressions", f"/compare/{COMPARISON}"),
+    "compare": Named("15 slower", f"/compare/{COMPARISON}"),
     "compare-choose": Named("Compare two revisions", "/compare"),
     "compare-failed": Named("does not build", "/compare/325d59a8d264...fe4c663abdcf"),
     "compare-none": Named("No row", f"/compare/{COMPARISON}?text=nothing+is+called+so"),

@@ -39,6 +39,12 @@ def is_rate(unit: str) -> bool:
     return _RATE.fullmatch(unit) is not None
 
 
+def rate_of(unit: str) -> str | None:
+    """Returns what a rate counts, `operations` or `bytes`; None if the unit is no rate per second."""
+    match = _RATE.fullmatch(unit)
+    return None if match is None else "bytes" if match[2] == "B" else "operations"
+
+
 def is_rate_of_bytes(unit: str) -> bool:
     match = _RATE.fullmatch(unit)
     return match is not None and match[2] == "B"

@@ -6,7 +6,7 @@ from cliffwatch.comparing.sweeps.choice import curve_name
 from cliffwatch.counting import count_noun
 from cliffwatch.formats.verdicts import Sweep
 from cliffwatch.pull_request.news import News
-from cliffwatch.reports.markdown import code, escape_markdown, word, wrap
+from cliffwatch.reports.markdown import code, escape_markdown, one_line, word
 from cliffwatch.reports.several.across import Target
 
 MOST = 8
@@ -33,4 +33,4 @@ def changed_curves(news: News) -> list[str]:
 def _lines(news: News, found: list[tuple[Sweep, Target]]) -> Iterator[str]:
     for sweep, target in found:
         where = f" on {word(target.name)}" if len(news.targets) > 1 else ""
-        yield wrap(f"{code(curve_name(sweep))}{where}: {escape_markdown(sweep.words)}", first="- ", then="  ")
+        yield one_line(f"{code(curve_name(sweep))}{where}: {escape_markdown(sweep.words)}", first="- ")

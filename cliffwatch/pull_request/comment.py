@@ -1,8 +1,7 @@
 """Writes the comments and the check run of a pull request from its state."""
 
 import re
-import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -32,8 +31,10 @@ from cliffwatch.pull_request.verdict import (
     summary_sentences,
     verdict,
 )
-from cliffwatch.reports.markdown import WIDTH, block, code, escape_markdown, inert, length, word, wrap
+from cliffwatch.reports.answer import name_failure
+from cliffwatch.reports.markdown import block, code, escape_markdown, inert, length, mark, one_line, word
 from cliffwatch.reports.several.unit_tables import UNIT_LEGEND, unit_tables
+from cliffwatch.shell_lines import break_commands
 
 Conclusion = Literal["neutral", "success", "failure", "cancelled", "action_required"]
 Status = Literal["queued", "in_progress", "completed"]
@@ -96,9 +97,9 @@ def regression_comment(state: PullRequestState) -> str | None:
         *table.lines,
         *(["", describe_left_out(table.left)] if table.left else []),
         "",
-        wrap(table_legend(rows)),
+        one_line(table_legend(rows)),
         "",
-        wrap(
+        one_line(
             "It was measured again on boots that had no part in finding it. The comment that is edited in"
             " place has everything else."
         ),
@@ -157,12 +158,12 @@ def _body(state: PullRequestState, news: News) -> str:
     if state.by_unit:
         lines += _by_unit(news)
     if table is not None:
-        lines += [*table.lines, "", wrap(table_legend(rows)), ""]
+        lines += [*table.lines, "", one_line(table_legend(rows)), ""]
     lines += changed_curves(news)
     beside = folds.compare_with_earlier(state, news)
     if beside is not None:
         lines += [beside[0], ""]
-    lines += [wrap(code(note, 300)) for note in state.notes]
+    lines += [one_line(code(note, 300)) for note in state.notes]
     ending = _ending(state)
     room = LONGEST - length("\n".join([*lines, *ending])) - 1000
     parts = []
@@ -187,20 +188,24 @@ def _by_unit(news: News) -> list[str]:
             "",
             *unit_tables(measured.compared, most=_CASES),
         ]
-    return [*lines, wrap(UNIT_LEGEND), ""] if lines else []
+    return [*lines, one_line(UNIT_LEGEND), ""] if lines else []
 
 
 def _top(state: PullRequestState, news: News) -> list[str]:
     lines = [_commits(state), "", *chosen_lines(news), *_warnings(news)]
     sentences = summary_sentences(news) if news.measured else ()
     if sentences:
-        lines += [wrap(" ".join(sentences)), ""]
-    pending = [f"- {word(name)}: {_progress(progress)}" for name, progress in pending_lines(state)]
-    if len(state.targets) > len(pending) or len(pending) > 1 or not news.measured:
-        lines += [*pending, ""] if pending else []
+        lines += [one_line(" ".join(sentences)), ""]
+    pending: dict[str, list[str]] = {}
+    for name, progress in pending_lines(state):
+        pending.setdefault(_progress(progress), []).append(word(name))
+    if len(pending) == 1 and not news.measured and _all_failed(state):
+        lines += [*pending, ""]
+    elif pending:
+        lines += [*(f"- {', '.join(names)}: {text}" for text, names in pending.items()), ""]
     if any(isinstance(each.progress, Waiting) for each in state.targets):
         lines += [
-            wrap(
+            one_line(
                 "The author is not known here: nothing is built until somebody with write access says"
                 " `/bench`."
             ),
@@ -209,11 +214,15 @@ def _top(state: PullRequestState, news: News) -> list[str]:
     return lines
 
 
+def _all_failed(state: PullRequestState) -> bool:
+    return all(isinstance(each.progress, Failed) for each in state.targets)
+
+
 def _warnings(news: News) -> Iterator[str]:
     """Yields the warnings of each target. They apply to all of its rows."""
     for target, measured in zip(news.targets, news.measured, strict=True):
         for warning in measured.compared.warnings:
-            yield from (wrap(f"**{word(target.name)}: {escape_markdown(warning)}**"), "")
+            yield from (one_line(f"**{word(target.name)}: {escape_markdown(warning)}**"), "")
 
 
 def _progress(progress: object) -> str:
@@ -223,15 +232,17 @@ def _progress(progress: object) -> str:
         case Cancelled(by=str(login)):
             return f"cancelled by {code(login)}"
         case Failed(failure=failure):
-            return f"{code(failure.message)}"
+            return name_failure(failure.message, failure.evidence, mark)
     return progress_words(progress)  # type: ignore[arg-type]
 
 
 def _commits(state: PullRequestState) -> str:
+    """Writes the line below the heading: the links and the commits."""
     series = (
         f", series {code(state.series.identity)} v{state.series.version}" if state.series is not None else ""
     )
-    return wrap(f"{code(_short(state.base))} → {code(_short(state.head))}{series}")
+    commits = f"{code(_short(state.base))} → {code(_short(state.head))}{series}"
+    return " · ".join([*map(_link, state.links), commits])
 
 
 def _short(commit: str) -> str:
@@ -281,47 +292,11 @@ def _full_reports(state: PullRequestState, room: int) -> list[str]:
 
 
 def _ending(state: PullRequestState) -> list[str]:
-    lines = []
-    if state.repeat.strip():
-        lines += ["Reproduce:", *block(command(state.repeat), lines=60, columns=2000, language="sh"), ""]
-    return [*lines, *(_link(link) for link in state.links)]
-
-
-def command(repeat: str) -> str:
-    """Breaks shell commands into short lines without changing any word."""
-    return "\n".join(_break_command(line) for line in repeat.splitlines())
-
-
-def _break_command(line: str) -> str:
-    try:
-        words = [shlex.quote(each) for each in shlex.split(line)]
-    except ValueError:
-        return line
-    lines, current = [], ""
-    for each in _join_values(words):
-        if current and len(current) + len(each) + 3 > WIDTH:
-            lines.append(current)
-            current = f"    {each}"
-        else:
-            current = f"{current} {each}" if current else each
-    return " \\\n".join([*lines, current])
-
-
-def _join_values(words: Sequence[str]) -> list[str]:
-    """Joins each option with its value."""
-    grouped: list[str] = []
-    for index, each in enumerate(words):
-        before = words[index - 1] if index else ""
-        if before.startswith("--") and not each.startswith("-"):
-            grouped[-1] += f" {each}"
-        else:
-            grouped.append(each)
-    return grouped
+    if not state.repeat.strip():
+        return []
+    return ["Reproduce:", *block(break_commands(state.repeat), lines=60, columns=2000, language="sh")]
 
 
 def _link(link: Link) -> str:
-    return (
-        f"- {word(link.name)}: <{link.url}>"
-        if _URL.fullmatch(link.url)
-        else f"- {word(link.name)}: {code(link.url)}"
-    )
+    name = word(link.name)
+    return f"[{name}](<{link.url}>)" if _URL.fullmatch(link.url) else f"{name}: {code(link.url)}"

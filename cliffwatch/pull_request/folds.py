@@ -19,10 +19,11 @@ from cliffwatch.pull_request.verdict import SHORT, pending_lines
 from cliffwatch.reports import figures
 from cliffwatch.reports.context import MODE_LIMITATIONS, NO_CONTEXT, code_sentences, trials
 from cliffwatch.reports.json_report import comparison_row
-from cliffwatch.reports.markdown import WIDTH, block, code, length, word, wrap
+from cliffwatch.reports.markdown import block, code, length, one_line, word
 from cliffwatch.reports.several.across import Across, across
 from cliffwatch.reports.text import text_report
 from cliffwatch.samples import CaseOutcome
+from cliffwatch.shell_lines import WIDTH
 
 _ERROR = re.compile(
     r"error[:\[]|fatal|undefined reference|no rule to make|BUG:|Oops|WARNING: |Kernel panic|general"
@@ -80,7 +81,7 @@ def failures(state: PullRequestState) -> Fold | None:
     lines: list[str] = []
     for failure, names in _failed_targets(state).items():
         lines += _failure(", ".join(map(word, names)), failure.message, failure.evidence)
-        lines += [wrap(f"Next: {code(failure.next_step)}"), ""] if failure.next_step else []
+        lines += [one_line(f"Next: {code(failure.next_step)}"), ""] if failure.next_step else []
     measured = state.measured()
     for each, progress in measured:
         for of_arm in progress.context.failures:
@@ -108,7 +109,7 @@ def _failed_targets(state: PullRequestState) -> dict[Failure, list[str]]:
 
 def _failure(where: str, message: str, evidence: str) -> list[str]:
     shown = [*block(first_error(evidence), lines=_EVIDENCE_LINES), ""] if evidence.strip() else []
-    return [wrap(f"{where}: {code(message)}"), "", *shown]
+    return [one_line(f"{where}: {code(message)}"), "", *shown]
 
 
 def first_error(evidence: str) -> str:
@@ -138,9 +139,7 @@ def _failed_rows(progress: Measured) -> list[str]:
     for (verdict, reason), group in list(reasons.items())[:_LISTED]:
         cases = {row.case for row in group}
         which = code(str(group[0].case)) if len(cases) == 1 else count_noun(len(cases), "case")
-        lines.append(
-            wrap(f"{which}: {verdict}{', ' + code(reason, 300) if reason else ''}", first="- ", then="  ")
-        )
+        lines.append(one_line(f"{which}: {verdict}{', ' + code(reason, 300) if reason else ''}", first="- "))
     return [*lines, *_more(len(reasons) - _LISTED, "reason")]
 
 
@@ -154,13 +153,11 @@ def environments(state: PullRequestState) -> Fold | None:
     for each, progress in state.measured():
         compared = progress.compared
         facts = ", ".join([trials(compared), *(code(fact) for fact in progress.context.setting)])
-        lines += [wrap(f"{word(each.platform)} {each.mode}: {facts}", first="- ", then="  ")]
-        lines += [wrap(f"differs: {text}", first="  - ", then="    ") for text in _differences(progress)]
+        lines += [one_line(f"{word(each.platform)} {each.mode}: {facts}", first="- ")]
+        lines += [one_line(f"differs: {text}", first="  - ") for text in _differences(progress)]
         sentences = code_sentences(compared, progress.context)
-        lines += [wrap(code(sentence, 600), first="  - ", then="    ") for sentence in sentences]
-        lines += [
-            wrap(code(note, 300), first="  - ", then="    ") for note in progress.context.notes[:_LISTED]
-        ]
+        lines += [one_line(code(sentence, 600), first="  - ") for sentence in sentences]
+        lines += [one_line(code(note, 300), first="  - ") for note in progress.context.notes[:_LISTED]]
     return Fold(title="Environment", lines=tuple(lines)) if lines else None
 
 
@@ -176,15 +173,11 @@ def limitations(state: PullRequestState) -> Fold | None:
     lines: list[str] = []
     for each, progress in state.measured():
         lines.append(
-            wrap(
-                f"{word(each.platform)} {each.mode}: {_describe_limitations(progress)}", first="- ", then="  "
-            )
+            one_line(f"{word(each.platform)} {each.mode}: {_describe_limitations(progress)}", first="- ")
         )
         shared = figures.shared_reasons(progress.compared.primary_rows())
         still_open = [(names, row) for names, row in shared if row.verdict == "inconclusive"]
-        lines += [
-            wrap(_describe_inconclusive(*each), first="  - ", then="    ") for each in still_open[:_LISTED]
-        ]
+        lines += [one_line(_describe_inconclusive(*each), first="  - ") for each in still_open[:_LISTED]]
         lines += [
             f"  {line}"
             for line in _more(sum(len(names) for names, _ in still_open[_LISTED:]), "inconclusive case")
@@ -192,9 +185,7 @@ def limitations(state: PullRequestState) -> Fold | None:
         left_out = sorted(progress.compared.left_out, key=_why_left_out)
         for (why, reason), cases in groupby(left_out, key=_why_left_out):
             lines.append(
-                wrap(
-                    f"{count_noun(len(list(cases)), 'case')} {why}: {code(reason)}", first="  - ", then="    "
-                )
+                one_line(f"{count_noun(len(list(cases)), 'case')} {why}: {code(reason)}", first="  - ")
             )
     return Fold(title="What was not detectable", lines=tuple(lines)) if lines else None
 
@@ -260,7 +251,7 @@ def compare_with_earlier(state: PullRequestState, news: News) -> tuple[str, Fold
     now = {_key(row): row for row in news.rows}
     words = [f"{count:,} {what}" for what, count in _count_fates(before, now).items()]
     version = f"v{earlier.version} ({code(earlier.head[:SHORT])})"
-    sentence = wrap(f"Regressions beside {version}: {', '.join(words) or 'none in either'}.")
+    sentence = one_line(f"Regressions beside {version}: {', '.join(words) or 'none in either'}.")
     shown = [
         key for key in now if key in before and set(CHANGES) & (_verdicts(before[key]) | _verdicts(now[key]))
     ]

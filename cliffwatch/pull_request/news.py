@@ -3,12 +3,13 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from cliffwatch.comparing.comparison import CHANGES, TROUBLED, ComparisonSet, size_of
+from cliffwatch.comparing.comparison import TROUBLED, ComparisonSet
 from cliffwatch.comparing.ordering import CHANGED, ORDER
-from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.pull_request.state import Measured, PullRequestState, RowKey, TargetState
+from cliffwatch.reports.answer import Answer, causes_of_set
 from cliffwatch.reports.json_report import comparison_row
-from cliffwatch.reports.several.across import Across, Target, across, name_targets
+from cliffwatch.reports.markdown import mark
+from cliffwatch.reports.several.across import Across, Target, across, answer_across, name_targets
 from cliffwatch.samples import CaseKey
 
 
@@ -49,21 +50,24 @@ class News:
             if any(row_key(row) in self.measured[index].confirmed for index in _with(row, "regression"))
         ]
 
-    def largest(self) -> tuple[ComparisonRow, Target] | None:
-        """Returns the largest regression with its target.
-
-        Without any, the largest improvement or other change.
-        """
-        for verdict in CHANGES:
-            found = [
-                (cell, self.targets[index])
-                for row in self.rows
-                for index in _with(row, verdict)
-                if (cell := row.cells[index]) is not None
-            ]
-            if found:
-                return max(found, key=lambda each: size_of(each[0]))
-        return None
+    def answer(self) -> Answer:
+        """Answers what changed, on all targets. Names and errors are formatted for Markdown."""
+        causes = [
+            cause
+            for each in self.measured
+            for cause in causes_of_set(each.compared, each.context.functions, mark)
+        ]
+        return answer_across(
+            self.rows,
+            self.targets,
+            in_turns=self.in_turns(),
+            unchanged_builds=len(
+                frozenset().union(*(each.compared.unchanged_builds() for each in self.measured))
+            ),
+            causes=tuple(dict.fromkeys(causes)),
+            failures=[failure for each in self.measured for failure in each.context.failures],
+            marked=mark,
+        )
 
     def _of_failed_arm(self, row: Across) -> bool:
         """True if the row fails because its whole arm failed.

@@ -3,14 +3,10 @@
 No untrusted text.
 """
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 
-from cliffwatch.comparing.comparison import BETWEEN_MEASUREMENTS, CHANGES
-from cliffwatch.comparing.ordering import CHANGED, COUNTED, detectable
 from cliffwatch.counting import count_noun, format_duration
-from cliffwatch.pull_request.news import News, count_cases, is_in_turns, names_of
+from cliffwatch.pull_request.news import News, count_cases, names_of
 from cliffwatch.pull_request.state import (
     Booting,
     Building,
@@ -23,10 +19,7 @@ from cliffwatch.pull_request.state import (
     Superseded,
     Waiting,
 )
-from cliffwatch.reports import figures
-from cliffwatch.reports.context import count_differences
-from cliffwatch.reports.markdown import escape_markdown, word, wrap
-from cliffwatch.reports.several.across import sentence_across
+from cliffwatch.reports.markdown import escape_markdown, one_line, word
 
 PENDING = (Waiting, Queued, Building, Booting)
 SHORT = 12
@@ -40,40 +33,13 @@ def verdict(state: PullRequestState, news: News) -> str:
     if not state.targets:
         return "nothing is measured here"
     if news.measured:
-        return _of_rows(news) + (" so far" if pending else "") + _count_failed(state)
+        return news.answer().result + (" so far" if pending else "") + _count_failed(state)
     if pending:
         said = {progress_words(each.progress) for each in pending}
         return said.pop() if len(said) == 1 else _describe_furthest(state)
     if Failed in kinds:
         return _of_failures(state)
     return "superseded by a newer push" if Superseded in kinds else "cancelled"
-
-
-def _of_rows(news: News) -> str:
-    verdicts = Counter(row.verdict for row in news.rows)
-    if not news.rows:
-        return "nothing comparable"
-    decided = sum(verdicts[each] for each in (*CHANGED, "unchanged", "inconclusive"))
-    order = ("failed", *CHANGES, *(each for each in COUNTED if each not in ("failed", *CHANGES)))
-    parts = {each: _count_verdicts(verdicts[each], each) for each in order if verdicts[each]}
-    changed = [each for each in parts if each in CHANGED]
-    if changed and not news.in_turns():
-        parts[changed[0]] = count_differences(
-            sum(verdicts[each] for each in changed), [parts[each] for each in changed]
-        )
-        parts = {each: part for each, part in parts.items() if each not in changed[1:]}
-    counts = ", ".join(parts.values())
-    if not decided:
-        return f"nothing comparable: {counts}"
-    if any(verdicts[each] for each in CHANGED):
-        return counts
-    return f"no change: {counts}" if verdicts["unchanged"] == decided else f"no change shown: {counts}"
-
-
-def _count_verdicts(count: int, each: str) -> str:
-    plural = {"regression": "regressions", "improvement": "improvements"}.get(each, each)
-    words = {"disagree": "with opposite changes"}.get(each, each if count == 1 else plural)
-    return f"{count:,} {words}"
 
 
 def _count_failed(state: PullRequestState) -> str:
@@ -148,33 +114,14 @@ def chosen_lines(news: News) -> Iterator[str]:
             said.setdefault(text, []).append(target.name)
     for text, names in said.items():
         where = [] if len(names) == len(news.targets) else [word(", ".join(names))]
-        yield from (wrap(": ".join([*where, f"{escape_markdown(text)}."])), "")
+        yield from (one_line(": ".join([*where, f"{escape_markdown(text)}."])), "")
 
 
 def summary_sentences(news: News) -> Sequence[str]:
-    """Returns sentences on the largest change, changes on one target alone, and the fresh boots."""
-    sentences = []
+    """Returns sentences on what changes have in common, their cause, and the fresh boots."""
+    sentences = [news.answer().why] if news.answer().why else []
     if any(each.compared.mode == "icount" for each in news.measured):
         sentences.append("Figures of icount are instructions, not time.")
-    largest = news.largest()
-    if largest is not None:
-        row, target = largest
-        apart = (
-            ""
-            if is_in_turns(news.measured[news.targets.index(target)].compared)
-            else f" {BETWEEN_MEASUREMENTS}"
-        )
-        where = f" on {word(target.name)}" if len(news.targets) > 1 else ""
-        sentences.append(
-            f"Largest {_what(row.verdict)}{apart}:"
-            f" {figures.step(row) if row.change is None else figures.percent(row.change)}{where}."
-        )
-    elif shown := _detectable(news):
-        sentences.append(f"These boots would have shown changes from {shown} on.")
-    _, *alone = sentence_across(
-        news.rows, [replace(each, name=word(each.name)) for each in news.targets]
-    ).split("; ")
-    sentences += [f"{each[0].upper()}{each[1:]}." for each in alone]
     worse, confirmed = count_cases(news.regressions()), count_cases(news.confirmed())
     if worse and confirmed == worse:
         sentences.append("What got worse is confirmed on fresh boots.")
@@ -184,24 +131,6 @@ def summary_sentences(news: News) -> Sequence[str]:
             " confirmed on fresh boots."
         )
     return sentences
-
-
-def _what(verdict: str) -> str:
-    return "change" if verdict == "changed" else verdict
-
-
-def _detectable(news: News) -> str:
-    """Returns the median detectable change per target: `0.9 % (amd-rome), 0.2 % (intel-skylake)`."""
-    found = [
-        (detectable([cell for row in news.rows if (cell := row.cells[index]) is not None]), target)
-        for index, target in enumerate(news.targets)
-    ]
-    one = len(news.targets) == 1
-    return ", ".join(
-        f"{figures.size(shown.median)}{'' if one else f' ({word(target.name)})'}"
-        for shown, target in found
-        if shown is not None
-    )
 
 
 def pending_lines(state: PullRequestState) -> list[tuple[str, Progress]]:

@@ -1,7 +1,6 @@
 """The context of a report: the origin of its numbers, notes and failures."""
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,10 +8,9 @@ from typing import TYPE_CHECKING
 from cliffwatch.comparing.attribution.blocks import code_of_arm
 from cliffwatch.comparing.attribution.images import code_sentence
 from cliffwatch.comparing.attribution.profiles import profile_lines
-from cliffwatch.comparing.comparison import BETWEEN_MEASUREMENTS, CHANGES, Comparison, ComparisonSet
+from cliffwatch.comparing.comparison import Comparison, ComparisonSet
 from cliffwatch.comparing.same_code import same_code
 from cliffwatch.counting import count_noun
-from cliffwatch.formats.verdicts import Verdict
 from cliffwatch.samples import Arm, CaseKey, Mode
 
 if TYPE_CHECKING:  # the types of documents are for runs alone
@@ -180,37 +178,6 @@ def profiles(compared: ComparisonSet, context: ReportContext) -> tuple[str, ...]
     )
 
 
-def summarize(compared: ComparisonSet) -> str:
-    """Sums up a comparison: `1 failed, 1 regression, 9 unchanged of 11 cases`.
-
-    Counts rows if cases have several.
-    """
-    noisy = Counter(
-        row.verdict for row in compared.changed_rows() if row.assume == "nothing" and not compared.took_turns
-    )
-    counts = compared.counts()
-    parts = [
-        _count_verdict(counts[verdict] - noisy[verdict], verdict)
-        for verdict in counts
-        if counts[verdict] > noisy[verdict]
-    ]
-    if noisy:
-        differ = count_differences(
-            noisy.total(), [_count_verdict(noisy[each], each) for each in CHANGES if noisy[each]]
-        )
-        parts.insert(1 if counts["failed"] else 0, differ)
-    unchanged = len(compared.unchanged_builds())
-    parts += [f"{unchanged} unchanged build"] if unchanged else []
-    total = len(compared.primary_rows()) + unchanged
-    cases = len({row.case for row in compared.primary_rows()}) + unchanged
-    of = (
-        count_noun(str(total), "case")
-        if cases == total
-        else f"{count_noun(str(total), 'row')} in {count_noun(str(cases), 'case')}"
-    )
-    return f"{', '.join(parts) or 'nothing compared'} of {of}"
-
-
 def shared_warnings(compared: Sequence[ComparisonSet]) -> tuple[str, ...]:
     """Returns the warnings that all comparisons share. A report shows them once, before its first table."""
     return tuple(text for text in compared[0].warnings if all(text in each.warnings for each in compared))
@@ -223,19 +190,6 @@ def without_shared_warnings(compared: Sequence[ComparisonSet]) -> tuple[Comparis
         replace(each, warnings=tuple(text for text in each.warnings if text not in shared))
         for each in compared
     )
-
-
-def _count_verdict(count: int, verdict: Verdict) -> str:
-    plural = {"regression": "regressions", "improvement": "improvements"}
-    return f"{count} {plural.get(verdict, verdict) if count != 1 else verdict}"
-
-
-def count_differences(rows: int, changes: Iterable[str]) -> str:
-    """Counts differences of sides that did not take turns.
-
-    Example: `2 differ between the two measurements (1 regression, 1 improvement)`.
-    """
-    return f"{rows:,} {'differs' if rows == 1 else 'differ'} {BETWEEN_MEASUREMENTS} ({', '.join(changes)})"
 
 
 def describe_measurement(compared: ComparisonSet, context: ReportContext) -> str:

@@ -9,7 +9,8 @@ from cliffwatch.comparing.comparison import CHANGES, DECIDED, LESS_LOOP, Compari
 from cliffwatch.comparing.ordering import is_beyond_noise, is_likely
 from cliffwatch.counting import count_noun
 from cliffwatch.formats.verdicts import Control, Mean, Verdict
-from cliffwatch.samples import CaseKey
+from cliffwatch.parsers.per_operation import nanoseconds, rate_of
+from cliffwatch.samples import CaseKey, Mode
 
 NOT_SIGNIFICANT = "~"
 
@@ -88,6 +89,11 @@ def change(row: Comparison) -> str:
     return percent(row.change) if is_beyond_noise(row) else NOT_SIGNIFICANT
 
 
+def signed_change(row: Comparison) -> str:
+    """Returns the change, after the sign of a verdict that leaves it undecided: `? +1.09 %`."""
+    return change(row) if row.verdict in DECIDED else f"{SIGNS[row.verdict]} {change(row)}"
+
+
 def step(row: RowWithValues) -> str:
     """Formats a change from or to zero, which has no percentage: `0 -> 2`."""
     return " -> ".join("-" if number is None else f"{number:.4g}" for number in (row.base, row.head))
@@ -157,6 +163,34 @@ def name_rows(rows: Sequence[Comparison]) -> Mapping[tuple[CaseKey, str], str]:
 def size(fraction: float) -> str:
     """Formats a change without sign and without trailing zeros: `0.2 %`, `1 %`."""
     return f"{100 * fraction:.4g} %"
+
+
+def brief_size(fraction: float) -> str:
+    """Formats the size of a change for a sentence: `5.2 %`, and `0.04 %` where a decimal would show zero."""
+    share = 100 * abs(fraction)
+    return f"{share:.1f} %" if share >= 0.1 or share == 0 else f"{share:.1g} %"
+
+
+def size_words(change: float, unit: str, mode: Mode | None) -> str:
+    """Says a change so that its direction is plain: `6.2 % fewer operations a second`, `4.8 % more time`.
+
+    The guest's clock advances with its instructions under icount: its times are instructions.
+    """
+    size, more = brief_size(change), change > 0
+    thing = rate_of(unit)
+    if nanoseconds(1.0, unit) is None or (thing is not None and mode == "icount"):
+        return f"{size} {'more' if more else 'less'}"
+    if thing is not None:
+        return f"{size} {'more' if more else 'fewer'} {thing} a second"
+    if mode == "icount" or unit.startswith("insns/"):
+        return f"{size} {'more' if more else 'fewer'} instructions"
+    return f"{size} {'more' if more else 'less'} time"
+
+
+def measure(metric: str, unit: str, better: str | None = None) -> str:
+    """Returns `latency in ns/op, lower is better`. The metric alone if it has no unit or is named like it."""
+    named = metric if not unit or metric == unit else f"{metric} in {unit}"
+    return f"{named}, {better} is better" if better else named
 
 
 def interval(row: Comparison) -> str:

@@ -14,6 +14,7 @@ from cliffwatch.comparing.ordering import is_beyond_noise
 from cliffwatch.comparing.sweeps.choice import sweep_lines
 from cliffwatch.counting import count_noun
 from cliffwatch.reports import figures
+from cliffwatch.reports.answer import answer_set
 from cliffwatch.reports.context import (
     MODE_LIMITATIONS,
     ReportContext,
@@ -21,7 +22,6 @@ from cliffwatch.reports.context import (
     describe_measurement,
     profiles,
     shared_warnings,
-    summarize,
     without_shared_warnings,
 )
 from cliffwatch.reports.legend import legend, thresholds_differ
@@ -75,13 +75,15 @@ def _part(compared: ComparisonSet, context: ReportContext) -> dict[str, object]:
     rows = compared.table_rows()
     shared = [(cases, row) for cases, row in figures.shared_reasons(rows) if len(cases) > 1 and row.reason]
     image = context.images.get(compared.head.name)
+    answer = answer_set(compared, context)
     return {
         "compared": compared,
         "suites": [(suite, list(group)) for suite, group in groupby(rows, key=lambda row: row.case.suite)],
         "shared": [f"{', '.join(cases)}: {figures.explain_inconclusive(row)}" for cases, row in shared],
         "below": {(row.verdict, row.reason) for _, row in shared},
         "sweep_lines": list(sweep_lines(compared.sweeps)),
-        "sentence": summarize(compared),
+        "sentence": answer.heading,
+        "why": answer.below,
         "circumstances": describe_measurement(compared, context),
         "legend": list(legend(rows, compared.means)),
         "thresholds": thresholds_differ(rows),

@@ -7,38 +7,33 @@ elements.
 """
 
 import re
-import textwrap
 from collections.abc import Iterator, Sequence
 from html import escape
 from itertools import groupby
 
 from cliffwatch.comparing.attribution.blocks import TITLE, function_blocks, more_cases
 from cliffwatch.comparing.attribution.profiles import PROFILE_TITLE
-from cliffwatch.comparing.comparison import Comparison, ComparisonSet
+from cliffwatch.comparing.comparison import CHANGES, Comparison, ComparisonSet
 from cliffwatch.comparing.sweeps.choice import sweep_lines
 from cliffwatch.counting import count_noun
 from cliffwatch.reports import figures
+from cliffwatch.reports.answer import answer_set
 from cliffwatch.reports.context import (
     MODE_LIMITATIONS,
     ReportContext,
     code_sentences,
     describe_measurement,
     profiles,
-    summarize,
 )
+from cliffwatch.reports.groups import RowGroup, cell_of, group_rows
 from cliffwatch.reports.legend import legend, thresholds_differ
 from cliffwatch.reports.styles import plain, visible
 
-WIDTH = 72
-"""Columns of a mail: Markdown reports are also read in mails."""
-
 _WORD = re.compile(r"(?!.*\bGH-)[A-Za-z][A-Za-z0-9 /%-]{0,39}", re.IGNORECASE)
 _HEXADECIMAL = re.compile(r"[0-9a-f]{7}", re.IGNORECASE)
-_WHOLE = re.compile(r"`[^`\n]*`|(?<=\d) %")
 _COMMAND = re.compile(r"^([^\S\n]*+):(?=:)|##(?=\[)", re.MULTILINE)
 _BACKTICKS = re.compile(r"`+")
 _BETWEEN = "\N{ZERO WIDTH SPACE}"
-_KEPT_BLANK = "\x01"
 _ESCAPED = str.maketrans(
     {character: f"\\{character}" for character in "\\`*_{}[]#|~"} | {"<": "&lt;", ">": "&gt;"}
 )
@@ -51,23 +46,22 @@ def markdown_report(compared: ComparisonSet, context: ReportContext) -> str:
 
     Rows that do not fit are only counted; changed rows are kept.
     """
-    lines = [f"### {summarize(compared)}", "", *chosen_lines(context.chosen)]
+    answer = answer_set(compared, context, mark)
+    lines = [f"### {answer.heading}", "", *([answer.below, ""] if answer.below else [])]
     lines += [line for warning in compared.warnings for line in (f"**{escape_markdown(warning)}**", "")]
     for failure in context.failures:
-        lines += [
-            f"**{escape_markdown(failure.arm)}: {escape_markdown(failure.message)}**",
-            "",
-            *block(failure.evidence, lines=30),
-            "",
-        ]
-    lines += [f"{code(compared.base.label)} → {code(compared.head.label)}  ", _where(compared, context), ""]
+        lines += [f"{code(failure.arm)}: {code(failure.message)}", "", *block(failure.evidence, lines=30), ""]
     rows = compared.primary_rows()
-    changed = compared.changed_rows()
-    if changed:
-        lines += [*_table(changed, thresholds=thresholds_differ(rows)), ""]
+    listed = [row for row in rows if not context.failures or row.verdict not in ("failed", "missing")]
+    for group in group_rows(
+        [row for row in listed if row.verdict in CHANGES],
+        all_metrics=True,
+        thresholds=thresholds_differ(rows),
+    ):
+        lines += [*_table(group), ""]
     lines += [
         f"- {figures.shorten_names(cases, code)}: {escape_markdown(figures.explain_inconclusive(row))}"
-        for cases, row in figures.shared_reasons(rows)
+        for cases, row in figures.shared_reasons(listed)
     ]
     lines += [f"- {code(line.name)}: {escape_markdown(line.words)}" for line in sweep_lines(compared.sweeps)]
     lines += ["", *_functions(compared, context), *_profiles(compared, context), *_footer(compared, context)]
@@ -80,26 +74,21 @@ def chosen_lines(chosen: Sequence[str]) -> Iterator[str]:
         yield from (code(text), "")
 
 
-def _where(compared: ComparisonSet, context: ReportContext) -> str:
-    return escape_markdown(describe_measurement(compared, context))
-
-
-def _table(rows: Sequence[Comparison], *, thresholds: bool) -> Iterator[str]:
-    """Yields a table of rows. `thresholds` adds a column with the threshold of each row."""
-    more = ("threshold",) if thresholds else ()
-    yield f"| {' | '.join(('case', 'base', 'head', 'unit', 'change', 'interval', 'n', *more, 'verdict'))} |"
-    yield f"|---|--:|--:|---|--:|--:|--:|{'--:|' * len(more)}---|"
-    for row in rows:
+def _table(group: RowGroup) -> Iterator[str]:
+    """Yields a sentence on what all rows share, and a table of the rows."""
+    title = f"**{group.title}**" if group.verdict in CHANGES else group.title
+    yield f"{title}: {mark(group.suite)}, {escape_markdown(group.measure + group.shared)}"
+    yield ""
+    heads = ("case", "base", "head", "change", *group.columns)
+    yield f"| {' | '.join(heads)} |"
+    yield f"|---|{'--:|' * (len(heads) - 1)}"
+    for row in group.listed.rows:
         cells = (
             code(figures.case_name(row.case, row.metric)),
             figures.value(row.base),
             figures.value(row.head),
-            word(row.unit),
-            figures.change(row).replace("~", "\\~"),
-            figures.interval(row),
-            figures.counts(row),
-            *(figures.size(row.threshold) for _ in more),
-            f"{figures.SIGNS[row.verdict]} {figures.verdict_word(row)}".strip(),
+            figures.signed_change(row).replace("~", "\\~"),
+            *(cell_of(column, row) for column in group.columns),
         )
         yield f"| {' | '.join(cells)} |"
 
@@ -128,7 +117,7 @@ def _functions(compared: ComparisonSet, context: ReportContext) -> Iterator[str]
             yield escape_markdown(each.rest)
         if each.also:
             yield ""
-            yield wrap(escape_markdown(_capital(each.also)))
+            yield escape_markdown(_capital(each.also))
     yield ""
     if left:
         yield f"{escape_markdown(more_cases(left))}  "
@@ -158,6 +147,9 @@ def _footer(compared: ComparisonSet, context: ReportContext) -> Iterator[str]:
             f"Geometric mean of {escape_markdown(mean.metric)}: {figures.mean(mean)} over"
             f" {count_noun(mean.rows, 'row')}.  "
         )
+    yield f"{code(compared.base.label)} → {code(compared.head.label)}  "
+    yield f"{escape_markdown(describe_measurement(compared, context))}  "
+    yield from (f"{code(text)}  " for text in context.chosen)
     if compared.control is not None:
         yield f"{figures.control(compared.control)}.  "
     if compared.mode is not None:
@@ -174,7 +166,8 @@ def _fold_rows(text: str, rows: Sequence[Comparison]) -> str:
     room = LONGEST - length(text)
     for suite, group in groupby(rows, key=lambda row: row.case.suite):
         of_suite = list(group)
-        body = "\n".join(_table(of_suite, thresholds=differ))
+        tables = group_rows(of_suite, all_metrics=True, thresholds=differ)
+        body = "\n\n".join("\n".join(_table(each)) for each in tables)
         part = (
             f"\n<details><summary><code>{escape(suite)}</code>:"
             f" {count_noun(len({row.case for row in of_suite}), 'case')}</summary>\n\n{body}\n\n</details>"
@@ -228,21 +221,14 @@ def block(text: str, *, lines: int, columns: int = 400, language: str = "") -> l
     return [f"{fence}{language}", *shown, fence]
 
 
-def wrap(text: str, *, first: str = "", then: str = "") -> str:
-    """Wraps sentences at `WIDTH` columns.
+def mark(text: str) -> str:
+    """Formats a name or an error inside a sentence: plain if it is a harmless word, else as code."""
+    return text if word(text) == text else code(text, 300)
 
-    Never breaks code, so no line starts with a word from inside code.
-    """
-    held = _WHOLE.sub(lambda match: match[0].replace(" ", _KEPT_BLANK), " ".join(text.split()))
-    filled = textwrap.fill(
-        held,
-        WIDTH,
-        initial_indent=first,
-        subsequent_indent=then,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
-    return filled.replace(_KEPT_BLANK, " ")
+
+def one_line(text: str, first: str = "") -> str:
+    """Joins sentences to one line after `first`: GitHub shows every line break inside a paragraph."""
+    return f"{first}{' '.join(text.split())}"
 
 
 def inert(markdown: str) -> str:

@@ -6,24 +6,24 @@ from itertools import groupby
 
 from cliffwatch.comparing.attribution.blocks import TITLE, function_blocks, more_cases, text_lines
 from cliffwatch.comparing.attribution.profiles import PROFILE_TITLE
-from cliffwatch.comparing.comparison import LESS_LOOP, Comparison, ComparisonSet
-from cliffwatch.comparing.ordering import ListedRows, is_beyond_noise, is_likely, list_rows
+from cliffwatch.comparing.comparison import Comparison, ComparisonSet
+from cliffwatch.comparing.ordering import is_beyond_noise, is_likely
 from cliffwatch.comparing.sweeps.choice import sweep_lines
 from cliffwatch.counting import count_noun
-from cliffwatch.formats.verdicts import Verdict
 from cliffwatch.reports import figures
+from cliffwatch.reports.answer import answer_set
 from cliffwatch.reports.context import (
     MODE_LIMITATIONS,
     ReportContext,
     code_sentences,
     describe_measurement,
     profiles,
-    summarize,
 )
+from cliffwatch.reports.groups import RowGroup, cell_of, group_rows
 from cliffwatch.reports.legend import legend, thresholds_differ
 from cliffwatch.reports.styles import Styles, plain
 
-_STYLES: dict[Verdict, str] = {
+_STYLES: dict[str, str] = {
     "regression": "worse",
     "improvement": "better",
     "changed": "strong",
@@ -31,13 +31,8 @@ _STYLES: dict[Verdict, str] = {
     "missing": "doubt",
     "invalid": "doubt",
 }
-_HEADS = ("", "base", "head", "unit", "n", "change", "interval", "detectable", "threshold", "verdict")
-_RIGHT = (False, True, True, False, True, True, True, True, True, False)
-_THRESHOLD = 8
-"""Index of the threshold column, shown only if thresholds differ. Else the footer has the threshold."""
-
-_NARROW = (0, 1, 2, 3, 5, 9)
-"""Columns of the first line, if a row needs two lines."""
+_NARROW = 4
+"""Columns of the first line, if a row needs two lines: name, base, head and change."""
 
 _LEAST_NAME = 24
 _BAREST_NAME = 12
@@ -59,34 +54,36 @@ def text_report(
     """Writes the report with tables of at most `width` columns. `names` are the names of the two sides."""
     styles = Styles(colour=colour)
     rows = compared.rows if all_metrics else compared.table_rows()
-    lines = [plain(line) for text in context.chosen for line in textwrap.wrap(text, width)]
-    lines += _failures(context, styles)
-    lines.append(styles("strong", _sentence(compared)))
+    answer = answer_set(compared, context)
+    lines = [styles("strong", plain(answer.heading)), *_wrap(answer.below, width)]
     for warning in compared.warnings:
-        lines += [
-            styles("doubt", plain(line)) for line in textwrap.wrap(warning, width, break_on_hyphens=False)
-        ]
-    lines += _about(compared, context, names)
-    columns = tuple(
-        column for column in range(len(_HEADS)) if column != _THRESHOLD or thresholds_differ(rows)
-    )
-    for suite, group in groupby(rows, key=lambda row: row.case.suite):
-        lines += ["", *_table(suite, list(group), styles, width, columns, names, all_metrics=all_metrics)]
-    lines += _explanations(rows)
+        lines += [styles("doubt", line) for line in _wrap(warning, width)]
+    lines += _failures(context, styles)
+    listed = [row for row in rows if not context.failures or row.verdict not in ("failed", "missing")]
+    for group in group_rows(listed, all_metrics=all_metrics, thresholds=thresholds_differ(rows)):
+        lines += ["", *_table(group, styles, width, names)]
+    lines += _explanations(listed)
+    lines += _without_value(rows, listed)
     lines += _sweeps(compared)
     lines += _functions(compared, context)
     lines += _profiles(compared, context)
     lines += _describe_left_out(compared, styles)
-    lines += _footer(compared, rows, context, styles)
+    lines += ["", *_means(compared), *_about(compared, context, names)]
+    for sentence in (*context.chosen, *_method(compared, rows, context)):
+        lines.append(styles("quiet", plain(sentence)))
     return "\n".join(line.rstrip() for line in lines) + "\n"
+
+
+def _wrap(text: str, width: int) -> list[str]:
+    return [plain(line) for line in textwrap.wrap(text, width, break_on_hyphens=False)]
 
 
 def _failures(context: ReportContext, styles: Styles) -> Iterator[str]:
     for failure in context.failures:
+        yield ""
         yield styles("worse", plain(f"{failure.arm}: {failure.message}"))
         for line in failure.evidence.splitlines()[:_FAILURE_LINES]:
             yield f"    {plain(line)}"
-        yield ""
 
 
 def _about(compared: ComparisonSet, context: ReportContext, names: tuple[str, str]) -> Iterator[str]:
@@ -96,55 +93,42 @@ def _about(compared: ComparisonSet, context: ReportContext, names: tuple[str, st
     yield f"  {plain(describe_measurement(compared, context))}"
 
 
-def _table(
-    suite: str,
-    rows: Sequence[Comparison],
-    styles: Styles,
-    width: int,
-    columns: tuple[int, ...],
-    names: tuple[str, str],
-    *,
-    all_metrics: bool,
-) -> Iterator[str]:
-    """Yields one line per row, or two if the columns do not fit. Names the metric if a case has several."""
-    shown = ListedRows(rows, "") if all_metrics else list_rows(rows)
-    alone = [row for row in rows if not row.metric.endswith(LESS_LOOP)]
-    rows, all_metrics = shown.rows, all_metrics or len({row.case for row in alone}) < len(alone)
-    heads = [*map(plain, names), *_HEADS[3:]]
-    lines: list[tuple[Cell, ...]] = [((plain(suite), "strong"), *((head, "quiet") for head in heads))]
-    for title, group in groupby(rows, key=_title):
+def _table(group: RowGroup, styles: Styles, width: int, names: tuple[str, str]) -> Iterator[str]:
+    """Yields a heading with what all rows share, then one line per row, or two if the columns do not fit."""
+    style = _STYLES.get(group.verdict)
+    about = f"{group.suite}, {group.measure}{group.shared}".replace(", ;", ";")
+    title, *rest = textwrap.wrap(f"{group.title}: {plain(about)}", width, break_on_hyphens=False)
+    marked = title.removeprefix(group.title)
+    yield f"{styles(style, group.title) if style else group.title}{marked}"
+    yield from rest
+    heads = ("", *map(plain, names), "change", *group.columns)
+    lines: list[tuple[Cell, ...]] = [tuple((head, "quiet") for head in heads)]
+    for title, same in groupby(group.listed.rows, key=_title):
         lines.append(((f"  {plain(title)}", None),))
-        lines += [_cells(row, all_metrics=all_metrics) for row in group]
-    second = [column for column in columns if column not in _NARROW]
-    widths = _widths(lines, columns, width)
+        lines += [_cells(row, group.columns) for row in same]
+    widths = _widths(lines, len(heads), width)
     narrow = widths[0] < min(_LEAST_NAME, max(len(line[0][0]) for line in lines if len(line) > 1))
     if narrow:
-        columns = _NARROW
-        widths = _widths(lines, columns, width)
-    plain_line = "  ".join(
-        f"{{:{'>' if _RIGHT[column] else '<'}{room}}}" for column, room in zip(columns, widths, strict=True)
-    )
+        widths = _widths(lines, _NARROW, width)
     for line in lines:
         if len(line) == 1:
             yield _padded(line[0], width, styles, right=False)
             continue
-        if styles.colour or len(line[0][0]) > widths[0]:
-            cells = zip(columns, widths, strict=True)
-            yield "  ".join(
-                _padded(line[column], room, styles, right=_RIGHT[column]) for column, room in cells
-            )
-        else:
-            yield plain_line.format(*[line[column][0] for column in columns])
-        if narrow and line[0][1] is None:
-            yield "      " + ", ".join(f"{_HEADS[column]} {line[column][0]}" for column in second)
-    if shown.others:
-        yield styles("quiet", f"  {shown.others}")
+        yield "  ".join(
+            _padded(cell, room, styles, right=index > 0)
+            for index, (cell, room) in enumerate(zip(line, widths, strict=False))
+        )
+        if narrow and line[0][0]:
+            second = zip(group.columns, line[_NARROW:], strict=True)
+            yield f"      {', '.join(f'{name} {text}' for name, (text, _) in second)}"
+    if group.listed.others:
+        yield styles("quiet", f"  {group.listed.others}")
 
 
-def _widths(lines: Sequence[tuple[Cell, ...]], columns: Sequence[int], width: int) -> list[int]:
-    """Returns the widths of the columns. The first column gets the space that the others leave."""
+def _widths(lines: Sequence[tuple[Cell, ...]], columns: int, width: int) -> list[int]:
+    """Returns the widths of the first columns. The first one gets the space that the others leave."""
     full = [line for line in lines if len(line) > 1]
-    widths = [max(len(line[column][0]) for line in full) for column in columns]
+    widths = [max(len(line[column][0]) for line in full) for column in range(columns)]
     widths[0] = min(widths[0], max(_BAREST_NAME, width - sum(widths[1:]) - 2 * (len(widths) - 1)))
     return widths
 
@@ -159,20 +143,13 @@ def _padded(cell: Cell, width: int, styles: Styles, *, right: bool) -> str:
     return f"{blanks}{styled}" if right else f"{styled}{blanks}"
 
 
-def _cells(row: Comparison, *, all_metrics: bool) -> tuple[Cell, ...]:
-    params = _name(row, "" if all_metrics else row.metric)
-    style = _STYLES.get(row.verdict)
+def _cells(row: Comparison, columns: Sequence[str]) -> tuple[Cell, ...]:
     return (
-        (plain(f"    {params}  {row.metric}" if all_metrics else f"    {params}"), None),
+        (plain(f"    {_name(row)}"), None),
         (figures.value(row.base), None),
         (figures.value(row.head), None),
-        (plain(row.unit), None),
-        (figures.counts(row), None),
-        (figures.change(row), style if is_beyond_noise(row) else None),
-        (figures.interval(row), None),
-        (figures.detectable(row), None),
-        (figures.size(row.threshold), None),
-        (f"{figures.SIGNS[row.verdict]} {figures.verdict_word(row)}", style),
+        (figures.signed_change(row), _STYLES.get(row.verdict) if is_beyond_noise(row) else None),
+        *((cell_of(column, row), None) for column in columns),
     )
 
 
@@ -182,11 +159,15 @@ def _title(row: Comparison) -> str:
     return row.case.benchmark if planned == row.case else str(planned)
 
 
-def _name(row: Comparison, metric: str) -> str:
+def _name(row: Comparison) -> str:
     """Returns the name of a row below its title."""
-    if row.case.planned != row.case:
-        return row.case.params[-1][1]
-    return figures.parameters(row.case, metric)
+    return row.case.params[-1][1] if row.case.planned != row.case else figures.parameters(row.case, "")
+
+
+def _without_value(rows: Sequence[Comparison], listed: Sequence[Comparison]) -> list[str]:
+    """Counts the cases of an arm that failed as a whole. Their reason is its failure."""
+    cases = {row.case for row in rows} - {row.case for row in listed}
+    return ["", f"{count_noun(len(cases), 'case')} without a value"] if cases else []
 
 
 def _explanations(rows: Sequence[Comparison]) -> list[str]:
@@ -227,10 +208,6 @@ def _profiles(compared: ComparisonSet, context: ReportContext) -> Iterator[str]:
     yield from map(plain, lines)
 
 
-def _sentence(compared: ComparisonSet) -> str:
-    return summarize(compared) if compared.rows or compared.unchanged_builds() else "nothing was compared"
-
-
 def _describe_left_out(compared: ComparisonSet, styles: Styles) -> Iterator[str]:
     reasons: dict[str, list[str]] = {}
     for outcome in compared.left_out:
@@ -246,19 +223,12 @@ def _describe_left_out(compared: ComparisonSet, styles: Styles) -> Iterator[str]
         yield f"  {styles('quiet', plain(f'{figures.shorten_names(list(dict.fromkeys(cases)))}: {reason}'))}"
 
 
-def _footer(
-    compared: ComparisonSet, rows: Sequence[Comparison], context: ReportContext, styles: Styles
-) -> Iterator[str]:
-    yield ""
-    for line in _sentences_below(compared, rows, context):
-        yield styles("quiet", plain(line))
-
-
-def _sentences_below(
-    compared: ComparisonSet, rows: Sequence[Comparison], context: ReportContext
-) -> Iterable[str]:
+def _means(compared: ComparisonSet) -> Iterator[str]:
     for mean in compared.means:
         yield f"geometric mean of {mean.metric}: {figures.mean(mean)} over {count_noun(mean.rows, 'row')}"
+
+
+def _method(compared: ComparisonSet, rows: Sequence[Comparison], context: ReportContext) -> Iterable[str]:
     if compared.control is not None:
         yield figures.control(compared.control)
     if compared.mode is not None:

@@ -90,7 +90,7 @@ def test_a_pull_request_is_measured_told_and_kept(
     assert told.status == 0, told.log
     (comment,) = kept.comments.values()
     assert (comment.number, comment.login) == (1, "github-actions[bot]")
-    assert "5 regressions" in comment.body
+    assert "5 slower" in comment.body
     assert [check.head for check in kept.checks.values()] == [head]
     (uploaded,) = service.get("/runs", "read")["items"]
     assert uploaded["host"] == "github:kernel/linux"

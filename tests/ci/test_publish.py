@@ -53,7 +53,7 @@ def test_a_pull_request_gets_one_comment_and_its_head_a_check_run(
     assert len(kinds) == len(tree.comments) <= 2
     sticky = kinds["sticky"]
     assert sticky.number == pull.number
-    assert "5 regressions" in sticky.body
+    assert "5 slower" in sticky.body
     assert "@everyone" not in sticky.body
     assert {check.head for check in tree.checks.values()} == {pull.head}
     assert len(tree.checks) == 1
@@ -271,6 +271,6 @@ def test_a_comment_can_be_looked_at_before_anything_is_posted(
     )
 
     assert ended.exit_code == 0
-    assert "5 regressions" in ended.output
+    assert "5 slower" in ended.output
     assert "untrusted" in ended.output
     assert not github.requests

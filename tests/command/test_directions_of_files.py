@@ -66,7 +66,7 @@ def test_a_change_that_nobody_judged_is_in_every_format(tmp_path: Path) -> None:
         assert "nobody said which way is better" in " ".join(shown.split()), format_
         assert "+10.00" in shown or "+10.0%" in shown, format_
     assert "≠ changed" in compared(*sides).stdout
-    assert "(1 regression, 2 improvements, 1 changed) of 4 rows in 1 case" in compared(*sides).stdout
+    assert "(1 slower, 2 better, 1 changed)" in compared(*sides).stdout
 
 
 def test_it_is_a_change_and_no_regression_to_a_check(tmp_path: Path) -> None:

@@ -85,7 +85,7 @@ def test_a_file_with_two_arms_is_compared_alone_by_its_own_threshold(export: Pat
     ended = cliffwatch("compare", export)
 
     assert ended.exit_code == 0
-    assert "1 regression" in ended.stdout.splitlines()[0]
+    assert "1 slower" in ended.stdout.splitlines()[0]
     assert (
         "6 boots per kernel, icount (instructions, not time), emulated-x86-64, config abea2d6b9145, gcc"
         " 12.2.0" in ended.stdout
@@ -105,11 +105,9 @@ def test_as_one_side_of_two_such_a_file_names_its_arm(export: Path) -> None:
     assert f"{export} holds 2 arms: base, head" in refused.stderr
     assert f"name one of them: {export}:base or {export}:head" in refused.stderr
     assert compared.exit_code == 0
-    assert "1 regression" in compared.stdout.splitlines()[0]
+    assert "1 slower" in compared.stdout.splitlines()[0]
     assert "icount (instructions, not time), emulated-x86-64" in compared.stdout
-    assert (
-        "0 regression" not in cliffwatch("compare", f"{export}:base", f"{other}:base").stdout.splitlines()[0]
-    )
+    assert "0 slower" not in cliffwatch("compare", f"{export}:base", f"{other}:base").stdout.splitlines()[0]
     unknown = cliffwatch("compare", f"{export}:haed", other)
     assert (unknown.exit_code, "choose among: base, head" in unknown.stderr) == (2, True)
 

@@ -16,7 +16,8 @@ from cliffwatch.command.main import main
 from cliffwatch.comparing.compare import compare
 from cliffwatch.comparing.comparison import CHANGES, ComparisonSet
 from cliffwatch.comparing.thresholds import Method
-from cliffwatch.reports.context import NO_CONTEXT, summarize
+from cliffwatch.reports.answer import answer_set
+from cliffwatch.reports.context import NO_CONTEXT
 from cliffwatch.reports.json_reading import comparison_set_of
 from cliffwatch.reports.json_report import comparison_document
 from cliffwatch.samples import Arm, Boot, CaseKey, MetricTraits, Sample
@@ -98,8 +99,8 @@ def test_a_row_that_moves_far_more_than_all_others_is_told() -> None:
     seen = compared(side("a", 1, STEADY, FILE), slower(head, [1.3, *[1.0] * 29]), one_run=False)
     assert [row.case.benchmark for row in seen.changed_rows()] == ["row-0"]
     assert (
-        summarize(seen)
-        == "1 differs between the two measurements (1 regression), 29 inconclusive of 30 cases"
+        str(answer_set(seen))
+        == "1 differs between the two measurements (1 slower) by 33.9 %, 29 inconclusive"
     )
 
 
@@ -137,7 +138,7 @@ def test_rows_that_changed_each_its_own_way_are_no_drift(factors: Sequence[float
     seen = compared(side("a", 1, STEADY, FILE), slower(side("b", 2, STEADY, FILE), factors), one_run=False)
     assert seen.counts()["regression"] > 5
     assert len(seen.warnings) == 1
-    assert " differ between the two measurements (" in summarize(seen)
+    assert " differ between the two measurements (" in str(answer_set(seen))
 
 
 @pytest.mark.parametrize("shape", ["walk", "ramp", "step", "wave"])
@@ -258,8 +259,8 @@ def test_counted_changes_of_two_files_are_changes_beside_noisy_ones_that_differ(
     head = slower(side("b", 2, STEADY, FILE), [1.3, 1.3, *[1.0] * 28])
     found = compare(side("a", 1, STEADY, FILE), head, mixed, Method(one_run=False))
     assert isinstance(found, ComparisonSet)
-    assert summarize(found).startswith(
-        "1 differs between the two measurements (1 regression), 1 regression, "
+    assert str(answer_set(found)).startswith(
+        "1 differs between the two measurements (1 slower) by 29.9 %, 1 slower ("
     )
 
 
@@ -286,7 +287,7 @@ def test_every_report_of_two_files_says_it_in_its_first_lines(tmp_path: Path, fo
     flat = " ".join(shown.split())
     assert APART in flat
     assert f"8 of 8 times and rates {ALIKE}" in flat
-    assert "8 regressions" not in flat
+    assert "8 slower" not in flat
     assert flat.index(APART) < flat.index("Row0")
 
 
@@ -311,7 +312,7 @@ def test_what_drift_leaves_is_headed_as_a_difference_of_two_measurements_and_fai
     head = go_file(tmp_path / "b.txt", 2, [1.5, 1.0, 1.0, 1.0, 1.0])
     ran = CliRunner().invoke(main, ["compare", base, head, "--format", format_, "--fail-on", "regression"])
     flat = " ".join(ran.stdout.split())
-    assert "1 differs between the two measurements (1 regression)" in flat
+    assert "1 differs between the two measurements (1 slower)" in flat
     assert ran.exit_code == 1
 
 

@@ -176,6 +176,6 @@ def test_the_sample_of_a_report_is_what_is_printed(page: str, data: Path, tmp_pa
     shutil.copyfile(data / "uninlined.code.json", run / "code.json")
     printed = CliRunner().invoke(main, ["compare", str(run)], catch_exceptions=False).output
     samples = [
-        block for _, block in _FENCE.findall((ROOT / page).read_text()) if block.startswith("5 regressions")
+        block for _, block in _FENCE.findall((ROOT / page).read_text()) if block.startswith("5 slower")
     ]
     assert [outline(sample) for sample in samples] == [outline(printed)]

@@ -23,7 +23,7 @@ from cliffwatch.pull_request.state import (
     Superseded,
 )
 from cliffwatch.reports.context import ArmFailure
-from cliffwatch.reports.markdown import block, code, wrap
+from cliffwatch.reports.markdown import block, code, one_line
 from cliffwatch.samples import CaseOutcome
 
 HOSTILE = [
@@ -172,7 +172,7 @@ def test_a_text_leaves_the_rest_as_it_is(text: str) -> None:
     st.text(alphabet=st.one_of(st.sampled_from("`|\\<>[]()@#:$~*_-\n !&;"), st.characters()), max_size=200)
 )
 def test_no_text_at_all_gets_out(text: str) -> None:
-    sentence = wrap(f"A sentence with {code(text)} and {code(text * 3)} in it.", first="- ", then="  ")
+    sentence = one_line(f"A sentence with {code(text)} and {code(text * 3)} in it.", first="- ")
     page = shown(
         "\n".join([sentence, "", *block(text, lines=10), "", f"a | b\n--|--\n{code(text)} | {code(text)}"])
     )

@@ -1,6 +1,5 @@
 """Which commit is base and which suites are measured stands in the first lines of every report."""
 
-import re
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -48,18 +47,18 @@ REPORTS = {
 
 
 @pytest.mark.parametrize("report", REPORTS.values(), ids=list(REPORTS))
-def test_what_was_chosen_is_said_once_and_before_the_rows(report: str) -> None:
+def test_what_was_chosen_is_said_once(report: str) -> None:
     words = " ".join(report.replace("\\", "").split())
 
     for sentence in CHOSEN:
         assert words.count(sentence) == 1
-        values = re.search(r"1\.517|1\.52", words)
-        assert values is not None
-        assert words.index(sentence) < values.start()
 
 
-def test_it_is_the_first_line_on_a_terminal() -> None:
-    assert REPORTS["text"].splitlines()[:2] == list(CHOSEN)
+def test_the_answer_and_the_rows_stand_before_it_on_a_terminal() -> None:
+    lines = REPORTS["text"].splitlines()
+
+    assert lines[0].startswith("1 slower")
+    assert lines.index(CHOSEN[0]) > next(number for number, line in enumerate(lines) if "1.517" in line)
 
 
 def test_programs_get_it_too() -> None:

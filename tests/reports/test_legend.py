@@ -68,15 +68,15 @@ def test_an_inconclusive_row_is_never_read_as_a_regression(mixed: ComparisonSet,
     of_case = [line for line in lines if "hashmap_nr_keys_used" in line.replace("\\", "") or "101.6" in line]
 
     assert any("? inconclusive" in line for line in lines)
-    assert all("+1.0" not in line for line in of_case if "inconclusive" not in line)
+    assert all("+1.0" not in line for line in of_case if "inconclusive" not in line and "? +1" not in line)
 
 
 @pytest.mark.parametrize("width", [72, 200])
-def test_a_narrow_terminal_says_thresholds_in_the_second_line(mixed: ComparisonSet, width: int) -> None:
+def test_groups_with_different_thresholds_say_theirs(mixed: ComparisonSet, width: int) -> None:
     text = text_report(mixed, NO_CONTEXT, colour=False, width=width)
 
     sizes = "|".join(re.escape(size(threshold)) for threshold in (COUNTED, NOISY))
-    assert len(re.findall(rf"threshold (?:{sizes})" if width == 72 else rf"(?:{sizes})  [▲? ] ", text)) == 3
+    assert len(re.findall(rf"threshold\s(?:{sizes})", text)) == 3
 
 
 def test_a_commit_message_stays_within_its_width(mixed: ComparisonSet) -> None:
@@ -145,8 +145,8 @@ def test_a_row_that_shows_more_than_chance_makes_is_likely_and_its_reason_comes_
 
     text = text_report(compared, NO_CONTEXT, colour=False, width=140)
 
-    assert text.count("? likely\n") == 1
-    assert text.count("? inconclusive\n") == 1
+    assert text.count("\n? likely: local-storage") == 1
+    assert text.count("\n? inconclusive: local-storage") == 1
     assert "? likely: chance alone makes as much less than once in twenty rows" in text
     assert text.index("seq-get/nr_maps=16: inconclusive: likely: p = 0.02 alone") < text.index(
         "int-get/nr_maps=16: inconclusive"

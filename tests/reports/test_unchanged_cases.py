@@ -39,7 +39,7 @@ def report(run: Path, form: str) -> str:
 
 @pytest.mark.parametrize("form", ["text", "markdown", "html"])
 def test_the_sentence_counts_them(run: Path, form: str) -> None:
-    assert "5 regressions, 2 unchanged, 1 unchanged build of 8 cases" in report(run, form)
+    assert "5 slower (up to 5.2 % more instructions), 2 unchanged, 1 unchanged build" in report(run, form)
 
 
 def test_the_reason_stands_beside_the_case(run: Path) -> None:

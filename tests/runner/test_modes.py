@@ -209,7 +209,7 @@ def test_both_measures_the_cases_that_the_user_names_in_each_mode(
     assert ended.exit_code == 0
     assert "local-storage-cache-seq-get/nr_maps=16" in _cases(timed)
     assert ended.stdout.count("1 boot per kernel, ") == 2
-    assert ended.stdout.index("1 regression") < ended.stdout.index("walltime measures what users feel")
+    assert ended.stdout.index("1 slower") < ended.stdout.index("walltime measures what users feel")
 
 
 def test_what_icount_measured_is_not_measured_again_by_the_same_command(

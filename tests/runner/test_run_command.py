@@ -26,7 +26,7 @@ def test_a_run_ends_with_its_report(repository: Path) -> None:
     ended = run(repository)
 
     assert ended.exit_code == 0
-    assert ended.stdout.startswith("5 regressions, 2 unchanged of 7 cases\n")
+    assert ended.stdout.startswith("5 slower (up to 5.2 % more instructions), 2 unchanged\n")
     assert "measure: 2 boots" in ended.stderr
 
 
@@ -122,7 +122,7 @@ def test_a_patch_makes_head(repository: Path, tmp_path: Path) -> None:
 
     assert ended.exit_code == 0
     assert "(bpf: Slow)" in ended.stdout
-    assert "5 regressions" in ended.stdout
+    assert "5 slower" in ended.stdout
 
 
 def test_a_patch_that_does_not_apply_is_usage(repository: Path, tmp_path: Path) -> None:
@@ -344,7 +344,7 @@ def test_a_run_is_compared_by_the_threshold_that_it_was_given(repository: Path) 
     assert cliffwatch("compare", results).stdout == ended.stdout
     assert run(repository).stdout == ended.stdout
     assert cliffwatch("compare", results, "--threshold", 1).stdout.startswith(
-        "5 regressions, 2 unchanged of 7 cases\n"
+        "5 slower (up to 5.2 % more instructions), 2 unchanged\n"
     )
 
 
@@ -354,7 +354,7 @@ def test_compare_and_export_read_the_same_folder_later(repository: Path) -> None
     results = repository.parent / "results"
 
     assert cliffwatch("compare", results).stdout == printed
-    assert "0 regressions" not in cliffwatch("compare", f"{results}:base", f"{results}:head").stdout
+    assert "0 slower" not in cliffwatch("compare", f"{results}:base", f"{results}:head").stdout
     exported = repository.parent / "export.txt"
     exported.write_text(cliffwatch("export", results).stdout)
     first, second = (

@@ -90,7 +90,7 @@ def test_a_series_is_measured_on_its_base_commit(repository: Path, tmp_path: Pat
     assert ended.exit_code == 0, ended.stderr
     said, verdicts, *_ = ended.stdout.splitlines()
     assert said == f"Base is {base[:12]}, the base-commit of the series"
-    assert verdicts == "5 regressions, 2 unchanged of 7 cases"
+    assert verdicts == "5 slower (up to 5.2 % more instructions), 2 unchanged"
     assert "(bpf: Make it slow)" in ended.stdout
     assert "head is v1 of the series in series.mbox, 2 patches" in ended.stdout
 

@@ -22,7 +22,7 @@ def document(running: Running, address: str) -> Any:
 def test_a_brief_answer_has_verdict_sizes_cause_and_links(demonstration: Running) -> None:
     answer = document(demonstration, f"/answer?commit={CULPRIT}")
     assert (answer["measured"], answer["verdict"]) == (True, "regression")
-    assert answer["sentence"].startswith("15 regressions, 26 unchanged")
+    assert answer["sentence"].startswith("15 slower (")
     first = answer["changes"][0]
     assert first["case"] == "local-storage/local-storage-cache-int-get nr_maps=1"
     assert (first["base"], first["head"], first["change"]) == (164.492, 173.517, 0.0548704)

@@ -142,7 +142,7 @@ def test_what_is_left_of_two_runs_differs_between_two_measurements(running: Runn
     with running.http() as http:
         page = http.get(f"/compare/{commit_of('r0')}...{commit_of('r2')}").text
         neighbours = http.get(f"/compare/{commit_of('r1')}...{commit_of('r2')}").text
-    assert "1 differs between the two measurements (1 regression), 2 inconclusive" in page
+    assert "1 differs between the two measurements (1 slower) by" in page
     assert "Differ between the two measurements" in page
     assert "between the two measurements" not in neighbours
 

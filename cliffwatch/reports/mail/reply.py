@@ -18,8 +18,9 @@ from urllib.parse import unquote
 from cliffwatch.comparing.comparison import ComparisonSet
 from cliffwatch.failure import Failure, wrong_usage
 from cliffwatch.identities import digest_of
+from cliffwatch.reports.answer import answer_set
 from cliffwatch.reports.commit import WIDTH, commit_report
-from cliffwatch.reports.context import ReportContext, summarize
+from cliffwatch.reports.context import ReportContext
 from cliffwatch.reports.mail.report import mail_opening, mail_subject
 from cliffwatch.reports.styles import plain
 
@@ -88,7 +89,7 @@ def _body(compared: ComparisonSet, context: ReportContext) -> Iterator[str]:
     for line in mail_opening(compared):
         yield from _wrap_reply(line)
     yield ""
-    yield from _wrap_reply(f"In all: {summarize(compared)}.")
+    yield from _wrap_reply(f"{answer_set(compared, context)}")
     yield ""
     for line in commit_report(replace(compared, warnings=()), context).splitlines():
         yield from _wrap_reply(line) if len(line) > WIDTH else (line,)

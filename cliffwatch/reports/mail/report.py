@@ -16,7 +16,8 @@ from cliffwatch.comparing.ordering import is_beyond_noise
 from cliffwatch.comparing.sweeps.choice import sweep_lines
 from cliffwatch.counting import count_noun
 from cliffwatch.reports import figures
-from cliffwatch.reports.context import MODE_LIMITATIONS, ReportContext, mode_words, summarize, trials
+from cliffwatch.reports.answer import answer_set
+from cliffwatch.reports.context import MODE_LIMITATIONS, ReportContext, mode_words, trials
 from cliffwatch.reports.legend import describe_threshold, legend
 
 _SHORT = 10
@@ -46,7 +47,7 @@ def mail_subject(compared: ComparisonSet) -> str:
     worst = compared.headline()
     commit = _commit(compared.head.facts.get("commit", compared.head.label))
     if worst is None:
-        return f"[bpf] {commit}: {summarize(compared)}"
+        return f"[bpf] {commit}: {answer_set(compared).result}"
     return f"[bpf] {commit}: {worst.case} {_size(worst)}{_where(worst, compared)}"
 
 
@@ -95,7 +96,7 @@ def _opening(compared: ComparisonSet) -> Iterator[str]:
 def _facts(compared: ComparisonSet, context: ReportContext) -> Iterator[str]:
     for text in context.chosen:
         yield from textwrap.wrap(text, _WIDTH)
-    yield f"in all: {summarize(compared)}"
+    yield f"in all: {answer_set(compared, context).result}"
     yield f"trials: {trials(compared)}"
     yield f"mode: {mode_words(compared.mode)}"
     yield f"test machine: {compared.platform or 'unknown'}"

@@ -4,14 +4,14 @@ Works on the rows of Comparison JSON (docs/formats.md).
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from cliffwatch.comparing.comparison import CHANGES, size_of
-from cliffwatch.comparing.ordering import CHANGED, COUNTED, ORDER, is_likely
+from cliffwatch.comparing.ordering import ORDER, is_likely
 from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.parsers.per_operation import INSTRUCTIONS, nanoseconds
-from cliffwatch.reports.context import count_differences
+from cliffwatch.reports.answer import Answer, FailedArm, count_rows, write_answer
 from cliffwatch.samples import Mode
 
 Case = tuple[str, str, tuple[tuple[str, str], ...]]
@@ -177,65 +177,40 @@ def _others_unchanged(row: Across) -> bool:
     return all(cell is not None and cell.verdict == "unchanged" for cell in others)
 
 
-_NAMES = {
-    "regression": "regressions",
-    "improvement": "improvements",
-    "changed": "changed cases",
-    "disagree": "cases where targets disagree",
-}
-_SINGLE = {"changed": "changed case", "disagree": "case where targets disagree"}
+def answer_across(
+    rows: Sequence[Across],
+    targets: Sequence[Target],
+    *,
+    in_turns: bool,
+    unchanged_builds: int = 0,
+    causes: Sequence[str] = (),
+    failures: Sequence[FailedArm] = (),
+    marked: Callable[[str], str] = str,
+) -> Answer:
+    """Answers for rows of several targets, with what changed on one of them alone. See `write_answer`."""
+    answer = write_answer(
+        rows,
+        in_turns=in_turns,
+        unchanged_builds=unchanged_builds,
+        causes=causes,
+        failures=failures,
+        marked=marked,
+    )
+    alone = [f"On {marked(targets[index].name)} only: {counts}." for index, counts in _on_one(rows, targets)]
+    return replace(answer, why=" ".join(filter(None, (answer.why, *alone))))
 
 
-def _counted(count: int, verdict: str) -> str:
-    name = _SINGLE.get(verdict, verdict) if count == 1 else _NAMES.get(verdict, verdict)
-    return f"{count:,} {name}"
-
-
-def sentence_across(rows: Sequence[Across], targets: Sequence[Target], *, in_turns: bool = True) -> str:
-    """Sums up rows: `2 regressions, 5 improvements, 188 unchanged; on amd-rome only: 1 regression`.
-
-    `in_turns` is True if base and head took turns on every target.
-    """
-    verdicts = Counter(row.verdict for row in rows)
-    parts = {verdict: _counted(verdicts[verdict], verdict) for verdict in COUNTED if verdicts[verdict]}
-    if len({(row.suite, row.benchmark, tuple(row.params.items())) for row in rows}) < len(rows):
-        parts = {verdict: part.replace("case", "row") for verdict, part in parts.items()}
-    changed = [verdict for verdict in parts if verdict in CHANGED]
-    if changed and not in_turns:
-        parts[changed[0]] = count_differences(
-            sum(verdicts[each] for each in changed), [parts[each] for each in changed]
-        )
-        parts = {verdict: part for verdict, part in parts.items() if verdict not in changed[1:]}
-    text = ", ".join(parts.values()) or "nothing compared"
-    for index, counts in _on_one(rows, targets):
-        text += f"; on {targets[index].name} only: {counts}"
-    return text
-
-
-def _on_one(rows: Sequence[Across], targets: Sequence[Target]) -> Iterable[tuple[int, str]]:
+def _on_one(rows: Sequence[Across], targets: Sequence[Target]) -> Iterator[tuple[int, str]]:
     if len(targets) < 2:
         return
     for index in range(len(targets)):
-        alone = Counter(
-            row.verdict
-            for row in rows
-            if row.verdict in CHANGES and row.where == (index,) and _others_unchanged(row)
-        )
-        if alone:
-            yield index, ", ".join(_counted(alone[verdict], verdict) for verdict in CHANGES if alone[verdict])
-
-
-def facets(rows: Sequence[Across]) -> list[str]:
-    """Says what changed rows have in common: `all 11 regressions are of ringbufs`.
-
-    Skips what all rows have in common.
-    """
-    common = []
-    for verdict in CHANGES:
-        changed = [row for row in rows if row.verdict == verdict]
-        for name in ("benchmark", "suite"):
-            names = {getattr(row, name) for row in changed}
-            if len(changed) > 1 and len(names) == 1 and len({getattr(row, name) for row in rows}) > 1:
-                common.append(f"all {len(changed):,} {_NAMES.get(verdict, verdict)} are of {names.pop()}")
-                break
-    return common
+        alone = [
+            row for row in rows if row.verdict in CHANGES and row.where == (index,) and _others_unchanged(row)
+        ]
+        counts = [
+            count_rows(same, verdict)
+            for verdict in CHANGES
+            if (same := [row for row in alone if row.verdict == verdict])
+        ]
+        if counts:
+            yield index, ", ".join(counts)

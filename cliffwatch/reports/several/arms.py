@@ -1,15 +1,16 @@
 """Reports on several arms, each against the first arm: a matrix of all arms, then a report per arm."""
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from html import escape
 
 from cliffwatch.comparing.comparison import ComparisonSet
 from cliffwatch.reports import figures
+from cliffwatch.reports.answer import answer_set
 from cliffwatch.reports.commit import WIDTH, commit_report, cut
-from cliffwatch.reports.context import ReportContext, shared_warnings, summarize, without_shared_warnings
-from cliffwatch.reports.markdown import chosen_lines, code, escape_markdown, markdown_report, word
+from cliffwatch.reports.context import ReportContext, shared_warnings, without_shared_warnings
+from cliffwatch.reports.markdown import chosen_lines, code, escape_markdown, mark, markdown_report, word
 from cliffwatch.reports.several.matrix import arm_names, cell, matrix, matrix_lines
 from cliffwatch.reports.styles import Styles, plain, visible
 from cliffwatch.reports.text import text_report
@@ -35,7 +36,10 @@ def text_of_arms(
         ]
     lines.append(f"  {names[0]:<{room}}  {plain(compared[0].base.label)}")
     for name, each in zip(names[1:], compared, strict=True):
-        lines += [f"  {name:<{room}}  {plain(each.head.label)}", f"  {'':<{room}}  {summarize(each)}"]
+        lines += [
+            f"  {name:<{room}}  {plain(each.head.label)}",
+            f"  {'':<{room}}  {plain(_answer(each, context, str))}",
+        ]
     lines += matrix_lines(compared, all_metrics=all_metrics)
     parts = ["\n".join(lines) + "\n"]
     for index, each in enumerate(without_shared_warnings(compared)):
@@ -53,7 +57,10 @@ def markdown_of_arms(compared: Sequence[ComparisonSet], context: ReportContext) 
     lines += [
         line for warning in shared_warnings(compared) for line in (f"**{escape_markdown(warning)}**", "")
     ]
-    lines += [f"- {code(each.head.name)}: {code(each.head.label)}: {summarize(each)}" for each in compared]
+    lines += [
+        f"- {code(each.head.name)}: {code(each.head.label)}: {_answer(each, context, mark)}"
+        for each in compared
+    ]
     lines += ["", f"| case | {code(base)} | unit | {' | '.join(map(code, heads))} |"]
     lines.append(f"|---|--:|---|{'--:|' * len(heads)}")
     for row in matrix(compared):
@@ -102,6 +109,11 @@ def _narrow_matrix(compared: Sequence[ComparisonSet]) -> list[str]:
         if all(len(line) <= WIDTH for line in lines):
             return lines
     return lines
+
+
+def _answer(each: ComparisonSet, context: ReportContext, marked: Callable[[str], str]) -> str:
+    own = _context_of_arm(each, context, first=True, last=False)
+    return answer_set(each, own, marked).heading
 
 
 def _title(each: ComparisonSet) -> str:

@@ -10,10 +10,11 @@ import orjson
 from psycopg import Connection
 
 from cliffwatch.comparing.attribution.documents import blocks_of_document
-from cliffwatch.comparing.comparison import CHANGES, size_of, took_turns
+from cliffwatch.comparing.comparison import CHANGES, size_of
 from cliffwatch.comparing.ordering import detectable, standing
 from cliffwatch.formats.comparison import ComparisonRow
-from cliffwatch.reports.several.across import Across, across, sentence_across
+from cliffwatch.reports.several.across import Across, across
+from cliffwatch_service.compare.answering import answer_sentences, are_in_turns
 from cliffwatch_service.compare.filters import Filters
 from cliffwatch_service.compare.pairing import NEAREST, Answer, find_answers, targets_of
 from cliffwatch_service.compare.row_addresses import row_path
@@ -26,7 +27,9 @@ LARGEST_BYTES = 2048
 _MOST_CHANGES = 5
 _MOST_CAUSES = 2
 _LONGEST_TEXT = 160
-"""Characters of a commit's subject and of a sentence."""
+"""Characters of a commit's subject."""
+
+_LONGEST_SENTENCE = 400
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +72,7 @@ class Brief:
     verdict: str | None
     """The worst of the rows' verdicts; None if nothing was measured."""
     sentence: str
-    """The result in one sentence; for a commit without a result why there is none and what to do."""
+    """The result in one or two sentences; for a commit without a result why there is none and what to do."""
     in_turns: bool = True
     """False if base and head were measured one after the other: differences may then be the host's."""
     targets: Sequence[BriefTarget] = ()
@@ -111,25 +114,19 @@ def brief_answer(
     url = f"{pages}/compare/{ours}...{head_row.commit[:12]}"
     targets = targets_of(found.answers)
     chosen = filters.choose(across(rows), targets)
-    in_turns = all(_took_turns(each) for each in found.answers)
     brief = Brief(
         commit=head_row.commit,
         subject=subject,
         measured=True,
         verdict=standing(_count([cell for row in chosen for cell in row.cells if cell is not None])),
-        sentence=sentence_across(chosen, targets, in_turns=in_turns),
-        in_turns=in_turns,
+        sentence=str(answer_sentences(found.answers, chosen, filters.suite))[:_LONGEST_SENTENCE],
+        in_turns=are_in_turns(found.answers),
         targets=list(_targets(found.answers, chosen)),
         changes=_changes(chosen, url),
         causes=list(_causes(found.answers, filters))[:_MOST_CAUSES],
         url=url,
     )
     return _shorten(brief)
-
-
-def _took_turns(answer: Answer) -> bool:
-    texts = (warning.text for warning in answer.summary.warnings)
-    return answer.target.mode == "icount" or took_turns(texts)
 
 
 def _count(cells: Sequence[ComparisonRow]) -> dict[str, int]:

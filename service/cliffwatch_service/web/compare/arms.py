@@ -14,7 +14,8 @@ from cliffwatch.comparing.attribution.documents import functions_of_document
 from cliffwatch.comparing.comparison import Comparison, ComparisonSet
 from cliffwatch.comparing.ordering import is_beyond_noise
 from cliffwatch.reports import figures
-from cliffwatch.reports.context import ReportContext, context_of_record, summarize
+from cliffwatch.reports.answer import answer_set
+from cliffwatch.reports.context import ReportContext, context_of_record
 from cliffwatch.reports.json_reading import arm_sets_of
 from cliffwatch.reports.several.arms import commit_of_arms, markdown_of_arms, text_of_arms
 from cliffwatch.reports.several.matrix import arm_names, cell, matrix
@@ -64,7 +65,7 @@ def show_arms(
         "compare/arms.html",
         run=run,
         names=arm_names(compared),
-        parts=[(each, summarize(each)) for each in compared],
+        parts=[(each, answer_set(each).result) for each in compared],
         suites=[(suite, list(group)) for suite, group in groupby(rows, key=lambda row: row.case.suite)],
         chosen=context.chosen,
         failures=context.failures,

@@ -14,7 +14,7 @@ from cliffwatch_service.refusal import not_found
 from cliffwatch_service.web.compare.columns import Column, Rows
 from cliffwatch_service.web.layout.drawing import Scale, bar
 from cliffwatch_service.web.layout.intervals import interval_words
-from cliffwatch_service.web.layout.wording import MARKS, measure, tone
+from cliffwatch_service.web.layout.wording import MARKS, tone
 
 
 class Cell(NamedTuple):
@@ -85,8 +85,8 @@ def table_row(row: Across, columns: Sequence[Column], scale: Scale) -> TableRow:
 def _measure(row: Across) -> str:
     """Returns `hits-latency in ns/op, lower is better`. Measures of other targets follow: `; insns/op`."""
     better = next((cell.better for cell in row.cells if cell and cell.metric == row.metric), None)
-    others = "".join(f"; {measure(metric, unit)}" for metric, unit in row.measures[1:])
-    return f"{measure(row.metric, row.unit)}{f', {better} is better' if better else ''}{others}"
+    others = "".join(f"; {figures.measure(metric, unit)}" for metric, unit in row.measures[1:])
+    return f"{figures.measure(row.metric, row.unit, better)}{others}"
 
 
 def _cell(row: ComparisonRow | None, index: int, column: Column, scale: Scale) -> Cell:

@@ -231,8 +231,6 @@ class _PageContext(TypedDict):
     distance: int | None
     conditions: Sequence[object]
     failures: Sequence[object]
-    error: str
-    """The first line that names an error, of the first failure; empty if none does."""
     chosen: Sequence[str]
     left_out: Sequence[object]
     means: Sequence[object]
@@ -266,7 +264,6 @@ def _build_context(connection: Connection[Any], ready: Ready, filters: Filters) 
         "distance": ancestry.distance(connection, only, ready.head.id) if only is not None else None,
         "conditions": of_targets,
         "failures": failures,
-        "error": _first_error(failures[0][1].evidence) if failures else "",
         "chosen": list(dict.fromkeys(text for each in ready.answers for text in each.summary.chosen)),
         "left_out": list(list_unmeasured(ready.answers)),
         "means": [(index, mean) for index, each in enumerate(ready.answers) for mean in each.summary.means],
@@ -282,10 +279,6 @@ def _build_context(connection: Connection[Any], ready: Ready, filters: Filters) 
             connection, ready.head.id, platform=filters.platform, mode=filters.mode
         ),
     }
-
-
-def _first_error(evidence: str) -> str:
-    return next((line.strip() for line in evidence.splitlines() if "error" in line.lower()), "")
 
 
 def _arm_of(record: RunRecord, revision: RevisionRow | AncestorRow) -> str:

@@ -6,10 +6,10 @@ from typing import Any
 
 from psycopg import Connection
 
-from cliffwatch.comparing.comparison import took_turns
 from cliffwatch.comparing.ordering import CHANGED, GROUPS, sort_rows
 from cliffwatch.reports.context import MODE_LIMITATIONS
-from cliffwatch.reports.several.across import Across, across, describe_targets, facets, sentence_across
+from cliffwatch.reports.several.across import Across, across, describe_targets
+from cliffwatch_service.compare.answering import answer_sentences, are_in_turns
 from cliffwatch_service.compare.filters import Filters
 from cliffwatch_service.compare.pairing import Answer, targets_of
 from cliffwatch_service.compare.stored import read_stored_rows
@@ -40,11 +40,12 @@ class ComparePage:
     """The content of the compare page."""
 
     sentence: str
+    why: str
+    """What the changed rows share and their cause, in sentences; empty if unknown."""
     failed_alike: bool
-    """True if every row failed for the same reason, such as a kernel that does not build."""
+    """True if nothing was compared, because an arm such as a kernel that does not build failed."""
     largest: LargestChange | None
     strips: tuple[ChangeStrip, ...]
-    facets: tuple[str, ...]
     sights: tuple[str, ...]
     """Limitations of the modes, in words."""
     columns: tuple[Column, ...]
@@ -80,16 +81,14 @@ def build_page(answers: Sequence[Answer], rows: Sequence[Rows], filters: Filters
     chosen_columns = query({"platform": filters.platform, "mode": filters.mode}).replace("?", "&")
     tables = Tables(pair, chosen_columns, columns)
     sweeps, folded = sweeps_of(every, shown, tables, scale)
-    in_turns = all(
-        each.target.mode == "icount" or took_turns(warning.text for warning in each.summary.warnings)
-        for each in answers
-    )
+    in_turns = are_in_turns(answers)
+    answer = answer_sentences(answers, every)
     return ComparePage(
-        sentence=sentence_across(every, targets, in_turns=in_turns),
-        failed_alike=_failed_alike(every),
+        sentence=answer.heading,
+        why=answer.below,
+        failed_alike=answer.is_failure,
         largest=largest_change(every, columns),
         strips=change_strips(shown, columns, scale),
-        facets=tuple(facets(every)),
         sights=tuple(dict.fromkeys(MODE_LIMITATIONS[target.mode] for target in targets)),
         columns=columns,
         scale=scale,
@@ -106,11 +105,6 @@ def build_page(answers: Sequence[Answer], rows: Sequence[Rows], filters: Filters
         platforms=tuple(dict.fromkeys(target.platform for target in targets)),
         modes=tuple(dict.fromkeys(target.mode for target in targets)),
     )
-
-
-def _failed_alike(rows: Iterable[Across]) -> bool:
-    cells = [cell for row in rows for cell in row.cells if cell is not None]
-    return {cell.verdict for cell in cells} == {"failed"} and len({cell.reason for cell in cells}) == 1
 
 
 def _sections(

@@ -33,11 +33,6 @@ def parameters(params: Mapping[str, str] | Sequence[Sequence[str]]) -> str:
     return ", ".join(f"{name}={value}" for name, value in pairs)
 
 
-def measure(metric: str, unit: str) -> str:
-    """Returns `hits-latency in ns/op`. The metric alone if it has no unit or is named like its unit."""
-    return metric if not unit or metric == unit else f"{metric} in {unit}"
-
-
 def shorten_commit(commit: str | None) -> str:
     return (commit or "–")[:12]
 

@@ -1,0 +1,39 @@
+"""Breaks shell commands into short lines, for comments, mails and commit messages."""
+
+import shlex
+from collections.abc import Sequence
+
+WIDTH = 72
+"""Columns of a line, of a mail and of a commit message."""
+
+
+def break_commands(repeat: str) -> str:
+    """Breaks shell commands into short lines without changing any word."""
+    return "\n".join(_break_command(line) for line in repeat.splitlines())
+
+
+def _break_command(line: str) -> str:
+    try:
+        words = [shlex.quote(each) for each in shlex.split(line)]
+    except ValueError:
+        return line
+    lines, current = [], ""
+    for each in _join_values(words):
+        if current and len(current) + len(each) + 3 > WIDTH:
+            lines.append(current)
+            current = f"    {each}"
+        else:
+            current = f"{current} {each}" if current else each
+    return " \\\n".join([*lines, current])
+
+
+def _join_values(words: Sequence[str]) -> list[str]:
+    """Joins each option with its value."""
+    grouped: list[str] = []
+    for index, each in enumerate(words):
+        before = words[index - 1] if index else ""
+        if before.startswith("--") and not each.startswith("-"):
+            grouped[-1] += f" {each}"
+        else:
+            grouped.append(each)
+    return grouped
