@@ -7,6 +7,12 @@ WIDTH = 72
 """Columns of a line, of a mail and of a commit message."""
 
 
+def repeat_command(**options: str) -> str:
+    """Returns the `cliffwatch run` command with these options, by name. Empty ones are left out."""
+    words = [word for name, value in options.items() if value for word in (f"--{name}", value)]
+    return shlex.join(["cliffwatch", "run", *words])
+
+
 def break_commands(repeat: str) -> str:
     """Breaks shell commands into short lines without changing any word."""
     return "\n".join(_break_command(line) for line in repeat.splitlines())

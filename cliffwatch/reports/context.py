@@ -1,5 +1,6 @@
 """The context of a report: the origin of its numbers, notes and failures."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -11,7 +12,9 @@ from cliffwatch.comparing.attribution.profiles import profile_lines
 from cliffwatch.comparing.comparison import Comparison, ComparisonSet
 from cliffwatch.comparing.same_code import same_code
 from cliffwatch.counting import count_noun
-from cliffwatch.samples import Arm, CaseKey, Mode
+from cliffwatch.samples import CONTROL, Arm, CaseKey, Mode
+from cliffwatch.shell_lines import repeat_command
+from cliffwatch.trees.addresses import without_credentials
 
 if TYPE_CHECKING:  # the types of documents are for runs alone
     from cliffwatch.comparing.attribution.blocks import CodeOfArm
@@ -64,6 +67,8 @@ class ReportContext:
     """Differences between the kernels' code, by arm."""
     profile: "ProfileRecord | None" = None
     """perf profiles of changed cases; None if perf recorded nothing."""
+    repeat: str = ""
+    """The command that repeats the measurement; empty if unknown."""
     case_code: "Mapping[CaseKey, CodeDigests]" = field(default_factory=dict)
     """Digests of the code that each case executes."""
 
@@ -118,6 +123,31 @@ def context_of_record(record: "RunRecord", folder: str | None) -> ReportContext:
         failures=_failures(record),
         folder=folder,
         chosen=record.chosen,
+        repeat=_repeat(record),
+    )
+
+
+def _repeat(record: "RunRecord") -> str:
+    """Returns the command that repeats a run of two commits; empty for any other run."""
+    arms = [arm for arm in record.arms if arm.name != CONTROL]
+    commits = [arm.facts.commit for arm in arms if arm.facts.commit is not None and arm.settings is None]
+    return repeat_of(record, commits[0], commits[1]) if len(arms) == 2 and len(set(commits)) == 2 else ""
+
+
+def repeat_of(record: "RunRecord", base: str, head: str) -> str:
+    """Returns the command that measures two commits as a run measured its own.
+
+    Without `--tree`, which defaults to the current folder, if the tree is a folder.
+    """
+    boots = Counter(boot.arm for boot in record.plan.boots)
+    return repeat_command(
+        tree=without_credentials(record.tree) if "://" in record.tree else "",
+        base=base[:12],
+        head=head[:12],
+        suite=",".join(record.suites),
+        profile=record.profile or "",
+        mode=record.mode,
+        boots=str(max(boots.values(), default=1)),
     )
 
 

@@ -137,7 +137,7 @@ def test_a_benchmark_that_failed_stands_first_and_once() -> None:
 def test_a_mail_says_first_that_a_benchmark_failed() -> None:
     folder = OUTSIDE / "failed-go-benchmark"
     ended = run(compare, folder / "base.txt", folder / "head.txt", "--format", "mail")
-    assert "cliffwatch noticed 1 failed case and no change on:" in ended.stdout
+    assert "cliffwatch noticed: no change shown: 1 failed, 1 unchanged (" in ended.stdout
 
 
 def test_a_program_that_head_refuses_stands_first_without_its_sizes() -> None:

@@ -35,7 +35,7 @@ def go_file(path: Path, seed: int, shift: float = 0.0) -> str:
     return str(path)
 
 
-@pytest.mark.parametrize("format_", ["text", "markdown", "commit", "mail", "html", "benchstat"])
+@pytest.mark.parametrize("format_", ["text", "markdown", "mail", "html", "benchstat"])
 def test_drift_is_said_once_with_the_range_of_what_it_can_do(tmp_path: Path, format_: str) -> None:
     base, head = go_file(tmp_path / "a.txt", 1), go_file(tmp_path / "b.txt", 2, 0.02)
     shown = " ".join(CliRunner().invoke(main, ["compare", base, head, "--format", format_]).stdout.split())

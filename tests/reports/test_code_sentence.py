@@ -178,7 +178,7 @@ def printed(run: Path, *options: str) -> str:
     return CliRunner().invoke(main, ["compare", str(run), *options], catch_exceptions=False).output
 
 
-@pytest.mark.parametrize("form", ["text", "markdown", "html", "commit"])
+@pytest.mark.parametrize("form", ["text", "markdown", "html"])
 def test_every_report_names_the_programs_that_differ(tmp_path: Path, form: str) -> None:
     run = run_with(tmp_path, compared(program("get_local", 188, 191)))
 

@@ -14,12 +14,13 @@ from cliffwatch.catalogue.load import load_catalogue
 from cliffwatch.comparing.compare import compare
 from cliffwatch.comparing.comparison import ComparisonSet
 from cliffwatch.parsers.go_bench import parse_go_bench
-from cliffwatch.reports.commit import WIDTH, commit_report
+from cliffwatch.reports.commit import commit_report
 from cliffwatch.reports.context import NO_CONTEXT, ArmFailure, ReportContext
 from cliffwatch.reports.exports.go_bench import go_bench_report
 from cliffwatch.reports.json_report import json_report
 from cliffwatch.reports.text import text_report
 from cliffwatch.samples import Arm, Boot, CaseKey, CaseOutcome, Sample
+from cliffwatch.shell_lines import WIDTH
 
 CONTEXT = ReportContext(
     setting=("config abea2d6b9145", "gcc (Debian 12.2.0-14) 12.2.0", "bench of head (1af2ff43f14d)"),
@@ -89,12 +90,24 @@ def published(data: Path) -> tuple[Arm, Arm]:
     return before, after
 
 
-def test_the_commit_format_has_the_shape_that_was_merged(data: Path) -> None:
+def test_a_commit_message_has_changed_rows_alone_before_and_after_in_thirty_lines(data: Path) -> None:
     before, after = published(data)
     compared = compare(before, after, load_catalogue().traits)
 
     assert isinstance(compared, ComparisonSet)
-    assert_golden("commit.txt", commit_report(compared, CONTEXT))
+    text = commit_report(compared, CONTEXT)
+    assert_golden("commit.txt", text)
+    assert len(text.splitlines()) <= 30
+
+
+def test_a_commit_message_on_nothing_changed_is_what_would_have_been_seen() -> None:
+    compared = compare(arm("base", {SEQ_GET: [1.0]}), arm("head", {SEQ_GET: [1.0]}), exact)
+
+    assert isinstance(compared, ComparisonSet)
+    assert commit_report(compared, NO_CONTEXT) == (
+        "no change: 1 unchanged (would have shown 0.2 %).\n"
+        "1 boot per kernel, icount (instructions, not time), emulated-x86-64.\n"
+    )
 
 
 names = st.text(max_size=60)

@@ -1,13 +1,13 @@
 """The report as a reply to a mail: a complete message for `git send-email` or a mail program, in 72 columns.
 
-It opens like the `mail` report. Its table is the table for commit messages, which is readable on a mailing
-list.
+For whoever posted a series: the commits and the text for a commit message or cover letter. The `mail` report
+is the robot's own mail to an author whose commit changed something.
 """
 
 import re
 import textwrap
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from email import policy
 from email.headerregistry import Address
@@ -18,11 +18,11 @@ from urllib.parse import unquote
 from cliffwatch.comparing.comparison import ComparisonSet
 from cliffwatch.failure import Failure, wrong_usage
 from cliffwatch.identities import digest_of
-from cliffwatch.reports.answer import answer_set
-from cliffwatch.reports.commit import WIDTH, commit_report
+from cliffwatch.reports.commit import commit_report
 from cliffwatch.reports.context import ReportContext
-from cliffwatch.reports.mail.report import mail_opening, mail_subject
+from cliffwatch.reports.mail.report import mail_sides, mail_subject
 from cliffwatch.reports.styles import plain
+from cliffwatch.shell_lines import WIDTH
 
 _IDENTITY = re.compile(
     r"<?(?P<id>[A-Za-z0-9!#$%&'*+/=?^_`{|}~.-]{1,200}@[A-Za-z0-9!#$%&'*+/=?^_`{|}~.\[\]:-]{1,200})>?"
@@ -86,13 +86,12 @@ def reply_report(compared: ComparisonSet, context: ReportContext, reply: Reply, 
 
 
 def _body(compared: ComparisonSet, context: ReportContext) -> Iterator[str]:
-    for line in mail_opening(compared):
+    yield "Hello,"
+    yield ""
+    for line in mail_sides(compared):
         yield from _wrap_reply(line)
     yield ""
-    yield from _wrap_reply(f"{answer_set(compared, context)}")
-    yield ""
-    for line in commit_report(replace(compared, warnings=()), context).splitlines():
-        yield from _wrap_reply(line) if len(line) > WIDTH else (line,)
+    yield from commit_report(compared, context).splitlines()
     for note in context.notes:
         yield from _wrap_reply(note)
 

@@ -19,6 +19,7 @@ from cliffwatch.reports import figures
 from cliffwatch.reports.answer import answer_set
 from cliffwatch.reports.context import MODE_LIMITATIONS, ReportContext, mode_words, trials
 from cliffwatch.reports.legend import describe_threshold, legend
+from cliffwatch.shell_lines import break_commands
 
 _SHORT = 10
 _WIDTH = 89
@@ -26,20 +27,27 @@ _SHOWN_DEVIATION = 0.02
 
 
 def mail_report(compared: ComparisonSet, context: ReportContext) -> str:
-    """Writes a whole mail: subject, facts, one table per suite, and remarks on rows."""
-    lines = [f"Subject: {mail_subject(compared)}", "", *_opening(compared), ""]
+    """Writes a whole mail to the author of head: what changed since which commit, and how to repeat it."""
+    lines = [*_headers(compared), "", *_opening(compared, context), ""]
     for failure in context.failures:
-        lines += [
-            f"{failure.arm}: {failure.message}",
-            *(f"  {line}" for line in failure.evidence.splitlines()[:20]),
-            "",
-        ]
+        lines += [*(f"  {line}" for line in failure.evidence.splitlines()[:20]), ""]
     lines += [*_facts(compared, context), ""]
-    rows = compared.primary_rows()
+    rows = [
+        row
+        for row in compared.primary_rows()
+        if not context.failures or row.verdict not in ("failed", "missing")
+    ]
     for suite, group in groupby(rows, key=lambda row: row.case.suite):
         lines += [*_table(suite, list(group), compared), ""]
     lines += [*_remarks(rows, compared, context)]
     return "\n".join(_printable(line).rstrip() for line in lines) + "\n"
+
+
+def _headers(compared: ComparisonSet) -> Iterator[str]:
+    author = compared.head.facts.get("author", "")
+    if "@" in author:
+        yield f"To: {author}"
+    yield f"Subject: {mail_subject(compared)}"
 
 
 def mail_subject(compared: ComparisonSet) -> str:
@@ -67,36 +75,32 @@ def _size(row: Comparison) -> str:
     return f"{row.change:+.1%} change" if row.verdict == "changed" else f"{abs(row.change):.1%} {row.verdict}"
 
 
-def mail_opening(compared: ComparisonSet) -> Iterator[str]:
-    """Yields the opening: the largest change and failures, and the commit."""
-    worst = compared.headline()
+def _opening(compared: ComparisonSet, context: ReportContext) -> Iterator[str]:
+    """Yields the answer, the commit that changed it and its parent, and the command that repeats it."""
     yield "Hello,"
     yield ""
-    for warning in compared.warnings:
-        yield warning
+    noticed = f"cliffwatch noticed: {answer_set(compared, context)}".rstrip(".")
+    for text in (f"{noticed}.", *compared.warnings):
+        yield from textwrap.wrap(text, _WIDTH, break_on_hyphens=False)
         yield ""
-    failed = {row.case for row in compared.rows if row.verdict == "failed"}
-    found = [count_noun(len(failed), "failed case")] if failed else []
-    found.append(
-        "no change" if worst is None else f"a {_size(worst)} of {worst.case}{_where(worst, compared)}"
-    )
-    yield f"cliffwatch noticed {' and '.join(found)} on:"
-    yield ""
+    yield from mail_sides(compared)
+    if context.repeat:
+        yield ""
+        yield "to repeat:"
+        yield from (f"  {line}" for line in break_commands(context.repeat).splitlines())
+
+
+def mail_sides(compared: ComparisonSet) -> Iterator[str]:
+    """Yields the commit and what it was compared with."""
     yield f"commit: {compared.head.label}"
+    if author := compared.head.facts.get("author"):
+        yield f"author: {author}"
     yield f"parent: {compared.base.label}"
-
-
-def _opening(compared: ComparisonSet) -> Iterator[str]:
-    for line in mail_opening(compared):
-        yield from (
-            textwrap.wrap(line, _WIDTH, break_on_hyphens=False) if line in compared.warnings else [line]
-        )
 
 
 def _facts(compared: ComparisonSet, context: ReportContext) -> Iterator[str]:
     for text in context.chosen:
         yield from textwrap.wrap(text, _WIDTH)
-    yield f"in all: {answer_set(compared, context).result}"
     yield f"trials: {trials(compared)}"
     yield f"mode: {mode_words(compared.mode)}"
     yield f"test machine: {compared.platform or 'unknown'}"

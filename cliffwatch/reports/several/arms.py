@@ -8,12 +8,13 @@ from html import escape
 from cliffwatch.comparing.comparison import ComparisonSet
 from cliffwatch.reports import figures
 from cliffwatch.reports.answer import answer_set
-from cliffwatch.reports.commit import WIDTH, commit_report, cut
+from cliffwatch.reports.commit import commit_report, cut
 from cliffwatch.reports.context import ReportContext, shared_warnings, without_shared_warnings
 from cliffwatch.reports.markdown import chosen_lines, code, escape_markdown, mark, markdown_report, word
 from cliffwatch.reports.several.matrix import arm_names, cell, matrix, matrix_lines
 from cliffwatch.reports.styles import Styles, plain, visible
 from cliffwatch.reports.text import text_report
+from cliffwatch.shell_lines import WIDTH
 
 
 def text_of_arms(

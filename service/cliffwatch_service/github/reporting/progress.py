@@ -1,6 +1,5 @@
 """Builds the state of a pull request's measurements, from which its comments are made."""
 
-import shlex
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
@@ -32,6 +31,7 @@ from cliffwatch.pull_request.state import (
 from cliffwatch.reports.context import ReportContext, context_of_record
 from cliffwatch.reports.json_reading import comparison_set_of
 from cliffwatch.samples import Mode
+from cliffwatch.shell_lines import repeat_command
 from cliffwatch_service.compare.analysis import load_arms, stored_comparison
 from cliffwatch_service.compare.stored import read_stored_rows, read_summary
 from cliffwatch_service.ingest.kernel_code import image_of
@@ -208,9 +208,17 @@ def _earlier(
 
 
 def _repeat(job: JobRow) -> str:
-    words = ["cliffwatch", "run", "--tree", job.tree, "--base", job.base_commit, "--head", job.head_commit]
-    words += ["--suite", ",".join(job.suites), "--profile", job.profile, "--mode", job.mode]
-    return shlex.join([*words, "--platform", job.platform, "--boots", job.boots, "--trust", "outside"])
+    return repeat_command(
+        tree=job.tree,
+        base=job.base_commit,
+        head=job.head_commit,
+        suite=",".join(job.suites),
+        profile=job.profile,
+        mode=job.mode,
+        platform=job.platform,
+        boots=job.boots,
+        trust="outside",
+    )
 
 
 def _links(current: MeasurementRow | None, jobs: list[JobRow], pages_url: str) -> tuple[Link, ...]:

@@ -1,6 +1,5 @@
 """The details of a row of a comparison, on each target: samples, functions, code and raw outputs."""
 
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,6 +14,7 @@ from cliffwatch.formats.run_record import RunRecord
 from cliffwatch.identities import series_digest
 from cliffwatch.reports.several.across import Across, Target
 from cliffwatch.samples import CaseKey
+from cliffwatch.shell_lines import repeat_command
 from cliffwatch_service.compare.pairing import Answer
 from cliffwatch_service.ingest.kernel_code import CodeOfCase, code_of_case, image_of
 from cliffwatch_service.ingest.raw_outputs.storing import Transaction
@@ -179,16 +179,13 @@ def _record(connection: Connection[Any], name: str) -> RunRecord:
 def _command(record: RunRecord, suite: str, answer: Answer, head: RevisionRow) -> str:
     """Returns the command that repeats the measurement elsewhere. The seed keeps the order of boots."""
     boots_an_arm = max(side.boots for side in answer.summary.arms)
-    options = {
-        "--tree": record.tree or "DIR",
-        "--base": answer.target.base.commit,
-        "--head": head.commit,
-        "--suite": suite,
-        "--profile": record.profile or "standard",
-        "--mode": answer.target.mode,
-        "--boots": str(max(1, boots_an_arm)),
-        "--seed": str(record.plan.seed),
-    }
-    return "cliffwatch run " + " ".join(
-        f"{name} {shlex.quote(str(value))}" for name, value in options.items()
+    return repeat_command(
+        tree=record.tree or "DIR",
+        base=answer.target.base.commit,
+        head=head.commit,
+        suite=suite,
+        profile=record.profile or "standard",
+        mode=answer.target.mode,
+        boots=str(max(1, boots_an_arm)),
+        seed=str(record.plan.seed),
     )

@@ -8,7 +8,7 @@ from cliffwatch.comparing.comparison import ComparisonSet
 from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.formats.run_record import RunRecord
 from cliffwatch.reports.commit import commit_report
-from cliffwatch.reports.context import ReportContext, context_of_record
+from cliffwatch.reports.context import ReportContext, context_of_record, repeat_of
 from cliffwatch.reports.json_reading import comparison_set_of
 from cliffwatch.reports.markdown import markdown_report
 from cliffwatch.reports.text import text_report
@@ -72,8 +72,11 @@ def write_reports(
     parts = [DEMONSTRATION + "\n"] if demonstration else []
     for each, of_target, record in zip(answers, rows, records, strict=True):
         compared = comparison_set_of(each.summary, of_target)
+        base, head = compared.base.facts.get("commit"), compared.head.facts.get("commit")
         context = replace(
-            context_of_record(record, None), functions=functions_of_document(each.summary.functions)
+            context_of_record(record, None),
+            functions=functions_of_document(each.summary.functions),
+            repeat=repeat_of(record, base, head) if base and head else "",
         )
         parts.append(write(compared, context))
     return "\n".join(parts)
