@@ -252,7 +252,7 @@ def test_what_is_written_for_other_places_is_escaped_for_them(hostile: Any) -> N
 
 def test_a_picture_takes_no_string_for_markup_and_stays_small(hostile: Any) -> None:
     running, _ = hostile
-    running.follow("https://git.example.org/linux.git", EVIL, [commit_of("base"), commit_of("head")])
+    running.follow("https://git.example.org/linux.git", "master", [commit_of("base"), commit_of("head")])
     with running.http(None) as http:
         pages = ["/regressions/" + each["report"] for each in running.get("/reports")["items"]]
         pages += ["/series/" + each["series"] for each in running.get("/series")["items"]]
