@@ -199,6 +199,12 @@ dashboards-types: setup ## hold the dashboards against Grafana's own types
 	@tools/install-test-programs.sh npm types
 	PATH="$$PWD/$(BIN):$$PATH" $(BIN)/python dashboards/types/check.py
 
+.PHONY: dashboard-pictures
+dashboard-pictures: setup ## draw the dashboards by Grafana's own components (docs/screenshots/grafana); look at them before you commit them
+	@tools/install-packages.sh browser
+	@tools/install-test-programs.sh npm
+	PATH="$$PWD/$(BIN):$$PATH" $(BIN)/python tools/grafana_panels
+
 .PHONY: dashboard-times
 dashboard-times: setup ## time every query of the dashboards at 100 million samples (about 15 minutes, 8 GB of disk; TIMES_ARGS=--help)
 	$(BIN)/python tools/dashboard_times.py $(TIMES_ARGS)
