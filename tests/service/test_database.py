@@ -133,6 +133,14 @@ def test_a_database_that_is_used_is_not_overwritten(
         backup(Postgres(running.database, "", cluster.programs), file)
 
 
+def test_a_refused_secret_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CLIFFWATCH_SESSION_KEY", "hunter2")
+    with pytest.raises(Refusal) as refused:
+        read_settings()
+    assert "session_key" in refused.value.detail
+    assert "hunter2" not in str(refused.value)
+
+
 def test_unknown_settings_are_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("CLIFFWATCH_PUBLIC_READNG", "no")
     with pytest.raises(Refusal, match="CLIFFWATCH_PUBLIC_READNG"):

@@ -234,10 +234,18 @@ def read_settings(**given: Any) -> Settings:
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         where = ".".join(map(str, first["loc"]))
-        given_as = without_credentials(repr(first.get("input")))
-        raise _invalid(f"setting {where}: {message_in_words(first['msg'])} (it is {given_as})") from None
+        said = f"setting {where}: {message_in_words(first['msg'])}"
+        if not _is_secret(where):
+            said += f" (it is {without_credentials(repr(first.get('input')))})"
+        raise _invalid(said) from None
     except ValueError as error:
         raise _invalid(f"{named}: {error}") from None
+
+
+def _is_secret(name: str) -> bool:
+    """Whether a setting's value must stay out of messages and logs."""
+    field = Settings.model_fields.get(name.removeprefix(PREFIX).lower())
+    return field is not None and "SecretStr" in str(field.annotation)
 
 
 def _alias(name: str) -> str:
