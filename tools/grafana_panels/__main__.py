@@ -4,6 +4,7 @@ python tools/grafana_panels [UID]…
 """
 
 import io
+import itertools
 import sys
 import tempfile
 from datetime import UTC, datetime
@@ -36,7 +37,7 @@ def main() -> int:
         print(reason, file=sys.stderr)
         return 1
     OUT.mkdir(exist_ok=True)
-    wanted, now, faults = sys.argv[1:], datetime.now(UTC), 0
+    wanted_uids, now, faults = sys.argv[1:], datetime.now(UTC), 0
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         postgres = start_embedded(Path(folder))
         migrate(postgres.url)
@@ -46,21 +47,19 @@ def main() -> int:
         with open_as_grafana(postgres.url, SITE) as reading:
             chromium = launch(playwright)
             page = Page(chromium, built)
-            for dashboard in dashboards():
-                if wanted and dashboard["uid"] not in wanted:
-                    continue
-                read = read_dashboard(reading, dashboard, now)
-                for mode in ("light", "dark"):
-                    drawing = page.draw(read, mode)
-                    name = dashboard["uid"].removeprefix("cliffwatch-") + ("-dark" if mode == "dark" else "")
-                    path = OUT / f"{name}.png"
-                    Image.open(io.BytesIO(drawing.picture)).convert("RGB").quantize(64).save(
-                        path, optimize=True
-                    )
-                    print(f"{path.relative_to(ROOT)}  {path.stat().st_size / 1000:.0f} KB")
-                    for fault in faults_of(drawing):
-                        faults += 1
-                        print(f"  {fault}", file=sys.stderr)
+            wanted = [each for each in dashboards() if not wanted_uids or each["uid"] in wanted_uids]
+            # All are read before the first is drawn: what is about now goes stale meanwhile.
+            read = {each["uid"]: read_dashboard(reading, each, now) for each in wanted}
+            for uid, mode in itertools.product(read, ("light", "dark")):
+                drawing = page.draw(read[uid], mode)
+                path = OUT / f"{uid.removeprefix('cliffwatch-')}{'-dark' if mode == 'dark' else ''}.png"
+                # A palette of 256 colours that keeps those of thin lines.
+                picture = Image.open(io.BytesIO(drawing.picture)).convert("RGB")
+                picture.quantize(256, method=Image.Quantize.MAXCOVERAGE).save(path, optimize=True)
+                print(f"{path.relative_to(ROOT)}  {path.stat().st_size / 1000:.0f} KB")
+                for fault in faults_of(drawing):
+                    faults += 1
+                    print(f"  {fault}", file=sys.stderr)
             chromium.close()
         postgres.stop()
     return int(faults > 0)

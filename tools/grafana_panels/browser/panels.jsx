@@ -142,6 +142,7 @@ function Points({ panel, frames, theme, width, height, timeRange }) {
 
 function plotOf(frame, theme) {
   const builder = new UPlotConfigBuilder("utc");
+  builder.setPadding([8, 16, 0, 0]); // for half of the last label along the axis
   builder.setPrepData(([{ fields }]) => fields.map(({ values }) => values));
   const [along, ...series] = frame.fields;
   const scale = (field) => ({
