@@ -10,7 +10,7 @@ from rich.table import Table
 
 from cliffwatch.catalogue.load import load_catalogue
 from cliffwatch.command import terminal
-from cliffwatch.command.terminal import echo_failure
+from cliffwatch.command.terminal import Form, echo_failure, form_option
 from cliffwatch.failure import Exit, Failure
 from cliffwatch.importing import parse_file
 from cliffwatch.parsers.readings import Parsed
@@ -24,10 +24,8 @@ _PLAIN = 0.01
 
 @click.command()
 @click.argument("files", nargs=-1, required=True)
-@click.option(
-    "--json", "as_json", is_flag=True, help="JSON instead of text: an object with `values` and `problems`."
-)
-def parse(files: tuple[str, ...], as_json: bool) -> NoReturn:
+@form_option("Format of the output; JSON is an object with `values` and `problems`.")
+def parse(files: tuple[str, ...], form: Form) -> NoReturn:
     """Print what raw outputs hold: bench output, Go benchmark format, veristat CSV, Bencher Metric Format,
     and our own CSV and Parquet.
 
@@ -42,7 +40,7 @@ def parse(files: tuple[str, ...], as_json: bool) -> NoReturn:
         if isinstance(parsed, Failure):
             raise SystemExit(echo_failure(parsed))
     good = [(name, parsed) for name, parsed in read if isinstance(parsed, Parsed)]
-    if as_json:
+    if form == "json":
         click.echo(json.dumps(_as_json(good), indent=1, allow_nan=False))
     else:
         _print(good)

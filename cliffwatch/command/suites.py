@@ -11,6 +11,7 @@ from cliffwatch.catalogue.folder import suites_folder
 from cliffwatch.catalogue.load import load_catalogue, read_catalogue
 from cliffwatch.catalogue.suite import Benchmark, Suite
 from cliffwatch.command import terminal
+from cliffwatch.command.terminal import Form, form_option
 from cliffwatch.counting import count_noun
 from cliffwatch.failure import Exit
 from cliffwatch.samples import PROFILES, Profile
@@ -21,17 +22,15 @@ from cliffwatch.samples import PROFILES, Profile
 def suites(ctx: click.Context) -> None:
     """List, show and check the suites: what is measured, with which parameters, and for how long."""
     if ctx.invoked_subcommand is None:
-        ctx.invoke(list_suites, as_json=False)
+        ctx.invoke(list_suites, form="text")
 
 
 @suites.command("list")
-@click.option(
-    "--json", "as_json", is_flag=True, help="A JSON array of suites with their cases and guest seconds."
-)
-def list_suites(*, as_json: bool) -> None:
+@form_option("Format of the list; JSON is an array of suites with their cases and guest seconds.")
+def list_suites(*, form: Form) -> None:
     """One line a suite: cases and guest time of each profile."""
     catalogue = load_catalogue()
-    if as_json:
+    if form == "json":
         click.echo(json.dumps([_summary(suite) for suite in catalogue.suites], indent=1))
         return
     table = Table(box=None, pad_edge=False, header_style="bold")

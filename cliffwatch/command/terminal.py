@@ -1,7 +1,8 @@
 """Writes to the terminal. Only this module evaluates NO_COLOR (no-color.org) and TERM=dumb."""
 
 import os
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -12,8 +13,17 @@ from cliffwatch.reports.styles import visible
 if TYPE_CHECKING:
     from rich.console import Console
 
+Form = Literal["text", "json"]
+
 _UNBROKEN = 100_000
 """Columns in a pipe: a program that reads it needs names that are neither cut nor wrapped."""
+
+
+def form_option(what: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Adds the option `--format text|json`, as the argument `form`, to a command that is no report."""
+    return click.option(
+        "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True, help=what
+    )
 
 
 def wants_no_colour() -> bool:

@@ -64,7 +64,7 @@ def test_small_values_keep_their_digits(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize("json_", [(), ("--json",)])
+@pytest.mark.parametrize("json_", [(), ("--format", "json")])
 def test_garbage_alone_is_an_error_that_says_what_was_found(tmp_path: Path, json_: tuple[str, ...]) -> None:
     (tmp_path / "noise").write_text("Iter   0 (nonsense\nSummary: nothing of ours\n")
     ended = parse(tmp_path / "noise", *json_)
@@ -86,8 +86,8 @@ def test_lines_that_make_no_sense_beside_a_result_are_no_error(tmp_path: Path) -
 def test_json_of_several_files_says_which_value_is_of_which(tmp_path: Path) -> None:
     for name in ("a", "b"):
         (tmp_path / name).write_text(OURS)
-    several = json.loads(parse(tmp_path / "a", tmp_path / "b", "--json").stdout)
-    one = json.loads(parse(tmp_path / "a", "--json").stdout)
+    several = json.loads(parse(tmp_path / "a", tmp_path / "b", "--format", "json").stdout)
+    one = json.loads(parse(tmp_path / "a", "--format", "json").stdout)
 
     assert [value["file"] for value in several["values"]] == [str(tmp_path / "a"), str(tmp_path / "b")]
     assert "file" not in one["values"][0]

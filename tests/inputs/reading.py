@@ -25,7 +25,9 @@ class Read(NamedTuple):
 def read(name: Path | str | bytes) -> Read:
     """Of a file, or of a content."""
     arguments, stdin = ([str(name)], None) if isinstance(name, Path) else (["-"], name)
-    ended = CliRunner().invoke(main, ["parse", "--json", *arguments], input=stdin, catch_exceptions=False)
+    ended = CliRunner().invoke(
+        main, ["parse", "--format", "json", *arguments], input=stdin, catch_exceptions=False
+    )
     document: dict[str, Any] = json.loads(ended.stdout)
     values = [
         (

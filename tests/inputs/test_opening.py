@@ -69,7 +69,9 @@ def test_one_file_of_two_arms_comes_through_standard_input(tmp_path: Path) -> No
     )
 
 
-@pytest.mark.parametrize("command", [("parse", "--json"), ("export", "--format", "csv"), ("export",)])
+@pytest.mark.parametrize(
+    "command", [("parse", "--format", "json"), ("export", "--format", "csv"), ("export",)]
+)
 def test_every_command_that_reads_takes_standard_input_and_pipes(
     tmp_path: Path, command: tuple[str, ...]
 ) -> None:

@@ -142,7 +142,7 @@ def test_a_run_leaves_what_the_listing_shows(repository: Path, tmp_path: Path, s
     (worktree,) = listed.of("worktree")
     assert set(worktree.parts) == {"source", "output"}
     assert 0 < sum(worktree.parts.values()) <= worktree.bytes
-    as_json = json.loads(cliffwatch("--cache", str(tmp_path / "cache"), "--json").output)
+    as_json = json.loads(cliffwatch("--cache", str(tmp_path / "cache"), "--format", "json").output)
     assert as_json["bytes"] == listed.bytes
     assert {each["kind"] for each in as_json["entries"]} == {
         "kernel",
@@ -295,7 +295,7 @@ def test_no_cache_is_no_failure(tmp_path: Path) -> None:
     assert "nothing was built there" in result.output
 
 
-@pytest.mark.parametrize("arguments", [(), ("prune",), ("--json",)], ids=["show", "prune", "json"])
+@pytest.mark.parametrize("arguments", [(), ("prune",), ("--format", "json")], ids=["show", "prune", "json"])
 def test_a_cache_of_another_user_is_a_message(tmp_path: Path, arguments: tuple[str, ...]) -> None:
     kernel(tmp_path, "theirs")
     (tmp_path / "kernels").chmod(0)

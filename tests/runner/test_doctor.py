@@ -259,7 +259,7 @@ def test_the_exit_code_is_about_the_mode_that_was_asked_for(
 
 def test_programs_read_the_same_as_json(good: HostFacts, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(command, "gather_facts", lambda _: replace(good, udev=None))
-    result = CliRunner().invoke(command.doctor, ["--json", "--mode", "icount"])
+    result = CliRunner().invoke(command.doctor, ["--format", "json", "--mode", "icount"])
     document = json.loads(result.stdout)
 
     assert result.exit_code == 4

@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 import rich_click as click
 
 from cliffwatch.command import terminal
+from cliffwatch.command.terminal import Form, form_option
 from cliffwatch.counting import count_noun
 from cliffwatch.failure import Exit, Failure, wrong_usage
 from cliffwatch.formats.code.affected import AffectedCase, AffectedDocument
@@ -44,17 +45,10 @@ _MOST_FUNCTIONS = 4
     type=click.Path(path_type=Path, exists=True, file_okay=False),
     help="Result directory with function counts of the cases; default: the newest under cliffwatch-results.",
 )
-@click.option(
-    "--format",
-    "format_",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="Format of the output.",
-)
+@form_option("Format of the output.")
 @isolation_option()
 @cache_option("Folder of kernels and build output; default: ~/.cache/cliffwatch.")
-def affected(*, counts: Path | None, format_: str, **options: Any) -> NoReturn:
+def affected(*, counts: Path | None, form: Form, **options: Any) -> NoReturn:
     """List the cases that a change can affect: they execute a function that differs between base and head.
 
     Builds both kernels and boots none.
@@ -82,7 +76,7 @@ def affected(*, counts: Path | None, format_: str, **options: Any) -> NoReturn:
             progress.close()
     if isinstance(answer, tuple):
         raise SystemExit(print_failures(answer, console))
-    click.echo(document_text(answer) if format_ == "json" else affected_text(answer), nl=False)
+    click.echo(document_text(answer) if form == "json" else affected_text(answer), nl=False)
     raise SystemExit(Exit.DONE)
 
 

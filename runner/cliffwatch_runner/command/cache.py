@@ -8,7 +8,7 @@ from typing import NoReturn
 
 import rich_click as click
 
-from cliffwatch.command.terminal import echo_failure
+from cliffwatch.command.terminal import Form, echo_failure, form_option
 from cliffwatch.counting import size_text
 from cliffwatch.failure import Exit, wrong_usage
 from cliffwatch_runner import clock
@@ -34,9 +34,9 @@ _SHORT = 12
 @click.group(invoke_without_command=True)
 @cache_option("Cache folder; default: ~/.cache/cliffwatch.")
 @click.option("--entries", is_flag=True, help="List every entry, the most recently used first.")
-@click.option("--json", "as_json", is_flag=True, help="Print all entries as JSON.")
+@form_option("Format of the output; JSON has every entry.")
 @click.pass_context
-def cache(ctx: click.Context, cache: Path, *, entries: bool, as_json: bool) -> None:
+def cache(ctx: click.Context, cache: Path, *, entries: bool, form: Form) -> None:
     """Show what builds left on the disk, and when it was last used.
 
     The cache holds no results. Everything in it can be rebuilt, which takes time.
@@ -45,7 +45,7 @@ def cache(ctx: click.Context, cache: Path, *, entries: bool, as_json: bool) -> N
         ctx.obj = cache
         return
     listed = _load_listing(cache)
-    if as_json:
+    if form == "json":
         click.echo(json.dumps(listed.document(), indent=1))
     else:
         click.echo("\n".join(_entry_lines(listed) if entries else table_lines(listed)))

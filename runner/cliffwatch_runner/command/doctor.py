@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.text import Text
 
 from cliffwatch.command import terminal
+from cliffwatch.command.terminal import Form, form_option
 from cliffwatch.failure import Exit, Failure
 from cliffwatch.samples import Mode
 from cliffwatch_runner.command.options.cache import cache_option
@@ -39,7 +40,7 @@ _TITLES: dict[Group, str] = {
 @click.command()
 @mode_option("Mode of the runs to check for.")
 @cache_option("Folder of kernels and build output; default: ~/.cache/cliffwatch.")
-@click.option("--json", "as_json", is_flag=True, help="Print all checks as JSON.")
+@form_option("Format of the checks.")
 @click.option(
     "--restore",
     is_flag=True,
@@ -57,7 +58,7 @@ _TITLES: dict[Group, str] = {
     help="Skip all checks while a run uses this host, because the checks take CPU time.",
 )
 def doctor(
-    mode: Mode, cache: Path, as_json: bool, restore: bool, tuning_helper: Path | None, unless_measuring: bool
+    mode: Mode, cache: Path, form: Form, restore: bool, tuning_helper: Path | None, unless_measuring: bool
 ) -> None:
     """Check item by item whether this host is fit for runs, and show how to fix what is not.
 
@@ -76,7 +77,7 @@ def doctor(
         sys.exit(Exit.DONE)
     facts = gather_facts(cache)
     results = tuple(checks(facts))
-    if as_json:
+    if form == "json":
         click.echo(as_document(results, mode))
     else:
         show(console, results, mode)

@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from cliffwatch.command import terminal
+from cliffwatch.command.terminal import form_option
 from cliffwatch.failure import Exit, Failure, wrong_usage
 from cliffwatch.formats.reading import document_text
 from cliffwatch.samples import MODES
@@ -52,14 +53,7 @@ from cliffwatch_runner.source.tree import is_url
     type=click.Path(path_type=Path, dir_okay=False),
     help="Log for `git bisect replay`; default: bisect.log in the folder.",
 )
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="Format of the result.",
-)
+@form_option("Format of the result.")
 def bisect(tree: str, good: str, bad: str, sought: ChangeDirection, **options: Any) -> NoReturn:
     """Find the commits between a good and a bad one that changed some cases, also on merged branches.
 
