@@ -28,7 +28,7 @@ class ServiceReader:
         self._client = client
 
     def answer(self, commit: str, suite: str = "", base: str = "nearest", platform: str = "") -> FreeJson:
-        """What a commit changed: verdict, largest changes, functions behind them, detectable change.
+        """What a commit changed: verdict, largest changes, functions behind them, what it could see.
 
         commit: a commit, its first digits (at least 7), a tag or a branch. base: likewise, or `nearest` for
         the nearest measured ancestor. `measured` is false if there is no result; `sentence` says why. Changes

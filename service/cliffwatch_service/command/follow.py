@@ -63,7 +63,8 @@ def _targets(_: click.Context, __: click.Parameter, texts: tuple[str, ...]) -> l
 )
 @click.option(
     "--anchor",
-    help="Full commit hash or tag that walltime runs measure beside base and head, or none."
+    help="Fixed reference kernel that walltime runs measure beside base and head:"
+    " a full commit hash, a tag, or none."
     " Default: the branch's head when following began.",
 )
 @data_dir_option
@@ -99,7 +100,16 @@ def list_(data_dir: Path | None) -> None:
     with operators_pool(data_dir) as pool, pool.connection() as connection:
         rows = follows.list_follows(connection)
     table = Table(
-        "number", "branch", "policy", "targets", "suites", "newest", "anchor", "backlog", "problem", box=None
+        "number",
+        "branch",
+        "policy",
+        "targets",
+        "suites",
+        "newest",
+        "reference kernel",
+        "backlog",
+        "problem",
+        box=None,
     )
     for row in rows:
         targets = " ".join(":".join(target) for target in row.targets)
