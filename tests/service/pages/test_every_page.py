@@ -30,6 +30,21 @@ SIDEWAYS = """() => [document.documentElement, ...document.querySelectorAll("bod
   .map((each) => `${each.tagName}.${each.className}: ${each.scrollWidth} > ${each.clientWidth}`)"""
 """What has to be scrolled sideways."""
 
+CUT = """() => [...document.querySelectorAll("body *")].filter((each) => {
+  const style = getComputedStyle(each);
+  const hides = (way) => ["hidden", "clip"].includes(way);
+  return each.clientWidth > 1 && !each.closest("svg, input, select, #history")
+    && ((hides(style.overflowX) && each.scrollWidth > each.clientWidth + 1)
+      || (hides(style.overflowY) && each.scrollHeight > each.clientHeight + 1));
+}).map((each) => `${each.tagName}.${each.className}: ${each.textContent.slice(0, 80)}`)"""
+"""What its box cuts off."""
+
+HOLLOW = """() => [...document.querySelectorAll("main *")]
+  .filter((each) => each.getBoundingClientRect().height > 300 && !each.textContent.trim()
+    && !each.closest("svg, #history") && !each.querySelector("svg, img, input, #history"))
+  .map((each) => `${each.tagName}.${each.className}`)"""
+"""What is high and empty."""
+
 UNALIGNED = """() => [...document.querySelectorAll("table.list")].flatMap((table) => [...table.tBodies[0]?.rows[0]?.cells ?? []]
   .map((cell) => [cell, table.tHead?.rows[0]?.cells[cell.cellIndex]])
   .filter(([cell, head]) => head && getComputedStyle(cell).textAlign !== getComputedStyle(head).textAlign)
@@ -63,6 +78,24 @@ def test_a_page_is_whole_and_accessible(name: str, width: int, watched: Any, dem
         assert page.evaluate(UNALIGNED) == []
         assert [each for each in page.evaluate(SIDEWAYS) if each.startswith("DIV.scroll")] == []
     if PAGES[name].status >= 400:  # a browser tells of every failed load
+        watched.complaints = [each for each in watched.complaints if "Failed to load resource" not in each]
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_is_whole_at_twice_its_size(name: str, watched: Any, demonstration: Any) -> None:
+    """A window of 1280 pixels zoomed to 200 % has 640 of CSS; one that is made narrower follows."""
+    page = watched.window(demonstration, width=640)
+    page.goto(address(demonstration, name))
+    page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+    for width, height in ((640, 450), (390, 844)):
+        page.set_viewport_size({"width": width, "height": height})
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "wider than the window"
+        assert page.get_by_role("button", name="Menu").is_visible()
+        assert not page.locator("nav#menu").is_visible()
+        assert page.evaluate(SIDEWAYS) == []
+        assert page.evaluate(CUT) == []
+        assert page.evaluate(HOLLOW) == []
+    if PAGES[name].status >= 400:
         watched.complaints = [each for each in watched.complaints if "Failed to load resource" not in each]
 
 

@@ -58,13 +58,19 @@ def test_an_empty_service_says_how_to_begin(running: Running, watched: Any) -> N
         "/": "cliffwatch demo-data",
         "/compare": "Nothing was measured yet",
         "/runs": "cliffwatch run --upload",
-        "/series": "a series begins with its first sample",
+        "/series": "one begins with its first sample",
         "/regressions": "No report is in this state",
         "/queue": "Nothing waits and nothing runs",
+        "/jobs": "No job is in this state",
+        "/branches": "cliffwatch follow",
+        "/measure": "cliffwatch worker",
         "/hosts": "cliffwatch worker --url",
     }.items():
         page.goto(path)
         assert words in page.locator("main").inner_text()
+        for empty in page.locator("main .empty").all():
+            assert empty.locator("a, code").count(), f"{path}: no first step in {empty.inner_text()!r}"
+        assert "`" not in page.locator("main").inner_text()
 
 
 def test_a_platform_of_a_followed_branch_that_measures_nothing_is_an_alarm(running: Running) -> None:

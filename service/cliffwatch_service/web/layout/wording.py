@@ -1,8 +1,12 @@
 """Formats times, durations and names for pages."""
 
+import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
+from markupsafe import Markup, escape
+
+_COMMAND = re.compile(r"`([^`]+)`")
 _UNITS = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 
 
@@ -66,3 +70,8 @@ def verdict_words(counts: Mapping[str, int]) -> str:
     return ", ".join(
         f"{MARKS.get(name, '')} {counts[name]} {words.get(name, name)}".strip() for name in named
     )
+
+
+def mark_commands(text: str) -> Markup:
+    """Escapes a text, and makes code of what stands between backquotes."""
+    return Markup(_COMMAND.sub(r"<code>\1</code>", str(escape(text))))  # noqa: S704 - escaped first
