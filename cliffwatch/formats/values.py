@@ -1,8 +1,10 @@
 """Types of texts and numbers in documents, with their limits, and parts that several documents share."""
 
 import re
-from collections.abc import Iterable
-from typing import Annotated, Any, Literal
+from collections.abc import Callable, Iterable
+from functools import cache
+from operator import attrgetter
+from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 from msgspec import Meta
@@ -134,3 +136,22 @@ def outcome_record(outcome: CaseOutcome) -> OutcomeRecord:
         status=outcome.status,
         reason=outcome.reason,
     )
+
+
+T = TypeVar("T")
+
+
+def copy_fields(kind: type[T], source: object, **given: Any) -> T:
+    """Makes a struct or dataclass from the fields of another that have the same names, and those given.
+
+    They share two fields at least.
+    """
+    names, values_of = _shared_fields(kind, type(source))  # type: ignore[arg-type]
+    return kind(**dict(zip(names, values_of(source), strict=True)) | given)
+
+
+@cache
+def _shared_fields(*kinds: Any) -> tuple[list[str], Callable[[object], Iterable[Any]]]:
+    one, other = (getattr(kind, "__struct_fields__", None) or kind.__dataclass_fields__ for kind in kinds)
+    names = [name for name in one if name in other]
+    return names, attrgetter(*names)

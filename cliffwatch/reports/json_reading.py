@@ -6,6 +6,8 @@ import msgspec
 
 from cliffwatch.comparing.comparison import Comparison, ComparisonSet, SideFacts, took_turns
 from cliffwatch.formats.comparison import ComparisonDocument, ComparisonRow, ComparisonSummary, SideRecord
+from cliffwatch.formats.values import copy_fields
+from cliffwatch.samples import Assume
 
 
 def comparison_set_of(summary: ComparisonSummary, rows: Sequence[ComparisonRow]) -> ComparisonSet:
@@ -55,29 +57,5 @@ def _side(side: SideRecord) -> SideFacts:
 
 
 def _comparison(row: ComparisonRow) -> Comparison:
-    return Comparison(
-        case=row.key,
-        metric=row.metric,
-        unit=row.unit,
-        better=row.better,
-        assume="exact" if row.interval_level is None else "nothing",
-        primary=row.primary,
-        platform=row.platform,
-        mode=row.mode,
-        threshold=row.threshold,
-        interval_level=row.interval_level,
-        n_base=row.n_base,
-        n_head=row.n_head,
-        base=row.base,
-        head=row.head,
-        change=row.change,
-        ci_low=row.ci_low,
-        ci_high=row.ci_high,
-        p=row.p,
-        q=row.q,
-        mde=row.mde,
-        verdict=row.verdict,
-        reason=row.reason,
-        needs=row.needs,
-        notes=row.notes,
-    )
+    assume: Assume = "exact" if row.interval_level is None else "nothing"
+    return copy_fields(Comparison, row, case=row.key, assume=assume)

@@ -17,7 +17,7 @@ from cliffwatch.formats.comparison import (
     WarningRecord,
 )
 from cliffwatch.formats.reading import document_text
-from cliffwatch.formats.values import outcome_record
+from cliffwatch.formats.values import copy_fields, outcome_record
 from cliffwatch.reports.context import ReportContext, executes_same_code
 
 
@@ -82,34 +82,23 @@ def _document(
 
 
 def _functions(row: Comparison, arm: str, found: CaseFunctions) -> CaseFunctionsRecord:
-    return CaseFunctionsRecord(
+    return copy_fields(
+        CaseFunctionsRecord,
+        found,
         suite=row.case.suite,
         benchmark=row.case.benchmark,
         params=dict(row.case.params),
         metric=row.metric,
         arm=arm,
-        base=found.base,
-        head=found.head,
-        summed=found.summed,
-        band=found.band,
         explained=found.explained,
         functions=tuple(
-            FunctionRecord(
-                name=each.function.name,
-                object=each.function.object,
-                base=each.base,
-                head=each.head,
-                base_calls=each.base_calls,
-                head_calls=each.head_calls,
-            )
+            copy_fields(FunctionRecord, each, name=each.function.name, object=each.function.object)
             for each in found.changes
         ),
         moves=tuple(
             MoveRecord(source=each.source.name, target=each.target.name, change=each.change)
             for each in found.moves
         ),
-        hidden_in=found.hidden_in,
-        by_call=found.by_call,
     )
 
 
@@ -120,32 +109,12 @@ def _side(name: str, side: SideFacts) -> SideRecord:
 
 def comparison_row(row: Comparison, arm: str = "head", *, same_code: bool | None = None) -> ComparisonRow:
     """Converts a row to the form of documents, the service and its pages."""
-    return ComparisonRow(
+    return copy_fields(
+        ComparisonRow,
+        row,
         suite=row.case.suite,
         benchmark=row.case.benchmark,
         params=dict(row.case.params),
-        metric=row.metric,
-        unit=row.unit,
         arm=arm,
-        better=row.better,
-        platform=row.platform,
-        mode=row.mode,
-        n_base=row.n_base,
-        n_head=row.n_head,
-        base=row.base,
-        head=row.head,
-        change=row.change,
-        ci_low=row.ci_low,
-        ci_high=row.ci_high,
-        p=row.p,
-        q=row.q,
-        mde=row.mde,
-        threshold=row.threshold,
-        interval_level=row.interval_level,
-        verdict=row.verdict,
-        reason=row.reason,
-        needs=row.needs,
-        notes=row.notes,
-        primary=row.primary,
         same_code=same_code,
     )

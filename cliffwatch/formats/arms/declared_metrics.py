@@ -7,7 +7,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from cliffwatch.formats.reading import as_json, read_as
-from cliffwatch.formats.values import LARGEST_PLAN, Name, Part, Share, Text
+from cliffwatch.formats.values import LARGEST_PLAN, Name, Part, Share, Text, copy_fields
 from cliffwatch.parsers.readings import Problem
 from cliffwatch.samples import Arm, Assume, Better, MetricTraits
 
@@ -30,13 +30,7 @@ class DeclaredTraits(Part, frozen=True, kw_only=True):
 
     @property
     def traits(self) -> MetricTraits:
-        return MetricTraits(
-            better=self.better,
-            assume=self.assume,
-            repeatability=self.repeatability,
-            primary=self.primary,
-            empty_loop=self.empty_loop,
-        )
+        return copy_fields(MetricTraits, self)
 
 
 class DeclaredMetricRecord(DeclaredTraits, frozen=True, kw_only=True):
@@ -57,16 +51,7 @@ def declared_setting(arms: Iterable[Arm]) -> str:
     """Formats the declarations of the arms' suites as one line of JSON. Empty if there are none."""
     declared = {key: traits for arm in arms for key, traits in arm.declared.items()}
     metrics = tuple(
-        DeclaredTraits(
-            suite=suite,
-            benchmark=benchmark,
-            metric=metric,
-            better=traits.better,
-            primary=traits.primary,
-            assume=traits.assume,
-            repeatability=traits.repeatability,
-            empty_loop=traits.empty_loop,
-        )
+        copy_fields(DeclaredTraits, traits, suite=suite, benchmark=benchmark, metric=metric)
         for (suite, benchmark, metric), traits in declared.items()
     )
     return json.dumps(as_json(_Setting(metrics=metrics))) if metrics else ""

@@ -10,7 +10,7 @@ from msgspec import Meta
 
 from cliffwatch.failure import Failure, wrong_usage
 from cliffwatch.formats.reading import as_json, read_as
-from cliffwatch.formats.values import Part
+from cliffwatch.formats.values import Part, copy_fields
 from cliffwatch.parsers.readings import Problem
 from cliffwatch.pull_request.policy import Boots, FailOn, Policy, Target
 from cliffwatch.samples import Profile
@@ -89,12 +89,4 @@ def read_job_plan(text: str) -> JobPlan | Failure:
 
 def make_job_plan(policy: Policy, **facts: Any) -> JobPlan:
     """Builds a plan from a policy and the other fields of `JobPlan`."""
-    return JobPlan(
-        suites=policy.suites,
-        profile=policy.profile,
-        boots=policy.boots,
-        bench_from=policy.bench_from,
-        notable=policy.notable,
-        fail_on=policy.fail_on,
-        **facts,
-    )
+    return copy_fields(JobPlan, policy, **facts)

@@ -14,7 +14,7 @@ from msgspec import Meta
 
 from cliffwatch.failure import Failure, wrong_usage
 from cliffwatch.formats.reading import convert_to
-from cliffwatch.formats.values import MOST_ARMS
+from cliffwatch.formats.values import MOST_ARMS, copy_fields
 from cliffwatch.parsers.readings import Problem
 from cliffwatch.samples import CONTROL
 from cliffwatch_runner.plan.arm_words.sweep import KEY, expand_sweep
@@ -117,15 +117,7 @@ class ArmRequest(ArmSettings, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     @property
     def settings(self) -> ArmSettings:
-        return ArmSettings(
-            boot=self.boot,
-            sysctl=self.sysctl,
-            param=self.param,
-            config=self.config,
-            cc=self.cc,
-            module=self.module,
-            commits=self.commits,
-        )
+        return copy_fields(ArmSettings, self)
 
 
 class ArmsFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

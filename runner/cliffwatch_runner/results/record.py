@@ -28,7 +28,7 @@ from cliffwatch.formats.run_record import (
     SettingsRecord,
     stages_record,
 )
-from cliffwatch.formats.values import FreeJson, outcome_record
+from cliffwatch.formats.values import FreeJson, copy_fields, outcome_record
 from cliffwatch.parsers.readings import Problem
 from cliffwatch.samples import CaseOutcome, Mode
 from cliffwatch_runner.build.kernel import Kernel
@@ -141,35 +141,26 @@ _LONGEST_EVIDENCE, LONGEST_LABEL = 8000, 4000
 
 def record(facts: RunFacts, *, created: str, status: RunStatus, failures: Mapping[str, Failure]) -> RunRecord:
     """Builds run.json. `failures` explain arms whose kernel built but never measured anything."""
-    return RunRecord(
+    return copy_fields(
+        RunRecord,
+        facts,
         format=FORMAT,
         format_version=FORMAT_VERSION,
         cliffwatch_version=cliffwatch.__version__,
         created=created,
         status=status,
         identity=identity(facts),
-        mode=facts.mode,
-        platform=facts.platform,
-        profile=facts.profile,
-        suites=facts.suites,
-        tree=facts.tree,
         arms=tuple(_arm(name, arm, failures) for name, arm in facts.arms.items()),
         bench=_bench(facts),
         programs=tuple(_programs(facts)),
-        declared=facts.declared,
         data=None
         if facts.data is None
         else DataRecord(name=facts.data.name, bytes=len(facts.data.content), sha256=facts.data.digest),
-        config_digest=facts.config_digest,
         toolchain=dict(facts.toolchain),
-        isolation=facts.isolation,
         guest=facts.shape.record(),
         plan=_plan(facts.plan, facts.shape),
         left_out=tuple(map(outcome_record, facts.left_out)),
         host=dict(facts.host),
-        host_faults=facts.host_faults,
-        notes=facts.notes,
-        chosen=facts.chosen,
     )
 
 

@@ -16,6 +16,7 @@ from cliffwatch.formats.comparison import (
     SideRecord,
     TargetRecord,
 )
+from cliffwatch.formats.values import copy_fields
 from cliffwatch.identities import digest_of
 from cliffwatch.reports.several.across import across
 from cliffwatch_service.compare.filters import Filters
@@ -88,7 +89,9 @@ def _set_commit(side: SideRecord, commit: str) -> SideRecord:
 
 def _target(answer: Answer) -> TargetRecord:
     summary, row = answer.summary, answer.comparison
-    return TargetRecord(
+    return copy_fields(
+        TargetRecord,
+        summary,
         platform=answer.target.platform,
         mode=answer.target.mode,
         base=answer.target.base.commit,
@@ -97,16 +100,6 @@ def _target(answer: Answer) -> TargetRecord:
         runs=answer.runs,
         counts=row.counts,
         made=row.made,
-        notable=summary.notable,
-        alpha=summary.alpha,
-        chosen=summary.chosen,
-        warnings=summary.warnings,
-        failures=summary.failures,
-        means=summary.means,
-        control=summary.control,
-        sweeps=summary.sweeps,
-        left_out=summary.left_out,
-        functions=summary.functions,
     )
 
 
