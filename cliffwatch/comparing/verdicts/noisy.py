@@ -294,13 +294,9 @@ def _steps(
     drift: BetweenSides | None,
     setting: _Setting,
 ) -> tuple[str, ...]:
-    threshold, family, stages = setting.threshold, setting.family, setting.stages
-    steps = [
-        (
-            f"noisy values, one a boot: {count_noun(judged.n_base, 'boot')} of base, {judged.n_head} of head;"
-            f" spread {spread:.2%}"
-        )
-    ]
+    stages = setting.stages
+    boots = f"{count_noun(judged.n_base, 'boot')} of base, {judged.n_head} of head"
+    steps = [f"noisy values, one a boot: {boots}; spread {spread:.2%}"]
     parts = components(row.base.readings)
     if parts is not None:
         steps.append(
@@ -322,10 +318,10 @@ def _steps(
         f" {_interval(judged)}"
     )
     steps.append(
-        f"p = {judged.p:.3g}; of {count_noun(family, 'row')} together q = {judged.q:.3g} against"
+        f"p = {judged.p:.3g}; of {count_noun(setting.family, 'row')} together q = {judged.q:.3g} against"
         f" {setting.error.of_report:.0%}"
     )
-    steps.append(f"threshold {100 * threshold:.4g}%: {judged.verdict}, {judged.reason}")
+    steps.append(f"threshold {100 * setting.threshold:.4g}%: {judged.verdict}, {judged.reason}")
     return tuple(steps)
 
 
