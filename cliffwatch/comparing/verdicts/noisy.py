@@ -301,8 +301,7 @@ def _steps(
     if parts is not None:
         steps.append(
             f"of which between boots {parts.boot:.2%}, within a boot {parts.within:.2%} a reading (intraclass"
-            f" correlation {parts.correlation:.2f}); more than {parts.worth} readings a boot add next to"
-            " nothing"
+            f" correlation {parts.correlation:.2f}); more than {parts.worth} readings a boot add nothing"
         )
     if stages is not None:
         way = {1: "a candidate, upward", -1: "a candidate, downward", 0: "no candidate"}[decision.direction]
