@@ -126,7 +126,8 @@ def _table(suite: str, rows: Sequence[Comparison], compared: ComparisonSet) -> I
 
 
 def _row(row: Comparison) -> str:
-    name = f"{row.case} {row.metric}.{row.unit.replace(' ', '')}"
+    unit = "" if row.metric == row.unit else f".{row.unit.replace(' ', '')}"
+    name = f"{row.case} {row.metric}{unit}"
     if row.base is None or row.head is None or (row.change is None and row.verdict not in CHANGES):
         return f"{_value(row.base)}{'':6} {row.verdict:>12}  {_value(row.head)}{'':6}  {name}"
     ours, theirs = _deviation(row.base_spread), _deviation(row.head_spread)
