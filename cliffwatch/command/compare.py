@@ -78,7 +78,11 @@ def compare(
     and DIR:control name other arms. A file that holds several arms is compared like a directory; FILE:base
     names one of them. One side may be a pipe or standard input (`-`); docs/formats.md has the formats that
     are read, .gz, .xz, .zst and .zip among them.
+
+    The address of a comparison or run on a service prints that report as text, json, commit or markdown.
     """
+    if base.startswith(("http://", "https://")):
+        raise SystemExit(_report_of_address(base, head, report))
     gc.disable()  # hundreds of thousands of small objects live to the end: a collection only walks them
     shared = refuse_shared_pipe(filter(None, (base, head, less, *(confirm or ()))))
     if shared is not None:
@@ -126,6 +130,20 @@ def _side(name: str) -> Arm:
     if isinstance(side, Failure):
         raise SystemExit(echo_failure(side))
     return side
+
+
+def _report_of_address(address: str, head: str | None, report: ReportOptions) -> Exit:
+    if head is not None or report.explain is not None or report.fail_on:
+        return echo_failure(
+            wrong_usage(
+                "the report of a service takes one address, and no --explain or --fail-on",
+                "compare the runs' files for these: the page of a run has them",
+            )
+        )
+    from cliffwatch.command.service_report import fetch_report  # noqa: PLC0415 - of addresses alone
+
+    text = fetch_report(address, report.format, say=partial(click.echo, err=True))
+    return echo_failure(text) if isinstance(text, Failure) else _deliver(text, report)
 
 
 def _report_alone(name: str, report: ReportOptions, loop: Arm | None) -> Exit:
@@ -204,6 +222,17 @@ def _report(sides: Sides, context: ReportContext, report: ReportOptions) -> Exit
         text = write_arm_reports(compared, partial(_write_samples, sides), context, report)
     if isinstance(text, Failure):
         return echo_failure(text)
+    delivered = _deliver(text, report)
+    if delivered is not Exit.DONE:
+        return delivered
+    met = any(
+        count and verdict in report.fail_on for each in compared for verdict, count in each.counts().items()
+    )
+    return Exit.FAIL_ON_MET if met else Exit.DONE
+
+
+def _deliver(text: str, report: ReportOptions) -> Exit:
+    """Prints a report, or writes it to the file that was named."""
     if report.out is None:
         click.echo(text.encode(errors="replace") if report.format in _ALWAYS_UTF8 else text, nl=False)
     else:
@@ -216,10 +245,7 @@ def _report(sides: Sides, context: ReportContext, report: ReportOptions) -> Exit
                 err=True,
             )
             return Exit.HOST_FAILED
-    met = any(
-        count and verdict in report.fail_on for each in compared for verdict, count in each.counts().items()
-    )
-    return Exit.FAIL_ON_MET if met else Exit.DONE
+    return Exit.DONE
 
 
 def _writer(format_: str) -> Callable[[ComparisonSet, ReportContext], str]:

@@ -1,0 +1,138 @@
+"""Fetches the report of a comparison from a service, for `cliffwatch compare URL`."""
+
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from http.client import HTTPException, HTTPMessage
+from typing import IO
+from urllib.parse import SplitResult, urlsplit, urlunsplit
+
+from cliffwatch.failure import Failure, HttpFailure, wrong_usage
+
+SUFFIXES = {"text": ".txt", "json": ".json", "commit": ".commit", "markdown": ".md"}
+"""Formats that a service writes, and the suffixes that its addresses have for them."""
+
+_LARGEST = 64 << 20
+_SECONDS = 60.0
+_LONGEST_WAIT = 180.0
+"""Seconds to wait for a comparison that the service is still making."""
+
+
+def fetch_report(
+    address: str, form: str, *, say: Callable[[str], object], sleep: Callable[[float], object] = time.sleep
+) -> str | Failure:
+    """Returns the report behind the address of a page: /compare/BASE...HEAD, /compare/RUN or /runs/RUN.
+
+    Filters in the address hold. Waits, and says so, while the service compares. Redirects are followed on the
+    service alone.
+    """
+    suffix = SUFFIXES.get(form)
+    if suffix is None:
+        return wrong_usage(
+            f"a service writes no {form}", f"choose one of {', '.join(SUFFIXES)}, or compare the runs' files"
+        )
+    found = _report_address(address, suffix)
+    if isinstance(found, Failure):
+        return found
+    waited = 0.0
+    while True:
+        reply = _get(found)
+        if not isinstance(reply, HttpFailure) or reply.status != 202 or waited >= _LONGEST_WAIT:
+            return reply if isinstance(reply, Failure) else _printable(reply)
+        say("the service is making the comparison")
+        sleep(reply.wait)
+        waited += reply.wait
+
+
+def _report_address(address: str, suffix: str) -> str | Failure:
+    """Returns the address of the report in another format."""
+    try:
+        parts = urlsplit(address)
+    except ValueError:
+        return _no_comparison(address)
+    before, kind, rest = parts.path.partition("/compare/")
+    if not kind:
+        before, kind, rest = parts.path.partition("/runs/")
+    rest = rest.rstrip("/")
+    if parts.scheme not in ("http", "https") or not kind or not rest or "/" in rest:
+        return _no_comparison(address)
+    rest = next((rest.removesuffix(each) for each in SUFFIXES.values() if rest.endswith(each)), rest)
+    path = f"{before}/compare/{rest}{suffix}"
+    return urlunsplit(SplitResult(parts.scheme, parts.netloc, path, parts.query, ""))
+
+
+def _no_comparison(address: str) -> Failure:
+    return wrong_usage(
+        f"{address} is no address of a comparison or run",
+        "copy that of a page such as https://bench.example.org/compare/BASE...HEAD",
+    )
+
+
+class _SameOrigin(urllib.request.HTTPRedirectHandler):
+    """Follows redirects that stay on the service."""
+
+    def redirect_request(
+        self,
+        req: urllib.request.Request,
+        fp: IO[bytes],
+        code: int,
+        msg: str,
+        headers: HTTPMessage,
+        newurl: str,
+    ) -> urllib.request.Request | None:
+        ours, theirs = urlsplit(req.full_url), urlsplit(newurl)
+        if (ours.scheme, ours.netloc) != (theirs.scheme, theirs.netloc):
+            return None
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+
+def _get(address: str) -> str | HttpFailure:
+    opener = urllib.request.build_opener(_SameOrigin())
+    request = urllib.request.Request(  # noqa: S310 - `_report_address` lets http and https pass
+        address, headers={"User-Agent": "cliffwatch"}
+    )
+    try:
+        with opener.open(request, timeout=_SECONDS) as reply:
+            content: bytes = reply.read(_LARGEST + 1)
+            status, wait = reply.status, reply.headers.get("Retry-After", "")
+    except urllib.error.HTTPError as error:
+        with error:
+            return _refused(error.code, error.read(2000).decode(errors="replace"))
+    except (OSError, HTTPException, ValueError) as error:
+        reason = getattr(error, "reason", None) or error
+        return HttpFailure(
+            whose="host",
+            message=f"{address}: {reason or type(error).__name__}",
+            next_step="check the address, and that the service runs",
+        )
+    if status == 202:
+        return HttpFailure(
+            whose="host",
+            message="the service is still making the comparison",
+            next_step="ask again later",
+            status=status,
+            wait=float(wait) if wait.isascii() and wait.isdecimal() and len(wait) < 4 else 3.0,
+        )
+    if len(content) > _LARGEST:
+        return _refused(status, f"the report is larger than {_LARGEST >> 20} MiB")
+    return content.decode(errors="replace")
+
+
+def _refused(status: int, said: str) -> HttpFailure:
+    lines = [_printable(line).strip() for line in said.splitlines()]
+    first = next((line for line in lines if line), "")
+    known = {401: "it is private", 404: "it knows no such run or revisions"}
+    plain = first[:300] if first and not first.startswith("<") else f"it answers {status}"
+    reason = known.get(status, plain)
+    return HttpFailure(
+        whose="host" if status >= 500 or status == 429 else "usage",
+        message=f"the service has no such report: {reason}",
+        next_step="open the address in a browser; a private service shows it to those who signed in",
+        status=status,
+    )
+
+
+def _printable(text: str) -> str:
+    """Replaces control characters: a report holds what others wrote, and a terminal obeys them."""
+    return "".join(each if each == "\n" or each.isprintable() else "\ufffd" for each in text)
