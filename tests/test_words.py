@@ -28,7 +28,7 @@ WORDS: Mapping[str, str] = {
     "would have been told": "false positives",
     "undecided": "inconclusive",
     "not decided": "inconclusive",
-    "base against itself": "A/A control",
+    "base against itself": "base vs base check",
     "a kernel each": "per kernel",
     "boots a kernel": "boots per kernel",
     "boots an arm": "boots per arm",

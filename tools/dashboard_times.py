@@ -4,7 +4,7 @@
 
 Queries of panels, variables, annotations and alert rules run through the role of dashboards, with the
 values and over the time that a reader sees who chooses nothing; histories over all of time, as every
-revision here is of one day. Besides what `tools/load` fills in there are comparisons with A/A controls,
+revision here is of one day. Besides what `tools/load` fills in there are comparisons with base vs base checks,
 jobs, leases and background tasks. PostgreSQL and this program share the machine. Fails where a query takes
 longer than the bar in the median.
 """

@@ -29,7 +29,7 @@ class Mean:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Control:
-    """The A/A control: base against itself under another name.
+    """The base vs base check: base against itself under another name.
 
     The method would have published a change in `published` of `rows` rows. `largest` is the largest
     difference, a fraction: how no change looks on this host. `arm` is the arm that was booted twice.

@@ -187,7 +187,7 @@ def limitations(state: PullRequestState) -> Fold | None:
             lines.append(
                 one_line(f"{count_noun(len(list(cases)), 'case')} {why}: {code(reason)}", first="  - ")
             )
-    return Fold(title="What was not detectable", lines=tuple(lines)) if lines else None
+    return Fold(title="What could not be seen", lines=tuple(lines)) if lines else None
 
 
 def _why_left_out(outcome: CaseOutcome) -> tuple[str, str]:

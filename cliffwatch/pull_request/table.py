@@ -16,7 +16,7 @@ from cliffwatch.reports.several.across import Across
 
 _LEGEND = (
     "▲ worse, ▼ better, with the interval; ~ is within the noise, - was not measured there. Boots are per"
-    " kernel. A/A control: base against base, its largest difference and false positives."
+    " kernel. Base vs base check: its largest difference and false positives."
 )
 _WIDEST_LABEL = 30
 _Kind = tuple[str, str, str, str]
@@ -37,7 +37,7 @@ def news_table(news: News, rows: Sequence[Across], *, most: int, skip: int = 0) 
     body = list(_body(news, rows))
     shown = body[skip : skip + most]
     heads = ["case", *(word(target.name) for target in news.targets)]
-    control = ["A/A control", *(_control(each.compared.control) for each in news.measured)]
+    control = ["base vs base check", *(_control(each.compared.control) for each in news.measured)]
     cells = [(code(line.label) if line.label else "(defaults)", *texts) for _, line, texts in shown]
     boots = ["boots", *(_boots(each.compared) for each in news.measured)]
     widths = _widths([heads, *cells, boots, control])

@@ -31,7 +31,7 @@ MODE_LIMITATIONS: Mapping[Mode, str] = {
         " measured"
     ),
     "walltime": (
-        "walltime measures what users feel; changes below the noise of host and boots are not detectable"
+        "walltime measures what users feel; changes below the noise of host and boots cannot be seen"
     ),
 }
 """What each mode measures and what it cannot show."""

@@ -216,6 +216,6 @@ def mean(one: Mean) -> str:
 
 
 def control(seen: Control) -> str:
-    """Formats the A/A control, base against itself: `A/A control: 0 of 20 false positives, …`."""
+    """Formats the check of base against itself: `base vs base check: 0 of 20 false positives, …`."""
     share = f"{seen.published} of {count_noun(seen.rows, 'false positive')}"
-    return f"A/A control: {share}, largest difference {percent(seen.largest)}"
+    return f"base vs base check: {share}, largest difference {percent(seen.largest)}"

@@ -132,7 +132,7 @@ def _noise() -> tuple[object, ...]:
     return (
         lines(
             "Noise of hosts",
-            "A/A control: the largest difference of base to itself in each walltime run, by host. What rises"
+            "base vs base check: the largest difference of base to itself in each walltime run, by host. What rises"
             " here drowns small changes; the dashed threshold of reports is 1 % unless a run says otherwise.",
             "SELECT made AS time, coalesce(host, platform) AS metric, largest FROM dashboard.control"
             " WHERE platform = ANY (ARRAY[$platform]::text[]) AND $__timeFilter(made) ORDER BY made",

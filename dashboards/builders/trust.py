@@ -1,4 +1,4 @@
-"""Trust: what the A/A controls show over time, and how good the reports were."""
+"""Trust: what the base vs base checks show over time, and how good the reports were."""
 
 from builders import choices
 from builders.parts import INTERVAL_COLOUR, CliffwatchDashboard, accompanying, lines, stat, table
@@ -10,7 +10,7 @@ _FEW = ((None, "green"), (0.01, "orange"), (0.05, "red"))
 
 def trust() -> CliffwatchDashboard:
     answers = (
-        "Whether what Cliffwatch reports can be believed: A/A controls, judged reports, refuted changes, open"
+        "Whether what Cliffwatch reports can be believed: base vs base checks, judged reports, refuted changes, open"
         " verdicts."
     )
     shown = CliffwatchDashboard("trust", "Cliffwatch: trust", answers, days=90)
@@ -30,7 +30,7 @@ def _numbers() -> tuple[object, ...]:
         ),
         stat(
             "Controls",
-            "Runs with an A/A control in this time.",
+            "Runs with a base vs base check in this time.",
             f"SELECT count(*) AS runs {_CONTROLS}",
             "short",
         ),
@@ -56,7 +56,7 @@ def _numbers() -> tuple[object, ...]:
 def _controls() -> tuple[object, ...]:
     return (
         lines(
-            "A/A control: the largest difference",
+            "base vs base check: the largest difference",
             "Of base to itself in each run, by platform and mode. Reports tell nothing below the threshold of"
             " a run, which is drawn beside it.",
             "SELECT made AS time, platform || ' ' || mode AS metric, largest, notable AS threshold"

@@ -548,9 +548,9 @@ CREATE TABLE dashboard.compared (
     changed int NOT NULL DEFAULT 0
 );
 COMMENT ON COLUMN dashboard.compared.control_largest IS
-    'of the A/A control: the largest difference of base to itself, a fraction';
+    'of the base vs base check: the largest difference of base to itself, a fraction';
 COMMENT ON COLUMN dashboard.compared.control_published IS
-    'of the A/A control: rows in which base was reported to differ from itself';
+    'of the base vs base check: rows in which base was reported to differ from itself';
 COMMENT ON COLUMN dashboard.compared.changed IS
     'rows with a change of which nobody said whether it is better';
 CREATE INDEX compared_made ON dashboard.compared (made);
@@ -718,7 +718,7 @@ SELECT compared.made, compared.platform, compared.mode, host.name AS host, run.d
 FROM dashboard.compared LEFT JOIN run ON run.id = head_run_id LEFT JOIN host ON host.id = run.host_id
     WHERE control_rows IS NOT NULL;
 
-COMMENT ON VIEW dashboard.control IS 'A/A controls: base under a second name in the same run';
+COMMENT ON VIEW dashboard.control IS 'base vs base checks: base under a second name in the same run';
 
 CREATE VIEW dashboard.branch_comparison AS
 SELECT branch.id AS branch_id, member.ordinal, compared.made, compared.platform, compared.mode,

@@ -56,7 +56,7 @@ def test_every_target_states_its_mode_and_what_was_detectable(opened: Any) -> No
         "caches, branch prediction, memory and contention are not measured"
         in page.locator("main").inner_text()
     )
-    assert "changes below the noise of host and boots are not detectable" in page.locator("main").inner_text()
+    assert "changes below the noise of host and boots cannot be seen" in page.locator("main").inner_text()
     text = page.locator("table.targets").inner_text()
     assert "smallest change this could see" in text
     assert "median 1.24 %, largest 1.95 %" in text

@@ -1,4 +1,4 @@
-"""Columns of the compare page: one per target, with its thresholds, interval levels and A/A control."""
+"""Columns of the compare page: one per target, with thresholds, interval levels and base vs base check."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ class Column:
     levels: tuple[float | None, ...]
     """Distinct interval levels, highest first; None stands for repeatability bands."""
     control_edges: tuple[float, float] | None
-    """X coordinates of the largest difference of the A/A control, either way; None without a control."""
+    """X coordinates of the base vs base check's largest difference, either way; None without one."""
     control: Control | None
     detectable: Detectable | None
     """Of the unchanged rows."""
