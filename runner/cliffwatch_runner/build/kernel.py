@@ -11,7 +11,6 @@ from pathlib import Path
 from cliffwatch.failure import Failure
 from cliffwatch.formats.values import Part
 from cliffwatch_runner import clock
-from cliffwatch_runner.build.cache.entries import hold_lock
 from cliffwatch_runner.build.kernel_config import Fragments, check_config
 from cliffwatch_runner.build.outputs import MIB, CacheRecipe, Output, save_failure_log, unfit_output
 from cliffwatch_runner.build.toolchain import Toolchain
@@ -139,11 +138,7 @@ def build_kernel(
     kernel = cached_kernel(folder, settings)
     if kernel is not None:
         return kernel
-
-    def waiting() -> None:
-        settings.report_progress(None, "waiting for another process that builds the same kernel")
-
-    with hold_lock(settings.built / "locks" / digest, waiting=waiting, should_stop=settings.should_stop):
+    with settings.hold_lock(digest, "kernel"):
         return cached_kernel(folder, settings) or _build(
             tree, revision, fragments, toolchain, settings, folder
         )

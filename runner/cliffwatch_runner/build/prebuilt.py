@@ -12,7 +12,7 @@ from pathlib import Path
 
 from cliffwatch.failure import Failure, host_failed
 from cliffwatch.formats.reading import document_text
-from cliffwatch_runner.build.cache.entries import hold_lock, new_entry
+from cliffwatch_runner.build.cache.entries import new_entry
 from cliffwatch_runner.build.images.bz_image import BzImage
 from cliffwatch_runner.build.images.config import (
     modules_wanted,
@@ -100,11 +100,7 @@ def _kernel(path: Path, found: FoundKernel | None, settings: BuildSettings) -> K
     kernel = cached_kernel(folder, settings)
     if kernel is not None:
         return kernel
-
-    def waiting() -> None:
-        settings.report_progress(None, "waiting for another process that takes the same kernel")
-
-    with hold_lock(settings.built / "locks" / digest, waiting=waiting, should_stop=settings.should_stop):
+    with settings.hold_lock(digest, "kernel"):
         kernel = cached_kernel(folder, settings)
         if kernel is not None:
             return kernel

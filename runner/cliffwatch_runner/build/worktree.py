@@ -2,13 +2,15 @@
 
 import tempfile
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 
 from cliffwatch.failure import Failure
 from cliffwatch_runner import process
-from cliffwatch_runner.build.cache.entries import Stopped
+from cliffwatch_runner.build.cache.entries import Stopped, hold_lock
 from cliffwatch_runner.build.cache.uses import Uses
 from cliffwatch_runner.build.errors import EVIDENCE, failure_of
 from cliffwatch_runner.sandbox.guard import guard_sandbox
@@ -55,6 +57,13 @@ class BuildSettings:
     should_stop: Callable[[], bool]
     uses: Uses
     """Holds the cache entries that the run uses."""
+
+    def hold_lock(self, digest: str, what: str) -> AbstractContextManager[None]:
+        """Keeps other processes from making `what` (such as "kernel") of this digest. Raises Stopped."""
+        waiting = partial(
+            self.report_progress, None, f"waiting for another process that makes the same {what}"
+        )
+        return hold_lock(self.built / "locks" / digest, waiting=waiting, should_stop=self.should_stop)
 
 
 class Worktree:

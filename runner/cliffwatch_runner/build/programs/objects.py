@@ -14,7 +14,6 @@ from pathlib import Path
 from cliffwatch.failure import Failure
 from cliffwatch.formats.values import Part
 from cliffwatch_runner import clock
-from cliffwatch_runner.build.cache.entries import hold_lock
 from cliffwatch_runner.build.errors import failure_of, is_full_disk, is_killed
 from cliffwatch_runner.build.kernel import Kernel, trust_names, worktree_name
 from cliffwatch_runner.build.outputs import MIB, CacheRecipe, Output, save_failure_log
@@ -116,11 +115,7 @@ def build_objects(
     objects = _cached(folder, settings)
     if objects is not None:
         return objects
-
-    def waiting() -> None:
-        settings.report_progress(None, "waiting for another process that builds the same objects")
-
-    with hold_lock(settings.built / "locks" / digest, waiting=waiting, should_stop=settings.should_stop):
+    with settings.hold_lock(digest, "objects"):
         objects = _cached(folder, settings)
         if objects is not None:
             return objects

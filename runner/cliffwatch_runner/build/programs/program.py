@@ -12,7 +12,6 @@ from cliffwatch.catalogue.suite import Program
 from cliffwatch.failure import Failure
 from cliffwatch.formats.values import Part
 from cliffwatch_runner import clock, process
-from cliffwatch_runner.build.cache.entries import hold_lock
 from cliffwatch_runner.build.kernel import trust_names
 from cliffwatch_runner.build.outputs import MIB, CacheRecipe, Output, save_failure_log
 from cliffwatch_runner.build.programs.errors import blame_suite
@@ -120,11 +119,7 @@ def build_program(
     built = _cached(entry, settings)
     if built is not None:
         return built
-
-    def waiting() -> None:
-        settings.report_progress(None, "waiting for another process that builds the same program")
-
-    with hold_lock(settings.built / "locks" / digest, waiting=waiting, should_stop=settings.should_stop):
+    with settings.hold_lock(digest, "program"):
         built = _cached(entry, settings)
         if built is not None:
             return built

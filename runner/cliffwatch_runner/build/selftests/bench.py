@@ -10,7 +10,6 @@ from cliffwatch.catalogue.discovery import parse_list
 from cliffwatch.failure import Failure, kernel_failed
 from cliffwatch.formats.values import Part
 from cliffwatch_runner import clock
-from cliffwatch_runner.build.cache.entries import hold_lock
 from cliffwatch_runner.build.kernel import Kernel, trust_names, worktree_name
 from cliffwatch_runner.build.outputs import MIB, CacheRecipe, Output, save_failure_log
 from cliffwatch_runner.build.selftests.empty_loop import (
@@ -98,11 +97,7 @@ def build_bench(
     bench = _cached(folder, sources.digest, settings)
     if bench is not None:
         return bench
-
-    def waiting() -> None:
-        settings.report_progress(None, "waiting for another process that builds the same bench")
-
-    with hold_lock(settings.built / "locks" / digest, waiting=waiting, should_stop=settings.should_stop):
+    with settings.hold_lock(digest, "bench"):
         bench = _cached(folder, sources.digest, settings)
         if bench is not None:
             return bench
