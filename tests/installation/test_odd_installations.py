@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 from folder_hosts import Command, files_of
 
-from cliffwatch_runner.worker.installation.files import PATHS, TOKEN, WORKER_UNIT
-from cliffwatch_runner.worker.installation.unit_values import command_words, unit_word
+from cliffwatch_runner.worker.installation.files import PATHS, TOKEN, WORKER_UNIT, command_words, unit_word
 
 
 @pytest.mark.parametrize(

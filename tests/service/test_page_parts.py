@@ -17,7 +17,7 @@ from cliffwatch_service.web.compare.formats import wanted_form
 from cliffwatch_service.web.history.series import words_of
 from cliffwatch_service.web.layout.boots import SHARES_HEIGHT, strips
 from cliffwatch_service.web.layout.drawing import bar, common_scale, history
-from cliffwatch_service.web.layout.links import commit_page
+from cliffwatch_service.web.layout.render import commit_page
 from cliffwatch_service.web.layout.session import own_address, session_key
 from cliffwatch_service.web.layout.wording import ago, format_duration, parameters
 from cliffwatch_service.web.work.outputs import mark_lines

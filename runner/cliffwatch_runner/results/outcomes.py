@@ -1,18 +1,43 @@
 """Reads the outcomes and samples of cases from the raw output of one start of a guest."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from cliffwatch.catalogue.suite import PlannedCase
 from cliffwatch.parsers.readings import Parsed, Problem
 from cliffwatch.parsers.splats import Splat
-from cliffwatch.parsers.veristat_programs import read_verified
-from cliffwatch.samples import CaseOutcome, CaseStatus, Sample
+from cliffwatch.parsers.veristat_programs import NO_MEMORY, VerifiedProgram, read_verified
+from cliffwatch.samples import PROGRAM_PARAM, CaseKey, CaseOutcome, CaseStatus, Sample
 from cliffwatch_runner.guest.boot_end import BootEnd
 from cliffwatch_runner.guest.files import read_guest_file
 from cliffwatch_runner.results.case_output import last_line, parse_case, program_failure, unsupported_reason
-from cliffwatch_runner.results.object_output import outcome_of_program, samples_of_program
+
+
+def outcome_of_program(case: PlannedCase, program: VerifiedProgram) -> CaseOutcome:
+    """Returns the outcome of one program.
+
+    If the kernel ran out of memory the program failed; it was not refused.
+    """
+    key = _key(case, program)
+    if program.taken:
+        return CaseOutcome(case=key, status="ok")
+    if program.error == NO_MEMORY:
+        reason = (
+            f"the guest has too little memory to verify it: give it more with --memory ({program.reason})"
+        )
+        return CaseOutcome(case=key, status="failed", reason=reason)
+    return CaseOutcome(case=key, status="refused", reason=program.reason)
+
+
+def samples_of_program(case: PlannedCase, program: VerifiedProgram) -> Iterator[Sample]:
+    for metric, (value, unit) in program.values.items():
+        yield Sample(case=_key(case, program), metric=metric, unit=unit, value=value)
+
+
+def _key(case: PlannedCase, program: VerifiedProgram) -> CaseKey:
+    return case.key._replace(params=(*case.key.params, (PROGRAM_PARAM, program.name)))
+
 
 _MOST_PROBLEMS = 100
 _TIMEOUT_STATUSES = (124, 137)

@@ -3,9 +3,32 @@
 from pathlib import Path
 
 import psycopg
+from alembic import command
+from alembic.config import Config
+from sqlalchemy import create_engine
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.pool import StaticPool
 
 from cliffwatch_service.postgres.roles import OWNER, grant, grant_dashboards, let_owner_create, make_roles
 from cliffwatch_service.refusal import Refusal
+
+
+def upgrade(connection: psycopg.Connection, folder: Path) -> None:
+    """Applies the missing migrations, each in a transaction of its own; leaves the connection open.
+
+    The connection stays open.
+    """
+    engine = create_engine("postgresql+psycopg://", creator=lambda: connection, poolclass=StaticPool)
+    try:
+        with engine.connect() as bound:
+            config = Config()
+            config.set_main_option("script_location", str(folder))
+            config.attributes["connection"] = bound
+            command.upgrade(config, "head")
+            bound.commit()
+    except DBAPIError as error:
+        raise (error.orig or error) from None
+
 
 LOCK = 0x0C11FF
 """Advisory lock that lets one process migrate at a time."""
@@ -48,7 +71,6 @@ def _migrate(connection: psycopg.Connection) -> str:
     if version != _schema_versions()[-1]:
         # Alembic and SQLAlchemy take 20 MiB, which a service that finds its schema as it should be does
         # without.
-        from cliffwatch_service.postgres.schema_steps import upgrade  # noqa: PLC0415
 
         upgrade(connection, migrations_folder())
         version = _version(connection)

@@ -1,6 +1,8 @@
 """The files of an installation: their content, and how to recognise them."""
 
+import re
 import tempfile
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -10,7 +12,28 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from cliffwatch_runner.host.journal import JOURNAL
 from cliffwatch_runner.host.tuning_helper import INSTALLED, write_helper
 from cliffwatch_runner.worker.installation.order import InstallationOrder
-from cliffwatch_runner.worker.installation.unit_values import command_words, unit_word
+
+_PLAIN = re.compile(r"[\w/.:=+@,-]+", re.ASCII)
+
+
+def unit_word(value: object) -> str:
+    """Quotes one word of a setting or command.
+
+    Raises ValueError for unprintable text, which callers must reject earlier.
+    """
+    text = str(value)
+    if not text.isprintable():
+        raise ValueError(f"{text!a} cannot be written into a unit")
+    escaped = text.replace("%", "%%")
+    if _PLAIN.fullmatch(escaped):
+        return escaped
+    return '"' + escaped.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def command_words(words: Iterable[object]) -> str:
+    """Quotes a command. A `$` in it is not expanded."""
+    return " ".join(unit_word(str(word).replace("$", "$$")) for word in words)
+
 
 USER = "cliffwatch"
 STATE = Path("/var/lib/cliffwatch-worker")

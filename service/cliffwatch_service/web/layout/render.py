@@ -23,7 +23,6 @@ from cliffwatch_service.http.conditional import cached
 from cliffwatch_service.http.context import Service
 from cliffwatch_service.web.layout.assets import asset, read_text
 from cliffwatch_service.web.layout.intervals import interval_words
-from cliffwatch_service.web.layout.links import commit_page
 from cliffwatch_service.web.layout.session import Visitor, own_address
 from cliffwatch_service.web.layout.terms import Terms
 from cliffwatch_service.web.layout.wording import (
@@ -36,6 +35,28 @@ from cliffwatch_service.web.layout.wording import (
     shorten_commit,
     tone,
 )
+
+_COMMIT = re.compile(r"[0-9a-f]{7,64}")
+_COMMIT_PAGES = (
+    (
+        re.compile(r"(?:https?|git|ssh)://(?:git@)?github\.com/([\w.-]+/[\w.-]+?)(?:\.git)?/?"),
+        "https://github.com/{}/commit/{}",
+    ),
+    (
+        re.compile(r"(?:https?|git)://git\.kernel\.org/(pub/scm/[\w./-]+?\.git)/?"),
+        "https://git.kernel.org/{}/commit/?id={}",
+    ),
+)
+
+
+def commit_page(tree: str | None, commit: str) -> str | None:
+    """Returns the URL of a commit's web page; None for hosts other than GitHub and git.kernel.org."""
+    for pattern, address in _COMMIT_PAGES:
+        match = pattern.fullmatch(tree or "")
+        if match and _COMMIT.fullmatch(commit):
+            return address.format(match.group(1), commit)
+    return None
+
 
 HEADERS = {
     "Content-Security-Policy": (
