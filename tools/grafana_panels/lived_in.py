@@ -48,6 +48,8 @@ INSERT INTO procrastinate_workers (last_heartbeat) VALUES (now() - interval '4 s
 INSERT INTO uploaded (token_id, day, bytes)
 SELECT (SELECT min(id) FROM token), %(now)s::date - days, 41000000 + days * 9000000 FROM generate_series(0, 1) AS days
 ON CONFLICT DO NOTHING;
+INSERT INTO backup (taken, bytes)
+SELECT %(now)s - days * interval '1 day' - interval '7 hours', 3600000 + (7 - days) * 140000 FROM generate_series(0, 6) AS days;
 """
 _TROUBLE = """
 UPDATE run SET status = 'incomplete' WHERE id = (SELECT id FROM run ORDER BY received DESC LIMIT 1);
