@@ -269,7 +269,7 @@ def test_the_commit_message_is_copied_as_it_is_answered(opened: Any, demonstrati
         ("application/json", ".json", "application/json", '"cliffwatch-comparison"'),
         ("text/plain", ".txt", "text/plain; charset=utf-8", "14 slower"),
         ("text/markdown", ".md", "text/markdown; charset=utf-8", "| case | base | head |"),
-        (None, ".commit", "text/plain; charset=utf-8", "+---- local-storage"),
+        (None, ".commit", "text/plain; charset=utf-8", "lower is better"),
     ],
 )
 def test_one_address_answers_in_every_format(
@@ -313,7 +313,7 @@ def test_two_runs_are_compared_item_by_item_of_their_environments(running: Runni
     assert "1 of " in environment
     assert "0x8301099" in environment
     assert "≠ changed" in environment
-    assert page.locator("h1").inner_text() == "3 invalid"
+    assert page.locator("h1").inner_text() == "nothing comparable: 3 invalid"
     assert "microcode" in page.locator("#trouble").inner_text()
 
 

@@ -157,7 +157,7 @@ def test_series_are_found_by_a_part_of_their_name(opened: Any) -> None:
     page.get_by_label("Search").fill("cache-int-get/nr_maps=17 hits-latency")
     page.get_by_role("button", name="Show").click()
     assert page.locator("table tbody tr").count() == 3
-    assert page.locator("table tbody tr td:last-child").all_inner_texts() == [
+    assert page.locator("table tbody td[data-label=platform]").all_inner_texts() == [
         "amd-rome walltime",
         "intel-skylake walltime",
         "published walltime",

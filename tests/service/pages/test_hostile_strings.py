@@ -149,7 +149,7 @@ def links(page: Any) -> set[str]:
 
 def harmless(page: Any) -> None:
     """Nothing of the evil became an element, an attribute or a script, and no template was rendered twice."""
-    assert page.locator("img").count() == 0
+    assert page.locator("img:not([src*='/badge/'])").count() == 0
     assert page.locator("[onerror]").count() == 0
     assert page.locator("script:not([src]):not([type='application/json'])").count() == 0
     assert page.title() != "pwned"

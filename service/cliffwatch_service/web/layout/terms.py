@@ -19,7 +19,7 @@ TERMS: Mapping[str, tuple[str, str]] = {
     "metric": ("metric", "what a case measures"),
     "platform": ("platform", "a kind of machine: numbers of two are never compared"),
     "smallest change this could see": (
-        "mde",
+        "detectable-change",
         "what these boots would have shown; a smaller one may be there",
     ),
     "target": ("target", "a platform and a mode: where numbers can be compared"),
