@@ -1,31 +1,14 @@
 """Writes to the terminal. Only this module evaluates NO_COLOR (no-color.org) and TERM=dumb."""
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
-from rich.console import Console
-from rich.segment import Segment
 
 from cliffwatch.command.help_groups import group_help
 from cliffwatch.failure import Exit, Failure
 from cliffwatch.reports.styles import visible
-
-
-class VisibleConsole(Console):
-    """Disarms control characters in texts of a tree, a host or a service.
-
-    Only rich's own escape codes remain.
-
-    All lines, tables and progress bars pass through it after their layout.
-    """
-
-    def _render_buffer(self, buffer: Iterable[Segment]) -> str:
-        return super()._render_buffer(
-            each if each.control else Segment(visible(each.text), each.style) for each in buffer
-        )
-
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -50,6 +33,8 @@ def wants_no_colour() -> bool:
 
 def console(*, stderr: bool = False, soft_wrap: bool = False) -> "Console":
     """Returns a rich console without automatic highlighting. It never wraps lines in a pipe."""
+    from cliffwatch.command.visible_console import VisibleConsole  # noqa: PLC0415 - reports are written without rich
+
     system: Literal["auto"] | None = None if wants_no_colour() else "auto"
     made = VisibleConsole(stderr=stderr, soft_wrap=soft_wrap, highlight=False, color_system=system)
     if not made.is_terminal:

@@ -37,6 +37,9 @@ def commit_report(compared: ComparisonSet, context: ReportContext) -> str:
     changed = compared.changed_rows()
     if not changed:
         return _write([*above, *measured])
+    unjudged = [row for row in changed if row.verdict == "changed"]
+    if unjudged:
+        above += _wrap_lines(f"Of {count_noun(len(unjudged), 'change')} nobody said which way is better.")
     below = ["", *_functions(compared, context), *_curves(compared), *measured]
     if context.repeat:
         below += ["", *(cut(f"  {line}") for line in break_commands(context.repeat).splitlines())]

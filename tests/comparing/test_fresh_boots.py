@@ -95,8 +95,8 @@ def test_files_are_confirmed_by_files(tmp_path: Path) -> None:
     fresh = go_bench(tmp_path / "base2", 3, 14, 1.0), go_bench(tmp_path / "head2", 4, 14, 1.05)
     same = go_bench(tmp_path / "base3", 5, 14, 1.0), go_bench(tmp_path / "head3", 6, 14, 1.0)
 
-    assert "regression" in run(base, head, "--confirm", *fresh).output
-    assert "regression" not in run(base, head, "--confirm", *same).output
+    assert "slower" in run(base, head, "--confirm", *fresh).output
+    assert "slower" not in run(base, head, "--confirm", *same).output
 
 
 def test_both_sides_are_named_to_be_confirmed(tmp_path: Path) -> None:

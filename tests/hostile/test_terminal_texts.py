@@ -13,7 +13,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from cliffwatch.command.terminal import VisibleConsole
+from cliffwatch.command.visible_console import VisibleConsole
 
 HOSTILE = "a\x1b[2J\x1b]0;title\x07\x9b31m\u202eb\x08\r"
 SEEN = set("\x1b\x07\x9b\u202e\x08\r")

@@ -158,7 +158,7 @@ class Settings(BaseSettings):
     """Workflows whose jobs get a token for their identity, as OWNER/NAME/.github/workflows/FILE@REF."""
     github_repositories: Annotated[tuple[PositiveInt, ...], NoDecode, BeforeValidator(_words)] = ()
     """GitHub's numbers of repositories whose jobs get tokens although the App is not installed on them."""
-    github_client_id: Annotated[str | None, Field(pattern=r"^[A-Za-z0-9._-]{1,100}$")] = None
+    github_client_id: Annotated[str | None, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$")] = None
     """Client ID of the GitHub App for signing people in; None offers no sign-in with GitHub."""
     github_client_secret: Annotated[SecretStr | None, Field(validate_default=True)] = None
     github_triagers: Annotated[tuple[PositiveInt, ...], NoDecode, BeforeValidator(_words)] = ()
