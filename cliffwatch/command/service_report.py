@@ -9,6 +9,7 @@ from typing import IO
 from urllib.parse import SplitResult, urlsplit, urlunsplit
 
 from cliffwatch.failure import Failure, HttpFailure, wrong_usage
+from cliffwatch.reports.styles import visible
 
 SUFFIXES = {"text": ".txt", "json": ".json", "commit": ".commit", "markdown": ".md"}
 """Formats that a service writes, and the suffixes that its addresses have for them."""
@@ -39,7 +40,7 @@ def fetch_report(
     while True:
         reply = _get(found)
         if not isinstance(reply, HttpFailure) or reply.status != 202 or waited >= _LONGEST_WAIT:
-            return reply if isinstance(reply, Failure) else _printable(reply)
+            return reply if isinstance(reply, Failure) else visible(reply)
         say("the service is making the comparison")
         sleep(reply.wait)
         waited += reply.wait
@@ -120,9 +121,10 @@ def _get(address: str) -> str | HttpFailure:
 
 
 def _refused(status: int, said: str) -> HttpFailure:
-    lines = [_printable(line).strip() for line in said.splitlines()]
+    lines = [visible(line).strip() for line in said.splitlines()]
     first = next((line for line in lines if line), "")
     known = {401: "it is private", 404: "it knows no such run or revisions"}
+    known |= dict.fromkeys((301, 302, 303, 307, 308), "it sends to another server")
     plain = first[:300] if first and not first.startswith("<") else f"it answers {status}"
     reason = known.get(status, plain)
     return HttpFailure(
@@ -131,8 +133,3 @@ def _refused(status: int, said: str) -> HttpFailure:
         next_step="open the address in a browser; a private service shows it to those who signed in",
         status=status,
     )
-
-
-def _printable(text: str) -> str:
-    """Replaces control characters: a report holds what others wrote, and a terminal obeys them."""
-    return "".join(each if each == "\n" or each.isprintable() else "\ufffd" for each in text)
