@@ -26,6 +26,7 @@ _DEPTH = 5
 FACTORIES = {
     "cliffwatch.parsers.bench.kind": "the forms of lines, which `patterns` finds in the kinds",
     "cliffwatch.parsers.bench.lines": "all those forms in one pattern",
+    "cliffwatch_service.api.description.examples": "patterns of our own schemas, asked of our own words",
 }
 """Modules that compile a pattern in a function."""
 
