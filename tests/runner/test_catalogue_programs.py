@@ -108,7 +108,7 @@ def test_all_leaves_out_what_does_not_build_here_and_says_why(repository: Path, 
     ended = run(repository, "--suite", "all")
 
     assert ended.exit_code == 0, ended.stderr
-    reason = "suite counter: its program is built with zig, which is not there; install zig under /usr"
+    reason = "suite counter: its program is built with zig, which is not there: install zig under /usr"
     assert {case["suite"] for case in record(repository)["plan"]["cases"]} == {"local-storage"}
     left_out = [each for each in record(repository)["left_out"] if each["suite"] == "counter"]
     assert [(each["status"], each["reason"].startswith(reason)) for each in left_out] == [
