@@ -101,6 +101,13 @@ def _table(group: RowGroup, styles: Styles, width: int, names: tuple[str, str]) 
     marked = title.removeprefix(group.title)
     yield f"{styles(style, group.title) if style else group.title}{marked}"
     yield from rest
+    if group.listed.rows:
+        yield from _rows(group, styles, width, names)
+    if group.listed.others:
+        yield styles("quiet", f"  {group.listed.others}")
+
+
+def _rows(group: RowGroup, styles: Styles, width: int, names: tuple[str, str]) -> Iterator[str]:
     heads = ("", *map(plain, names), "change", *group.columns)
     lines: list[tuple[Cell, ...]] = [tuple((head, "quiet") for head in heads)]
     for title, same in groupby(group.listed.rows, key=_title):
@@ -121,8 +128,6 @@ def _table(group: RowGroup, styles: Styles, width: int, names: tuple[str, str]) 
         if narrow and line[0][0]:
             second = zip(group.columns, line[_NARROW:], strict=True)
             yield f"      {', '.join(f'{name} {text}' for name, (text, _) in second)}"
-    if group.listed.others:
-        yield styles("quiet", f"  {group.listed.others}")
 
 
 def _widths(lines: Sequence[tuple[Cell, ...]], columns: int, width: int) -> list[int]:
