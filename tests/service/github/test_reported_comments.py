@@ -130,10 +130,10 @@ def test_one_comment_follows_the_job_to_its_result(world: World, pull: Any) -> N
         http.post(f"/api/v1/leases/{work_['lease']}/complete", json=end).raise_for_status()
     minute(world)
     comment, *more = world.ours(pull)
-    assert "regression" in first_line(comment.body)
+    assert "slower" in first_line(comment.body)
     status, conclusion, title = checks(world)["2222"]
     assert (status, conclusion) == ("completed", "neutral")
-    assert "regression" in title
+    assert "slower" in title
     assert "cliffwatch run --tree https://github.com/bpf/linux.git" in comment.body.replace("\n", " ")
     assert f"https://cliffwatch.example.org/compare/{BASE}...{HEAD}" in comment.body
     assert [each.body.split()[2].split(":")[0] for each in more] in ([], ["regression"])
