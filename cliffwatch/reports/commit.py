@@ -36,7 +36,8 @@ def commit_report(compared: ComparisonSet, context: ReportContext) -> str:
             above += _wrap_lines(f"{figures.shorten_names(cases)}: {row.verdict}: {row.reason}.")
     changed = compared.changed_rows()
     if not changed:
-        return _write([*above, *measured])
+        functions = list(_functions(compared, context))
+        return _write([*above, *(["", *functions] if functions else []), *measured])
     unjudged = [row for row in changed if row.verdict == "changed"]
     if unjudged:
         above += _wrap_lines(f"Of {count_noun(len(unjudged), 'change')} nobody said which way is better.")

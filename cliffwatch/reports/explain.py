@@ -44,7 +44,8 @@ def _code(compared: ComparisonSet, context: ReportContext, row: Comparison) -> I
         digests = context.case_code[row.case.planned]
         over = f"{count_noun(digests.functions, 'executed function')}"
         yield (
-            f"  same code in {compared.base.name} and {compared.head.name}, by {over}: A/A evidence"
+            f"  same code in {compared.base.name} and {compared.head.name}, by {over}:"
+            " any difference is noise"
             if same
             else (
                 f"  code that it executes differs between {compared.base.name} and {compared.head.name}, by"

@@ -219,4 +219,4 @@ def test_a_service_that_is_away_is_said(demonstration: Running, url: str) -> Non
 
     ((answer, _),) = asked_of(away, question)
     assert url in answer["error"]
-    assert answer["next_step"] == "ask again later"
+    assert answer["next_step"] == "try again when the service answers"

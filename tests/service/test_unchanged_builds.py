@@ -45,7 +45,7 @@ def test_a_run_that_need_not_boot_at_all_is_complete_and_compares(running: Runni
 
     page = compared(running).text
 
-    assert "nothing compared; 3 unchanged build" in page
+    assert "no change: 3 unchanged build" in page
     assert "Unchanged build on amd-rome" in page
     assert running.rows("SELECT count(*) AS points FROM point")[0]["points"] == 0
 

@@ -148,6 +148,8 @@ def _plain(kind: str | None, schema: FreeJson, name: str) -> Any:
 def _text(schema: FreeJson, name: str) -> str:
     if schema.get("format") == "date-time":
         return _TIME
+    if schema.get("format") == "uuid":
+        return "0b8f6c1e-5d1a-4c57-9d5e-2f4b7f0a9c33"
     if schema.get("format") == "binary" or schema.get("contentEncoding") == "base64":
         return "ZXhhbXBsZQ=="
     least, most = schema.get("minLength", 0), schema.get("maxLength", 1 << 20)
