@@ -36,7 +36,8 @@ class SeriesBranchRow(NamedTuple):
 
 
 _PLACES = """
-SELECT change.id, after.branch_id, coalesce(before.ordinal, after.ordinal - 1), after.ordinal
+SELECT change.id AS change, after.branch_id AS branch,
+    coalesce(before.ordinal, after.ordinal - 1) AS base, after.ordinal AS head
 FROM change
 JOIN branch_revision AS after ON after.revision_id = coalesce(landed_revision_id, head_revision_id)
 LEFT JOIN branch_revision AS before
@@ -53,7 +54,7 @@ def change_places(connection: Connection[Any], changes: Sequence[int]) -> list[C
 
 
 _BRANCHES = """
-SELECT series.id, series.digest, newest.branch_id
+SELECT series.id AS series, series.digest, newest.branch_id AS branch
 FROM series
 CROSS JOIN LATERAL (
     SELECT branch_id FROM point
@@ -80,7 +81,9 @@ class BranchPlaceRow(NamedTuple):
 
 def branches_with(connection: Connection[Any], revision: int) -> list[BranchPlaceRow]:
     """Returns the branches that have a revision, oldest branch first."""
-    query = "SELECT branch_id, ordinal FROM branch_revision WHERE revision_id = %s ORDER BY branch_id"
+    query = (
+        "SELECT branch_id AS branch, ordinal FROM branch_revision WHERE revision_id = %s ORDER BY branch_id"
+    )
     return tuple_cursor(connection, BranchPlaceRow._make).execute(query, [revision]).fetchall()
 
 
