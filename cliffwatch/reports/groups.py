@@ -4,15 +4,20 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from cliffwatch.comparing.comparison import Comparison
-from cliffwatch.comparing.ordering import FOLDED, ORDER, ListedRows, list_rows
+from cliffwatch.comparing.ordering import COUNTED, FOLDED, ListedRows, list_rows
 from cliffwatch.reports import figures
 from cliffwatch.reports.answer import word_of
 
 COLUMNS = ("n", "interval", "detectable", "threshold")
 """Facts of a row that its group names where all rows share them."""
 
-_VERDICTS = (*(verdict for verdict in ORDER if verdict not in FOLDED), "likely", "inconclusive", "unchanged")
-"""Of groups, the most important first."""
+_VERDICTS = (
+    *(verdict for verdict in COUNTED if verdict not in FOLDED),
+    "likely",
+    "inconclusive",
+    "unchanged",
+)
+"""Of groups, in the order of the answer: what failed is on top."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +39,7 @@ class RowGroup:
 
 
 def group_rows(rows: Sequence[Comparison], *, all_metrics: bool, thresholds: bool) -> Iterator[RowGroup]:
-    """Yields the groups, changes first.
+    """Yields the groups: failures, then changes.
 
     `all_metrics` lists every row. `thresholds` is True if rows of the report have different thresholds.
     """

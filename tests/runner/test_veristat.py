@@ -118,8 +118,12 @@ def test_a_program_that_head_refuses_stands_first_with_the_verifiers_word(tree: 
 def test_the_text_has_it_on_top_and_counts_what_did_not_change(tree: Path) -> None:
     change(tree, f"{BPF}/progs/bpf_cubic.c", source("init:28", "state:0"), "bpf: Break state")
     text = run(tree, "--base", "HEAD~1", "--suite", "veristat").stdout
+    lines = [line.strip() for line in text.splitlines()]
+    first = lines.index("verify/object=bpf_cubic.bpf.o")
 
     assert text.startswith("1 failed, 3 worse")
+    assert lines[first - 2].startswith("! failed: veristat, total_insns")
+    assert lines[first + 1].startswith("state ")
     assert "head refuses it: R1 type=ctx expected=fp" in text
     assert "    init  26.000" in text
     assert "    add " not in text
