@@ -141,6 +141,7 @@ def test_a_kernel_that_does_not_build_ends_with_3_and_its_error_on_top(repositor
     assert ended.exit_code == 3
     lines = ended.stdout.splitlines()
     assert lines[0].startswith("nothing was compared: head: it does not build: ")
+    assert "7 cases without a value" in lines
     assert "cliffwatch: head: it does not build\n  fix the tree\n" in ended.stderr
     assert "error: 'x' undeclared" in ended.stdout.replace("\u2018", "'").replace("\u2019", "'")
 
