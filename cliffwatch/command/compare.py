@@ -136,7 +136,7 @@ def _report_of_address(address: str, head: str | None, report: ReportOptions) ->
     if head is not None or report.explain is not None or report.fail_on:
         return echo_failure(
             wrong_usage(
-                "the report of a service takes one address, and no --explain or --fail-on",
+                "an address is compared alone, without --explain and --fail-on",
                 "compare the runs' files for these: the page of a run has them",
             )
         )

@@ -31,7 +31,8 @@ def fetch_report(
     suffix = SUFFIXES.get(form)
     if suffix is None:
         return wrong_usage(
-            f"a service writes no {form}", f"choose one of {', '.join(SUFFIXES)}, or compare the runs' files"
+            f"a service does not write {form}",
+            f"choose one of {', '.join(SUFFIXES)}, or compare the runs' files",
         )
     found = _report_address(address, suffix)
     if isinstance(found, Failure):
@@ -65,7 +66,7 @@ def _report_address(address: str, suffix: str) -> str | Failure:
 
 def _no_comparison(address: str) -> Failure:
     return wrong_usage(
-        f"{address} is no address of a comparison or run",
+        f"{address} is not the address of a comparison or run",
         "copy that of a page such as https://bench.example.org/compare/BASE...HEAD",
     )
 
@@ -124,7 +125,7 @@ def _refused(status: int, said: str) -> HttpFailure:
     lines = [visible(line).strip() for line in said.splitlines()]
     first = next((line for line in lines if line), "")
     known = {401: "it is private", 404: "it knows no such run or revisions"}
-    known |= dict.fromkeys((301, 302, 303, 307, 308), "it sends to another server")
+    known |= dict.fromkeys((301, 302, 303, 307, 308), "it redirects to another server")
     plain = first[:300] if first and not first.startswith("<") else f"it answers {status}"
     reason = known.get(status, plain)
     return HttpFailure(

@@ -40,7 +40,7 @@ def commit_report(compared: ComparisonSet, context: ReportContext) -> str:
         return _write([*above, *(["", *functions] if functions else []), *measured])
     unjudged = [row for row in changed if row.verdict == "changed"]
     if unjudged:
-        above += _wrap_lines(f"Of {count_noun(len(unjudged), 'change')} nobody said which way is better.")
+        above += _wrap_lines(f"For {count_noun(len(unjudged), 'change')} nobody said which way is better.")
     below = ["", *_functions(compared, context), *_curves(compared), *measured]
     if context.repeat:
         below += ["", *(cut(f"  {line}") for line in break_commands(context.repeat).splitlines())]

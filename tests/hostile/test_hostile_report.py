@@ -54,7 +54,7 @@ def test_no_terminal_obeys_it(service: str) -> None:
 def test_it_leads_to_no_other_server(service: str) -> None:
     ended = run(f"{service}/compare/away")
     assert ended.exit_code == 2
-    assert "it sends to another server" in ended.output
+    assert "it redirects to another server" in ended.output
     assert Service.asked == ["/compare/away.txt"]
 
 

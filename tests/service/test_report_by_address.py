@@ -37,8 +37,8 @@ def test_the_page_of_a_run_and_filters_are_taken_too(demonstration: Running) -> 
     ("path", "said"),
     [
         ("/compare/ffffffffffff...eeeeeeeeeeee", "it knows no such run or revisions"),
-        ("/series", "is no address of a comparison or run"),
-        (f"/compare/{COMPARISON}/cases/a/b/c", "is no address of a comparison or run"),
+        ("/series", "is not the address of a comparison or run"),
+        (f"/compare/{COMPARISON}/cases/a/b/c", "is not the address of a comparison or run"),
     ],
 )
 def test_other_addresses_are_refused(demonstration: Running, path: str, said: str) -> None:
