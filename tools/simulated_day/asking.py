@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from cliffwatch_runner.upload.client import Answered, Client, Refused, Reply
+from cliffwatch_runner.upload.client import Client, Reply
 
 _KINDS = tuple(
     (re.compile(pattern), kind)
@@ -66,7 +66,5 @@ class TimedClient(Client):
     def _timed(self, method: str, path: str, ask: Callable[[], Reply]) -> Reply:
         began = time.perf_counter()
         reply = ask()
-        self._record.add(
-            kind_of(method, path), began, reply.status if isinstance(reply, Answered | Refused) else 0
-        )
+        self._record.add(kind_of(method, path), began, reply.status)
         return reply
