@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
 
-from cliffwatch.failure import Failure, host_failed
+from cliffwatch.failure import Failure, host_failed, wrong_usage
 from cliffwatch.formats.reading import document_text
 from cliffwatch_runner.build.cache.entries import new_entry
 from cliffwatch_runner.build.images.bz_image import BzImage
@@ -23,8 +23,7 @@ from cliffwatch_runner.build.images.config import (
 from cliffwatch_runner.build.images.finding import LARGEST_CONFIG, FoundKernel, find_in, find_named
 from cliffwatch_runner.build.images.initramfs import initramfs
 from cliffwatch_runner.build.images.modules import take_modules
-from cliffwatch_runner.build.images.refused import Refused, make_refusal, restate_failure
-from cliffwatch_runner.build.images.workshop import Packed, Workshop, workshop
+from cliffwatch_runner.build.images.workshop import Packed, Workshop, restate_failure, workshop
 from cliffwatch_runner.build.kernel import INITRAMFS, RECORD, Kernel, KernelRecord, cached_kernel, trust_names
 from cliffwatch_runner.build.kernel_config import parse_config
 from cliffwatch_runner.build.outputs import MIB
@@ -72,29 +71,36 @@ def prebuilt_kernel(path: Path, settings: BuildSettings) -> Kernel | Failure:
     measured: no BTF, a debug configuration, or missing drivers. Raises Stopped if the user asked to stop,
     OSError if the cache cannot be written.
     """
-    try:
-        found = None if _is_package(path) else find_named(path)
-        return _kernel(path, found, settings)
-    except Refused as refusal:
-        return replace(refusal.failure, message=f"{path.name or path}: {refusal.failure.message}")
+    kernel = _find_kernel(path, settings)
+    if isinstance(kernel, Failure):
+        return replace(kernel, message=f"{path.name or path}: {kernel.message}")
+    return kernel
 
 
-def _is_package(path: Path) -> bool:
+def _find_kernel(path: Path, settings: BuildSettings) -> Kernel | Failure:
+    is_package = _is_package(path)
+    if isinstance(is_package, Failure):
+        return is_package
+    found = None if is_package else find_named(path)
+    return found if isinstance(found, Failure) else _kernel(path, found, settings)
+
+
+def _is_package(path: Path) -> bool | Failure:
     try:
         if not path.is_file():
             return False
         with path.open("rb") as file:
             archive = file.read(8) == b"!<arch>\n"
     except PermissionError:
-        raise make_refusal("you may not read it", "give yourself a copy that you may read") from None
+        return wrong_usage("you may not read it", "give yourself a copy that you may read")
     if archive and path.stat().st_size > _LARGEST_PACKAGE:
-        raise make_refusal(
+        return wrong_usage(
             "it is larger than any kernel's package", "name the package of the kernel image alone"
         )
     return archive
 
 
-def _kernel(path: Path, found: FoundKernel | None, settings: BuildSettings) -> Kernel:
+def _kernel(path: Path, found: FoundKernel | None, settings: BuildSettings) -> Kernel | Failure:
     digest = _digest(path, found, settings)
     folder = settings.built / "kernels" / digest
     kernel = cached_kernel(folder, settings)
@@ -105,7 +111,10 @@ def _kernel(path: Path, found: FoundKernel | None, settings: BuildSettings) -> K
         if kernel is not None:
             return kernel
         with workshop(settings) as shop:
-            parts = _import_parts(shop, found or _unpack(shop, path))
+            image = found or _unpack(shop, path)
+            parts = image if isinstance(image, Failure) else _import_parts(shop, image)
+        if isinstance(parts, Failure):
+            return parts
         _store(folder, parts)
     kernel = cached_kernel(folder, settings, was_there=False)
     assert kernel is not None
@@ -132,37 +141,33 @@ def _own_init() -> str:
     return (files("cliffwatch_runner.guest") / "initramfs_init.c").read_text()
 
 
-def _unpack(shop: Workshop, package: Path) -> FoundKernel:
+def _unpack(shop: Workshop, package: Path) -> FoundKernel | Failure:
     shop.settings.report_progress(None, f"unpacking {package.name}")
     failure = shop.unpack_package(shop.give("package", package), _UNPACKED)
     if failure is not None:
-        raise restate_failure(
+        return restate_failure(
             failure, "it does not unpack", "fetch it once more, and see that it is a Debian package (.deb)"
         )
     return find_in(shop.output.below(_UNPACKED))
 
 
-def _import_parts(shop: Workshop, found: FoundKernel) -> _Parts:
-    """Returns all parts of the kernel.
-
-    Raises Refused as soon as it is clear why the kernel cannot be measured.
-    """
+def _import_parts(shop: Workshop, found: FoundKernel) -> _Parts | Failure:
+    """Returns all parts of the kernel, or why it cannot be measured, as soon as that is clear."""
     release = found.header.release
-    if found.config is not None:
-        _check(found.config)
-    shop.settings.report_progress(None, f"types of {release}")
-    _extract_content(shop, found.header)
-    config = _config_inside(shop) or found.config
-    if config is None:
-        raise make_refusal(
-            f"there is no configuration of it: no config-{release} beside it, and none in the image",
-            "put it beside the image under that name (Ubuntu's comes in linux-modules: unpack both packages"
-            " into one folder, and name that)",
-        )
-    values = _check(config)
-    btf = _types(shop)
+    config = _extract_config(shop, found)
+    if isinstance(config, Failure):
+        return config
+    values = _values(config)
+    btf = refuse_config(values) or _types(shop)
+    if isinstance(btf, Failure):
+        return btf
     shop.settings.report_progress(None, f"modules of {release}")
     modules = take_modules(shop, found, modules_wanted(values))
+    if isinstance(modules, Failure):
+        return modules
+    init = _compiled_init(shop) if modules else None
+    if isinstance(init, Failure):
+        return init
     loaded = (f"drivers from an initial file system: {', '.join(modules)}",) if modules else ()
     shows = values.get("CONFIG_IKCONFIG_PROC") == "y"
     whence = () if shows else ("its configuration is the package's, as the kernel itself shows none",)
@@ -170,7 +175,7 @@ def _import_parts(shop: Workshop, found: FoundKernel) -> _Parts:
         image=found.image,
         config=config,
         btf=btf,
-        initramfs=initramfs(_compiled_init(shop), modules) if modules else None,
+        initramfs=None if init is None else initramfs(init, modules),
         record=KernelRecord(
             release=release,
             notes=(f"prebuilt: {found.name}", *whence, *loaded, *stated_differences(values)),
@@ -182,28 +187,48 @@ def _import_parts(shop: Workshop, found: FoundKernel) -> _Parts:
     )
 
 
-def _check(config: bytes) -> Mapping[str, str]:
-    values = parse_config(config.decode(errors="replace"))
-    failure = refuse_config(values)
+def _extract_config(shop: Workshop, found: FoundKernel) -> bytes | Failure:
+    """Returns the kernel's configuration, after its content was extracted.
+
+    A configuration beside the image is checked first: it may spare the work.
+    """
+    release = found.header.release
+    failure = None if found.config is None else refuse_config(_values(found.config))
+    if failure is None:
+        shop.settings.report_progress(None, f"types of {release}")
+        failure = _extract_content(shop, found.header)
     if failure is not None:
-        raise Refused(failure)
-    return values
+        return failure
+    return (
+        _config_inside(shop)
+        or found.config
+        or wrong_usage(
+            f"there is no configuration of it: no config-{release} beside it, and none in the image",
+            "put it beside the image under that name (Ubuntu's comes in linux-modules: unpack both packages"
+            " into one folder, and name that)",
+        )
+    )
 
 
-def _extract_content(shop: Workshop, header: BzImage) -> None:
+def _values(config: bytes) -> Mapping[str, str]:
+    return parse_config(config.decode(errors="replace"))
+
+
+def _extract_content(shop: Workshop, header: BzImage) -> Failure | None:
     """Extracts vmlinux from the image into the workshop, and from it `config` and `btf` if it has them."""
     failure = shop.decompress({"vmlinux": Packed(header.compression, header.payload)})
     if failure is not None:
-        raise restate_failure(
+        return restate_failure(
             failure,
             f"what its image holds does not decompress ({header.compression})",
             f"install {header.compression}, or fetch the kernel once more",
         )
     failure = shop.run(["sh", "-c", _LOOK_INTO, "sh", shop.path(".")])
     if failure is not None:
-        raise restate_failure(
+        return restate_failure(
             failure, "what its image holds cannot be looked into", "fetch the kernel once more"
         )
+    return None
 
 
 def _config_inside(shop: Workshop) -> bytes | None:
@@ -212,24 +237,22 @@ def _config_inside(shop: Workshop) -> bytes | None:
     return None if isinstance(config, UnfitFile) else config or None
 
 
-def _types(shop: Workshop) -> bytes:
+def _types(shop: Workshop) -> bytes | Failure:
     btf = shop.output.read("btf", limit=_LARGEST_BTF)
     if isinstance(btf, UnfitFile) or not btf:
-        raise Refused(refuse_without_btf("its image has no section .BTF"))
+        return refuse_without_btf("its image has no section .BTF")
     return btf
 
 
-def _compiled_init(shop: Workshop) -> bytes:
+def _compiled_init(shop: Workshop) -> bytes | Failure:
     failure = shop.run([*_COMPILE, "-o", shop.path("init"), shop.give("init.c", _own_init().encode())])
     init = shop.output.read("init", limit=_LARGEST_INIT)
     if failure is None and isinstance(init, bytes):
         return init
-    raise Refused(
-        host_failed(
-            "the first program of its guests does not compile",
-            "install gcc (`cliffwatch doctor` says what builds need)",
-            "" if failure is None else failure.evidence,
-        )
+    return host_failed(
+        "the first program of its guests does not compile",
+        "install gcc (`cliffwatch doctor` says what builds need)",
+        "" if failure is None else failure.evidence,
     )
 
 

@@ -7,6 +7,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from cliffwatch.failure import Failure, wrong_usage
+
 _MAGIC = slice(0x202, 0x206)
 _BOOT_FLAG = slice(0x1FE, 0x200)
 _SETUP_SECTORS = 0x1F1
@@ -41,26 +43,32 @@ class BzImage:
     """vmlinux, compressed with `compression`."""
 
 
-def read_bz_image(image: bytes) -> BzImage | str:
-    """Returns the parts of an image, or a predicate that says why it cannot be read. Total."""
+def read_bz_image(image: bytes) -> BzImage | Failure:
+    """Returns the parts of an image, or why it cannot be read. Total."""
     if image[_MAGIC] != b"HdrS" or image[_BOOT_FLAG] != b"\x55\xaa":
-        return "is no x86 kernel image (bzImage)"
+        return _unfit("is no x86 kernel image (bzImage)")
     if _number(image, _PROTOCOL, 2) < _WITH_PAYLOAD:
-        return "is of a kernel before linux 2.6.26"
+        return _unfit("is of a kernel before linux 2.6.26")
     at = _number(image, _RELEASE, 2) + _SECTOR
     release = _FORM.match(image[at : at + 65])
     if release is None:
-        return "names no release in its header"
+        return _unfit("names no release in its header")
     begin = (image[_SETUP_SECTORS] + 1) * _SECTOR + _number(image, _PAYLOAD, 4)
     length = _number(image, _PAYLOAD_LENGTH, 4)
     payload = image[begin : begin + length]
     if not length or len(payload) != length:
-        return "is cut off: its header names more than there is"
+        return _unfit("is cut off: its header names more than there is")
     compression = next((name for name, start in COMPRESSIONS.items() if payload.startswith(start)), None)
     if compression is None:
-        return f"is compressed in a way that is not known here (it is none of {', '.join(COMPRESSIONS)})"
+        return _unfit(
+            f"is compressed in a way that is not known here (it is none of {', '.join(COMPRESSIONS)})"
+        )
     kept = payload if compression == "gzip" else payload[:-_SIZE_BEHIND]
     return BzImage(release=release[1].decode(), compression=compression, payload=kept)
+
+
+def _unfit(why: str) -> Failure:
+    return wrong_usage(f"its image {why}", "name a kernel image for x86-64 machines (vmlinuz, bzImage)")
 
 
 def _number(image: bytes, at: int, width: int) -> int:

@@ -7,8 +7,8 @@ the user named are not followed: the folder may be an unpacked package.
 from dataclasses import dataclass
 from pathlib import Path
 
+from cliffwatch.failure import Failure, wrong_usage
 from cliffwatch_runner.build.images.bz_image import BzImage, read_bz_image
-from cliffwatch_runner.build.images.refused import make_refusal
 from cliffwatch_runner.build.outputs import MIB
 from cliffwatch_runner.sandbox.untrusted_files import UnfitFile, UntrustedFolder
 
@@ -31,49 +31,44 @@ class FoundKernel:
     """Configuration beside the image; None if there is none."""
 
 
-def find_named(path: Path) -> FoundKernel:
-    """Returns the image that the user named, or the only image of a folder. Raises Refused."""
+def find_named(path: Path) -> FoundKernel | Failure:
+    """Returns the image that the user named, or the only image of a folder."""
     if not path.exists():
-        raise make_refusal("there is no such file", "name a package, an image or a folder that has one")
+        return wrong_usage("there is no such file", "name a package, an image or a folder that has one")
     named = path.resolve()
     if named.is_dir():
         return find_in(UntrustedFolder(named))
     return _found((UntrustedFolder(named.parent), UntrustedFolder(named.parent.parent)), named.name)
 
 
-def find_in(top: UntrustedFolder) -> FoundKernel:
-    """Returns the only image of a folder with the layout of a package, or with files side by side.
-
-    Raises Refused.
-    """
+def find_in(top: UntrustedFolder) -> FoundKernel | Failure:
+    """Returns the only image of a folder with the layout of a package, or with files side by side."""
     images = [name for name in top.names(".", limit=_MOST_NAMES) if name.startswith(("vmlinuz", "bzImage"))]
     images += [f"boot/{name}" for name in top.names("boot", limit=_MOST_NAMES) if name.startswith("vmlinuz")]
     for modules in MODULE_FOLDERS:
         below = [f"{modules}/{release}" for release in top.names(modules, limit=_MOST_NAMES)]
         images += [f"{each}/vmlinuz" for each in below if "vmlinuz" in top.names(each, limit=_MOST_NAMES)]
     if not images:
-        raise make_refusal(
+        return wrong_usage(
             "it holds no kernel image (vmlinuz)",
             "name the package of the image itself; a `-dbg`, a `-headers` or a meta-package has none",
         )
     if len(images) > 1:
-        raise make_refusal(
+        return wrong_usage(
             f"it holds more than one kernel image: {', '.join(images[:8])}", "name one of them"
         )
     return _found((top,), images[0])
 
 
-def _found(folders: tuple[UntrustedFolder, ...], image: str) -> FoundKernel:
+def _found(folders: tuple[UntrustedFolder, ...], image: str) -> FoundKernel | Failure:
     content = folders[0].read(image, limit=LARGEST_IMAGE)
     if isinstance(content, UnfitFile):
-        raise make_refusal(
+        return wrong_usage(
             f"its image {image} {content.reason}", "name the image itself, as a user who may read it"
         )
     header = read_bz_image(content)
-    if isinstance(header, str):
-        raise make_refusal(
-            f"its image {header}", "name a kernel image for x86-64 machines (vmlinuz, bzImage)"
-        )
+    if isinstance(header, Failure):
+        return header
     config = _config_beside(folders, header.release)
     return FoundKernel(
         folders=folders, name=image.rsplit("/", 1)[-1], image=content, header=header, config=config

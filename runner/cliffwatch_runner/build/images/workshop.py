@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from cliffwatch.failure import Failure
+from cliffwatch.failure import Failure, wrong_usage
 from cliffwatch_runner.build.outputs import MIB
 from cliffwatch_runner.build.worktree import BUILD, BuildSettings, Worktree
 from cliffwatch_runner.sandbox.limits import SandboxLimits
@@ -116,6 +116,11 @@ class Workshop:
 def _reached(failure: Failure) -> str:
     """Returns the limit at which a command was ended; empty if it reached none."""
     return failure.message if failure.message.startswith("the build") else ""
+
+
+def restate_failure(failure: Failure, message: str, next_step: str) -> Failure:
+    """Restates the failure of a command in terms of its purpose. A failure of the host stays as it is."""
+    return failure if failure.whose == "host" else wrong_usage(message, next_step, failure.evidence)
 
 
 @contextmanager
