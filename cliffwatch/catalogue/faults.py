@@ -7,7 +7,8 @@ from typing import Literal, TypeVar, get_args, get_origin
 from msgspec import NODEFAULT, Meta, Struct
 from msgspec.structs import FieldInfo, fields
 
-from cliffwatch.formats.reading import Fault, Place, convert_to
+from cliffwatch.catalogue.toml_lines import Place, problem_at_key
+from cliffwatch.formats.reading import convert_to
 from cliffwatch.parsers.readings import Problem
 
 S = TypeVar("S", bound=Struct)
@@ -16,7 +17,7 @@ _WORDS = {"array": "list", "object": "table"}
 _SCALARS = (str, int, float, bool)
 
 
-def collect_faults(content: object, kind: type[S], refused: Problem) -> tuple[S, tuple[Fault, ...]]:
+def collect_faults(content: object, kind: type[S], refused: Problem) -> tuple[S, tuple[Problem, ...]]:
     """All faults of a document that `convert_to` refused, and the document without them.
 
     The document without faults allows checks between its parts. Incorrect or missing members get their
@@ -27,20 +28,24 @@ def collect_faults(content: object, kind: type[S], refused: Problem) -> tuple[S,
     """
     reader = _Reader()
     document = reader.table(content, kind, ())
-    return document, tuple(reader.faults) or (Fault((), str(refused)),)
+    return document, tuple(reader.faults) or (Problem(reason=str(refused)),)
 
 
 class _Reader:
     def __init__(self) -> None:
-        self.faults: list[Fault] = []
+        self.faults: list[Problem] = []
 
     def table(self, content: object, kind: type[S], place: Place) -> S:
         known = {each.name: each for each in fields(kind)}
         if not isinstance(content, dict):
-            self.faults.append(Fault(place, f"'{_name(place)}' must be a table with {', '.join(known)}"))
+            self.faults.append(
+                problem_at_key(place, f"'{_name(place)}' must be a table with {', '.join(known)}")
+            )
             return _empty_table(kind)
         self.faults += (
-            Fault((*place, name), _unknown(name, list(known))) for name in content if name not in known
+            problem_at_key((*place, name), _unknown(name, list(known)))
+            for name in content
+            if name not in known
         )
         members = {name: self._member(content, each, place) for name, each in known.items()}
         return kind(**members)
@@ -49,7 +54,7 @@ class _Reader:
         if member.name in table:
             return self._value(table[member.name], member.type, (*place, member.name), _stand_in(member))
         if member.required:
-            self.faults.append(Fault(place, f"'{member.name}' is missing"))
+            self.faults.append(problem_at_key(place, f"'{member.name}' is missing"))
         return _stand_in(member)
 
     def _value(self, content: object, kind: object, place: Place, stand_in: object) -> object:
@@ -69,7 +74,7 @@ class _Reader:
         read = convert_to(content, kind)  # type: ignore[arg-type]  # a union or an annotated type is no `type`
         if isinstance(read, Problem):
             self.faults.append(
-                Fault(place, _sentence(_name(place), content, kind, read.reason.replace("`", "")))
+                problem_at_key(place, _sentence(_name(place), content, kind, read.reason.replace("`", "")))
             )
             return stand_in
         return read

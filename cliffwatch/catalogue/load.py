@@ -6,11 +6,12 @@ from functools import cache, cached_property
 from pathlib import Path
 
 from cliffwatch.catalogue.folder import suites_folder
-from cliffwatch.catalogue.read import CatalogueError, read_suite
+from cliffwatch.catalogue.read import read_suite
 from cliffwatch.catalogue.repeatability import NOTHING_MEASURED, Repeatability, read_repeatability
 from cliffwatch.catalogue.suite import Benchmark, MetricSpec, Suite
 from cliffwatch.catalogue.unknown import traits_of_unknown
 from cliffwatch.parsers.per_operation import INSTRUCTIONS, as_instructions
+from cliffwatch.parsers.readings import Problem
 from cliffwatch.samples import CaseKey, MetricTraits, Mode
 
 
@@ -90,7 +91,7 @@ def _spec_counted(suite: Suite, metric: str) -> MetricSpec | None:
     )
 
 
-def read_catalogue(folder: Path) -> tuple[Catalogue, tuple[CatalogueError, ...]]:
+def read_catalogue(folder: Path) -> tuple[Catalogue, tuple[Problem, ...]]:
     """Reads every suite under `folder`, or the suite in `folder` itself.
 
     Also returns the errors of the others.
@@ -98,7 +99,7 @@ def read_catalogue(folder: Path) -> tuple[Catalogue, tuple[CatalogueError, ...]]
     A benchmark may be in one suite only.
     """
     suites: list[Suite] = []
-    errors: list[CatalogueError] = []
+    errors: list[Problem] = []
     own = folder / "suite.toml"
     for file in [own.resolve()] if own.is_file() else sorted(folder.glob("*/suite.toml")):
         suite = read_suite(file)
@@ -107,13 +108,13 @@ def read_catalogue(folder: Path) -> tuple[Catalogue, tuple[CatalogueError, ...]]
         else:
             errors += suite
     if not suites and not errors:
-        errors.append(CatalogueError(file=folder, line=0, message="there is no */suite.toml in this folder"))
+        errors.append(Problem(file=str(folder), reason="there is no */suite.toml in this folder"))
     repeatability, wrong = read_repeatability(folder)
     return Catalogue(tuple(suites), repeatability), (*errors, *_find_duplicates(suites), *wrong)
 
 
-def _find_duplicates(suites: list[Suite]) -> list[CatalogueError]:
-    errors: list[CatalogueError] = []
+def _find_duplicates(suites: list[Suite]) -> list[Problem]:
+    errors: list[Problem] = []
     home: dict[str, Suite] = {}
     for suite in suites:
         for benchmark in suite.benchmarks:
@@ -122,7 +123,7 @@ def _find_duplicates(suites: list[Suite]) -> list[CatalogueError]:
                 message = (
                     f"'{benchmark.name}' stands in {first.name} already; a benchmark belongs to one suite"
                 )
-                errors.append(CatalogueError(file=suite.source_file, line=1, message=message))
+                errors.append(Problem(file=str(suite.source_file), line=1, reason=message))
     return errors
 
 

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from cliffwatch.catalogue.read import CatalogueError
+from cliffwatch.parsers.readings import Problem
 from cliffwatch.samples import CaseKey
 
 FILE = "repeatability.csv"
@@ -54,7 +54,7 @@ class Repeatability:
 NOTHING_MEASURED = Repeatability(differences={})
 
 
-def read_repeatability(folder: Path) -> tuple[Repeatability, tuple[CatalogueError, ...]]:
+def read_repeatability(folder: Path) -> tuple[Repeatability, tuple[Problem, ...]]:
     """The repeatability of a folder of suites, empty if it has no file, and the errors of its rows."""
     file = folder / FILE
     if not file.exists():
@@ -63,26 +63,24 @@ def read_repeatability(folder: Path) -> tuple[Repeatability, tuple[CatalogueErro
         reader = csv.DictReader(lines)
         if tuple(reader.fieldnames or ()) != COLUMNS:
             message = f"the columns must be {', '.join(COLUMNS)}"
-            return NOTHING_MEASURED, (CatalogueError(file=file, line=1, message=message),)
+            return NOTHING_MEASURED, (Problem(file=str(file), line=1, reason=message),)
         return _read(file, enumerate(reader, start=2))
 
 
 def _read(
     file: Path, rows: Iterable[tuple[int, Mapping[str, str]]]
-) -> tuple[Repeatability, tuple[CatalogueError, ...]]:
+) -> tuple[Repeatability, tuple[Problem, ...]]:
     differences: dict[_Key, float] = {}
-    errors: list[CatalogueError] = []
+    errors: list[Problem] = []
     for line, row in rows:
         key, difference = _key(row["case"], row["metric"]), _number(row["difference"])
         if difference is None:
             errors.append(
-                CatalogueError(file=file, line=line, message="'difference' must be a number from 0 on")
+                Problem(file=str(file), line=line, reason="'difference' must be a number from 0 on")
             )
         elif key in differences:
             errors.append(
-                CatalogueError(
-                    file=file, line=line, message=f"{row['case']} {row['metric']} stands here twice"
-                )
+                Problem(file=str(file), line=line, reason=f"{row['case']} {row['metric']} stands here twice")
             )
         else:
             differences[key] = difference

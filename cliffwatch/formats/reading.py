@@ -8,7 +8,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -79,18 +79,6 @@ class _Thread(threading.local):
 
 
 _thread = _Thread()
-
-
-Place = tuple[str | int, ...]
-"""The path to a member, by names and list indexes: ("benchmark", 2, "icount", "assume")."""
-
-
-class Fault(NamedTuple):
-    """One of the errors in a document, for readers that report all of them."""
-
-    place: Place
-    message: str
-    """A sentence that names the member."""
 
 
 def read_json(content: bytes) -> Any | Problem:

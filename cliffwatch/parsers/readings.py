@@ -44,6 +44,8 @@ class Problem:
     """A line or a member that violates its format, or a result that is not credible."""
 
     reason: str
+    file: str = ""
+    """The path of the file, where several are read."""
     line: int = 0
     """From 1; 0 means the output as a whole."""
     text: str = ""
@@ -57,6 +59,8 @@ class Problem:
     """The number of lines it represents: after a hundred problems of one kind, the rest are only counted."""
 
     def __str__(self) -> str:
+        if self.file:
+            return f"{self.file}:{self.line}: {self.reason}" if self.line else f"{self.file}: {self.reason}"
         place = self.member or (f"line {self.line}" if self.line else "")
         return f"{place}: {self.reason}" if place else self.reason
 

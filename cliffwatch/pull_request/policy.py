@@ -42,6 +42,7 @@ from typing import Any, Literal, get_args
 
 from cliffwatch.catalogue.discovery import AUTO
 from cliffwatch.failure import Failure, wrong_usage
+from cliffwatch.parsers.readings import Problem
 from cliffwatch.pull_request.policy_reader import PolicyReader, shorten_value
 from cliffwatch.samples import MODES, PROFILES, Mode, Profile
 from cliffwatch.trees.addresses import read_address
@@ -167,25 +168,24 @@ def read_policy(text: str, name: str, default: Policy = DEFAULT) -> Policy | Fai
     A failure lists all errors as `NAME:LINE: MESSAGE`, with `name` as the file's name.
     """
     if len(text) > LARGEST:
-        return _failure([f"{name}: {len(text)} characters are too many for a policy"])
+        return _failure([Problem(file=name, reason=f"{len(text)} characters are too many for a policy")])
     try:
         content = tomllib.loads(text)
     except (ValueError, RecursionError) as error:
         position = _LINE.search(str(error))
-        return _failure([f"{name}:{position[1] if position else 1}: no TOML: {error}"])
-    reader = PolicyReader(text)
+        line = int(position[1]) if position else 1
+        return _failure([Problem(file=name, line=line, reason=f"no TOML: {error}")])
+    reader = PolicyReader(text, name)
     policy = _policy(reader, content, default)
-    if reader.wrong:
-        return _failure([f"{name}:{line}: {message}" for line, message in sorted(reader.wrong)])
+    if reader.problems:
+        return _failure(sorted(reader.problems, key=lambda problem: (problem.line, problem.reason)))
     return policy
 
 
-def _failure(lines: Sequence[str]) -> Failure:
-    failure = wrong_usage(lines[0], "correct the file on the base branch: the one of head is never read")
-    if len(lines) == 1:
-        return failure
-    return Failure(
-        whose=failure.whose, message=lines[0], next_step=failure.next_step, evidence="\n".join(lines[1:41])
+def _failure(problems: Sequence[Problem]) -> Failure:
+    first, *others = map(str, problems)
+    return wrong_usage(
+        first, "correct the file on the base branch: the one of head is never read", "\n".join(others[:40])
     )
 
 

@@ -3,11 +3,12 @@
 import difflib
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from cliffwatch.catalogue.toml_lines import line_of
+from cliffwatch.catalogue.toml_lines import Place, line_of, problem_at_key
 from cliffwatch.counting import count_noun
+from cliffwatch.parsers.readings import Problem
 from cliffwatch.trees.addresses import find_branch_problem
 
 _SUITE = re.compile(r"[a-z0-9][a-z0-9-]{0,99}")
@@ -32,20 +33,23 @@ class PolicyReader:
     """The text of a policy file with its errors."""
 
     text: str
-    wrong: list[tuple[int, str]] = field(default_factory=list)
-    """Errors: line number and message."""
+    name: str
+    """The file's name, for its problems."""
+    problems: list[Problem] = field(default_factory=list)
 
-    def refuse(self, path: Sequence[str | int], message: str) -> None:
-        self.wrong.append((line_of(self.text, path), message))
+    def refuse(self, path: Place, message: str) -> None:
+        problem = problem_at_key(path, message)
+        line = line_of(self.text, problem.member)
+        self.problems.append(replace(problem, file=self.name, line=line))
 
-    def known(self, table: Mapping[str, object], keys: Sequence[str], path: tuple[str | int, ...]) -> None:
+    def known(self, table: Mapping[str, object], keys: Sequence[str], path: Place) -> None:
         for name in table:
             if name not in keys:
                 near = difflib.get_close_matches(name, keys, n=1)
                 hint = f"did you mean '{near[0]}'?" if near else f"known here: {', '.join(keys)}"
                 self.refuse((*path, name), f"unknown key {shorten_value(name)}; {hint}")
 
-    def one_of(self, table: Mapping[str, object], allowed: Sequence[str], path: tuple[str | int, ...]) -> Any:
+    def one_of(self, table: Mapping[str, object], allowed: Sequence[str], path: Place) -> Any:
         """Reads a word at `path`. Returns the first allowed word if it is missing or wrong."""
         value = table.get(str(path[-1]), allowed[0])
         if value in allowed:
@@ -58,7 +62,7 @@ class PolicyReader:
         table: Mapping[str, object],
         allowed: Sequence[str],
         default: tuple[str, ...],
-        path: tuple[str | int, ...],
+        path: Place,
     ) -> Any:
         values = self.entries(table, path)
         for value in values or ():
@@ -68,7 +72,7 @@ class PolicyReader:
                 )
         return default if values is None else tuple(values)
 
-    def names(self, table: Mapping[str, object], path: tuple[str | int, ...]) -> tuple[str, ...] | None:
+    def names(self, table: Mapping[str, object], path: Place) -> tuple[str, ...] | None:
         """Reads the list at `path` and checks each entry; None if it is missing."""
         values = self.entries(table, path)
         if values is None:
@@ -84,14 +88,14 @@ class PolicyReader:
             )
         return tuple(map(str, values))
 
-    def entries(self, table: Mapping[str, object], path: tuple[str | int, ...]) -> list[Any] | None:
+    def entries(self, table: Mapping[str, object], path: Place) -> list[Any] | None:
         values = table.get(str(path[-1]))
         if values is None or isinstance(values, list):
             return values
         self.refuse(path, f"'{path[-1]}' must be a list, such as {path[-1]} = [\"…\"]")
         return None
 
-    def table(self, value: Any, path: tuple[str | int, ...]) -> Mapping[str, object]:
+    def table(self, value: Any, path: Place) -> Mapping[str, object]:
         if isinstance(value, dict):
             return value
         self.refuse(path, f"'{path[0]}' must be a table")

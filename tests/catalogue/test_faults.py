@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from cliffwatch.catalogue.faults import collect_faults
 from cliffwatch.catalogue.suite_file import SuiteFile
-from cliffwatch.formats.reading import Fault, convert_to
+from cliffwatch.formats.reading import convert_to
 from cliffwatch.parsers.readings import Problem
 
 NOT_ASKED = Problem(reason="refused for another reason")
@@ -78,9 +78,9 @@ def test_a_document_has_faults_exactly_where_its_type_refuses_it(data: st.DataOb
     document, faults = collect_faults(content, SuiteFile, NOT_ASKED)
 
     if isinstance(read, Problem):
-        assert Fault((), str(NOT_ASKED)) not in faults
+        assert Problem(reason=str(NOT_ASKED)) not in faults
     else:
-        assert faults == (Fault((), str(NOT_ASKED)),)
+        assert faults == (Problem(reason=str(NOT_ASKED)),)
         assert repr(document) == repr(read)  # not a number is not itself
     assert isinstance(document, SuiteFile)
 
@@ -100,7 +100,7 @@ def test_a_fault_that_has_no_words_of_its_own_is_said_in_those_of_the_reader() -
     document, faults = collect_faults(content, Short, read)
 
     assert faults == (
-        Fault(("words",), "'words': Expected array of length <= 1"),
-        Fault(("sizes", 1), "'sizes': Expected int <= 4"),
+        Problem(member="words", reason="'words': Expected array of length <= 1"),
+        Problem(member="sizes.1", reason="'sizes': Expected int <= 4"),
     )
     assert document == Short(sizes=[1, 0])

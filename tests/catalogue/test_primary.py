@@ -60,4 +60,4 @@ def test_only_a_metric_that_the_kind_prints_can_decide(tmp_path: Path) -> None:
     errors = read_suite(path)
 
     assert not isinstance(errors, Suite)
-    assert [(error.line, error.message) for error in errors] == [(15, "kind 'ops' prints no metric 'drops'")]
+    assert [(error.line, error.reason) for error in errors] == [(15, "kind 'ops' prints no metric 'drops'")]

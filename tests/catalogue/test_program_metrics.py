@@ -69,4 +69,4 @@ def test_a_metric_is_counted_or_noisy(tmp_path: Path) -> None:
     errors = read_suite(path)
 
     assert not isinstance(errors, Suite)
-    assert ["'assume' is 'sometimes'" in error.message for error in errors] == [True]
+    assert ["'assume' is 'sometimes'" in error.reason for error in errors] == [True]

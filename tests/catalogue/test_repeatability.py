@@ -65,14 +65,14 @@ def test_a_wrong_row_is_an_error_with_its_line(
 ) -> None:
     _, errors = read_repeatability(folder_with(tmp_path, *rows))
 
-    assert [(error.line, error.message) for error in errors] == [(line, message)]
+    assert [(error.line, error.reason) for error in errors] == [(line, message)]
 
 
 def test_other_columns_are_an_error(tmp_path: Path) -> None:
     (tmp_path / "repeatability.csv").write_text("case,difference\na,0\n")
     _, errors = read_catalogue(tmp_path)
 
-    assert f"the columns must be {HEADER.replace(',', ', ')}" in [error.message for error in errors]
+    assert f"the columns must be {HEADER.replace(',', ', ')}" in [error.reason for error in errors]
 
 
 def test_the_installed_measurements_are_of_cases_of_the_catalogue() -> None:

@@ -178,7 +178,7 @@ def test_what_is_wrong_is_reported_with_file_and_line(
     errors = read_suite(path)
 
     assert not isinstance(errors, Suite)
-    assert [str(error) for error in errors if error.line == line and message in error.message], [
+    assert [str(error) for error in errors if error.line == line and message in error.reason], [
         *map(str, errors)
     ]
     assert str(errors[0]).startswith(f"{path}:")
@@ -198,7 +198,7 @@ def test_a_missing_key_is_reported_at_its_table(tmp_path: Path) -> None:
     errors = read_suite(suite_file(tmp_path, GOOD.replace("deadline = 30\n", "")))
 
     assert not isinstance(errors, Suite)
-    assert [(error.line, error.message) for error in errors] == [(9, "'deadline' is missing")]
+    assert [(error.line, error.reason) for error in errors] == [(9, "'deadline' is missing")]
 
 
 def test_all_that_is_wrong_is_reported_at_once(tmp_path: Path) -> None:
@@ -219,7 +219,7 @@ def test_all_that_is_wrong_is_reported_at_once(tmp_path: Path) -> None:
     errors = read_suite(suite_file(tmp_path, text))
 
     assert not isinstance(errors, Suite)
-    assert [(error.line, error.message) for error in errors] == [
+    assert [(error.line, error.reason) for error in errors] == [
         (1, "unknown key 'titel'; did you mean 'title'?"),
         (1, "'title' is missing"),
         (2, "'config' is 'IPV6=y'; that is no line of a kernel configuration, such as CONFIG_IPV6=y"),
@@ -247,7 +247,7 @@ def test_a_benchmark_belongs_to_one_suite(tmp_path: Path) -> None:
         (tmp_path / name / "suite.toml").write_text(GOOD)
     _, errors = read_catalogue(tmp_path)
 
-    assert ["stands in one already" in error.message for error in errors] == [True]
+    assert ["stands in one already" in error.reason for error in errors] == [True]
 
 
 def test_cases_that_differ_in_their_guest_alone_are_two(tmp_path: Path) -> None:
@@ -263,7 +263,7 @@ def test_cases_that_differ_in_their_guest_alone_are_two(tmp_path: Path) -> None:
         f"bloom-false-positive/nr_entries=1000/value_size=8/possible-cpus={cpus}" for cpus in (2, 4)
     ]
     assert not isinstance(again, Suite)
-    assert ["twice" in error.message for error in again] == [True]
+    assert ["twice" in error.reason for error in again] == [True]
 
 
 def test_a_benchmark_may_be_missing_only_below_its_release(catalogue: Catalogue) -> None:
@@ -281,7 +281,7 @@ def test_a_former_name_is_of_one_benchmark(tmp_path: Path) -> None:
     errors = read_suite(suite_file(tmp_path, GOOD[: GOOD.index("[[benchmark]]")] + table + another))
 
     assert not isinstance(errors, Suite)
-    assert [error.message for error in errors] == [
+    assert [error.reason for error in errors] == [
         "'formerly' has 'old', which was the name of 'bloom-false-positive' already"
     ]
 

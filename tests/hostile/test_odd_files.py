@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from cliffwatch.catalogue.read import CatalogueError, read_suite
+from cliffwatch.catalogue.read import read_suite
 from cliffwatch.formats.result_directory import read_run
 from cliffwatch.parsers.detect import parse_any
+from cliffwatch.parsers.readings import Problem
 from cliffwatch.pull_request.policy import read_policy
 
 RUN = next(path.parent for path in sorted((Path(__file__).parents[1] / "data/runs").rglob("run.json")))
@@ -40,7 +41,7 @@ def test_an_odd_suite_is_refused_at_once(tmp_path: Path, text: str) -> None:
 
     assert time.thread_time() - began < MOST_SECONDS
     assert isinstance(errors, tuple)
-    assert all(isinstance(each, CatalogueError) and each.message for each in errors)
+    assert all(isinstance(each, Problem) and each.reason for each in errors)
 
 
 @pytest.mark.parametrize("name", ["levels of lists", "5,000 digits"])
@@ -54,7 +55,7 @@ def test_a_pipe_in_place_of_a_suite_is_refused(tmp_path: Path) -> None:
     errors = read_suite(tmp_path / "suite.toml")
 
     assert isinstance(errors, tuple)
-    assert "it is not a regular file" in errors[0].message
+    assert "it is not a regular file" in errors[0].reason
 
 
 def files_of_a_run() -> list[str]:

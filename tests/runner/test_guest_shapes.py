@@ -142,7 +142,7 @@ def test_cases_that_differ_in_their_guest_alone_are_not_the_same(tmp_path: Path)
 
     file.write_text(SUITE.replace("GUEST", "{ cpus = 2 }") + more.replace("GUEST", "[4, 2]"))
     (error,) = read_suite(file)  # type: ignore[misc]
-    assert "has the case {'nr_maps': '17', 'guest-cpus': '2'} twice" in error.message
+    assert "has the case {'nr_maps': '17', 'guest-cpus': '2'} twice" in error.reason
 
 
 def test_a_guest_has_room_for_the_cpus_that_it_has(tmp_path: Path) -> None:
