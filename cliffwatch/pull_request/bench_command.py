@@ -5,8 +5,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, cast
 
+from cliffwatch.failure import Failure, wrong_usage
 from cliffwatch.samples import MODES, Mode
-from cliffwatch.trees.addresses import find_branch_problem
+from cliffwatch.trees.addresses import refuse_branch
 
 Verb = Literal["run", "again", "cancel", "help", "bisect"]
 
@@ -41,7 +42,7 @@ _FORMS: Mapping[str, Callable[[str], object]] = {
     "platform": _NAME.fullmatch,
     "mode": re.compile("|".join(MODES)).fullmatch,
     "boots": re.compile(rf"[1-9][0-9]{{0,2}}|{'|'.join(_BOOTS)}").fullmatch,
-    "base": lambda name: find_branch_problem(name) is None,
+    "base": lambda name: refuse_branch(name) is None,
     "case": _CASE.fullmatch,
 }
 _EXPECTED: Mapping[str, str] = {
@@ -75,16 +76,10 @@ class BenchCommand:
     """Names of cases; `*` stands for any part of a name."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WrongCommand:
-    """A command that cannot be understood."""
-
-    help: str
-    """One line of Markdown: the error and the correct form. Repeats no text of the comment."""
-
-
-def parse_bench_command(comment: str) -> BenchCommand | WrongCommand | None:
+def parse_bench_command(comment: str) -> BenchCommand | Failure | None:
     """Parses the first command of a comment in Markdown; None if the comment has none.
+
+    A failure is one line of Markdown and repeats no text of the comment.
 
     A command stands on a line of its own, outside quotes, code and HTML comments.
     """
@@ -100,8 +95,8 @@ def parse_bench_command(comment: str) -> BenchCommand | WrongCommand | None:
             return _refuse("there is no such command")
         verb = cast(Verb, words.pop(0).lower())
     values = _read_values(verb, words)
-    if isinstance(values, str):
-        return _refuse(values)
+    if isinstance(values, Failure):
+        return values
     if verb == "bisect" and "case" not in values:
         return _refuse("`bisect` needs a `case=`")
     return BenchCommand(
@@ -134,23 +129,23 @@ def _plain_lines(comment: str) -> Iterator[str]:
             yield line
 
 
-def _read_values(verb: Verb, words: list[str]) -> dict[str, tuple[str, ...]] | str:
-    """Returns the values by key, without duplicates, or an error message."""
+def _read_values(verb: Verb, words: list[str]) -> dict[str, tuple[str, ...]] | Failure:
+    """Returns the values by key, without duplicates."""
     values: dict[str, tuple[str, ...]] = {}
     for word in words:
         key, sign, text = word.partition("=")
         key = key.lower()
         if not sign or key not in _KEYS[verb]:
             allowed = ", ".join(f"`{each}=`" for each in _KEYS[verb])
-            return (
+            return _refuse(
                 f"it takes {allowed}, without blanks around the sign" if allowed else "it takes nothing more"
             )
         if key in values:
-            return f"`{key}=` may stand once"
+            return _refuse(f"`{key}=` may stand once")
         given = tuple(dict.fromkeys(text.split(",")))
         fits = all(_FORMS[key](each) for each in given)
         if not fits or len(given) > (1 if key in _SINGLE else _MOST_VALUES) or _too_many_boots(key, text):
-            return f"`{key}=` takes {_EXPECTED[key]}"
+            return _refuse(f"`{key}=` takes {_EXPECTED[key]}")
         values[key] = given
     return values
 
@@ -159,5 +154,5 @@ def _too_many_boots(key: str, text: str) -> bool:
     return key == "boots" and text.isdigit() and int(text) > MOST_BOOTS
 
 
-def _refuse(what: str) -> WrongCommand:
-    return WrongCommand(help=f"That is no command: {what}. {HELP}")
+def _refuse(what: str) -> Failure:
+    return wrong_usage(f"That is no command: {what}.", HELP)

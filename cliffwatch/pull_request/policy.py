@@ -239,8 +239,8 @@ def _kernel(reader: PolicyReader, content: Mapping[str, object], default: Kernel
     table = reader.table(content.get("kernel", {}), ("kernel",))
     reader.known(table, _KERNEL_KEYS, ("kernel",))
     tree, revision = table.get("tree", default.tree), table.get("revision", default.revision)
-    wrong = read_address(tree) if isinstance(tree, str) else "it is no URL of a tree"
-    if isinstance(wrong, str):
+    wrong = read_address(tree if isinstance(tree, str) else "")
+    if isinstance(wrong, Failure):
         reader.refuse(("kernel", "tree"), f"'tree' is {shorten_value(tree)}: {wrong}")
     if not isinstance(revision, str) or not _REVISION.fullmatch(revision):
         reader.refuse(

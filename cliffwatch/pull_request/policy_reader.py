@@ -9,7 +9,7 @@ from typing import Any
 from cliffwatch.catalogue.toml_lines import Place, line_of, problem_at_key
 from cliffwatch.counting import count_noun
 from cliffwatch.parsers.readings import Problem
-from cliffwatch.trees.addresses import find_branch_problem
+from cliffwatch.trees.addresses import refuse_branch
 
 _SUITE = re.compile(r"[a-z0-9][a-z0-9-]{0,99}")
 _LABEL = re.compile(r"[A-Za-z0-9][\w.-]{0,99}", re.ASCII)
@@ -18,7 +18,7 @@ _LOGIN = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,38})(?:\[bot\])?")
 _FORMS: Mapping[str, tuple[Callable[[str], object], str, int]] = {
     "suites": (_SUITE.fullmatch, "name of a suite, such as local-storage, or auto", 50),
     "follow": (
-        lambda name: find_branch_problem(name.replace("*", "x")) is None,
+        lambda name: refuse_branch(name.replace("*", "x")) is None,
         "name or pattern of a branch, such as for-next/*",
         50,
     ),

@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from urllib.parse import quote, unquote
 
+from cliffwatch.failure import Failure, wrong_usage
+
 PORTS = {"https": 443, "http": 80, "git": 9418}
 """Default ports of the permitted schemes. `ssh` is not permitted, because it would need somebody's key."""
 
@@ -16,7 +18,7 @@ _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
 _IN_A_PATH = "~@+,=:!$&'()*;"
 _LONGEST = 2000
 
-_NO_CREDENTIALS = "it carries a user name or a password: name it without them"
+_EXAMPLE = "name one such as https://git.example.org/linux.git"
 
 _SECRET_IN_QUERY = re.compile(
     r"([?&;][\w.-]{0,40}(?:token|secret|passw|key|auth|sig)[\w.-]{0,40}=)[^&#\s\"'<>]+", re.IGNORECASE
@@ -54,27 +56,31 @@ class TreeAddress:
         return same and self.path[: len(prefix.path)] == prefix.path
 
 
-def read_address(text: str) -> TreeAddress | str:
-    """Parses the URL of a tree. Returns a description of the error, without the URL, if it is not permitted.
+def read_address(text: str) -> TreeAddress | Failure:
+    """Parses the URL of a tree. A failure says why it is not permitted, without the URL.
 
     The program that checks a URL is not the one that fetches it. URLs that they might read differently are
     refused.
     """
     parts = _URL.fullmatch(text)
     if parts is None or len(text) > _LONGEST or not text.isascii() or not text.isprintable() or " " in text:
-        return "it is no URL of a tree, such as https://git.example.org/linux.git"
+        return wrong_usage("it is no URL of a tree", _EXAMPLE)
     scheme = parts["scheme"].lower()
     if scheme not in PORTS:
-        return f"it is no address by {', '.join(PORTS)}; ssh would need somebody's key"
+        return wrong_usage(
+            f"it is no address by {', '.join(PORTS)}; ssh would need somebody's key", "name its https address"
+        )
     if "@" in parts["authority"]:
-        return _NO_CREDENTIALS
+        return wrong_usage("it carries a user name or a password", "name it without them")
     authority = _AUTHORITY.fullmatch(parts["authority"])
     host = _host(authority["host"]) if authority is not None else None
     port = int(authority["port"] or PORTS[scheme]) if authority is not None else 0
     if host is None or not 0 < port < 1 << 16:
-        return "its host is not a plain name or address, or its port is not a number up to 65535"
+        return wrong_usage(
+            "its host is not a plain name or address, or its port is not a number up to 65535", _EXAMPLE
+        )
     path = _path(parts["rest"])
-    return path if isinstance(path, str) else TreeAddress(scheme=scheme, host=host, port=port, path=path)
+    return path if isinstance(path, Failure) else TreeAddress(scheme=scheme, host=host, port=port, path=path)
 
 
 def _host(text: str) -> str | None:
@@ -90,14 +96,16 @@ def _host(text: str) -> str | None:
     return host if not _NUMBER.fullmatch(labels[-1]) or _ip(host) is not None else None
 
 
-def _path(rest: str) -> tuple[str, ...] | str:
+def _path(rest: str) -> tuple[str, ...] | Failure:
     if "?" in rest or "#" in rest or "\\" in rest:
-        return "it has a query, a fragment or a backslash: name the repository alone"
+        return wrong_usage("it has a query, a fragment or a backslash", "name the repository alone")
     parts = rest.removeprefix("/").removesuffix("/").split("/") if rest.strip("/") else []
     plain = tuple(unquote(part, errors="surrogateescape") for part in parts)
     for part in plain:
         if part in ("", ".", "..") or not part.isprintable() or any(letter in part for letter in "/\\%?#"):
-            return "its path has empty parts, parts of dots only, or escapes that are not allowed"
+            return wrong_usage(
+                "its path has empty parts, parts of dots only, or escapes that are not allowed", _EXAMPLE
+            )
     return plain
 
 
@@ -197,11 +205,17 @@ LONGEST_BRANCH = 200
 _FORBIDDEN = frozenset(" ~^:?*[\\\x7f")
 
 
-def find_branch_problem(name: str) -> str | None:
-    """Explains why a name cannot be a branch or tag, as the end of a sentence that begins with the name.
+def refuse_branch(name: str) -> Failure | None:
+    """Says why a name cannot be a branch or tag; None if it can be one."""
+    wrong = _find_branch_error(name)
+    if wrong is None:
+        return None
+    return wrong_usage(
+        f"the branch {name[:LONGEST_BRANCH]!a} {wrong}", "name one of the tree, such as master"
+    )
 
-    Returns None if it can be one.
-    """
+
+def _find_branch_error(name: str) -> str | None:
     if not 0 < len(name) <= LONGEST_BRANCH:
         return f"has not 1 to {LONGEST_BRANCH} characters"
     odd = next((each for each in name if each in _FORBIDDEN or not _is_shown(each)), None)

@@ -5,7 +5,8 @@ from github_html import LINKED
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cliffwatch.pull_request.bench_command import BenchCommand, WrongCommand, parse_bench_command
+from cliffwatch.failure import Failure
+from cliffwatch.pull_request.bench_command import BenchCommand, parse_bench_command
 
 
 @pytest.mark.parametrize(
@@ -99,16 +100,16 @@ def test_no_command(comment: str) -> None:
 def test_a_wrong_command_gets_one_line_of_help(comment: str, said: str) -> None:
     wrong = parse_bench_command(comment)
 
-    assert isinstance(wrong, WrongCommand)
-    assert said in wrong.help
-    assert "\n" not in wrong.help
-    assert "/bench help" in wrong.help
+    assert isinstance(wrong, Failure)
+    assert said in wrong.message
+    assert "\n" not in str(wrong)
+    assert "/bench help" in wrong.next_step
 
 
 @given(st.text(max_size=300))
 def test_what_is_wrong_is_not_repeated(text: str) -> None:
     answer = parse_bench_command(f"/bench {text}")
 
-    if isinstance(answer, WrongCommand):
-        assert not LINKED.search(answer.help)
-        assert answer.help.isascii()
+    if isinstance(answer, Failure):
+        assert not LINKED.search(str(answer))
+        assert str(answer).isascii()

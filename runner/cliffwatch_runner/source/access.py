@@ -75,10 +75,8 @@ def plan_fetch(url: str, access: TreeAccess) -> FetchPlan | Failure:
             env={**_select_environment(_OWN), **users_environment()},
         )
     address = read_address(url)
-    if isinstance(address, str):
-        return wrong_usage(
-            f"the tree cannot be fetched for a job: {address}", "ask for it by another address"
-        )
+    if isinstance(address, Failure):
+        return wrong_usage(f"the tree cannot be fetched for a job: {address.message}", address.next_step)
     if access == "allowed":
         return FetchPlan(
             url=address.url,

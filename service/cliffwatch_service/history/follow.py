@@ -14,7 +14,7 @@ from cliffwatch.failure import Failure
 from cliffwatch.formats.setup import Setup
 from cliffwatch.formats.work import Priority
 from cliffwatch.identities import digest_of
-from cliffwatch.trees.addresses import LONGEST_BRANCH, find_branch_problem
+from cliffwatch.trees.addresses import refuse_branch
 from cliffwatch_service.history.backlog import add_to_backlog, take_from_backlog
 from cliffwatch_service.history.git import branch_head, fetch_commits, first_parents, tags_of
 from cliffwatch_service.history.watching.anchors import NO_ANCHOR, parts_of, refuse_anchor, settle_anchor
@@ -67,13 +67,9 @@ def follow_branch(connection: Connection[Any], entry: FollowFacts, *, who: str, 
 
     Raises Refusal if the branch name, the suites or the anchor are not allowed.
     """
-    wrong = find_branch_problem(entry.branch)
+    wrong = refuse_branch(entry.branch)
     if wrong is not None:
-        raise Refusal(
-            422,
-            "no branch",
-            f"the branch {entry.branch[:LONGEST_BRANCH]!a} {wrong}: name one of the tree, such as master",
-        )
+        raise Refusal(422, "no branch", str(wrong))
     if AUTO in entry.suites:
         raise Refusal(
             422,

@@ -179,8 +179,8 @@ def _call_remote(url: str, how: Sequence[str], *what: str, mirror: Path | None =
     The tree may be on any server. Git gets no key and no credentials, and follows no redirect.
     """
     address = read_address(url)
-    if isinstance(address, str):
-        return wrong_usage(f"the tree cannot be followed: {address}", "follow it by another address")
+    if isinstance(address, Failure):
+        return wrong_usage(f"the tree cannot be followed: {address.message}", address.next_step)
     return _git([*how, "--", address.url, *what], mirror=mirror, protocols=PORTS)
 
 

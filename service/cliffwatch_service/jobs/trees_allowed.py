@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 from psycopg import Connection
 
+from cliffwatch.failure import Failure
 from cliffwatch.trees.addresses import TreeAddress, closed, is_allowed, read_address
 from cliffwatch_service.refusal import Refusal
 from cliffwatch_service.store import follows
@@ -22,7 +23,7 @@ def refuse_address(tree: str) -> TreeAddress:
     The message does not repeat the address.
     """
     address = read_address(tree)
-    if isinstance(address, str):
+    if isinstance(address, Failure):
         raise Refusal(422, "no tree to fetch", f"the tree cannot be fetched: {address}")
     return address
 
@@ -44,7 +45,7 @@ def access_of(connection: Connection[Any], tree: str, prefixes: Iterable[str]) -
     An administrator named both the prefixes and the followed trees.
     """
     address = read_address(tree)
-    if isinstance(address, str):
+    if isinstance(address, Failure):
         return "public"
     if is_allowed(address, prefixes):
         return "allowed"

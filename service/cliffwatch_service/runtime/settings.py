@@ -28,6 +28,7 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
+from cliffwatch.failure import Failure
 from cliffwatch.formats.reading import message_in_words
 from cliffwatch.trees.addresses import read_address, without_credentials
 from cliffwatch_service.refusal import Refusal
@@ -76,7 +77,7 @@ def _page_address(given: str) -> str:
 def _tree_prefixes(given: tuple[str, ...]) -> tuple[str, ...]:
     for prefix in given:
         wrong = read_address(prefix)
-        if isinstance(wrong, str):
+        if isinstance(wrong, Failure):
             raise ValueError(f"{without_credentials(prefix)!r}: {wrong}")  # noqa: TRY004 - the type is right
     return given
 

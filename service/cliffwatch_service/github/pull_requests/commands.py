@@ -7,11 +7,11 @@ from urllib.parse import quote
 
 import structlog
 
-from cliffwatch.failure import HttpFailure
+from cliffwatch.failure import Failure, HttpFailure
 from cliffwatch.formats.values import FreeJson
-from cliffwatch.pull_request.bench_command import HELP, BenchCommand, WrongCommand, parse_bench_command
+from cliffwatch.pull_request.bench_command import HELP, BenchCommand, parse_bench_command
 from cliffwatch.pull_request.policy import Policy
-from cliffwatch.trees.addresses import find_branch_problem
+from cliffwatch.trees.addresses import refuse_branch
 from cliffwatch_service.github.parts import GitHubParts, raise_if_later
 from cliffwatch_service.github.pull_requests.opened import may_write
 from cliffwatch_service.github.pull_requests.pull_request_look import (
@@ -83,9 +83,9 @@ def _run_command(
         allowed = False
     if not allowed:
         return _decline(parts, pull, conversation)
-    if isinstance(command, WrongCommand):
+    if isinstance(command, Failure):
         conversation.react(comment, "confused")
-        conversation.answer(command.help, to=str(comment))
+        conversation.answer(f"{command.message} {command.next_step}", to=str(comment))
         return "wrong"
     _audit(parts, pull, login, command)
     return _carry_out(parts, pull, conversation, command, comment=comment, head_known=head_known)
@@ -192,7 +192,7 @@ def _resolve_base(pull: PullRequestNow, revision: str) -> str | None:
 
     Returns NOT_NEWER if the pull request adds nothing to the base, None if there is no such commit.
     """
-    if find_branch_problem(revision) is not None:
+    if refuse_branch(revision) is not None:
         return None
     commit = _ask_github(pull, f"commits/{quote(revision, safe='')}").get("sha")
     if not isinstance(commit, str) or not _COMMIT.fullmatch(commit):
