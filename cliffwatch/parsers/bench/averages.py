@@ -1,12 +1,17 @@
 """Computes the values of a benchmark from its readings: means, and latencies refined by the Summary."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 
-from cliffwatch.parsers.bench.kind import BenchOutput, MetricValue, MetricValues, Reading
-
-STEP = 0.001
-"""bench prints three decimals: two rates that differ by less may be equal."""
+from cliffwatch.parsers.bench.kind import (
+    STEP,
+    BenchOutput,
+    Kind,
+    MetricShape,
+    MetricValue,
+    MetricValues,
+    Reading,
+)
 
 DOUBTFUL = 0.01
 """The relative difference from which on Summary and Iter lines disagree."""
@@ -14,30 +19,23 @@ DOUBTFUL = 0.01
 _NS_PER = {"ns": 1.0, "us": 1e3, "ms": 1e6}
 
 
-def mean_of(
-    output: BenchOutput, kept: Sequence[Reading], metric: str, name: str, *, step: float = STEP
-) -> MetricValues:
-    """Yields the mean of a field over the readings, or else its Summary. Nothing if neither has the field."""
-    readings = tuple(each.fields[name] for each in kept if name in each.fields)
-    if not readings and name not in output.summary:
-        return
-    value = sum(readings) / len(readings) if readings else output.summary[name]
-    yield MetricValue(metric=metric, value=value, samples=readings, resolution=step)
+def values_of(kind: Kind, output: BenchOutput, kept: Sequence[Reading]) -> MetricValues:
+    """Yields the metrics of an output of this kind. `kept` are the readings after warm-up."""
+    return kind.values(output, kept) if kind.values else means(kind.metrics, output, kept)
 
 
-def mean_over_cpus(
-    metric: str, name: str, step: float
-) -> Callable[[BenchOutput, Sequence[Reading]], MetricValues]:
-    """Averages over CPUs, for kinds that print one final line per CPU. Each CPU is one reading."""
+def means(metrics: Mapping[str, MetricShape], output: BenchOutput, kept: Sequence[Reading]) -> MetricValues:
+    """Yields the mean of each metric's field over the readings, or over the final lines, one per CPU.
 
-    def values(output: BenchOutput, _: Sequence[Reading]) -> MetricValues:
-        samples = tuple(fields[name] for _, fields in output.finals)
-        if samples:
-            yield MetricValue(
-                metric=metric, value=sum(samples) / len(samples), samples=samples, resolution=step
-            )
-
-    return values
+    Without either, its Summary. Nothing for metrics without a field, or whose field was not printed.
+    """
+    rows = [each.fields for each in kept] or [fields for _, fields in output.finals]
+    for metric, shape in metrics.items():
+        name = shape.field or ""
+        readings = tuple(fields[name] for fields in rows if name in fields)
+        if readings or name in output.summary:
+            value = sum(readings) / len(readings) if readings else output.summary[name]
+            yield MetricValue(metric=metric, value=value, samples=readings, resolution=shape.step)
 
 
 def rate_and_latency(

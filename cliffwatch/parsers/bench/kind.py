@@ -6,7 +6,14 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
+from cliffwatch.parsers.bench.patterns import line_pattern
 from cliffwatch.samples import Better
+
+STEP = 0.001
+"""bench prints three decimals: two rates that differ by less may be equal."""
+
+ITER = r"Iter {iter:\d+} ( {jitter}us): "
+"""How most Iter lines begin: `jitter` is how much longer than a second the interval was."""
 
 Role = Literal["iter", "summary", "final", "failure", "doubt"]
 """The role of a line:
@@ -30,6 +37,10 @@ class MetricShape:
     better: Better
     primary: bool = False
     """Primary metrics decide the verdict of a case. Other metrics follow from them or explain them."""
+    field: str | None = None
+    """The field of the lines whose mean it is; None if its kind computes it."""
+    step: float = STEP
+    """The smallest step that the printed digits of `field` can show."""
 
 
 @dataclass(frozen=True)
@@ -37,12 +48,14 @@ class LineForm:
     """One form of a line."""
 
     role: Role
-    pattern: str
-    """A regular expression. It is compiled on first use."""
+    text: str
+    """What bench prints, for `line_pattern`."""
+    begin: str = ""
+    """A regular expression of what stands before it."""
 
     @cached_property
     def compiled(self) -> re.Pattern[str]:
-        return re.compile(self.pattern)
+        return re.compile(self.begin + line_pattern(self.text))
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +126,11 @@ class Kind:
     name: str
     metrics: Mapping[str, MetricShape]
     forms: tuple[LineForm, ...]
-    values: Callable[[BenchOutput, Sequence[Reading]], MetricValues]
-    """Computes the metrics from an output and its readings after warm-up."""
+    values: Callable[[BenchOutput, Sequence[Reading]], MetricValues] | None = None
+    """Computes the metrics from an output and its readings after warm-up.
+
+    None if each metric is the mean of a field.
+    """
     rate: str | None = None
     """The field whose Summary is the mean over the true seconds of the readings; None if there is none.
 

@@ -48,7 +48,7 @@ def _any_form() -> re.Pattern[str]:
 
     Other lines then need one match instead of thirty.
     """
-    forms = (form.pattern for kind in KINDS.values() for form in kind.forms)
+    forms = (form.compiled.pattern for kind in KINDS.values() for form in kind.forms)
     return re.compile("|".join(f"(?:{_NAMED_GROUP.sub('(?:', pattern)})" for pattern in forms))
 
 

@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from cliffwatch.parsers.bench.averages import values_of
 from cliffwatch.parsers.bench.kind import BenchOutput, Kind, MetricValue, Reading
 from cliffwatch.parsers.bench.lines import LIBBPF
 from cliffwatch.parsers.bench.outputs import split
@@ -64,7 +65,7 @@ def _read(
 ) -> list[Found]:
     name = output.name or "unknown"
     kept = drop_warmup(output, warmup) if output.readings else []
-    rows = list(output.kind.values(output, kept)) if output.kind else []
+    rows = list(values_of(output.kind, output, kept)) if output.kind else []
     whole = CaseKey(suite, name, tuple(params.items()))
     failure = _failure(output, rows, complaints if output is outputs[-1] else ())
     if failure is not None:

@@ -1,24 +1,37 @@
-"""Building blocks for line patterns. Blanks match loosely, because mail and web pages change them."""
+"""Patterns of lines, written like the text that bench prints."""
 
 import re
+from collections.abc import Iterator
 
-_PLAIN_GROUP = re.compile(r"\((?!\?)")
-
-NUMBER = r"(-?(?:\d+(?:\.\d*)?|inf|nan))"
-ITER = r"Iter\s+(?P<iter>\d+)\s+\(\s*(?P<jitter>-?\d+(?:\.\d*)?)us\):\s*"
-PLUS_MINUS = rf"\s*(?:±|\+/-|\+-|Â±|┬▒|ñ|\?|\ufffd{{1,2}})\s*{NUMBER}\s*"
+NUMBER = r"(?:-?(?:\d+(?:\.\d*)?|inf|nan))"
+_PLUS_MINUS = r"(?:±|\+/-|\+-|Â±|┬▒|ñ|\?|\ufffd{1,2})"
 """Includes what ± becomes when it is decoded with the wrong code page, or encoded in one that lacks it."""
 
+_PART = re.compile(
+    r"(?P<place>\{(?P<name>\w*):?(?P<inside>[^}]*)\})|(?P<blank> )|(?P<sign>[\[\]±])|[^{ \[\]±]+"
+)
 
-def name_groups(pattern: str, *names: str) -> str:
-    """Names the plain groups of a pattern, in order, and anchors it at the line end.
 
-    `_` makes a group non-capturing.
+def line_pattern(text: str) -> str:
+    r"""Builds the regular expression of a line, anchored at its end.
+
+    - `{hits}`: a number, as the field `hits`; `{}`: a number that is not read.
+    - `{cpu:\d+}`: what matches the expression, as a field if there is a name.
+    - `[…]`: may be missing.
+    - A blank matches blanks loosely, because mail and web pages change them.
     """
-    rest = iter(names)
+    return "".join(_parts(text)) + r"\s*$"
 
-    def group(_: re.Match[str]) -> str:
-        name = next(rest)
-        return "(?:" if name == "_" else f"(?P<{name}>"
 
-    return _PLAIN_GROUP.sub(group, pattern.replace(r"\(", "\0")).replace("\0", r"\(") + r"\s*$"
+def _parts(text: str) -> Iterator[str]:
+    for part in _PART.finditer(text):
+        name, inside = part["name"], part["inside"] or NUMBER
+        if part["place"]:
+            yield f"(?P<{name}>{inside})" if name else f"(?:{inside})"
+        elif part["blank"]:
+            between_words = re.search(r"\w$", text[: part.start()]) and re.match(r"[\w{]", text[part.end() :])
+            yield r"\s+" if between_words else r"\s*"
+        elif part["sign"]:
+            yield {"[": "(?:", "]": ")?", "±": _PLUS_MINUS}[part["sign"]]
+        else:
+            yield re.escape(part[0])

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from cliffwatch.parsers.bench.kind import (
+    STEP,
     BenchOutput,
     Kind,
     LineForm,
@@ -11,10 +12,8 @@ from cliffwatch.parsers.bench.kind import (
     MetricValues,
     Reading,
 )
-from cliffwatch.parsers.bench.patterns import NUMBER, name_groups
 
-_WHO = r"(?:(?P<who>[\w.-]{1,80}):\s*)?"
-_STEP = 0.001
+_WHO = r"[{who:[\w.-]+}: ]"
 
 
 def _values(output: BenchOutput, _: Sequence[Reading]) -> MetricValues:
@@ -26,7 +25,7 @@ def _values(output: BenchOutput, _: Sequence[Reading]) -> MetricValues:
         ):
             if name in numbers:
                 yield MetricValue(
-                    metric=metric, value=numbers[name], resolution=0.0 if name == "functions" else _STEP
+                    metric=metric, value=numbers[name], resolution=0.0 if name == "functions" else STEP
                 )
 
 
@@ -38,9 +37,9 @@ KIND = Kind(
         "functions": MetricShape("functions", "higher"),
     },
     forms=(
-        LineForm("final", name_groups(_WHO + r"found\s+(\d+)\s+functions", "functions")),
-        LineForm("final", name_groups(_WHO + rf"attached in\s+{NUMBER}\s*s", "attached")),
-        LineForm("final", name_groups(_WHO + rf"detached in\s+{NUMBER}\s*s", "detached")),
+        LineForm("final", _WHO + "found {functions} functions"),
+        LineForm("final", _WHO + "attached in {attached} s"),
+        LineForm("final", _WHO + "detached in {detached} s"),
     ),
     values=_values,
     marks=("found ", "attached in", "detached in"),

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from cliffwatch.parsers.bench.kind import (
+    ITER,
     BenchOutput,
     Kind,
     LineForm,
@@ -11,7 +12,6 @@ from cliffwatch.parsers.bench.kind import (
     MetricValues,
     Reading,
 )
-from cliffwatch.parsers.bench.patterns import ITER, NUMBER, name_groups
 
 
 def _values(output: BenchOutput, kept: Sequence[Reading]) -> MetricValues:
@@ -25,15 +25,14 @@ def _values(output: BenchOutput, kept: Sequence[Reading]) -> MetricValues:
         yield MetricValue(metric="false-positive-rate", value=rate)
 
 
-_COUNTS = rf"(-?\d+) false hits of (-?\d+) total operations\. Percentage =\s*{NUMBER}\s*%"
-_FIELDS = ("false_hits", "total", "percentage")
+_COUNTS = "{false_hits} false hits of {total} total operations. Percentage = {percentage} %"
 
 KIND = Kind(
     name="false-hits",
     metrics={"false-positive-rate": MetricShape("%", "lower", primary=True)},
     forms=(
-        LineForm("iter", name_groups(rf"{ITER}{_COUNTS}", *_FIELDS)),
-        LineForm("summary", name_groups(rf"Summary:\s*{_COUNTS}", *_FIELDS)),
+        LineForm("iter", ITER + _COUNTS),
+        LineForm("summary", f"Summary: {_COUNTS}"),
     ),
     values=_values,
 )

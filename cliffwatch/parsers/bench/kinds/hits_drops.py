@@ -1,47 +1,26 @@
 """Hits and drops per second: counters, triggers, uprobes, renames, ring buffers, bloom filters."""
 
-from collections.abc import Sequence
-
-from cliffwatch.parsers.bench.averages import mean_of
-from cliffwatch.parsers.bench.kind import BenchOutput, Kind, LineForm, MetricShape, MetricValues, Reading
-from cliffwatch.parsers.bench.patterns import ITER, NUMBER, PLUS_MINUS, name_groups
-
-
-def _values(output: BenchOutput, kept: Sequence[Reading]) -> MetricValues:
-    yield from mean_of(output, kept, "hits", "hits")
-    yield from mean_of(output, kept, "hits-per-producer", "per_prod")
-    yield from mean_of(output, kept, "drops", "drops")
-    yield from mean_of(output, kept, "total", "total")
-
+from cliffwatch.parsers.bench.kind import ITER, Kind, LineForm, MetricShape
 
 KIND = Kind(
     name="hits-drops",
     metrics={
-        "hits": MetricShape("M ops/s", "higher", primary=True),
-        "hits-per-producer": MetricShape("M ops/s", "higher"),
-        "drops": MetricShape("M ops/s", "lower"),
-        "total": MetricShape("M ops/s", "higher"),
+        "hits": MetricShape("M ops/s", "higher", primary=True, field="hits"),
+        "hits-per-producer": MetricShape("M ops/s", "higher", field="per_prod"),
+        "drops": MetricShape("M ops/s", "lower", field="drops"),
+        "total": MetricShape("M ops/s", "higher", field="total"),
     },
     forms=(
         LineForm(
             "iter",
-            name_groups(
-                rf"{ITER}hits\s+{NUMBER}\s*M/s\s*\(\s*{NUMBER}\s*M/prod\),\s*drops\s+{NUMBER}\s*M/s"
-                rf"(?:,\s*total operations\s+{NUMBER}\s*M/s)?",
-                *("hits", "per_prod", "drops", "total"),
-            ),
+            ITER + "hits {hits} M/s ( {per_prod} M/prod), drops {drops} M/s[, total operations {total} M/s]",
         ),
         LineForm(
             "summary",
-            name_groups(
-                rf"Summary:\s*hits\s+{NUMBER}{PLUS_MINUS}M/s\s*\(\s*{NUMBER}\s*M/prod\),\s*drops"
-                rf"\s+{NUMBER}{PLUS_MINUS}M/s"
-                rf"(?:,\s*total operations\s+{NUMBER}{PLUS_MINUS}M/s)?",
-                *("hits", "_", "per_prod", "drops", "_", "total", "_"),
-            ),
+            "Summary: hits {hits} ± {} M/s ( {per_prod} M/prod), drops {drops} ± {} M/s"
+            "[, total operations {total} ± {} M/s]",
         ),
     ),
-    values=_values,
     # hashmap-without-bloom counts all its operations as drops.
     dropped="drops",
     rate="hits",

@@ -2,15 +2,22 @@
 
 from collections.abc import Sequence
 
-from cliffwatch.parsers.bench.averages import mean_of, rate_and_latency
-from cliffwatch.parsers.bench.kind import BenchOutput, Kind, LineForm, MetricShape, MetricValues, Reading
-from cliffwatch.parsers.bench.patterns import ITER, NUMBER, PLUS_MINUS, name_groups
+from cliffwatch.parsers.bench.averages import means, rate_and_latency
+from cliffwatch.parsers.bench.kind import (
+    ITER,
+    BenchOutput,
+    Kind,
+    LineForm,
+    MetricShape,
+    MetricValues,
+    Reading,
+)
 
 
 def _values(output: BenchOutput, kept: Sequence[Reading]) -> MetricValues:
     rates = [each.fields["hits"] for each in kept]
     yield from rate_and_latency(output, kept, rates, ("hits-throughput", "hits-latency"))
-    yield from mean_of(output, kept, "important-hits-throughput", "important")
+    yield from means(KIND.metrics, output, kept)
 
 
 KIND = Kind(
@@ -18,23 +25,14 @@ KIND = Kind(
     metrics={
         "hits-throughput": MetricShape("M ops/s", "higher"),
         "hits-latency": MetricShape("ns/op", "lower", primary=True),
-        "important-hits-throughput": MetricShape("M ops/s", "higher"),
+        "important-hits-throughput": MetricShape("M ops/s", "higher", field="important"),
     },
     forms=(
-        LineForm(
-            "iter",
-            name_groups(
-                rf"{ITER}hits\s+{NUMBER}\s*M/s\s+important_hits\s+{NUMBER}\s*M/s", "hits", "important"
-            ),
-        ),
+        LineForm("iter", ITER + "hits {hits} M/s important_hits {important} M/s"),
         LineForm(
             "summary",
-            name_groups(
-                rf"Summary:\s*hits throughput\s+{NUMBER}{PLUS_MINUS}M ops/s,\s*hits latency\s+{NUMBER}"
-                rf"\s*ns/op,"
-                rf"\s*important_hits throughput\s+{NUMBER}{PLUS_MINUS}M ops/s",
-                *("hits", "_", "latency", "important", "_"),
-            ),
+            "Summary: hits throughput {hits} ± {} M ops/s, hits latency {latency} ns/op,"
+            " important_hits throughput {important} ± {} M ops/s",
         ),
     ),
     values=_values,

@@ -3,8 +3,10 @@
 import math
 from collections.abc import Sequence
 
-from cliffwatch.parsers.bench.averages import STEP, rate_and_latency
+from cliffwatch.parsers.bench.averages import rate_and_latency
 from cliffwatch.parsers.bench.kind import (
+    ITER,
+    STEP,
     BenchOutput,
     Kind,
     LineForm,
@@ -13,7 +15,6 @@ from cliffwatch.parsers.bench.kind import (
     MetricValues,
     Reading,
 )
-from cliffwatch.parsers.bench.patterns import ITER, NUMBER, PLUS_MINUS, name_groups
 
 _MILLION_PER = {"M": 1.0, "K": 1e-3, "k": 1e-3}
 
@@ -42,21 +43,11 @@ KIND = Kind(
         "latency": MetricShape("ns/op", "lower", primary=True),
     },
     forms=(
-        LineForm(
-            "iter",
-            name_groups(
-                rf"{ITER}hits\s+{NUMBER}\s*(?P<letter>[MKk])/s\s*\(\s*{NUMBER}\s*[MKk]/prod\)",
-                *("hits", "per_prod"),
-            ),
-        ),
+        LineForm("iter", ITER + "hits {hits} {letter:[MKk]}/s ( {per_prod} {:[MKk]}/prod)"),
         LineForm(
             "summary",
-            name_groups(
-                rf"Summary:\s*throughput\s+{NUMBER}{PLUS_MINUS}(?P<letter>[MKk]) ops/s\s*\(\s*{NUMBER}"
-                rf"\s*[MKk] ops/prod\),"
-                rf"\s*latency\s+{NUMBER}\s*(?P<time>ns|us|ms)/op",
-                *("hits", "_", "per_prod", "latency"),
-            ),
+            "Summary: throughput {hits} ± {} {letter:[MKk]} ops/s ( {per_prod} {:[MKk]} ops/prod),"
+            " latency {latency} {time:ns|us|ms}/op",
         ),
     ),
     values=_values,

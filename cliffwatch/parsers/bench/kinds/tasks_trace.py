@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 
-from cliffwatch.parsers.bench.averages import STEP, mean_of
+from cliffwatch.parsers.bench.averages import means
 from cliffwatch.parsers.bench.kind import (
+    STEP,
     BenchOutput,
     Kind,
     LineForm,
@@ -12,7 +13,6 @@ from cliffwatch.parsers.bench.kind import (
     MetricValues,
     Reading,
 )
-from cliffwatch.parsers.bench.patterns import NUMBER, name_groups
 
 
 def _values(output: BenchOutput, kept: Sequence[Reading]) -> MetricValues:
@@ -21,42 +21,20 @@ def _values(output: BenchOutput, kept: Sequence[Reading]) -> MetricValues:
     if latencies or "latency" in output.summary:
         value = sum(latencies) / len(latencies) if latencies else output.summary["latency"]
         yield MetricValue(metric="grace-period-latency", value=value, samples=latencies, resolution=STEP)
-    yield from mean_of(output, kept, "ticks", "ticks")
+    yield from means(KIND.metrics, output, kept)
 
 
 KIND = Kind(
     name="tasks-trace",
     metrics={
         "grace-period-latency": MetricShape("us", "lower", primary=True),
-        "ticks": MetricShape("ticks", "lower"),
+        "ticks": MetricShape("ticks", "lower", field="ticks"),
     },
     forms=(
-        LineForm(
-            "iter",
-            name_groups(
-                rf"Iter\s+(?P<iter>\d+)\s+avg tasks_trace grace period latency\s+{NUMBER}\s*ns", "latency"
-            ),
-        ),
-        LineForm(
-            "iter",
-            name_groups(
-                rf"Iter\s+(?P<iter>\d+)\s+avg ticks per tasks_trace grace period\s+{NUMBER}", "ticks"
-            ),
-        ),
-        LineForm(
-            "summary",
-            name_groups(
-                rf"SUMMARY tasks_trace grace period latency\s+avg {NUMBER}\s*us\s+stddev {NUMBER}\s*us",
-                "latency",
-                "_",
-            ),
-        ),
-        LineForm(
-            "summary",
-            name_groups(
-                rf"SUMMARY ticks per tasks_trace grace period\s+avg {NUMBER}\s+stddev {NUMBER}", "ticks", "_"
-            ),
-        ),
+        LineForm("iter", r"Iter {iter:\d+} avg tasks_trace grace period latency {latency} ns"),
+        LineForm("iter", r"Iter {iter:\d+} avg ticks per tasks_trace grace period {ticks}"),
+        LineForm("summary", "SUMMARY tasks_trace grace period latency avg {latency} us stddev {} us"),
+        LineForm("summary", "SUMMARY ticks per tasks_trace grace period avg {ticks} stddev {}"),
     ),
     values=_values,
     lines_per_reading=2,

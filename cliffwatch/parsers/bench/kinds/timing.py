@@ -11,7 +11,6 @@ from cliffwatch.parsers.bench.kind import (
     MetricValues,
     Reading,
 )
-from cliffwatch.parsers.bench.patterns import NUMBER, name_groups
 
 
 def _values(output: BenchOutput, _: Sequence[Reading]) -> MetricValues:
@@ -32,24 +31,14 @@ KIND = Kind(
         "latency-p99": MetricShape("ns/op", "lower"),
     },
     forms=(
+        LineForm("final", r"{name:[\w.-]+}: median {latency} ns/op, stddev {}, p99 {p99} ({count} samples)"),
         LineForm(
             "final",
-            name_groups(
-                rf"(?P<name>[\w.-]+):\s*median {NUMBER} ns/op,\s*stddev {NUMBER},\s*p99 {NUMBER}"
-                rf"\s*\((\d+) samples\)",
-                *("latency", "_", "p99", "count"),
-            ),
+            r"RESULT scenario={scenario:[\w.-]+} samples={count} median={latency} stddev={} cv={} min={}"
+            " p99={p99} max={}",
         ),
-        LineForm(
-            "final",
-            name_groups(
-                rf"RESULT scenario=(?P<scenario>[\w.-]+) samples=(\d+) median={NUMBER} stddev={NUMBER}"
-                rf" cv={NUMBER} min={NUMBER} p99={NUMBER} max={NUMBER}",
-                *("count", "latency", "_", "_", "_", "p99", "_"),
-            ),
-        ),
-        LineForm("doubt", r"WARNING: (?P<doubt>proportionality check failed.*)$"),
-        LineForm("failure", r"(?P<failure>No timing samples collected\.)\s*$"),
+        LineForm("doubt", "WARNING: {doubt:proportionality check failed.*}"),
+        LineForm("failure", r"{failure:No timing samples collected\.}"),
     ),
     values=_values,
 )
