@@ -8,7 +8,7 @@ _PLUS_MINUS = r"(?:±|\+/-|\+-|Â±|┬▒|ñ|\?|\ufffd{1,2})"
 """Includes what ± becomes when it is decoded with the wrong code page, or encoded in one that lacks it."""
 
 _PART = re.compile(
-    r"(?P<place>\{(?P<name>\w*):?(?P<inside>[^}]*)\})|(?P<blank> )|(?P<sign>[\[\]±])|[^{ \[\]±]+"
+    r"(?P<place>\{(?P<name>\w{0,20})(?::(?P<inside>[^{}]*))?\})|(?P<blank> )|(?P<sign>[\[\]±])|[^{ \[\]±]+"
 )
 
 

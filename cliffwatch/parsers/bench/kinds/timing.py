@@ -37,7 +37,7 @@ KIND = Kind(
             r"RESULT scenario={scenario:[\w.-]+} samples={count} median={latency} stddev={} cv={} min={}"
             " p99={p99} max={}",
         ),
-        LineForm("doubt", "WARNING: {doubt:proportionality check failed.*}"),
+        LineForm("doubt", r"WARNING: {doubt:proportionality check failed(?:.*\S)?}"),
         LineForm("failure", r"{failure:No timing samples collected\.}"),
     ),
     values=_values,
