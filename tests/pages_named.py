@@ -38,6 +38,7 @@ PAGES = {
     "series-list": Named("local-storage", "/series"),
     "regressions": Named("Alert quality", "/regressions?state=all"),
     "regression": Named("Comments", links=("/regressions?state=acknowledged", r"/regressions/[0-9a-f]{32}")),
+    "branch": Named("What each commit changed", "/branches/for-next"),
     "branches": Named("Confirmation runs", "/branches"),
     "runs": Named("emulator-1", "/runs"),
     "run": Named("NULL pointer dereference", links=("/runs", r"/runs/[0-9a-f]{32}")),

@@ -3,12 +3,13 @@
 import re
 from urllib.parse import quote
 
+from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.reports.several.across import Across
 
 _PLAIN = re.compile(r"[A-Za-z0-9_.~=/-]+").fullmatch
 
 
-def case_path(row: Across) -> str:
+def case_path(row: Across | ComparisonRow) -> str:
     """Returns the URL path of a case: suite/benchmark/parameter=value/…"""
     parts = [row.suite, row.benchmark, *[f"{name}={value}" for name, value in row.params.items()]]
     path = "/".join(parts)
@@ -17,6 +18,6 @@ def case_path(row: Across) -> str:
     return "/".join([quote(part, safe="=") for part in parts])
 
 
-def row_path(row: Across) -> str:
+def row_path(row: Across | ComparisonRow) -> str:
     """Returns the URL path of a row: its case, and the metric as a query."""
     return f"{case_path(row)}?metric={row.metric if _PLAIN(row.metric) else quote(row.metric, safe='')}"

@@ -10,7 +10,7 @@ from cliffwatch_service.refusal import Refusal
 from cliffwatch_service.web import documents, home, search, suites
 from cliffwatch_service.web.compare import choose, platforms
 from cliffwatch_service.web.compare import page as compare
-from cliffwatch_service.web.history import badge, branches, images, regressions, series, subscriptions
+from cliffwatch_service.web.history import badge, branches, heat, images, regressions, series, subscriptions
 from cliffwatch_service.web.layout import assets, github_sign_in, sign_in
 from cliffwatch_service.web.layout.render import compile_templates, page
 from cliffwatch_service.web.layout.session import Visitor, visitor_of
@@ -28,6 +28,7 @@ _PARTS = (
     series,
     regressions,
     branches,
+    heat,
     badge,
     subscriptions,
     runs,

@@ -94,14 +94,18 @@ def _cell(row: ComparisonRow | None, index: int, column: Column, scale: Scale) -
         return Cell(column.target.name, "", "none", "not run", "", "")
     bounds = f" ({interval_words(row.interval_level)})" if column.mixed else ""
     ground = f"{index}-{column.thresholds.index(row.threshold)}"
-    return Cell(column.target.name, ground, *_cell_text(row, _interval(row, bounds)), bar(row, scale))
+    return Cell(column.target.name, ground, *cell_text(row, bounds), bar(row, scale))
 
 
 _WORDS = {"regression": "worse", "improvement": "better", "changed": "changed"}
 
 
-def _cell_text(row: ComparisonRow, interval: str) -> tuple[str, str, str]:
-    """Returns kind, text and small text. Reported changes have the colour that other formats give them."""
+def cell_text(row: ComparisonRow, bounds: str = "") -> tuple[str, str, str]:
+    """Returns kind, text and small text. Reported changes have the colour that other formats give them.
+
+    `bounds` names the kind of interval; empty if all rows of the column have the same kind.
+    """
+    interval = _interval(row, bounds)
     verdict, change = row.verdict, row.change
     n = row.n_base if row.n_base == row.n_head else f"{row.n_base}/{row.n_head}"
     if verdict in CHANGES:
@@ -127,7 +131,6 @@ def _values(row: ComparisonRow) -> str:
 
 
 def _interval(row: ComparisonRow, bounds: str) -> str:
-    """Formats the interval. `bounds` names its kind; empty if all rows of the column have the same kind."""
     low, high = row.ci_low, row.ci_high
     if low is None or high is None:
         return "no interval"
