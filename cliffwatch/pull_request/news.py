@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from cliffwatch.comparing.comparison import TROUBLED, ComparisonSet
 from cliffwatch.comparing.ordering import CHANGED, ORDER
 from cliffwatch.pull_request.state import Measured, PullRequestState, RowKey, TargetState
-from cliffwatch.reports.answer import Answer, causes_of_set
+from cliffwatch.reports.answer import Answer, Circumstances, causes_of_set
 from cliffwatch.reports.json_report import comparison_row
 from cliffwatch.reports.markdown import mark
 from cliffwatch.reports.several.across import Across, Target, across, answer_across, name_targets
@@ -60,13 +60,15 @@ class News:
         return answer_across(
             self.rows,
             self.targets,
-            in_turns=self.in_turns(),
-            unchanged_builds=len(
-                frozenset().union(*(each.compared.unchanged_builds() for each in self.measured))
+            Circumstances(
+                in_turns=self.in_turns(),
+                unchanged_builds=len(
+                    frozenset().union(*(each.compared.unchanged_builds() for each in self.measured))
+                ),
+                causes=tuple(dict.fromkeys(causes)),
+                failures=[failure for each in self.measured for failure in each.context.failures],
+                marked=mark,
             ),
-            causes=tuple(dict.fromkeys(causes)),
-            failures=[failure for each in self.measured for failure in each.context.failures],
-            marked=mark,
         )
 
     def _of_failed_arm(self, row: Across) -> bool:

@@ -87,6 +87,22 @@ class Answer:
         return f"{self.result}{':' if self.is_failure else '.'} {self.why}"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Circumstances:
+    """What an answer says beside its rows."""
+
+    in_turns: bool
+    """True if base and head took turns on every target."""
+    unchanged_builds: int = 0
+    """Number of cases whose programs were built the same."""
+    causes: Sequence[str] = ()
+    """Formatted, those of the largest change first."""
+    failures: Sequence[FailedArm] = ()
+    """Arms that could not be measured."""
+    marked: Callable[[str], str] = str
+    """Formats names and errors, which are a tree's own text."""
+
+
 @dataclass(frozen=True, slots=True)
 class _OnOneTarget:
     """A row of a comparison of two arms."""
@@ -107,11 +123,13 @@ def answer_set(
     ]
     return write_answer(
         rows,
-        in_turns=compared.took_turns,
-        unchanged_builds=len(compared.unchanged_builds()),
-        causes=causes_of_set(compared, context.functions, marked),
-        failures=context.failures,
-        marked=marked,
+        Circumstances(
+            in_turns=compared.took_turns,
+            unchanged_builds=len(compared.unchanged_builds()),
+            causes=causes_of_set(compared, context.functions, marked),
+            failures=context.failures,
+            marked=marked,
+        ),
     )
 
 
@@ -126,30 +144,22 @@ def causes_of_set(
     return name_causes((each for each in found if each is not None), marked)
 
 
-def write_answer(
-    rows: Sequence[AnsweredRow],
-    *,
-    in_turns: bool,
-    unchanged_builds: int = 0,
-    causes: Sequence[str] = (),
-    failures: Sequence[FailedArm] = (),
-    marked: Callable[[str], str] = str,
-) -> Answer:
-    """Answers for rows over all targets.
-
-    `in_turns` is True if base and head took turns on every target. `causes` are formatted already.
-    """
-    if failures and all(row.verdict in ("failed", "missing") for row in rows):
-        return Answer(_NOTHING, "; ".join(_name_failures(failures, marked)))
-    parts = dict(_parts(rows, in_turns=in_turns))
-    if unchanged_builds:
-        parts["unchanged-build"] = count_noun(unchanged_builds, "unchanged build")
+def write_answer(rows: Sequence[AnsweredRow], beside: Circumstances) -> Answer:
+    """Answers for rows over all targets."""
+    marked = beside.marked
+    if beside.failures and all(row.verdict in ("failed", "missing") for row in rows):
+        return Answer(_NOTHING, "; ".join(_name_failures(beside.failures, marked)))
+    parts = dict(_parts(rows, in_turns=beside.in_turns))
+    if beside.unchanged_builds:
+        parts["unchanged-build"] = count_noun(beside.unchanged_builds, "unchanged build")
     result = _without_change(parts, rows) + ", ".join(parts.values())
+    left = len(beside.causes) - _MOST_CAUSES
+    cause = "; ".join([*beside.causes[:_MOST_CAUSES], *([f"{left} more"] if left > 0 else [])])
     shared = list(_shared(rows, marked))
-    left = len(causes) - _MOST_CAUSES
-    cause = "; ".join([*causes[:_MOST_CAUSES], *([f"{left} more"] if left > 0 else [])])
     common = f"All {', all '.join(shared)}" if shared else ""
-    why = ": ".join(filter(None, (common or ("Cause" if cause else ""), cause)))
+    if cause and (not common or len({row.verdict for row in rows} & set(CHANGES)) > 1):
+        common = f"{common}. Cause" if common else "Cause"  # of changes, but not of one kind alone
+    why = ": ".join(filter(None, (common, cause)))
     return Answer(result, f"{why}." if why else "")
 
 

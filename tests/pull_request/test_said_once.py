@@ -14,7 +14,7 @@ from cliffwatch.command.main import main
 from cliffwatch.comparing.comparison import NOT_IN_TURNS
 from cliffwatch.comparing.validity import drift_notes
 from cliffwatch.pull_request.comment import check_run, regression_comment, sticky_comment
-from cliffwatch.reports.answer import answer_set
+from cliffwatch.reports.answer import Circumstances, answer_set
 from cliffwatch.reports.json_report import comparison_row
 from cliffwatch.reports.several.across import across, answer_across, name_targets
 from cliffwatch.stats.noise.drifts import Drift
@@ -83,7 +83,7 @@ def test_headlines_count_what_failed_first() -> None:
     counts = "1 failed, 1 slower (5.0 % more time), 1 faster (5.0 % less time), 1 missing, 1 unchanged"
 
     assert str(answer_set(told)) == counts
-    assert str(answer_across(over_targets, targets, in_turns=True)) == counts
+    assert str(answer_across(over_targets, targets, Circumstances(in_turns=True))) == counts
     assert check_run(state(measured(*rows))).title == counts  # type: ignore[arg-type]
 
 
@@ -94,7 +94,7 @@ def test_they_do_where_sides_did_not_take_turns() -> None:
     differ = "1 failed, 2 differ between the two measurements (1 slower, 1 faster) by up to 5.0 %, "
 
     assert str(answer_set(told)).startswith(differ)
-    assert str(answer_across(over_targets, targets, in_turns=False)).startswith(differ)
+    assert str(answer_across(over_targets, targets, Circumstances(in_turns=False))).startswith(differ)
 
 
 def test_a_comment_says_that_two_measurements_differ_where_sides_did_not_take_turns() -> None:

@@ -6,6 +6,7 @@ import pytest
 from made_documents import made_row
 
 from cliffwatch.formats.comparison import ComparisonRow
+from cliffwatch.reports.answer import Circumstances
 from cliffwatch.reports.several.across import across, answer_across, describe_targets, name_targets
 
 BOTH = name_targets([("amd-rome", "walltime"), ("intel-skylake", "walltime")])
@@ -48,7 +49,7 @@ def test_changes_to_both_sides_disagree_whether_somebody_judged_them_or_not() ->
     (found,) = across([[row("changed")], [row("changed", change=-0.05)]])
     assert (found.verdict, describe_targets(found, BOTH)) == ("disagree", "disagree")
     (alike,) = across([[row("changed")], [row("changed", change=0.01)]])
-    answer = answer_across([found, alike], BOTH, in_turns=True)
+    answer = answer_across([found, alike], BOTH, Circumstances(in_turns=True))
     assert answer.result == "1 with opposite changes, 1 changed (up to 5.0 %)"
 
 
@@ -60,12 +61,12 @@ def test_the_sentence_counts_cases_and_names_what_one_target_alone_shows() -> No
     ]
     skylake = [row("regression", value="1"), row("unchanged", value="2"), row("unchanged", value="3")]
     found = across([rome, skylake])
-    answer = answer_across(found, BOTH, in_turns=True)
+    answer = answer_across(found, BOTH, Circumstances(in_turns=True))
     assert answer.result == "2 slower (up to 5.0 % more time), 1 unchanged"
     assert answer.why == "On amd-rome only: 1 slower."
-    alone = answer_across(across([skylake]), BOTH[:1], in_turns=True)
+    alone = answer_across(across([skylake]), BOTH[:1], Circumstances(in_turns=True))
     assert str(alone) == "1 slower (5.0 % more time), 2 unchanged"
-    assert str(answer_across([], BOTH, in_turns=True)) == "nothing was compared"
+    assert str(answer_across([], BOTH, Circumstances(in_turns=True))) == "nothing was compared"
 
 
 INSTRUCTIONS = {"metric": "insns/op", "unit": "insns/op"}
@@ -108,8 +109,11 @@ def test_size_is_of_what_is_told_and_certainty_is_what_is_there_at_least() -> No
 def test_what_told_rows_have_in_common_is_said_only_where_others_could_have_changed() -> None:
     told = [row("regression", value="1"), row("regression", value="2")]
     other = row("unchanged", benchmark="int-get")
-    assert answer_across(across([[*told, other]]), BOTH[:1], in_turns=True).why == "All of seq-get."
-    assert answer_across(across([told]), BOTH[:1], in_turns=True).why == ""
+    assert (
+        answer_across(across([[*told, other]]), BOTH[:1], Circumstances(in_turns=True)).why
+        == "All of seq-get."
+    )
+    assert answer_across(across([told]), BOTH[:1], Circumstances(in_turns=True)).why == ""
 
 
 def test_targets_have_the_shortest_names_that_tell_them_apart() -> None:

@@ -3,7 +3,7 @@
 import pytest
 from made_documents import made_row
 
-from cliffwatch.reports.answer import name_failure
+from cliffwatch.reports.answer import Circumstances, name_failure
 from cliffwatch.reports.figures import size_words
 from cliffwatch.reports.several.across import across, answer_across, name_targets
 from cliffwatch.samples import Mode
@@ -29,7 +29,7 @@ def test_a_size_says_which_way(change: float, unit: str, mode: Mode, words: str)
 def test_what_is_neither_time_nor_rate_is_worse_not_slower() -> None:
     rows = across([[made_row(verdict="regression", metric="memory", unit="kB", change=0.05)]])
 
-    assert str(answer_across(rows, ONE, in_turns=True)) == "1 worse (5.0 % more)"
+    assert str(answer_across(rows, ONE, Circumstances(in_turns=True))) == "1 worse (5.0 % more)"
 
 
 def test_the_cause_follows_what_the_changed_rows_share() -> None:
@@ -37,7 +37,7 @@ def test_the_cause_follows_what_the_changed_rows_share() -> None:
     rows = across([[*changed, made_row(verdict="unchanged", benchmark="other", change=0.0)]])
     causes = ("f no longer inlined into g", "h executes more instructions", "i inlined into j")
 
-    assert answer_across(rows, ONE, in_turns=True, causes=causes).why == (
+    assert answer_across(rows, ONE, Circumstances(in_turns=True, causes=causes)).why == (
         "All of seq-get: f no longer inlined into g; h executes more instructions; 1 more."
     )
 
@@ -47,3 +47,17 @@ def test_a_failure_names_its_first_error() -> None:
         "head: it does not build: core.c:3: error: x"
     )
     assert name_failure("head: it died", "no line says why") == "head: it died"
+
+
+def test_a_cause_is_not_of_the_kind_named_before_it() -> None:
+    """The functions may be those of the slower rows, and "all faster are of int-get" of the others."""
+    slower = made_row(verdict="regression", change=0.05)
+    faster = [
+        made_row(verdict="improvement", benchmark="int-get", params={"n": each}, change=-0.02)
+        for each in "12"
+    ]
+    beside = Circumstances(in_turns=True, causes=["f executes more instructions"])
+
+    assert answer_across(across([[slower, *faster]]), ONE, beside).why == (
+        "All faster are of int-get. Cause: f executes more instructions."
+    )

@@ -154,7 +154,7 @@ QUESTIONS: Sequence[tuple[str, Any, Any]] = (
     (
         "How did one case change?",
         one_case,
-        ["local-storage/local-storage-cache-seq-get/nr_maps=16"],
+        ["local-storage/local-storage-cache-seq-get nr_maps=16"],
     ),
     ("How does the commit compare with an unknown one?", compared_with_itself_nowhere, True),
     ("Which suites are there?", suites_there, True),

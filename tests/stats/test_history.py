@@ -85,14 +85,6 @@ def test_many_series_that_step_at_once_are_the_machines_doing() -> None:
     assert unexplained_steps(steps_of, [event])["3"] == []
 
 
-def test_a_step_of_the_control_kernel_blames_no_commit() -> None:
-    steps_of = {"lookup": [40], "update": [90]}
-    events = machine_events(steps_of, measured=200, control=[41])
-
-    assert [event.control for event in events] == [True]
-    assert unexplained_steps(steps_of, events) == {"lookup": [], "update": [90]}
-
-
 def test_a_slow_drift_is_reported_where_no_step_is() -> None:
     series = noise(7, 200, 0.004) + 0.04 * np.arange(200) / 199
     drift = slow_trend(series)

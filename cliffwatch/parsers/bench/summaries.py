@@ -3,8 +3,8 @@
 import math
 from collections.abc import Sequence
 
-from cliffwatch.parsers.bench.averages import DOUBTFUL, STEP
-from cliffwatch.parsers.bench.kind import BenchOutput, Reading
+from cliffwatch.parsers.bench.averages import DOUBTFUL
+from cliffwatch.parsers.bench.kind import STEP, BenchOutput, Reading
 
 
 def drop_warmup(output: BenchOutput, warmup: int | None) -> list[Reading]:

@@ -4,14 +4,15 @@ Works on the rows of Comparison JSON (docs/formats.md).
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from cliffwatch.comparing.comparison import CHANGES, size_of
 from cliffwatch.comparing.ordering import ORDER, is_likely
 from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.parsers.per_operation import INSTRUCTIONS, nanoseconds
-from cliffwatch.reports.answer import Answer, FailedArm, count_rows, write_answer
+from cliffwatch.reports.answer import Answer, Circumstances, count_rows, write_answer
+from cliffwatch.reports.several.row_addresses import row_path
 from cliffwatch.samples import Mode
 
 Case = tuple[str, str, tuple[tuple[str, str], ...]]
@@ -53,6 +54,11 @@ class Across:
                 [(self.metric, self.unit), *((each.metric, each.unit) for each in self.cells if each)]
             )
         )
+
+    @property
+    def path(self) -> str:
+        """The URL path of its page, below that of the comparison's cases."""
+        return row_path(self.suite, self.benchmark, self.params, self.metric)
 
     @property
     def group(self) -> str:
@@ -177,26 +183,12 @@ def _others_unchanged(row: Across) -> bool:
     return all(cell is not None and cell.verdict == "unchanged" for cell in others)
 
 
-def answer_across(
-    rows: Sequence[Across],
-    targets: Sequence[Target],
-    *,
-    in_turns: bool,
-    unchanged_builds: int = 0,
-    causes: Sequence[str] = (),
-    failures: Sequence[FailedArm] = (),
-    marked: Callable[[str], str] = str,
-) -> Answer:
+def answer_across(rows: Sequence[Across], targets: Sequence[Target], beside: Circumstances) -> Answer:
     """Answers for rows of several targets, with what changed on one of them alone. See `write_answer`."""
-    answer = write_answer(
-        rows,
-        in_turns=in_turns,
-        unchanged_builds=unchanged_builds,
-        causes=causes,
-        failures=failures,
-        marked=marked,
-    )
-    alone = [f"On {marked(targets[index].name)} only: {counts}." for index, counts in _on_one(rows, targets)]
+    answer = write_answer(rows, beside)
+    alone = [
+        f"On {beside.marked(targets[index].name)} only: {counts}." for index, counts in _on_one(rows, targets)
+    ]
     return replace(answer, why=" ".join(filter(None, (answer.why, *alone))))
 
 

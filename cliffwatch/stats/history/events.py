@@ -27,33 +27,21 @@ class MachineEvent:
     """First point after the event."""
     series: tuple[str, ...]
     """Series that step there."""
-    control: bool
-    """True if the anchor steps there, or the environment changed."""
 
 
-def machine_events(
-    steps: Mapping[str, Sequence[int]],
-    *,
-    measured: int,
-    control: Sequence[int] = (),
-    known: Sequence[int] = (),
-) -> list[MachineEvent]:
+def machine_events(steps: Mapping[str, Sequence[int]], *, measured: int) -> list[MachineEvent]:
     """Events of one host. All indexes refer to an order that the series share.
 
     - `steps`: indexes at which each series steps.
     - `measured`: number of series of the host.
-    - `control`: steps of the anchor.
-    - `known`: indexes at which the recorded environment changed (host kernel, microcode, BIOS). Any step
-      there is the machine's.
     """
     located = sorted((index, name) for name, indexes in steps.items() for index in indexes)
     events: list[MachineEvent] = []
     least = max(FEWEST, SHARE * measured)
     for index in sorted({at for at, _ in located}):
         names = {name for at, name in located if abs(at - index) <= NEAR}
-        steered = any(abs(at - index) <= NEAR for at in (*control, *known))
-        if len(names) >= least or steered:
-            events.append(MachineEvent(index=index, series=tuple(sorted(names)), control=steered))
+        if len(names) >= least:
+            events.append(MachineEvent(index=index, series=tuple(sorted(names))))
     return _keep_strongest(events)
 
 
@@ -73,7 +61,7 @@ def _keep_strongest(events: list[MachineEvent]) -> list[MachineEvent]:
     The distant ends of a chain of neighbours stay separate.
     """
     kept: list[MachineEvent] = []
-    for event in sorted(events, key=lambda event: (-event.control, -len(event.series), event.index)):
+    for event in sorted(events, key=lambda event: (-len(event.series), event.index)):
         if all(abs(event.index - other.index) > NEAR for other in kept):
             kept.append(event)
     return sorted(kept, key=lambda event: event.index)

@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 from cliffwatch.failure import HttpFailure
 from cliffwatch.formats.values import FreeJson
+from cliffwatch.reports.several.row_addresses import row_path
 from cliffwatch_runner.upload.client import Client
 
 LARGEST_BYTES = 4096
@@ -57,7 +58,12 @@ class ServiceReader:
         if "error" in found:
             return found
         rows = [_row(row, page) for row in found["comparisons"]]
-        counts = {target["platform"]: target["counts"] for target in found["targets"]}
+        counts = {
+            f"{target['platform']} {target['mode']}": {
+                verdict: number for verdict, number in target["counts"].items() if number
+            }
+            for target in found["targets"]
+        }
         return _fit({"url": page, "rows_by_verdict": counts, "rows": rows})
 
     def search(self, text: str) -> FreeJson:
@@ -160,13 +166,24 @@ TOOLS: tuple[Callable[..., FreeJson], ...] = (
 
 
 def _row(row: FreeJson, page: str) -> FreeJson:
-    path = [row["suite"], row["benchmark"], *(f"{name}={value}" for name, value in row["params"].items())]
-    kept = ("metric", "unit", "platform", "verdict", "base", "head", "change", "ci_low", "ci_high", "mde")
-    address = "/".join(quote(part, safe="=") for part in path)
+    params = [f"{name}={value}" for name, value in row["params"].items()]
+    kept = (
+        "metric",
+        "unit",
+        "platform",
+        "mode",
+        "verdict",
+        "base",
+        "head",
+        "change",
+        "ci_low",
+        "ci_high",
+        "mde",
+    )
     return {
-        "case": "/".join(path),
+        "case": " ".join([f"{row['suite']}/{row['benchmark']}", *params]),
         **{name: row[name] for name in kept if row[name] is not None},
-        "url": f"{page}/cases/{address}?metric={quote(row['metric'], safe='')}",
+        "url": f"{page}/cases/{row_path(row['suite'], row['benchmark'], row['params'], row['metric'])}",
     }
 
 

@@ -17,7 +17,6 @@ from cliffwatch.reports.several.across import Across, across
 from cliffwatch_service.compare.answering import answer_sentences, are_in_turns
 from cliffwatch_service.compare.filters import Filters
 from cliffwatch_service.compare.pairing import NEAREST, Answer, find_answers, targets_of
-from cliffwatch_service.compare.row_addresses import row_path
 from cliffwatch_service.compare.stored import read_stored_rows
 from cliffwatch_service.refusal import Refusal
 
@@ -172,7 +171,7 @@ def _change(row: Across, cell: ComparisonRow, url: str) -> BriefChange:
         head=_rounded(cell.head),
         change=_rounded(cell.change),
         ci=(_rounded(cell.ci_low), _rounded(cell.ci_high)),
-        url=f"{url}/cases/{row_path(row)}",
+        url=f"{url}/cases/{row.path}",
     )
 
 

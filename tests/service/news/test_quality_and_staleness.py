@@ -52,6 +52,19 @@ def test_a_planted_step_is_found_when_a_report_names_it(world: Any) -> None:
         assert "1 of 2 named by a report" in http.get("/regressions").text
 
 
+def test_a_report_merged_into_its_culprits_is_not_counted(world: Any) -> None:
+    world.follow()
+    world.measure("r0", "r1", WORSE)
+    world.measure("r1", "r3", WORSE, seed=2)
+    assert world.running.get("/reports/quality")["reports"]["new"] == 2
+    with world.running.service.transaction() as connection:
+        connection.execute(
+            "UPDATE regression_report SET merged_into = (SELECT max(id) FROM regression_report)"
+            " WHERE id = (SELECT min(id) FROM regression_report)"
+        )
+    assert world.running.get("/reports/quality")["reports"]["new"] == 1
+
+
 def row(
     days: float,
     *,

@@ -64,38 +64,52 @@ EXAMPLES: Mapping[str, tuple[str, Refusal]] = {
 
 _OPEN = ("GET /healthz", "GET /readyz")
 
+_EXPORT = "GET /api/v1/runs/{run}/export"
+
 _MORE: Mapping[str, tuple[str, ...]] = {
-    "GET /readyz": ("503",),
-    "GET /api/v1/answer": ("404", "409"),
-    "GET /api/v1/comparisons": ("404", "409"),
-    "GET /api/v1/comparisons/{pair}": ("409",),
-    "GET /api/v1/revisions/{commit}": ("409",),
-    "GET /api/v1/runs": ("404", "409"),
-    "GET /api/v1/runs/{run}/export": ("413", "501", "507"),
-    "GET /api/v1/series/{digest}/samples": ("409",),
-    "POST /api/v1/follows/{follow}/backfill": ("409",),
-    "POST /api/v1/github/token": ("403", "409"),
-    "POST /api/v1/imports": ("409",),
-    "POST /api/v1/jobs/{job}/retry": ("409",),
-    "POST /api/v1/leases/{lease}/complete": ("409",),
-    "POST /api/v1/leases/{lease}/events": ("409",),
-    "POST /api/v1/leases/{lease}/heartbeat": ("409",),
-    "POST /api/v1/offers": ("409",),
-    "POST /api/v1/planted-steps": ("404", "409"),
-    "POST /api/v1/requests": ("409",),
-    "POST /api/v1/subscriptions": ("409",),
-    "POST /api/v1/tokens": ("409",),
-    "PUT /api/v1/runs/{run}": ("409",),
-    "PUT /api/v1/runs/{run}/boots/{number}": ("409",),
-    "PUT /api/v1/runs/{run}/boots/{number}/raw": ("409",),
-    "PUT /api/v1/runs/{run}/code": ("409",),
+    "403": ("POST /api/v1/github/token",),
+    "404": (
+        "GET /api/v1/answer",
+        "GET /api/v1/comparisons",
+        "GET /api/v1/runs",
+        "POST /api/v1/planted-steps",
+    ),
+    "409": (
+        "GET /api/v1/answer",
+        "GET /api/v1/comparisons",
+        "GET /api/v1/comparisons/{pair}",
+        "GET /api/v1/revisions/{commit}",
+        "GET /api/v1/runs",
+        "GET /api/v1/series/{digest}/samples",
+        "POST /api/v1/follows/{follow}/backfill",
+        "POST /api/v1/github/token",
+        "POST /api/v1/imports",
+        "POST /api/v1/jobs/{job}/retry",
+        "POST /api/v1/leases/{lease}/complete",
+        "POST /api/v1/leases/{lease}/events",
+        "POST /api/v1/leases/{lease}/heartbeat",
+        "POST /api/v1/offers",
+        "POST /api/v1/planted-steps",
+        "POST /api/v1/requests",
+        "POST /api/v1/subscriptions",
+        "POST /api/v1/tokens",
+        "PUT /api/v1/runs/{run}",
+        "PUT /api/v1/runs/{run}/boots/{number}",
+        "PUT /api/v1/runs/{run}/boots/{number}/raw",
+        "PUT /api/v1/runs/{run}/code",
+    ),
+    "413": (_EXPORT,),
+    "501": (_EXPORT,),
+    "503": ("GET /readyz",),
+    "507": (_EXPORT,),
 }
-"""Statuses beyond those that follow from an operation's right, path and body."""
+"""Operations refused with a status that does not follow from their right, path and body."""
 
 
 def statuses_of(operation: str, *, has_body: bool) -> tuple[str, ...]:
     """Returns the statuses that an operation can be refused with. `operation`: method and path template."""
-    return tuple(sorted({*_MORE.get(operation, ()), *_general(operation, has_body=has_body)}))
+    more = (status for status, operations in _MORE.items() if operation in operations)
+    return tuple(sorted({*more, *_general(operation, has_body=has_body)}))
 
 
 def _general(operation: str, *, has_body: bool) -> Iterator[str]:

@@ -213,11 +213,13 @@ def triage_of(connection: Connection[Any], report_id: int) -> list[TriageRow]:
 
 
 def report_quality(connection: Connection[Any]) -> dict[ReportState, int]:
-    """Returns how many reports are in each state.
+    """Returns how many reports are in each state, as `list_reports` lists them.
 
     The share of noise among the triaged ones measures the quality.
     """
-    query = "SELECT state, count(*) AS reports FROM regression_report GROUP BY state"
+    query = (
+        "SELECT state, count(*) AS reports FROM regression_report WHERE merged_into IS NULL GROUP BY state"
+    )
     return {
         row.state: row.reports for row in row_cursor(connection, ReportCountRow).execute(query).fetchall()
     }

@@ -9,7 +9,7 @@ from cliffwatch.counting import count_noun
 from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.reports import figures
 from cliffwatch.reports.several.across import Across, across, describe_targets
-from cliffwatch_service.compare.row_addresses import case_path, row_path
+from cliffwatch.reports.several.row_addresses import case_path
 from cliffwatch_service.refusal import not_found
 from cliffwatch_service.web.compare.columns import Column, Rows
 from cliffwatch_service.web.layout.drawing import Scale, bar
@@ -53,7 +53,7 @@ def row_at(rows: Sequence[Rows], raw: str, path: str, metric: str) -> Across:
         row
         for row in across(rows, all_metrics=True)
         if (not metric or metric in dict(row.measures))
-        and (case_path(row) in (raw, path) or _path(row) == path)
+        and (case_path(row.suite, row.benchmark, row.params) in (raw, path) or _path(row) == path)
     ]
     if not found:
         raise not_found("case in this comparison", path)
@@ -71,7 +71,7 @@ def table_row(row: Across, columns: Sequence[Column], scale: Scale) -> TableRow:
         name=row.benchmark,
         params=" ".join(f"{name}={value}" for name, value in row.params.items()),
         measure=_measure(row),
-        href=row_path(row),
+        href=row.path,
         where=describe_targets(row, [column.target for column in columns]) if row.verdict in CHANGED else "",
         cells=tuple(
             [

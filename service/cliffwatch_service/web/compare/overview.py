@@ -8,7 +8,6 @@ from cliffwatch.comparing.comparison import CHANGES, size_of
 from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.reports import figures
 from cliffwatch.reports.several.across import Across
-from cliffwatch_service.compare.row_addresses import row_path
 from cliffwatch_service.web.compare.columns import Column
 from cliffwatch_service.web.layout.drawing import Scale
 from cliffwatch_service.web.layout.wording import tone
@@ -92,5 +91,5 @@ def largest_change(rows: Iterable[Across], columns: Sequence[Column]) -> Largest
         change=figures.step(cell) if cell.change is None else figures.percent(cell.change),
         case=f"{row.benchmark} {params}".strip(),
         target=columns[index].target.name if len(columns) > 1 else "",
-        href=row_path(row),
+        href=row.path,
     )

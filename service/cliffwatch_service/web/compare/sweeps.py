@@ -9,7 +9,6 @@ from cliffwatch.comparing.sweeps.choice import ChosenCurves, chosen_curves, fixe
 from cliffwatch.formats.verdicts import Sweep
 from cliffwatch.reports.several.across import Across, Target
 from cliffwatch.stats.curves.breakpoints import FEWEST
-from cliffwatch_service.compare.row_addresses import row_path
 from cliffwatch_service.web.compare.columns import Column
 from cliffwatch_service.web.compare.curves import Curve, SweepPoint, curve
 from cliffwatch_service.web.compare.lines import table_row
@@ -169,7 +168,7 @@ def _changes(group: Sequence[Across]) -> str:
 def _curve(group: Sequence[Across], index: int, sweep: Sweep) -> Curve | None:
     names = tuple(sweep.fixed)
     points = [
-        SweepPoint(value, cell.base, cell.head, cell, row_path(row))
+        SweepPoint(value, cell.base, cell.head, cell, row.path)
         for row in group
         if _values(row, names) == _fixed_parameters(sweep)
         and (value := _number(row.params.get(sweep.parameter))) > 0

@@ -12,8 +12,8 @@ from cliffwatch.comparing.comparison import CHANGES, size_of
 from cliffwatch.comparing.ordering import natural_key
 from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.reports import figures
+from cliffwatch.reports.several.row_addresses import row_path
 from cliffwatch.samples import CaseKey
-from cliffwatch_service.compare.row_addresses import row_path
 from cliffwatch_service.compare.stored import read_stored_rows
 from cliffwatch_service.http.context import ModeName, PlatformName, ServiceHere
 from cliffwatch_service.refusal import Refusal, not_found
@@ -184,10 +184,11 @@ def _cell(commit: StripRow, row: ComparisonRow | None) -> HeatCell | None:
         return None
     kind, text, small = cell_text(row)
     size = size_of(row)
+    path = row_path(row.suite, row.benchmark, row.params, row.metric)
     return HeatCell(
         kind=kind,
         level=3 if size >= _LARGE else 2 if size >= _MEDIUM else 1,
         sign="" if kind == "same" else text[0],
         title=f"{commit.commit[:12]}: {text}; {small}",
-        href=f"/compare/{(commit.base or '')[:12]}...{commit.commit[:12]}/cases/{row_path(row)}",
+        href=f"/compare/{(commit.base or '')[:12]}...{commit.commit[:12]}/cases/{path}",
     )
