@@ -14,6 +14,7 @@ import random
 import re
 import sys
 import tempfile
+import threading
 import time
 from itertools import pairwise
 from pathlib import Path
@@ -24,15 +25,11 @@ from toy import RecordedProgress, request  # noqa: E402
 
 from cliffwatch.failure import Failure  # noqa: E402
 from cliffwatch_runner.build.cache.uses import cache_uses  # noqa: E402
-from cliffwatch_runner.build.worktree import BuildSettings  # noqa: E402
-from cliffwatch_runner.plan.prepare import (  # noqa: E402
-    CheckedTools,
-    ResolvedRequest,
-    check_tools,
-    resolve_request,
-)
 from cliffwatch_runner.plan.request import RunRequest  # noqa: E402
-from cliffwatch_runner.run.build import BuildOrder, BuiltRun, build  # noqa: E402
+from cliffwatch_runner.plan.run_plan import PlannedRun, plan_run  # noqa: E402
+from cliffwatch_runner.run.build import build  # noqa: E402
+from cliffwatch_runner.run.built_run import BuiltRun  # noqa: E402
+from cliffwatch_runner.run.tools import RunTools, check_tools  # noqa: E402
 from cliffwatch_runner.source.git import git  # noqa: E402
 from cliffwatch_runner.source.tree import open_tree  # noqa: E402
 
@@ -135,23 +132,12 @@ class _Phases(RecordedProgress):
 
 def _built(wanted: RunRequest) -> dict[str, float]:
     phases = _Phases()
-    resolved = resolve_request(wanted)
-    assert isinstance(resolved, ResolvedRequest), resolved
-    tools = check_tools(wanted, resolved)
-    assert isinstance(tools, CheckedTools), tools
+    planned = plan_run(wanted)
+    assert isinstance(planned, PlannedRun), planned
     with cache_uses() as uses:
-        settings = BuildSettings(
-            cache=wanted.cache,
-            built=wanted.cache,
-            sandbox=tools.sandbox,
-            limits=tools.limits,
-            trust=wanted.trust,
-            jobs=wanted.jobs,
-            report_progress=phases.advance,
-            should_stop=lambda: False,
-            uses=uses,
-        )
-        built = build(BuildOrder(resolved, tools, settings, phases))
+        tools = check_tools(planned, phases, threading.Event(), uses, wanted.cache)
+        assert isinstance(tools, RunTools), tools
+        built = build(planned, tools)
     assert isinstance(built, BuiltRun), built
     return phases.seconds
 

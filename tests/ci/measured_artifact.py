@@ -13,8 +13,7 @@ from github_stand_in.server import StandIn
 from toy import FAKEVNG, change, git, request, run_toy, toy_repository
 
 from cliffwatch.formats.result_directory import Run
-from cliffwatch_runner.plan import prepare
-from cliffwatch_runner.run import prepared_run
+from cliffwatch_runner.run import measure, tools
 
 RUN = 6_000_000_001
 
@@ -27,8 +26,8 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
     """A run of the toy tree whose head is slow."""
     folder = tmp_path_factory.mktemp("measured")
     with pytest.MonkeyPatch.context() as patches:
-        patches.setattr(prepared_run, "guest_programs", lambda: (FAKEVNG,))
-        patches.setattr(prepare, "_NEEDED_BYTES", 0)
+        patches.setattr(measure, "guest_programs", lambda: (FAKEVNG,))
+        patches.setattr(tools, "_NEEDED_BYTES", 0)
         repository = toy_repository(folder)
         change(repository, "behaviour", "slow\n", "bpf: ::add-mask::x @torvalds <b>slow</b>")
         run = run_toy(request(repository, folder, base=git(repository, "rev-parse", "v6.12"), boots=2))

@@ -23,7 +23,7 @@ from cliffwatch.catalogue.suite import PlannedCase
 from cliffwatch_runner.guest import boot as boot_module
 from cliffwatch_runner.guest import files as guest_files
 from cliffwatch_runner.guest.argv import GuestFolders, GuestShape
-from cliffwatch_runner.guest.boot import ArmKernel, BootOrder, boot_guest
+from cliffwatch_runner.guest.boot import ArmGuest, BootOrder, boot_guest
 from cliffwatch_runner.guest.boot_end import BootEnd
 from cliffwatch_runner.guest.files import escape_name, find_exceeded_limit
 from cliffwatch_runner.guest.programs import GuestPrograms
@@ -85,8 +85,7 @@ def boot(folder: Path, script: str, config: Path | None = None) -> Left:
     """Boots the shell script, as the plan's first boot, up to its files and its archive."""
     home = folder / "boots" / "001-base"
     order = BootOrder(
-        kernel=ArmKernel(folder=folder, config=config),
-        programs=GuestPrograms(),
+        arm=ArmGuest(kernel=folder, programs=GuestPrograms(), config=config),
         cases=tuple(_guest_case(index, case, SHAPE) for index, case in enumerate(PLAN.cases)),
         shape=GuestShape(mode="walltime", cpus=1, memory_mib=2048),
         limits=GuestLimits(quiet=120.0, cases={}, host=240.0),

@@ -22,8 +22,7 @@ from cliffwatch.formats.result_directory import Run
 from cliffwatch_runner.build import kernel
 from cliffwatch_runner.build.cache.listing import list_cache
 from cliffwatch_runner.build.selftests import bench
-from cliffwatch_runner.plan import prepare
-from cliffwatch_runner.run import prepared_run
+from cliffwatch_runner.run import measure, tools
 from cliffwatch_runner.run import run as running
 from cliffwatch_runner.sandbox.untrusted_files import UntrustedFolder
 
@@ -47,8 +46,8 @@ INSTEAD = {
 
 @pytest.fixture(autouse=True)
 def stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(prepared_run, "guest_programs", lambda: (toy.FAKEVNG,))
-    monkeypatch.setattr(prepare, "_NEEDED_BYTES", 0)
+    monkeypatch.setattr(measure, "guest_programs", lambda: (toy.FAKEVNG,))
+    monkeypatch.setattr(tools, "_NEEDED_BYTES", 0)
 
 
 @pytest.fixture

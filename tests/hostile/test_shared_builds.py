@@ -9,8 +9,7 @@ import toy
 from toy import RecordedProgress, change, request, run_toy
 
 from cliffwatch.formats.result_directory import Run
-from cliffwatch_runner.plan import prepare
-from cliffwatch_runner.run import prepared_run
+from cliffwatch_runner.run import measure, tools
 from cliffwatch_runner.source.access import Trust
 
 pytestmark = [pytest.mark.timeout(120), pytest.mark.namespaces]
@@ -22,8 +21,8 @@ PLANT = f"\tcc -o $(O)/bench/bench tools/testing/selftests/bpf/bench.c -Wl,--bui
 
 @pytest.fixture(autouse=True)
 def stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(prepared_run, "guest_programs", lambda: (toy.FAKEVNG,))
-    monkeypatch.setattr(prepare, "_NEEDED_BYTES", 0)
+    monkeypatch.setattr(measure, "guest_programs", lambda: (toy.FAKEVNG,))
+    monkeypatch.setattr(tools, "_NEEDED_BYTES", 0)
 
 
 @pytest.fixture

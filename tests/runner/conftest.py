@@ -6,16 +6,15 @@ import pytest
 import toy
 
 from cliffwatch_runner.host import programs
-from cliffwatch_runner.plan import prepare
-from cliffwatch_runner.run import prepared_run
+from cliffwatch_runner.run import measure, tools
 
 
 @pytest.fixture
 def stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
     """Guests are played by tests/fakevng, in the same isolation and with the same folders as real ones."""
-    monkeypatch.setattr(prepared_run, "guest_programs", lambda: (toy.FAKEVNG,))
+    monkeypatch.setattr(measure, "guest_programs", lambda: (toy.FAKEVNG,))
     # Space and the free memory of this machine are no matter of a toy kernel.
-    monkeypatch.setattr(prepare, "_NEEDED_BYTES", 0)
+    monkeypatch.setattr(tools, "_NEEDED_BYTES", 0)
     assert programs.find_udev() is not None, "install udev: make packages"
 
 

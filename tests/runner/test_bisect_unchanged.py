@@ -1,7 +1,6 @@
 """A bisection measures no case that executes nothing which differs from the good commit."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,9 +14,9 @@ from cliffwatch.command.main import main
 from cliffwatch.samples import Arm, Boot, CaseKey, CaseOutcome, Sample
 from cliffwatch_runner.plan.run_plan import plan_boots
 from cliffwatch_runner.plan.selection import Selection
-from cliffwatch_runner.run import prepared_run
+from cliffwatch_runner.run import prepare
 from cliffwatch_runner.run.bisection.unchanged import complete_commit
-from cliffwatch_runner.run.unchanged_builds.leaving_out import ReducedRun
+from cliffwatch_runner.run.built_run import BuiltRun
 
 LOOKUP = CaseKey("local-storage", "local-storage-cache-seq-get", (("nr_maps", "16"),))
 CONTROL = CaseKey("local-storage", "local-storage-cache-hashmap-control", (("hashmap_nr_keys_used", "10"),))
@@ -29,20 +28,20 @@ def by_behaviour(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     counts it.
     """
 
-    def leaving_out(asked: Any, facts: Any, *_: object) -> ReducedRun:
+    def leaving_out(run: BuiltRun) -> BuiltRun:
         behaviour = {
-            git(repository, "show", f"{arm.subject.revision.commit}:behaviour") for arm in facts.arms.values()
+            git(repository, "show", f"{subject.revision.commit}:behaviour")
+            for subject in run.subjects
+            if subject.revision is not None
         }
-        if asked.only_affected is None or len(behaviour) > 1:
-            return ReducedRun(facts=facts, known=None)
+        if run.request.only_affected is None or len(behaviour) > 1:
+            return run
         left_out = tuple(
-            CaseOutcome(case=case.key, status="unchanged-build", reason="x") for case in facts.plan.cases
+            CaseOutcome(case=case.key, status="unchanged-build", reason="x") for case in run.plan.cases
         )
-        selection = Selection(cases=(), left_out=left_out)
-        plan = plan_boots(asked, selection, tuple(facts.arms))
-        return ReducedRun(facts=replace(facts, plan=plan, left_out=left_out), known=None)
+        return plan_boots(run, Selection(cases=(), left_out=left_out))
 
-    monkeypatch.setattr(prepared_run, "leave_out_unchanged", leaving_out)
+    monkeypatch.setattr(prepare, "leave_out_unchanged", leaving_out)
 
 
 @pytest.mark.usefixtures("stand_in", "by_behaviour")

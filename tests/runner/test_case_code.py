@@ -198,15 +198,18 @@ def test_arms_without_a_kernel_that_can_be_listed_have_no_code(tmp_path: Path) -
     subject = SimpleNamespace(settings=settings)
     unlisted = SimpleNamespace(kernel=Kernel(**{**vars_of(kernel), "folder": tmp_path}), subject=subject)
     built = SimpleNamespace(kernel=kernel, subject=subject)
-    facts: Any = SimpleNamespace(
+    run: Any = SimpleNamespace(
         arms={"base": built, "head": unlisted, "broken": SimpleNamespace(kernel=None), "control": built},
         bench=None,
         programs={},
         data=None,
         shape=SimpleNamespace(record=dict),
+        tools=SimpleNamespace(
+            settings=SimpleNamespace(built=tmp_path / "cache", should_stop=lambda: False), guest_sandbox=PLAIN
+        ),
     )
 
-    assert list(code_of_arms(facts, tmp_path / "cache", PLAIN, lambda: False)) == ["base"]
+    assert list(code_of_arms(run)) == ["base"]
 
 
 def vars_of(kernel: Kernel) -> dict[str, Any]:

@@ -9,9 +9,8 @@ from cliffwatch.catalogue.read import read_suite
 from cliffwatch.catalogue.suite import ANY_GUEST, GuestNeeds, Suite
 from cliffwatch_runner.guest.argv import SANDBOX_FOLDERS, GuestShape, vng_argv
 from cliffwatch_runner.plan.plan import make_plan
-from cliffwatch_runner.plan.run_plan import shape_of_case
 from cliffwatch_runner.plan.selection import Selection, select_cases
-from cliffwatch_runner.plan.shapes import apply_shapes, parse_shape
+from cliffwatch_runner.plan.shapes import apply_shapes, parse_shape, shape_of_case
 
 SUITE = """
 title = "Shapes"

@@ -15,7 +15,7 @@ from cliffwatch_runner.build.cache.listing import list_cache
 from cliffwatch_runner.build.cache.uses import Uses, cache_uses
 from cliffwatch_runner.build.image_root import image_root
 from cliffwatch_runner.build.toolchain import ToolChoice
-from cliffwatch_runner.run.prepared_run import _with_root_of_image
+from cliffwatch_runner.run.prepare import _with_root_of_image
 
 ENGINE = """#!/bin/sh
 # As docker is called for it, with images that no container of runs. Podman warns like this.

@@ -10,8 +10,7 @@ from cliffwatch.catalogue.load import load_catalogue
 from cliffwatch.catalogue.suite import IcountTraits
 from cliffwatch.samples import CONTROL, CaseKey, Mode
 from cliffwatch.stats.stages import ADAPTIVE, Stages
-from cliffwatch_runner.plan.plan import Plan, make_plan
-from cliffwatch_runner.plan.reach import explain_too_few_boots, fewest_boots
+from cliffwatch_runner.plan.plan import Plan, explain_too_few_boots, fewest_boots, make_plan
 from cliffwatch_runner.plan.selection import Selection, choose_suites, keep_named
 from cliffwatch_runner.run.modes.confirm import with_empty_loops
 

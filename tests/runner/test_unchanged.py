@@ -15,7 +15,7 @@ from cliffwatch_runner.build.cache import executed as module
 from cliffwatch_runner.build.cache.executed import Executed, join_executed, keep_executed, load_executed
 from cliffwatch_runner.build.kernel import Kernel
 from cliffwatch_runner.run.unchanged_builds.executed import kept_key, read_executed
-from cliffwatch_runner.run.unchanged_builds.leaving_out import CountsToKeep, ReducedRun, leave_out_unchanged
+from cliffwatch_runner.run.unchanged_builds.leaving_out import keep_counts, leave_out_unchanged
 
 LOOKUP = CaseKey("local-storage", "local-storage-cache-seq-get", (("nr_maps", "16"),))
 CONTROL = CaseKey("local-storage", "local-storage-cache-hashmap-control", (("hashmap_nr_keys_used", "10"),))
@@ -45,8 +45,8 @@ def bench(content: str) -> Any:
     return SimpleNamespace(read_bytes=content.encode)
 
 
-def facts(**changed: Any) -> Any:
-    """Facts of a run, as far as they decide what cases execute."""
+def built_run(cache: Path = Path("cache"), **changed: Any) -> Any:
+    """A run, as far as it decides what cases execute and what is kept of it."""
     made: dict[str, Any] = {
         "kernel": "k1",
         "boot": (),
@@ -56,6 +56,9 @@ def facts(**changed: Any) -> Any:
         "data": None,
         "cpus": 1,
         "left_out": (),
+        "known": None,
+        "trust": "local",
+        "only_affected": None,
     } | changed
     settings = SimpleNamespace(boot=made["boot"], files=lambda: made["files"])
     base = SimpleNamespace(kernel=kernel(made["kernel"]), subject=SimpleNamespace(settings=settings))
@@ -66,6 +69,9 @@ def facts(**changed: Any) -> Any:
         data=made["data"],
         shape=SimpleNamespace(record=lambda: {"cpus": made["cpus"]}),
         left_out=made["left_out"],
+        known=made["known"],
+        request=SimpleNamespace(cache=cache, trust=made["trust"], only_affected=made["only_affected"]),
+        tools=None,
     )
 
 
@@ -117,8 +123,8 @@ def test_the_oldest_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_counts_are_of_one_kernel_with_one_set_of_programs_in_one_guest(changed: dict[str, Any]) -> None:
-    assert kept_key(facts(), "base") == kept_key(facts(), "base")
-    assert kept_key(facts(**changed), "base") != kept_key(facts(), "base")
+    assert kept_key(built_run(), "base") == kept_key(built_run(), "base")
+    assert kept_key(built_run(**changed), "base") != kept_key(built_run(), "base")
 
 
 def test_what_several_runs_executed_grows_together() -> None:
@@ -131,11 +137,10 @@ def test_a_run_keeps_what_it_counted_and_what_it_need_not_count(data: Path, tmp_
     """A case that was left out executes in head what it executed in base; one that is gone is forgotten."""
     left_out = (CaseOutcome(case=CONTROL, status="unchanged-build", reason="nothing differs"),)
     known = executes(lookup={"old name"}, control={"carried"}, gone={"gone"})
-    counts = CountsToKeep(cache=tmp_path, trust="local", known=known)
 
-    counts.keep(data / "runs/uninlined", facts(left_out=left_out))
+    keep_counts(built_run(tmp_path, left_out=left_out, known=known), data / "runs/uninlined")
 
-    kept = load_executed(tmp_path, "local", kept_key(facts(), "head") or "", "k2")
+    kept = load_executed(tmp_path, "local", kept_key(built_run(), "head") or "", "k2")
     assert kept is not None
     assert "bpf_local_storage_lookup" in kept.cases[LOOKUP]
     assert "old name" in kept.cases[LOOKUP]
@@ -153,15 +158,15 @@ def test_of_a_case_that_failed_nothing_is_kept(
         lambda _: {"base": ended_well, "head": ended_well},
     )
 
-    CountsToKeep(cache=tmp_path, trust="local", known=None).keep(data / "runs/uninlined", facts())
+    keep_counts(built_run(tmp_path), data / "runs/uninlined")
 
-    kept = load_executed(tmp_path, "local", kept_key(facts(), "head") or "", "k2")
+    kept = load_executed(tmp_path, "local", kept_key(built_run(), "head") or "", "k2")
     assert kept is not None
     assert set(kept.cases) == {CONTROL}
 
 
 def test_of_anybodys_code_nothing_is_kept(data: Path, tmp_path: Path) -> None:
-    CountsToKeep(cache=tmp_path, trust="outside", known=None).keep(data / "runs/uninlined", facts())
+    keep_counts(built_run(tmp_path, trust="outside"), data / "runs/uninlined")
 
     assert list(tmp_path.iterdir()) == []
 
@@ -176,11 +181,7 @@ def test_arms_are_read_apart(data: Path) -> None:
 
 @pytest.mark.parametrize("asked", ["kept", Path("cliffwatch-results/counted")])
 def test_beside_a_kernel_that_does_not_build_all_cases_are_measured(asked: Any, tmp_path: Path) -> None:
-    made = facts()
+    made = built_run(tmp_path, only_affected=asked)
     made.arms["head"].kernel = Failure(whose="kernel", message="does not build", next_step="see its log")
-    request: Any = SimpleNamespace(only_affected=asked, cache=tmp_path, trust="local")
-    sandbox: Any = None
 
-    assert leave_out_unchanged(request, made, tmp_path, sandbox, lambda: False) == ReducedRun(
-        facts=made, known=None
-    )
+    assert leave_out_unchanged(made) is made

@@ -15,8 +15,7 @@ from cliffwatch.failure import Failure
 from cliffwatch.formats.result_directory import Run
 from cliffwatch_runner.build.cache.uses import MARK
 from cliffwatch_runner.command.failures import host_failure
-from cliffwatch_runner.plan import prepare
-from cliffwatch_runner.run import prepared_run
+from cliffwatch_runner.run import measure, tools
 from cliffwatch_runner.sandbox.isolation import find_path_problem
 
 CLIFFWATCH = Path(sys.executable).parent / "cliffwatch"
@@ -186,7 +185,7 @@ def test_spaces_in_every_path_are_no_matter_to_a_build_in_its_sandbox(
 ) -> None:
     folder = tmp_path / "with two  spaces: and a colon"
     (folder / "tmp").mkdir(parents=True)
-    monkeypatch.setattr(prepare.tempfile, "tempdir", str(folder / "tmp"))
+    monkeypatch.setattr(tools.tempfile, "tempdir", str(folder / "tmp"))
 
     assert isinstance(run_toy(request(toy_repository(folder), folder)), Run)
 
@@ -210,7 +209,7 @@ def test_results_may_lie_below_the_folder_where_a_run_begins(
     open_folder: Path, monkeypatch: pytest.MonkeyPatch, isolation: str
 ) -> None:
     monkeypatch.chdir(open_folder)
-    monkeypatch.setattr(prepare, "guest_programs", prepared_run.guest_programs)
+    monkeypatch.setattr(tools, "guest_programs", measure.guest_programs)
 
     ended = run_toy(
         request(toy_repository(open_folder), open_folder, out=Path("my-results"), isolation=isolation)
@@ -256,10 +255,9 @@ try:
 except OSError as error:
     print("no attributes here")
 import toy
-from cliffwatch_runner.plan import prepare as preparing
-from cliffwatch_runner.run import prepared_run
-prepared_run.guest_programs = lambda: (toy.FAKEVNG,)
-preparing._NEEDED_BYTES = 0
+from cliffwatch_runner.run import measure, tools
+measure.guest_programs = lambda: (toy.FAKEVNG,)
+tools._NEEDED_BYTES = 0
 print(type(toy.run_toy(toy.request(toy.toy_repository(folder), folder))).__name__)
 """
 

@@ -6,12 +6,11 @@ import sys
 from pathlib import Path
 
 from cliffwatch.command.main import main
-from cliffwatch_runner.plan import prepare
-from cliffwatch_runner.run import prepared_run
+from cliffwatch_runner.run import measure, tools
 
 TESTS = Path(__file__).parents[1]
 
-prepared_run.guest_programs = lambda: (TESTS / "fakevng",)  # type: ignore[assignment]
-prepare._NEEDED_BYTES = 0  # type: ignore[attr-defined]
+measure.guest_programs = lambda: (TESTS / "fakevng",)  # type: ignore[assignment]
+tools._NEEDED_BYTES = 0  # type: ignore[attr-defined]
 sys.argv[0] = "cliffwatch"
 main()

@@ -21,8 +21,7 @@ from planted_history.history import History, make_history, make_two_sides, write
 from toy import FAKEVNG, git, toy_repository  # noqa: E402
 
 from cliffwatch.command.main import main  # noqa: E402
-from cliffwatch_runner.plan import prepare  # noqa: E402
-from cliffwatch_runner.run import prepared_run  # noqa: E402
+from cliffwatch_runner.run import measure, tools  # noqa: E402
 
 FILES = [
     f"{folder}/{name}" for folder in ("drivers/net", "fs/proc", "kernel/bpf", "mm") for name in "abcdefghij"
@@ -163,8 +162,8 @@ def test_a_bisection_names_what_was_planted(
     tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
     leave_out_root()
-    monkeypatch.setattr(prepared_run, "guest_programs", lambda: (FAKEVNG,))
-    monkeypatch.setattr(prepare, "_NEEDED_BYTES", 0)
+    monkeypatch.setattr(measure, "guest_programs", lambda: (FAKEVNG,))
+    monkeypatch.setattr(tools, "_NEEDED_BYTES", 0)
     monkeypatch.chdir(tmp_path)
     of_seed = made(tree, tmp_path, seed, 2, SMALL)
     write_truth(of_seed, tmp_path / "truth.json")

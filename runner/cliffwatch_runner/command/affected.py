@@ -25,7 +25,7 @@ from cliffwatch_runner.command.options.suites import case_option, suite_options,
 from cliffwatch_runner.command.stopping import stopping
 from cliffwatch_runner.plan.request import RunRequest
 from cliffwatch_runner.plan.writable_folders import check_programs_run, open_cache
-from cliffwatch_runner.run.prepared_run import prepare_run
+from cliffwatch_runner.run.prepare import prepare_run
 from cliffwatch_runner.run.progress import Progress, progress_display
 from cliffwatch_runner.run.unchanged_builds.affected import affected_cases, differences
 from cliffwatch_runner.run.unchanged_builds.case_code import code_of_arms
@@ -89,17 +89,16 @@ def _answer(
         return tuple(each for each in (unwritable, executed) if isinstance(each, Failure))
     with cache_uses() as uses, build_folder(request.cache, request.trust, stop.is_set) as built:
         uses.take(request.cache / "mirror.git", make=True)
-        prepared = prepare_run(request, progress, stop, uses, built)
-        if isinstance(prepared, tuple):
-            return prepared
+        run = prepare_run(request, progress, stop, uses, built)
+        if isinstance(run, tuple):
+            return run
         progress.begin("functions", "of both kernels")
-        facts = prepared.facts
-        changed = differences(facts.arms, facts.programs, built, prepared.guest.sandbox, stop.is_set)
+        changed = differences(run.arms, run.programs, built, run.tools.guest_sandbox, stop.is_set)
         if isinstance(changed, Failure):
             return (changed,)
-        code = code_of_arms(facts, built, prepared.guest.sandbox, stop.is_set)
+        code = code_of_arms(run)
         progress.end(f"{count_noun(len(changed.functions), 'function differs', 'functions differ')}")
-    return affected_cases(facts.arms, facts.plan.cases, changed, executed, code)
+    return affected_cases(run.arms, run.plan.cases, changed, executed, code)
 
 
 def _request(**options: Any) -> RunRequest | Failure:

@@ -67,11 +67,13 @@ class GuestCase:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ArmKernel:
-    """The kernel of an arm, and the settings of its guests."""
+class ArmGuest:
+    """What the guests of an arm boot and run."""
 
-    folder: Path
+    kernel: Path
     """Folder of the image."""
+
+    programs: GuestPrograms
 
     config: Path | None = None
     """Configuration, for a kernel without /proc/config.gz."""
@@ -93,8 +95,7 @@ class ArmKernel:
 class BootOrder:
     """Everything that one start of a guest needs."""
 
-    kernel: ArmKernel
-    programs: GuestPrograms
+    arm: ArmGuest
     cases: tuple[GuestCase, ...]
     shape: GuestShape
     limits: GuestLimits
@@ -128,9 +129,9 @@ def boot_guest(
         Path(temporary).chmod(0o755)
         for each in (written, monitor):
             order.sandbox.give(each)
-        counting = order.kernel.counting
+        counting = order.arm.counting
         folders = GuestFolders(
-            kernel=order.kernel.folder, input=given, results=written, monitor=monitor, counting=counting
+            kernel=order.arm.kernel, input=given, results=written, monitor=monitor, counting=counting
         )
         watch = GuestWatch(written, order.limits, _case_listener(order, on_case), should_stop)
         console = folder / "console"
@@ -149,7 +150,7 @@ def boot_guest(
                     order.recording.host.begin(process_id)
 
             ended = process.run(
-                guard.argv(order.argv(folders, order.kernel.arguments)),
+                guard.argv(order.argv(folders, order.arm.arguments)),
                 env=order.sandbox.process_input(),
                 deadline=math.inf,
                 log=process.Log(console, LARGEST_CONSOLE_BYTES),
@@ -172,11 +173,11 @@ def boot_guest(
 
 
 def _names(order: BootOrder, monitor: Path, written: Path) -> NameWatch:
-    counting = order.kernel.counting
+    counting = order.arm.counting
     if counting is None or counting.names is None:
         return NameWatch(None, written)
     shared = Monitor(monitor)
-    objects = UserObjects(shared, order.programs.headers(HEADER_BYTES))
+    objects = UserObjects(shared, order.arm.programs.headers(HEADER_BYTES))
     return NameWatch(NameSources(shared, BpfNames(shared, counting.names, counting.tables), objects), written)
 
 
@@ -243,19 +244,19 @@ def _write_input(folder: Path, order: BootOrder) -> Path:
     agent = files("cliffwatch_runner.guest") / "agent.sh"
     (folder / "agent.sh").write_text(agent.read_text())
     (folder / "cases").write_text("".join(map(_row, order.cases)))
-    (folder / "forbidden").write_text("".join(f"{symbol}=[ym]\n" for symbol in order.kernel.forbidden))
+    (folder / "forbidden").write_text("".join(f"{symbol}=[ym]\n" for symbol in order.arm.forbidden))
     (folder / "wanted").write_text(
         "".join(f"{what} {value}\n" for what, value in order.shape.wanted().items())
     )
-    settings = [f"{path}\t{value}\n" for path, value in order.kernel.writes.items()]
+    settings = [f"{path}\t{value}\n" for path, value in order.arm.writes.items()]
     (folder / "settings").write_text("".join(settings))
-    if order.kernel.config is not None:
-        shutil.copyfile(order.kernel.config, folder / "config")
-    order.programs.put_into(folder)
+    if order.arm.config is not None:
+        shutil.copyfile(order.arm.config, folder / "config")
+    order.arm.programs.put_into(folder)
     if order.recording is not None:
         order.recording.put_into(folder)
-    if order.kernel.counting is not None:
-        write_plugin_input(folder, order.kernel.counting, [case.window for case in order.cases])
+    if order.arm.counting is not None:
+        write_plugin_input(folder, order.arm.counting, [case.window for case in order.cases])
     open_to_read(folder)
     return folder
 

@@ -1,11 +1,14 @@
-"""Guest shapes of a run (`--shape 'cpus=2 possible-cpus=16'`). Every case is measured in each of them."""
+"""Guest shapes: that of the run, and those in which every case is measured (`--shape 'cpus=2 …'`)."""
 
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from cliffwatch.catalogue.suite import Benchmark, CaseSpec, GuestNeeds, Suite
-from cliffwatch.samples import GUEST_CPUS
+from cliffwatch.samples import GUEST_CPUS, Mode
+from cliffwatch_runner.guest.argv import GuestShape
+from cliffwatch_runner.host.knobs import primary_threads
+from cliffwatch_runner.plan.request import RunRequest
 
 _NUMBER = re.compile(r"[0-9]{1,4}")
 _MEMBERS = {
@@ -64,3 +67,32 @@ def _cases(case: CaseSpec, shapes: Sequence[GuestNeeds]) -> Iterator[CaseSpec]:
     for shape in shapes:
         guest = replace(shape, concurrent=case.guest.concurrent)
         yield replace(case, guest=guest, params=(*case.params, *guest.params))
+
+
+def guest_shape(request: RunRequest, memory_mib: int) -> GuestShape:
+    """Returns the requested guest shape.
+
+    The default in icount is one CPU, as more make values less exact. In walltime each virtual CPU is pinned
+    to its own core, from the last core down, because interrupts prefer the first cores.
+    """
+    mode = request.mode
+    cpus = request.cpus or (1 if mode == "icount" else 4)
+    pin = request.pin or _choose_cores(mode, cpus)
+    return GuestShape(mode=mode, cpus=cpus, memory_mib=memory_mib, pin=pin, root=request.guest_root)
+
+
+def _choose_cores(mode: Mode, cpus: int) -> tuple[int, ...]:
+    cores = sorted(primary_threads()) if mode == "walltime" else []
+    return tuple(cores[-cpus:]) if len(cores) > cpus else ()
+
+
+def shape_of_case(shape: GuestShape, needs: GuestNeeds) -> GuestShape:
+    """Returns the run's guest shape, adjusted to the needs of a case."""
+    cpus = needs.cpus or shape.cpus
+    return replace(
+        shape,
+        cpus=cpus,
+        pin=shape.pin if cpus == shape.cpus else _choose_cores(shape.mode, cpus),
+        possible_cpus=needs.possible_cpus,
+        numa_nodes=needs.numa_nodes or 1,
+    )

@@ -53,10 +53,6 @@ class Subjects:
     notes: tuple[str, ...] = ()
     """Sentences for the end of the report."""
 
-    @property
-    def revisions(self) -> tuple[Revision, ...]:
-        return tuple(each.of for each in self.arms if isinstance(each.of, Revision))
-
 
 def compared_revisions(arms: Sequence[Subject]) -> list[Revision]:
     """Returns the revisions of the arms that reports compare."""

@@ -11,12 +11,12 @@ _START_SECONDS = {"icount": 10.0, "walltime": 5.0}
 
 def plan_text(planned: PlannedRun) -> str:
     """Lists the revisions, the cases and the boots in order, with an estimate of the duration."""
-    resolved, plan, selection = planned.resolved, planned.plan, planned.selection
-    width = max(len(arm.arm) for arm in resolved.arms)
+    plan = planned.plan
+    width = max(len(arm.arm) for arm in planned.subjects)
     lines = [
-        *resolved.chosen,
-        *(f"{arm.arm:<{width}}  {arm.label}, {_release(arm)}" for arm in resolved.arms),
-        f"{resolved.mode} on {resolved.platform}, seed {plan.seed}",
+        *planned.chosen,
+        *(f"{arm.arm:<{width}}  {arm.label}, {_release(arm)}" for arm in planned.subjects),
+        f"{planned.mode} on {planned.platform}, seed {plan.seed}",
         "",
         f"cases ({len(plan.cases)}):",
     ]
@@ -29,16 +29,16 @@ def plan_text(planned: PlannedRun) -> str:
     if plan.stages is not None:
         last = plan.stages.looks[-1].boots
         lines += [f"  then at most {count_noun(last, 'more boot')} per kernel, for cases still inconclusive"]
-    if selection.left_out:
+    if planned.left_out:
         lines += ["", "left out:"]
-        lines += [f"  {outcome.case}: {outcome.status}: {outcome.reason}" for outcome in selection.left_out]
+        lines += [f"  {outcome.case}: {outcome.status}: {outcome.reason}" for outcome in planned.left_out]
     lines += ["", cost_text(planned)]
     return "\n".join(lines) + "\n"
 
 
 def cost_text(planned: PlannedRun) -> str:
     """Estimates the duration of the plan's boots, without builds."""
-    plan, mode = planned.plan, planned.resolved.mode
+    plan, mode = planned.plan, planned.mode
     seconds = plan.guest_seconds() * _REAL_SECONDS[mode] + len(plan.boots) * _START_SECONDS[mode]
     cpu_time = format_duration(seconds)
     return f"{plan.guest_seconds():.0f} s of guest time, about {cpu_time} of one CPU, without builds"

@@ -1,30 +1,33 @@
 """Executes a plan: boots its guests, stores their output and continues with a fresh guest if one dies."""
 
 import os
-import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Protocol
 
 from cliffwatch.catalogue.suite import PlannedCase
 from cliffwatch.failure import Failure, host_failed
 from cliffwatch_runner import clock
+from cliffwatch_runner.build.images.config import forbidden_in_prebuilt
+from cliffwatch_runner.build.kernel_config import FORBIDDEN
+from cliffwatch_runner.build.programs.program import SuiteProgram
 from cliffwatch_runner.build.selftests.empty_loop import PROGRAM
-from cliffwatch_runner.guest.argv import GuestShape
-from cliffwatch_runner.guest.boot import ArmKernel, BootOrder, GuestCase, boot_guest
+from cliffwatch_runner.guest.argv import GuestShape, guest_argv
+from cliffwatch_runner.guest.boot import ArmGuest, BootOrder, GuestCase, boot_guest
 from cliffwatch_runner.guest.boot_end import BootEnd
+from cliffwatch_runner.guest.profiling.recording import Recording
 from cliffwatch_runner.guest.programs import DATA_WORD, GuestData, GuestPrograms
 from cliffwatch_runner.guest.watch import GuestLimits
-from cliffwatch_runner.plan.plan import Plan, PlannedBoot
-from cliffwatch_runner.plan.run_plan import shape_of_case
+from cliffwatch_runner.host.programs import guest_programs
+from cliffwatch_runner.plan.plan import PlannedBoot
+from cliffwatch_runner.plan.shapes import shape_of_case
 from cliffwatch_runner.results.files import finished_boot, set_aside, write_boot
 from cliffwatch_runner.results.function_counts import write_function_counts
 from cliffwatch_runner.results.operations import convert_to_instructions
 from cliffwatch_runner.results.outcomes import PartEnd, case_name, read_case
-from cliffwatch_runner.sandbox.sandbox import Sandbox
+from cliffwatch_runner.run.built_run import BuiltRun
+from cliffwatch_runner.run.progress import BootProgress
 
 _ICOUNT_CLOCK_SLACK = 20_000
 """How far the clock of an icount guest may run ahead of its work before a case counts as hung.
@@ -40,61 +43,23 @@ _MOST_PARTS = 4
 """Maximum number of starts per boot. A guest that dies in every case has nothing more to show."""
 
 
-class BootListener(Protocol):
-    """Receives the events of a measurement. Called from several threads."""
+def measure(run: BuiltRun, folder: Path) -> Failure | None:
+    """Boots everything in the plan that is not done, in the plan's order. Results go to `folder`/boots.
 
-    def boot_begins(self, boot: PlannedBoot) -> None: ...
-    def case_begins(self, boot: PlannedBoot, case: str) -> None: ...
-    def boot_ends(self, boot: PlannedBoot, end: BootEnd | None) -> None: ...
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GuestSettings:
-    """What every boot of a run needs besides its kernel."""
-
-    programs: Mapping[str, GuestPrograms]
-    """By arm."""
-
-    shape: GuestShape
-    sandbox: Sandbox
-    argv: Callable[..., Sequence[str]]
-    """Wraps the command that starts the guest in isolation and limits."""
-
-    hang_after: float
-    """Seconds of the guest's clock without a sign of life after which it counts as hung."""
-
-
-@dataclass(frozen=True, slots=True)
-class PlanExecution:
-    """A plan that is being executed."""
-
-    plan: Plan
-    guest: GuestSettings
-    folder: Path
-    """The result directory."""
-
-    listener: BootListener
-    stop: threading.Event
-    """Ends the execution early."""
-
-
-def measure(execution: PlanExecution, kernels: Mapping[str, ArmKernel], *, at_once: int) -> Failure | None:
-    """Boots everything in the plan that is not done, in the plan's order, at most `at_once` guests at a time.
-
-    `kernels` has the kernel of each arm. Arms without one are skipped: their kernel did not build. Results go
-    to `folder`/boots. Returns a Failure if the host was too busy to run a guest; that boot must be repeated.
-    Raises OSError if the host cannot store the results; boots that are done stay.
+    Arms without a kernel are skipped. Returns a Failure if the host was too busy to run a guest; that boot
+    must be repeated. Raises OSError if the host cannot store the results; boots that are done stay.
     """
-    stop, folder = execution.stop, execution.folder
-    todo = [boot for boot in execution.plan.boots if boot.arm in kernels and not finished_boot(folder, boot)]
+    stop, at_once = run.tools.stop, _guests_at_once(run)
+    done = {boot.index for boot in run.plan.boots if finished_boot(folder, boot)}
+    progress = BootProgress(run.plan, run.tools.progress, done)
+    todo = [boot for boot in run.plan.boots if boot.arm in run.kernels and boot.index not in done]
     with ThreadPoolExecutor(max_workers=at_once, thread_name_prefix="boot") as pool:
         running: set[Future[Failure | None]] = set()
         failure: Failure | None = None
         try:
             while (todo or running) and not (stop.is_set() and not running):
                 while todo and len(running) < at_once and not stop.is_set():
-                    boot = todo.pop(0)
-                    running.add(pool.submit(_boot, execution, boot, kernels[boot.arm]))
+                    running.add(pool.submit(_boot, run, todo.pop(0), folder, progress))
                 finished, running = wait(running, return_when=FIRST_COMPLETED)
                 for future in finished:
                     failure = future.result() or failure
@@ -106,32 +71,44 @@ def measure(execution: PlanExecution, kernels: Mapping[str, ArmKernel], *, at_on
     return failure
 
 
-def _boot(execution: PlanExecution, boot: PlannedBoot, kernel: ArmKernel) -> Failure | None:
-    stop, listener = execution.stop, execution.listener
-    listener.boot_begins(boot)
-    home = execution.folder / "boots" / boot.folder
+def _guests_at_once(run: BuiltRun) -> int:
+    """Returns how many guests may run at the same time.
+
+    In icount, guests do not affect each other's counts, so all host CPUs are used. In walltime, guests run
+    one at a time.
+    """
+    if run.mode == "walltime":
+        return 1
+    cpus = max(case.guest.cpus or run.shape.cpus for case in run.plan.cases)
+    return max(1, (os.cpu_count() or 1) // cpus)
+
+
+def _boot(run: BuiltRun, boot: PlannedBoot, folder: Path, progress: BootProgress) -> Failure | None:
+    stop = run.tools.stop
+    progress.boot_begins(boot)
+    home = folder / "boots" / boot.folder
     set_aside(home)
     parts: list[PartEnd] = []
     began = clock.now()
     remaining = list(boot.cases)
     while remaining and len(parts) < _MOST_PARTS and not stop.is_set():
-        part = _part(execution, boot, remaining, kernel, home / str(len(parts) + 1))
+        part = _part(run, boot, remaining, home / str(len(parts) + 1), progress)
         parts.append(part)
         remaining = [case for case in remaining if case not in part.results]
         if not _worth_another(part, remaining):
             break
     starved = bool(parts) and parts[-1].end.status == "starved"
     if not stop.is_set() and not starved:
-        counting = kernel.counting
+        counting, kernel = run.counting.get(boot.arm), run.kernels[boot.arm].folder
         counts = (
             None
             if counting is None
-            else write_function_counts(home, execution.plan, parts, kernel.folder, counting.plugin.counter)
+            else write_function_counts(home, run.plan, parts, kernel, counting.plugin.counter)
         )
-        if execution.guest.shape.mode == "icount":
-            parts = [convert_to_instructions(execution.plan.cases, part, counts) for part in parts]
-        write_boot(home, execution.plan, boot, parts, began=began, ended=clock.now())
-    listener.boot_ends(boot, parts[-1].end if parts else None)
+        if run.mode == "icount":
+            parts = [convert_to_instructions(run.plan.cases, part, counts) for part in parts]
+        write_boot(home, run.plan, boot, parts, began=began, ended=clock.now())
+    progress.boot_ends(boot, parts[-1].end if parts else None)
     return _starved(boot, parts[-1].end) if starved else None
 
 
@@ -150,15 +127,15 @@ def _worth_another(part: PartEnd, remaining: list[int]) -> bool:
 
 
 def _part(
-    execution: PlanExecution, boot: PlannedBoot, cases: list[int], kernel: ArmKernel, folder: Path
+    run: BuiltRun, boot: PlannedBoot, cases: list[int], folder: Path, progress: BootProgress
 ) -> PartEnd:
-    planned, stop = execution.plan.cases, execution.stop
-    order = boot_order([(index, planned[index]) for index in cases], boot.arm, kernel, execution.guest)
-
-    def on_case(name: str) -> None:
-        execution.listener.case_begins(boot, name)
-
-    end = boot_guest(order, folder, on_case=on_case, should_stop=stop.is_set)
+    planned = run.plan.cases
+    end = boot_guest(
+        boot_order(run, boot.arm, [(index, planned[index]) for index in cases]),
+        folder,
+        on_case=partial(progress.case_begins, boot),
+        should_stop=run.tools.stop.is_set,
+    )
     results = {index: read_case(index, planned[index], folder, end) for index in cases}
     return PartEnd(
         end=end,
@@ -168,27 +145,55 @@ def _part(
 
 
 def boot_order(
-    cases: Sequence[tuple[int, PlannedCase]], arm: str, kernel: ArmKernel, guest: GuestSettings
+    run: BuiltRun, arm: str, cases: Sequence[tuple[int, PlannedCase]], recording: Recording | None = None
 ) -> BootOrder:
     """Returns the order for one start of a guest.
 
     `cases` share a shape; each comes with its index in the plan.
     """
-    programs = guest.programs[arm]
-    shape = shape_of_case(guest.shape, cases[0][1].guest)
-    guest_cases = tuple(_guest_case(index, case, shape, programs.data) for index, case in cases)
+    guest, sandbox = _arm_guest(run, arm), run.tools.guest_sandbox
+    shape = shape_of_case(run.shape, cases[0][1].guest)
+    guest_cases = tuple(_guest_case(index, case, shape, run.data) for index, case in cases)
+    housekeeping = sorted(os.sched_getaffinity(0) - set(run.shape.pin)) if run.shape.pin else []
     return BootOrder(
-        kernel=kernel,
-        programs=programs,
+        arm=guest,
         cases=guest_cases,
         shape=shape,
         limits=GuestLimits(
-            quiet=guest.hang_after,
+            quiet=run.request.hang_after,
             cases={case.name: float(case.busy) for case in guest_cases},
             host=_HOST_SECONDS,
         ),
-        sandbox=guest.sandbox,
-        argv=partial(guest.argv, shape=shape),
+        sandbox=sandbox,
+        argv=partial(guest_argv, sandbox=sandbox, programs=guest_programs(), cpus=housekeeping, shape=shape),
+        recording=recording,
+    )
+
+
+def _arm_guest(run: BuiltRun, arm: str) -> ArmGuest:
+    kernel, settings = run.kernels[arm], run.arms[arm].subject.settings
+    return ArmGuest(
+        kernel=kernel.folder,
+        programs=_guest_programs(run, run.programs[arm]),
+        config=kernel.given_config,
+        forbidden=forbidden_in_prebuilt() if kernel.prebuilt else FORBIDDEN,
+        arguments=settings.boot,
+        writes=settings.files(),
+        counting=run.counting.get(arm),
+    )
+
+
+def _guest_programs(run: BuiltRun, programs: Sequence[SuiteProgram]) -> GuestPrograms:
+    """Returns the programs that an arm's guests run.
+
+    Random numbers are fixed only in dynamically linked programs, into which the library can be preloaded.
+    """
+    bench = [] if run.bench is None else [run.bench.program, run.bench.empty_loop]
+    seeds = [each.fixed_seed for each in ([run.bench] if run.bench is not None else programs)]
+    return GuestPrograms(
+        bench=(*bench, *(seeds[:1] if run.mode == "icount" else ())),
+        of_suites={program.suite: program.files for program in programs},
+        data=run.data,
     )
 
 
@@ -210,14 +215,3 @@ def _program(case: PlannedCase) -> str:
     if case.program is not None:
         return f"{case.key.suite}/{case.program.run}"
     return PROGRAM if case.emptied else "bench"
-
-
-def guests_at_once(mode: str, cpus_per_guest: int) -> int:
-    """Returns how many guests may run at the same time.
-
-    In icount, guests do not affect each other's counts, so all host CPUs are used. In walltime, guests run
-    one at a time.
-    """
-    if mode == "walltime":
-        return 1
-    return max(1, (os.cpu_count() or 1) // cpus_per_guest)

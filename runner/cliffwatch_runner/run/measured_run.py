@@ -1,4 +1,4 @@
-"""Measures a prepared run into its result directory, under the locks of that directory and of this host."""
+"""Measures a built run into its result directory, under the locks of that directory and of this host."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -9,7 +9,6 @@ from cliffwatch.counting import count_noun
 from cliffwatch.failure import Failure
 from cliffwatch.formats.code.digests import CaseCode
 from cliffwatch.formats.run_record import RunStatus
-from cliffwatch.samples import CONTROL
 from cliffwatch_runner import clock
 from cliffwatch_runner.build.cache.entries import hold_lock
 from cliffwatch_runner.build.cache.executed import Executed, join_executed
@@ -19,15 +18,15 @@ from cliffwatch_runner.plan.plan import Plan
 from cliffwatch_runner.results.code_differences import write_code
 from cliffwatch_runner.results.files import finished_boot, write_document
 from cliffwatch_runner.results.folder import ResultFolder, choose_folder
-from cliffwatch_runner.results.record import RunFacts, find_unreadable, identity, record
 from cliffwatch_runner.run.arm_failures import arm_failures
-from cliffwatch_runner.run.boot_progress import BootProgress
-from cliffwatch_runner.run.measure import PlanExecution, guests_at_once, measure
+from cliffwatch_runner.run.built_run import BuiltRun
+from cliffwatch_runner.run.measure import measure
 from cliffwatch_runner.run.modes.confirm import further_boots
-from cliffwatch_runner.run.prepared_run import PreparedRun
 from cliffwatch_runner.run.profile import profile_changes
+from cliffwatch_runner.run.record import find_unreadable, identity, record
 from cliffwatch_runner.run.unchanged_builds.case_code import code_of_arms, digests_of_cases
 from cliffwatch_runner.run.unchanged_builds.executed import read_executed
+from cliffwatch_runner.run.unchanged_builds.leaving_out import keep_counts
 
 _NO_FAILURES: Mapping[str, Failure] = {}
 
@@ -51,60 +50,59 @@ class _Record:
     """When the run began, ISO 8601."""
 
     def write(
-        self, facts: RunFacts, status: RunStatus = "running", failures: Mapping[str, Failure] = _NO_FAILURES
+        self, run: BuiltRun, status: RunStatus = "running", failures: Mapping[str, Failure] = _NO_FAILURES
     ) -> None:
         write_document(
-            self.folder / "run.json", record(facts, created=self.created, status=status, failures=failures)
+            self.folder / "run.json", record(run, created=self.created, status=status, failures=failures)
         )
 
 
-def measure_run(run: PreparedRun) -> FinishedRun | tuple[Failure, ...]:
+def measure_run(run: BuiltRun) -> FinishedRun | tuple[Failure, ...]:
     """Measures a run.
 
     Locks a folder that the user named: an earlier run that was stopped may still write there.
     """
-    if run.out is None:
+    if run.request.out is None:
         return _measure_in_folder(run)
-    run.out.mkdir(parents=True, exist_ok=True)
-    waiting = partial(run.progress.note, f"waiting for another run in {run.out} to end")
-    with hold_lock(run.out / ".lock", waiting=waiting, should_stop=run.stop.is_set):
+    run.request.out.mkdir(parents=True, exist_ok=True)
+    waiting = partial(run.tools.progress.note, f"waiting for another run in {run.request.out} to end")
+    with hold_lock(run.request.out / ".lock", waiting=waiting, should_stop=run.tools.stop.is_set):
         return _measure_in_folder(run)
 
 
-def _measure_in_folder(run: PreparedRun) -> FinishedRun | tuple[Failure, ...]:
-    facts = run.facts
-    folder = choose_folder(run.out, _folder_name(facts), identity(facts), reuse=run.reuse)
+def _measure_in_folder(run: BuiltRun) -> FinishedRun | tuple[Failure, ...]:
+    request, stop = run.request, run.tools.stop
+    folder = choose_folder(request.out, _folder_name(run), identity(run), reuse=request.reuse)
     if isinstance(folder, Failure):
         return (folder,)
     if folder.done:
-        run.progress.note(f"{folder.path} already holds this run, complete; nothing is measured again")
+        run.tools.progress.note(f"{folder.path} already holds this run, complete; nothing is measured again")
         return _finish_with_profile(run, folder.path)
-    if facts.plan.notable is None and folder.notable is not None:
-        facts = replace(facts, plan=replace(facts.plan, notable=folder.notable))
+    if run.plan.notable is None and folder.notable is not None:
+        run = replace(run, plan=replace(run.plan, notable=folder.notable))
     # A resumed run keeps the faults of the host that its earlier boots ran on.
-    faults = tuple(dict.fromkeys((*folder.host_faults, *facts.host_faults)))
-    run = replace(run, facts=replace(facts, host_faults=faults))
+    run = replace(run, host_faults=tuple(dict.fromkeys((*folder.host_faults, *run.host_faults))))
     written = _Record(folder.path, folder.created or clock.now().isoformat())
-    odd = find_unreadable(record(run.facts, created=written.created, status="running", failures=_NO_FAILURES))
+    odd = find_unreadable(record(run, created=written.created, status="running", failures=_NO_FAILURES))
     if odd is not None:
         return (odd,)
-    written.write(run.facts)
+    written.write(run)
     _note_resumed(run, folder)
-    measured = _measure_on_locked_host(run, written) if run.facts.plan.boots else run.facts
+    measured = _measure_on_locked_host(run, written) if run.plan.boots else run
     if isinstance(measured, Failure):
         return (measured,)
-    status: RunStatus = "incomplete" if run.stop.is_set() else "complete"
+    status: RunStatus = "incomplete" if stop.is_set() else "complete"
     if status == "complete":
-        images = {name: kernel.folder for name, kernel in run.kernels.items()}
-        cases = _code_of_cases(run, measured, folder.path)
-        write_code(folder.path, images, cases, run.guest.sandbox, run.built, run.stop.is_set)
-    if run.counts is not None and status == "complete":
-        run.counts.keep(folder.path, measured)
+        images = {name: kernel.folder for name, kernel in measured.kernels.items()}
+        cases, tools = _code_of_cases(measured, folder.path), measured.tools
+        write_code(folder.path, images, cases, tools.guest_sandbox, tools.settings.built, stop.is_set)
+    if measured.counting and status == "complete":
+        keep_counts(measured, folder.path)
     written.write(measured, status, arm_failures(folder.path, measured.arms))
     return _finish_with_profile(run, folder.path)
 
 
-def _code_of_cases(run: PreparedRun, measured: RunFacts, folder: Path) -> Sequence[CaseCode]:
+def _code_of_cases(run: BuiltRun, folder: Path) -> Sequence[CaseCode]:
     """Returns digests of the code that the cases execute, including cases that were left out.
 
     Empty if no function counts are known, from this run or an earlier one.
@@ -113,74 +111,64 @@ def _code_of_cases(run: PreparedRun, measured: RunFacts, folder: Path) -> Sequen
     known = [each for each in (counted_here, run.executed) if isinstance(each, Executed)]
     if not known:
         return ()
-    code = code_of_arms(measured, run.built, run.guest.sandbox, run.stop.is_set)
-    cases = [*(case.key for case in measured.plan.cases), *(each.case for each in measured.left_out)]
+    code = code_of_arms(run)
+    cases = [*(case.key for case in run.plan.cases), *(each.case for each in run.left_out)]
     return digests_of_cases(code, join_executed(*known), dict.fromkeys(cases))
 
 
-def _finish_with_profile(run: PreparedRun, folder: Path) -> FinishedRun | tuple[Failure, ...]:
+def _finish_with_profile(run: BuiltRun, folder: Path) -> FinishedRun | tuple[Failure, ...]:
     """Records the profile last, so that a failure in it loses no measurements."""
-    if run.perf_profile and not run.stop.is_set():
+    if run.request.perf_profile and not run.tools.stop.is_set():
         failure = profile_changes(run, folder)
         if failure is not None:
             return (failure,)
-    return FinishedRun(folder=folder, interrupted=run.stop.is_set())
+    return FinishedRun(folder=folder, interrupted=run.tools.stop.is_set())
 
 
-def _folder_name(facts: RunFacts) -> str:
+def _folder_name(run: BuiltRun) -> str:
     """Names the folder after the subjects of base and head, or after the arms if they have other names."""
-    arms = {name: arm.subject for name, arm in facts.arms.items() if name != CONTROL}
-    parts = [each.short for each in arms.values()] if set(arms) == {"base", "head"} else list(arms)
-    return "-".join((*parts, facts.mode))
+    arms = {subject.arm: subject.short for subject in run.subjects}
+    return "-".join((*(arms.values() if set(arms) == {"base", "head"} else arms), run.mode))
 
 
-def _note_resumed(run: PreparedRun, folder: ResultFolder) -> None:
+def _note_resumed(run: BuiltRun, folder: ResultFolder) -> None:
     if folder.resumed:
-        boots = run.facts.plan.boots
+        boots = run.plan.boots
         done = sum(finished_boot(folder.path, boot) for boot in boots)
-        run.progress.note(
+        run.tools.progress.note(
             f"resuming in {folder.path}: {done} of {count_noun(len(boots), 'boot is', 'boots are')} done"
         )
 
 
-def _measure_on_locked_host(run: PreparedRun, written: _Record) -> RunFacts | Failure:
+def _measure_on_locked_host(run: BuiltRun, written: _Record) -> BuiltRun | Failure:
     """Measures under the host's lock.
 
-    Returns the facts after measuring: the plan and the tuning may have grown.
+    Returns the run after measuring: the plan and the tuning may have grown.
     """
-    facts = run.facts
-    what = f"cliffwatch run, {facts.mode}, {written.folder.name}"
-    with host_lock(facts.mode, what=what, waiting=run.progress.note, should_stop=run.stop.is_set) as lock:
+    what, tools = f"cliffwatch run, {run.mode}, {written.folder.name}", run.tools
+    with host_lock(run.mode, what=what, waiting=tools.progress.note, should_stop=tools.stop.is_set) as lock:
         if isinstance(lock, Failure):
-            return facts if run.stop.is_set() else lock
-        if facts.mode == "icount":
+            return run if tools.stop.is_set() else lock
+        if run.mode == "icount":
             return _measure_stages(run, written)
-        with tune_as_allowed(frozenset(facts.shape.pin), report=run.progress.note) as tuned:
-            facts = replace(facts, host={**facts.host, "tuned": tuned.facts()})
-            return _measure_stages(replace(run, facts=facts), written)
+        with tune_as_allowed(frozenset(run.shape.pin), report=tools.progress.note) as tuned:
+            return _measure_stages(replace(run, host={**run.host, "tuned": tuned.facts()}), written)
 
 
-def _measure_stages(run: PreparedRun, written: _Record) -> RunFacts | Failure:
+def _measure_stages(run: BuiltRun, written: _Record) -> BuiltRun | Failure:
     """Runs the boots of the plan, then the boots that its stages add."""
-    facts, progress, stop = run.facts, run.progress, run.stop
-    cpus = max(case.guest.cpus or facts.shape.cpus for case in facts.plan.cases)
-    at_once = guests_at_once(facts.mode, cpus)
+    progress, stop = run.tools.progress, run.tools.stop
     while True:
-        plan = facts.plan
-        written.write(facts)
-        done = {boot.index for boot in plan.boots if finished_boot(written.folder, boot)}
-        progress.begin("measure", _boots_text(plan))
-        listener = BootProgress(plan, progress, done)
-        failure = measure(
-            PlanExecution(plan, run.guest, written.folder, listener, stop), run.kernels, at_once=at_once
-        )
+        written.write(run)
+        progress.begin("measure", _boots_text(run.plan))
+        failure = measure(run, written.folder)
         if failure is not None:
             return failure
-        progress.end("interrupted" if stop.is_set() else count_noun(len(plan.boots), "boot"))
-        longer = None if stop.is_set() else further_boots(written.folder, plan)
+        progress.end("interrupted" if stop.is_set() else count_noun(len(run.plan.boots), "boot"))
+        longer = None if stop.is_set() else further_boots(written.folder, run.plan)
         if longer is None:
-            return facts
-        facts = replace(facts, plan=longer)
+            return run
+        run = replace(run, plan=longer)
 
 
 def _boots_text(plan: Plan) -> str:

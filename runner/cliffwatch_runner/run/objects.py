@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from cliffwatch.counting import count_noun
 from cliffwatch.failure import Failure
@@ -10,50 +10,34 @@ from cliffwatch_runner.build.kernel import Kernel
 from cliffwatch_runner.build.programs.objects import ARCHIVE, UNBUILT, VERISTAT, TreeObjects, build_objects
 from cliffwatch_runner.build.programs.program import SuiteProgram
 from cliffwatch_runner.plan.objects import objects_of_tree
+from cliffwatch_runner.plan.run_plan import PlannedRun
 from cliffwatch_runner.plan.subjects import Subject
-from cliffwatch_runner.results.record import BuiltArm
-from cliffwatch_runner.run.build_order import BuildOrder
+from cliffwatch_runner.run.built_run import BuiltArm
+from cliffwatch_runner.run.programs import BuiltPrograms
+from cliffwatch_runner.run.tools import RunTools
 from cliffwatch_runner.source.revision import Revision
 
 _MOST_NAMED = 20
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BuiltObjects:
-    """The suites' programs with veristat and BPF objects."""
-
-    of_arms: Mapping[str, tuple[SuiteProgram, ...]]
-    """Programs by arm. Those that verify objects carry veristat and the objects."""
-
-    unbuilt: Mapping[str, str] = field(default_factory=dict)
-    """Objects that no arm has, with the reason."""
-
-    lacking: Mapping[str, str] = field(default_factory=dict)
-    """Suites left out because veristat does not build, with the reason."""
-
-    notes: tuple[str, ...] = ()
-
-
 def add_objects(
-    programs: Mapping[str, tuple[SuiteProgram, ...]], arms: Mapping[str, BuiltArm], order: BuildOrder
-) -> BuiltObjects | tuple[Failure, ...]:
+    programs: BuiltPrograms, arms: Mapping[str, BuiltArm], run: PlannedRun, tools: RunTools
+) -> BuiltPrograms | tuple[Failure, ...]:
     """Builds veristat and the objects of each arm that has a kernel. An arm whose objects do not build uses
     another arm's.
 
     Raises Stopped, OSError.
     """
-    suites = {
-        each.name for each in order.resolved.suites if each.program is not None and each.program.objects
-    }
-    needing = {program.suite for of_arm in programs.values() for program in of_arm} & suites
+    suites = {each.name for each in run.suites if each.program is not None and each.program.objects}
+    needing = {program.suite for of_arm in programs.of_arms.values() for program in of_arm} & suites
     if not needing:
-        return BuiltObjects(of_arms=programs)
+        return programs
     built: dict[str, TreeObjects] = {}
     failures: dict[str, Failure] = {}
     for name, arm in arms.items():
         if not isinstance(arm.kernel, Kernel):
             continue
-        objects = _of_arm(arm.subject, arm.kernel, order)
+        objects = _of_arm(arm.subject, arm.kernel, run, tools)
         if isinstance(objects, Failure) and objects.whose != "kernel":
             return (objects,)
         if isinstance(objects, Failure):
@@ -61,18 +45,19 @@ def add_objects(
         else:
             built[name] = objects
     if not built:
-        if needing <= order.resolved.may_lack:
+        if needing <= run.may_lack:
             reason = next(iter(failures.values())).message
-            return BuiltObjects(of_arms=programs, lacking=dict.fromkeys(needing, reason))
+            return replace(programs, lacking={**programs.lacking, **dict.fromkeys(needing, reason)})
         return tuple(failures.values())
     other, stand_in = next(iter(built.items()))
-    return BuiltObjects(
+    return replace(
+        programs,
         of_arms={
             name: tuple(
                 _add_to_program(each, built.get(name, stand_in)) if each.suite in needing else each
                 for each in of_arm
             )
-            for name, of_arm in programs.items()
+            for name, of_arm in programs.of_arms.items()
         },
         unbuilt=_nowhere(built),
         notes=(
@@ -82,36 +67,32 @@ def add_objects(
     )
 
 
-def _of_arm(arm: Subject, kernel: Kernel, order: BuildOrder) -> TreeObjects | Failure:
-    resolved = order.resolved
-    revision = _revision(arm, order)
-    named = resolved.objects & set(objects_of_tree(resolved.tree, [revision]))
-    order.progress.begin("build objects", f"of {arm.arm}")
+def _of_arm(arm: Subject, kernel: Kernel, run: PlannedRun, tools: RunTools) -> TreeObjects | Failure:
+    revision = _revision(arm, run)
+    named = run.objects & set(objects_of_tree(run.tree, [revision]))
+    tools.progress.begin("build objects", f"of {arm.arm}")
     objects = build_objects(
-        resolved.tree,
+        run.tree,
         revision,
         kernel,
         named,
-        toolchain=order.tools.of_arms[arm.arm].toolchain
-        if revision == arm.revision
-        else order.tools.toolchain,
-        settings=order.settings,
+        toolchain=tools.of_arms[arm.arm].toolchain if revision == arm.revision else tools.toolchain,
+        settings=tools.settings,
     )
     if isinstance(objects, Failure):
-        order.progress.end(f"of {arm.arm}: {objects.message}")
+        tools.progress.end(f"of {arm.arm}: {objects.message}")
     else:
         how = "cached" if objects.was_there else "built"
-        order.progress.end(f"of {arm.arm} {how}: {len(objects.built)} of {count_noun(len(named), 'object')}")
+        tools.progress.end(f"of {arm.arm} {how}: {len(objects.built)} of {count_noun(len(named), 'object')}")
     return objects
 
 
-def _revision(arm: Subject, order: BuildOrder) -> Revision:
+def _revision(arm: Subject, run: PlannedRun) -> Revision:
     """Returns the revision whose selftests the arm uses.
 
     This is its own, unless the kernel is prebuilt or all arms use the selftests of one revision.
     """
-    resolved = order.resolved
-    return resolved.bench if resolved.one_bench or arm.revision is None else arm.revision
+    return run.bench_revision if run.one_bench or arm.revision is None else arm.revision
 
 
 def _add_to_program(program: SuiteProgram, objects: TreeObjects) -> SuiteProgram:

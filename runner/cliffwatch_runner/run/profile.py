@@ -13,7 +13,7 @@ from cliffwatch.failure import Failure
 from cliffwatch.formats.code.profile import CaseProfile, ProfileRecord
 from cliffwatch.formats.result_directory import read_run
 from cliffwatch.samples import CaseKey, select_compared_arms
-from cliffwatch_runner.guest.boot import ArmKernel, boot_guest
+from cliffwatch_runner.guest.boot import boot_guest
 from cliffwatch_runner.guest.profiling.host_counters import HostCounters
 from cliffwatch_runner.guest.profiling.recording import Recording
 from cliffwatch_runner.host.lock import host_lock
@@ -21,8 +21,8 @@ from cliffwatch_runner.host.tuning_rights import tune_as_allowed
 from cliffwatch_runner.results.files import set_aside, write_document
 from cliffwatch_runner.results.outcomes import case_name
 from cliffwatch_runner.results.perf_output import case_profile
+from cliffwatch_runner.run.built_run import BuiltRun
 from cliffwatch_runner.run.measure import boot_order
-from cliffwatch_runner.run.prepared_run import PreparedRun
 
 PROFILE = "profile.json"
 _HOME = "profile"
@@ -30,7 +30,7 @@ _MOST_CASES = 8
 """Each shape and arm costs a boot, and each case takes as long as when it was measured."""
 
 
-def profile_changes(run: PreparedRun, folder: Path) -> Failure | None:
+def profile_changes(run: BuiltRun, folder: Path) -> Failure | None:
     """Profiles base and head of a complete run in the cases that changed most. Writes `folder`/profile.json.
 
     Does nothing if no case changed or the file exists. Fails if the host is locked. Raises OSError if the
@@ -39,34 +39,35 @@ def profile_changes(run: PreparedRun, folder: Path) -> Failure | None:
     changed = _changed_cases(folder)
     if (folder / PROFILE).exists() or not changed:
         return None
-    facts = run.facts
     with host_lock(
-        facts.mode, what=f"profile of {folder.name}", waiting=run.progress.note, should_stop=run.stop.is_set
+        run.mode,
+        what=f"profile of {folder.name}",
+        waiting=run.tools.progress.note,
+        should_stop=run.tools.stop.is_set,
     ) as lock:
         if isinstance(lock, Failure):
-            return None if run.stop.is_set() else lock
-        tuned = tune_as_allowed(frozenset(facts.shape.pin), report=run.progress.note)
-        with nullcontext() if facts.mode == "icount" else tuned:
+            return None if run.tools.stop.is_set() else lock
+        tuned = tune_as_allowed(frozenset(run.shape.pin), report=run.tools.progress.note)
+        with nullcontext() if run.mode == "icount" else tuned:
             _record(run, folder, changed)
     return None
 
 
-def _record(run: PreparedRun, folder: Path, changed: Sequence[CaseKey]) -> None:
-    chosen = [each for each in enumerate(run.facts.plan.cases) if each[1].key in changed[:_MOST_CASES]]
-    run.progress.begin("profile", f"{count_noun(len(chosen), 'case')} that changed, by perf")
+def _record(run: BuiltRun, folder: Path, changed: Sequence[CaseKey]) -> None:
+    chosen = [each for each in enumerate(run.plan.cases) if each[1].key in changed[:_MOST_CASES]]
+    run.tools.progress.begin("profile", f"{count_noun(len(chosen), 'case')} that changed, by perf")
     set_aside(folder / _HOME)
-    kernels = {name: run.kernels[name] for name in select_compared_arms(run.kernels)}
     profiles = [
         each
-        for arm, kernel in kernels.items()
-        for each in _of_arm(run, folder / _HOME / arm, arm, kernel, chosen)
+        for arm in select_compared_arms(run.kernels)
+        for each in _of_arm(run, folder / _HOME / arm, arm, chosen)
     ]
-    if run.stop.is_set():
-        run.progress.end("interrupted")
+    if run.tools.stop.is_set():
+        run.tools.progress.end("interrupted")
         return
     left_out = max(0, len(changed) - _MOST_CASES)
     write_document(folder / PROFILE, ProfileRecord(cases=tuple(profiles), left_out=left_out))
-    run.progress.end(count_noun(len(profiles), "profile"))
+    run.tools.progress.end(count_noun(len(profiles), "profile"))
 
 
 def _changed_cases(folder: Path) -> list[CaseKey]:
@@ -80,12 +81,12 @@ def _changed_cases(folder: Path) -> list[CaseKey]:
 
 
 def _of_arm(
-    run: PreparedRun, home: Path, arm: str, kernel: ArmKernel, chosen: Sequence[tuple[int, PlannedCase]]
+    run: BuiltRun, home: Path, arm: str, chosen: Sequence[tuple[int, PlannedCase]]
 ) -> Iterator[CaseProfile]:
     """Boots one guest for each shape that the cases need."""
     by_shape = sorted(chosen, key=lambda each: str(each[1].guest.params))
     for number, (_, group) in enumerate(groupby(by_shape, key=lambda each: each[1].guest.params), start=1):
-        if run.stop.is_set():
+        if run.tools.stop.is_set():
             return
         cases, folder = list(group), home / str(number)
         names: Mapping[str, PlannedCase] = {case_name(index, case): case for index, case in cases}
@@ -94,10 +95,8 @@ def _of_arm(
             warmups={name: case.warmup for name, case in names.items()},
             host=HostCounters(folder / "host", names),
         )
-        order = replace(
-            boot_order(cases, arm, replace(kernel, counting=None), run.guest), recording=recording
-        )
-        end = boot_guest(order, folder, on_case=lambda _: None, should_stop=run.stop.is_set)
+        order = boot_order(replace(run, counting={}), arm, cases, recording)
+        end = boot_guest(order, folder, on_case=lambda _: None, should_stop=run.tools.stop.is_set)
         problem = (
             "" if end.status == "complete" else f"the guest ended as {end.status}: {end.evidence[-500:]}"
         )

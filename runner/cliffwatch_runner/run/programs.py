@@ -1,7 +1,7 @@
 """Builds the programs of a run's suites: one per suite, or one per choice of Go modules that arms name."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from cliffwatch.catalogue.suite import Suite
@@ -11,7 +11,8 @@ from cliffwatch_runner.build.programs.program import SuiteProgram, build_program
 from cliffwatch_runner.build.programs.source import ProgramSource, program_source
 from cliffwatch_runner.plan.arm_words.modules import modules_of
 from cliffwatch_runner.plan.arms import is_folder
-from cliffwatch_runner.run.build_order import BuildOrder
+from cliffwatch_runner.plan.run_plan import PlannedRun
+from cliffwatch_runner.run.tools import RunTools
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,30 +41,35 @@ class BuiltPrograms:
     """The suites' programs."""
 
     of_arms: Mapping[str, tuple[SuiteProgram, ...]]
-    """By arm."""
+    """By arm. Once objects are added, programs that verify objects carry veristat and the objects."""
 
     lacking: Mapping[str, str]
-    """Optional suites whose program does not build here, with the reason."""
+    """Optional suites whose program, or veristat, does not build here, with the reason."""
+
+    unbuilt: Mapping[str, str] = field(default_factory=dict)
+    """BPF objects that no arm has, with the reason."""
+
+    notes: tuple[str, ...] = ()
 
 
-def build_programs(order: BuildOrder) -> BuiltPrograms | Failure:
+def build_programs(run: PlannedRun, tools: RunTools) -> BuiltPrograms | Failure:
     """Builds the suites' programs before any kernel, so that their author learns of a mistake early.
 
     Fetches the modules of all programs before the first build. Raises Stopped, OSError.
     """
     lacking: dict[str, str] = {}
     sources: list[tuple[_Wanted, ProgramSource]] = []
-    for wanted in (each for suite in order.resolved.suites for each in _wanted(suite, order)):
-        source = _source(wanted, order)
+    for wanted in (each for suite in run.suites for each in _wanted(suite, run)):
+        source = _source(wanted, run, tools)
         if not isinstance(source, Failure):
             sources.append((wanted, source))
-        elif not _left_out(wanted, source, order, lacking):
+        elif not _left_out(wanted, source, run, lacking):
             return source
-    of_arms: dict[str, tuple[SuiteProgram, ...]] = {arm.arm: () for arm in order.resolved.arms}
+    of_arms: dict[str, tuple[SuiteProgram, ...]] = {arm.arm: () for arm in run.subjects}
     for wanted, source in sources:
-        program = _program(wanted, source, order)
+        program = _program(wanted, source, run, tools)
         if isinstance(program, Failure):
-            if not _left_out(wanted, program, order, lacking):
+            if not _left_out(wanted, program, run, lacking):
                 return program
             continue
         for arm in wanted.arms:
@@ -71,21 +77,21 @@ def build_programs(order: BuildOrder) -> BuiltPrograms | Failure:
     return BuiltPrograms(of_arms=of_arms, lacking=lacking)
 
 
-def _left_out(wanted: _Wanted, failure: Failure, order: BuildOrder, lacking: dict[str, str]) -> bool:
+def _left_out(wanted: _Wanted, failure: Failure, run: PlannedRun, lacking: dict[str, str]) -> bool:
     """True if the run continues without this suite. Never if the suite's modules were requested."""
-    if wanted.suite.name not in order.resolved.may_lack or wanted.chosen:
+    if wanted.suite.name not in run.may_lack or wanted.chosen:
         return False
     lacking[wanted.suite.name] = str(failure)
     return True
 
 
-def _wanted(suite: Suite, order: BuildOrder) -> Iterator[_Wanted]:
+def _wanted(suite: Suite, run: PlannedRun) -> Iterator[_Wanted]:
     """Yields one program per choice of the suite's modules; none if the suite has no program."""
     if suite.program is None:
         return
     used = modules_of(suite) or {}
     chosen: dict[tuple[tuple[str, str], ...], list[str]] = {}
-    for arm in order.resolved.arms:
+    for arm in run.subjects:
         modules = {name: how for name, how in arm.settings.module.items() if name in used}
         chosen.setdefault(tuple(sorted(modules.items())), []).append(arm.arm)
     for choice, arms in chosen.items():
@@ -93,20 +99,20 @@ def _wanted(suite: Suite, order: BuildOrder) -> Iterator[_Wanted]:
         yield _Wanted(suite, where, tuple(arms), several=len(chosen) > 1)
 
 
-def _source(wanted: _Wanted, order: BuildOrder) -> ProgramSource | Failure:
-    if order.settings.trust != "local" and wanted.suite in order.resolved.own_suites and _fetches(wanted):
+def _source(wanted: _Wanted, run: PlannedRun, tools: RunTools) -> ProgramSource | Failure:
+    if tools.settings.trust != "local" and wanted.suite in run.own_suites and _fetches(wanted):
         # Its go.mod may name any URL and any folder of this host.
         return wrong_usage(
             f"suite {wanted.suite.name}: its program needs modules that are not in its folder, and"
             " nothing is fetched for a suite that came with a request",
             "run `go mod vendor` in the suite's folder and ask again",
         )
-    walls = FetchConfinement(sandbox=order.tools.guest_sandbox, limits=order.settings.limits)
-    own = order.settings.trust == "local"
-    source = program_source(wanted.suite, wanted.chosen, order.settings.should_stop, None if own else walls)
+    walls = FetchConfinement(sandbox=tools.guest_sandbox, limits=tools.settings.limits)
+    own = tools.settings.trust == "local"
+    source = program_source(wanted.suite, wanted.chosen, tools.settings.should_stop, None if own else walls)
     if isinstance(source, ProgramSource) and source.modules:
         shown = ", ".join(f"{name}@{version}" for name, version in source.modules.items())
-        order.progress.note(f"modules of {wanted.title}: {shown}")
+        tools.progress.note(f"modules of {wanted.title}: {shown}")
     return source
 
 
@@ -115,12 +121,14 @@ def _fetches(wanted: _Wanted) -> bool:
     return file is not None and needs_modules(file.parent, wanted.chosen)
 
 
-def _program(wanted: _Wanted, source: ProgramSource, order: BuildOrder) -> SuiteProgram | Failure:
-    order.progress.begin("build program", wanted.title)
-    own = wanted.suite in order.resolved.own_suites or bool(wanted.chosen)
-    program = build_program(source, own=own, toolchain=order.tools.toolchain, settings=order.settings)
+def _program(
+    wanted: _Wanted, source: ProgramSource, run: PlannedRun, tools: RunTools
+) -> SuiteProgram | Failure:
+    tools.progress.begin("build program", wanted.title)
+    own = wanted.suite in run.own_suites or bool(wanted.chosen)
+    program = build_program(source, own=own, toolchain=tools.toolchain, settings=tools.settings)
     if isinstance(program, Failure):
-        order.progress.end(program.message)
+        tools.progress.end(program.message)
     else:
-        order.progress.end(f"{wanted.title} {'cached' if program.was_there else 'built'}")
+        tools.progress.end(f"{wanted.title} {'cached' if program.was_there else 'built'}")
     return program

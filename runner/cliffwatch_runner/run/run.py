@@ -17,8 +17,9 @@ from cliffwatch_runner.plan.writable_folders import (
     check_results,
     open_cache,
 )
+from cliffwatch_runner.run.built_run import BuiltRun
 from cliffwatch_runner.run.measured_run import FinishedRun, measure_run
-from cliffwatch_runner.run.prepared_run import PreparedRun, plan_with_progress, prepare_run
+from cliffwatch_runner.run.prepare import plan_with_progress, prepare_run
 from cliffwatch_runner.run.progress import Progress
 
 
@@ -38,12 +39,10 @@ def run(
     with cache_uses() as uses, build_folder(request.cache, request.trust, stop.is_set) as built:
         uses.take(request.cache / "mirror.git", make=True)
         prepared = prepare_run(request, progress, stop, uses, built)
-        unbuilt = (
-            prepared.unbuilt(needed) if isinstance(prepared, PreparedRun) and needed is not None else None
-        )
-        if unbuilt is not None:
-            prepared = (unbuilt,)
-        finished = measure_run(prepared) if isinstance(prepared, PreparedRun) else prepared
+        if isinstance(prepared, BuiltRun) and needed is not None:
+            kernel = prepared.arms[needed].kernel
+            prepared = (kernel,) if isinstance(kernel, Failure) else prepared
+        finished = measure_run(prepared) if isinstance(prepared, BuiltRun) else prepared
         _prune(request, progress)
     return finished
 

@@ -14,7 +14,7 @@ from cliffwatch_runner.build.code.functions import Digests, find_differing, func
 from cliffwatch_runner.build.kernel import Kernel
 from cliffwatch_runner.build.programs.program import SuiteProgram
 from cliffwatch_runner.plan.selection import Selection
-from cliffwatch_runner.results.record import BuiltArm
+from cliffwatch_runner.run.built_run import BuiltArm
 from cliffwatch_runner.run.unchanged_builds.case_code import CodeOfArm, digests_of
 from cliffwatch_runner.sandbox.sandbox import Sandbox
 

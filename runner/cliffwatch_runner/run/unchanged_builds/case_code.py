@@ -5,18 +5,16 @@ Equal code has equal digests, whichever host built it.
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 from cliffwatch.formats.code.digests import ArmDigest, CaseCode, CodeDigests
 from cliffwatch.samples import CONTROL, CaseKey
 from cliffwatch_runner.build.cache.executed import Executed
 from cliffwatch_runner.build.code.functions import RECIPE, Digests, function_digests
 from cliffwatch_runner.build.kernel import Kernel
-from cliffwatch_runner.results.record import RunFacts
+from cliffwatch_runner.run.built_run import BuiltRun
 from cliffwatch_runner.run.unchanged_builds.executed import ExecutionContext, execution_context
-from cliffwatch_runner.sandbox.sandbox import Sandbox
 
 _FORM = f"1-{RECIPE}"
 """Version of the digest. Changes whenever the same code could get another digest."""
@@ -35,17 +33,17 @@ class CodeOfArm:
     """Everything besides the kernel."""
 
 
-def code_of_arms(
-    facts: RunFacts, cache: Path, sandbox: Sandbox, should_stop: Callable[[], bool]
-) -> Mapping[str, CodeOfArm]:
+def code_of_arms(run: BuiltRun) -> Mapping[str, CodeOfArm]:
     """Returns the code of each arm whose kernel was built and can be listed. Raises Stopped, OSError."""
-    code: dict[str, CodeOfArm] = {}
-    for name, arm in facts.arms.items():
+    settings, code = run.tools.settings, dict[str, CodeOfArm]()
+    for name, arm in run.arms.items():
         if name == CONTROL or not isinstance(arm.kernel, Kernel):
             continue
-        functions = function_digests(arm.kernel.folder, cache, sandbox, should_stop)
+        functions = function_digests(
+            arm.kernel.folder, settings.built, run.tools.guest_sandbox, settings.should_stop
+        )
         if not isinstance(functions, str):
-            code[name] = CodeOfArm(functions=functions, surroundings=execution_context(facts, name))
+            code[name] = CodeOfArm(functions=functions, surroundings=execution_context(run, name))
     return code
 
 

@@ -18,7 +18,7 @@ from cliffwatch_runner.build.kernel import Kernel
 from cliffwatch_runner.build.programs.loaded import loaded_digest
 from cliffwatch_runner.plan.writable_folders import RESULTS_HOME
 from cliffwatch_runner.results.function_counts import FUNCTION_COUNTS
-from cliffwatch_runner.results.record import RunFacts
+from cliffwatch_runner.run.built_run import BuiltRun
 
 _LARGEST_BYTES = 64 << 20
 _LEAST_SHARE = 0.001
@@ -128,28 +128,28 @@ class ExecutionContext:
         return {"boot": self.boot, "files": self.files, "program": program, "data": self.data, "guest": about}
 
 
-def execution_context(facts: RunFacts, arm: str) -> ExecutionContext:
+def execution_context(run: BuiltRun, arm: str) -> ExecutionContext:
     """Raises OSError if a program cannot be read."""
-    settings = facts.arms[arm].subject.settings
+    settings = run.arms[arm].subject.settings
     return ExecutionContext(
         boot=settings.boot,
         files=settings.files(),
-        bench=None if facts.bench is None else _contents(facts.bench.program, facts.bench.empty_loop),
-        programs=sorted((each.suite, each.digest) for each in facts.programs.get(arm, ())),
-        data=None if facts.data is None else facts.data.digest,
-        guest=facts.shape.record(),
+        bench=None if run.bench is None else _contents(run.bench.program, run.bench.empty_loop),
+        programs=sorted((each.suite, each.digest) for each in run.programs.get(arm, ())),
+        data=None if run.data is None else run.data.digest,
+        guest=run.shape.record(),
     )
 
 
-def kept_key(facts: RunFacts, arm: str) -> str | None:
+def kept_key(run: BuiltRun, arm: str) -> str | None:
     """Returns the cache key for what an arm's cases execute, from its kernel and its context.
 
     Returns None if the arm has no kernel. Raises OSError.
     """
-    built = facts.arms[arm]
+    built = run.arms[arm]
     if not isinstance(built.kernel, Kernel):
         return None
-    conditions = {"kernel": built.kernel.digest, **asdict(execution_context(facts, arm))}
+    conditions = {"kernel": built.kernel.digest, **asdict(execution_context(run, arm))}
     return hashlib.sha256(json.dumps(conditions, sort_keys=True).encode()).hexdigest()[:32]
 
 

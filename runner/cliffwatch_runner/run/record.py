@@ -2,10 +2,12 @@
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import cliffwatch
+from cliffwatch.catalogue.load import Catalogue
+from cliffwatch.catalogue.suite import Suite
 from cliffwatch.failure import Failure, wrong_usage
 from cliffwatch.formats.arms.declared_metrics import DeclaredMetricRecord
 from cliffwatch.formats.reading import as_json, document_text
@@ -29,80 +31,35 @@ from cliffwatch.formats.run_record import (
     stages_record,
 )
 from cliffwatch.formats.values import FreeJson, copy_fields, outcome_record
+from cliffwatch.parsers.per_operation import as_instructions
 from cliffwatch.parsers.readings import Problem
-from cliffwatch.samples import CaseOutcome, Mode
+from cliffwatch.samples import CaseKey, Mode
 from cliffwatch_runner.build.kernel import Kernel
-from cliffwatch_runner.build.programs.program import SuiteProgram
-from cliffwatch_runner.build.selftests.bench import BenchProgram
-from cliffwatch_runner.build.toolchain import Toolchain
 from cliffwatch_runner.guest.argv import GuestShape
-from cliffwatch_runner.guest.programs import GuestData
 from cliffwatch_runner.plan.arms import NO_SETTINGS, ArmSettings
 from cliffwatch_runner.plan.plan import Plan
-from cliffwatch_runner.plan.run_plan import shape_of_case
+from cliffwatch_runner.plan.shapes import shape_of_case
 from cliffwatch_runner.plan.subjects import Subject
+from cliffwatch_runner.run.built_run import BuiltArm, BuiltRun
+from cliffwatch_runner.sandbox.isolation import isolation_sentence
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BuiltArm:
-    """One arm: its subject, and its kernel or why that did not build."""
-
-    subject: Subject
-    kernel: Kernel | Failure
-    toolchain: Toolchain
-    """Built the kernel."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunFacts:
-    """Everything that is known of a run before its first boot."""
-
-    mode: Mode
-    platform: str
-    profile: str
-    suites: tuple[str, ...]
-    tree: str
-    arms: Mapping[str, BuiltArm]
-    bench: BenchProgram | None
-    bench_from: str
-    config_digest: str
-    toolchain: Mapping[str, object]
-    isolation: str
-    shape: GuestShape
-    plan: Plan
-    left_out: tuple[CaseOutcome, ...]
-    host: Mapping[str, object]
-    notes: tuple[str, ...]
-    chosen: tuple[str, ...] = ()
-    """Sentences on why these suites were chosen. They open every report."""
-
-    programs: Mapping[str, tuple[SuiteProgram, ...]] = field(default_factory=dict)
-    """The suites' own programs, by arm."""
-
-    declared: tuple[DeclaredMetricRecord, ...] = ()
-    """Metrics of the user's own suites."""
-
-    data: GuestData | None = None
-    host_faults: tuple[str, ...] = ()
-    """Why the host is not a bench host."""
-
-
-def identity(facts: RunFacts) -> str:
+def identity(run: BuiltRun) -> str:
     """Returns a digest that is equal for runs that measure the same thing in the same way. An interrupted run
     may resume under it.
 
     It excludes the boots of a second stage, which follow from the first, and the threshold, which does not
     affect the boots: a run may resume under another one.
     """
-    screen = tuple(boot for boot in facts.plan.boots if boot.stage == "screen")
+    screen = tuple(boot for boot in run.plan.boots if boot.stage == "screen")
     content = {
-        "arms": {name: _of_arm(arm) for name, arm in facts.arms.items()},
-        "bench": None if facts.bench is None else facts.bench.digest,
-        **_given(facts),
-        "mode": facts.mode,
-        "platform": facts.platform,
-        "guest": facts.shape.record(),
-        "plan": _measured(replace(facts.plan, boots=screen), facts.shape),
+        "arms": {name: _of_arm(arm) for name, arm in run.arms.items()},
+        "bench": None if run.bench is None else run.bench.digest,
+        **_given(run),
+        "mode": run.mode,
+        "platform": run.platform,
+        "guest": run.shape.record(),
+        "plan": _measured(replace(run.plan, boots=screen), run.shape),
     }
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:32]
 
@@ -113,20 +70,20 @@ def _of_arm(arm: BuiltArm) -> list[object]:
     return [*named, *([as_json(_settings(settings))] if settings != NO_SETTINGS else [])]
 
 
-def _given(facts: RunFacts) -> dict[str, object]:
+def _given(run: BuiltRun) -> dict[str, object]:
     """Returns what the user's own suites and data add to the identity; empty without them."""
     programs = {
         suite: of_arms if len(set(of_arms.values())) > 1 else next(iter(of_arms.values()))
-        for suite, of_arms in _digests(facts).items()
+        for suite, of_arms in _digests(run).items()
     }
-    data = None if facts.data is None else facts.data.digest
+    data = None if run.data is None else run.data.digest
     return {**({"programs": programs} if programs else {}), **({"data": data} if data else {})}
 
 
-def _digests(facts: RunFacts) -> dict[str, dict[str, str]]:
+def _digests(run: BuiltRun) -> dict[str, dict[str, str]]:
     """Returns the digest of each suite's program, by arm."""
     digests: dict[str, dict[str, str]] = {}
-    for arm, programs in facts.programs.items():
+    for arm, programs in run.programs.items():
         for program in programs:
             digests.setdefault(program.suite, {})[arm] = program.digest
     return digests
@@ -139,47 +96,54 @@ def _kernel_digest(arm: BuiltArm) -> str:
 _LONGEST_EVIDENCE, LONGEST_LABEL = 8000, 4000
 
 
-def record(facts: RunFacts, *, created: str, status: RunStatus, failures: Mapping[str, Failure]) -> RunRecord:
+def record(run: BuiltRun, *, created: str, status: RunStatus, failures: Mapping[str, Failure]) -> RunRecord:
     """Builds run.json. `failures` explain arms whose kernel built but never measured anything."""
     return copy_fields(
         RunRecord,
-        facts,
+        run,
         format=FORMAT,
         format_version=FORMAT_VERSION,
         cliffwatch_version=cliffwatch.__version__,
         created=created,
         status=status,
-        identity=identity(facts),
-        arms=tuple(_arm(name, arm, failures) for name, arm in facts.arms.items()),
-        bench=_bench(facts),
-        programs=tuple(_programs(facts)),
+        identity=identity(run),
+        mode=run.mode,
+        profile=run.request.profile,
+        suites=(*run.request.suites, *(suite.name for suite in run.own_suites)),
+        tree=run.request.tree,
+        arms=tuple(_arm(name, arm, failures) for name, arm in run.arms.items()),
+        bench=_bench(run),
+        programs=tuple(_programs(run)),
+        declared=_declared_metrics(run.own_suites, run.mode),
         data=None
-        if facts.data is None
-        else DataRecord(name=facts.data.name, bytes=len(facts.data.content), sha256=facts.data.digest),
-        toolchain=dict(facts.toolchain),
-        guest=facts.shape.record(),
-        plan=_plan(facts.plan, facts.shape),
-        left_out=tuple(map(outcome_record, facts.left_out)),
-        host=dict(facts.host),
+        if run.data is None
+        else DataRecord(name=run.data.name, bytes=len(run.data.content), sha256=run.data.digest),
+        config_digest=next(iter(run.kernels.values())).config_digest,
+        toolchain=dict(run.tools.toolchain.record()),
+        isolation=isolation_sentence(run.tools.settings.sandbox.level),
+        guest=run.shape.record(),
+        plan=_plan(run.plan, run.shape),
+        left_out=tuple(map(outcome_record, run.left_out)),
+        host=dict(run.host),
     )
 
 
-def _bench(facts: RunFacts) -> BenchRecord | None:
-    if facts.bench is None:
+def _bench(run: BuiltRun) -> BenchRecord | None:
+    if run.bench is None:
         return None
     return BenchRecord(
-        from_=facts.bench_from,
-        digest=facts.bench.digest,
-        source_digest=facts.bench.source_digest,
-        fixed_seed=facts.mode == "icount",
+        from_=run.bench_from,
+        digest=run.bench.digest,
+        source_digest=run.bench.source_digest,
+        fixed_seed=run.mode == "icount",
     )
 
 
-def _programs(facts: RunFacts) -> Iterator[ProgramRecord]:
+def _programs(run: BuiltRun) -> Iterator[ProgramRecord]:
     """Yields each program once, with the arms that ran it unless all did."""
-    digests = _digests(facts)
+    digests = _digests(run)
     written: set[tuple[str, str]] = set()
-    for program in (each for programs in facts.programs.values() for each in programs):
+    for program in (each for programs in run.programs.values() for each in programs):
         if (program.suite, program.digest) in written:
             continue
         written.add((program.suite, program.digest))
@@ -190,11 +154,42 @@ def _programs(facts: RunFacts) -> Iterator[ProgramRecord]:
             name=program.name,
             digest=program.digest,
             source_digest=program.source_digest,
-            fixed_seed=program.dynamic if facts.mode == "icount" else False,
+            fixed_seed=program.dynamic if run.mode == "icount" else False,
             arms=() if len(ran) == len(of_arms) else ran,
             go=program.go or None,
             modules=dict(program.modules),
         )
+
+
+def _declared_metrics(suites: Sequence[Suite], mode: Mode) -> tuple[DeclaredMetricRecord, ...]:
+    """Returns every metric of every benchmark of a user's own suites as judged in this mode. When runs are
+    compared, no catalogue has these suites.
+
+    Under icount, a time is replaced by the instructions that are computed from it.
+    """
+    records: list[DeclaredMetricRecord] = []
+    for suite in suites:
+        catalogue = Catalogue((suite,))
+        for benchmark in suite.benchmarks:
+            for metric, shape in suite.shapes(benchmark, mode).items():
+                made = as_instructions(metric, shape.unit) if mode == "icount" else None
+                if made is not None and made[0] != metric:
+                    continue
+                traits = catalogue.traits(CaseKey(suite.name, benchmark.name), metric, shape.unit, mode)
+                records.append(
+                    DeclaredMetricRecord(
+                        suite=suite.name,
+                        benchmark=benchmark.name,
+                        metric=metric,
+                        unit=shape.unit,
+                        better=shape.better,
+                        primary=traits.primary,
+                        assume=traits.assume,
+                        repeatability=traits.repeatability,
+                        empty_loop=traits.empty_loop,
+                    )
+                )
+    return tuple(records)
 
 
 def find_unreadable(document: RunRecord) -> Failure | None:
