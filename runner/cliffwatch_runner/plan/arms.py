@@ -5,6 +5,7 @@ import re
 import shlex
 import tomllib
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import starmap
 from pathlib import Path
 from typing import Annotated
@@ -131,60 +132,62 @@ def parse_arms(text: str) -> tuple[ArmRequest, ...] | Failure:
 
     A word without a key is the revision.
     """
+    arms = _parse_arms(text)
+    return _place(f"--arm {text!r}", arms) if isinstance(arms, Failure) else arms
+
+
+def _parse_arms(text: str) -> tuple[ArmRequest, ...] | Failure:
     name, separator, rest = text.partition("=")
     try:
         words = shlex.split(rest)
     except ValueError as error:
-        return _wrong(text, f"a quote is not closed ({error})")
+        return _wrong(f"a quote is not closed ({error})")
     if not separator or not words:
-        return _wrong(text, "it must be NAME=SUBJECT, such as v2=HEAD or debian=kernel:linux-image.deb")
+        return _wrong("it must be NAME=SUBJECT, such as v2=HEAD or debian=kernel:linux-image.deb")
     content: dict[str, object] = {"name": name.strip()}
-    for word in words:
-        problem = _add_word(content, word)
-        if problem is not None:
-            return _wrong(text, problem)
+    failure = next(filter(None, (_add_word(content, word) for word in words)), None)
+    each_of = failure or expand_sweep(content)
+    if isinstance(each_of, Failure):
+        return each_of
     arms: list[ArmRequest] = []
-    each_of = expand_sweep(content)
-    if isinstance(each_of, str):
-        return _wrong(text, each_of)
     for each in each_of:
-        arm = _check_arm(each, f"--arm {text!r}")
+        arm = _check_arm(each)
         if isinstance(arm, Failure):
             return arm
         arms.append(arm)
     return tuple(arms)
 
 
-def _add_word(content: dict[str, object], word: str) -> str | None:
-    """Adds a word to the content of an arm. Returns what is wrong with the word, or None."""
+def _add_word(content: dict[str, object], word: str) -> Failure | None:
+    """Adds a word to the content of an arm."""
     match = _KEY.match(word)
     if match is None and "=" in word:
-        return f"{word!r} is not one of {_WORDS}"
+        return _wrong(f"{word!r} is not one of {_WORDS}")
     key, value = (match[1], word[match.end() :]) if match else ("rev", word)
     if key in ("patch", "boot", "config"):
         content[key] = (*_sequence(content.get(key)), value)
     elif key in ("sysctl", "param", KEY):
         name, separator, setting = value.partition("=")
         if not separator:
-            return f"{word!r} sets nothing: give {key}=NAME=VALUE"
+            return wrong_usage(f"{word!r} sets nothing", f"give {key}=NAME=VALUE")
         content[key] = {**_mapping(content.get(key)), name: setting}
     elif key == "module":
         return _add_module_word(content, word, value)
     elif key in content:
-        return f"{key} is given twice"
+        return _wrong(f"{key} is given twice")
     else:
         content[key] = value
     return None
 
 
-def _add_module_word(content: dict[str, object], word: str, value: str) -> str | None:
+def _add_module_word(content: dict[str, object], word: str, value: str) -> Failure | None:
     match = _MODULE.fullmatch(value)
     if match is None:
-        return f"{word!r} has no version: give module=PATH@VERSION, or module=PATH=FOLDER"
+        return wrong_usage(f"{word!r} has no version", "give module=PATH@VERSION, or module=PATH=FOLDER")
     path, how, chosen = match.groups()
     known = _mapping(content.get("module"))
     if path in known:
-        return f"the module {path} is given twice"
+        return _wrong(f"the module {path} is given twice")
     content["module"] = {**known, path: chosen if how == "@" or is_folder(chosen) else f"./{chosen}"}
     return None
 
@@ -206,26 +209,24 @@ def read_arms(path: Path) -> tuple[ArmRequest, ...] | Failure:
         text = path.read_text()
         content = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
     except (OSError, ValueError, RecursionError) as error:
-        return wrong_usage(f"--arms: {path} cannot be read: {error}", "see docs/arms.md for what it may hold")
-    content = _expand_sweeps(content)
-    if isinstance(content, str):
-        return wrong_usage(f"--arms: {path}: {content}", "see docs/arms.md for what it may hold")
-    read = convert_to(content, ArmsFile)
+        return _wrong(f"--arms: {path} cannot be read: {error}")
+    expanded = _expand_sweeps(content)
+    if isinstance(expanded, Failure):
+        return _place(f"--arms: {path}", expanded)
+    read = convert_to(expanded, ArmsFile)
     if isinstance(read, Problem):
-        return wrong_usage(f"--arms: {path}: {read}", "see docs/arms.md for what it may hold")
+        return _wrong(f"--arms: {path}: {read}")
     arms: list[ArmRequest] = []
     for each in read.arm:
-        problem = _problem(each)
-        if problem is not None:
-            return wrong_usage(
-                f"--arms: {path}: {each.name}: {problem}", "see docs/arms.md for what it may hold"
-            )
+        failure = _refuse_arm(each)
+        if failure is not None:
+            return _place(f"--arms: {path}: {each.name}", failure)
         arms.append(_from_folder(each, path.parent))
     return tuple(arms)
 
 
-def _expand_sweeps(content: object) -> object:
-    """Expands the sweeps in a file's content. A string says what is wrong with a sweep.
+def _expand_sweeps(content: object) -> object | Failure:
+    """Expands the sweeps in a file's content.
 
     Content of another structure is returned unchanged; the type check reports it.
     """
@@ -234,8 +235,8 @@ def _expand_sweeps(content: object) -> object:
     arms: list[object] = []
     for each in content["arm"]:
         of_one = expand_sweep(each) if isinstance(each, dict) else [each]
-        if isinstance(of_one, str):
-            return f"{each.get('name')}: {of_one}"
+        if isinstance(of_one, Failure):
+            return _place(str(each.get("name")), of_one)
         arms += of_one
     return {**content, "arm": arms}
 
@@ -254,52 +255,54 @@ def _from_folder(arm: ArmRequest, folder: Path) -> ArmRequest:
     )
 
 
-def _check_arm(content: Mapping[str, object], what: str) -> ArmRequest | Failure:
+def _check_arm(content: Mapping[str, object]) -> ArmRequest | Failure:
     read = convert_to(content, ArmRequest)
-    problem = str(read) if isinstance(read, Problem) else _problem(read)
-    if problem is not None or isinstance(read, Problem):
-        return wrong_usage(f"{what}: {problem}", "see docs/arms.md for what an arm may be")
-    return read
+    return _wrong(str(read)) if isinstance(read, Problem) else _refuse_arm(read) or read
 
 
-def _problem(arm: ArmRequest) -> str | None:
-    """Returns what is wrong with one arm, or None."""
+def _refuse_arm(arm: ArmRequest) -> Failure | None:
+    """Returns a failure if one arm contradicts itself."""
     subjects = [name for name in ("rev", "kernel") if getattr(arm, name) is not None]
     if len(subjects) > 1:
-        return "it names two subjects, a revision and a prebuilt kernel"
+        return _wrong("it names two subjects, a revision and a prebuilt kernel")
     if arm.kernel is not None and (arm.patch or arm.series or arm.config or arm.cc):
-        return "a prebuilt kernel takes no patch, series, config or compiler: it is built already"
+        return _wrong("a prebuilt kernel takes no patch, series, config or compiler: it is built already")
     if arm.series is not None and arm.patch:
-        return "it names a series and a patch; put the patch into the series"
+        return wrong_usage("it names a series and a patch", "put the patch into the series")
     if not subjects and arm.series is None:
-        return "it names no subject: a revision, kernel=FILE or series=FILE"
+        return _wrong("it names no subject: a revision, kernel=FILE or series=FILE")
     if not _NAME.fullmatch(arm.name) or arm.name == CONTROL:
-        return f"{arm.name!r} is not an arm name: use letters, digits, '.', '_' and '-', but not {CONTROL!r}"
+        return wrong_usage(
+            f"{arm.name!r} is not an arm name",
+            f"use letters, digits, '.', '_' and '-', but not {CONTROL!r}",
+        )
     return _wrong_setting(arm)
 
 
-def _wrong_setting(arm: ArmRequest) -> str | None:
+def _wrong_setting(arm: ArmRequest) -> Failure | None:
     if arm.commits:
-        return "'commits' cannot be set"
+        return _wrong("'commits' cannot be set")
     for argument in arm.boot:
         if not _ARGUMENT.fullmatch(argument) or '"' in argument or argument == "--":
-            return f"boot={argument!r} is not a kernel argument"
+            return _wrong(f"boot={argument!r} is not a kernel argument")
         if argument.partition("=")[0] in _OUR_ARGUMENTS:
-            return f"boot={argument!r}: Cliffwatch sets this argument itself to start guests"
+            return wrong_usage(
+                f"boot={argument!r}: Cliffwatch sets this argument itself to start guests", "leave it out"
+            )
     for name, value in arm.sysctl.items():
         if not _SYSCTL.fullmatch(name) or not _VALUE.fullmatch(value):
-            return f"sysctl={name}={value} is not a setting such as net.core.bpf_jit_harden=1"
+            return _wrong(f"sysctl={name}={value} is not a setting such as net.core.bpf_jit_harden=1")
     for name, value in arm.param.items():
         if not _PARAMETER.fullmatch(name) or not _VALUE.fullmatch(value):
-            return f"param={name}={value} is not a parameter such as workqueue.power_efficient=1"
+            return _wrong(f"param={name}={value} is not a parameter such as workqueue.power_efficient=1")
     return next(filter(None, starmap(_wrong_module, arm.module.items())), None)
 
 
-def _wrong_module(name: str, how: str) -> str | None:
+def _wrong_module(name: str, how: str) -> Failure | None:
     if not is_module_path(name):
-        return f"module={name} is not a Go module path such as github.com/cilium/ebpf"
+        return _wrong(f"module={name} is not a Go module path such as github.com/cilium/ebpf")
     if not (is_folder(how) or _VERSION.fullmatch(how)) or how in _RELATIVE_VERSIONS:
-        return f"module={name}@{how} is not a version such as v0.19.0, a branch or a commit"
+        return _wrong(f"module={name}@{how} is not a version such as v0.19.0, a branch or a commit")
     return None
 
 
@@ -318,5 +321,9 @@ def check_arms(arms: Sequence[ArmRequest]) -> Failure | None:
     return wrong_usage(f"two arms are called {twice[0]}", "give each arm its own name") if twice else None
 
 
-def _wrong(text: str, problem: str) -> Failure:
-    return wrong_usage(f"--arm {text!r}: {problem}", "see docs/arms.md for what an arm may be")
+def _wrong(message: str) -> Failure:
+    return wrong_usage(message, "see docs/arms.md for what an arm may be")
+
+
+def _place(where: str, failure: Failure) -> Failure:
+    return replace(failure, message=f"{where}: {failure.message}")

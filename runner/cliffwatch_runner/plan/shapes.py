@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from cliffwatch.catalogue.suite import Benchmark, CaseSpec, GuestNeeds, Suite
+from cliffwatch.failure import Failure, wrong_usage
 from cliffwatch.samples import GUEST_CPUS, Mode
 from cliffwatch_runner.guest.argv import GuestShape
 from cliffwatch_runner.host.knobs import primary_threads
@@ -17,26 +18,29 @@ _MEMBERS = {
     "numa-nodes": "numa_nodes",
 }
 _MOST = {"cpus": 255, "possible-cpus": 255, "numa-nodes": 16}
+_CHOICES = f"give one or more of {', '.join(f'{each}=N' for each in _MEMBERS)}"
 _NODES_CONFIG = ("CONFIG_NUMA=y", "CONFIG_X86_64_ACPI_NUMA=y")
 """Kernel configuration for several NUMA nodes."""
 
 
-def parse_shape(text: str) -> GuestNeeds | str:
-    """Parses a shape such as `cpus=2 possible-cpus=16 numa-nodes=2`. A string says what is wrong with it."""
+def parse_shape(text: str) -> GuestNeeds | Failure:
+    """Parses a shape such as `cpus=2 possible-cpus=16 numa-nodes=2`."""
     values: dict[str, int] = {}
     for word in text.split():
         name, _, value = word.partition("=")
         if name not in _MEMBERS or not _NUMBER.fullmatch(value):
-            return f"{word!r} is not one of {', '.join(f'{each}=N' for each in _MEMBERS)}"
+            return wrong_usage(f"{word!r} is no part of a shape", _CHOICES)
         if not 1 <= int(value) <= _MOST[name]:
-            return f"{word!r}: {name} must be from 1 to {_MOST[name]}"
+            return wrong_usage(
+                f"a guest cannot have {word!r}", f"give {name} a number from 1 to {_MOST[name]}"
+            )
         if _MEMBERS[name] in values:
-            return f"{name} is given twice"
+            return wrong_usage(f"{name} is given twice", "leave one out")
         values[_MEMBERS[name]] = int(value)
     if not values:
-        return f"it names nothing: give {', '.join(f'{each}=N' for each in _MEMBERS)}"
+        return wrong_usage("it names nothing", _CHOICES)
     if values.get("possible_cpus", 255) < values.get("cpus", 1):
-        return "it has fewer possible CPUs than CPUs"
+        return wrong_usage("it has fewer possible CPUs than CPUs", "raise possible-cpus or lower cpus")
     return GuestNeeds(
         cpus=values.get("cpus"),
         possible_cpus=values.get("possible_cpus"),

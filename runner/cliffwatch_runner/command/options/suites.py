@@ -9,6 +9,7 @@ import rich_click as click
 
 from cliffwatch.catalogue.discovery import AUTO
 from cliffwatch.catalogue.suite import GuestNeeds
+from cliffwatch.failure import Failure
 from cliffwatch_runner.plan.shapes import parse_shape
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -25,7 +26,7 @@ def _shapes(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> t
     shapes = []
     for value in values:
         shape = parse_shape(value)
-        if isinstance(shape, str):
+        if isinstance(shape, Failure):
             raise click.BadParameter(f"{value!r}: {shape}")
         shapes.append(shape)
     if len(set(shapes)) < len(shapes):

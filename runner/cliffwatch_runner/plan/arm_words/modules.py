@@ -1,6 +1,7 @@
 """Checks that the suites of a run use the Go modules that arms name, before anything is fetched."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from cliffwatch.catalogue.suite import Suite
@@ -19,8 +20,8 @@ def modules_of(suite: Suite) -> dict[str, str] | None:
 
 def check_module_used(module: str, suites: Sequence[Suite]) -> Failure | None:
     """Returns a failure if none of the suites is built with `module`."""
-    problem = _unused(module, _modules_by_suite(suites))
-    return None if problem is None else wrong_usage(f"{module}: {problem[0]}", problem[1])
+    failure = _refuse_unused(module, _modules_by_suite(suites))
+    return None if failure is None else replace(failure, message=f"{module}: {failure.message}")
 
 
 def _modules_by_suite(suites: Sequence[Suite]) -> dict[str, dict[str, str]]:
@@ -32,36 +33,38 @@ def check_modules(arms: Sequence[ArmRequest], suites: Sequence[Suite]) -> Iterat
     known = _modules_by_suite(suites)
     for arm in arms:
         for name, how in arm.module.items():
-            problem = _unused(name, known) or (
-                _wrong_folder(name, Path(how).expanduser()) if is_folder(how) else None
+            failure = _refuse_unused(name, known) or (
+                _refuse_folder(name, Path(how).expanduser()) if is_folder(how) else None
             )
-            if problem is not None:
-                yield wrong_usage(f"--arm {arm.name}: module={name}: {problem[0]}", problem[1])
+            if failure is not None:
+                yield replace(failure, message=f"--arm {arm.name}: module={name}: {failure.message}")
 
 
-def _unused(name: str, known: dict[str, dict[str, str]]) -> tuple[str, str] | None:
+def _refuse_unused(name: str, known: dict[str, dict[str, str]]) -> Failure | None:
     if not known:
-        return (
+        return wrong_usage(
             "no suite of this run has a Go program",
             "choose a suite that has one (docs/suites.md), or leave module= out",
         )
     if any(name in modules for modules in known.values()):
         return None
     used = "; ".join(f"{suite}: {', '.join(modules) or 'none'}" for suite, modules in known.items())
-    return "no suite of this run is built with it", f"name a module that go.mod requires ({used})"
+    return wrong_usage(
+        "no suite of this run is built with it", f"name a module that go.mod requires ({used})"
+    )
 
 
-def _wrong_folder(name: str, folder: Path) -> tuple[str, str] | None:
+def _refuse_folder(name: str, folder: Path) -> Failure | None:
     text = read_go_mod(folder)
     if text is None:
         what = "has no go.mod" if folder.is_dir() else "is not a folder"
-        return (
+        return wrong_usage(
             f"{folder} {what}",
             f"name the folder of a checkout of {name}, or a version: module={name}@VERSION",
         )
     declared = declared_module(text)
     if declared != name:
-        return (
+        return wrong_usage(
             f"{folder} has the module {declared or 'without a name'}",
             f"name the folder that contains {name}",
         )

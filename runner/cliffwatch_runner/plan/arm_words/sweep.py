@@ -3,31 +3,33 @@
 import re
 from collections.abc import Mapping
 
+from cliffwatch.failure import Failure, wrong_usage
 from cliffwatch.formats.values import MOST_ARMS
 
 KEY = "sweep"
 _VARIABLE = re.compile(r"[a-z][a-z0-9_]{0,19}", re.ASCII)
+_SUCH_AS = "give one such as sweep=n=0..10 or sweep=n=0,2,5,10"
 _RANGE = re.compile(r"(\d{1,9})\.\.(\d{1,9})", re.ASCII)
 
 
-def expand_sweep(arm: Mapping[str, object]) -> list[Mapping[str, object]] | str:
+def expand_sweep(arm: Mapping[str, object]) -> list[Mapping[str, object]] | Failure:
     """Expands an arm with a sweep into one arm per value, in the order of the values.
 
-    An arm without a sweep is returned alone. A string says what is wrong with the sweep.
+    An arm without a sweep is returned alone.
     """
     sweep = arm.get(KEY)
     if sweep is None:
         return [arm]
     if not isinstance(sweep, dict) or len(sweep) != 1:
-        return "sweep names one knob and its values, such as sweep=n=0..10"
+        return wrong_usage("sweep names one knob and its values", "give one such as sweep=n=0..10")
     ((variable, written),) = sweep.items()
     if not isinstance(variable, str) or not _VARIABLE.fullmatch(variable) or not isinstance(written, str):
-        return f"sweep={variable}={written} is not a sweep such as n=0..10 or n=0,2,5,10"
+        return wrong_usage(f"sweep={variable}={written} is not a sweep", _SUCH_AS)
     values = _values(written)
     if not 1 <= len(values) < MOST_ARMS or not all(values):
-        return f"sweep={variable}={written} needs 1 to {MOST_ARMS - 1} values, such as n=0..10 or n=0,2,5,10"
+        return wrong_usage(f"sweep={variable}={written} needs 1 to {MOST_ARMS - 1} values", _SUCH_AS)
     if f"{{{variable}}}" not in str(arm.get("name")):
-        return f"each arm of the sweep needs its own name: put {{{variable}}} into the name"
+        return wrong_usage("each arm of the sweep needs its own name", f"put {{{variable}}} into the name")
     without = {name: value for name, value in arm.items() if name != KEY}
     return [{name: _with(value, variable, each) for name, value in without.items()} for each in values]
 
